@@ -1,0 +1,70 @@
+# retrax: one command each. `make` alone lists them.
+# Everything lives in .venv; nothing is installed outside this folder.
+
+WORKERS ?= 2
+
+# The first Python that is new enough; override with `make PYTHON=/path/to/python demo`.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python; do \
+	if "$$p" -c '$(NEW_ENOUGH)' 2>/dev/null; then echo "$$p"; break; fi; done)
+
+BIN := .venv/bin
+ENVIRONMENT := .venv/.stamp-dev
+DOCS_ENVIRONMENT := .venv/.stamp-docs
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test docs verify clean distclean
+
+help:
+	@echo "make demo     simulate a heavy top, print its invariants, write a page and figures to demo/"
+	@echo "make test     lint, check types, run the tests"
+	@echo "make docs     build the documentation into site/"
+	@echo "make verify   measure the order and every claim of every integrator"
+	@echo "make clean    remove what the commands above wrote, keep the environment"
+	@echo "make distclean  remove the environment too"
+
+demo: $(ENVIRONMENT)
+	@mkdir -p demo
+	@$(BIN)/retrax run heavy-top -o demo/heavy-top.nc
+	@$(BIN)/retrax report demo/heavy-top.nc
+
+test: $(ENVIRONMENT)
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/pyright
+	@$(BIN)/python -m pytest -n $(WORKERS) -q
+
+docs: $(DOCS_ENVIRONMENT)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The documentation is in site/index.html."
+
+verify: $(ENVIRONMENT)
+	@$(BIN)/retrax verify
+
+clean:
+	@rm -rf demo site build dist .pytest_cache .ruff_cache .hypothesis
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	@rm -rf .venv
+
+# The environment, made once and brought up to date when a stamp is older than its sources.
+
+$(BIN)/python:
+	@"$(PYTHON)" -c '$(NEW_ENOUGH)' 2>/dev/null || { \
+		echo "retrax needs Python 3.11 or newer and found none: install one, or name it, e.g. make PYTHON=/path/to/python3.11" >&2; \
+		exit 1; }
+	@echo "Creating .venv with $$("$(PYTHON)" --version) ..."
+	@"$(PYTHON)" -m venv .venv || { \
+		"$(PYTHON)" -m venv --clear --without-pip .venv && \
+		"$(PYTHON)" -m pip --python $(BIN)/python install --quiet pip; }
+
+$(ENVIRONMENT): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing retrax and its tools into .venv (a few minutes the first time) ..."
+	@$(PIP_INSTALL) -e ".[dev,show]"
+	@touch $@
+
+$(DOCS_ENVIRONMENT): $(ENVIRONMENT)
+	@$(PIP_INSTALL) -e ".[dev,show,docs]"
+	@touch $@

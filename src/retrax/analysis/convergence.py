@@ -1,0 +1,106 @@
+"""The order of a method, observed."""
+
+import itertools
+import math
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from retrax.analysis.distance import distance, entry_distance
+from retrax.errors import BadInput, CheckFailed
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.simulate.simulate import simulate
+
+# Rounding errors of a run of n steps, in units of eps sqrt(n) times the size of the state. A
+# difference less than `_CLEAR` times that would measure arithmetic, not the method.
+_CLEAR = 50.0
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Convergence(NamedTuple):
+    """End states under refinement.
+
+    **Attributes:**
+
+    - `steps`, `h`: the number of steps and the step size of each run.
+    - `differences`: the distance between the ends of each run and the next finer one.
+    - `slopes`: the order seen between each difference and the next.
+    - `order`: the last slope.
+    """
+
+    steps: tuple[int, ...]
+    h: tuple[float, ...]
+    differences: tuple[float, ...]
+    slopes: tuple[float, ...]
+    order: float
+
+
+def convergence(
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    state: State,
+    *,
+    h: float,
+    time: float,
+    halvings: int = 4,
+) -> Convergence:
+    r"""Run to the same `time` with $h, h/2, h/4, \dots$ and compare each end with the next.
+
+    With $z_k$ the end of the run with $h\,2^{-k}$,
+
+    $$
+    \begin{aligned}
+    d_k &= d(z_k, z_{k+1}) = C\,(1 - 2^{-p})\,(h\,2^{-k})^p + \dots             &&\text{(1)}\\
+    p_k &= \log_2(d_k/d_{k+1}) \to p                                            &&\text{(2)}
+    \end{aligned}
+    $$
+
+    so no reference solution is needed, and none has to be trusted. Distances are measured on the
+    group where the method stays on it, else entry by entry.
+
+    **Arguments:**
+
+    - `h`: the coarsest step; `time` must be a multiple of it.
+    - `halvings`: how often it is halved, at least 2.
+
+    **Raises:** `CheckFailed` where a difference is so small that it shows rounding errors: choose a
+    larger `h` or fewer halvings. `StepFailed` where a run fails.
+    """
+    first = round(time / h) if h > 0 and math.isfinite(time / h) else 0
+    if first < 1 or abs(first * h - time) > 1e-9 * time:
+        raise BadInput(f"time = {time} is not a whole number of steps of h = {h}.")
+    if halvings < 2:
+        raise BadInput(f"halvings = {halvings} gives no slope: at least 2 are needed.")
+    steps = tuple(first * 2**k for k in range(halvings + 1))
+    sizes = tuple(time / n for n in steps)
+    ends = [
+        simulate(system, integrator, state, h=size, steps=n, save_every=n, progress=False).final
+        for n, size in zip(steps, sizes, strict=True)
+    ]
+    between = _on_group if "group" in integrator.preserves else _entries
+    differences = tuple(
+        float(between(system.group, a, b)) for a, b in itertools.pairwise(ends)  # (1)
+    )
+    size = max(float(np.max(np.abs(x))) for x in jax.tree.leaves((ends[0].g, ends[0].momentum, 1.0)))
+    floor = _CLEAR * _EPS * math.sqrt(steps[-1]) * size
+    if not min(differences) > floor:
+        raise CheckFailed(
+            f"{integrator!r} on the {system.name}: successive ends differ by {min(differences):.1e}, "
+            f"which is rounding (below {floor:.1e}), so no order can be read off; "
+            f"take h larger than {h:g} or fewer halvings than {halvings}."
+        )
+    slopes = tuple(math.log2(a / b) for a, b in itertools.pairwise(differences))  # (2)
+    return Convergence(steps, sizes, differences, slopes, slopes[-1])
+
+
+@jax.jit
+def _on_group(group, a: State, b: State):
+    return distance(group, a, b)
+
+
+@jax.jit
+def _entries(group, a: State, b: State):
+    return entry_distance(a, b)

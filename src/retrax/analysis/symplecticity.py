@@ -1,0 +1,57 @@
+"""Whether a step preserves the symplectic form."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.groups.base import AbstractLieGroup
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+
+
+def symplecticity(
+    system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, *, h: float
+) -> float:
+    r"""The defect $\max|M^T\Omega(\mu_1)M - \Omega(\mu_0)|$ of one step from `state`.
+
+    In left-trivialised coordinates the canonical form of $T^*G$ at $(g, \mu)$ is
+
+    $$ \Omega\bigl((\eta,\alpha),(\zeta,\beta)\bigr)
+       = \langle\beta,\eta\rangle - \langle\alpha,\zeta\rangle + \langle\mu,[\eta,\zeta]\rangle, \tag{1} $$
+
+    and $M$ is the Jacobian, by forward differentiation, of the step $(g_0, \mu_0) \mapsto (g_1, \mu_1)$
+    read in the coordinates
+
+    $$ (\eta, \alpha) \mapsto \bigl(g_0\exp\eta,\ \mu_0 + \alpha\bigr), \qquad
+       (g, \mu) \mapsto \bigl(\log(g_1^{-1}g),\ \mu - \mu_1\bigr). \tag{2} $$
+
+    Round-off for a symplectic method, the local error for any other.
+    """
+    return float(_defect(system, integrator, state, jnp.asarray(h, jnp.float64)))
+
+
+def symplectic_form(
+    group: AbstractLieGroup, mu: Float[Array, " dim"]
+) -> Float[Array, "twice_dim twice_dim"]:
+    r"""The matrix of (1): $\Omega(u, v) = u^T W v$."""
+    one = jnp.eye(group.dim)
+    bracket = jax.vmap(lambda eta: group.coad(eta, mu))(one)
+    return jnp.block([[bracket, one], [-one, jnp.zeros_like(one)]])
+
+
+@jax.jit
+def _defect(system, integrator, state: State, h: Float[Array, ""]) -> Float[Array, ""]:
+    group = system.group
+    n = group.dim
+    end, _ = integrator.step(system, state, h)
+
+    def local(z):  # (2)
+        g = group.compose(state.g, group.exp(z[:n]))
+        near, _ = integrator.step(system, State(g, state.momentum + z[n:], state.t), h)
+        moved = group.log(group.compose(group.inverse(end.g), near.g))
+        return jnp.concatenate([moved, near.momentum - end.momentum])
+
+    m = jax.jacfwd(local)(jnp.zeros(2 * n))
+    before, after = symplectic_form(group, state.momentum), symplectic_form(group, end.momentum)
+    return jnp.max(jnp.abs(m.T @ after @ m - before))  # (1)

@@ -1,0 +1,1 @@
+"""Where things move: Lie groups, and the retractions that step on them."""

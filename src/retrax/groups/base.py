@@ -1,0 +1,207 @@
+"""What a Lie group is: the operations, the laws they satisfy, and what follows from them."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PyTree
+
+from retrax.errors import BadInput
+from retrax.numerics.checks import is_traced, require_finite, require_float64
+
+Element = PyTree[Float[Array, "..."]]
+Coordinates = Float[Array, " dim"]
+Matrix = Float[Array, "dim dim"]
+
+ALLOWED_DEFECT = 1e-9
+
+
+def transpose(
+    linear: Callable[[Coordinates], PyTree], like: Coordinates, value: PyTree
+) -> Coordinates:
+    """The exact transpose of a linear map of coordinate vectors shaped as `like`, at `value`."""
+    return jax.linear_transpose(linear, like)(value)[0]
+
+
+class AbstractLieGroup(eqx.Module):
+    r"""A Lie group $G$ with algebra $\mathfrak g \cong \mathbb R^{\dim}$.
+
+    The group is an object, its elements are arrays or pytrees of arrays, and algebra vectors
+    $\xi, \eta$ and covectors $\mu$ are coordinate vectors of length `dim`. Velocities are left
+    trivialised, $\dot g = g\hat\xi$. The tangent maps are left trivialised as well:
+    $$
+    \begin{aligned}
+    \exp(-\xi)\,\tfrac{d}{d\epsilon}\exp(\xi+\epsilon\eta) &= \mathrm{dexp}_\xi\,\eta
+        = \phi(-\mathrm{ad}_\xi)\,\eta, \quad \phi(z) = (e^z-1)/z     &&\text{(1)}\\
+    \mathrm{cay}(\xi) &= (1-\hat\xi/2)^{-1}(1+\hat\xi/2)              &&\text{(2)}\\
+    \mathrm{dcay}_\xi\,\eta &= (1+\hat\xi/2)^{-1}\hat\eta(1-\hat\xi/2)^{-1}  &&\text{(3)}
+    \end{aligned}
+    $$
+    `Ad`, `ad` and their plain transposes `coAd`, `coad` are matrices, or are applied without
+    forming the matrix when a vector is given as the second argument.
+
+    **Attributes:**
+
+    - `dim`: the dimension of the group.
+    - `name`: its short mathematical name.
+    - `has_cayley`: whether (2) stays in the group.
+    """
+
+    dim: eqx.AbstractVar[int]
+    name: eqx.AbstractVar[str]
+    has_cayley: eqx.AbstractVar[bool]
+
+    @abc.abstractmethod
+    def identity(self) -> Element: ...
+
+    @abc.abstractmethod
+    def compose(self, g: Element, k: Element) -> Element: ...
+
+    @abc.abstractmethod
+    def inverse(self, g: Element) -> Element: ...
+
+    @abc.abstractmethod
+    def hat(self, xi: Coordinates) -> PyTree:
+        """The algebra element with coordinates `xi`, as a matrix."""
+
+    @abc.abstractmethod
+    def vee(self, x: PyTree) -> Coordinates:
+        """The coordinates of an algebra element; `vee(hat(xi)) == xi`."""
+
+    @abc.abstractmethod
+    def expm1(self, xi: Coordinates) -> Element:
+        """exp(xi) minus the identity, without cancellation at small `xi`."""
+
+    @abc.abstractmethod
+    def log(self, g: Element) -> Coordinates:
+        """Coordinates with `exp(log(g)) == g`, the smallest such."""
+
+    @abc.abstractmethod
+    def advance(self, g: Element, delta: Element) -> Element:
+        """g (identity + delta), the update of a step.
+
+        Products of rotations drift off the group by round-off, as the square root of their number.
+        Groups of rotations therefore subtract in the same product the defect that earlier
+        products left in `g`, so that it never exceeds that of one multiplication.
+        """
+
+    @abc.abstractmethod
+    def tangent(self, g: Element, xi: Coordinates) -> Element:
+        """The velocity g hat(xi), stored as `g` is."""
+
+    @abc.abstractmethod
+    def Ad(self, g: Element, xi: Coordinates | None = None) -> Matrix | Coordinates: ...
+
+    @abc.abstractmethod
+    def ad(self, xi: Coordinates, eta: Coordinates | None = None) -> Matrix | Coordinates: ...
+
+    @abc.abstractmethod
+    def dexp(self, xi: Coordinates, eta: Coordinates) -> Coordinates: ...
+
+    @abc.abstractmethod
+    def dexp_inv(self, xi: Coordinates, eta: Coordinates) -> Coordinates: ...
+
+    @abc.abstractmethod
+    def caym1(self, xi: Coordinates) -> Element:
+        """cay(xi) minus the identity, without cancellation at small `xi`."""
+
+    @abc.abstractmethod
+    def cay_inv(self, g: Element) -> Coordinates:
+        """Coordinates with `cay(cay_inv(g)) == g`."""
+
+    @abc.abstractmethod
+    def dcay(self, xi: Coordinates, eta: Coordinates) -> Coordinates: ...
+
+    @abc.abstractmethod
+    def dcay_inv(self, xi: Coordinates, eta: Coordinates) -> Coordinates: ...
+
+    @abc.abstractmethod
+    def defect(self, g: Element) -> Float[Array, ""]:
+        """The distance of `g` from the group: zero, up to round-off, on it."""
+
+    @abc.abstractmethod
+    def project(self, g: Element) -> Element:
+        """An element of the group next to `g`."""
+
+    @abc.abstractmethod
+    def random(self, key: Key[Array, ""]) -> Element:
+        """A random element, spread over the group; vectors are standard normal."""
+
+    def exp(self, xi: Coordinates) -> Element:
+        return jax.tree.map(jnp.add, self.identity(), self.expm1(xi))
+
+    def cay(self, xi: Coordinates) -> Element:
+        return jax.tree.map(jnp.add, self.identity(), self.caym1(xi))
+
+    def cotangent(self, g: Element, a: Element) -> Coordinates:
+        """The transpose of `xi -> tangent(g, xi)` at `a`.
+
+        The left-trivialised differential of f: G -> R is `cotangent(g, jax.grad(f)(g))`.
+        """
+        return transpose(lambda xi: self.tangent(g, xi), jnp.zeros(self.dim), a)
+
+    def coAd(self, g: Element, mu: Coordinates | None = None) -> Matrix | Coordinates:
+        if mu is None:
+            return self.Ad(g).T
+        return transpose(lambda xi: self.Ad(g, xi), mu, mu)
+
+    def coAdm1(self, delta: Element, mu: Coordinates) -> Coordinates:
+        """coAd(identity + delta) mu - mu: the change of a momentum, small as `delta` is small."""
+        return self.coAd(jax.tree.map(jnp.add, self.identity(), delta), mu) - mu
+
+    def coad(self, xi: Coordinates, mu: Coordinates | None = None) -> Matrix | Coordinates:
+        if mu is None:
+            return self.ad(xi).T
+        return transpose(lambda eta: self.ad(xi, eta), mu, mu)
+
+    def dexp_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        return transpose(lambda eta: self.dexp(xi, eta), mu, mu)
+
+    def dexp_inv_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        return transpose(lambda eta: self.dexp_inv(xi, eta), mu, mu)
+
+    def dcay_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        return transpose(lambda eta: self.dcay(xi, eta), mu, mu)
+
+    def dcay_inv_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        return transpose(lambda eta: self.dcay_inv(xi, eta), mu, mu)
+
+    def check(self, name: str, g: Any) -> None:
+        """Raise `BadInput` unless `g`, called `name` in the sentence, is an element.
+
+        Structure and shapes are always checked; values only when they are not traced.
+        """
+        e = self.identity()
+        if jax.tree.structure(g) != jax.tree.structure(e):
+            raise BadInput(
+                f"{name} is not an element of {self.name}: expected {_layout(e)}, "
+                f"got {_layout(g)}."
+            )
+        if jax.tree.map(jnp.shape, g) != jax.tree.map(jnp.shape, e):
+            raise BadInput(
+                f"{name} is not an element of {self.name}: expected {_layout(e)}, "
+                f"got {_layout(g)}."
+            )
+        require_float64(name, g)
+        if not is_traced(g):
+            require_finite(name, g)
+            self.check_membership(name, g)
+
+    def check_membership(self, name: str, g: Element) -> None:
+        """The last part of `check`: raise `BadInput` if a finite `g` is off the group."""
+        defect = float(self.defect(g))
+        if not defect <= ALLOWED_DEFECT:
+            raise BadInput(
+                f"{name} is not an element of {self.name}: its defect is {defect:.2g}, allowed "
+                f"{ALLOWED_DEFECT:.0e}; make it one with {self!r}.project({name})."
+            )
+
+
+def _layout(x: PyTree) -> str:
+    """How a pytree of arrays is laid out, in words."""
+    if isinstance(x, tuple | list):
+        return "a tuple (" + ", ".join(_layout(part) for part in x) + ")"
+    return f"an array of shape {jnp.shape(x)}"

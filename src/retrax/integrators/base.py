@@ -1,0 +1,57 @@
+"""What an integrator is: one step, its order, and what it preserves."""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+
+# A word may stand in `preserves` only if a test measures it; this is the list of those tests.
+VOCABULARY: dict[str, str] = {
+    "group": "the configuration stays on the group to round-off, at any step size",
+    "momentum": "the momentum of every symmetry is conserved to round-off",
+    "symplectic": "the step preserves the symplectic form; energy errors stay bounded",
+    "symmetric": "a step forward followed by a step back returns to the start",
+}
+
+
+class StepInfo(NamedTuple):
+    """How one step went. An explicit step has converged, with no residual and no iterations."""
+
+    converged: Bool[Array, ""]
+    residual: Float[Array, ""]
+    iterations: Int[Array, ""]
+    increment: Float[Array, ""]
+    """The length of the step on the group, $|h\\xi|$."""
+
+
+def explicit_step(increment: Float[Array, ""]) -> StepInfo:
+    """The record of a step that solves no equation."""
+    return StepInfo(jnp.asarray(True), jnp.zeros(()), jnp.asarray(0), increment)
+
+
+class AbstractIntegrator(eqx.Module):
+    """One step of a numerical method. Frozen: the same inputs give the same step.
+
+    `order` and `preserves` are claims; `retrax.testing.check_integrator` measures each of them.
+    """
+
+    order: eqx.AbstractClassVar[int] | eqx.AbstractVar[int]
+    preserves: eqx.AbstractClassVar[frozenset[str]] | eqx.AbstractVar[frozenset[str]]
+
+    @abc.abstractmethod
+    def step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
+    ) -> tuple[State, StepInfo]:
+        """The state one step of size `h` later, and how the step went."""
+
+    def check(self, system: AbstractGroupSystem) -> None:
+        """Refuse, with `BadInput`, a system that this integrator cannot treat."""
+
+    def order_on(self, system: AbstractGroupSystem) -> int:
+        """The order on this system, where it is higher there than in general."""
+        return self.order

@@ -1,0 +1,68 @@
+"""Higher order from symmetric steps."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.compositions import fractions
+
+
+class Composition(AbstractIntegrator):
+    r"""A symmetric second-order step, composed to order 4, 6 or 8.
+
+    $$ \Psi_h = \Phi_{\gamma_m h} \circ \dots \circ \Phi_{\gamma_1 h}, \qquad
+       \gamma_i = \gamma_{m+1-i}, \quad \textstyle\sum_i\gamma_i = 1. \tag{1} $$
+
+    Everything that each $\Phi$ preserves, $\Psi$ preserves: on $T^*G$ these are symplectic methods
+    of high order. Some of the steps go backwards, so dissipative forces are integrated with the
+    right order but not unconditionally stably.
+
+    **Arguments:**
+
+    - `base`: a symmetric integrator of order 2.
+    - `order`: 4 (five steps), 6 (nine) or 8 (seventeen).
+
+    References: [Suzuki1990] (order 4); [KahanLi1997] (6 and 8); [HairerLubichWanner2006] V.3.
+    """
+
+    base: AbstractIntegrator
+    order: int = eqx.field(static=True)
+    preserves: frozenset[str] = eqx.field(static=True)
+
+    def __init__(self, base: AbstractIntegrator, order: int):
+        if "symmetric" not in base.preserves or base.order != 2:
+            raise BadInput(
+                f"base = {base!r} cannot be composed: the coefficients raise the order of "
+                f"symmetric steps of order 2, but it has order {base.order} and preserves "
+                f"{sorted(base.preserves)}."
+            )
+        fractions(order)
+        self.base = base
+        self.order = order
+        self.preserves = base.preserves
+
+    def __repr__(self) -> str:
+        return f"Composition({self.base!r}, order={self.order})"
+
+    def check(self, system: AbstractGroupSystem) -> None:
+        self.base.check(system)
+
+    def step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
+    ) -> tuple[State, StepInfo]:
+        def substep(now: State, gamma: Float[Array, ""]):
+            return self.base.step(system, now, gamma * h)
+
+        end, infos = lax.scan(substep, state, jnp.array(fractions(self.order)))  # (1)
+        total = StepInfo(
+            converged=jnp.all(infos.converged),
+            residual=jnp.max(infos.residual),
+            iterations=jnp.sum(infos.iterations),
+            increment=jnp.max(infos.increment),
+        )
+        return end, total

@@ -1,0 +1,74 @@
+"""A system given by any Hamiltonian."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.groups.base import AbstractLieGroup
+from retrax.mechanics.functions import as_pytree, require_group, require_output
+from retrax.mechanics.legendre import invert
+from retrax.mechanics.symmetry import declared
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
+from retrax.numerics.precision import require_double_precision
+
+
+class HamiltonianSystem(AbstractGroupSystem):
+    r"""A system from its Hamiltonian $H(g, \mu)$, $\mu$ the body momentum.
+
+    $$ \dot g = g\,\hat\xi, \qquad \xi = \partial H/\partial\mu, \qquad
+       \dot\mu = \mathrm{ad}^*_\xi\mu - dH + f. $$
+
+    Methods that work with momenta (`CotangentLift`, `RKMK`) use $H$ alone. `LieVerlet` needs the
+    inverse Legendre transform and so a regular $H$.
+
+    **Arguments:**
+
+    - `group`: where it moves.
+    - `hamiltonian`: `hamiltonian(g, mu)`, a real number, written in JAX.
+    - `force`: `force(g, xi, t)`, an external body covector.
+    - `symmetry`: generators of spatial symmetries; found numerically when not given.
+    """
+
+    group: AbstractLieGroup
+    hamiltonian: Any
+    force: Any
+    symmetry: tuple[tuple[float, ...], ...] | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        group: AbstractLieGroup | Any,
+        hamiltonian: Callable[[Element, Coordinates], Float[Array, ""]] | Any,
+        force: Callable[[Element, Coordinates, Float[Array, ""]], Coordinates] | Any = None,
+        *,
+        symmetry: ArrayLike | None = None,
+    ):
+        require_double_precision()
+        self.group = require_group(group)
+        one, zero = group.identity(), jnp.zeros(group.dim)
+        require_output("hamiltonian", hamiltonian, (one, zero), ())
+        require_output("force", force, (one, zero, jnp.zeros(())), (group.dim,))
+        self.hamiltonian = as_pytree(hamiltonian)
+        self.force = as_pytree(force)
+        self.symmetry = declared(group, symmetry)
+        if self.symmetry is not None:
+            self.symmetries()
+
+    @property
+    def name(self) -> str:
+        return f"Hamiltonian system on {self.group.name}"
+
+    def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
+        return jax.grad(self.hamiltonian, argnums=1)(g, mu)
+
+    def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
+        return invert(lambda mu: self.velocity(g, mu), xi)
+
+    def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        return -self.group.cotangent(g, jax.grad(self.hamiltonian, argnums=0)(g, mu))
+
+    def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
+        return self.hamiltonian(g, mu)

@@ -1,0 +1,72 @@
+"""A system given by any Lagrangian."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.groups.base import AbstractLieGroup
+from retrax.mechanics.functions import as_pytree, require_group, require_output
+from retrax.mechanics.legendre import invert
+from retrax.mechanics.symmetry import declared
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
+from retrax.numerics.precision import require_double_precision
+
+
+class LagrangianSystem(AbstractGroupSystem):
+    r"""A system from its Lagrangian $L(g, \xi)$, $\xi = g^{-1}\dot g$.
+
+    $L$ must be regular: $\partial^2 L/\partial\xi^2$ invertible, so that $\mu = \partial
+    L/\partial\xi$ can be solved for $\xi$; where it cannot, the velocity is NaN and a run stops.
+
+    **Arguments:**
+
+    - `group`: where it moves.
+    - `lagrangian`: `lagrangian(g, xi)`, a real number, written in JAX.
+    - `force`: `force(g, xi, t)`, an external body covector.
+    - `symmetry`: generators of spatial symmetries; found numerically when not given.
+    """
+
+    group: AbstractLieGroup
+    lagrangian: Any
+    force: Any
+    symmetry: tuple[tuple[float, ...], ...] | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        group: AbstractLieGroup | Any,
+        lagrangian: Callable[[Element, Coordinates], Float[Array, ""]] | Any,
+        force: Callable[[Element, Coordinates, Float[Array, ""]], Coordinates] | Any = None,
+        *,
+        symmetry: ArrayLike | None = None,
+    ):
+        require_double_precision()
+        self.group = require_group(group)
+        one, zero = group.identity(), jnp.zeros(group.dim)
+        require_output("lagrangian", lagrangian, (one, zero), ())
+        require_output("force", force, (one, zero, jnp.zeros(())), (group.dim,))
+        self.lagrangian = as_pytree(lagrangian)
+        self.force = as_pytree(force)
+        self.symmetry = declared(group, symmetry)
+        if self.symmetry is not None:
+            self.symmetries()
+
+    @property
+    def name(self) -> str:
+        return f"Lagrangian system on {self.group.name}"
+
+    def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
+        return jax.grad(self.lagrangian, argnums=1)(g, xi)
+
+    def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
+        return invert(lambda xi: self.momentum(g, xi), mu)
+
+    def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        return self.group.cotangent(g, jax.grad(self.lagrangian, argnums=0)(g, xi))
+
+    def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
+        xi = self.velocity(g, mu)
+        return mu @ xi - self.lagrangian(g, xi)

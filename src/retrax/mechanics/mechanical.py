@@ -1,0 +1,172 @@
+"""Kinetic minus potential energy: the systems most people have."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import Partial
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
+from retrax.mechanics.functions import as_pytree, require_group, require_output
+from retrax.mechanics.inertia import require_body, require_positive
+from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import declared
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
+from retrax.numerics.checks import is_traced, require_finite
+from retrax.numerics.precision import float64, require_double_precision
+from retrax.numerics.solve import solve
+
+Inertia = Float[Array, " dim"] | Float[Array, "dim dim"]
+
+
+class AbstractMechanicalSystem(AbstractGroupSystem):
+    r"""$L(g,\xi) = \tfrac12\langle \mathbb I(g)\xi, \xi\rangle - V(g)$.
+
+    A subclass says what the inertia and the potential are at $g$; the force $-dV$ follows by
+    differentiating the scalar $V$ alone.
+    """
+
+    @abc.abstractmethod
+    def inertia_at(self, g: Element) -> Inertia:
+        """The inertia at `g`: principal values as a vector, or a matrix."""
+
+    @abc.abstractmethod
+    def potential_energy(self, g: Element) -> Float[Array, ""]:
+        """The potential energy $V(g)$."""
+
+    @property
+    @abc.abstractmethod
+    def invariant_inertia(self) -> bool:
+        """Whether the inertia is the same at every `g`."""
+
+    @property
+    @abc.abstractmethod
+    def free(self) -> bool:
+        """Whether there is no potential."""
+
+    def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
+        return _apply(self.inertia_at(g), xi)
+
+    def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
+        inertia = self.inertia_at(g)
+        return mu / inertia if inertia.ndim == 1 else solve(inertia, mu)
+
+    def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        def lagrangian(k):
+            kinetic = 0.0 if self.invariant_inertia else xi @ _apply(self.inertia_at(k), xi) / 2
+            return kinetic - self.potential_energy(k)
+
+        if self.free and self.invariant_inertia:
+            return jnp.zeros_like(xi)
+        return self.group.cotangent(g, jax.grad(lagrangian)(g))
+
+    def kinetic_energy(self, state: State) -> Float[Array, ""]:
+        return state.momentum @ self.velocity(state.g, state.momentum) / 2
+
+    def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
+        return mu @ self.velocity(g, mu) / 2 + self.potential_energy(g)
+
+
+class MechanicalSystem(AbstractMechanicalSystem):
+    r"""A system from its inertia and potential, $L = \tfrac12\langle\mathbb I\xi,\xi\rangle - V$.
+
+    **Arguments:**
+
+    - `group`: where it moves.
+    - `inertia`: principal moments as a vector, a symmetric matrix, or a function of `g` that
+        returns either.
+    - `potential`: $V(g)$ in joules, a function of the group element written in JAX.
+    - `force`: `force(g, xi, t)`, a body covector, for loads, control and damping.
+    - `symmetry`: generators of spatial symmetries, one per row. Found numerically when not given,
+        checked when given.
+    - `physical`: whether to insist that the inertia is one that a body can have.
+
+    **Raises:** `BadInput` where the inertia is not positive definite or not that of a body, or
+    where a function does not return what it must.
+    """
+
+    group: AbstractLieGroup
+    inertia: Any
+    potential: Any
+    force: Any
+    symmetry: tuple[tuple[float, ...], ...] | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        group: AbstractLieGroup | Any,
+        inertia: ArrayLike | Callable[[Element], Inertia],
+        potential: Callable[[Element], Float[Array, ""]] | Any = None,
+        force: Callable[[Element, Coordinates, Float[Array, ""]], Coordinates] | Any = None,
+        *,
+        symmetry: ArrayLike | None = None,
+        physical: bool = True,
+    ):
+        self.group = require_group(group)
+        self.inertia = checked_inertia(group, inertia, physical)
+        one, zero = group.identity(), jnp.zeros(group.dim)
+        require_output("potential", potential, (one,), ())
+        require_output("force", force, (one, zero, jnp.zeros(())), (group.dim,))
+        self.potential = as_pytree(potential)
+        self.force = as_pytree(force)
+        self.symmetry = declared(group, symmetry)
+        if self.symmetry is not None:
+            self.symmetries()
+
+    @property
+    def name(self) -> str:
+        return f"mechanical system on {self.group.name}"
+
+    @property
+    def invariant_inertia(self) -> bool:
+        return not isinstance(self.inertia, Partial | eqx.Module)
+
+    @property
+    def free(self) -> bool:
+        return self.potential is None
+
+    def inertia_at(self, g: Element) -> Inertia:
+        return self.inertia if self.invariant_inertia else jnp.asarray(self.inertia(g))
+
+    def potential_energy(self, g: Element) -> Float[Array, ""]:
+        return jnp.zeros(()) if self.potential is None else jnp.asarray(self.potential(g))
+
+
+def checked_inertia(group: AbstractLieGroup, inertia: Any, physical: bool = True) -> Any:
+    """The inertia as a float64 array or a pytree function, refused where it is not one."""
+    require_double_precision()
+    if callable(inertia):
+        inertia = as_pytree(inertia)
+        sample = jax.eval_shape(lambda g: jnp.asarray(inertia(g)), group.identity())
+        _require_inertia_shape(group, sample.shape)
+        sample = np.asarray(inertia(group.identity()))
+    elif is_traced(inertia):
+        _require_inertia_shape(group, inertia.shape)
+        return inertia
+    else:
+        inertia = float64("inertia", inertia)
+        _require_inertia_shape(group, inertia.shape)
+        require_finite("inertia", inertia)
+        sample = np.asarray(inertia)
+    require_positive(sample)
+    if physical:
+        require_body(group, sample)
+    return inertia
+
+
+def _apply(inertia: Inertia, xi: Coordinates) -> Coordinates:
+    return inertia * xi if inertia.ndim == 1 else inertia @ xi
+
+
+def _require_inertia_shape(group: AbstractLieGroup, shape: tuple[int, ...]) -> None:
+    n = group.dim
+    if shape not in ((n,), (n, n)):
+        raise BadInput(
+            f"inertia has shape {shape}, but on {group.name} it is a vector of {n} principal "
+            f"moments or a {n} x {n} matrix."
+        )

@@ -1,0 +1,131 @@
+"""A mechanical system on a Lie group, before any time step."""
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
+from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries, find_symmetries
+from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.precision import float64, require_double_precision
+
+Element = PyTree[Float[Array, "..."]]
+Coordinates = Float[Array, " dim"]
+# What a user may hand in: numbers, nested lists, NumPy or JAX arrays. Checked when it is taken in.
+ArrayLike = Any
+
+
+class Derivative(NamedTuple):
+    """The vector field at a state: body velocity and rate of the body momentum."""
+
+    velocity: Coordinates
+    momentum_rate: Coordinates
+
+
+class AbstractGroupSystem(eqx.Module):
+    r"""A system with configuration $g \in G$, velocity $\xi = g^{-1}\dot g$ and momentum $\mu$.
+
+    Its motion is the left-trivialised Euler-Lagrange equation with an external body force $f$,
+
+    $$
+    \begin{aligned}
+    \dot g &= g\,\hat\xi, & \mu &= \partial L/\partial\xi                            &&\text{(1)}\\
+    \dot\mu &= \mathrm{ad}^*_\xi\mu + dL(g,\xi) + f(g, \xi, t),                      &&&&\text{(2)}
+    \end{aligned}
+    $$
+
+    where $dL_i = \frac{d}{d\epsilon} L(g\exp(\epsilon e_i), \xi)$ is the left-trivialised
+    differential in $g$; in terms of the energy $H(g,\mu)$ it is $-dH$.
+    """
+
+    group: eqx.AbstractVar[AbstractLieGroup]
+    force: eqx.AbstractVar[Any]
+    symmetry: eqx.AbstractVar[tuple[tuple[float, ...], ...] | None]
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What the system is called in tables and figures."""
+
+    @abc.abstractmethod
+    def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
+        r"""The Legendre transform $\mu = \partial L/\partial\xi$."""
+
+    @abc.abstractmethod
+    def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
+        r"""The inverse Legendre transform $\xi = \partial H/\partial\mu$."""
+
+    @abc.abstractmethod
+    def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        r"""$dL = -dH$ at $g$, the generalised force of the energies, from velocity and momentum.
+
+        Each system uses of the two what its own energy is a function of.
+        """
+
+    @abc.abstractmethod
+    def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
+        r"""The energy $H(g, \mu)$."""
+
+    def total_force(
+        self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
+    ) -> Coordinates:
+        r"""$dL + f$: what the energies and the external force do to the body."""
+        conservative = self.differential(g, xi, mu)
+        if self.force is None:
+            return conservative
+        return conservative + jnp.asarray(self.force(g, xi, t))
+
+    def vector_field(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
+        r"""$(\xi, \dot\mu)$ of equations (1) and (2)."""
+        xi = self.velocity(g, mu)
+        return Derivative(xi, self.group.coad(xi, mu) + self.total_force(g, xi, mu, t))  # (2)
+
+    def energy(self, state: State) -> Float[Array, ""]:
+        return self.hamiltonian_energy(state.g, state.momentum)
+
+    def state(
+        self,
+        g: ArrayLike,
+        *,
+        velocity: ArrayLike | None = None,
+        momentum: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+    ) -> State:
+        """The state at `g` with the given body velocity or body momentum, checked."""
+        require_double_precision()
+        g = _element("g", g, self.group.identity())
+        self.group.check("g", g)
+        if (velocity is None) == (momentum is None):
+            raise BadInput(
+                f"state(g, velocity={velocity}, momentum={momentum}) needs exactly one of "
+                "velocity and momentum."
+            )
+        name, vector = ("velocity", velocity) if momentum is None else ("momentum", momentum)
+        vector = float64(name, vector)
+        require_shape(name, vector, (self.group.dim,))
+        require_finite(name, vector)
+        t = float64("t", t)
+        require_shape("t", t, ())
+        require_finite("t", t)
+        mu = self.momentum(g, vector) if momentum is None else vector
+        return State(g=g, momentum=mu, t=t)
+
+    def symmetries(self) -> Symmetries:
+        """The symmetries declared, or else found numerically, with their momentum maps."""
+        return find_symmetries(self)
+
+    def invariants(self, state: State, symmetries: Symmetries) -> dict[str, Float[Array, ""]]:
+        """The energy and the momentum of every symmetry, by name."""
+        return {"energy": self.energy(state), **symmetries.momenta(self.group, state)}
+
+
+def _element(name: str, value: ArrayLike, like: Element) -> Any:
+    """`value` with every leaf a float64 array, lists of numbers included."""
+    if isinstance(like, tuple) and isinstance(value, tuple | list) and len(value) == len(like):
+        return tuple(_element(name, v, part) for v, part in zip(value, like, strict=True))
+    return value if isinstance(like, tuple) else float64(name, value)

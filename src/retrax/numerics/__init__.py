@@ -1,0 +1,1 @@
+"""Arrays only: small-angle functions, small linear systems, checks; knows no mechanics."""

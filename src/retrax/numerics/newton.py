@@ -1,0 +1,93 @@
+"""Newton's method for the small implicit equations of one time step."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from retrax.numerics.solve import solve
+
+_EPS = float(jnp.finfo(jnp.float64).eps)
+# The residual cannot be evaluated more accurately than a few rounding errors of the terms it is
+# made of. The iteration aims at `_AIM` of them; where it stalls above, `_ACCEPT` of them will do.
+_AIM, _ACCEPT = 2 * _EPS, 128 * _EPS
+_MAX_ITERATIONS = 25
+
+
+class NewtonStatus(NamedTuple):
+    """How a solve went. `residual` is relative to the terms that make up the equation."""
+
+    converged: Bool[Array, ""]
+    residual: Float[Array, ""]
+    iterations: Int[Array, ""]
+
+
+class _Iterate(NamedTuple):
+    x: Float[Array, " n"]
+    residual: Float[Array, " n"]
+    relative: Float[Array, ""]
+    stalled: Bool[Array, ""]
+    iterations: Int[Array, ""]
+
+
+def newton(
+    residual: Callable[[Float[Array, " n"]], Float[Array, " n"]],
+    x0: Float[Array, " n"],
+    scale: Float[Array, ""] | float = 0.0,
+) -> tuple[Float[Array, " n"], NewtonStatus]:
+    r"""Solve $F(x) = 0$ from the guess `x0`, to round-off.
+
+    $$ DF(x_k)\,\delta_k = F(x_k), \qquad x_{k+1} = x_k - \delta_k. \tag{1} $$
+
+    The iteration ends when $|F|_\infty$ is a few rounding errors of
+    $\max(\texttt{scale},\ \max_i \sum_j |DF_{ij}||x_j|)$, the size of the terms that cancel in
+    $F$, or when it stops decreasing near there. This is a backward-error test: the error it leaves
+    in $x$ is $\mathrm{cond}(DF)\,\varepsilon$, which is all that arithmetic allows; a fixed
+    relative tolerance on $x$ would never be met by an ill-conditioned inertia. A NaN ends the
+    iteration at once. There is no exception: look at `NewtonStatus.converged`.
+
+    The derivative of the solution, forward and reverse, is the exact one of the implicit function
+    theorem, not the derivative of the iteration.
+
+    **Arguments:**
+
+    - `residual`: the map $F$; may close over traced values.
+    - `x0`: the guess.
+    - `scale`: size of the terms of $F$, where these cancel and $DF\,x$ does not show it.
+    """
+    scale = lax.stop_gradient(jnp.asarray(scale, x0.dtype))
+
+    def relative(r, jacobian, x):
+        terms = jnp.max(jnp.abs(jacobian) @ jnp.abs(x))
+        size = jnp.maximum(scale, terms)
+        # A zero residual has converged whatever its terms; 0/0 must not report a NaN.
+        return jnp.max(jnp.abs(r)) / jnp.where(size > 0, size, 1.0)
+
+    def iterate(f, start):
+        def unfinished(it: _Iterate):
+            return (it.relative > _AIM) & ~it.stalled & (it.iterations < _MAX_ITERATIONS)
+
+        def improve(it: _Iterate):
+            jacobian = jax.jacfwd(f)(it.x)
+            x = it.x - solve(jacobian, it.residual)  # (1)
+            r = f(x)
+            now = relative(r, jacobian, x)
+            stalled = (now <= _ACCEPT) & (now > 0.5 * it.relative)
+            return _Iterate(x, r, now, stalled, it.iterations + 1)
+
+        r = f(start)
+        # An exactly zero residual needs no iteration; anything else gets at least one.
+        todo = jnp.where(jnp.any(r != 0), jnp.asarray(jnp.inf, x0.dtype), 0.0)
+        first = _Iterate(start, r, todo, jnp.asarray(False), jnp.asarray(0))
+        last = lax.while_loop(unfinished, improve, first)
+        return last.x, (last.relative, last.iterations.astype(x0.dtype))
+
+    def solve_linear(linear_map, y):
+        return solve(jax.jacfwd(linear_map)(y), y)
+
+    # The count travels as a float: `custom_root` has no derivative for auxiliary integers.
+    x, (achieved, count) = lax.custom_root(residual, x0, iterate, solve_linear, has_aux=True)
+    return x, NewtonStatus(achieved <= _ACCEPT, achieved, count.astype(int))

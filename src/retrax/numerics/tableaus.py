@@ -1,0 +1,69 @@
+"""Explicit Runge-Kutta tableaus, exact rational coefficients."""
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from retrax.errors import BadInput
+
+
+class Tableau(NamedTuple):
+    """Coefficients $a_{ij}$ (strictly lower triangular), weights $b_i$ and the order they reach."""
+
+    name: str
+    order: int
+    a: tuple[tuple[float, ...], ...]
+    b: tuple[float, ...]
+
+    @property
+    def c(self) -> tuple[float, ...]:
+        """The stage times $c_i = \\sum_j a_{ij}$."""
+        return tuple(sum(row, 0.0) for row in self.a)
+
+
+def _tableau(name: str, order: int, rows: list[str], weights: str) -> Tableau:
+    def numbers(text: str) -> tuple[float, ...]:
+        return tuple(float(Fraction(x)) for x in text.split())
+
+    return Tableau(name, order, tuple(numbers(row) for row in rows), numbers(weights))
+
+
+# Row i holds a_{i1} ... a_{i,i-1}. Source: [HairerNorsettWanner1993], tables II.1.1, 1.2, 5.2.
+_ALL = [
+    _tableau("euler", 1, [""], "1"),
+    _tableau("midpoint", 2, ["", "1/2"], "0 1"),
+    _tableau("heun3", 3, ["", "1/3", "0 2/3"], "1/4 0 3/4"),
+    _tableau("rk4", 4, ["", "1/2", "0 1/2", "0 0 1"], "1/6 1/3 1/3 1/6"),
+    _tableau(
+        "dopri5",
+        5,
+        [
+            "",
+            "1/5",
+            "3/40 9/40",
+            "44/45 -56/15 32/9",
+            "19372/6561 -25360/2187 64448/6561 -212/729",
+            "9017/3168 -355/33 46732/5247 49/176 -5103/18656",
+        ],
+        "35/384 0 500/1113 125/192 -2187/6784 11/84",
+    ),
+]
+TABLEAUS: dict[str, Tableau] = {tableau.name: tableau for tableau in _ALL}
+
+
+def tableau(choice: str | Tableau) -> Tableau:
+    """The tableau of that name, or the given one after a look at its shape."""
+    if isinstance(choice, str):
+        if choice not in TABLEAUS:
+            raise BadInput(
+                f"tableau = {choice!r} is not known: choose one of {', '.join(TABLEAUS)}, "
+                "or pass a retrax.Tableau(name, order, a, b)."
+            )
+        return TABLEAUS[choice]
+    if not isinstance(choice, Tableau):
+        raise BadInput(f"tableau = {choice!r} must be a name or a retrax.Tableau.")
+    if len(choice.a) != len(choice.b) or any(len(row) != i for i, row in enumerate(choice.a)):
+        raise BadInput(
+            f"tableau {choice.name!r} is not explicit: row i of `a` must hold the i coefficients "
+            f"before stage i, but the rows have lengths {[len(row) for row in choice.a]}."
+        )
+    return choice

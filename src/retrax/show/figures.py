@@ -1,0 +1,117 @@
+"""Figures of a run, for print and for files."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from retrax.show import panels
+from retrax.show.bodies import Body, bodies
+from retrax.show.files import require_folder, write_atomically
+from retrax.show.sphere import draw_path, draw_sphere
+from retrax.show.style import BLUE, GREEN, ORANGE, new_figure, style
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+_SHOWN_INVARIANTS = 8
+
+
+def overview(run: "Trajectory") -> Figure:
+    """Errors of the invariants, distance from the group, body velocity; turning bodies on a sphere."""
+    body = _turning_body(run)
+    momenta = [name for name in run.invariants() if name != "energy"]
+    rows: list[Callable] = [lambda axes: panels.draw_error(axes, run, ["energy"])]
+    if momenta:
+        rows.append(lambda axes: panels.draw_error(axes, run, momenta[:6]))
+    rows += [lambda axes: panels.draw_defect(axes, run), lambda axes: panels.draw_velocity(axes, run)]
+    with style():
+        figure = new_figure(11.5 if body else 8.0, 1.9 * len(rows) + 0.4, title(run))
+        grid = figure.add_gridspec(len(rows), 2 if body else 1, width_ratios=[5, 4] if body else None)
+        shared = None
+        for k, draw in enumerate(rows):
+            shared = axes = figure.add_subplot(grid[k, 0], sharex=shared)
+            draw(axes)
+            axes.tick_params(labelbottom=k == len(rows) - 1)
+        shared.set_xlabel("time (s)")
+        if body:
+            _draw_in_space(figure.add_subplot(grid[:, 1], projection="3d"), run, body)
+    return figure
+
+
+def invariants(run: "Trajectory") -> Figure:
+    """One panel for the error of each invariant, with its largest error and its drift."""
+    names = list(run.invariants())[:_SHOWN_INVARIANTS]
+    with style():
+        figure = new_figure(8.0, 1.8 * len(names) + 0.5, title(run))
+        shared = None
+        for k, name in enumerate(names):
+            shared = axes = figure.add_subplot(len(names), 1, k + 1, sharex=shared)
+            panels.draw_error(axes, run, [name])
+            panels.annotate_error(axes, run, name)
+            axes.tick_params(labelbottom=k == len(names) - 1)
+        shared.set_xlabel("time (s)")
+    return figure
+
+
+def momentum_sphere(run: "Trajectory") -> Figure | None:
+    """Directions on the unit sphere, seen from space and from the body; `None` if nothing turns."""
+    body = _turning_body(run)
+    if body is None:
+        return None
+    with style():
+        figure = new_figure(9.5, 5.2, title(run))
+        _draw_in_space(figure.add_subplot(1, 2, 1, projection="3d"), run, body)
+        axes = figure.add_subplot(1, 2, 2, projection="3d")
+        draw_sphere(axes)
+        momentum = panels.direction(np.asarray(run.momentum)[:, body.coordinates])
+        draw_path(axes, momentum, ORANGE, "angular momentum")
+        velocity = panels.direction(np.asarray(run.velocity)[:, body.coordinates])
+        draw_path(axes, velocity, GREEN, "angular velocity")
+        axes.set_title("directions seen from the body", loc="center")
+        axes.legend(loc="lower center", ncols=2)
+    return figure
+
+
+def write_figures(run: "Trajectory", stem: str | Path) -> list[Path]:
+    """Write the figures as PNG files `stem-overview.png`, ...; returns the paths written."""
+    stem = Path(stem)
+    require_folder(stem)
+    made = {
+        "overview": overview(run),
+        "invariants": invariants(run),
+        "momentum-sphere": momentum_sphere(run),
+    }
+    written = []
+    for name, figure in made.items():
+        if figure is not None:
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format="png", dpi=160)
+            path = stem.with_name(f"{stem.name}-{name}.png")
+            written.append(write_atomically(path, buffer.getvalue()))
+    return written
+
+
+def title(run: "Trajectory") -> str:
+    """What was run, in one line."""
+    made = run.provenance
+    return f"{made['system']} by {made['integrator']}, h = {run.h:g} s, {run.completed:,} steps"
+
+
+def _turning_body(run: "Trajectory") -> Body | None:
+    return next((body for body in bodies(run) if body.coordinates is not None), None)
+
+
+def _draw_in_space(axes, run: "Trajectory", body: Body) -> None:
+    up = run.provenance.get("up", "e3") == "e3"
+    draw_sphere(axes, up)
+    assert body.rotation is not None
+    draw_path(axes, panels.direction(body.rotation[:, :, 2]), BLUE, "body axis e3", up)
+    momentum = body.momentum(run)
+    if momentum is not None:
+        draw_path(axes, panels.direction(momentum), ORANGE, "angular momentum", up)
+    axes.set_title("directions seen from space", loc="center")
+    axes.legend(loc="lower center", ncols=2)

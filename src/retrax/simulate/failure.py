@@ -1,0 +1,41 @@
+"""The sentence about a step that failed."""
+
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.simulate.loop import Progress
+
+# A step longer than this on the group is too long for the equations of most bodies to be solved.
+_LONG = 1.0
+
+
+def explain(
+    system: AbstractGroupSystem, integrator: AbstractIntegrator, at: Progress, h: float, steps: int
+) -> str:
+    """Who, where, how bad, why, what to try."""
+    k, info = int(at.step), at.failure
+    moved = float(info.increment)
+    where = (
+        f"{integrator!r} on the {system.name}: step {k + 1} of {steps} "
+        f"(from t = {float(at.state.t):.6g} s)"
+    )
+    if bool(info.converged):
+        what = "gave numbers that are not finite"
+        why = (
+            f"The state before it is finite and the step moves by |h xi| = {moved:.3g}; an energy "
+            "or a force may be singular there, or the motion unstable at this step size."
+        )
+    else:
+        what = (
+            f"did not converge: relative residual {float(info.residual):.1e} after "
+            f"{int(info.iterations)} Newton iterations"
+        )
+        why = (
+            f"The step moves by |h xi| = {moved:.3g} on the group; above about {_LONG:g} a step is "
+            "too long to solve for."
+            if moved > _LONG / 2
+            else f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
+            "or not a regular function of velocity or momentum."
+        )
+    shorter = h / max(4 * moved / _LONG, 2.0) if moved == moved else h / 2
+    advice = f"Try h = {shorter:.2g} (it is {h:.2g} now)"
+    return f"{where} {what}. {why} {advice}; the run up to there is in `.trajectory`."

@@ -1,0 +1,122 @@
+"""A run as an xarray dataset, and back."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from retrax.errors import BadInput
+from retrax.mechanics.state import State
+from retrax.trajectory.observe import Observations
+from retrax.trajectory.statistics import Interval
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+FORMAT, FORMAT_VERSION = "retrax-trajectory", 1
+_NUMBERS = {"h": float, "steps": int, "completed": int, "save_every": int}
+_TIMINGS = {"seconds": float, "compile_seconds": float}
+
+
+def dataset(run: "Trajectory") -> xr.Dataset:
+    """All of a run: configuration, momentum, velocity, invariants, statistics, provenance."""
+    leaves, structure = _flatten(run.g)
+    variables: dict[str, Any] = {}
+    for k, leaf in enumerate(leaves):
+        name = "g" if len(leaves) == 1 else f"g{k}"
+        dims = ("time", *(f"{name}_{axis}" for axis in range(leaf.ndim - 1)))
+        variables[name] = (dims, leaf, {"long_name": f"configuration in {run.provenance['group']}"})
+    body = ("time", "body")
+    variables["momentum"] = (body, np.asarray(run.momentum), {"long_name": "body momentum"})
+    variables["velocity"] = (body, np.asarray(run.velocity), {"long_name": "body velocity"})
+    for name, values in run.invariants().items():
+        attributes = {"long_name": name, "kind": "invariant"}
+        if name == "energy":
+            attributes["units"] = "J"
+        variables[_identifier(name)] = ("time", np.asarray(values), attributes)
+    variables["group_defect"] = (
+        "time",
+        run.group_defect(),
+        {"long_name": "distance from the group"},
+    )
+    for name, values in run.info._asdict().items():
+        long_name = f"Newton {name} since the last saved state"
+        variables[name] = ("time", np.asarray(values), {"long_name": long_name})
+    variables["increment"][2]["long_name"] = "largest |h xi| since the last saved state"
+    return xr.Dataset(
+        variables,
+        coords={"time": ("time", np.asarray(run.t), {"units": "s", "long_name": "time"})},
+        attrs={
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "configuration": json.dumps(structure),
+            **{name: getattr(run, name) for name in (*_NUMBERS, *_TIMINGS)},
+            **{f"provenance_{key}": value for key, value in run.provenance.items()},
+        },
+    )
+
+
+def from_dataset(ds: xr.Dataset) -> "Trajectory":
+    """The trajectory that a dataset holds. Its system and integrator are known by name only."""
+    from retrax.trajectory.trajectory import Trajectory
+
+    if ds.attrs.get("format") != FORMAT:
+        raise BadInput(
+            f"this dataset is not a retrax run: it has no attribute format = {FORMAT!r}."
+        )
+    if int(ds.attrs["format_version"]) > FORMAT_VERSION:
+        raise BadInput(
+            f"this run was written in format {ds.attrs['format_version']}, and this retrax reads "
+            f"up to {FORMAT_VERSION}: a newer retrax is needed."
+        )
+    structure = json.loads(ds.attrs["configuration"])
+
+    def read(name: str) -> Any:
+        return ds[name].values
+
+    invariants = {
+        str(v.attrs["long_name"]): v.values
+        for v in ds.data_vars.values()
+        if v.attrs.get("kind") == "invariant"
+    }
+    prefix = "provenance_"
+    g = _unflatten(structure, lambda k: read("g" if structure == 0 else f"g{k}"))
+    numbers: dict[str, Any] = {
+        name: kind(ds.attrs[name]) for name, kind in (_NUMBERS | _TIMINGS).items()
+    }
+    return Trajectory(
+        t=read("time"),
+        states=State(g=g, momentum=read("momentum"), t=read("time")),
+        info=Interval(*(read(name) for name in Interval._fields)),
+        **numbers,
+        provenance={
+            str(k)[len(prefix) :]: str(v) for k, v in ds.attrs.items() if str(k).startswith(prefix)
+        },
+        observations=Observations(read("velocity"), invariants, read("group_defect")),
+    )
+
+
+def _identifier(name: str) -> str:
+    kept = "".join(c if c.isalnum() else "_" for c in name)
+    return "_".join(part for part in kept.split("_") if part)
+
+
+def _flatten(g: Any, first: int = 0) -> tuple[list[np.ndarray], Any]:
+    """The leaves of nested tuples, and the same nesting with their numbers in place."""
+    if not isinstance(g, tuple):
+        return [np.asarray(g)], first
+    leaves: list[np.ndarray] = []
+    structure = []
+    for part in g:
+        inner, numbered = _flatten(part, first + len(leaves))
+        leaves += inner
+        structure.append(numbered)
+    return leaves, structure
+
+
+def _unflatten(structure: Any, leaf: Callable[[int], np.ndarray]) -> Any:
+    if isinstance(structure, int):
+        return leaf(structure)
+    return tuple(_unflatten(part, leaf) for part in structure)

@@ -1,0 +1,44 @@
+"""What can be read off the states of a run."""
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+if TYPE_CHECKING:
+    from retrax.mechanics.state import State
+    from retrax.mechanics.system import AbstractGroupSystem
+
+# States are looked at in blocks of this many, so that a long run needs no more memory than its own.
+_BLOCK = 8192
+
+
+class Observations(NamedTuple):
+    """Body velocity, invariants by name, and distance from the group, along time."""
+
+    velocity: np.ndarray
+    invariants: dict[str, np.ndarray]
+    defect: np.ndarray
+
+
+def observe(system: "AbstractGroupSystem", states: "State") -> Observations:
+    """Velocity, invariants and group defect of every state."""
+    symmetries = system.symmetries()
+
+    @jax.jit
+    @partial(jax.vmap, in_axes=(None, 0))
+    def look(system, state):
+        velocity = system.velocity(state.g, state.momentum)
+        return velocity, system.invariants(state, symmetries), system.group.defect(state.g)
+
+    count = len(np.asarray(states.t))
+    block = min(_BLOCK, count)
+    parts = []
+    for first in range(0, count, block):
+        # The last block is filled up by repeating the last state: one compiled shape for all.
+        rows = np.minimum(np.arange(first, first + block), count - 1)
+        part = look(system, jax.tree.map(lambda x, rows=rows: jnp.asarray(x[rows]), states))
+        parts.append(jax.tree.map(np.asarray, part))
+    return Observations(*jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts))

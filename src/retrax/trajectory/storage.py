@@ -1,0 +1,47 @@
+"""Runs on disk: NetCDF, written atomically, read without running anything."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from retrax.errors import BadInput
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+
+def save(run: "Trajectory", path: str | Path) -> Path:
+    """Write beside `path`, then rename: a crash leaves the old file or the new one."""
+    from retrax.trajectory.dataset import dataset
+
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise BadInput(f"path = {str(path)!r}: the folder {str(path.parent)!r} does not exist.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    os.close(handle)
+    try:
+        dataset(run).to_netcdf(temporary, engine="h5netcdf")
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+def load(path: str | Path) -> "Trajectory":
+    """The run that `Trajectory.save` wrote to `path`."""
+    import xarray as xr
+
+    from retrax.trajectory.dataset import from_dataset
+
+    path = Path(path)
+    if not path.is_file():
+        raise BadInput(f"path = {str(path)!r}: there is no such file.")
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as ds:
+            ds.load()
+    except (OSError, ValueError, KeyError) as cause:
+        raise BadInput(f"path = {str(path)!r} is not a readable NetCDF file: {cause}") from cause
+    return from_dataset(ds)

@@ -1,0 +1,48 @@
+"""A run as a table for people."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from retrax.trajectory.measure import deviations, drift
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+
+def summary(run: "Trajectory") -> str:
+    """What was run, how fast, and how well each invariant held."""
+    rows = [("invariant", "initial", "largest error", "drift per second")]
+    for name, values in run.invariants().items():
+        worst = float(np.max(np.abs(deviations(values))))
+        rows.append((name, f"{values[0]:.10g}", f"{worst:.2e}", f"{drift(run.t, values):+.2e}"))
+    defect = run.group_defect()
+    rows.append(
+        (f"distance from {run.provenance['group']}", f"{defect[0]:.2g}", f"{max(defect):.2e}", "")
+    )
+    rate = run.completed / run.seconds if run.seconds > 0 else 0.0
+    per_step = float(np.sum(run.info.iterations)) / max(run.completed, 1)
+    lines = [
+        f"{run.provenance['system']} by {run.provenance['integrator']}",
+        f"{run.completed:,} steps of h = {run.h:g} s, from t = {run.t[0]:g} to {run.t[-1]:g} s, "
+        f"{len(run.t):,} states saved",
+        f"{run.seconds:.3g} s ({rate:,.0f} steps/s), compiled in {run.compile_seconds:.2g} s; "
+        f"{per_step:.2f} Newton iterations a step",
+        "",
+        *_aligned(rows),
+    ]
+    return "\n".join(lines)
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+
+    def line(row: tuple[str, ...]) -> str:
+        cells = [
+            row[0].ljust(widths[0]),
+            *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
+        ]
+        return "  ".join(cells).rstrip()
+
+    rule = "  ".join("-" * w for w in widths)
+    return [line(rows[0]), rule, *(line(row) for row in rows[1:])]

@@ -1,0 +1,162 @@
+"""What comes out of a run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from retrax.trajectory.measure import deviations, drift
+from retrax.trajectory.observe import Observations, observe
+from retrax.trajectory.summary import summary
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from retrax.mechanics.state import State
+    from retrax.trajectory.statistics import Interval
+
+
+class Trajectory:
+    """Times, states, how each step went, and how all of it was made.
+
+    **Attributes:**
+
+    - `t`: the saved times in seconds, computed as `t0 + k h`; the last one is the end.
+    - `states`: the states, stacked along time. `g`, `momentum` and `velocity` are its parts, the
+        last two in body coordinates; `final` is the last state, ready to start another run.
+    - `info`: solver statistics between saved states: `iterations` (their sum), `residual` and
+        `increment` (their largest). The first entry is zero.
+    - `h`, `steps`, `save_every`: the run as asked for; `completed`: the steps that were taken.
+    - `seconds`, `compile_seconds`: wall-clock time of the loop and of compiling it.
+    - `provenance`: names and versions of everything involved.
+    - `system`, `integrator`: the objects, `None` in a trajectory loaded from a file.
+    """
+
+    def __init__(
+        self,
+        *,
+        t: np.ndarray,
+        states: "State",
+        info: "Interval",
+        h: float,
+        steps: int,
+        completed: int,
+        save_every: int,
+        seconds: float,
+        compile_seconds: float,
+        provenance: dict[str, str],
+        system: Any = None,
+        integrator: Any = None,
+        observations: Observations | None = None,
+    ):
+        self.t = t
+        self.states = states
+        self.info = info
+        self.h = h
+        self.steps = steps
+        self.completed = completed
+        self.save_every = save_every
+        self.seconds = seconds
+        self.compile_seconds = compile_seconds
+        self.provenance = provenance
+        self.system = system
+        self.integrator = integrator
+        self._observations = observations
+
+    def __repr__(self) -> str:
+        return (
+            f"<Trajectory of {self.provenance['system']} by {self.provenance['integrator']}: "
+            f"{len(self.t)} states, {self.completed} steps of h = {self.h:g} s>"
+        )
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def g(self) -> Any:
+        return self.states.g
+
+    @property
+    def momentum(self) -> Any:
+        return self.states.momentum
+
+    @property
+    def velocity(self) -> np.ndarray:
+        return self.observations.velocity
+
+    @property
+    def final(self) -> "State":
+        return jax.tree.map(lambda x: x[-1], self.states)
+
+    @property
+    def observations(self) -> Observations:
+        """Velocity, invariants and group defect at every saved state; computed once."""
+        if self._observations is None:
+            self._observations = observe(self.system, self.states)
+        return self._observations
+
+    def invariants(self) -> dict[str, np.ndarray]:
+        """The energy and the momentum of each symmetry, by name, along the run."""
+        return self.observations.invariants
+
+    def group_defect(self) -> np.ndarray:
+        """The distance of every saved configuration from the group."""
+        return self.observations.defect
+
+    def measures(self) -> dict[str, Any]:
+        """The run in numbers: what `retrax run --json` prints."""
+        steps_per_second = self.completed / self.seconds if self.seconds > 0 else 0.0
+        return {
+            "case": self.provenance.get("case", self.provenance["system"]),
+            "integrator": self.provenance["integrator"],
+            "h": self.h,
+            "steps": self.completed,
+            "seconds": self.seconds,
+            "compile_seconds": self.compile_seconds,
+            "steps_per_second": steps_per_second,
+            "group_defect": float(np.max(self.group_defect())),
+            "invariants": {
+                name: {
+                    "initial": float(values[0]),
+                    "max_error": float(np.max(np.abs(deviations(values)))),
+                    "drift": drift(self.t, values),
+                }
+                for name, values in self.invariants().items()
+            },
+            "final": {
+                "t": float(self.t[-1]),
+                "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), self.g),
+                "momentum": np.asarray(self.momentum[-1]).tolist(),
+                "velocity": np.asarray(self.velocity[-1]).tolist(),
+            },
+        }
+
+    def summary(self) -> str:
+        """The run as a table for people."""
+        return summary(self)
+
+    def dataset(self) -> "xr.Dataset":
+        """The run as an `xarray.Dataset`, with units, long names and provenance."""
+        from retrax.trajectory.dataset import dataset
+
+        return dataset(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run to a NetCDF file, atomically; `retrax.load` reads it back."""
+        from retrax.trajectory.storage import save
+
+        return save(self, path)
+
+    def plot(self) -> "Figure":
+        """The invariants and the motion as one matplotlib figure."""
+        from retrax.show.figures import overview
+
+        return overview(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write one self-contained HTML page: the motion in 3-D with its invariants beside it."""
+        from retrax.show.page import write_page
+
+        return write_page(self, path)

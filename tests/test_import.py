@@ -1,0 +1,21 @@
+"""`import retrax` is light and sets double precision."""
+
+import json
+import subprocess
+import sys
+
+HEAVY = ["numba", "xarray", "matplotlib", "plotly", "typer", "rich", "dask", "scipy", "h5netcdf"]
+SCRIPT = """
+import json, sys
+import jax
+bare = set(sys.modules)
+import retrax
+print(json.dumps({"loaded": sorted(set(sys.modules) - bare), "x64": jax.config.jax_enable_x64}))
+"""
+
+
+def test_import_loads_nothing_heavy_and_switches_on_float64():
+    out = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    result = json.loads(out.stdout)
+    assert result["x64"]
+    assert not {name.split(".")[0] for name in result["loaded"]} & set(HEAVY)

@@ -1,0 +1,57 @@
+"""Folders import only from folders to their left."""
+
+import ast
+from pathlib import Path
+
+import retrax
+
+LAYERS = [
+    "errors",
+    "numerics",
+    "groups",
+    "mechanics",
+    "systems",
+    "integrators",
+    "trajectory",
+    "simulate",
+    "analysis",
+    "testing",
+    "show",
+    "cli",
+]
+# `Trajectory.plot` and `.report` are doors to `show`, opened only when somebody goes through.
+DOORS = {("trajectory/trajectory.py", "show")}
+# These see each other's layer but never each other.
+APART = {("testing", "show"), ("show", "testing")}
+
+
+def imports(file: Path):
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "retrax":
+            parts = (node.module or "").split(".")[1:]
+            yield from [parts[0]] if parts else [alias.name for alias in node.names]
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("retrax."):
+                    yield alias.name.split(".")[1]
+
+
+def test_imports_point_one_way():
+    root = Path(retrax.__file__).parent
+    wrong = []
+    for file in root.rglob("*.py"):
+        name = file.relative_to(root).as_posix()
+        here = name.removesuffix(".py").split("/")[0]
+        if here == "__init__":
+            continue
+        for there in imports(file):
+            upwards = LAYERS.index(there) > LAYERS.index(here) or (here, there) in APART
+            if upwards and (name, there) not in DOORS:
+                wrong.append(f"{name} imports retrax.{there}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_folder_has_a_layer():
+    root = Path(retrax.__file__).parent
+    folders = {path.parent.name for path in root.glob("*/*.py")}
+    assert folders <= set(LAYERS)
