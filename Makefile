@@ -14,6 +14,7 @@ DOCS_ENVIRONMENT := .venv/.stamp-docs
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 .PHONY: help demo test docs verify clean distclean
 
 help:
@@ -36,7 +37,7 @@ test: $(ENVIRONMENT)
 	@$(BIN)/python -m pytest -n $(WORKERS) -q
 
 docs: $(DOCS_ENVIRONMENT)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation is in site/index.html."
 
 verify: $(ENVIRONMENT)

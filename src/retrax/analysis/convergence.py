@@ -82,9 +82,12 @@ def convergence(
     ]
     between = _on_group if "group" in integrator.preserves else _entries
     differences = tuple(
-        float(between(system.group, a, b)) for a, b in itertools.pairwise(ends)  # (1)
+        float(between(system.group, a, b))
+        for a, b in itertools.pairwise(ends)  # (1)
     )
-    size = max(float(np.max(np.abs(x))) for x in jax.tree.leaves((ends[0].g, ends[0].momentum, 1.0)))
+    size = max(
+        float(np.max(np.abs(x))) for x in jax.tree.leaves((ends[0].g, ends[0].momentum, 1.0))
+    )
     floor = _CLEAR * _EPS * math.sqrt(steps[-1]) * size
     if not min(differences) > floor:
         raise CheckFailed(

@@ -130,6 +130,13 @@ class AbstractLieGroup(eqx.Module):
     def random(self, key: Key[Array, ""]) -> Element:
         """A random element, spread over the group; vectors are standard normal."""
 
+    def angle_squared(self, xi: Coordinates) -> Float[Array, ""]:
+        """The square of the largest angle by which exp(xi) rotates; zero where nothing rotates.
+
+        At an angle of 2 pi the tangent map of the exponential map is singular.
+        """
+        return jnp.zeros(())
+
     def exp(self, xi: Coordinates) -> Element:
         return jax.tree.map(jnp.add, self.identity(), self.expm1(xi))
 
@@ -177,13 +184,11 @@ class AbstractLieGroup(eqx.Module):
         e = self.identity()
         if jax.tree.structure(g) != jax.tree.structure(e):
             raise BadInput(
-                f"{name} is not an element of {self.name}: expected {_layout(e)}, "
-                f"got {_layout(g)}."
+                f"{name} is not an element of {self.name}: expected {_layout(e)}, got {_layout(g)}."
             )
         if jax.tree.map(jnp.shape, g) != jax.tree.map(jnp.shape, e):
             raise BadInput(
-                f"{name} is not an element of {self.name}: expected {_layout(e)}, "
-                f"got {_layout(g)}."
+                f"{name} is not an element of {self.name}: expected {_layout(e)}, got {_layout(g)}."
             )
         require_float64(name, g)
         if not is_traced(g):

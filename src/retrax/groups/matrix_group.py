@@ -1,5 +1,7 @@
 """Any connected matrix group, from a basis of its algebra."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -52,7 +54,7 @@ class MatrixGroup(AbstractLieGroup):
     has_cayley: bool = eqx.field(static=True)
     name: str = eqx.field(static=True)
 
-    def __init__(self, basis: Float[Array, "dim n n"], name: str | None = None):
+    def __init__(self, basis: Any, name: str | None = None):
         e = _checked(basis)
         dim, n, _ = e.shape
         flat = e.reshape(dim, -1)

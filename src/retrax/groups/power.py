@@ -72,6 +72,9 @@ class Power(AbstractLieGroup):
     def expm1(self, xi: Coordinates) -> Element:
         return jax.vmap(self.group.expm1)(self.split(xi))
 
+    def angle_squared(self, xi: Coordinates) -> Float[Array, ""]:
+        return jnp.max(jax.vmap(self.group.angle_squared)(self.split(xi)))
+
     def log(self, g: Element) -> Coordinates:
         return jax.vmap(self.group.log)(g).reshape(-1)
 

@@ -1,6 +1,6 @@
 """Products of different groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import jax
@@ -50,16 +50,16 @@ class Product(AbstractLieGroup):
     def has_cayley(self) -> bool:
         return all(group.has_cayley for group in self.groups)
 
-    def split(self, xi: Coordinates) -> list[Coordinates]:
+    def split(self, xi: Coordinates) -> list[Float[Array, "_"]]:
         """The coordinates that belong to each factor."""
         ends = list(accumulate(group.dim for group in self.groups))
         return [xi[end - group.dim : end] for end, group in zip(ends, self.groups, strict=True)]
 
-    def _each(self, method: Callable, *arguments: tuple) -> tuple:
+    def _each(self, method: Callable, *arguments: Sequence) -> tuple:
         """`method(factor, ...)` of every factor, each argument a sequence with one part a factor."""
         return tuple(method(*parts) for parts in zip(self.groups, *arguments, strict=True))
 
-    def _flat(self, method: Callable, *arguments: tuple) -> Coordinates:
+    def _flat(self, method: Callable, *arguments: Sequence) -> Coordinates:
         return jnp.concatenate(self._each(method, *arguments))
 
     def identity(self) -> Element:
@@ -79,6 +79,9 @@ class Product(AbstractLieGroup):
 
     def expm1(self, xi: Coordinates) -> Element:
         return self._each(lambda G, xi: G.expm1(xi), self.split(xi))
+
+    def angle_squared(self, xi: Coordinates) -> Float[Array, ""]:
+        return jnp.max(jnp.stack(self._each(lambda G, xi: G.angle_squared(xi), self.split(xi))))
 
     def log(self, g: Element) -> Coordinates:
         return self._flat(lambda G, g: G.log(g), g)

@@ -1,9 +1,12 @@
 """Retraction maps from the algebra to the group: the coordinates integrators take steps in."""
 
 import abc
+import math
 from typing import ClassVar
 
 import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
@@ -52,6 +55,10 @@ class AbstractRetraction(eqx.Module):
     ) -> Coordinates: ...
 
     @abc.abstractmethod
+    def covers(self, group: AbstractLieGroup, xi: Coordinates) -> Bool[Array, ""]:
+        r"""Whether $\xi$ lies in the chart, the region around 0 where the tangent maps exist."""
+
+    @abc.abstractmethod
     def check(self, group: AbstractLieGroup) -> None:
         """Raise `BadInput` if the retraction does not map into `group`."""
 
@@ -97,6 +104,9 @@ class Exp(AbstractRetraction):
     def dL_inv_dual(self, group: AbstractLieGroup, xi: Coordinates, mu: Coordinates) -> Coordinates:
         return group.dexp_inv_dual(xi, mu)
 
+    def covers(self, group: AbstractLieGroup, xi: Coordinates) -> Bool[Array, ""]:
+        return group.angle_squared(xi) < (2 * math.pi) ** 2
+
     def check(self, group: AbstractLieGroup) -> None:
         pass
 
@@ -133,6 +143,9 @@ class Cayley(AbstractRetraction):
 
     def dL_inv_dual(self, group: AbstractLieGroup, xi: Coordinates, mu: Coordinates) -> Coordinates:
         return group.dcay_inv_dual(xi, mu)
+
+    def covers(self, group: AbstractLieGroup, xi: Coordinates) -> Bool[Array, ""]:
+        return jnp.asarray(True)
 
     def check(self, group: AbstractLieGroup) -> None:
         if not group.has_cayley:

@@ -63,6 +63,9 @@ class SE2(AbstractLieGroup):
         w, v = xi[0], xi[1:]
         return _SO2.expm1(xi[:1]), sinc(w * w) * v + w * cosc(w * w) * _turn(v)  # (1)
 
+    def angle_squared(self, xi: Twist) -> Float[Array, ""]:
+        return xi[:1] @ xi[:1]
+
     def log(self, g: Motion) -> Twist:
         angle, r = _SO2.log(g[0]), g[1]
         w = angle[0]

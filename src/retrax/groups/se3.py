@@ -66,6 +66,9 @@ class SE3(AbstractLieGroup):
         w, v = xi[:3], xi[3:]
         return _SO3.expm1(w), _SO3.dexp(-w, v)  # (1)
 
+    def angle_squared(self, xi: Twist) -> Float[Array, ""]:
+        return xi[:3] @ xi[:3]
+
     def log(self, g: Motion) -> Twist:
         w = _SO3.log(g[0])
         return jnp.concatenate([w, _SO3.dexp_inv(-w, g[1])])

@@ -45,6 +45,9 @@ class SO2(AbstractLieGroup):
         half = jnp.sin(xi[0] / 2)
         return _matrix(-2 * half * half, jnp.sin(xi[0]))
 
+    def angle_squared(self, xi: Rate) -> Float[Array, ""]:
+        return xi @ xi
+
     def log(self, g: Rotation) -> Rate:
         return jnp.arctan2(g[1:, 0] - g[0, 1:], g[1:, 1] + g[0, :1])
 

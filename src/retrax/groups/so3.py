@@ -63,6 +63,9 @@ class SO3(AbstractLieGroup):
         x, t2 = self.hat(xi), xi @ xi
         return sinc(t2) * x + cosc(t2) * (x @ x)  # (1)
 
+    def angle_squared(self, xi: Vector) -> Float[Array, ""]:
+        return xi @ xi
+
     def log(self, g: Rotation) -> Vector:
         r"""Twice the angle of the unit quaternion $q = (w, v)$ of $g$ with $w \ge 0$, along $v$.
 

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates
+from retrax.numerics.newton import NewtonStatus
 
 # A word may stand in `preserves` only if a test measures it; this is the list of those tests.
 VOCABULARY: dict[str, str] = {
@@ -20,18 +21,28 @@ VOCABULARY: dict[str, str] = {
 
 
 class StepInfo(NamedTuple):
-    """How one step went. An explicit step has converged, with no residual and no iterations."""
+    """How one step went. An explicit step has converged, with no residual and no iterations.
+
+    `increment` is the length of the step on the group, the largest component of $h\\xi$;
+    `in_chart` says whether the retraction still covers a step of that length.
+    """
 
     converged: Bool[Array, ""]
     residual: Float[Array, ""]
     iterations: Int[Array, ""]
     increment: Float[Array, ""]
-    """The length of the step on the group, $|h\\xi|$."""
+    in_chart: Bool[Array, ""]
 
 
-def explicit_step(increment: Float[Array, ""]) -> StepInfo:
+def step_info(status: NewtonStatus, move: Coordinates, in_chart: Bool[Array, ""]) -> StepInfo:
+    """The record of a step that solved for its move on the group."""
+    return StepInfo(*status, increment=jnp.max(jnp.abs(move)), in_chart=in_chart)
+
+
+def explicit_step(move: Coordinates, in_chart: Bool[Array, ""] | bool = True) -> StepInfo:
     """The record of a step that solves no equation."""
-    return StepInfo(jnp.asarray(True), jnp.zeros(()), jnp.asarray(0), increment)
+    nothing_to_solve = NewtonStatus(jnp.asarray(True), jnp.zeros(()), jnp.asarray(0))
+    return step_info(nothing_to_solve, move, jnp.asarray(in_chart))
 
 
 class AbstractIntegrator(eqx.Module):

@@ -64,5 +64,6 @@ class Composition(AbstractIntegrator):
             residual=jnp.max(infos.residual),
             iterations=jnp.sum(infos.iterations),
             increment=jnp.max(infos.increment),
+            in_chart=jnp.all(infos.in_chart),
         )
         return end, total

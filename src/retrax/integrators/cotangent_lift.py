@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Cayley
-from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
 from retrax.integrators.predictor import midpoint_velocity
 from retrax.mechanics.hamiltonian import HamiltonianSystem
 from retrax.mechanics.state import State
@@ -111,4 +111,4 @@ class CotangentLift(AbstractIntegrator):
         a = a + h * system.total_force(g, xi, mu, t)
         forward = tau.minus_identity(group, (1 - s) * h * xi)
         end = State(group.advance(g, forward), a + group.coAdm1(forward, a), state.t + h)  # (4)
-        return end, StepInfo(*status, increment=jnp.max(jnp.abs(h * xi)))
+        return end, step_info(status, h * xi, tau.covers(group, max(s, 1 - s) * h * xi))

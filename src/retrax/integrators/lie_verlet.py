@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction, Cayley
-from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
 from retrax.integrators.predictor import midpoint_velocity
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -76,4 +76,4 @@ class LieVerlet(AbstractIntegrator):
         first = kick(g0, xi, t0)
         turn = group.coAdm1(tau.minus_identity(group, h * xi), mu0 + first)
         mu1 = mu0 + (first + turn + kick(g1, xi, t1))
-        return State(g1, mu1, t1), StepInfo(*status, increment=jnp.max(jnp.abs(h * xi)))
+        return State(g1, mu1, t1), step_info(status, h * xi, tau.covers(group, h * xi))

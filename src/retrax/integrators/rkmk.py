@@ -4,6 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from retrax.groups.retractions import Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, explicit_step
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -30,7 +31,7 @@ class RKMK(AbstractIntegrator):
     **Arguments:** `tableau`: a name (`"euler"`, `"midpoint"`, `"heun3"`, `"rk4"`, `"dopri5"`) or a
     `Tableau`.
 
-    References: [MuntheKaas1999]; [IserlesEtAl2000].
+    References: [MuntheKaas1999]; [IserlesMuntheKaasNorsettZanna2000].
     """
 
     tableau: tableaus.Tableau = eqx.field(static=True)
@@ -66,4 +67,4 @@ class RKMK(AbstractIntegrator):
             mu + combine(self.tableau.b, mu_rates),
             state.t + h,
         )  # (3)
-        return end, explicit_step(jnp.max(jnp.abs(u)))
+        return end, explicit_step(u, Exp().covers(group, u))

@@ -119,8 +119,14 @@ class AbstractGroupSystem(eqx.Module):
         """The symmetries declared, or else found numerically, with their momentum maps."""
         return find_symmetries(self)
 
-    def invariants(self, state: State, symmetries: Symmetries) -> dict[str, Float[Array, ""]]:
-        """The energy and the momentum of every symmetry, by name."""
+    def invariants(
+        self, state: State, symmetries: Symmetries | None = None
+    ) -> dict[str, Float[Array, ""]]:
+        """The energy and the momentum of every symmetry, by name.
+
+        Looking for symmetries costs more than looking at a state: pass them where there are many.
+        """
+        symmetries = self.symmetries() if symmetries is None else symmetries
         return {"energy": self.energy(state), **symmetries.momenta(self.group, state)}
 
 

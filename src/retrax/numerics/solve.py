@@ -13,7 +13,7 @@ from retrax.numerics.cross import cross
 _UNROLLED = 8
 
 
-def solve(A: Float[Array, "n n"], b: Float[Array, "n *m"]) -> Float[Array, "n *m"]:
+def solve(A: Float[Array, "n n"], b: Float[Array, " n *m"]) -> Float[Array, " n *m"]:
     """The solution x of A x = b, where `b` is a vector or a matrix of columns.
 
     A singular `A` gives entries that are not finite, as `jnp.linalg.solve` does.

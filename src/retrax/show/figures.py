@@ -27,10 +27,15 @@ def overview(run: "Trajectory") -> Figure:
     rows: list[Callable] = [lambda axes: panels.draw_error(axes, run, ["energy"])]
     if momenta:
         rows.append(lambda axes: panels.draw_error(axes, run, momenta[:6]))
-    rows += [lambda axes: panels.draw_defect(axes, run), lambda axes: panels.draw_velocity(axes, run)]
+    rows += [
+        lambda axes: panels.draw_defect(axes, run),
+        lambda axes: panels.draw_velocity(axes, run),
+    ]
     with style():
         figure = new_figure(11.5 if body else 8.0, 1.9 * len(rows) + 0.4, title(run))
-        grid = figure.add_gridspec(len(rows), 2 if body else 1, width_ratios=[5, 4] if body else None)
+        grid = figure.add_gridspec(
+            len(rows), 2 if body else 1, width_ratios=[5, 4] if body else None
+        )
         shared = None
         for k, draw in enumerate(rows):
             shared = axes = figure.add_subplot(grid[k, 0], sharex=shared)

@@ -7,26 +7,14 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from retrax.show.downsample import extremes
-from retrax.show.factors import factors
 from retrax.show.style import CYCLE, POINTS
+from retrax.show.units import unit
 from retrax.trajectory.measure import deviations, drift
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
 
 _SHOWN_COMPONENTS = 6
-
-
-def unit(run: "Trajectory", name: str) -> str:
-    """The SI unit of an invariant, a `velocity` or a `momentum`; `SI` where components differ."""
-    if name == "energy":
-        return "J"
-    kinds = {"rotation" if f.kind.startswith("SO") else f.kind for f in factors(run.provenance["group"])}
-    units = {
-        frozenset({"rotation"}): {"velocity": "rad/s", "momentum": "kg m²/s"},
-        frozenset({"R"}): {"velocity": "m/s", "momentum": "kg m/s"},
-    }.get(frozenset(kinds), {})
-    return units.get("velocity" if name == "velocity" else "momentum", "SI")
 
 
 def draw_error(axes: Axes, run: "Trajectory", names: list[str]) -> None:

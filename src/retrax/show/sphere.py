@@ -16,7 +16,11 @@ def draw_sphere(axes: Axes, e3_up: bool = True) -> None:
     ring = np.linspace(0, 2 * np.pi, 241)
     for latitude in np.radians([-60, -30, 0, 30, 60]):
         circle = np.stack(
-            [np.cos(latitude) * np.cos(ring), np.cos(latitude) * np.sin(ring), 0 * ring + np.sin(latitude)]
+            [
+                np.cos(latitude) * np.cos(ring),
+                np.cos(latitude) * np.sin(ring),
+                0 * ring + np.sin(latitude),
+            ]
         )
         _two_sided(axes, circle.T, e3_up, color=GREY, linewidth=0.4, alpha=0.5)
     for longitude in np.radians(np.arange(0, 180, 30)):

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, AMBER, GREY = "#56B4E9", "#E69F00", "#7F7F7F"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER)
+CYCLE_ON_DARK = (SKY, AMBER, "#2FC79A", PURPLE, "#F07030", "#F0E442")
 
 # A curve is drawn with this many points at most; the extremes of what is left out are kept.
 POINTS = 4000

@@ -18,7 +18,13 @@ def explain(
         f"{integrator!r} on the {system.name}: step {k + 1} of {steps} "
         f"(from t = {float(at.state.t):.6g} s)"
     )
-    if bool(info.converged):
+    if bool(info.converged) and not bool(info.in_chart):
+        what = "left the chart of its retraction"
+        why = (
+            f"The step moves by |h xi| = {moved:.3g} on the group, and the exponential map is "
+            "invertible only for rotations of less than 2 pi."
+        )
+    elif bool(info.converged):
         what = "gave numbers that are not finite"
         why = (
             f"The state before it is finite and the step moves by |h xi| = {moved:.3g}; an energy "

@@ -28,7 +28,8 @@ def _quiet() -> Interval:
 
 
 def start(state: Any, step: int = 0) -> Progress:
-    no_failure = StepInfo(jnp.asarray(True), jnp.zeros(()), jnp.asarray(0), jnp.zeros(()))
+    yes, zero = jnp.asarray(True), jnp.zeros(())
+    no_failure = StepInfo(yes, zero, jnp.asarray(0), zero, yes)
     return Progress(state, jnp.asarray(step), jnp.asarray(False), no_failure, _quiet())
 
 
@@ -39,7 +40,7 @@ def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
     new, info = integrator.step(system, now, h)
     new = eqx.tree_at(lambda s: s.t, new, t0 + (at.step + 1).astype(h.dtype) * h)
     finite = jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(new)])
-    good = info.converged & jnp.all(finite) & ~at.failed
+    good = info.converged & info.in_chart & jnp.all(finite) & ~at.failed
     first_failure = ~good & ~at.failed
     keep = partial(jax.tree.map, partial(jnp.where, good))
     interval = Interval(
@@ -49,7 +50,7 @@ def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
     )
     return Progress(
         state=keep(new, at.state),
-        step=at.step + good,
+        step=at.step + good.astype(at.step.dtype),
         failed=~good,
         failure=jax.tree.map(partial(jnp.where, first_failure), info, at.failure),
         interval=keep(interval, at.interval),
@@ -90,7 +91,7 @@ def run_records(
             at._replace(interval=_quiet()),
         )
         saved = jax.tree.map(lambda b, x: b.at[filled].set(x), buffers, (at.state, at.interval))
-        return at, saved, filled + ~at.failed
+        return at, saved, filled + (~at.failed).astype(filled.dtype)
 
     at, (states, intervals), filled = lax.while_loop(
         unfinished, record, (at, buffers, jnp.asarray(0))

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from retrax.errors import BadInput
 
@@ -10,7 +11,7 @@ Reporter = Callable[[int, int], None]
 
 
 @contextlib.contextmanager
-def reporter(progress: bool | Reporter | None, description: str) -> Iterator[Reporter]:
+def reporter(progress: Any, description: str) -> Iterator[Reporter]:
     """A function to call with (steps done, steps in all).
 
     `None` shows a bar where standard error is a terminal; `True` and `False` overrule that; a
@@ -25,7 +26,7 @@ def reporter(progress: bool | Reporter | None, description: str) -> Iterator[Rep
     if not wanted:
         yield lambda done, total: None
         return
-    with _bar() as bar:
+    with _bar(force=progress is True) as bar:
         task = bar.add_task(description, total=None)
 
         def show(done: int, total: int) -> None:
@@ -34,7 +35,7 @@ def reporter(progress: bool | Reporter | None, description: str) -> Iterator[Rep
         yield show
 
 
-def _bar():
+def _bar(force: bool):
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -54,6 +55,6 @@ def _bar():
         TextColumn("gone,"),
         TimeRemainingColumn(),
         TextColumn("left"),
-        console=Console(stderr=True),
+        console=Console(stderr=True, force_terminal=force or None),
         transient=True,
     )

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import StepFailed
+from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.simulate import loop
 from retrax.simulate.failure import explain
@@ -50,8 +51,9 @@ def simulate(
     **Raises:** `StepFailed` at the first step that does not converge or gives a number that is not
     finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
     """
+    if isinstance(state, State):
+        state = jax.tree.map(jnp.asarray, state)
     require_run(system, integrator, state, h, steps, save_every)
-    state = jax.tree.map(jnp.asarray, state)
     if is_traced(system, integrator, state, h):
         return _simulate_traced(system, integrator, state, h, steps, save_every)
     return _simulate(system, integrator, state, float(h), int(steps), int(save_every), progress)

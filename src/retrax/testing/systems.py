@@ -72,7 +72,9 @@ def _require(
     system: AbstractGroupSystem, what: str, error: float, bound: float = _DIFFERENCED
 ) -> None:
     if not error <= bound:
-        raise CheckFailed(f"{system.name}: {what}: relative error {error:.1e}, allowed {bound:.0e}.")
+        raise CheckFailed(
+            f"{system.name}: {what}: relative error {error:.1e}, allowed {bound:.0e}."
+        )
 
 
 def _random_states(system: AbstractGroupSystem) -> list[State]:
@@ -134,7 +136,9 @@ def _slopes(
 
 
 def _slope(
-    energy: Callable[[Coordinates], Float[Array, ""]], step: float | Float[Array, ""], like: Coordinates
+    energy: Callable[[Coordinates], Float[Array, ""]],
+    step: float | Float[Array, ""],
+    like: Coordinates,
 ) -> Coordinates:
     """The slopes at zero of a function of coordinates, by central differences."""
 

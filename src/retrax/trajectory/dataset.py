@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
@@ -82,13 +84,13 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
         if v.attrs.get("kind") == "invariant"
     }
     prefix = "provenance_"
-    g = _unflatten(structure, lambda k: read("g" if structure == 0 else f"g{k}"))
+    g = _unflatten(structure, lambda k: jnp.asarray(read("g" if structure == 0 else f"g{k}")))
     numbers: dict[str, Any] = {
         name: kind(ds.attrs[name]) for name, kind in (_NUMBERS | _TIMINGS).items()
     }
     return Trajectory(
         t=read("time"),
-        states=State(g=g, momentum=read("momentum"), t=read("time")),
+        states=jax.tree.map(np.asarray, State(g, jnp.asarray(read("momentum")), read("time"))),
         info=Interval(*(read(name) for name in Interval._fields)),
         **numbers,
         provenance={
@@ -116,7 +118,7 @@ def _flatten(g: Any, first: int = 0) -> tuple[list[np.ndarray], Any]:
     return leaves, structure
 
 
-def _unflatten(structure: Any, leaf: Callable[[int], np.ndarray]) -> Any:
+def _unflatten(structure: Any, leaf: Callable[[int], Any]) -> Any:
     if isinstance(structure, int):
         return leaf(structure)
     return tuple(_unflatten(part, leaf) for part in structure)

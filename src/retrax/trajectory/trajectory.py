@@ -37,10 +37,10 @@ class Trajectory:
     def __init__(
         self,
         *,
-        t: np.ndarray,
+        t: Any,
         states: "State",
         info: "Interval",
-        h: float,
+        h: Any,
         steps: int,
         completed: int,
         save_every: int,

@@ -1,0 +1,144 @@
+"""One self-contained page of a run: the motion in 3-D with its invariants beside it."""
+
+import html
+import json
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from plotly.offline import get_plotlyjs
+
+from retrax.show.bodies import bodies
+from retrax.show.downsample import extremes
+from retrax.show.files import require_folder, write_atomically
+from retrax.show.frames import scene
+from retrax.show.style import CYCLE, CYCLE_ON_DARK
+from retrax.show.units import unit
+from retrax.trajectory.measure import deviations
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+_POINTS = 2000
+_SHOWN_CURVES = 6
+_SCRIPTS = ("motion.js", "view.js", "scene.js", "plots.js", "player.js")
+
+
+def write_page(run: "Trajectory", path: str | Path) -> Path:
+    """Write the page to `path`; it opens without a network and without a server."""
+    path = Path(path)
+    require_folder(path)
+    return write_atomically(path, page(run).encode())
+
+
+def page(run: "Trajectory") -> str:
+    """The page as text."""
+    made = run.provenance
+    # A script ends at the first "</script>" whatever it says, so data must not contain one.
+    data = json.dumps(page_data(run), separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )
+    return Template(_asset("page.html")).substitute(
+        title=html.escape(made["system"]),
+        subtitle=html.escape(
+            f"{made['integrator']}, {run.completed:,} steps of h = {run.h:g} s, "
+            f"from t = {run.t[0]:g} s to {run.t[-1]:g} s"
+        ),
+        style=_asset("page.css"),
+        summary=_invariant_rows(run),
+        made=_made_rows(run),
+        data=data,
+        plotly=get_plotlyjs(),
+        scripts="\n".join(_asset(name) for name in _SCRIPTS),
+    )
+
+
+def page_data(run: "Trajectory") -> dict[str, Any]:
+    """Everything that moves or is plotted, as small as it can be without losing an extreme."""
+    found = bodies(run)
+    return {
+        "scene": scene(run, found) if found else None,
+        "panels": _panels(run),
+        "colours": {"light": CYCLE, "dark": CYCLE_ON_DARK},
+    }
+
+
+def _panels(run: "Trajectory") -> list[dict[str, Any]]:
+    invariants = run.invariants()
+    momenta = [name for name in invariants if name != "energy"][:_SHOWN_CURVES]
+    errors = {name: deviations(invariants[name]) for name in ("energy", *momenta)}
+    velocity = np.asarray(run.velocity)
+    components = {f"ξ{k + 1}": velocity[:, k] for k in range(min(velocity.shape[1], _SHOWN_CURVES))}
+    panels = [
+        ("error of energy", unit(run, "energy"), {"energy": errors["energy"]}, False),
+        (
+            "error of momenta",
+            unit(run, "momentum"),
+            {name: errors[name] for name in momenta},
+            False,
+        ),
+        (
+            f"distance from {run.provenance['group']}",
+            "1",
+            {"defect": run.group_defect()},
+            bool(np.any(run.group_defect() > 0)),
+        ),
+        ("body velocity", unit(run, "velocity"), components, False),
+    ]
+    return [
+        {
+            "title": title,
+            "unit": of,
+            "log": log,
+            "curves": [_curve(run.t, name, values) for name, values in curves.items()],
+        }
+        for title, of, curves, log in panels
+        if curves
+    ]
+
+
+def _curve(t: np.ndarray, name: str, values: np.ndarray) -> dict[str, Any]:
+    kept = extremes(np.asarray(values, dtype=float), _POINTS)
+    return {
+        "name": name,
+        "t": [float(f"{x:.8g}") for x in t[kept]],
+        "y": [float(f"{x:.5g}") for x in values[kept]],
+    }
+
+
+def _invariant_rows(run: "Trajectory") -> str:
+    measures = run.measures()
+    rows = [
+        (name, f"{of['initial']:.10g}", f"{of['max_error']:.2e}", f"{of['drift']:+.2e}")
+        for name, of in measures["invariants"].items()
+    ]
+    defect = f"distance from {run.provenance['group']}"
+    rows.append((defect, f"{run.group_defect()[0]:.2g}", f"{measures['group_defect']:.2e}", ""))
+    return "\n".join(f"<tr><th>{_cells(row[:1])}</th>{_row(row[1:])}</tr>" for row in rows)
+
+
+def _made_rows(run: "Trajectory") -> str:
+    measures = run.measures()
+    rows = {
+        **run.provenance,
+        "step": f"h = {run.h:g} s",
+        "steps": f"{run.completed:,} of {run.steps:,}, one in {run.save_every:,} saved",
+        "time": f"{run.seconds:.3g} s, {measures['steps_per_second']:,.0f} steps/s; "
+        f"compiled in {run.compile_seconds:.2g} s",
+        "Newton": f"{int(np.sum(run.info.iterations)) / max(run.completed, 1):.2f} iterations a step",
+    }
+    return "\n".join(f"<tr><th>{_cells([k])}</th>{_row([v])}</tr>" for k, v in rows.items())
+
+
+def _row(values) -> str:
+    return "".join(f"<td>{html.escape(value)}</td>" for value in values)
+
+
+def _cells(values) -> str:
+    return "".join(html.escape(value) for value in values)
+
+
+def _asset(name: str) -> str:
+    return files("retrax.show").joinpath("assets", name).read_text(encoding="utf-8")
