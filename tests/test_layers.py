@@ -12,6 +12,7 @@ LAYERS = [
     "mechanics",
     "systems",
     "integrators",
+    "engine",
     "trajectory",
     "simulate",
     "analysis",

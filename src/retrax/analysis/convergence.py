@@ -14,10 +14,8 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.simulate.simulate import simulate
 
-# Rounding errors of a run of n steps, in units of eps sqrt(n) times the size of the state. A
-# difference less than `_CLEAR` times that would measure arithmetic, not the method.
+# A difference of fewer rounding errors than this would measure arithmetic, not the method.
 _CLEAR = 50.0
-_EPS = float(np.finfo(np.float64).eps)
 
 
 class Convergence(NamedTuple):
@@ -85,10 +83,7 @@ def convergence(
         float(between(system.group, a, b))
         for a, b in itertools.pairwise(ends)  # (1)
     )
-    size = max(
-        float(np.max(np.abs(x))) for x in jax.tree.leaves((ends[0].g, ends[0].momentum, 1.0))
-    )
-    floor = _CLEAR * _EPS * math.sqrt(steps[-1]) * size
+    floor = _CLEAR * rounding(state, steps[-1])
     if not min(differences) > floor:
         raise CheckFailed(
             f"{integrator!r} on the {system.name}: successive ends differ by {min(differences):.1e}, "
@@ -97,6 +92,13 @@ def convergence(
         )
     slopes = tuple(math.log2(a / b) for a, b in itertools.pairwise(differences))  # (2)
     return Convergence(steps, sizes, differences, slopes, slopes[-1])
+
+
+def rounding(state: State, steps: int) -> float:
+    r"""The size of the rounding errors of a run, $\varepsilon\sqrt n\,\max(1, |g|, |\mu|)$."""
+    leaves = jax.tree.leaves((state.g, state.momentum))
+    size = max(1.0, *(float(np.max(np.abs(leaf))) for leaf in leaves))
+    return float(np.finfo(np.float64).eps) * math.sqrt(steps) * size
 
 
 @jax.jit

@@ -1,11 +1,11 @@
 """Whether a step back undoes a step forward."""
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.analysis.distance import distance
+from retrax.analysis.once import compiled_once
 from retrax.errors import StepFailed
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
@@ -38,7 +38,7 @@ def reversibility(
     return float(gap)
 
 
-@jax.jit
+@compiled_once
 def _there_and_back(
     system, integrator, state: State, h: Float[Array, ""], steps: Int[Array, ""]
 ) -> tuple[Float[Array, ""], Bool[Array, ""]]:

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from retrax.analysis.once import compiled_once
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
@@ -40,18 +41,25 @@ def symplectic_form(
     return jnp.block([[bracket, one], [-one, jnp.zeros_like(one)]])
 
 
-@jax.jit
+@compiled_once
 def _defect(system, integrator, state: State, h: Float[Array, ""]) -> Float[Array, ""]:
     group = system.group
     n = group.dim
-    end, _ = integrator.step(system, state, h)
 
-    def local(z):  # (2)
-        g = group.compose(state.g, group.exp(z[:n]))
-        near, _ = integrator.step(system, State(g, state.momentum + z[n:], state.t), h)
-        moved = group.log(group.compose(group.inverse(end.g), near.g))
-        return jnp.concatenate([moved, near.momentum - end.momentum])
+    def step(z):  # from the coordinates (2) at the start, to what is stored at the end
+        start = State(group.compose(state.g, group.exp(z[:n])), state.momentum + z[n:], state.t)
+        end, _ = integrator.step(system, start, h)
+        return (end.g, end.momentum), end
 
-    m = jax.jacfwd(local)(jnp.zeros(2 * n))
+    (dg, dmu), end = jax.jacfwd(step, has_aux=True)(jnp.zeros(2 * n))
+
+    def chart(g):  # (2) at the end
+        return group.log(group.compose(group.inverse(end.g), g))
+
+    def turned(column):
+        return jax.jvp(chart, (end.g,), (column,))[1]
+
+    deta = jax.vmap(turned, in_axes=-1, out_axes=-1)(dg)
+    m = jnp.concatenate([deta, dmu])
     before, after = symplectic_form(group, state.momentum), symplectic_form(group, end.momentum)
     return jnp.max(jnp.abs(m.T @ after @ m - before))  # (1)

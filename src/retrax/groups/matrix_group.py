@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -120,7 +122,7 @@ class MatrixGroup(AbstractLieGroup):
         return phi1(-self.ad(xi)) @ eta  # (2)
 
     def dexp_inv(self, xi: Coordinates, eta: Coordinates) -> Coordinates:
-        return solve(phi1(-self.ad(xi)), eta)
+        return jnp.linalg.solve(phi1(-self.ad(xi)), eta)
 
     def caym1(self, xi: Coordinates) -> Square:
         self._require_cayley()
@@ -183,7 +185,7 @@ def _log_jvp(primals, tangents):
     return xi, group.dexp_inv(xi, group.vee(solve(g, velocity)))
 
 
-def _checked(basis) -> np.ndarray:
+def _checked(basis: Any) -> np.ndarray:
     """The basis as an array, if it is a list of independent square matrices."""
     e = np.asarray(basis, dtype=float)
     if e.ndim != 3 or e.shape[1] != e.shape[2] or 0 in e.shape:

@@ -1,7 +1,8 @@
 """Products of different groups."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import accumulate
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -55,11 +56,11 @@ class Product(AbstractLieGroup):
         ends = list(accumulate(group.dim for group in self.groups))
         return [xi[end - group.dim : end] for end, group in zip(ends, self.groups, strict=True)]
 
-    def _each(self, method: Callable, *arguments: Sequence) -> tuple:
+    def _each(self, method: Callable, *arguments: Any) -> tuple:
         """`method(factor, ...)` of every factor, each argument a sequence with one part a factor."""
         return tuple(method(*parts) for parts in zip(self.groups, *arguments, strict=True))
 
-    def _flat(self, method: Callable, *arguments: Sequence) -> Coordinates:
+    def _flat(self, method: Callable, *arguments: Any) -> Coordinates:
         return jnp.concatenate(self._each(method, *arguments))
 
     def identity(self) -> Element:

@@ -4,8 +4,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.numerics.solve import inverse
-
 Matrix = Float[Array, "n n"]
 
 _DEGREE = 18  # 1 / 19! is below round-off
@@ -52,7 +50,7 @@ def logm(A: Matrix) -> Matrix:
         return (jnp.max(jnp.abs(root - one)) > _CLOSE) & (count < _ROOTS)
 
     root, count = jax.lax.while_loop(far, lambda v: (_sqrtm(v[0]), v[1] + 1), (A, 0))
-    Z = (root - one) @ inverse(root + one)
+    Z = (root - one) @ jnp.linalg.inv(root + one)
     Z2, series = Z @ Z, one / 25
     for j in range(11, -1, -1):
         series = one / (2 * j + 1) + Z2 @ series
@@ -68,7 +66,7 @@ def _sqrtm(A: Matrix) -> Matrix:
 
     def step(value):
         X, Y, _, count = value
-        better, Y = (X + inverse(Y)) / 2, (Y + inverse(X)) / 2
+        better, Y = (X + jnp.linalg.inv(Y)) / 2, (Y + jnp.linalg.inv(X)) / 2
         change = jnp.max(jnp.abs(better - X)) / jnp.max(jnp.abs(better))
         return better, Y, change, count + 1
 

@@ -1,10 +1,9 @@
 r"""Even functions of an angle $\theta$ that are 0/0 at the origin, evaluated from $\theta^2$.
 
-Every small-angle branch in the library is here and nowhere else. Each function has a Taylor
-polynomial below a switch and a closed form above it. The closed forms lose digits to cancellation
-only at small angles, the polynomials only at large ones, and the switches are placed where both
-are good to a few units in the last place: there is no threshold to tune. In half angles,
-$1 - \cos\theta = 2\sin^2(\theta/2)$, and with
+Every small-angle branch in the library is here and nowhere else. Below $\theta = \sqrt{10}$ a
+Taylor polynomial of fifteen terms is exact to round-off and above it the closed forms no longer
+cancel: at no angle is either branch, or its derivative, inaccurate, so there is no threshold to
+tune. With $1 - \cos\theta = 2\sin^2(\theta/2)$ and
 $$
 c = \frac{1-\cos\theta}{\theta^2},\quad s = \frac{\sin\theta}{\theta},\quad
 s_3 = \frac{\theta-\sin\theta}{\theta^3},\quad
@@ -25,7 +24,10 @@ from math import factorial
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-Value = Float[Array, ""]
+Value = Float[Array, "..."]
+
+_SWITCH = 10.0
+_TERMS = range(15)
 
 
 def _horner(coefficients: Sequence[float], x: Value) -> Value:
@@ -35,23 +37,19 @@ def _horner(coefficients: Sequence[float], x: Value) -> Value:
     return value
 
 
-def _even(
-    t2: Value, switch: float, coefficients: Sequence[float], closed: Callable[[Value], Value]
-) -> Value:
-    """The polynomial below `switch`, `closed(t2)` above it; safe arguments in both branches."""
-    small = t2 < switch
+def _even(t2: Value, coefficients: Sequence[float], closed: Callable[[Value], Value]) -> Value:
+    """The polynomial below the switch, `closed(t2)` above it; safe arguments in both branches."""
+    small = t2 < _SWITCH
     series = _horner(coefficients, jnp.where(small, t2, 0.0))
-    return jnp.where(small, series, closed(jnp.where(small, switch, t2)))
+    return jnp.where(small, series, closed(jnp.where(small, _SWITCH, t2)))
 
 
-_NEAR, _FAR = 1.0, 10.0  # two switches, theta = 1 and theta = 3.16
-
-_SINC = [(-1) ** k / factorial(2 * k + 1) for k in range(10)]
-_COSC = [(-1) ** k / factorial(2 * k + 2) for k in range(10)]
-_SINC3 = [(-1) ** k / factorial(2 * k + 3) for k in range(14)]
-_D_COSC = [(-1) ** (k + 1) * (k + 1) / factorial(2 * k + 4) for k in range(14)]
-_D_SINC3 = [(-1) ** (k + 1) * (k + 1) / factorial(2 * k + 5) for k in range(14)]
-_D_COSC4 = [(-1) ** (k + 1) * (k + 1) / factorial(2 * k + 6) for k in range(14)]
+_SINC = [(-1) ** k / factorial(2 * k + 1) for k in _TERMS]
+_COSC = [(-1) ** k / factorial(2 * k + 2) for k in _TERMS]
+_SINC3 = [(-1) ** k / factorial(2 * k + 3) for k in _TERMS]
+_D_COSC = [(-1) ** (k + 1) * (k + 1) / factorial(2 * k + 4) for k in _TERMS]
+_D_SINC3 = [(-1) ** (k + 1) * (k + 1) / factorial(2 * k + 5) for k in _TERMS]
+_D_COSC4 = [(-1) ** (k + 1) * (k + 1) / factorial(2 * k + 6) for k in _TERMS]
 
 
 def _sinc_closed(t2: Value) -> Value:
@@ -66,17 +64,17 @@ def _cosc_closed(t2: Value) -> Value:
 
 def sinc(t2: Value) -> Value:
     r"""$\sin\theta/\theta$."""
-    return _even(t2, _NEAR, _SINC, _sinc_closed)
+    return _even(t2, _SINC, _sinc_closed)
 
 
 def cosc(t2: Value) -> Value:
     r"""$(1-\cos\theta)/\theta^2$."""
-    return _even(t2, _NEAR, _COSC, _cosc_closed)
+    return _even(t2, _COSC, _cosc_closed)
 
 
 def sinc3(t2: Value) -> Value:
     r"""$(\theta-\sin\theta)/\theta^3$."""
-    return _even(t2, _FAR, _SINC3, lambda t2: (1 - _sinc_closed(t2)) / t2)
+    return _even(t2, _SINC3, lambda t2: (1 - _sinc_closed(t2)) / t2)
 
 
 def cotc(t2: Value) -> Value:
@@ -91,7 +89,7 @@ def d_sinc(t2: Value) -> Value:
 
 def d_cosc(t2: Value) -> Value:
     r"""The derivative of `cosc` with respect to $\theta^2$."""
-    return _even(t2, _FAR, _D_COSC, lambda t2: (_sinc_closed(t2) - 2 * _cosc_closed(t2)) / (2 * t2))
+    return _even(t2, _D_COSC, lambda t2: (_sinc_closed(t2) - 2 * _cosc_closed(t2)) / (2 * t2))
 
 
 def d_sinc3(t2: Value) -> Value:
@@ -100,7 +98,7 @@ def d_sinc3(t2: Value) -> Value:
     def closed(t2):
         return (_cosc_closed(t2) - 3 * (1 - _sinc_closed(t2)) / t2) / (2 * t2)
 
-    return _even(t2, _FAR, _D_SINC3, closed)
+    return _even(t2, _D_SINC3, closed)
 
 
 def d_cotc(t2: Value) -> Value:
@@ -110,7 +108,7 @@ def d_cotc(t2: Value) -> Value:
         c = _cosc_closed(t2)
         return -((_sinc_closed(t2) - 2 * c) / 2 + 0.5 - c) / (t2 * t2)
 
-    return -_even(t2, _FAR, _D_COSC4, closed) / (2 * cosc(t2))
+    return -_even(t2, _D_COSC4, closed) / (2 * cosc(t2))
 
 
 _ATAN_SWITCH = 0.05

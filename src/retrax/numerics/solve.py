@@ -6,7 +6,7 @@ by comparing and swapping, which needs no index that depends on the data.
 """
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from retrax.numerics.cross import cross
 
@@ -43,25 +43,26 @@ def inverse(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 def _eliminate(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> Float[Array, "n m"]:
     """Gaussian elimination with partial pivoting; visibly linear in B, so JAX can transpose it."""
-    n = A.shape[0]
-    rows, x = [A[i] for i in range(n)], [B[i] for i in range(n)]
-    for k in range(n):
-        for i in range(k + 1, n):
-            swap = jnp.abs(rows[i][k]) > jnp.abs(rows[k][k])
-            rows[k], rows[i] = _swap_if(swap, rows[k], rows[i])
-            x[k], x[i] = _swap_if(swap, x[k], x[i])
-        for i in range(k + 1, n):
-            factor = rows[i][k] / rows[k][k]
-            rows[i] = rows[i] - factor * rows[k]
-            x[i] = x[i] - factor * x[k]
-    for k in reversed(range(n)):
-        for j in range(k + 1, n):
-            x[k] = x[k] - rows[k][j] * x[j]
-        x[k] = x[k] / rows[k][k]
-    return jnp.stack(x)
+    pivots = []
+    for _ in range(A.shape[0] - 1):
+        top, A, B_top, B = _bring_up_pivot(A, B)
+        factor = A[:, 0] / top[0]
+        A = A[:, 1:] - factor[:, None] * top[None, 1:]
+        B = B - factor[:, None] * B_top[None]
+        pivots.append((top, B_top))
+    x = B / A[0, 0]
+    for top, B_top in reversed(pivots):
+        x = jnp.concatenate([((B_top - top[1:] @ x) / top[0])[None], x])
+    return x
 
 
-def _swap_if(
-    swap: Bool[Array, ""], a: Float[Array, " m"], b: Float[Array, " m"]
-) -> tuple[Float[Array, " m"], Float[Array, " m"]]:
-    return jnp.where(swap, b, a), jnp.where(swap, a, b)
+def _bring_up_pivot(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> tuple[Array, ...]:
+    """The row with the largest first entry and the other rows, of A and of B, by swapping."""
+    top, B_top, rest, B_rest = A[0], B[0], [], []
+    for i in range(1, A.shape[0]):
+        row, B_row = A[i], B[i]
+        swap = jnp.abs(row[0]) > jnp.abs(top[0])
+        rest.append(jnp.where(swap, top, row))
+        B_rest.append(jnp.where(swap, B_top, B_row))
+        top, B_top = jnp.where(swap, row, top), jnp.where(swap, B_row, B_top)
+    return top, jnp.stack(rest), B_top, jnp.stack(B_rest)

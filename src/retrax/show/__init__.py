@@ -7,5 +7,5 @@ from retrax.errors import RetraxError
 for _package in ("matplotlib", "plotly"):
     if find_spec(_package) is None:
         raise RetraxError(
-            f"Figures and pages need {_package}, which is not installed: pip install 'retrax[show]'."
+            f"Figures and pages need {_package}, which is not there: pip install 'retrax[show]'."
         )

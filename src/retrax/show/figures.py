@@ -1,18 +1,20 @@
 """Figures of a run, for print and for files."""
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import SubplotSpec
+from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.show import panels
 from retrax.show.bodies import Body, bodies
-from retrax.show.files import require_folder, write_atomically
 from retrax.show.sphere import draw_path, draw_sphere
 from retrax.show.style import BLUE, GREEN, ORANGE, new_figure, style
+from retrax.trajectory.files import require_folder, written_whole
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -21,7 +23,7 @@ _SHOWN_INVARIANTS = 8
 
 
 def overview(run: "Trajectory") -> Figure:
-    """Errors of the invariants, distance from the group, body velocity; turning bodies on a sphere."""
+    """Errors of the invariants, group defect, body velocity; what turns, also on a sphere."""
     body = _turning_body(run)
     momenta = [name for name in run.invariants() if name != "energy"]
     rows: list[Callable] = [lambda axes: panels.draw_error(axes, run, ["energy"])]
@@ -36,14 +38,12 @@ def overview(run: "Trajectory") -> Figure:
         grid = figure.add_gridspec(
             len(rows), 2 if body else 1, width_ratios=[5, 4] if body else None
         )
-        shared = None
-        for k, draw in enumerate(rows):
-            shared = axes = figure.add_subplot(grid[k, 0], sharex=shared)
+        stack = [figure.add_subplot(grid[k, 0]) for k in range(len(rows))]
+        for axes, draw in zip(stack, rows, strict=True):
             draw(axes)
-            axes.tick_params(labelbottom=k == len(rows) - 1)
-        shared.set_xlabel("time (s)")
+        _share_time(stack)
         if body:
-            _draw_in_space(figure.add_subplot(grid[:, 1], projection="3d"), run, body)
+            _draw_in_space(_sphere_axes(figure, grid[:, 1]), run, body)
     return figure
 
 
@@ -52,13 +52,11 @@ def invariants(run: "Trajectory") -> Figure:
     names = list(run.invariants())[:_SHOWN_INVARIANTS]
     with style():
         figure = new_figure(8.0, 1.8 * len(names) + 0.5, title(run))
-        shared = None
-        for k, name in enumerate(names):
-            shared = axes = figure.add_subplot(len(names), 1, k + 1, sharex=shared)
+        stack = [figure.add_subplot(len(names), 1, k + 1) for k in range(len(names))]
+        for axes, name in zip(stack, names, strict=True):
             panels.draw_error(axes, run, [name])
             panels.annotate_error(axes, run, name)
-            axes.tick_params(labelbottom=k == len(names) - 1)
-        shared.set_xlabel("time (s)")
+        _share_time(stack)
     return figure
 
 
@@ -69,8 +67,8 @@ def momentum_sphere(run: "Trajectory") -> Figure | None:
         return None
     with style():
         figure = new_figure(9.5, 5.2, title(run))
-        _draw_in_space(figure.add_subplot(1, 2, 1, projection="3d"), run, body)
-        axes = figure.add_subplot(1, 2, 2, projection="3d")
+        _draw_in_space(_sphere_axes(figure, 121), run, body)
+        axes = _sphere_axes(figure, 122)
         draw_sphere(axes)
         momentum = panels.direction(np.asarray(run.momentum)[:, body.coordinates])
         draw_path(axes, momentum, ORANGE, "angular momentum")
@@ -93,10 +91,10 @@ def write_figures(run: "Trajectory", stem: str | Path) -> list[Path]:
     written = []
     for name, figure in made.items():
         if figure is not None:
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", dpi=160)
             path = stem.with_name(f"{stem.name}-{name}.png")
-            written.append(write_atomically(path, buffer.getvalue()))
+            with written_whole(path) as temporary:
+                figure.savefig(temporary, format="png", dpi=160)
+            written.append(path)
     return written
 
 
@@ -110,7 +108,21 @@ def _turning_body(run: "Trajectory") -> Body | None:
     return next((body for body in bodies(run) if body.coordinates is not None), None)
 
 
-def _draw_in_space(axes, run: "Trajectory", body: Body) -> None:
+def _share_time(stack: list[Axes]) -> None:
+    """One time axis for all panels, labelled at the bottom."""
+    for axes in stack[:-1]:
+        axes.sharex(stack[-1])
+        axes.tick_params(labelbottom=False)
+    stack[-1].set_xlabel("time (s)")
+
+
+def _sphere_axes(figure: Figure, where: int | SubplotSpec) -> Axes3D:
+    axes = figure.add_subplot(where, projection="3d")
+    assert isinstance(axes, Axes3D)
+    return axes
+
+
+def _draw_in_space(axes: Axes3D, run: "Trajectory", body: Body) -> None:
     up = run.provenance.get("up", "e3") == "e3"
     draw_sphere(axes, up)
     assert body.rotation is not None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
 
 # Between states that are turned further than this (rad) from each other nothing is interpolated.
-FAR_APART = 1.0
+_FAR_APART = 1.0
 _POSES = 6000
 _SHOWN_BODIES = 8
 _SPACING = 2.6
@@ -87,12 +87,12 @@ def _played(t: np.ndarray, shown: list[Body]) -> tuple[Int[np.ndarray, " frames"
     """Indices of the states to play: spread over the run unless they would be too far apart."""
     count, limit = len(t), _POSES // len(shown)
     turn = max((_largest_turn(b.rotation) for b in shown if b.rotation is not None), default=0.0)
-    at_most = count if turn == 0 else max(1, math.floor(FAR_APART / turn))
+    at_most = count if turn == 0 else max(1, math.floor(_FAR_APART / turn))
     stride = min(math.ceil(count / limit), at_most)
     played = np.arange(0, count, stride)
     if played[-1] != count - 1 and len(played) < limit:
         played = np.append(played, count - 1)
-    return played[:limit], turn * stride <= FAR_APART
+    return played[:limit], turn * stride <= _FAR_APART
 
 
 def _largest_turn(rotation: Float[np.ndarray, "time 3 3"]) -> float:

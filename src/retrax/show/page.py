@@ -12,10 +12,10 @@ from plotly.offline import get_plotlyjs
 
 from retrax.show.bodies import bodies
 from retrax.show.downsample import extremes
-from retrax.show.files import require_folder, write_atomically
 from retrax.show.frames import scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.show.units import unit
+from retrax.trajectory.files import require_folder, written_whole
 from retrax.trajectory.measure import deviations
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ def write_page(run: "Trajectory", path: str | Path) -> Path:
     """Write the page to `path`; it opens without a network and without a server."""
     path = Path(path)
     require_folder(path)
-    return write_atomically(path, page(run).encode())
+    text = page(run)
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return path
 
 
 def page(run: "Trajectory") -> str:
     """The page as text."""
     made = run.provenance
-    # A script ends at the first "</script>" whatever it says, so data must not contain one.
-    data = json.dumps(page_data(run), separators=(",", ":"), allow_nan=False).replace(
-        "<", "\\u003c"
-    )
+    data = json.dumps(page_data(run), separators=(",", ":"), allow_nan=False)
     return Template(_asset("page.html")).substitute(
         title=html.escape(made["system"]),
         subtitle=html.escape(
@@ -49,7 +49,7 @@ def page(run: "Trajectory") -> str:
         style=_asset("page.css"),
         summary=_invariant_rows(run),
         made=_made_rows(run),
-        data=data,
+        data=data.replace("<", "\\u003c"),  # or a name with "</script>" in it would end the script
         plotly=get_plotlyjs(),
         scripts="\n".join(_asset(name) for name in _SCRIPTS),
     )
@@ -104,7 +104,7 @@ def _curve(t: np.ndarray, name: str, values: np.ndarray) -> dict[str, Any]:
     return {
         "name": name,
         "t": [float(f"{x:.8g}") for x in t[kept]],
-        "y": [float(f"{x:.5g}") for x in values[kept]],
+        "y": [float(f"{x:.5g}") if np.isfinite(x) else None for x in values[kept]],
     }
 
 
@@ -116,28 +116,30 @@ def _invariant_rows(run: "Trajectory") -> str:
     ]
     defect = f"distance from {run.provenance['group']}"
     rows.append((defect, f"{run.group_defect()[0]:.2g}", f"{measures['group_defect']:.2e}", ""))
-    return "\n".join(f"<tr><th>{_cells(row[:1])}</th>{_row(row[1:])}</tr>" for row in rows)
+    return _table(rows)
 
 
 def _made_rows(run: "Trajectory") -> str:
     measures = run.measures()
+    iterations = int(np.sum(run.info.iterations))
     rows = {
         **run.provenance,
         "step": f"h = {run.h:g} s",
-        "steps": f"{run.completed:,} of {run.steps:,}, one in {run.save_every:,} saved",
+        "steps": f"{run.completed:,} of {run.steps:,}; {len(run.t):,} states saved",
         "time": f"{run.seconds:.3g} s, {measures['steps_per_second']:,.0f} steps/s; "
         f"compiled in {run.compile_seconds:.2g} s",
-        "Newton": f"{int(np.sum(run.info.iterations)) / max(run.completed, 1):.2f} iterations a step",
+        "Newton": f"{iterations / max(run.completed, 1):.2f} iterations a step",
     }
-    return "\n".join(f"<tr><th>{_cells([k])}</th>{_row([v])}</tr>" for k, v in rows.items())
+    return _table(list(rows.items()))
 
 
-def _row(values) -> str:
-    return "".join(f"<td>{html.escape(value)}</td>" for value in values)
-
-
-def _cells(values) -> str:
-    return "".join(html.escape(value) for value in values)
+def _table(rows: list[tuple[str, ...]]) -> str:
+    """Table rows, the first cell of each a heading."""
+    lines = []
+    for heading, *cells in rows:
+        rest = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+        lines.append(f'<tr><th scope="row">{html.escape(heading)}</th>{rest}</tr>')
+    return "\n".join(lines)
 
 
 def _asset(name: str) -> str:

@@ -25,6 +25,7 @@ def box(
     if inertia is None:
         return _CORNERS * _ANY_BODY, False
     moments, axes = np.linalg.eigh(inertia)
+    axes[:, 0] *= np.sign(np.linalg.det(axes))  # right-handed: no mirrored box
     squares = np.maximum(np.sum(moments) - 2 * moments, 0.0)  # (1)
     sides = np.maximum(np.sqrt(squares / np.max(squares)), _THINNEST)
     return (_CORNERS * sides) @ axes.T, True
@@ -33,7 +34,7 @@ def box(
 def fitted_inertia(
     velocity: Float[np.ndarray, "time 3"], momentum: Float[np.ndarray, "time 3"]
 ) -> Float[np.ndarray, "3 3"] | None:
-    """The inertia with which all momenta are those of the velocities; `None` where there is none."""
+    """The inertia that makes all momenta of the velocities; `None` where none does."""
     fit, _, rank, _ = np.linalg.lstsq(velocity, momentum, rcond=_TOLERANCE)
     misfit = np.max(np.abs(velocity @ fit - momentum))
     inertia = (fit + fit.T) / 2

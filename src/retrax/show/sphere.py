@@ -2,16 +2,16 @@
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
+from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.show.style import GREY
 
 ELEVATION, AZIMUTH = 22.0, -55.0
 # Points further apart than this (rad) are not joined: nobody knows the way between them.
-FAR_APART = 0.7
+_FAR_APART = 0.7
 
 
-def draw_sphere(axes: Axes, e3_up: bool = True) -> None:
+def draw_sphere(axes: Axes3D, e3_up: bool = True) -> None:
     """A faint unit sphere with the axes of space, seen from above; `e3_up` says where above is."""
     ring = np.linspace(0, 2 * np.pi, 241)
     for latitude in np.radians([-60, -30, 0, 30, 60]):
@@ -29,26 +29,27 @@ def draw_sphere(axes: Axes, e3_up: bool = True) -> None:
         )
         _two_sided(axes, arc.T, e3_up, color=GREY, linewidth=0.4, alpha=0.5)
     axes.view_init(elev=ELEVATION if e3_up else -ELEVATION, azim=AZIMUTH, roll=0 if e3_up else 180)
-    axes.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1))
-    axes.set_box_aspect((1, 1, 1), zoom=1.2)
+    limits = (-0.84, 0.84)  # what lies outside is drawn all the same; this fills the frame
+    axes.set(xlim=limits, ylim=limits, zlim=limits, box_aspect=(1, 1, 1))
     axes.set_axis_off()
     for k, axis in enumerate(np.eye(3)):
         axes.plot(*zip(axis, 1.25 * axis, strict=True), color="#555555", linewidth=0.9)
-        axes.text(*(1.36 * axis), f"$e_{k + 1}$", fontsize=9, ha="center", va="center")
+        x, y, z = 1.36 * axis
+        axes.text(x, y, z, f"$e_{k + 1}$", fontsize=9, ha="center", va="center")
 
 
 def draw_path(
-    axes: Axes, unit: Float[np.ndarray, "time 3"], colour: str, label: str, e3_up: bool = True
+    axes: Axes3D, unit: Float[np.ndarray, "time 3"], colour: str, label: str, e3_up: bool = True
 ) -> None:
     """The path of a unit vector; dots where the saved states are too far apart to join."""
     cosines = np.sum(unit[1:] * unit[:-1], axis=1)
-    joined = not np.any(cosines < np.cos(FAR_APART))
+    joined = not np.any(cosines < np.cos(_FAR_APART))
     look = {"linewidth": 0.8} if joined else {"linestyle": "none", "marker": ".", "markersize": 2.0}
     _two_sided(axes, unit, e3_up, color=colour, **look)
     axes.plot(*unit[0], marker="o", markersize=5, linestyle="none", color=colour, label=label)
 
 
-def _two_sided(axes: Axes, curve: np.ndarray, e3_up: bool, **look) -> None:
+def _two_sided(axes: Axes3D, curve: np.ndarray, e3_up: bool, **look) -> None:
     azimuth, elevation = np.radians(AZIMUTH), np.radians(ELEVATION if e3_up else -ELEVATION)
     camera = np.array(
         [

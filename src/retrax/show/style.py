@@ -1,5 +1,6 @@
 """One look for every figure and page: colours that all eyes can tell apart, quiet axes."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from matplotlib import rc_context
@@ -14,7 +15,7 @@ CYCLE_ON_DARK = (SKY, AMBER, "#2FC79A", PURPLE, "#F07030", "#F0E442")
 # A curve is drawn with this many points at most; the extremes of what is left out are kept.
 POINTS = 4000
 
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: dict[Any, Any] = {
     "axes.edgecolor": "#B0B0B0",
     "axes.formatter.limits": (-3, 4),
     "axes.formatter.use_mathtext": True,
@@ -40,9 +41,9 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def style() -> rc_context:
+def style() -> AbstractContextManager[None]:
     """A context in which figures take this look; nothing outside it changes."""
-    return rc_context(_SETTINGS)
+    return rc_context(rc=_SETTINGS)
 
 
 def new_figure(width: float, height: float, title: str) -> Figure:

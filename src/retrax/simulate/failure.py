@@ -1,8 +1,8 @@
 """The sentence about a step that failed."""
 
+from retrax.engine.progress import Progress
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.simulate.loop import Progress
 
 # A step longer than this on the group is too long for the equations of most bodies to be solved.
 _LONG = 1.0

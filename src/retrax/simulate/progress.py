@@ -7,7 +7,7 @@ from typing import Any
 
 from retrax.errors import BadInput
 
-Reporter = Callable[[int, int], None]
+Reporter = Callable[[int, int], object]
 
 
 @contextlib.contextmanager

@@ -8,15 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from retrax.engine.backends import make_loop
+from retrax.engine.progress import Interval, start
+from retrax.engine.xla import run_differentiable
 from retrax.errors import StepFailed
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
-from retrax.simulate import loop
 from retrax.simulate.failure import explain
 from retrax.simulate.progress import reporter
 from retrax.simulate.validate import require_run
 from retrax.trajectory.provenance import provenance
-from retrax.trajectory.statistics import Interval
 from retrax.trajectory.trajectory import Trajectory
 
 # A chunk is what runs between two looks at the clock: at most this many steps and this many bytes.
@@ -32,6 +33,7 @@ def simulate(
     steps: Any,
     save_every: Any = 1,
     progress: Any = None,
+    backend: str = "auto",
 ) -> Trajectory:
     """Take `steps` steps of size `h` from `state`.
 
@@ -46,6 +48,8 @@ def simulate(
     - `h`: the step in seconds.
     - `steps`: how many.
     - `save_every`: how many steps lie between two saved states.
+    - `backend`: `"native"` runs machine code made for this step, `"xla"` a JAX program, `"auto"`
+        the first where it can.
     - `progress`: `None` shows a bar on a terminal; `True`, `False`, or a function of (done, total).
 
     **Raises:** `StepFailed` at the first step that does not converge or gives a number that is not
@@ -56,48 +60,48 @@ def simulate(
     require_run(system, integrator, state, h, steps, save_every)
     if is_traced(system, integrator, state, h):
         return _simulate_traced(system, integrator, state, h, steps, save_every)
-    return _simulate(system, integrator, state, float(h), int(steps), int(save_every), progress)
+    return _simulate(
+        system, integrator, state, float(h), int(steps), int(save_every), progress, backend
+    )
 
 
 def _simulate(
-    system: Any, integrator: Any, state: Any, h: float, steps: int, save_every: int, progress: Any
+    system: Any,
+    integrator: Any,
+    state: Any,
+    h: float,
+    steps: int,
+    save_every: int,
+    progress: Any,
+    backend: str,
 ) -> Trajectory:
-    size = jnp.asarray(h)
     bytes_per_record = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
     capacity = max(1, min(_CHUNK_RECORDS, _CHUNK_BYTES // bytes_per_record))
     per_chunk = min(capacity, max(1, _CHUNK_STEPS // save_every))
 
-    def run(at, records, every):
-        arguments = (jnp.asarray(records), jnp.asarray(every))
-        return jax.block_until_ready(
-            loop.run_records(system, integrator, at, state.t, size, *arguments, capacity)
-        )
-
     clock = time.perf_counter()
-    run(loop.start(state), 0, 1)  # no steps: compiles, unless it was compiled before
+    loop = make_loop(backend, system, integrator, state, h)
+    loop.run(start(state), 0, 1, capacity)  # no steps: compiles what is not compiled yet
     compile_seconds = time.perf_counter() - clock
 
-    saved: list[tuple[Any, Interval]] = []
-    at = loop.start(state)
+    at = start(state)
+    saved: list[tuple[Any, Interval]] = [
+        jax.tree.map(lambda x: np.asarray(x)[None], (state, at.interval))
+    ]
     clock = time.perf_counter()
     with reporter(progress, system.name) as report:
         for records, every in _chunks(steps, save_every, per_chunk):
-            at, states, intervals, filled = run(at, records, every)
-            saved.append(
-                jax.tree.map(lambda x, n=int(filled): np.asarray(x[:n]), (states, intervals))
-            )
+            at, *chunk = loop.run(at, records, every, capacity)
+            saved.append(tuple(chunk))
             report(int(at.step), steps)
             if at.failed:
                 break
     seconds = time.perf_counter() - clock
 
-    first = jax.tree.map(lambda x: np.asarray(x)[None], (state, loop.start(state).interval))
-    last = jax.tree.map(lambda x: np.asarray(x)[None], (at.state, at.interval))
     failed = bool(at.failed)
-    stopped_between = failed and int(at.step) % save_every != 0
-    states, info = jax.tree.map(
-        lambda *xs: np.concatenate(xs), first, *saved, *([last] if stopped_between else [])
-    )
+    if failed and int(at.step) % save_every != 0:
+        saved.append(jax.tree.map(lambda x: np.asarray(x)[None], (at.state, at.interval)))
+    states, info = jax.tree.map(lambda *xs: np.concatenate(xs), *saved)
     trajectory = Trajectory(
         t=np.asarray(states.t),
         states=states,
@@ -108,7 +112,7 @@ def _simulate(
         save_every=save_every,
         seconds=seconds,
         compile_seconds=compile_seconds,
-        provenance=provenance(system, integrator),
+        provenance=provenance(system, integrator, loop.name),
         system=system,
         integrator=integrator,
     )
@@ -131,10 +135,10 @@ def _simulate_traced(
     system: Any, integrator: Any, state: Any, h: Any, steps: int, save_every: int
 ) -> Trajectory:
     size = jnp.asarray(h, jnp.float64)
-    at = loop.start(state)
+    at = start(state)
     parts = [jax.tree.map(lambda x: x[None], (state, at.interval))]
     for records, every in _chunks(steps, save_every, steps):
-        at, states, intervals = loop.run_differentiable(
+        at, states, intervals = run_differentiable(
             system, integrator, at, state.t, size, records, every
         )
         parts.append((states, intervals))
@@ -149,7 +153,7 @@ def _simulate_traced(
         save_every=save_every,
         seconds=0.0,
         compile_seconds=0.0,
-        provenance=provenance(system, integrator),
+        provenance=provenance(system, integrator, "xla"),
         system=system,
         integrator=integrator,
     )

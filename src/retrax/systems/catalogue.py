@@ -40,7 +40,12 @@ def free_rigid_body() -> Setting:
 
 def heavy_top() -> Setting:
     """An asymmetric top that spins fast enough to stay up, and nutates while it precesses."""
-    top = HeavyTop(inertia=[1.2, 1.6, 0.8], mass=1.0, arm=[0.0, 0.0, 0.6])
+    top = HeavyTop(
+        inertia=jnp.array([1.2, 1.6, 0.8]),
+        mass=jnp.array(1.0),
+        arm=jnp.array([0.0, 0.0, 0.6]),
+        gravity=jnp.array(9.81),
+    )
     tilted = SO3().exp(jnp.array([1.0, 0.0, 0.0]))
     return top, top.state(tilted, velocity=[0.6, 0.2, 8.0]), 0.005, 20_000
 

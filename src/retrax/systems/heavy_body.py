@@ -29,34 +29,12 @@ class AbstractHeavyBody(AbstractRigidBody):
     **Invariants:** energy; the vertical angular momentum $e_3\cdot R\mu$.
     """
 
-    inertia: Inertia
-    mass: Float[Array, ""]
-    arm: Float[Array, "3"]
-    gravity: Float[Array, ""]
+    inertia: eqx.AbstractVar[Inertia]
+    mass: eqx.AbstractVar[Float[Array, ""]]
+    arm: eqx.AbstractVar[Float[Array, "3"]]
+    gravity: eqx.AbstractVar[Float[Array, ""]]
 
     e3_points_up: eqx.AbstractClassVar[bool]
-
-    def __init__(
-        self,
-        inertia: ArrayLike,
-        mass: ArrayLike,
-        arm: ArrayLike,
-        gravity: ArrayLike = 9.81,
-        *,
-        physical: bool = True,
-    ):
-        self.inertia = checked_inertia(self.group, inertia, physical)
-        self.mass, self.arm = float64("mass", mass), float64("arm", arm)
-        self.gravity = float64("gravity", gravity)
-        for name, value, shape in (
-            ("mass", self.mass, ()),
-            ("arm", self.arm, (3,)),
-            ("gravity", self.gravity, ()),
-        ):
-            require_shape(name, value, shape)
-            require_finite(name, value)
-        if not is_traced(self.mass) and self.mass <= 0:
-            raise BadInput(f"mass = {self.mass} kg is not positive: a body has mass.")
 
     @property
     def free(self) -> bool:
@@ -73,7 +51,24 @@ class HeavyTop(AbstractHeavyBody):
     See `AbstractHeavyBody` for the arguments.
     """
 
+    inertia: Inertia
+    mass: Float[Array, ""]
+    arm: Float[Array, "3"]
+    gravity: Float[Array, ""]
+
     e3_points_up: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        inertia: ArrayLike,
+        mass: ArrayLike,
+        arm: ArrayLike,
+        gravity: ArrayLike = 9.81,
+        *,
+        physical: bool = True,
+    ):
+        self.inertia = checked_inertia(self.group, inertia, physical)
+        self.mass, self.arm, self.gravity = _checked_weight(mass, arm, gravity)
 
     @property
     def name(self) -> str:
@@ -86,7 +81,24 @@ class Pendulum3D(AbstractHeavyBody):
     See `AbstractHeavyBody` for the arguments.
     """
 
+    inertia: Inertia
+    mass: Float[Array, ""]
+    arm: Float[Array, "3"]
+    gravity: Float[Array, ""]
+
     e3_points_up: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        inertia: ArrayLike,
+        mass: ArrayLike,
+        arm: ArrayLike,
+        gravity: ArrayLike = 9.81,
+        *,
+        physical: bool = True,
+    ):
+        self.inertia = checked_inertia(self.group, inertia, physical)
+        self.mass, self.arm, self.gravity = _checked_weight(mass, arm, gravity)
 
     @classmethod
     def paper(cls) -> tuple["Pendulum3D", State, float, int]:
@@ -101,3 +113,17 @@ class Pendulum3D(AbstractHeavyBody):
     @property
     def name(self) -> str:
         return "3D pendulum"
+
+
+def _checked_weight(mass: ArrayLike, arm: ArrayLike, gravity: ArrayLike) -> tuple[Array, ...]:
+    """Mass, arm and gravity as arrays, refused where they are not those of a body."""
+    given = {"mass": (mass, ()), "arm": (arm, (3,)), "gravity": (gravity, ())}
+    checked = []
+    for name, (value, shape) in given.items():
+        array = float64(name, value)
+        require_shape(name, array, shape)
+        require_finite(name, array)
+        checked.append(array)
+    if not is_traced(mass) and not checked[0] > 0:
+        raise BadInput(f"mass = {checked[0]} kg is not positive: a body has mass.")
+    return tuple(checked)

@@ -4,41 +4,83 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import CheckFailed
+from retrax.groups.base import AbstractLieGroup
+from retrax.numerics.checks import is_traced
+
+SAMPLES = 4
+SCALES = (2.0, 1e-5, 1e-9)  # of xi; two more mix a small half with a large one
+SMALL_HALF = 5e-6
 
 
 class Batched:
-    """An object whose methods take `size` samples at once, each compiled when first used."""
+    """An object whose methods take a batch of samples, each method compiled when first used."""
 
     def __init__(self, one: Any, size: int):
         self._one, self._size, self._compiled = one, size, {}
 
     def __getattr__(self, name: str) -> Callable:
-        method = getattr(self._one, name)
         if name not in self._compiled:
-            self._compiled[name] = jax.jit(jax.vmap(lambda *arguments: method(*arguments)))
+            method = getattr(self._one, name)
+            self._compiled[name] = on_batches(lambda *arguments: method(*arguments))
         return self._compiled[name]
 
     def identity(self) -> PyTree:
-        return jax.tree.map(lambda leaf: jnp.stack([leaf] * self._size), self._one.identity())
+        return jax.tree.map(lambda leaf: np.stack([leaf] * self._size), self._one.identity())
 
 
-def gap(a: PyTree, b: PyTree) -> float:
-    """The largest difference of two batches, relative to 1 or to their size, if larger."""
-    a, b = _rows(a), _rows(b)
-    size = np.maximum(np.max(np.abs(a), axis=1), np.max(np.abs(b), axis=1))
-    return float(np.max(np.max(np.abs(a - b), axis=1) / np.maximum(size, 1.0)))
+def on_batches(function: Callable) -> Callable:
+    """`function` of one sample, compiled for batches; NumPy out unless JAX is tracing."""
+    compiled = jax.jit(jax.vmap(function))
+
+    def call(*arguments):
+        out = compiled(*arguments)
+        return out if is_traced(out) else jax.tree.map(np.asarray, out)
+
+    return call
+
+
+def generator(key: Key[Array, ""] | None) -> np.random.Generator:
+    """A NumPy generator seeded by a JAX key; the same one for `None` every time."""
+    return np.random.default_rng(0 if key is None else np.asarray(jax.random.key_data(key)))
+
+
+def algebra_samples(group: AbstractLieGroup, rng: np.random.Generator) -> Float[np.ndarray, "m n"]:
+    """Algebra vectors in random directions at every scale, `SAMPLES` of each."""
+    first = np.arange(group.dim) < max(1, group.dim // 2)
+    patterns = [np.full(group.dim, scale) for scale in SCALES]
+    patterns += [np.where(first, SMALL_HALF, 1.0), np.where(first, 1.0, SMALL_HALF)]
+    scale = np.tile(patterns, (SAMPLES, 1))
+    directions = rng.standard_normal(scale.shape)
+    return scale * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+
+
+def gap(a: PyTree, b: PyTree, scale: Any = 1.0) -> float:
+    """The largest difference of two batches, relative to `scale` or to their size, if larger."""
+    size = np.maximum(magnitude(a), magnitude(b))
+    return float(np.max(_difference(a, b) / np.maximum(size, scale)))
 
 
 def relative_gap(a: PyTree, b: PyTree) -> float:
     """The largest difference of two batches, relative to their size, however small."""
-    a, b = _rows(a), _rows(b)
-    size = np.maximum(np.max(np.abs(a), axis=1), np.max(np.abs(b), axis=1))
-    return float(np.max(np.max(np.abs(a - b), axis=1) / size))
+    return gap(a, b, scale=np.finfo(float).tiny)
+
+
+def magnitude(batch: PyTree) -> Float[np.ndarray, " m"]:
+    """The largest number of each sample."""
+    return np.max(np.abs(_rows(batch)), axis=1)
+
+
+def times(matrices: Float[np.ndarray, "m n n"], vectors: Float[np.ndarray, "m n"]) -> np.ndarray:
+    return np.einsum("mij,mj->mi", matrices, vectors)
+
+
+def pair(a: PyTree, b: PyTree) -> Float[np.ndarray, "m 1"]:
+    """The sum of products of two batches, sample by sample."""
+    return np.sum(_rows(a) * _rows(b), axis=1, keepdims=True)
 
 
 def judge(who: str, errors: dict[str, float], allowed: float) -> dict[str, float]:
@@ -51,7 +93,10 @@ def judge(who: str, errors: dict[str, float], allowed: float) -> dict[str, float
     return errors
 
 
-def _rows(batch: PyTree) -> np.ndarray:
-    """One row of numbers a sample."""
+def _difference(a: PyTree, b: PyTree) -> Float[np.ndarray, " m"]:
+    return np.max(np.abs(_rows(a) - _rows(b)), axis=1)
+
+
+def _rows(batch: PyTree) -> Float[np.ndarray, "m n"]:
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(batch)]
     return np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)

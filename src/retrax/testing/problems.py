@@ -111,9 +111,10 @@ def forced_top() -> tuple[AbstractGroupSystem, State]:
     arm = jnp.array([0.4, -0.3, 1.1])
 
     def force(rotation, omega, t):
-        push = jnp.stack([jnp.cos(2.0 * t), 0.5 * jnp.sin(t), 0.3 * t])
-        steer = jnp.stack([0.2 * t, jnp.sin(3.0 * t), -0.4])
-        return -0.3 * omega - 0.1 * omega * (omega @ omega) + rotation.T @ push + steer
+        push = jnp.stack([0.5 * jnp.cos(2 * t), 0.25 * jnp.sin(t), 0.15 * jnp.cos(t)])
+        steer = jnp.stack([0.1 * jnp.cos(t), 0.5 * jnp.sin(2 * t), jnp.asarray(-0.2)])
+        damping = (0.1 + 0.02 * omega @ omega) * omega
+        return rotation.T @ push + steer - damping
 
     top = MechanicalSystem(SO3(), [1.0, 1.7, 2.3], lambda rotation: rotation[2] @ arm, force)
     return top, top.state(SO3().exp(jnp.array(_TILT)), momentum=_SPIN, t=0.3)

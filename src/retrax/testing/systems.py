@@ -1,164 +1,153 @@
-"""The laws of a system: force and velocity from the energy, Legendre, power, momenta."""
+"""The laws of a system, as one function: forces and velocities from its energy, Legendre, power."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 
-from retrax.errors import CheckFailed
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates
+from retrax.testing.laws import gap, judge, on_batches
 
-# Central differences of fourth order with this step: truncation and rounding both near 1e-12.
-_STEP = 2e-3
-_STENCIL = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
-# Relative bounds: finite differences; what differentiates or inverts to round-off.
-_DIFFERENCED, _EXACT = 1e-8, 1e-10
-_RANDOM_STATES = 3
-
-
-class SystemLaws(NamedTuple):
-    """By how much each law of a system is missed, relative to the size of its terms."""
-
-    differential: float
-    velocity: float
-    legendre: float
-    power: float
-    momenta: float
+SAMPLES = 3
+# Central differences of fourth order: with this step truncation and rounding are both near 1e-12.
+STEP = 2e-3
+STENCIL = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
+# What is differenced holds to the first, what is differentiated or inverted to the second.
+ALLOWED_DIFFERENCED, ALLOWED = 1e-9, 1e-11
 
 
-def check_system(system: AbstractGroupSystem, state: State | None = None) -> SystemLaws:
+class _Seen(NamedTuple):
+    """One state with its velocity, forces and rates, as the system gives them."""
+
+    mu: Coordinates
+    xi: Coordinates
+    rate: Coordinates
+    differential: Coordinates
+    force: Coordinates
+    energy: Float[Array, ""]
+    energy_rate: Float[Array, ""]
+    momentum_rates: Float[Array, " momenta"]
+    mu_again: Coordinates
+    twice_xi_again: Coordinates
+
+
+def check_system(
+    system: AbstractGroupSystem, state: State | None = None, key: Key[Array, ""] | None = None
+) -> dict[str, float]:
     r"""Check that a system is what its energy says, at `state` or at a few random states.
 
-    With $H(g,\mu)$ the energy, $F = dL + f$ and $J$ the momentum of a symmetry,
+    With $H(g,\mu)$ the energy, $f$ the external force and $J$ the momentum of a symmetry,
 
     $$
     \begin{aligned}
-    \langle dL, \eta\rangle &= -\tfrac{d}{d\epsilon} H(g\exp\epsilon\eta, \mu)   &&\text{(1) differential}\\
-    \langle\nu, \xi\rangle &= \tfrac{d}{d\epsilon} H(g, \mu + \epsilon\nu)       &&\text{(2) velocity}\\
-    \mu(g, \xi(g, \mu)) &= \mu, \qquad \xi(g, \mu(g, \xi)) = \xi                 &&\text{(3) legendre}\\
-    \tfrac{d}{dt}H &= \langle f, \xi\rangle                                      &&\text{(4) power}\\
-    \tfrac{d}{dt}J &= 0                                                          &&\text{(5) momenta}
+    \langle dL, \eta\rangle &= -\tfrac{d}{d\epsilon} H(g\exp\epsilon\eta, \mu)   &&\text{(1)}\\
+    \langle\nu, \xi\rangle &= \tfrac{d}{d\epsilon} H(g, \mu + \epsilon\nu)       &&\text{(2)}\\
+    \mu(g, \xi(g, \mu)) &= \mu, \qquad \xi(g, \mu(g, \xi)) = \xi                 &&\text{(3)}\\
+    \tfrac{d}{dt}H &= \langle f, \xi\rangle                                      &&\text{(4)}\\
+    \tfrac{d}{dt}J &= 0                                                          &&\text{(5)}
     \end{aligned}
     $$
 
     (1) and (2) by finite differences, which know nothing of automatic differentiation; the rates in
-    (4) and (5) by differentiating along the vector field.
+    (4) and (5) by differentiating along the vector field. Without external force (4) says that the
+    energy is conserved.
 
-    **Returns:** the largest relative error found in each law.
+    **Returns:** the largest error of each law, relative to the size of the terms compared, or to 1
+    if they are smaller.
 
-    **Raises:** `CheckFailed` at the first law that does not hold; `BadInput` where a declared
-    symmetry is none.
+    **Raises:** `CheckFailed`, naming the law that is broken, by how much, and what is allowed;
+    `BadInput` where a declared symmetry is none.
     """
-    states = [state] if state is not None else _random_states(system)
-    symmetries = system.symmetries()
-    found = [jax.tree.map(float, _measure(system, symmetries, s)) for s in states]
-    worst = SystemLaws(*(max(values) for values in zip(*found, strict=True)))
-    _require(system, "the force dL is not minus the slope of the energy in g", worst.differential)
-    _require(system, "the velocity is not the slope of the energy in the momentum", worst.velocity)
-    _require(
-        system, "velocity(g, .) and momentum(g, .) do not undo each other", worst.legendre, _EXACT
-    )
-    _require(system, "the energy does not change at the power of the force", worst.power, _EXACT)
-    _require(system, "the momentum of a symmetry is not constant", worst.momenta, _EXACT)
-    return worst
+    states = _random_states(system, key) if state is None else jax.tree.map(_batch_of_one, state)
+    seen = _look(system, system.symmetries(), states)
+    in_g, in_mu = _slopes(system, states)
+    power = np.sum(np.abs(seen.xi) * (np.abs(seen.rate) + np.abs(seen.force)), axis=1)
+    terms = np.max(np.abs(seen.rate), axis=1) + np.max(np.abs(seen.mu), axis=1)
+    work = np.sum(seen.force * seen.xi, axis=1)
+    steady = np.zeros_like(seen.momentum_rates)
+    energy = np.abs(seen.energy)
+    differenced = {
+        "dL = -dH/dg": gap(seen.differential, -in_g, energy),  # (1)
+        "velocity = dH/dmu": gap(seen.xi, in_mu, energy),  # (2)
+    }
+    exact = {
+        "momentum(velocity(mu)) = mu": gap(seen.mu_again, seen.mu),  # (3)
+        "velocity(momentum(xi)) = xi": gap(seen.twice_xi_again, 2 * seen.xi),  # (3)
+        "dH/dt = power of the force": gap(seen.energy_rate, work, np.maximum(power, 1)),  # (4)
+        "dJ/dt = 0": gap(seen.momentum_rates, steady, np.maximum(terms, 1)),  # (5)
+    }
+    who = f"the {system.name}"
+    return judge(who, differenced, ALLOWED_DIFFERENCED) | judge(who, exact, ALLOWED)
 
 
-def _require(
-    system: AbstractGroupSystem, what: str, error: float, bound: float = _DIFFERENCED
-) -> None:
-    if not error <= bound:
-        raise CheckFailed(
-            f"{system.name}: {what}: relative error {error:.1e}, allowed {bound:.0e}."
-        )
+def _batch_of_one(leaf: Any) -> np.ndarray:
+    return np.asarray(leaf)[None]
 
 
-def _random_states(system: AbstractGroupSystem) -> list[State]:
+def _random_states(system: AbstractGroupSystem, key: Key[Array, ""] | None) -> State:
     def one(key):
         keys = jax.random.split(key, 3)
         g = system.group.random(keys[0])
         xi = jax.random.normal(keys[1], (system.group.dim,), jnp.float64)
         return State(g, system.momentum(g, xi), jax.random.uniform(keys[2], (), jnp.float64))
 
-    return [one(key) for key in jax.random.split(jax.random.key(0), _RANDOM_STATES)]
+    start = jax.random.key(0) if key is None else key
+    return on_batches(one)(jax.random.split(start, SAMPLES))
 
 
-def _measure(system: AbstractGroupSystem, symmetries: Symmetries, state: State) -> SystemLaws:
-    @jax.jit
-    def measure(system, state):
+def _look(system: AbstractGroupSystem, symmetries: Symmetries, states: State) -> _Seen:
+    group = system.group
+
+    def look(state: State) -> _Seen:
         g, mu, t = state.g, state.momentum, state.t
         xi, rate = system.vector_field(g, mu, t)
-        force = system.total_force(g, xi, mu, t) - system.differential(g, xi, mu)
+        differential = system.differential(g, xi, mu)
 
-        def along(time, quantity):  # along the vector field, to first order
-            moved = system.group.compose(g, system.group.exp(time * xi))
-            return quantity(State(moved, mu + time * rate, t + time))
+        def along(time):  # the vector field, followed to first order
+            moved = State(group.compose(g, group.exp(time * xi)), mu + time * rate, t + time)
+            momenta = symmetries.momenta(group, moved).values()
+            return system.energy(moved), jnp.stack([jnp.zeros(()), *momenta])
 
-        def rates(quantity):
-            return jax.jacfwd(lambda time: along(time, quantity))(jnp.zeros(()))
-
-        momenta = rates(lambda s: symmetries.momenta(system.group, s))
-        turning = jnp.max(jnp.abs(rate)) + jnp.max(jnp.abs(xi)) * jnp.max(jnp.abs(mu))
-        powers = jnp.abs(xi) @ jnp.abs(rate) + jnp.abs(xi) @ jnp.abs(force)
-        power = jnp.abs(rates(system.energy) - force @ xi)  # (4)
-        drift = jnp.max(jnp.abs(jnp.stack([jnp.zeros(()), *momenta.values()])))  # (5)
-        return SystemLaws(
-            *_slopes(system, g, mu, xi),
-            _round_trips(system, g, mu, xi),
-            power / _nonzero(powers),
-            drift / _nonzero(turning),
+        (energy, _), rates = jax.jvp(along, (jnp.zeros(()),), (jnp.ones(()),))
+        return _Seen(
+            mu,
+            xi,
+            rate,
+            differential,
+            system.total_force(g, xi, mu, t) - differential,
+            energy,
+            *rates,
+            mu_again=system.momentum(g, xi),
+            twice_xi_again=system.velocity(g, system.momentum(g, 2 * xi)),
         )
 
-    return measure(system, state)
+    return on_batches(look)(states)
 
 
-def _slopes(
-    system: AbstractGroupSystem, g: Element, mu: Coordinates, xi: Coordinates
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    def turned(eta):
-        return system.hamiltonian_energy(system.group.compose(g, system.group.exp(eta)), mu)
+def _slopes(system: AbstractGroupSystem, states: State) -> tuple[np.ndarray, np.ndarray]:
+    """The slopes of the energy in $g$ and in $mu$ along each axis, by central differences."""
+    group, count = system.group, len(states.momentum)
+    axes, shifts = np.eye(group.dim), np.array(list(STENCIL))
+    # Every shift of every state along every axis, as one batch.
+    which, axis, shift = (x.ravel() for x in np.indices((count, group.dim, len(shifts))))
+    displacement = STEP * shifts[shift][:, None] * axes[axis]
+    size = np.max(np.abs(states.momentum), axis=1)
+    start = jax.tree.map(lambda leaf: leaf[which], states)
 
-    def boosted(nu):
-        return system.hamiltonian_energy(g, mu + nu)
+    @on_batches
+    def energy(state, eta, nu):
+        moved = group.compose(state.g, group.exp(eta))
+        return system.hamiltonian_energy(moved, state.momentum + nu)
 
-    in_g = _slope(turned, _STEP, mu)
-    in_mu = _slope(boosted, _STEP * jnp.max(jnp.abs(mu)), mu)
-    size = jnp.abs(system.hamiltonian_energy(g, mu))
-    dl = system.differential(g, xi, mu)
-    return (
-        _relative(dl, -in_g, jnp.maximum(size, jnp.max(jnp.abs(dl)))),  # (1)
-        _relative(xi, in_mu, jnp.maximum(size, jnp.max(jnp.abs(xi)))),  # (2)
-    )
+    def slope(values, step):
+        values = values.reshape(count, group.dim, len(shifts))
+        return values @ np.array(list(STENCIL.values())) / step[:, None]
 
-
-def _slope(
-    energy: Callable[[Coordinates], Float[Array, ""]],
-    step: float | Float[Array, ""],
-    like: Coordinates,
-) -> Coordinates:
-    """The slopes at zero of a function of coordinates, by central differences."""
-
-    def along(axis):
-        return sum(weight * energy(k * step * axis) for k, weight in _STENCIL) / step
-
-    return jax.vmap(along)(jnp.eye(len(like)))
-
-
-def _round_trips(
-    system: AbstractGroupSystem, g: Element, mu: Coordinates, xi: Coordinates
-) -> Float[Array, ""]:
-    forth = _relative(system.momentum(g, xi), mu, jnp.max(jnp.abs(mu)))
-    back = system.velocity(g, system.momentum(g, 2 * xi))
-    return jnp.maximum(forth, _relative(back, 2 * xi, jnp.max(jnp.abs(xi))))  # (3)
-
-
-def _relative(a: Coordinates, b: Coordinates, size: Float[Array, ""]) -> Float[Array, ""]:
-    return jnp.max(jnp.abs(a - b)) / _nonzero(size)
-
-
-def _nonzero(size: Float[Array, ""]) -> Float[Array, ""]:
-    return jnp.maximum(size, float(np.finfo(np.float64).tiny))
+    still = np.zeros_like(displacement)
+    in_g = slope(energy(start, displacement, still), np.full(count, STEP))
+    in_mu = slope(energy(start, still, size[which][:, None] * displacement), STEP * size)
+    return in_g, in_mu

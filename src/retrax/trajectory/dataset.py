@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
+from retrax.engine.progress import Interval
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.trajectory.observe import Observations
-from retrax.trajectory.statistics import Interval
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

@@ -8,14 +8,15 @@ from typing import Any
 import jax
 
 
-def provenance(system: Any, integrator: Any) -> dict[str, str]:
+def provenance(system: Any, integrator: Any, backend: str) -> dict[str, str]:
     """Names of what was run and versions of what ran it; for a body in gravity, where up is."""
-    vertical = {True: {"up": "e3"}, False: {"up": "-e3"}}
+    upright = getattr(system, "e3_points_up", None)
     return {
         "system": system.name,
         "group": system.group.name,
         "integrator": repr(integrator),
-        **vertical.get(getattr(system, "e3_points_up", None), {}),
+        **({} if upright is None else {"up": "e3" if upright else "-e3"}),
+        "backend": backend,
         "device": jax.devices()[0].device_kind,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),

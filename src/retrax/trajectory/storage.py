@@ -1,11 +1,10 @@
 """Runs on disk: NetCDF, written atomically, read without running anything."""
 
-import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrax.errors import BadInput
+from retrax.trajectory.files import written_whole
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -16,17 +15,8 @@ def save(run: "Trajectory", path: str | Path) -> Path:
     from retrax.trajectory.dataset import dataset
 
     path = Path(path)
-    if not path.parent.is_dir():
-        raise BadInput(f"path = {str(path)!r}: the folder {str(path.parent)!r} does not exist.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    try:
+    with written_whole(path) as temporary:
         dataset(run).to_netcdf(temporary, engine="h5netcdf")
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
     return path
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+    from retrax.engine.progress import Interval
     from retrax.mechanics.state import State
-    from retrax.trajectory.statistics import Interval
 
 
 class Trajectory:
@@ -117,6 +117,7 @@ class Trajectory:
             "compile_seconds": self.compile_seconds,
             "steps_per_second": steps_per_second,
             "group_defect": float(np.max(self.group_defect())),
+            "constraint_violation": 0.0,
             "invariants": {
                 name: {
                     "initial": float(values[0]),

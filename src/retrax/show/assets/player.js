@@ -13,7 +13,7 @@ const Player = (() => {
   function show() {
     slider.value = String(now);
     clock.textContent = `${now.toFixed(length < 10 ? 3 : 2)} s`;
-    Scene?.move(Motion.frame(now));
+    Scene.move(Motion.frame(now));
     Plots.move(now);
   }
 
@@ -82,10 +82,13 @@ const Player = (() => {
     get("notes").replaceChildren(...run.scene.notes.map(note));
     offerSpeeds();
   } else {
-    get("motion").replaceChildren(note("There is no picture for configurations of this group."));
+    get("motion").remove();
+    get("cursor").remove();
+    get("hint").replaceWith(note("There is no picture for configurations of this group."));
   }
   dark.addEventListener("change", dress);
   return dress().then(() => {
+    if (!Motion) return;
     Plots.listen(go);
     show();
   });

@@ -64,7 +64,8 @@ const Plots = (() => {
       annotations: panels.map(heading),
     };
     panels.forEach((panel, n) => {
-      const log = panel.log ? { type: "log", dtick: 1 } : { nticks: 5 };
+      // Plotly writes powers of ten larger than other labels.
+      const log = panel.log ? { type: "log", nticks: 4, tickfont: { size: 9 } } : { nticks: 5 };
       const domain = [bottom(n), bottom(n) + height];
       out["yaxis" + axisName(n)] = {
         ...quiet, ...log, domain, exponentformat: "power", showexponent: "all",

@@ -89,7 +89,8 @@ const Scene = Motion && (() => {
   function drawPaths(half) {
     const colour = colours()[0];
     bodies.forEach((body, n) => {
-      View.stroke(paths[n][half], colour, smooth ? 1 : 1.5, half === "far" ? 0.22 : 0.5);
+      const strength = smooth ? 0.5 : 1;
+      View.stroke(paths[n][half], colour, smooth ? 1 : 2, half === "far" ? 0.45 * strength : strength);
       const now = Math.floor(at + 1e-9);
       const tip = Motion.place(Motion.pose(n, at), body.tip);
       const trail = Motion.paths[n].slice(Math.max(0, now - TRAIL), now + 1).concat([tip]);

@@ -11,14 +11,14 @@ const View = Motion && (() => {
   let changed = () => {};
 
   // A ball that holds every path and every body.
-  const reach = Math.max(...bodies.map((body) => body.size)) * (travels ? 1 : 1.3);
+  const reach = Math.max(...bodies.map((body) => body.size)) * (travels ? 0.6 : 1.25);
   const all = Motion.paths.flat().concat(Motion.paths.map((_, n) => Motion.pose(n, 0).slice(9)));
   const bound = (pick, i) => all.reduce((best, p) => pick(best, p[i]), all[0][i]);
   const low = [0, 1, 2].map((i) => bound(Math.min, i));
   const high = [0, 1, 2].map((i) => bound(Math.max, i));
   const still = !travels && bodies.length === 1;
   const centre = still ? [0, 0, 0] : low.map((x, i) => (x + high[i]) / 2);
-  const radius = still ? reach : Math.hypot(...high.map((x, i) => (x - low[i]) / 2)) + reach;
+  const radius = still ? reach : 0.85 * Math.hypot(...high.map((x, i) => (x - low[i]) / 2)) + reach;
 
   // Screen x, screen y, and depth: positive towards the eye. Where the third axis points down, space
   // is shown turned by half a turn about the first.
@@ -27,7 +27,7 @@ const View = Motion && (() => {
     const [ca, sa, ce, se] = [azimuth, elevation].flatMap((a) => [Math.cos(a), Math.sin(a)]);
     const ahead = ca * x + sa * y;
     const depth = ce * ahead + se * z;
-    const scale = (0.5 * Math.min(width, height) * (FAR - 0.4)) / (FAR - depth);
+    const scale = (0.5 * Math.min(width, height) * (FAR - 0.3)) / (FAR - depth);
     return [width / 2 + scale * (ca * y - sa * x), height / 2 - scale * (ce * z - se * ahead), depth];
   }
 
@@ -37,7 +37,7 @@ const View = Motion && (() => {
     let previous = null;
     for (const point of points.map(project)) {
       const half = point[2] < 0 ? out.far : out.near;
-      if (!joined) half.rect(point[0] - 0.75, point[1] - 0.75, 1.5, 1.5);
+      if (!joined) half.rect(point[0] - 1, point[1] - 1, 2, 2);
       else if (previous) {
         half.moveTo(previous[0], previous[1]);
         half.lineTo(point[0], point[1]);

@@ -1,36 +1,17 @@
-"""The time loop: one compiled program, no Python per step."""
+"""The XLA back end: the time loop as one JAX program, differentiable where it has to be."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from retrax.integrators.base import AbstractIntegrator, StepInfo
-from retrax.trajectory.statistics import Interval
-
-
-class Progress(NamedTuple):
-    """Where the loop is: the last good state, and how a failed step went."""
-
-    state: Any
-    step: Int[Array, ""]
-    failed: Array
-    failure: StepInfo
-    interval: Interval
-
-
-def _quiet() -> Interval:
-    return Interval(jnp.asarray(0), jnp.zeros(()), jnp.zeros(()))
-
-
-def start(state: Any, step: int = 0) -> Progress:
-    yes, zero = jnp.asarray(True), jnp.zeros(())
-    no_failure = StepInfo(yes, zero, jnp.asarray(0), zero, yes)
-    return Progress(state, jnp.asarray(step), jnp.asarray(False), no_failure, _quiet())
+from retrax.engine.progress import Interval, Progress, quiet
+from retrax.integrators.base import AbstractIntegrator
 
 
 def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
@@ -57,18 +38,35 @@ def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
     )
 
 
+class XLALoop:
+    """The loop for one run, compiled when it is first used."""
+
+    name = "xla"
+
+    def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
+        self._run = partial(_run_records, system, integrator, t0=state.t, h=jnp.asarray(h))
+
+    def run(self, at: Progress, records: int, every: int, capacity: int) -> tuple:
+        """The progress after `records` times `every` steps, the states and intervals saved."""
+        at, states, intervals, filled = jax.block_until_ready(
+            self._run(at, records=jnp.asarray(records), every=jnp.asarray(every), capacity=capacity)
+        )
+        n = int(filled)
+        return at, *jax.tree.map(lambda x: np.asarray(x[:n]), (states, intervals))
+
+
 @partial(jax.jit, static_argnames=("capacity",))
-def run_records(
+def _run_records(
     system: Any,
     integrator: AbstractIntegrator,
     at: Progress,
     t0: Float[Array, ""],
     h: Float[Array, ""],
     records: Int[Array, ""],
-    save_every: Int[Array, ""],
+    every: Int[Array, ""],
     capacity: int,
 ) -> tuple[Progress, Any, Interval, Int[Array, ""]]:
-    """Run `records` times `save_every` steps, saving after each, until done or a step fails.
+    """Run `records` times `every` steps, saving after each, until done or a step fails.
 
     Both counts are dynamic, so one compiled program serves every run of the same system and
     integrator, and every chunk of it. Returns the progress, buffers of `capacity` states and
@@ -84,11 +82,11 @@ def run_records(
 
     def record(carry):
         at, buffers, filled = carry
-        end = at.step + save_every
+        end = at.step + every
         at = lax.while_loop(
             lambda at: (at.step < end) & ~at.failed,
             partial(_attempt, system, integrator, t0, h),
-            at._replace(interval=_quiet()),
+            at._replace(interval=quiet()),
         )
         saved = jax.tree.map(lambda b, x: b.at[filled].set(x), buffers, (at.state, at.interval))
         return at, saved, filled + (~at.failed).astype(filled.dtype)
@@ -114,7 +112,7 @@ def run_differentiable(
         return _attempt(system, integrator, t0, h, at), None
 
     def record(at, _):
-        at, _ = lax.scan(attempt, at._replace(interval=_quiet()), None, length=save_every)
+        at, _ = lax.scan(attempt, at._replace(interval=quiet()), None, length=save_every)
         return at, (at.state, at.interval)
 
     at, (states, intervals) = lax.scan(record, at, None, length=records)

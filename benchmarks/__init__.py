@@ -1,0 +1,1 @@
+"""Speed and accuracy, measured against hand-written C and against other libraries."""

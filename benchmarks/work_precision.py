@@ -1,0 +1,47 @@
+"""Error against processor time on the 3D pendulum (W2), for the figure of the report.
+
+    python -m benchmarks.work_precision [library ...]
+
+Without the `bench` extra it draws retrax and C only.
+"""
+
+import math
+import sys
+from typing import Any
+
+from benchmarks.methods import Method, walk
+from benchmarks.ours import c_methods, retrax_methods
+from benchmarks.problems import W2
+from benchmarks.rivals.__main__ import RIVALS, modules
+from benchmarks.timing import cpu_seconds, save
+
+# Nothing is gained below this error: round-off.
+FLOOR = 1e-13
+STRIDE = 2
+# The longest run that is still timed, in seconds.
+LONGEST = 2.0
+
+
+def curve(method: Method) -> dict[str, Any]:
+    """Settings, errors and seconds of a method, coarse to fine."""
+    points = []
+    for match in walk(method, W2.reference(), STRIDE):
+        if not math.isfinite(match.error):
+            continue
+        seconds = cpu_seconds(match.call)
+        points.append({"setting": match.setting, "error": match.error, "seconds": seconds})
+        if match.error < FLOOR or seconds > LONGEST:
+            break
+    print(f"{method.library} {method.name}: {len(points)} points")
+    return {"library": method.library, "method": method.name, "points": points}
+
+
+def main() -> None:
+    rivals = modules(sys.argv[1:] or list(RIVALS))
+    theirs = [method for rival in rivals for method in rival.methods(W2)]
+    methods = c_methods(W2) + retrax_methods(W2) + theirs
+    save("work_precision", [curve(method) for method in methods])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The command `retrax`. Nothing computes here."""
+
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+from typer.core import TyperGroup
+
+from retrax.cli.listing import list_
+from retrax.cli.report import report
+from retrax.cli.run import run
+from retrax.cli.verify import verify
+from retrax.errors import BadInput, RetraxError
+
+
+class Sentences(TyperGroup):
+    """Commands whose errors are sentences: status 2 for bad input, 1 for a run that failed."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RetraxError as error:
+            Console(stderr=True, soft_wrap=True).print(Text(str(error), style="red"))
+            raise typer.Exit(2 if isinstance(error, BadInput) else 1) from error
+
+
+app = typer.Typer(
+    cls=Sentences,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help"]},
+)
+app.command("list")(list_)
+app.command()(run)
+app.command()(report)
+app.command()(verify)
+
+
+def _print_version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(f"retrax {version('retrax')}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def main(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Simulate mechanical systems on Lie groups so that the numbers stay true.
+
+    Example: retrax run heavy-top -o top.nc, then retrax report top.nc
+    """

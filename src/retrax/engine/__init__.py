@@ -1,0 +1,1 @@
+"""One scalar program for a step, and the back ends that run it."""

@@ -1,0 +1,306 @@
+"""A scalar program as LLVM assembly, for one body or for several in the lanes of a vector."""
+
+import struct
+from collections.abc import Sequence
+
+from retrax.engine.program import (
+    Block,
+    Choose,
+    Instruction,
+    Kind,
+    Operand,
+    Operation,
+    Repeat,
+    Value,
+    While,
+    kind_of,
+)
+
+_SCALAR: dict[Kind, str] = {"float": "double", "int": "i64", "bool": "i1"}
+_ARITHMETIC = {
+    ("add", "float"): "fadd contract", ("sub", "float"): "fsub contract",
+    ("mul", "float"): "fmul contract", ("div", "float"): "fdiv contract",
+    ("add", "int"): "add", ("sub", "int"): "sub", ("mul", "int"): "mul",
+    ("and", "bool"): "and", ("or", "bool"): "or", ("and", "int"): "and", ("or", "int"): "or",
+}  # fmt: skip
+_COMPARE_FLOAT = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+_COMPARE_INT = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq", "ne": "ne"}
+# Operations that LLVM knows as intrinsics, and those that the C library provides.
+_INTRINSIC = {
+    "sqrt": "sqrt", "abs": "fabs", "floor": "floor", "ceil": "ceil", "sin": "sin", "cos": "cos",
+    "exp": "exp", "exp2": "exp2", "log": "log", "power": "pow",
+}  # fmt: skip
+_LIBRARY = {
+    "tan": "tan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "expm1": "expm1",
+    "log1p": "log1p", "cbrt": "cbrt", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+    "arctan2": "atan2",
+}  # fmt: skip
+
+
+class Assembly:
+    """LLVM instructions on values of `lanes` lanes, in static single assignment form."""
+
+    def __init__(self, lanes: int = 1):
+        self.lanes = lanes
+        self.lines: list[str] = []
+        self.globals: list[str] = []
+        self.declarations: set[str] = set()
+        self.label = "entry"
+        self._count = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def begin(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def fresh(self, stem: str = "x") -> str:
+        self._count += 1
+        return f"{stem}.{self._count}"
+
+    def type(self, kind: Kind) -> str:
+        scalar = _SCALAR[kind]
+        return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
+
+    def name(self, operand: Operand, kind: Kind | None = None) -> str:
+        """The register or literal that stands for an operand, as a value of the given kind."""
+        if isinstance(operand, Value):
+            return f"%v{operand.number}"
+        kind = kind or kind_of(operand)
+        literal = _literal(operand, kind)
+        if self.lanes == 1:
+            return literal
+        return "<" + ", ".join([f"{_SCALAR[kind]} {literal}"] * self.lanes) + ">"
+
+    def let(self, text: str, stem: str = "x") -> str:
+        """A new register that holds the value of an instruction."""
+        register = f"%{self.fresh(stem)}"
+        self.line(f"{register} = {text}")
+        return register
+
+    def splat(self, register: str, kind: Kind) -> str:
+        """A scalar register in every lane."""
+        if self.lanes == 1:
+            return register
+        wide, scalar = self.type(kind), _SCALAR[kind]
+        one = self.let(f"insertelement {wide} poison, {scalar} {register}, i64 0")
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return self.let(f"shufflevector {wide} {one}, {wide} poison, {mask}")
+
+    def copy(self, register: str, kind: Kind) -> str:
+        """The value of a register, to be given another name; LLVM removes it."""
+        t, b = self.type(kind), self.type("bool")
+        return f"select {b} {self.name(True)}, {t} {register}, {t} {register}"
+
+    def any(self, register: str) -> str:
+        """Whether a truth holds in some lane, as a scalar."""
+        if self.lanes == 1:
+            return register
+        function = f"llvm.vector.reduce.or.v{self.lanes}i1"
+        self.declarations.add(f"declare i1 @{function}({self.type('bool')})")
+        return self.let(f"call i1 @{function}({self.type('bool')} {register})")
+
+    def block(self, block: Block) -> None:
+        for instruction in block.instructions:
+            self.instruction(instruction)
+
+    def instruction(self, instruction: Instruction) -> None:
+        match instruction:
+            case Operation(name, operands, out):
+                self.line(f"{self.name(out)} = {self.operation(name, operands)}")
+            case While():
+                self._while(instruction)
+            case Repeat():
+                self._repeat(instruction)
+            case Choose():
+                self._choose(instruction)
+
+    def operation(self, name: str, operands: Sequence[Operand]) -> str:
+        """The right-hand side of an operation; what it needs first is emitted before it."""
+        kind = _widest(operands[1:] if name == "select" else operands)
+        t, x = self.type(kind), [self.name(o, kind) for o in operands]
+        if (name, kind) in _ARITHMETIC:
+            return f"{_ARITHMETIC[name, kind]} {t} {x[0]}, {x[1]}"
+        if name in _COMPARE_FLOAT:
+            if kind == "float":
+                return f"fcmp {_COMPARE_FLOAT[name]} {t} {x[0]}, {x[1]}"
+            return f"icmp {_COMPARE_INT[name]} {t} {x[0]}, {x[1]}"
+        if name in _INTRINSIC and kind == "float":
+            return self.intrinsic(_INTRINSIC[name], x)
+        if name in _LIBRARY:
+            return self.library(_LIBRARY[name], x)
+        return getattr(self, f"_{name}")(kind, t, x, operands)
+
+    def intrinsic(self, function: str, x: Sequence[str]) -> str:
+        t = self.type("float")
+        suffix = "f64" if self.lanes == 1 else f"v{self.lanes}f64"
+        full = f"llvm.{function}.{suffix}"
+        self.declarations.add(f"declare {t} @{full}({', '.join([t] * len(x))})")
+        return f"call {t} @{full}({', '.join(f'{t} {r}' for r in x)})"
+
+    def library(self, function: str, x: Sequence[str]) -> str:
+        """A call of the C library, lane by lane."""
+        self.declarations.add(f"declare double @{function}({', '.join(['double'] * len(x))})")
+        if self.lanes == 1:
+            return f"call double @{function}({', '.join(f'double {r}' for r in x)})"
+        t, result = self.type("float"), "poison"
+        for lane in range(self.lanes):
+            parts = [self.let(f"extractelement {t} {r}, i64 {lane}") for r in x]
+            one = self.let(f"call double @{function}({', '.join(f'double {p}' for p in parts)})")
+            last = f"insertelement {t} {result}, double {one}, i64 {lane}"
+            result = self.let(last) if lane < self.lanes - 1 else result
+        return last
+
+    def _neg(self, kind, t, x, _):
+        return f"fneg {t} {x[0]}" if kind == "float" else f"sub {t} {self.name(0, kind)}, {x[0]}"
+
+    def _not(self, kind, t, x, _):
+        return f"xor {t} {x[0]}, {self.name(True)}"
+
+    def _abs(self, kind, t, x, _):
+        negative = self.let(f"icmp slt {t} {x[0]}, {self.name(0)}")
+        minus = self.let(f"sub {t} {self.name(0)}, {x[0]}")
+        return f"select {self.type('bool')} {negative}, {t} {minus}, {t} {x[0]}"
+
+    def _larger(self, kind, t, x, compare):
+        # As in JAX, a NaN wins.
+        b = self.type("bool")
+        if kind != "float":
+            chosen = self.let(f"icmp s{compare} {t} {x[0]}, {x[1]}")
+        else:
+            wins = self.let(f"fcmp o{compare} {t} {x[0]}, {x[1]}")
+            nan = self.let(f"fcmp uno {t} {x[0]}, {x[0]}")
+            chosen = self.let(f"or {b} {wins}, {nan}")
+        return f"select {b} {chosen}, {t} {x[0]}, {t} {x[1]}"
+
+    def _max(self, kind, t, x, _):
+        return self._larger(kind, t, x, "gt")
+
+    def _min(self, kind, t, x, _):
+        return self._larger(kind, t, x, "lt")
+
+    def _sign(self, kind, t, x, _):
+        b, one, zero = self.type("bool"), self.name(1.0), self.name(0.0)
+        up = self.let(f"fcmp ogt {t} {x[0]}, {zero}")
+        down = self.let(f"fcmp olt {t} {x[0]}, {zero}")
+        low = self.let(f"select {b} {down}, {t} {self.name(-1.0)}, {t} {x[0]}")
+        return f"select {b} {up}, {t} {one}, {t} {low}"
+
+    def _isfinite(self, kind, t, x, _):
+        difference = self.let(f"fsub {t} {x[0]}, {x[0]}")
+        return f"fcmp oeq {t} {difference}, {self.name(0.0)}"
+
+    def _select(self, kind, t, x, operands):
+        p = self.name(operands[0], "bool")
+        return f"select {self.type('bool')} {p}, {t} {x[2]}, {t} {x[1]}"
+
+    def _float(self, kind, t, x, _):
+        return f"{'uitofp' if kind == 'bool' else 'sitofp'} {t} {x[0]} to {self.type('float')}"
+
+    def _int(self, kind, t, x, _):
+        return f"{'zext' if kind == 'bool' else 'fptosi'} {t} {x[0]} to {self.type('int')}"
+
+    def _bool(self, kind, t, x, _):
+        zero = self.name(0.0 if kind == "float" else 0)
+        return f"{'fcmp une' if kind == 'float' else 'icmp ne'} {t} {x[0]}, {zero}"
+
+    def _phi(self, value: Value, *sources: tuple[str, str]) -> None:
+        incoming = ", ".join(f"[ {register}, %{label} ]" for register, label in sources)
+        self.line(f"{self.name(value)} = phi {self.type(value.kind)} {incoming}")
+
+    def _while(self, loop: While) -> None:
+        head, body, done = self.fresh("while"), self.fresh("body"), self.fresh("done")
+        latch, before = self.fresh("latch"), self.label
+        self.line(f"br label %{head}")
+        self.begin(head)
+        kept = [f"%{self.fresh('kept')}" if self.lanes > 1 else None for _ in loop.carried]
+        for value, initial, updated, k in zip(
+            loop.carried, loop.initial, loop.updated, kept, strict=True
+        ):
+            after = k or self.name(updated, value.kind)
+            self._phi(value, (self.name(initial, value.kind), before), (after, latch))
+        # A lane that is done stays done: its test is false for good, since nothing it reads moves.
+        self.block(loop.condition)
+        test = self.name(loop.test, "bool")
+        self.line(f"br i1 {self.any(test)}, label %{body}, label %{done}")
+        self.begin(body)
+        self.block(loop.body)
+        self.line(f"br label %{latch}")
+        self.begin(latch)
+        for value, updated, k in zip(loop.carried, loop.updated, kept, strict=True):
+            if k is not None:
+                t = self.type(value.kind)
+                new = self.name(updated, value.kind)
+                self.line(
+                    f"{k} = select {self.type('bool')} {test}, {t} {new}, {t} {self.name(value)}"
+                )
+        self.line(f"br label %{head}")
+        self.begin(done)
+
+    def _repeat(self, loop: Repeat) -> None:
+        head, body, done = self.fresh("repeat"), self.fresh("body"), self.fresh("done")
+        latch, before, count = self.fresh("latch"), self.label, len(loop.tables)
+        counter, following = f"%{self.fresh('round')}", f"%{self.fresh('next')}"
+        self.line(f"br label %{head}")
+        self.begin(head)
+        self.line(f"{counter} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
+        for value, initial, updated in zip(loop.carried, loop.initial, loop.updated, strict=True):
+            initial, updated = self.name(initial, value.kind), self.name(updated, value.kind)
+            self._phi(value, (initial, before), (updated, latch))
+        more = self.let(f"icmp ult i64 {counter}, {count}")
+        self.line(f"br i1 {more}, label %{body}, label %{done}")
+        self.begin(body)
+        for column, values in zip(loop.columns, zip(*loop.tables, strict=True), strict=True):
+            self._lookup(column, values, counter)
+        self.block(loop.body)
+        self.line(f"br label %{latch}")
+        self.begin(latch)
+        self.line(f"{following} = add i64 {counter}, 1")
+        self.line(f"br label %{head}")
+        self.begin(done)
+
+    def _lookup(self, column: Value, values: Sequence[Operand], counter: str) -> None:
+        scalar, table = _SCALAR[column.kind], f"@table.{len(self.globals)}"
+        entries = ", ".join(f"{scalar} {_literal(v, column.kind)}" for v in values)
+        array = f"[{len(values)} x {scalar}]"
+        self.globals.append(f"{table} = private unnamed_addr constant {array} [{entries}]")
+        place = self.let(f"getelementptr {array}, ptr {table}, i64 0, i64 {counter}")
+        one = self.let(f"load {scalar}, ptr {place}")
+        wide = self.splat(one, column.kind)
+        t = self.type(column.kind)
+        true = self.name(True) if self.lanes > 1 else "true"
+        self.line(
+            f"{self.name(column)} = select {self.type('bool')} {true}, {t} {wide}, {t} {wide}"
+        )
+
+    def _choose(self, choice: Choose) -> None:
+        """All blocks are run and the results selected: blocks have no side effects."""
+        kind = kind_of(choice.index)
+        for block in choice.blocks:
+            self.block(block)
+        tests = [
+            self.let(f"icmp eq {self.type(kind)} {self.name(choice.index)}, {self.name(k, kind)}")
+            for k in range(len(choice.blocks) - 1)
+        ]
+        for j, out in enumerate(choice.outs):
+            t, result = self.type(out.kind), self.name(choice.results[-1][j], out.kind)
+            for k in reversed(range(len(tests))):
+                this = self.name(choice.results[k][j], out.kind)
+                text = f"select {self.type('bool')} {tests[k]}, {t} {this}, {t} {result}"
+                if k:
+                    result = self.let(text)
+                else:
+                    self.line(f"{self.name(out)} = {text}")
+
+
+def _widest(operands: Sequence[Operand]) -> Kind:
+    kinds = {kind_of(o) for o in operands}
+    return "float" if "float" in kinds else "int" if "int" in kinds else "bool"
+
+
+def _literal(operand: float | int | bool | Operand, kind: Kind) -> str:
+    """A constant in LLVM's notation; floats bit by bit, so that no digit is lost."""
+    if kind == "float":
+        return f"0x{struct.pack('>d', float(operand)).hex().upper()}"  # type: ignore[arg-type]
+    return str(int(operand)) if kind == "int" else ("true" if operand else "false")  # type: ignore[arg-type]

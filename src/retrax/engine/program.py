@@ -1,0 +1,286 @@
+"""Scalar programs: what is left of a step when every small array is taken apart.
+
+A program is a block of instructions on scalars. Most are arithmetic; a few are control flow that
+was kept as such: a loop that runs while a condition holds (Newton's method), a loop of known
+length (the substeps of a composition), a choice between blocks. Building a program folds
+constants, drops additions of zero and multiplications by one, shares equal expressions, and
+`live` removes what no result depends on.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+Kind = Literal["float", "int", "bool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A scalar computed at run time: an input, or the result of an instruction."""
+
+    number: int
+    kind: Kind
+
+
+Operand = Value | float | int | bool
+
+
+@dataclass(slots=True)
+class Operation:
+    """`out = name(*operands)`: one scalar operation."""
+
+    name: str
+    operands: tuple[Operand, ...]
+    out: Value
+
+
+@dataclass(slots=True)
+class While:
+    """Repeat `body` while `test`, the result of `condition`, holds.
+
+    `carried` are the loop's own variables: `initial` before the first round, `updated` after each.
+    """
+
+    carried: tuple[Value, ...]
+    initial: tuple[Operand, ...]
+    condition: "Block"
+    test: Operand
+    body: "Block"
+    updated: tuple[Operand, ...]
+
+
+@dataclass(slots=True)
+class Repeat:
+    """Run `body` once for each row of constant `tables`; `columns` are its values in a round."""
+
+    carried: tuple[Value, ...]
+    initial: tuple[Operand, ...]
+    columns: tuple[Value, ...]
+    tables: tuple[tuple[Operand, ...], ...]
+    body: "Block"
+    updated: tuple[Operand, ...]
+
+
+@dataclass(slots=True)
+class Choose:
+    """Run one of `blocks`, the one numbered `index`; `outs` take its `results`."""
+
+    index: Operand
+    blocks: tuple["Block", ...]
+    results: tuple[tuple[Operand, ...], ...]
+    outs: tuple[Value, ...]
+
+
+Instruction = Operation | While | Repeat | Choose
+
+
+@dataclass(slots=True)
+class Block:
+    """Instructions in order."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Program:
+    """A function of scalars: `inputs` to `outputs`."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Operand, ...]
+    block: Block
+
+    def count(self) -> int:
+        """The number of scalar operations, loop bodies counted once."""
+        return sum(1 for instruction in walk(self.block) if isinstance(instruction, Operation))
+
+
+def walk(block: Block) -> Iterable[Instruction]:
+    """All instructions, those of inner blocks before the instruction that holds them."""
+    for instruction in block.instructions:
+        for inner in inner_blocks(instruction):
+            yield from walk(inner)
+        yield instruction
+
+
+def inner_blocks(instruction: Instruction) -> tuple[Block, ...]:
+    match instruction:
+        case While():
+            return (instruction.condition, instruction.body)
+        case Repeat():
+            return (instruction.body,)
+        case Choose():
+            return instruction.blocks
+    return ()
+
+
+def kind_of(operand: Operand) -> Kind:
+    if isinstance(operand, Value):
+        return operand.kind
+    if isinstance(operand, bool):
+        return "bool"
+    return "int" if isinstance(operand, int) else "float"
+
+
+class Builder:
+    """Emits instructions into nested blocks, simplifying as it goes."""
+
+    def __init__(self):
+        self._count = 0
+        self._blocks = [Block()]
+        self._known: list[dict] = [{}]
+
+    def value(self, kind: Kind) -> Value:
+        self._count += 1
+        return Value(self._count, kind)
+
+    @property
+    def block(self) -> Block:
+        return self._blocks[-1]
+
+    def open(self) -> None:
+        """Start an inner block; expressions of the outer ones may be used in it."""
+        self._blocks.append(Block())
+        self._known.append({})
+
+    def close(self) -> Block:
+        self._known.pop()
+        return self._blocks.pop()
+
+    def append(self, instruction: Instruction) -> None:
+        self.block.instructions.append(instruction)
+
+    def emit(self, name: str, *operands: Operand) -> Operand:
+        """The result of an operation: folded, simplified, shared, or newly computed."""
+        simple = simplify(name, operands)
+        if simple is not None:
+            return simple
+        if name in _COMMUTATIVE:
+            operands = tuple(sorted(operands, key=_order))
+        key = (name, *(_identity(x) for x in operands))
+        for known in reversed(self._known):
+            if key in known:
+                return known[key]
+        out = self.value(_result_kind(name, operands))
+        self.append(Operation(name, operands, out))
+        self._known[-1][key] = out
+        return out
+
+
+_COMMUTATIVE = {"add", "mul", "max", "min", "and", "or", "eq", "ne"}
+_TRUTH = {"lt", "le", "gt", "ge", "eq", "ne", "isfinite"}
+
+_FOLD: dict[str, Callable] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "abs": abs,
+    "max": lambda a, b: a if a != a or a > b else b,
+    "min": lambda a, b: a if a != a or a < b else b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "not": lambda a: not a,
+    "float": float,
+    "int": int,
+    "bool": bool,
+    "isfinite": math.isfinite,
+}
+_NUMPY = {
+    name: getattr(np, name)
+    for name in (
+        "sqrt sin cos tan sinh cosh tanh exp exp2 expm1 log log1p floor ceil sign "
+        "arcsin arccos arctan arctan2 power cbrt"
+    ).split()
+}
+
+
+def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
+    """The value of an operation that needs no instruction, or `None`."""
+    constants = [x for x in operands if not isinstance(x, Value)]
+    if len(constants) == len(operands):
+        return _folded(name, constants)
+    match name, operands:
+        case ("add", (x, y)) if _is(y, 0):
+            return x
+        case ("add", (x, y)) if _is(x, 0):
+            return y
+        case ("sub", (x, y)) if _is(y, 0):
+            return x
+        case ("mul", (x, y)) if _is(x, 0) or _is(y, 0):
+            return 0.0 if "float" in (kind_of(x), kind_of(y)) else 0
+        case ("mul", (x, y)) if _is(y, 1):
+            return x
+        case ("mul", (x, y)) if _is(x, 1):
+            return y
+        case ("div", (x, y)) if _is(y, 1):
+            return x
+        case ("div", (x, y)) if _is(x, 0):
+            return x
+        case ("select", (p, x, y)):
+            if not isinstance(p, Value):
+                return y if p else x
+            if _identity(x) == _identity(y):
+                return x
+        case ("and", (x, y)) if x is True or y is True:
+            return y if x is True else x
+        case ("and", (x, y)) if x is False or y is False:
+            return False
+        case ("or", (x, y)) if x is False or y is False:
+            return y if x is False else x
+        case ("or", (x, y)) if x is True or y is True:
+            return True
+        case (("float" | "int" | "bool"), (x,)) if kind_of(x) == name:
+            return x
+    return None
+
+
+def _folded(name: str, constants: Sequence[float | int | bool]) -> Operand | None:
+    if name == "div":
+        with np.errstate(all="ignore"):
+            return float(np.float64(constants[0]) / np.float64(constants[1]))
+    if name == "select":
+        return constants[2] if constants[0] else constants[1]
+    if name in _FOLD:
+        return _FOLD[name](*constants)
+    if name in _NUMPY:
+        with np.errstate(all="ignore"):
+            return float(_NUMPY[name](*constants))
+    return None
+
+
+def _is(operand: Operand, number: int) -> bool:
+    return not isinstance(operand, Value | bool) and operand == number
+
+
+def _identity(operand: Operand):
+    # Zero and minus zero, one and True, are different constants.
+    if isinstance(operand, Value):
+        return operand
+    return type(operand), repr(operand)
+
+
+def _order(operand: Operand):
+    if isinstance(operand, Value):
+        return (0, operand.number, "")
+    return (1, 0, repr(operand))
+
+
+def _result_kind(name: str, operands: Sequence[Operand]) -> Kind:
+    if name in _TRUTH:
+        return "bool"
+    if name in ("float", "int", "bool"):
+        return name
+    if name == "select":
+        return kind_of(operands[1])
+    if name in _NUMPY or name == "div":
+        return "float"
+    return kind_of(operands[0])

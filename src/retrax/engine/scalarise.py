@@ -1,0 +1,315 @@
+"""From a JAX function of small arrays to a scalar program.
+
+The function is traced to a jaxpr, and the jaxpr is evaluated with every array replaced by an array
+of operands (`program.Operand`): moving entries about costs nothing, arithmetic emits scalar
+instructions, calls are inlined, loops and choices are kept. A primitive without a rule raises
+`Unscalarisable`, which names it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend import core as jex
+
+from retrax.engine.program import (
+    Builder,
+    Choose,
+    Kind,
+    Operand,
+    Program,
+    Repeat,
+    Value,
+    While,
+    kind_of,
+)
+from retrax.engine.structural import RULES as STRUCTURAL
+
+# Arrays larger than this are not small: unrolling them would make a program of millions of lines.
+_LARGEST = 4096
+# A loop of known length with stacked outputs is unrolled up to this many rounds.
+_UNROLL = 64
+
+
+# A NumPy array of objects, each an `Operand`.
+Operands = Any
+
+
+class Unscalarisable(Exception):
+    """A function that cannot be turned into a scalar program; the message says why."""
+
+
+def scalarise(function: Callable, *examples: Any) -> Program:
+    """The scalar program of `function` at the shapes of `examples`, all leaves in order."""
+    closed = jax.make_jaxpr(function)(*examples)
+    build = Builder()
+    arguments = [_inputs(build, v.aval) for v in closed.jaxpr.invars]
+    results = _Evaluator(build).closed(closed, arguments)
+    inputs = tuple(x for a in arguments for x in a.ravel())
+    outputs = tuple(x for r in results for x in r.ravel())
+    return Program(inputs, outputs, build.close())
+
+
+def _kind(aval: Any) -> Kind:
+    letter = np.dtype(aval.dtype).kind
+    if letter not in "fiub":
+        raise Unscalarisable(f"it computes with numbers of type {aval.dtype}")
+    kinds: dict[str, Kind] = {"f": "float", "i": "int", "u": "int", "b": "bool"}
+    return kinds[letter]
+
+
+def _inputs(build: Builder, aval: Any) -> Operands:
+    if aval.size > _LARGEST:
+        raise Unscalarisable(f"it has an array of {aval.size} numbers")
+    kind = _kind(aval)
+    return _filled(aval.shape, lambda: build.value(kind))
+
+
+def _filled(shape: tuple[int, ...], make: Callable[[], Operand]) -> Operands:
+    out = np.empty(shape, object)
+    for index in np.ndindex(*shape):
+        out[index] = make()
+    return out
+
+
+def _constant(x: Any) -> Operands:
+    x = np.asarray(x)
+    if x.size > _LARGEST:
+        raise Unscalarisable(f"it has a constant of {x.size} numbers")
+    return x.astype(object)
+
+
+# Primitives that act entry by entry, and the operation each becomes.
+_ENTRYWISE = {
+    "add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "div": "div", "neg": "neg",
+    "max": "max", "min": "min", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "ceil",
+    "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh",
+    "cosh": "cosh", "tanh": "tanh", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
+    "atan2": "arctan2", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
+    "log1p": "log1p", "pow": "power", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq",
+    "ne": "ne", "and": "and", "or": "or", "not": "not", "is_finite": "isfinite",
+}  # fmt: skip
+_REDUCTIONS = {
+    "reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "max", "reduce_min": "min",
+    "reduce_and": "and", "reduce_or": "or",
+}  # fmt: skip
+_SAME = {"stop_gradient", "copy", "copy_p", "optimization_barrier", "reduce_precision"}
+_CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat2"}
+_CALLS |= {"checkpoint", "custom_lin", "remat"}
+
+
+class _Evaluator:
+    """Evaluates jaxprs on object arrays of operands."""
+
+    def __init__(self, build: Builder):
+        self.build = build
+        self.emit = build.emit
+
+    def closed(self, closed: Any, arguments: Sequence[Operands]) -> list[Operands]:
+        return self.jaxpr(closed.jaxpr, [_constant(c) for c in closed.consts], arguments)
+
+    def jaxpr(self, jaxpr: Any, consts: Sequence, arguments: Sequence) -> list[Operands]:
+        known: dict[Any, Operands] = dict(zip(jaxpr.constvars, consts, strict=True))
+        known.update(zip(jaxpr.invars, arguments, strict=True))
+
+        def read(v):
+            return _constant(v.val) if isinstance(v, jex.Literal) else known[v]
+
+        for equation in jaxpr.eqns:
+            outs = self.equation(equation, [read(v) for v in equation.invars])
+            known.update(zip(equation.outvars, outs, strict=True))
+        return [read(v) for v in jaxpr.outvars]
+
+    def equation(self, equation: Any, ins: list[Operands]) -> list[Operands]:
+        name, params = equation.primitive.name, equation.params
+        if name in _ENTRYWISE:
+            return [self.entrywise(_ENTRYWISE[name], *ins)]
+        if name in STRUCTURAL:
+            out = STRUCTURAL[name](*ins, **params)
+            return list(out) if equation.primitive.multiple_results else [np.asarray(out, object)]
+        if name in _REDUCTIONS:
+            return [self.reduce(_REDUCTIONS[name], ins[0], params["axes"])]
+        if name in _SAME:
+            return ins
+        if name in _CALLS:
+            return self.call(params, ins)
+        rule = getattr(self, f"rule_{name}", None)
+        if rule is None:
+            raise Unscalarisable(f"the primitive '{name}' has no scalar form")
+        outs = rule(equation, ins)
+        return outs if equation.primitive.multiple_results else [outs]
+
+    def entrywise(self, operation: str, *ins: Operands) -> Operands:
+        ins = np.broadcast_arrays(*ins)
+        out = np.empty(ins[0].shape, object)
+        for index in np.ndindex(*out.shape):
+            out[index] = self.emit(operation, *(x[index] for x in ins))
+        return out
+
+    def reduce(self, operation: str, x: Operands, axes: Sequence) -> Operands:
+        kept = [axis for axis in range(x.ndim) if axis not in axes]
+        rows = x.transpose(*kept, *axes).reshape(*(x.shape[axis] for axis in kept), -1)
+        out = np.empty(rows.shape[:-1], object)
+        for index in np.ndindex(*out.shape):
+            total, *rest = rows[index]
+            for entry in rest:
+                total = self.emit(operation, total, entry)
+            out[index] = total
+        return out
+
+    def call(self, params: dict, ins: list[Operands]) -> list[Operands]:
+        inner = next(params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in params)
+        if hasattr(inner, "consts"):
+            return self.closed(inner, ins)
+        return self.jaxpr(inner, [], ins)
+
+    def rule_convert_element_type(self, equation, ins):
+        return self.entrywise(_kind(equation.outvars[0].aval), ins[0])
+
+    def rule_select_n(self, equation, ins):
+        which, *cases = ins
+        if len(cases) != 2:
+            raise Unscalarisable("'select_n' chooses between more than two cases")
+        return self.entrywise("select", np.broadcast_to(which, cases[0].shape), *cases)
+
+    def rule_integer_pow(self, equation, ins):
+        power = equation.params["y"]
+        out = np.empty(ins[0].shape, object)
+        for index in np.ndindex(*out.shape):
+            out[index] = self.power(ins[0][index], power)
+        return out
+
+    def power(self, x: Operand, n: int) -> Operand:
+        """x^n by repeated squaring."""
+        if n < 0:
+            return self.emit("div", 1.0, self.power(x, -n))
+        result: Operand = 1.0
+        while n:
+            if n & 1:
+                result = self.emit("mul", result, x)
+            n >>= 1
+            x = self.emit("mul", x, x) if n else x
+        return result
+
+    def rule_square(self, equation, ins):
+        return self.entrywise("mul", ins[0], ins[0])
+
+    def rule_rsqrt(self, equation, ins):
+        return self.entrywise("div", _constant(1.0), self.entrywise("sqrt", ins[0]))
+
+    def rule_clamp(self, equation, ins):
+        low, x, high = ins
+        return self.entrywise("min", self.entrywise("max", x, low), high)
+
+    def rule_iota(self, equation, ins):
+        shape, axis = equation.params["shape"], equation.params["dimension"]
+        along = [1] * len(shape)
+        along[axis] = shape[axis]
+        values = np.broadcast_to(np.arange(shape[axis]).reshape(along), shape)
+        return self.entrywise(_kind(equation.outvars[0].aval), values.astype(object))
+
+    def rule_dot_general(self, equation, ins):
+        (a_sum, b_sum), (a_batch, b_batch) = equation.params["dimension_numbers"]
+        a, b = ins
+        a_free = [i for i in range(a.ndim) if i not in (*a_sum, *a_batch)]
+        b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
+        a, b = a.transpose(*a_batch, *a_free, *a_sum), b.transpose(*b_batch, *b_free, *b_sum)
+        batch, left = a.shape[: len(a_batch)], a.shape[len(a_batch) : a.ndim - len(a_sum)]
+        right, length = (
+            b.shape[len(b_batch) : b.ndim - len(b_sum)],
+            math.prod(a.shape[-len(a_sum) :] if a_sum else ()),
+        )
+        rows, columns = a.reshape((*batch, -1, length)), b.reshape((*batch, -1, length))
+        out = np.empty((*batch, rows.shape[-2], columns.shape[-2]), object)
+        for *k, i, j in np.ndindex(*out.shape):
+            total: Operand = 0.0
+            for x, y in zip(rows[(*k, i)], columns[(*k, j)], strict=True):
+                total = self.emit("add", total, self.emit("mul", x, y))
+            out[(*k, i, j)] = total
+        return out.reshape((*batch, *left, *right))
+
+    def rule_while(self, equation, ins):
+        p = equation.params
+        n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
+        cond_consts, body_consts, initial = (
+            ins[:n_cond],
+            ins[n_cond : n_cond + n_body],
+            ins[n_cond + n_body :],
+        )
+        carried = [self.fresh(x) for x in initial]
+        self.build.open()
+        (test,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
+        condition = self.build.close()
+        self.build.open()
+        updated = self.closed(p["body_jaxpr"], [*body_consts, *carried])
+        body = self.build.close()
+        self.build.append(
+            While(_flat(carried), _flat(initial), condition, test[()], body, _flat(updated))
+        )
+        return carried
+
+    def rule_scan(self, equation, ins):
+        p = equation.params
+        n_consts, n_carry = p["num_consts"], p["num_carry"]
+        consts, initial, xs = (
+            ins[:n_consts],
+            ins[n_consts : n_consts + n_carry],
+            ins[n_consts + n_carry :],
+        )
+        rounds = range(p["length"])
+        order = reversed(rounds) if p["reverse"] else rounds
+        constant = all(not isinstance(x, Value) for x in _flat(xs))
+        if len(equation.outvars) > n_carry or not constant:
+            return self.unrolled(p["jaxpr"], consts, initial, xs, list(order))
+        carried = [self.fresh(x) for x in initial]
+        columns = [self.fresh(np.asarray(x[0], object)) for x in xs]
+        self.build.open()
+        updated = self.closed(p["jaxpr"], [*consts, *carried, *columns])
+        body = self.build.close()
+        tables = tuple(tuple(_flat([x[k] for x in xs])) for k in order)
+        self.build.append(
+            Repeat(_flat(carried), _flat(initial), _flat(columns), tables, body, _flat(updated))
+        )
+        return carried
+
+    def unrolled(self, body, consts, carried, xs, order: list[int]) -> list[Operands]:
+        if len(order) > _UNROLL:
+            raise Unscalarisable(f"a 'scan' of {len(order)} rounds stacks its outputs")
+        stacked: dict[int, list[Operands]] = {}
+        n_carry = len(carried)
+        for k in order:
+            outs = self.closed(body, [*consts, *carried, *(np.asarray(x[k], object) for x in xs)])
+            carried, stacked[k] = outs[:n_carry], outs[n_carry:]
+        columns = zip(*(stacked[k] for k in sorted(stacked)), strict=True)
+        return [*carried, *(np.stack(column) for column in columns)]
+
+    def rule_cond(self, equation, ins):
+        index, *arguments = ins
+        branches = equation.params["branches"]
+        which = index[()]
+        if not isinstance(which, Value):
+            return self.closed(branches[int(which)], arguments)
+        blocks, results = [], []
+        for branch in branches:
+            self.build.open()
+            outs = self.closed(branch, arguments)
+            blocks.append(self.build.close())
+            results.append(outs)
+        merged = [self.fresh(x) for x in results[0]]
+        self.build.append(
+            Choose(which, tuple(blocks), tuple(_flat(r) for r in results), _flat(merged))
+        )
+        return merged
+
+    def fresh(self, like: Operands) -> Operands:
+        """New variables of the kinds of `like`."""
+        out = np.empty(like.shape, object)
+        for index in np.ndindex(*like.shape):
+            out[index] = self.build.value(kind_of(like[index]))
+        return out
+
+
+def _flat(arrays: Sequence[Operands]) -> tuple[Any, ...]:
+    return tuple(x for a in arrays for x in np.asarray(a, object).ravel())

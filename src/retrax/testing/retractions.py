@@ -1,0 +1,113 @@
+"""The laws of a retraction on a group, as one function."""
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from retrax.groups.base import AbstractLieGroup
+from retrax.groups.retractions import AbstractRetraction
+from retrax.testing.laws import (
+    Batched,
+    algebra_samples,
+    gap,
+    generator,
+    judge,
+    magnitude,
+    on_batches,
+    pair,
+    relative_gap,
+)
+
+ALLOWED = 1e-14
+
+
+def check_retraction(
+    retraction: AbstractRetraction, group: AbstractLieGroup, key: Key[Array, ""] | None = None
+) -> dict[str, float]:
+    r"""Check that `retraction` is a symmetric retraction on `group`, to round-off.
+
+    $\tau(0) = 1$ with derivative 1, $\tau(-\xi) = \tau(\xi)^{-1}$, membership of the group, the
+    inverse, and the left and right tangent maps, their inverses and duals against derivatives
+    taken by JAX: at algebra vectors that are large, small, tiny, and small in one half only.
+
+    **Returns:** the largest error of each law, relative to the size of the terms compared, or to
+    1 if they are smaller.
+
+    **Raises:** `CheckFailed`, naming the law that is broken; `BadInput` from `retraction.check` if
+    the retraction does not fit the group.
+    """
+    retraction.check(group)
+    rng = generator(key)
+    xi = algebra_samples(group, rng)
+    eta, mu = rng.standard_normal((2, *xi.shape))
+    G = Batched(group, len(xi))
+    tau = _OnGroup(retraction, group)
+    errors = {
+        **_values(G, tau, xi),
+        **_tangent_maps(G, tau, xi, eta),
+        **_duals(tau, xi, eta, mu),
+    }
+    return judge(f"{retraction!r} on {group!r}", errors, ALLOWED)
+
+
+class _OnGroup:
+    """A retraction with its group filled in, on batches."""
+
+    def __init__(self, tau: AbstractRetraction, group: AbstractLieGroup):
+        def fill(method):
+            return on_batches(lambda *arguments: method(group, *arguments))
+
+        self.value, self.minus_identity = fill(tau), fill(tau.minus_identity)
+        self.inverse = fill(tau.inverse)
+        self.dL, self.dL_inv = fill(tau.dL), fill(tau.dL_inv)
+        self.dR, self.dR_inv = fill(tau.dR), fill(tau.dR_inv)
+        self.dL_dual, self.dL_inv_dual = fill(tau.dL_dual), fill(tau.dL_inv_dual)
+        self.dR_dual, self.dR_inv_dual = fill(tau.dR_dual), fill(tau.dR_inv_dual)
+
+
+def _values(G: Batched, tau: _OnGroup, xi) -> dict[str, float]:
+    e, f, delta, zero = G.identity(), tau.value(xi), tau.minus_identity(xi), np.zeros_like(xi)
+    back = tau.minus_identity(-xi)
+    f_back = jax.jvp(lambda d: G.advance(f, d), (back,), (back,))[1]
+    spread = magnitude(f) * magnitude(G.inverse(f))
+    slope = jax.jvp(tau.value, (zero,), (xi,))[1]
+    return {
+        "tau(0) = e": gap(tau.value(zero), e),
+        "the derivative of tau at 0 is the identity": gap(slope, G.tangent(e, xi)),
+        "tau(xi) is in the group": float(np.max(G.defect(f) / spread)),
+        "tau(-xi) = tau(xi)^-1": gap(tau.value(-xi), G.inverse(f)),
+        "tau(xi) = e + minus_identity(xi)": gap(f, jax.tree.map(np.add, e, delta)),
+        "minus_identity(xi) = -tau(xi) minus_identity(-xi)": relative_gap(
+            delta, jax.tree.map(lambda x: -np.asarray(x), f_back)
+        ),
+        "inverse(tau(xi)) = xi": gap(tau.inverse(f), xi),
+    }
+
+
+def _tangent_maps(G: Batched, tau: _OnGroup, xi, eta) -> dict[str, float]:
+    f, velocity = jax.jvp(tau.value, (xi,), (eta,))
+    left, right = tau.dL(xi, eta), tau.dR(xi, eta)
+    slope = jax.jvp(tau.inverse, (f,), (velocity,))[1]
+    return {
+        "dL is the derivative of tau": gap(G.tangent(f, left), velocity),
+        "dR = Ad(tau) dL": gap(right, G.Ad(f, left)),
+        "dL_inv undoes dL": gap(tau.dL_inv(xi, left), eta),
+        "dR_inv undoes dR": gap(tau.dR_inv(xi, right), eta),
+        "the derivative of the inverse is dL_inv": gap(slope, tau.dL_inv(xi, left)),
+    }
+
+
+def _duals(tau: _OnGroup, xi, eta, mu) -> dict[str, float]:
+    maps = {"dL": tau.dL, "dL_inv": tau.dL_inv, "dR": tau.dR, "dR_inv": tau.dR_inv}
+    duals = {
+        "dL": tau.dL_dual,
+        "dL_inv": tau.dL_inv_dual,
+        "dR": tau.dR_dual,
+        "dR_inv": tau.dR_inv_dual,
+    }
+    return {
+        f"{name}_dual is the transpose of {name}": gap(
+            pair(duals[name](xi, mu), eta), pair(mu, maps[name](xi, eta))
+        )
+        for name in maps
+    }

@@ -1,0 +1,113 @@
+"""Machine code takes the same steps as JAX, fails as it does, and is compiled once."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import retrax as rx
+from retrax.engine import compiled
+from retrax.testing.problems import PROBLEMS
+
+STEPS, H = 50, 0.05
+EVERYWHERE = ["lie-verlet"]
+CASES = [(problem, name) for problem in PROBLEMS for name in EVERYWHERE] + [
+    ("asymmetric top", name) for name in rx.INTEGRATORS if name not in EVERYWHERE
+]
+
+
+def by_jax(system, integrator, state):
+    """The same steps in a loop of JAX's own."""
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def loop(steps, system, integrator, state):
+        def step(state, _):
+            return integrator.step(system, state, jnp.asarray(H))
+
+        return jax.lax.scan(step, state, None, length=steps)
+
+    return loop(STEPS, system, integrator, state)
+
+
+@pytest.mark.parametrize("problem, name", CASES)
+def test_native_and_jax_take_the_same_steps(problem, name):
+    system, state = PROBLEMS[problem].build()
+    integrator = rx.INTEGRATORS[name]
+    run = rx.simulate(system, integrator, state, h=H, steps=STEPS, backend="native")
+    assert run.provenance["backend"] == "native"
+    end, info = by_jax(system, integrator, state)
+    for ours, theirs in zip(jax.tree.leaves(run.final), jax.tree.leaves(end), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-13)
+    assert int(np.sum(run.info.iterations)) == pytest.approx(int(np.sum(info.iterations)), abs=5)
+    np.testing.assert_allclose(run.info.increment[1:], info.increment, rtol=0, atol=1e-13)
+
+
+def test_both_back_ends_fail_at_the_same_step_with_the_same_sentence():
+    wall = rx.MechanicalSystem(rx.Translation(1), [1.0], lambda x: -jnp.sqrt(1.0 - x[0]))
+    start = wall.state([0.0], velocity=[1.0])
+    sentences, ends = [], []
+    for backend in ("native", "xla"):
+        with pytest.raises(rx.StepFailed) as failure:
+            rx.simulate(
+                wall, rx.RKMK("euler"), start, h=0.4, steps=99, save_every=4, backend=backend
+            )
+        sentences.append(str(failure.value))
+        ends.append(failure.value.trajectory)
+    assert sentences[0] == sentences[1]
+    assert np.array_equal(ends[0].t, ends[1].t)
+    np.testing.assert_allclose(ends[0].momentum, ends[1].momentum, rtol=1e-15)
+
+
+def test_a_newton_failure_reports_how_bad_it_was():
+    top = rx.systems.HeavyTop([1.0, 1.7, 2.3], 1.0, [0.04, -0.03, 0.11])
+    start = top.state(jnp.eye(3), velocity=[1.2, -0.5, 1.0])
+    with pytest.raises(rx.StepFailed, match=r"relative residual \d.* after 25 Newton") as failure:
+        rx.simulate(top, rx.LieVerlet(rx.Exp()), start, h=8.0, steps=5, backend="native")
+    assert failure.value.trajectory.completed == 0
+
+
+def test_a_step_without_scalar_form_runs_on_xla_and_says_so():
+    body = rx.MechanicalSystem(rx.SO3(), [1.0, 1.7, 2.3], lambda R: jnp.sort(R.ravel())[4])
+    start = body.state(jnp.eye(3), velocity=[0.1, 0.2, 0.3])
+    with pytest.warns(UserWarning, match="primitive 'sort' has no scalar form. It runs on XLA"):
+        run = rx.simulate(body, rx.RKMK("euler"), start, h=0.01, steps=3)
+    assert run.provenance["backend"] == "xla"
+    with pytest.raises(rx.BadInput, match="Use backend='auto'"):
+        rx.simulate(body, rx.RKMK("euler"), start, h=0.01, steps=3, backend="native")
+    with pytest.raises(rx.BadInput, match="backend = 'cuda' must be one of"):
+        rx.simulate(body, rx.RKMK("euler"), start, h=0.01, steps=3, backend="cuda")
+
+
+def test_numbers_of_a_system_are_inputs_of_its_kernel():
+    """Another inertia or potential parameter needs no other kernel."""
+    from retrax.engine.native import _kernel
+
+    def spun(inertia):
+        body = rx.systems.FreeRigidBody(inertia)
+        start = body.state(jnp.eye(3), velocity=[0.3, 0.0, 0.9])
+        return rx.simulate(body, rx.LieVerlet(), start, h=0.05, steps=10, backend="native")
+
+    first = spun([1.0, 2.0, 3.0])
+    before = _kernel.cache_info().misses
+    second = spun([1.0, 2.0, 2.5])
+    assert _kernel.cache_info().misses == before
+    assert not np.array_equal(first.momentum[-1], second.momentum[-1])
+
+
+def test_kernels_are_kept_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("RETRAX_CACHE", str(tmp_path / "kernels"))
+    assembly = "define i64 @run() {\n  ret i64 42\n}"
+    compiled.Compiled(assembly)
+    (kept,) = (tmp_path / "kernels").iterdir()
+
+    def unexpected(_):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(compiled, "_compile", unexpected)
+    compiled.Compiled(assembly)
+    kept.write_bytes(b"")
+    monkeypatch.setenv("RETRAX_CACHE", str(tmp_path / "kernels" / kept.name / "impossible"))
+    with pytest.raises(AssertionError, match="compiled again"):
+        compiled.Compiled(assembly)
