@@ -74,10 +74,10 @@ static inline void correction(const double inertia[3], double h, const V xi[3], 
     cross(column[2], column[0], zx);
     cross(column[0], column[1], xy);
     V scale = 1 / (column[0][0] * yz[0] + column[0][1] * yz[1] + column[0][2] * yz[2]);
-    V a = residual[0] * scale, b = residual[1] * scale, e = residual[2] * scale;
-    out[0] = yz[0] * a + yz[1] * b + yz[2] * e;
-    out[1] = zx[0] * a + zx[1] * b + zx[2] * e;
-    out[2] = xy[0] * a + xy[1] * b + xy[2] * e;
+    V a = residual[0], b = residual[1], e = residual[2];
+    out[0] = scale * (yz[0] * a + yz[1] * b + yz[2] * e);
+    out[1] = scale * (zx[0] * a + zx[1] * b + zx[2] * e);
+    out[2] = scale * (xy[0] * a + xy[1] * b + xy[2] * e);
 }
 
 /* Solve (2) of lgvi.c; whether some body did not converge. A body that has converged stays put. */

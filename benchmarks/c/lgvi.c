@@ -60,10 +60,10 @@ static inline void improve(const double inertia[3], double h, const double p[3],
     cross(column[2], column[0], zx);
     cross(column[0], column[1], xy);
     double scale = 1 / (column[0][0] * yz[0] + column[0][1] * yz[1] + column[0][2] * yz[2]);
-    double a = residual[0] * scale, b = residual[1] * scale, e = residual[2] * scale;
-    xi[0] -= yz[0] * a + yz[1] * b + yz[2] * e;
-    xi[1] -= zx[0] * a + zx[1] * b + zx[2] * e;
-    xi[2] -= xy[0] * a + xy[1] * b + xy[2] * e;
+    double a = residual[0], b = residual[1], e = residual[2];
+    xi[0] -= scale * (yz[0] * a + yz[1] * b + yz[2] * e);
+    xi[1] -= scale * (zx[0] * a + zx[1] * b + zx[2] * e);
+    xi[2] -= scale * (xy[0] * a + xy[1] * b + xy[2] * e);
 }
 
 /* One step; the number of Newton iterations, or -1 where they do not converge. */

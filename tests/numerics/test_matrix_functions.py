@@ -21,7 +21,7 @@ def test_phi1_is_exact_to_round_off(size):
         exact = (mp.expm(M, method="taylor") - mp.eye(3)) * M**-1
         exact = np.array(exact.tolist(), dtype=float)
     error = np.max(np.abs(np.asarray(phi1(jnp.asarray(A))) - exact)) / np.max(np.abs(exact))
-    assert error < 10 * EPS * max(1.0, size), error / EPS
+    assert error < 5 * EPS * max(1.0, size)  # measured at most 0.7
 
 
 def test_phi1_of_zero_is_one_with_derivative_one_half():
@@ -36,4 +36,5 @@ def test_logm_undoes_the_exponential(size):
     A = np.random.default_rng(1).standard_normal((4, 4))
     A = size * A / np.linalg.norm(A, 2)
     value = np.asarray(logm(jnp.asarray(scipy.linalg.expm(A))))
-    assert np.max(np.abs(value - A)) < 2e-14  # measured at most 3e-15
+    bound = 1e-15 if size <= 0.1 else 1e-13
+    assert np.max(np.abs(value - A)) < bound  # measured 1e-16 and 1.4e-14

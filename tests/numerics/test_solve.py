@@ -24,7 +24,7 @@ def test_solution_satisfies_the_system(n, columns):
     x = jax.jit(solve)(A, b)
     assert x.shape == b.shape
     size = jnp.max(jnp.abs(A)) * jnp.max(jnp.abs(x))
-    assert float(jnp.max(jnp.abs(A @ x - b)) / size) < 8 * EPS  # measured at most 2.2 eps
+    assert float(jnp.max(jnp.abs(A @ x - b)) / size) < 4 * EPS  # measured at most 0.9 eps
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -32,7 +32,7 @@ def test_inverse_times_matrix_is_one(n):
     A, _ = system(n, ())
     condition = float(np.linalg.cond(A))
     error = float(jnp.max(jnp.abs(jax.jit(inverse)(A) @ A - jnp.eye(n))))
-    assert error < 2 * EPS * condition  # measured at most 0.9
+    assert error < EPS * condition  # measured at most 0.27
 
 
 @pytest.mark.parametrize("n", [4, 6, 8])
@@ -47,7 +47,7 @@ def test_tiny_pivots_are_avoided(n):
     A, b = system(n, (), seed=1)
     A = A.at[0, 0].set(1e-18).at[1, 1].set(1e-18)
     error = jnp.max(jnp.abs(jax.jit(solve)(A, b) - np.linalg.solve(A, b)))
-    assert float(error) < 1e-14  # measured 1.3e-15; 0.3 and more without exchanging rows
+    assert float(error) < 2e-15  # measured 2.6e-16
 
 
 @pytest.mark.parametrize("n", [3, 6, 9])
@@ -59,9 +59,10 @@ def test_derivatives_and_transposes_agree_with_lapack(n):
 
     for ours, lapack in zip(through(solve), through(jnp.linalg.solve), strict=True):
         scale = float(jnp.max(jnp.abs(lapack)))
-        assert float(jnp.max(jnp.abs(ours - lapack))) < 1e-13 * scale
+        assert float(jnp.max(jnp.abs(ours - lapack))) < 5e-15 * scale  # measured 6e-16
     (transposed,) = jax.jit(jax.linear_transpose(lambda b: solve(A, b), b))(b)
-    np.testing.assert_allclose(transposed, np.linalg.solve(A.T, b), rtol=1e-12)
+    size = jnp.max(jnp.abs(A)) * jnp.max(jnp.abs(transposed))
+    assert float(jnp.max(jnp.abs(A.T @ transposed - b)) / size) < 4 * EPS
 
 
 @pytest.mark.parametrize("n", [2, 3, 6])
@@ -69,7 +70,7 @@ def test_vmap_solves_each(n):
     systems = [system(n, (), seed) for seed in range(3)]
     A, b = (jnp.stack(part) for part in zip(*systems, strict=True))
     each = jnp.stack([jax.jit(solve)(A, b) for A, b in systems])
-    np.testing.assert_allclose(jax.jit(jax.vmap(solve))(A, b), each, rtol=1e-12)
+    np.testing.assert_allclose(jax.jit(jax.vmap(solve))(A, b), each, rtol=1e-13)
 
 
 def test_cross_product():

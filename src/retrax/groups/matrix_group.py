@@ -69,7 +69,7 @@ class MatrixGroup(AbstractLieGroup):
         leaves = _outside(e, dual, triple + triple.transpose(1, 0, 2, 3, 4))
         self.has_cayley = bool(np.max(np.abs(leaves)) <= _CLOSED * np.max(np.abs(triple)))
         self.tensors = InvariantTensors(e)
-        slope = jax.jacfwd(self._residual)(jnp.eye(n)).reshape(-1, n * n)
+        slope = jax.jit(jax.jacfwd(self._residual))(jnp.eye(n)).reshape(-1, n * n)
         self.complete = int(np.linalg.matrix_rank(np.asarray(slope), tol=1e-8)) == n * n - dim
 
     def __repr__(self) -> str:

@@ -21,9 +21,9 @@ def phi1(A: Matrix) -> Matrix:
     size = jax.lax.stop_gradient(jnp.max(jnp.sum(jnp.abs(A), axis=1)))
     s = jnp.ceil(jnp.log2(jnp.maximum(size, 1.0)))
     Y = A * jnp.exp2(-s)
-    P = one
-    for k in range(_DEGREE, 0, -1):
-        P = one + Y @ P / (k + 1)
+
+    def horner(k, P):
+        return one + Y @ P / jnp.asarray(_DEGREE + 1 - k, P.dtype)
 
     def double(i, value):
         P, Y = value
@@ -31,6 +31,7 @@ def phi1(A: Matrix) -> Matrix:
         half = jnp.where(active, P, 0.0)  # the branch not taken must stay finite
         return jnp.where(active, P + Y @ half @ half / 2, P), jnp.where(active, 2 * Y, Y)  # (1)
 
+    P = jax.lax.fori_loop(0, _DEGREE, horner, one)
     return jax.lax.fori_loop(0, _DOUBLINGS, double, (P, Y))[0]
 
 

@@ -24,8 +24,7 @@ class Batched:
 
     def __getattr__(self, name: str) -> Callable:
         if name not in self._compiled:
-            method = getattr(self._one, name)
-            self._compiled[name] = on_batches(lambda *arguments: method(*arguments))
+            self._compiled[name] = on_batches(getattr(self._one, name))
         return self._compiled[name]
 
     def identity(self) -> PyTree:
@@ -34,7 +33,11 @@ class Batched:
 
 def on_batches(function: Callable) -> Callable:
     """`function` of one sample, compiled for batches; NumPy out unless JAX is tracing."""
-    compiled = jax.jit(jax.vmap(function))
+
+    def batched(*arguments):  # jax.jit wants to hash it, which a bound method may not allow
+        return jax.vmap(function)(*arguments)
+
+    compiled = jax.jit(batched)
 
     def call(*arguments):
         out = compiled(*arguments)

@@ -19,6 +19,11 @@ def provenance(system: Any, integrator: Any, backend: str) -> dict[str, str]:
         "backend": backend,
         "device": jax.devices()[0].device_kind,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        **{package: version(package) for package in ("retrax", "jax", "numpy")},
+        **versions(),
     }
+
+
+def versions() -> dict[str, str]:
+    """What a run depends on."""
+    packages = ("retrax", "jax", "numpy", "llvmlite")
+    return {"python": platform.python_version(), **{p: version(p) for p in packages}}
