@@ -33,7 +33,7 @@ def by_jax(system, integrator, state):
 
 @pytest.mark.parametrize("problem, name", CASES)
 def test_native_and_jax_take_the_same_steps(problem, name):
-    system, state = PROBLEMS[problem].build()
+    system, state = PROBLEMS[problem]()
     integrator = rx.INTEGRATORS[name]
     run = rx.simulate(system, integrator, state, h=H, steps=STEPS, backend="native")
     assert run.provenance["backend"] == "native"

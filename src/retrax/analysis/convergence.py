@@ -86,8 +86,9 @@ def convergence(
     floor = _CLEAR * rounding(state, steps[-1])
     if not min(differences) > floor:
         raise CheckFailed(
-            f"{integrator!r} on the {system.name}: successive ends differ by {min(differences):.1e}, "
-            f"which is rounding (below {floor:.1e}), so no order can be read off; "
+            f"{integrator!r} on the {system.name}: successive ends differ by "
+            f"{min(differences):.1e}, which is rounding (below {floor:.1e}), so no order can be "
+            "read off; "
             f"take h larger than {h:g} or fewer halvings than {halvings}."
         )
     slopes = tuple(math.log2(a / b) for a, b in itertools.pairwise(differences))  # (2)

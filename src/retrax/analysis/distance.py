@@ -9,7 +9,7 @@ from retrax.mechanics.state import State
 
 
 def distance(group: AbstractLieGroup, a: State, b: State) -> Float[Array, ""]:
-    r"""$\max\bigl(|\log(g_a^{-1}g_b)|_\infty,\ |\mu_a - \mu_b|_\infty\bigr)$, both $g$ on the group."""
+    r"""$\max(|\log(g_a^{-1}g_b)|_\infty,\ |\mu_a - \mu_b|_\infty)$, for $g$ on the group."""
     between = group.log(group.compose(group.inverse(a.g), b.g))
     return jnp.maximum(jnp.max(jnp.abs(between)), jnp.max(jnp.abs(a.momentum - b.momentum)))
 

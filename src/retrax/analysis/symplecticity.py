@@ -19,10 +19,11 @@ def symplecticity(
     In left-trivialised coordinates the canonical form of $T^*G$ at $(g, \mu)$ is
 
     $$ \Omega\bigl((\eta,\alpha),(\zeta,\beta)\bigr)
-       = \langle\beta,\eta\rangle - \langle\alpha,\zeta\rangle + \langle\mu,[\eta,\zeta]\rangle, \tag{1} $$
+       = \langle\beta,\eta\rangle - \langle\alpha,\zeta\rangle
+       + \langle\mu,[\eta,\zeta]\rangle, \tag{1} $$
 
-    and $M$ is the Jacobian, by forward differentiation, of the step $(g_0, \mu_0) \mapsto (g_1, \mu_1)$
-    read in the coordinates
+    and $M$ is the Jacobian, by forward differentiation, of the step
+    $(g_0, \mu_0) \mapsto (g_1, \mu_1)$ read in the coordinates
 
     $$ (\eta, \alpha) \mapsto \bigl(g_0\exp\eta,\ \mu_0 + \alpha\bigr), \qquad
        (g, \mu) \mapsto \bigl(\log(g_1^{-1}g),\ \mu - \mu_1\bigr). \tag{2} $$

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -165,7 +163,7 @@ class MatrixGroup(AbstractLieGroup):
     def _require_cayley(self) -> None:
         if not self.has_cayley:
             raise BadInput(
-                f"cay does not map into {self.name}: its algebra is not closed under x y x; use exp."
+                f"cay does not map into {self.name}: its algebra is not closed under x y x."
             )
 
 

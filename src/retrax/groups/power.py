@@ -1,5 +1,7 @@
 """Many copies of one group."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -26,13 +28,12 @@ class Power(AbstractLieGroup):
     group: AbstractLieGroup
     n: int = eqx.field(static=True)
 
-    def __check_init__(self):
-        if not isinstance(self.group, AbstractLieGroup):
-            raise BadInput(f"Power: group must be a group, but it is {self.group!r}.")
-        if not (isinstance(self.n, int) and self.n >= 1):
-            raise BadInput(
-                f"Power({self.group!r}, n={self.n!r}): n must be an integer of at least 1."
-            )
+    def __init__(self, group: Any, n: Any):
+        if not isinstance(group, AbstractLieGroup):
+            raise BadInput(f"Power: group must be a group, but it is {group!r}.")
+        if not (isinstance(n, int) and n >= 1):
+            raise BadInput(f"Power({group!r}, n={n!r}): n must be an integer of at least 1.")
+        self.group, self.n = group, n
 
     def __repr__(self) -> str:
         return f"Power({self.group!r}, {self.n})"

@@ -51,13 +51,13 @@ class Product(AbstractLieGroup):
     def has_cayley(self) -> bool:
         return all(group.has_cayley for group in self.groups)
 
-    def split(self, xi: Coordinates) -> list[Float[Array, "_"]]:
+    def split(self, xi: Coordinates) -> list[Float[Array, " factor_dim"]]:
         """The coordinates that belong to each factor."""
         ends = list(accumulate(group.dim for group in self.groups))
         return [xi[end - group.dim : end] for end, group in zip(ends, self.groups, strict=True)]
 
     def _each(self, method: Callable, *arguments: Any) -> tuple:
-        """`method(factor, ...)` of every factor, each argument a sequence with one part a factor."""
+        """`method(factor, ...)` of every factor; each argument has one part for each factor."""
         return tuple(method(*parts) for parts in zip(self.groups, *arguments, strict=True))
 
     def _flat(self, method: Callable, *arguments: Any) -> Coordinates:

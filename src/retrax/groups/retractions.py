@@ -15,7 +15,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 class AbstractRetraction(eqx.Module):
     r"""A local diffeomorphism $\tau: \mathfrak g \to G$ with $\tau(0) = 1$, $d\tau(0) = 1$.
 
-    It is symmetric, $\tau(-\xi) = \tau(\xi)^{-1}$. Its tangent maps, left and right trivialised, are
+    It is symmetric, $\tau(-\xi) = \tau(\xi)^{-1}$. Its left and right trivialised tangent maps are
     $$
     \begin{aligned}
     dL_\xi\,\eta &= \tau(\xi)^{-1}\,\tfrac{d}{d\epsilon}\tau(\xi+\epsilon\eta)   &&\text{(1)}\\

@@ -1,6 +1,6 @@
 """Translations of R^n."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -28,9 +28,10 @@ class Translation(AbstractLieGroup):
     n: int = eqx.field(static=True)
     has_cayley: ClassVar[bool] = True
 
-    def __check_init__(self):
-        if not (isinstance(self.n, int) and self.n >= 1):
-            raise BadInput(f"Translation(n={self.n!r}): n must be an integer of at least 1.")
+    def __init__(self, n: Any):
+        if not (isinstance(n, int) and n >= 1):
+            raise BadInput(f"Translation(n={n!r}): n must be an integer of at least 1.")
+        self.n = n
 
     def __repr__(self) -> str:
         return f"Translation({self.n})"

@@ -5,13 +5,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from retrax.errors import BadInput
 
 
 def is_traced(*values: Any) -> bool:
     """Whether any leaf of any of the pytrees `values` is being traced by JAX."""
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
 
 
 def require_float64(name: str, x: Any) -> None:

@@ -68,4 +68,4 @@ def _slopes(at, along, integrator, state: State, weights, h: Float[Array, ""]) -
     value, forward = jax.jvp(outcome, (at,), (along,))
     gradient = jax.grad(outcome)(at)
     reverse = jax.tree.map(lambda g, dx: jnp.sum(g * dx), gradient, along)
-    return _Slopes(value, forward, sum(jax.tree.leaves(reverse)))
+    return _Slopes(value, forward, sum(jax.tree.leaves(reverse), jnp.zeros(())))

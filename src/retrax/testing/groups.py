@@ -88,11 +88,12 @@ def _exponential(G: Batched, g, xi, eta) -> dict[str, float]:
 def _adjoint(G: Batched, g, k, xi, eta) -> dict[str, float]:
     f, inverse, zero = G.exp(xi), G.inverse(g), np.zeros_like(xi)
     spread = magnitude(g) * magnitude(inverse)
-    reach = spread * magnitude(k) * magnitude(G.inverse(k))
+    g_k, Ad_Ad = G.compose(g, k), G.Ad(g, G.Ad(k, eta))
+    reach = magnitude(Ad_Ad) * magnitude(g_k) * magnitude(G.inverse(g_k))
     bracket = jax.jvp(lambda x: G.Ad(G.exp(x), eta), (zero,), (xi,))[1]
     expm = on_batches(jax.scipy.linalg.expm)
     return {
-        "Ad(g k) = Ad(g) Ad(k)": gap(G.Ad(G.compose(g, k), eta), G.Ad(g, G.Ad(k, eta)), reach),
+        "Ad(g k) = Ad(g) Ad(k)": gap(G.Ad(g_k, eta), Ad_Ad, reach),
         "Ad(g, eta) = Ad(g) eta": gap(G.Ad(g, eta), times(G.Ad(g), eta)),
         "g exp(xi) g^-1 = exp(Ad(g) xi)": gap(
             G.compose(G.compose(g, f), inverse), G.exp(G.Ad(g, xi)), spread

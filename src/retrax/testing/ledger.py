@@ -23,15 +23,19 @@ ORDERS_ON = ("tethered body on SE(3)", "forced top")
 _INTRODUCTION = """\
 # Verification
 
-Every integrator is measured on problems without accidental symmetry: an asymmetric heavy top, a rigid body on SE(3) tied to a stiffening spring
-away from its centre of mass, and a top that is damped, pushed and steered by forces that depend on time. `retrax verify -o docs/verification.md` writes this page; the tests
-make the same measurements, and fail where a claim does not hold.
+Every integrator is measured on problems without accidental symmetry: an asymmetric heavy top, a
+rigid body on SE(3) tied to a stiffening spring away from its centre of mass, and a top that is
+damped, pushed and steered by forces that depend on time. `retrax verify -o docs/verification.md`
+writes this page; the tests make the same measurements, and fail where a claim does not hold.
 
-*Order*: the slope of the last halving of the step, differences of successive runs, refused where they are rounding errors; the claim holds within 0.05.
-The laws are measured at a coarse step, where one that holds only as h goes to 0 fails: *group* is the distance from the group and *momentum* the error of
-the vertical momentum over 2,000 steps of h = 0.1; *symplectic* is the defect of the symplectic form in one step of h = 0.2; *symmetric* is the way missed after
-100 steps of h = 0.1 forward and back; *energy* is the largest error over 20,000 steps of h = 0.05, and *drift* the part of it that a straight line explains.
-A number in brackets belongs to no claim: it shows what the measurement gives where the law does not hold.
+*Order*: the slope of the last halving of the step, from differences of successive runs, refused
+where they are rounding errors; the claim holds within 0.05. The laws are measured at a coarse step,
+where one that holds only as h goes to 0 fails. *Group*: the distance from the group, and
+*momentum*: the error of the vertical momentum, over 2,000 steps of h = 0.1. *Symplectic*: the
+defect of the symplectic form in one step of h = 0.2. *Symmetric*: the way missed after 100 steps
+of h = 0.1 forward and back. *Energy*: the largest error over 20,000 steps of h = 0.05, and *drift*:
+the part of it that a straight line explains. A number in brackets belongs to no claim: it shows
+what the measurement gives where the law does not hold.
 """
 
 
@@ -104,7 +108,7 @@ def verify(
     with reporter(progress, "verifying") as report:
         for done, (name, integrator, title, measure) in enumerate(jobs):
             report(done, len(jobs))
-            problem = Problem(*PROBLEMS[title].build())
+            problem = Problem(*PROBLEMS[title]())
             rows.append(measure(Row, name, integrator, title, problem))
         report(len(jobs), len(jobs))
     return Ledger(tuple(rows))

@@ -7,7 +7,6 @@ momentum to conserve. A problem is built once: runs that share it share compiled
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -70,9 +69,10 @@ def tethered_body() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def gyroscopic_body() -> tuple[AbstractGroupSystem, State]:
-    r"""$L = \tfrac12\Omega\cdot(I + 0.4\gamma\gamma^T)\Omega + \Omega\cdot A\gamma - V(\gamma)$, $\gamma = R^Te_3$.
+    r"""$L = \tfrac12\Omega\cdot(I + 0.4\gamma\gamma^T)\Omega + \Omega\cdot A\gamma - V(\gamma)$.
 
-    Inertia that changes with the configuration, and a term linear in the velocity.
+    With $\gamma = R^Te_3$: inertia that changes with the configuration, and a term that is linear
+    in the velocity.
     """
     inertia = jnp.array(_INERTIA)
     coupling = jnp.array([[0.3, 0.5, -0.2], [-0.4, 0.1, 0.6], [0.2, -0.3, 0.4]])
@@ -89,7 +89,7 @@ def gyroscopic_body() -> tuple[AbstractGroupSystem, State]:
 
 @cache
 def quartic_body() -> tuple[AbstractGroupSystem, State]:
-    r"""$H = \tfrac12\mu\cdot I^{-1}\mu + 0.02|\mu|^4 + \mu\cdot A\gamma + V(\gamma)$: not quadratic in $\mu$."""
+    r"""$H = \tfrac12\mu\cdot I^{-1}\mu + 0.02|\mu|^4 + \mu\cdot A\gamma + V(\gamma)$, a quartic."""
     moments = jnp.array([1.0, 1.7, 2.3])
     coupling = jnp.array([[0.2, -0.1, 0.3], [0.1, 0.15, -0.2], [-0.25, 0.1, 0.1]])
 
@@ -156,20 +156,13 @@ def four_dimensional_top() -> tuple[AbstractGroupSystem, State]:
     return top, top.state(start, velocity=[0.6, -0.5, 0.8, 0.3, 0.4, -0.7])
 
 
-class Problem(NamedTuple):
-    """A problem and what it is an example of."""
-
-    build: Callable[[], tuple[AbstractGroupSystem, State]]
-    tags: frozenset[str]
-
-
-PROBLEMS: dict[str, Problem] = {
-    "asymmetric top": Problem(asymmetric_top, frozenset({"mechanical"})),
-    "asymmetric free body": Problem(asymmetric_free_body, frozenset({"mechanical", "free"})),
-    "tethered body on SE(3)": Problem(tethered_body, frozenset({"mechanical"})),
-    "gyroscopic body": Problem(gyroscopic_body, frozenset({"lagrangian"})),
-    "quartic body": Problem(quartic_body, frozenset({"hamiltonian"})),
-    "forced top": Problem(forced_top, frozenset({"mechanical", "forced"})),
-    "body on a cart": Problem(body_on_cart, frozenset({"mechanical", "product"})),
-    "top in four dimensions": Problem(four_dimensional_top, frozenset({"mechanical", "matrix"})),
+PROBLEMS: dict[str, Callable[[], tuple[AbstractGroupSystem, State]]] = {
+    "asymmetric top": asymmetric_top,
+    "asymmetric free body": asymmetric_free_body,
+    "tethered body on SE(3)": tethered_body,
+    "gyroscopic body": gyroscopic_body,
+    "quartic body": quartic_body,
+    "forced top": forced_top,
+    "body on a cart": body_on_cart,
+    "top in four dimensions": four_dimensional_top,
 }

@@ -1,1 +1,0 @@
-"""Speed and accuracy, measured against hand-written C and against other libraries."""
