@@ -31,7 +31,7 @@ ORDER_AIM = 200.0
 
 
 class Problem(NamedTuple):
-    """What an integrator is tried on: a system, a state to start from, and the unit of time of its motion."""
+    """A system, a state to start from, and the unit of time in which the motion is of order one."""
 
     system: AbstractGroupSystem
     state: State
