@@ -1,5 +1,11 @@
 """Strict in tests, plain in use: no silent promotion of types or ranks anywhere in retrax."""
 
+import os
+
+# Most of the time of the tests is XLA compiling programs that run once: let it compile quickly.
+QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+os.environ.setdefault("XLA_FLAGS", QUICK)
+
 import jax
 import pytest
 
