@@ -210,6 +210,19 @@ class _Evaluator:
         values = np.broadcast_to(np.arange(shape[axis]).reshape(along), shape)
         return self.entrywise(_kind(equation.outvars[0].aval), values.astype(object))
 
+    def rule_gather(self, equation, ins):
+        """Indexing with constant indices: which entry goes where is found on a numbered array."""
+        operand, indices = ins
+        if any(isinstance(x, Value) for x in indices.ravel()):
+            raise Unscalarisable("'gather' has indices that depend on the state")
+        numbered = np.arange(operand.size).reshape(operand.shape)
+        with jax.ensure_compile_time_eval():
+            constant = indices.astype(equation.invars[1].aval.dtype)
+            places = np.asarray(equation.primitive.bind(numbered, constant, **equation.params))
+        if np.any((places < 0) | (places >= operand.size)):
+            raise Unscalarisable("'gather' has indices that are out of bounds")
+        return operand.ravel()[places]
+
     def rule_dot_general(self, equation, ins):
         (a_sum, b_sum), (a_batch, b_batch) = equation.params["dimension_numbers"]
         a, b = ins

@@ -163,7 +163,8 @@ class MatrixGroup(AbstractLieGroup):
     def _require_cayley(self) -> None:
         if not self.has_cayley:
             raise BadInput(
-                f"cay does not map into {self.name}: its algebra is not closed under x y x."
+                f"cay does not map into {self.name}: its algebra is not closed under x y x; "
+                "use exp."
             )
 
 

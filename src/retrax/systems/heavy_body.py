@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
@@ -124,6 +125,6 @@ def _checked_weight(mass: ArrayLike, arm: ArrayLike, gravity: ArrayLike) -> tupl
         require_shape(name, array, shape)
         require_finite(name, array)
         checked.append(array)
-    if not is_traced(mass) and not checked[0] > 0:
-        raise BadInput(f"mass = {checked[0]} kg is not positive: a body has mass.")
+    if not is_traced(mass) and not float(np.asarray(mass)) > 0:
+        raise BadInput(f"mass = {mass} kg is not positive: a body has mass.")
     return tuple(checked)
