@@ -41,11 +41,14 @@ class Unscalarisable(Exception):
     """A function that cannot be turned into a scalar program; the message says why."""
 
 
-def scalarise(function: Callable, *examples: Any) -> Program:
-    """The scalar program of `function` at the shapes of `examples`, all leaves in order."""
+def scalarise(function: Callable, *examples: Any, invariant: int = 0) -> Program:
+    """The scalar program of `function` at the shapes of `examples`, all leaves in order.
+
+    The first `invariant` leaves are the same whenever the program is run again.
+    """
     closed = jax.make_jaxpr(function)(*examples)
     build = Builder()
-    arguments = [_inputs(build, v.aval) for v in closed.jaxpr.invars]
+    arguments = [_inputs(build, v.aval, k < invariant) for k, v in enumerate(closed.jaxpr.invars)]
     results = _Evaluator(build).closed(closed, arguments)
     inputs = tuple(x for a in arguments for x in a.ravel())
     outputs = tuple(x for r in results for x in r.ravel())
@@ -60,11 +63,11 @@ def _kind(aval: Any) -> Kind:
     return kinds[letter]
 
 
-def _inputs(build: Builder, aval: Any) -> Operands:
+def _inputs(build: Builder, aval: Any, invariant: bool) -> Operands:
     if aval.size > _LARGEST:
         raise Unscalarisable(f"it has an array of {aval.size} numbers")
     kind = _kind(aval)
-    return _filled(aval.shape, lambda: build.value(kind))
+    return _filled(aval.shape, lambda: build.value(kind, invariant=invariant))
 
 
 def _filled(shape: tuple[int, ...], make: Callable[[], Operand]) -> Operands:
