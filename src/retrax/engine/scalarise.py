@@ -100,7 +100,7 @@ _REDUCTIONS = {
 }  # fmt: skip
 _SAME = {"stop_gradient", "copy", "copy_p", "optimization_barrier", "reduce_precision"}
 _CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat2"}
-_CALLS |= {"checkpoint", "custom_lin", "remat"}
+_CALLS |= {"checkpoint", "custom_lin", "remat", "eval_jaxpr"}
 
 
 class _Evaluator:
@@ -167,6 +167,16 @@ class _Evaluator:
         if hasattr(inner, "consts"):
             return self.closed(inner, ins)
         return self.jaxpr(inner, [], ins)
+
+    def rule_call_hi_primitive(self, equation, ins):
+        """A call of JAX 0.11 with derivative rules of its own: what it expands to."""
+        called = equation.params["_prim"]
+
+        def expanded(*arguments):
+            return jax.tree.leaves(called.expand(*jax.tree.unflatten(called.in_tree, arguments)))
+
+        shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in equation.invars]
+        return self.closed(jax.make_jaxpr(expanded)(*shapes), ins)
 
     def rule_convert_element_type(self, equation, ins):
         return self.entrywise(_kind(equation.outvars[0].aval), ins[0])
@@ -268,7 +278,7 @@ class _Evaluator:
 
     def rule_scan(self, equation, ins):
         p = equation.params
-        n_consts, n_carry = p["num_consts"], p["num_carry"]
+        n_consts, n_carry = _scan_counts(p)
         consts, initial, xs = (
             ins[:n_consts],
             ins[n_consts : n_consts + n_carry],
@@ -325,6 +335,14 @@ class _Evaluator:
         for index in np.ndindex(*like.shape):
             out[index] = self.build.value(kind_of(like[index]))
         return out
+
+
+def _scan_counts(params: dict) -> tuple[int, int]:
+    """The numbers of constants and of carried arrays of a scan."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()  # JAX 0.11
+    return len(list(consts)), len(list(carry))
 
 
 def _flat(arrays: Sequence[Operands]) -> tuple[Any, ...]:
