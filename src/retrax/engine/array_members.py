@@ -25,9 +25,13 @@ from retrax.engine.step_program import guarded_step
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 
 Rows = tuple[Float[Array, " member"], ...]
+# Parameters: like rows, or single numbers that all members share.
+Params = tuple[Array, ...]
 # One step of all members: parameters, state with its time last, h and who is still running, to
 # the new state, how the step went and whether it is finite.
-ArrayStep = Callable[[Rows, Rows, Array, Bool[Array, " member"]], tuple[Sequence, StepInfo, Array]]
+ArrayStep = Callable[
+    [Params, Rows, Array, Bool[Array, " member"]], tuple[Sequence, StepInfo, Array]
+]
 
 # Members that a processor takes through all steps together: they fit its cache.
 _CPU_BLOCK = 256
@@ -81,7 +85,7 @@ def _converted(kind: Kind, x: Array, shape: tuple[int, ...]) -> Array:
     return jnp.broadcast_to(x.astype(dtypes[kind]), shape)
 
 
-def _attempt(step: ArrayStep, params: Rows, h: Array, k: Array, at: _Group) -> _Group:
+def _attempt(step: ArrayStep, params: Params, h: Array, k: Array, at: _Group) -> _Group:
     """Step k of every member. A step that fails is written down, and its member stays put."""
     alive = at.failure[0] != at.failure[0]
     time = at.t0 + k.astype(h.dtype) * h
@@ -107,7 +111,7 @@ def _attempt(step: ArrayStep, params: Rows, h: Array, k: Array, at: _Group) -> _
     )
 
 
-def _record(step: ArrayStep, params: Rows, h, first, every, at: _Group) -> _Group:
+def _record(step: ArrayStep, params: Params, h, first, every, at: _Group) -> _Group:
     """`every` steps from step `first` on; the interval counts from here."""
     quiet = tuple(jnp.zeros_like(at.t0) for _ in INTERVAL)
     return lax.fori_loop(
@@ -115,7 +119,7 @@ def _record(step: ArrayStep, params: Rows, h, first, every, at: _Group) -> _Grou
     )
 
 
-def _record_pallas(step: ArrayStep, params: Rows, h, first, every, at: _Group) -> _Group:
+def _record_pallas(step: ArrayStep, params: Params, h, first, every, at: _Group) -> _Group:
     """The same as one GPU kernel; a grid of thread blocks shares the members."""
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton

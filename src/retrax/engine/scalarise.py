@@ -139,7 +139,7 @@ class _Evaluator(ControlRules):
             return [self.reduce(_REDUCTIONS[name], ins[0], params["axes"])]
         if name in _SAME:
             return ins
-        rule = getattr(self, f"rule_{name}", None)
+        rule = getattr(self, f"rule_{name.replace('-', '_')}", None)
         if rule is None:
             raise Unscalarisable(f"the primitive '{name}' has no scalar form")
         outs = rule(equation, ins)
@@ -236,6 +236,37 @@ class _Evaluator(ControlRules):
         if np.any((places < 0) | (places >= operand.size)):
             raise Unscalarisable("'gather' has indices that are out of bounds")
         return operand.ravel()[places]
+
+    def rule_scatter(self, equation, ins):
+        """Entries replaced at constant indices, found on numbered arrays as for `gather`."""
+        operand, indices, updates = ins
+        old = np.arange(operand.size).reshape(operand.shape)
+        new = operand.size + np.arange(updates.size).reshape(updates.shape)
+        places = self.scattered(equation, old, indices, new).astype(int)
+        return np.concatenate([operand.ravel(), updates.ravel()])[places]
+
+    def rule_scatter_add(self, equation, ins):
+        """Entries added at constant indices; where each goes is found by adding a single one."""
+        operand, indices, updates = ins
+        out = np.array(operand, object)
+        nothing, one = np.zeros(operand.shape, int), np.zeros(updates.shape, int)
+        for place in np.ndindex(*updates.shape):
+            one[place] = 1
+            for target in np.argwhere(self.scattered(equation, nothing, indices, one)):
+                index = tuple(target)
+                out[index] = self.emit("add", out[index], updates[place])
+            one[place] = 0
+        return out
+
+    def scattered(self, equation, old: np.ndarray, indices: Operands, new: np.ndarray):
+        if any(isinstance(x, Value) for x in indices.ravel()):
+            name = equation.primitive.name
+            raise Unscalarisable(f"'{name}' has indices that depend on the state")
+        with jax.ensure_compile_time_eval():
+            # In the types of the equation, which hold these whole numbers exactly.
+            given = (old, indices, new)
+            typed = [x.astype(v.aval.dtype) for x, v in zip(given, equation.invars, strict=True)]
+            return np.asarray(equation.primitive.bind(*typed, **equation.params))
 
     def rule_dot_general(self, equation, ins):
         return self.dot_general(*ins, equation.params["dimension_numbers"])
