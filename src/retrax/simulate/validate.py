@@ -96,8 +96,9 @@ def stacked_systems(systems: Sequence[Any]) -> Any:
 
 def _is_shared(system: Any, state: State, members: int) -> bool:
     """Whether this is one system for all members, or one for each along the first axis."""
-    stacked = all(np.shape(leaf)[:1] == (members,) for leaf in jax.tree.leaves(system))
-    own = stacked and _fits(jax.tree.map(lambda x: x[0], system), state)
+    leaves = jax.tree.leaves(system)
+    stacked = all(np.shape(leaf)[:1] == (members,) for leaf in leaves)
+    own = bool(leaves) and stacked and _fits(jax.tree.map(lambda x: x[0], system), state)
     if not _fits(system, state):
         if own:
             return False
