@@ -32,6 +32,7 @@ from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
 from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
 from retrax.mechanics.state import State as State
 from retrax.numerics.tableaus import Tableau as Tableau
+from retrax.simulate.ensemble import ensemble as ensemble
 from retrax.simulate.simulate import simulate as simulate
 from retrax.trajectory.storage import load as load
 from retrax.trajectory.trajectory import Trajectory as Trajectory

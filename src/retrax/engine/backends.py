@@ -1,30 +1,126 @@
 """Which back end runs a loop."""
 
 import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
+import jax
+import numpy as np
+
+from retrax.engine.array_members import ArrayMembers, program_step, vmapped_step
+from retrax.engine.members import Members, NativeMembers, member_kernel
 from retrax.engine.native import NativeLoop
+from retrax.engine.packing import Packing
 from retrax.engine.scalarise import Unscalarisable
+from retrax.engine.step_program import signature, step_program
 from retrax.engine.xla import XLALoop
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 
-BACKENDS = ("auto", "native", "xla")
+BACKENDS = ("auto", "native", "xla", "pallas")
+
+
+def require_backend(backend: str) -> None:
+    if backend not in BACKENDS:
+        raise BadInput(f"backend = {backend!r} must be one of {', '.join(BACKENDS)}.")
 
 
 def make_loop(
     backend: str, system: Any, integrator: AbstractIntegrator, state: Any, h: float
 ) -> NativeLoop | XLALoop:
-    """The loop that `backend` names. `auto` is native wherever the step has a scalar form."""
-    if backend not in BACKENDS:
-        raise BadInput(f"backend = {backend!r} must be one of {', '.join(BACKENDS)}.")
+    """The loop of one body. `auto` is native wherever the step has a scalar form."""
+    require_backend(backend)
+    if backend == "pallas":
+        raise BadInput(
+            "backend = 'pallas' runs many bodies on a GPU; one body runs on 'native' or 'xla', "
+            "and ensemble(...) runs many."
+        )
     if backend == "xla":
         return XLALoop(system, integrator, state, h)
+    return _scalar_or_xla(
+        lambda: NativeLoop(system, integrator, state, h),
+        lambda: XLALoop(system, integrator, state, h),
+        backend,
+        f"{integrator!r} on the {system.name}",
+    )
+
+
+def make_members(
+    backend: str,
+    system: Any,
+    integrator: AbstractIntegrator,
+    states: Any,
+    h: float,
+    devices: Sequence[jax.Device] | None,
+    shared: bool,
+) -> Members:
+    """The loop of many bodies. `auto` is native on a processor and Pallas on an NVIDIA GPU.
+
+    `shared` says whether all members have the same system, or each its own along the first axis.
+    """
+    chosen, devices = _choice(backend, devices)
+    one = jax.tree.map(lambda x: x[0], states)
+    own = system if shared else jax.tree.map(lambda x: x[0], system)
+    integrator_rows = Packing(integrator).rows(integrator)
+    if shared:
+        params = np.concatenate([Packing(system).rows(system), integrator_rows])
+    else:
+        rows = Packing(own).member_rows(system)
+        alike = np.broadcast_to(integrator_rows, (len(integrator_rows), rows.shape[1]))
+        params = np.concatenate([rows, alike])
+    state = Packing(one).member_rows(states)
+    made_for = signature(own, integrator, one)
+
+    def scalar() -> Members:
+        if chosen == "native":
+            return NativeMembers(_member_kernel(*made_for, shared), params, state, h)
+        step = program_step(step_program(*made_for)[0])
+        return ArrayMembers(step, params, state, h, devices, pallas=chosen == "pallas")
+
+    def plain() -> Members:
+        step = vmapped_step(own, integrator, one)
+        return ArrayMembers(step, params, state, h, devices, pallas=False)
+
+    required = backend if chosen in ("native", "pallas") else "auto"
+    return _scalar_or_xla(scalar, plain, required, f"{integrator!r} on the {own.name}")
+
+
+def _choice(backend: str, devices: Sequence[jax.Device] | None) -> tuple[str, Sequence[jax.Device]]:
+    """The back end, where `auto` leaves it open, and the devices it runs on."""
+    require_backend(backend)
+    if backend == "native" and devices is not None:
+        raise BadInput(
+            "backend = 'native' uses all cores of the processor and takes no devices; "
+            "leave devices out, or use backend='xla'."
+        )
+    given = list(devices) if devices is not None else jax.devices()
+    if not given or not all(isinstance(d, jax.Device) for d in given):
+        raise BadInput(f"devices = {devices!r} must be a list of JAX devices, as jax.devices().")
+    on_gpu = given[0].platform == "gpu"
+    if backend == "auto":
+        backend = "pallas" if on_gpu else "native" if devices is None else "xla"
+    if backend == "pallas" and not on_gpu:
+        raise BadInput(
+            f"backend = 'pallas' needs an NVIDIA GPU, but JAX sees {given[0].device_kind}."
+        )
+    return backend, given
+
+
+def _scalar_or_xla(
+    scalar: Callable[[], Any], plain: Callable[[], Any], backend: str, what: str
+) -> Any:
+    """What runs the scalar program or, where there is none and `backend` allows it, plain XLA."""
     try:
-        return NativeLoop(system, integrator, state, h)
+        return scalar()
     except Unscalarisable as reason:
-        sentence = f"{integrator!r} on the {system.name} has no native form: {reason}."
-        if backend == "native":
-            raise BadInput(f"backend = 'native': {sentence} Use backend='auto'.") from reason
-        warnings.warn(f"{sentence} It runs on XLA, which is slower.", stacklevel=4)
-        return XLALoop(system, integrator, state, h)
+        sentence = f"{what} has no scalar program: {reason}."
+        if backend != "auto":
+            raise BadInput(f"backend = {backend!r}: {sentence} Use backend='auto'.") from reason
+        warnings.warn(f"{sentence} It runs on XLA as it is, which is slower.", stacklevel=5)
+        return plain()
+
+
+@lru_cache(maxsize=64)
+def _member_kernel(tree: Any, avals: tuple, shared: bool) -> Any:
+    return member_kernel(*step_program(tree, avals), shared)

@@ -10,7 +10,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
-_ARGUMENTS = [ctypes.c_void_p] * 5 + [ctypes.c_double] * 2 + [ctypes.c_int64] * 6
+_ARGUMENTS = [ctypes.c_void_p] * 5 + [ctypes.c_double] + [ctypes.c_int64] * 6
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *_ARGUMENTS)
 
 

@@ -4,6 +4,9 @@
 row and the bodies are columns, `lanes` of them to a block:
 
     params [P][members], state [S][members], out [records][S][members], ...
+
+The last row of `state` is the time at which a body started; its own time is that plus k h. Where
+all bodies share their parameters, `params` is one column.
 """
 
 from collections.abc import Sequence
@@ -28,20 +31,24 @@ FAILURE = ("step", *StepInfo._fields)
 INTERVAL = ("iterations", "residual", "increment")
 HEADER = (
     "define internal i64 @block(ptr noalias %params, ptr noalias %state, ptr noalias %out, "
-    "ptr noalias %interval, ptr noalias %failure, double %h, double %t0, i64 %start, "
+    "ptr noalias %interval, ptr noalias %failure, double %h, i64 %start, "
     "i64 %records, i64 %every, i64 %stride)"
 )
 
 
-def assemble(program: Program, layout: Layout, lanes: int) -> str:
-    """The LLVM module with the function `run` for blocks of `lanes` bodies."""
-    return _Kernel(program, layout, lanes).module()
+def assemble(program: Program, layout: Layout, lanes: int, shared: bool) -> str:
+    """The LLVM module with the function `run` for blocks of `lanes` bodies.
+
+    `shared` says whether all bodies have the same parameters.
+    """
+    return _Kernel(program, layout, lanes, shared).module()
 
 
 class _Kernel(Assembly):
-    def __init__(self, program: Program, layout: Layout, lanes: int):
+    def __init__(self, program: Program, layout: Layout, lanes: int, shared: bool):
         super().__init__(lanes)
         self.program = program
+        self.shared = shared
         self.params, self.state, self.h = layout.split(program.inputs)
         self.new = program.outputs[: layout.state]
         self.info = program.outputs[layout.state :]
@@ -55,7 +62,10 @@ class _Kernel(Assembly):
         for row, register in enumerate(start):
             self.load(register, "state", row)
         self.line(f"{self.name(self.h)} = {self.copy(self.splat('%h', 'float'), 'float')}")
-        self.wide_t0 = self.splat("%t0", "float")
+        self.t0 = self.load("%t0", "state", len(self.state) - 1)
+        # A body that has failed before stays where it is.
+        failed_at = self.load("%failed.at", "failure", 0)
+        self.line(f"%alive.start = fcmp uno {self.vector} {failed_at}, {failed_at}")
         self.line("br label %records.head")
         self._records(start)
         body = "\n".join(self.lines)
@@ -77,7 +87,7 @@ class _Kernel(Assembly):
         self.begin("records.head")
         self.line("%record = phi i64 [ 0, %entry ], [ %record.next, %save ]")
         self.line("%k.record = phi i64 [ %start, %entry ], [ %k.step, %save ]")
-        self.merge("alive.record", "bool", (self.name(True), "entry"), ("%alive", "save"))
+        self.merge("alive.record", "bool", ("%alive.start", "entry"), ("%alive", "save"))
         for i in rows:
             step = self.name(self.state[i])
             self.merge(f"at.{i}", "float", (start[i], "entry"), (step, "save"))
@@ -115,6 +125,7 @@ class _Kernel(Assembly):
         self.line("br i1 %more.steps, label %step, label %save")
         self.begin("step")
         self.line(f"{self.name(self.state[-1])} = {self.copy(self.time('%k.step'), 'float')}")
+        self.active = "%alive"
         self.block(self.program.block)
         self._judge()
 
@@ -165,10 +176,12 @@ class _Kernel(Assembly):
         """The function that is called from outside: all blocks from `first` up to `last`."""
         arrays = ("params", "state", "out", "interval", "failure")
         moved = "\n".join(
-            f"  %{a}.here = getelementptr double, ptr %{a}, i64 %column" for a in arrays
+            f"  %{a}.here = getelementptr double, ptr %{a}, i64 "
+            + ("0" if a == "params" and self.shared else "%column")
+            for a in arrays
         )
         passed = ", ".join(f"ptr %{a}.here" for a in arrays)
-        scalars = "double %h, double %t0, i64 %start, i64 %records, i64 %every, i64 %stride"
+        scalars = "double %h, i64 %start, i64 %records, i64 %every, i64 %stride"
         return f"""
 define i64 @run({", ".join(f"ptr %{a}" for a in arrays)}, {scalars}, i64 %first, i64 %last) {{
 entry:
@@ -196,7 +209,7 @@ exit:
     def time(self, k: str) -> str:
         """t0 + k h in every lane."""
         elapsed = self.let(f"fmul double {self.let(f'sitofp i64 {k} to double')}, %h")
-        return self.let(f"fadd {self.vector} {self.wide_t0}, {self.splat(elapsed, 'float')}")
+        return self.let(f"fadd {self.vector} {self.t0}, {self.splat(elapsed, 'float')}")
 
     def truth(self, operand) -> str:
         return self.name(operand, "bool")
@@ -220,7 +233,11 @@ exit:
 
     def parameter(self, row: int, value: Value) -> None:
         """Parameters are stored as floats; whole numbers and truths are turned back."""
-        stored = self.load(f"%{self.fresh('stored')}", "params", row)
+        if self.shared:
+            place = self.let(f"getelementptr double, ptr %params, i64 {row}")
+            stored = self.splat(self.let(f"load double, ptr {place}, align 8"), "float")
+        else:
+            stored = self.load(f"%{self.fresh('stored')}", "params", row)
         convert = {"float": self.copy(stored, "float")}
         if value.kind != "float":
             convert[value.kind] = getattr(self, f"_{value.kind}")(

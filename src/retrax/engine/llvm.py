@@ -14,6 +14,7 @@ from retrax.engine.program import (
     Value,
     While,
     kind_of,
+    widest,
 )
 
 _SCALAR: dict[Kind, str] = {"float": "double", "int": "i64", "bool": "i1"}
@@ -46,6 +47,8 @@ class Assembly:
         self.globals: list[str] = []
         self.declarations: set[str] = set()
         self.label = "entry"
+        # The lanes that matter: a loop does not wait for the others.
+        self.active: str | None = None
         self._count = 0
 
     def line(self, text: str) -> None:
@@ -118,7 +121,7 @@ class Assembly:
 
     def operation(self, name: str, operands: Sequence[Operand]) -> str:
         """The right-hand side of an operation; what it needs first is emitted before it."""
-        kind = _widest(operands[1:] if name == "select" else operands)
+        kind = widest(operands[1:] if name == "select" else operands)
         t, x = self.type(kind), [self.name(o, kind) for o in operands]
         if (name, kind) in _ARITHMETIC:
             return f"{_ARITHMETIC[name, kind]} {t} {x[0]}, {x[1]}"
@@ -223,6 +226,8 @@ class Assembly:
         # A lane that is done stays done: its test is false for good, since nothing it reads moves.
         self.block(loop.condition)
         test = self.name(loop.test, "bool")
+        if self.lanes > 1 and self.active:
+            test = self.let(f"and {self.type('bool')} {test}, {self.active}")
         self.line(f"br i1 {self.any(test)}, label %{body}, label %{done}")
         self.begin(body)
         self.block(loop.body)
@@ -292,11 +297,6 @@ class Assembly:
                     result = self.let(text)
                 else:
                     self.line(f"{self.name(out)} = {text}")
-
-
-def _widest(operands: Sequence[Operand]) -> Kind:
-    kinds = {kind_of(o) for o in operands}
-    return "float" if "float" in kinds else "int" if "int" in kinds else "bool"
 
 
 def _literal(operand: float | int | bool | Operand, kind: Kind) -> str:

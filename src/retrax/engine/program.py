@@ -124,6 +124,12 @@ def kind_of(operand: Operand) -> Kind:
     return "int" if isinstance(operand, int) else "float"
 
 
+def widest(operands: Sequence[Operand]) -> Kind:
+    """The kind that holds all of the operands."""
+    kinds = {kind_of(o) for o in operands}
+    return "float" if "float" in kinds else "int" if "int" in kinds else "bool"
+
+
 class Builder:
     """Emits instructions into nested blocks, simplifying as it goes."""
 

@@ -90,7 +90,7 @@ def _simulate(
     ]
     clock = time.perf_counter()
     with reporter(progress, system.name) as report:
-        for records, every in _chunks(steps, save_every, per_chunk):
+        for records, every in chunks(steps, save_every, per_chunk):
             at, *chunk = loop.run(at, records, every, capacity)
             saved.append(tuple(chunk))
             report(int(at.step), steps)
@@ -121,7 +121,7 @@ def _simulate(
     return trajectory
 
 
-def _chunks(steps: int, save_every: int, per_chunk: int):
+def chunks(steps: int, save_every: int, per_chunk: int):
     """Pairs (records, steps per record) that make up the run; the last record may be shorter."""
     whole, rest = divmod(steps, save_every)
     for _ in range(math.ceil(whole / per_chunk)):
@@ -137,7 +137,7 @@ def _simulate_traced(
     size = jnp.asarray(h, jnp.float64)
     at = start(state)
     parts = [jax.tree.map(lambda x: x[None], (state, at.interval))]
-    for records, every in _chunks(steps, save_every, steps):
+    for records, every in chunks(steps, save_every, steps):
         at, states, intervals = run_differentiable(
             system, integrator, at, state.t, size, records, every
         )

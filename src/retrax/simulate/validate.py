@@ -17,6 +17,48 @@ from retrax.numerics.precision import require_double_precision
 
 def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, save_every: Any):
     """Refuse a run that cannot start."""
+    _require_parts(system, integrator, state)
+    integrator.check(system)
+    _require_state(system, state)
+    _require_step_size(h)
+    _require_count("steps", steps)
+    _require_count("save_every", save_every)
+
+
+def require_ensemble(
+    system: Any, integrator: Any, states: Any, h: Any, steps: Any, save_every: Any
+) -> tuple[int, bool]:
+    """Refuse an ensemble that cannot start; its members, and whether they share one system."""
+    _require_parts(system, integrator, states)
+    if is_traced(system, integrator, states, h):
+        raise BadInput(
+            "ensemble cannot be traced; for derivatives use jax.vmap of simulate, "
+            "which can be differentiated."
+        )
+    _require_step_size(h)
+    _require_count("steps", steps)
+    if save_every is not None:
+        _require_count("save_every", save_every)
+    members = _require_members(states)
+    first = jax.tree.map(lambda x: x[0], states)
+    shared = _fits(system, first)
+    if not shared:
+        stacked = [np.shape(leaf)[:1] == (members,) for leaf in jax.tree.leaves(system)]
+        if not all(stacked) or not _fits(jax.tree.map(lambda x: x[0], system), first):
+            raise BadInput(
+                f"system is neither one {system.group.name} system for all {members} members nor "
+                f"one for each: then all its arrays have a first axis of length {members}, as "
+                "jax.vmap(make_system)(parameters) gives them."
+            )
+    one = system if shared else jax.tree.map(lambda x: x[0], system)
+    integrator.check(one)
+    _require_each(one, states)
+    if not shared:
+        _require_each_system(system)
+    return members, shared
+
+
+def _require_parts(system: Any, integrator: Any, state: Any) -> None:
     require_double_precision()
     if not isinstance(system, AbstractGroupSystem):
         raise BadInput(f"system = {system!r} is not a retrax system.")
@@ -29,11 +71,68 @@ def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, sa
         raise BadInput(
             f"state = {state!r} is not a State; make one with system.state(g, velocity=...)."
         )
-    integrator.check(system)
-    _require_state(system, state)
-    _require_step_size(h)
-    _require_count("steps", steps)
-    _require_count("save_every", save_every)
+
+
+def _require_members(states: State) -> int:
+    """The number of members: the length of the first axis of every array of the states."""
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(states)]
+    lengths = {shape[0] if shape else None for shape in shapes}
+    if len(lengths) != 1 or None in lengths or lengths == {0}:
+        raise BadInput(
+            f"states has arrays of shapes {shapes}, but all must have a first axis of one length, "
+            "the members, as jax.vmap(lambda v: system.state(g, velocity=v))(velocities) gives."
+        )
+    return lengths.pop()
+
+
+def _fits(system: AbstractGroupSystem, state: State) -> bool:
+    """Whether the arrays of a system have the shapes that one body needs."""
+
+    def rates(state):
+        return system.vector_field(state.g, state.momentum, state.t).momentum_rate
+
+    try:
+        return jax.eval_shape(rates, state).shape == state.momentum.shape
+    except (TypeError, ValueError):
+        return False
+
+
+def _require_each(system: AbstractGroupSystem, states: State) -> None:
+    """Refuse states of which one is not on the group or not finite, and name the member."""
+    for leaf in jax.tree.leaves(states):
+        if np.asarray(leaf).dtype != np.float64:
+            raise BadInput(
+                f"states holds {np.asarray(leaf).dtype} numbers, but retrax computes in float64."
+            )
+    ok = np.isfinite(np.asarray(states.t))
+    for leaf in jax.tree.leaves((states.g, states.momentum)):
+        array = np.asarray(leaf)
+        ok &= np.isfinite(array).reshape(len(array), -1).all(axis=1)
+    if not ok.all():
+        raise BadInput(f"member {np.argmin(ok)} of states has numbers that are not finite.")
+    defect = np.asarray(jax.jit(jax.vmap(system.group.defect))(states.g))
+    worst = int(np.argmax(defect))
+    system.group.check(f"g of member {worst}", jax.tree.map(lambda x: x[worst], states.g))
+    require_shape("states.momentum", states.momentum, (len(ok), system.group.dim))
+
+
+def _require_each_system(system: Any) -> None:
+    """What the constructor could not check while `jax.vmap` was tracing it."""
+    for leaf in jax.tree.leaves(system):
+        array = np.asarray(leaf)
+        finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
+        if not finite.all():
+            raise BadInput(f"the system of member {np.argmin(finite)} has numbers not finite.")
+    inertia = getattr(system, "inertia", None)
+    if isinstance(inertia, jax.Array | np.ndarray):
+        array = np.asarray(inertia)
+        smallest = array.min(axis=1) if array.ndim == 2 else np.linalg.eigvalsh(array)[:, 0]
+        if not (smallest > 0).all():
+            worst = int(np.argmin(smallest))
+            raise BadInput(
+                f"the inertia of member {worst} is not positive: its smallest moment is "
+                f"{smallest[worst]:.6g}, but it must be > 0."
+            )
 
 
 def _require_state(system: AbstractGroupSystem, state: State) -> None:

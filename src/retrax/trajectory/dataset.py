@@ -24,12 +24,8 @@ _TIMINGS = {"seconds": float, "compile_seconds": float}
 
 def dataset(run: "Trajectory") -> xr.Dataset:
     """All of a run: configuration, momentum, velocity, invariants, statistics, provenance."""
-    leaves, structure = _flatten(run.g)
-    variables: dict[str, Any] = {}
-    for k, leaf in enumerate(leaves):
-        name = "g" if len(leaves) == 1 else f"g{k}"
-        dims = ("time", *(f"{name}_{axis}" for axis in range(leaf.ndim - 1)))
-        variables[name] = (dims, leaf, {"long_name": f"configuration in {run.provenance['group']}"})
+    _, structure = _flatten(run.g)
+    variables = configuration_variables(run.g, ("time",), run.provenance["group"])
     body = ("time", "body")
     variables["momentum"] = (body, np.asarray(run.momentum), {"long_name": "body momentum"})
     variables["velocity"] = (body, np.asarray(run.velocity), {"long_name": "body velocity"})
@@ -37,7 +33,7 @@ def dataset(run: "Trajectory") -> xr.Dataset:
         attributes = {"long_name": name, "kind": "invariant"}
         if name == "energy":
             attributes["units"] = "J"
-        variables[_identifier(name)] = ("time", np.asarray(values), attributes)
+        variables[identifier(name)] = ("time", np.asarray(values), attributes)
     variables["group_defect"] = (
         "time",
         run.group_defect(),
@@ -58,6 +54,18 @@ def dataset(run: "Trajectory") -> xr.Dataset:
             **{f"provenance_{key}": value for key, value in run.provenance.items()},
         },
     )
+
+
+def configuration_variables(g: Any, dims: tuple[str, ...], group: str) -> dict[str, Any]:
+    """The parts of a configuration as variables; `dims` are the axes in front of its own."""
+    leaves, _ = _flatten(g)
+    variables: dict[str, Any] = {}
+    for k, leaf in enumerate(leaves):
+        name = "g" if len(leaves) == 1 else f"g{k}"
+        own = tuple(f"{name}_{axis}" for axis in range(leaf.ndim - len(dims)))
+        attributes = {"long_name": f"configuration in {group}", "kind": "configuration"}
+        variables[name] = ((*dims, *own), leaf, attributes)
+    return variables
 
 
 def from_dataset(ds: xr.Dataset) -> "Trajectory":
@@ -100,7 +108,7 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
     )
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
     kept = "".join(c if c.isalnum() else "_" for c in name)
     return "_".join(part for part in kept.split("_") if part)
 

@@ -1,0 +1,88 @@
+"""Many bodies at once: what the back ends of `ensemble` have in common, and the native one.
+
+Rows are numbers and columns are members, so that neighbours in memory are neighbours in the vector
+units. A back end holds where its members are; `run` takes them on and writes down what it passes.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+
+from retrax.engine.kernel import FAILURE, Layout, assemble
+from retrax.engine.program import Program
+
+LANES = 8
+# Blocks are handed to threads in groups, large enough that handing over costs nothing.
+_GROUPS_PER_THREAD = 8
+
+
+class Members(Protocol):
+    """Members on their way. `failure` is a column of NaN for a member that has not failed."""
+
+    name: str
+    columns: int
+    failure: np.ndarray
+
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
+        """Take `every` steps for each record in `saved` [record, row, column], and fill it."""
+        ...
+
+
+def padded(rows: np.ndarray, columns: int) -> np.ndarray:
+    """The rows with the last column repeated until there are `columns`."""
+    wanted = np.minimum(np.arange(columns), rows.shape[1] - 1)
+    return np.ascontiguousarray(rows[:, wanted])
+
+
+class NativeMembers:
+    """Blocks of members in the lanes of vector registers, spread over the processor's cores."""
+
+    name = "native"
+
+    def __init__(self, kernel: Any, params: np.ndarray, state: np.ndarray, h: float):
+        self.blocks = -(-state.shape[1] // LANES)
+        self.columns = self.blocks * LANES
+        shared = params.shape[1] == 1
+        self._kernel, self._h, self._step = kernel, h, 0
+        self._params = np.ascontiguousarray(params) if shared else padded(params, self.columns)
+        self._state = padded(state, self.columns)
+        self.failure = np.full((len(FAILURE), self.columns), np.nan)
+
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
+        arrays = (self._params, self._state, saved, interval, self.failure)
+        pointers = [x.ctypes.data for x in arrays]
+        threads = _cores()
+        group = max(1, self.blocks // (threads * _GROUPS_PER_THREAD))
+
+        def work(first: int) -> None:
+            last = min(first + group, self.blocks)
+            self._kernel.run(
+                *pointers, self._h, self._step, len(saved), every, self.columns, first, last
+            )
+
+        _spread(work, range(0, self.blocks, group), threads)
+        self._step += len(saved) * every
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _spread(work: Callable[[int], None], items: range, threads: int) -> None:
+    if len(items) == 1 or threads == 1:
+        for item in items:
+            work(item)
+        return
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
+        list(pool.map(work, items))
+
+
+def member_kernel(program: Program, layout: Layout, shared: bool) -> Any:
+    """The machine code for blocks of `LANES` members."""
+    from retrax.engine.compiled import Compiled
+
+    return Compiled(assemble(program, layout, LANES, shared))

@@ -1,0 +1,54 @@
+"""The numbers of a pytree in rows, and back."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+
+class Packing:
+    """Where each number of a pytree lies: leaves in order, entries in order, one row each.
+
+    Rows have one column for each body: `rows[..., i, m]` is number `i` of body `m`.
+    """
+
+    def __init__(self, tree: Any):
+        leaves, self.structure = jax.tree.flatten(tree)
+        self.shapes = [np.shape(leaf) for leaf in leaves]
+        self.dtypes = [jnp.result_type(leaf) for leaf in leaves]
+        self.size = sum(math.prod(shape) for shape in self.shapes)
+
+    def rows(self, tree: Any) -> np.ndarray:
+        """One body: all its numbers, in one column."""
+        leaves = [np.asarray(leaf, dtype=float).ravel() for leaf in jax.tree.leaves(tree)]
+        return np.concatenate([*leaves, np.zeros(0)])[:, None]
+
+    def member_rows(self, tree: Any) -> np.ndarray:
+        """Bodies stacked along the first axis of every leaf: one column each."""
+        leaves = [np.asarray(leaf, dtype=float) for leaf in jax.tree.leaves(tree)]
+        return np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1).T.copy()
+
+    def unpack(self, rows: np.ndarray) -> Any:
+        """Leaves of shape (..., bodies, *shape), as views, from rows (..., size, bodies)."""
+        leaves, first = [], 0
+        *before, _, bodies = rows.shape
+        for shape in self.shapes:
+            last = first + math.prod(shape)
+            leaf = rows[..., first:last, :].reshape(*before, *shape, bodies)
+            leaves.append(np.moveaxis(leaf, -1, len(before)))
+            first = last
+        return jax.tree.unflatten(self.structure, leaves)
+
+    def traced(self, numbers: Sequence[Array]) -> Any:
+        """The pytree of one body, from its numbers as JAX scalars."""
+        leaves, first = [], 0
+        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
+            last = first + math.prod(shape)
+            entries = [x.astype(dtype) for x in numbers[first:last]]
+            leaves.append(jnp.stack(entries).reshape(shape) if entries else jnp.zeros(shape, dtype))
+            first = last
+        return jax.tree.unflatten(self.structure, leaves)

@@ -1,0 +1,41 @@
+"""The scalar program of one step of an integrator on a system."""
+
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from retrax.engine.kernel import Layout
+from retrax.engine.live import live
+from retrax.engine.packing import Packing
+from retrax.engine.program import Program
+from retrax.engine.scalarise import scalarise
+from retrax.integrators.base import AbstractIntegrator
+
+# What a program depends on: structure and shapes, not the numbers in the arrays.
+Signature = tuple[Any, tuple]
+
+
+def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signature:
+    leaves, tree = jax.tree.flatten((system, integrator, state))
+    return tree, tuple((jnp.shape(x), jnp.result_type(x)) for x in leaves)
+
+
+@lru_cache(maxsize=256)
+def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
+    """The scalar program of one step: parameters, state (its time last) and h, to state and info.
+
+    Everything in the system and the integrator that is an array stays an input.
+    """
+    leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in avals]
+    system, integrator, state = jax.tree.unflatten(tree, leaves)
+    params, inner = jax.tree.flatten((system, integrator))
+
+    def step(params, state, h):
+        system, integrator = jax.tree.unflatten(inner, params)
+        return integrator.step(system, state, h)
+
+    program = live(scalarise(step, params, state, jnp.zeros(())))
+    size = Packing(state).size
+    return program, Layout(params=len(program.inputs) - size - 1, state=size)

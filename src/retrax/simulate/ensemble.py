@@ -1,0 +1,138 @@
+"""Many bodies at once."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from retrax.engine.backends import make_members
+from retrax.engine.kernel import INTERVAL
+from retrax.engine.members import Members
+from retrax.engine.packing import Packing
+from retrax.simulate.memory import gigabytes, require_memory
+from retrax.simulate.progress import reporter
+from retrax.simulate.simulate import chunks
+from retrax.simulate.validate import require_ensemble
+from retrax.trajectory.provenance import provenance
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# A chunk is what runs between two looks at the clock: about this many steps of bodies, and on a
+# device no more than this many bytes of saved states.
+_CHUNK_BODY_STEPS, _CHUNK_BYTES = 2e8, 2**30
+
+
+def ensemble(
+    system: Any,
+    integrator: Any,
+    states: Any,
+    *,
+    h: Any,
+    steps: Any,
+    save_every: Any = None,
+    backend: str = "auto",
+    devices: Sequence[jax.Device] | None = None,
+    progress: Any = None,
+) -> "xr.Dataset":
+    """Take `steps` steps of size `h` from each of many states.
+
+    A member whose step fails stops there, is NaN from then on, and has the number of that step in
+    `failed_step` and the reason in `failure`; the others go on.
+
+    **Arguments:**
+
+    - `system`: what moves; one system, or one for each member: a system whose arrays all have a
+        leading axis of members, as `jax.vmap(make_system)(parameters)` returns.
+    - `integrator`: how a step is taken.
+    - `states`: a `State` whose arrays have a leading axis of members, as
+        `jax.vmap(lambda v: system.state(g, velocity=v))(velocities)` returns.
+    - `h`, `steps`: the step in seconds, and how many.
+    - `save_every`: how many steps lie between two saved states; the start is saved too then.
+        `None` saves only the end.
+    - `backend`: `"native"` runs blocks of members in the vector units of all cores, `"xla"` a JAX
+        program, `"pallas"` one kernel on an NVIDIA GPU; `"auto"` is Pallas on a GPU, else native.
+    - `devices`: the JAX devices to share the members out to, for XLA and Pallas; all by default.
+    - `progress`: `None` shows a bar on a terminal; `True`, `False`, or a function of (done, total).
+
+    **Returns:** an `xarray.Dataset` with dimensions `time` and `member`.
+
+    **Raises:** `BadInput` where the run cannot start, or its results would not fit into memory.
+    """
+    from retrax.trajectory.members import members_dataset
+
+    members, shared = require_ensemble(system, integrator, states, h, steps, save_every)
+    h, steps = float(h), int(steps)
+    every = steps if save_every is None else int(save_every)
+    # The number of steps behind each saved state.
+    behind = np.minimum(np.arange(0 if save_every else every, steps + every, every), steps)
+    packing = Packing(jax.tree.map(lambda x: x[0], states))
+    needed = 8 * len(behind) * (packing.size + len(INTERVAL)) * members
+    require_memory(needed, members, len(behind))
+
+    clock = time.perf_counter()
+    runner = make_members(backend, system, integrator, states, h, devices, shared)
+    saved = np.empty((len(behind), packing.size, runner.columns))
+    interval = np.zeros((len(behind), len(INTERVAL), runner.columns))
+    first = int(behind[0] == 0)
+    saved[:first, :, :members] = packing.member_rows(states)
+    plan = _Plan(steps, every, members, bytes_per_record=needed // len(behind))
+    n = plan.records_at_once
+    runner.run(saved[first : first + n], interval[first : first + n], 0)  # no steps: compiles
+    compile_seconds = time.perf_counter() - clock
+
+    clock = time.perf_counter()
+    with reporter(progress, f"{members} members, {gigabytes(needed)}") as report:
+        plan.run(runner, saved[first:], interval[first:], report)
+    seconds = time.perf_counter() - clock
+    made = provenance(system, integrator, runner.name)
+    return members_dataset(
+        packing.unpack(saved[..., :members]),
+        interval[..., :members],
+        runner.failure[:, :members],
+        behind,
+        attributes={
+            "h": h,
+            "steps": steps,
+            "save_every": every,
+            "seconds": seconds,
+            "compile_seconds": compile_seconds,
+            **{f"provenance_{key}": value for key, value in made.items()},
+        },
+    )
+
+
+class _Plan:
+    """How a run is cut up: several records at once, or several pieces to a record."""
+
+    def __init__(self, steps: int, every: int, members: int, bytes_per_record: int):
+        at_once = min(_CHUNK_BODY_STEPS / (every * members), _CHUNK_BYTES / bytes_per_record)
+        self.steps, self.every = steps, every
+        self.records_at_once = max(1, min(int(at_once), steps // every))
+        self.piece = every if at_once >= 1 else max(1, int(_CHUNK_BODY_STEPS / members))
+
+    def run(self, runner: Members, saved: np.ndarray, interval: np.ndarray, report: Any) -> None:
+        at = done = 0
+        for records, every in chunks(self.steps, self.every, self.records_at_once):
+            here = slice(at, at + records)
+            for piece in _pieces(every, self.piece):
+                before = interval[here].copy()
+                runner.run(saved[here], interval[here], piece)
+                if piece < every:
+                    _accumulate(interval[here], before)
+                done += records * piece
+                report(done, self.steps)
+            at += records
+
+
+def _pieces(every: int, piece: int) -> list[int]:
+    whole, rest = divmod(every, piece)
+    return [piece] * whole + [rest] * (rest > 0)
+
+
+def _accumulate(interval: np.ndarray, before: np.ndarray) -> None:
+    """Two pieces of a record as one: iterations add up, the rest is as in the worse piece."""
+    interval[:, 0] += before[:, 0]
+    np.maximum(interval[:, 1:], before[:, 1:], out=interval[:, 1:])

@@ -1,0 +1,132 @@
+"""The runs of many bodies as one xarray dataset."""
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from retrax.engine.kernel import FAILURE, INTERVAL
+from retrax.mechanics.state import State
+from retrax.trajectory.dataset import configuration_variables, identifier
+from retrax.trajectory.observe import observe
+
+FORMAT = "retrax-ensemble"
+REASONS = ("none", "not_converged", "left_chart", "not_finite")
+
+
+def members_dataset(
+    states: State,
+    interval: np.ndarray,
+    failure: np.ndarray,
+    behind: np.ndarray,
+    attributes: dict[str, Any],
+) -> xr.Dataset:
+    """States with axes (time, member, ...), statistics (time, row, member), failures by member.
+
+    `behind` is the number of steps behind each saved state.
+    """
+    failures = _failures(failure)
+    _blank(states, interval, behind, failures["failed_step"][1])
+    both = ("time", "member")
+    variables: dict[str, Any] = configuration_variables(
+        states.g, both, attributes["provenance_group"]
+    )
+    variables["momentum"] = ((*both, "body"), states.momentum, {"long_name": "body momentum"})
+    for row, name in enumerate(INTERVAL):
+        long_name = f"Newton {name} since the last saved state"
+        variables[name] = (both, interval[:, row], {"long_name": long_name})
+    variables["increment"][2]["long_name"] = "largest |h xi| since the last saved state"
+    times = states.t[:, 0]
+    if np.any(states.t != times[:, None]):
+        variables["t"] = (both, states.t, {"units": "s", "long_name": "time of the member"})
+    return xr.Dataset(
+        variables | failures,
+        coords={
+            "time": ("time", times, {"units": "s", "long_name": "time"}),
+            "member": ("member", np.arange(failure.shape[1])),
+        },
+        attrs={"format": FORMAT, **attributes},
+    )
+
+
+def _failures(failure: np.ndarray) -> dict[str, Any]:
+    """Where and why members failed."""
+    row = dict(zip(FAILURE, failure, strict=True))
+    failed = ~np.isnan(row["step"])
+    reason = np.where(row["converged"] == 0, 1, np.where(row["in_chart"] == 0, 2, 3))
+    one = ("member",)
+    return {
+        "failed_step": (
+            one,
+            np.where(failed, np.nan_to_num(row["step"]) + 1, -1).astype(np.int64),
+            {"long_name": "number of the step that failed, -1 where none did"},
+        ),
+        "failure": (
+            one,
+            np.where(failed, reason, 0).astype(np.int8),
+            {
+                "long_name": "why it failed",
+                "flag_values": np.arange(len(REASONS), dtype=np.int8),
+                "flag_meanings": " ".join(REASONS),
+            },
+        ),
+        "failure_residual": (one, row["residual"], {"long_name": "relative residual there"}),
+        "failure_increment": (one, row["increment"], {"long_name": "|h xi| there"}),
+    }
+
+
+def _blank(
+    states: State, interval: np.ndarray, behind: np.ndarray, failed_step: np.ndarray
+) -> None:
+    """NaN for everything that a failed member has not reached, and one sentence about it."""
+    (failed,) = np.nonzero(failed_step > 0)
+    if not len(failed):
+        return
+    for member in failed:
+        lost = behind >= failed_step[member]
+        for leaf in jax.tree.leaves((states.g, states.momentum)):
+            leaf[lost, member] = np.nan
+        interval[lost, :, member] = np.nan
+    first = failed[np.argmin(failed_step[failed])]
+    warnings.warn(
+        f"{len(failed)} of {len(failed_step)} members failed, the first of them member {first} at "
+        f"step {failed_step[first]} of {behind[-1]}; see failed_step and failure in the dataset. "
+        "They are NaN from there on.",
+        stacklevel=4,
+    )
+
+
+def observe_members(system: Any, runs: xr.Dataset) -> xr.Dataset:
+    """The dataset of `ensemble` with velocity, invariants and group defect added.
+
+    **Arguments:** `system`: the one system of all members; `runs`: what `ensemble` returned.
+    """
+    records, members = runs.sizes["time"], runs.sizes["member"]
+    g = [
+        runs[name].values
+        for name in runs.data_vars
+        if runs[name].attrs.get("kind") == "configuration"
+    ]
+    like = system.group.identity()
+    tree = jax.tree.unflatten(jax.tree.structure(like), g)
+    flat = jax.tree.map(
+        lambda x: np.reshape(x, (records * members, *x.shape[2:])),
+        (tree, runs["momentum"].values),
+    )
+    t = runs["t"].values if "t" in runs else np.repeat(runs["time"].values[:, None], members, 1)
+    seen = observe(system, State(*flat, jnp.asarray(t.ravel())))
+    both = ("time", "member")
+
+    def shaped(x):
+        return x.reshape(records, members, *x.shape[1:])
+
+    added: dict[str, Any] = {
+        identifier(name): (both, shaped(x), {"long_name": name, "kind": "invariant"})
+        for name, x in seen.invariants.items()
+    }
+    added["velocity"] = ((*both, "body"), shaped(seen.velocity), {"long_name": "body velocity"})
+    added["group_defect"] = (both, shaped(seen.defect), {"long_name": "distance from the group"})
+    return runs.assign(added)
