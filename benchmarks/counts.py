@@ -3,17 +3,17 @@
 from collections import Counter
 from typing import Any
 
-from retrax.engine.native import step_program
 from retrax.engine.program import Block, Choose, Operation, Repeat, While
+from retrax.engine.step_program import signature, step_program
 
 # Counted as one floating-point operation each; a division takes the hardware many times longer.
-ARITHMETIC = ("add", "sub", "mul", "div", "sqrt", "neg")
+ARITHMETIC = ("add", "sub", "mul", "div", "sqrt")
 
 
 def operations(block: Block, newton: float) -> Counter[str]:
     """Operations by name; Newton's loop counts `newton` times, others as often as they run.
 
-    Of a choice all blocks are counted, since all are run.
+    Of a choice all blocks are counted, since in an ensemble all are run.
     """
     total: Counter[str] = Counter()
 
@@ -38,7 +38,7 @@ def operations(block: Block, newton: float) -> Counter[str]:
 
 def step_cost(system: Any, integrator: Any, state: Any, newton: float) -> dict[str, Any]:
     """Operations and floating-point operations of a step, and the numbers a body consists of."""
-    program, layout = step_program(system, integrator, state)
+    program, layout = step_program(*signature(system, integrator, state))
     counts = operations(program.block, newton)
     return {
         "newton": newton,

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from typing import Any
 
-from benchmarks.timing import save
+from benchmarks.results import save
 
 CASES = {
     "3D pendulum on SO(3), LieVerlet": "pendulum, rx.LieVerlet()",

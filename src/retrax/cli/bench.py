@@ -55,12 +55,12 @@ def _tables(results: dict[str, Any]) -> Iterable[Table | str]:
 
     one, many = results["single"], results["ensemble"]
     steps = Table(
-        "problem", "order", "C, ns/step", "retrax, ns/step", "loop / C", "whole call / C",
-        title=f"One trajectory, h = {one['h']}, every {one['save_every']}th state saved",
+        "problem", "order", "C, ns", "retrax, ns", "loop / C", "call / C",
+        title=f"One trajectory, a step of {one['h']} s, every {one['save_every']}th state saved",
     )  # fmt: skip
     for row in one["per_step"]:
         steps.add_row(
-            row["problem"], str(row["order"]), _ns(row, "c_ns"), _ns(row, "ns"),
+            row["problem"], f"{row['order']}", _ns(row, "c_ns"), _ns(row, "ns"),
             spread(row["loop"]), spread(row["call"]),
         )  # fmt: skip
     yield steps
@@ -78,7 +78,7 @@ def _tables(results: dict[str, Any]) -> Iterable[Table | str]:
     for name, row in many["c"].items():
         bodies.add_row(name, _ns(row, "c_ns"), _ns(row, "ns"), spread(row))
     yield bodies
-    yield f"Plain vmap takes {spread(many['vmap'])} times as long as ensemble.\n"
+    yield f"Plain vmap: {_ns(many['vmap'], 'ns')} ns, {spread(many['vmap'])} times ensemble.\n"
     sizes = Table("members", "C, ns", "retrax, ns", title="Per body, step and core")
     for row in many["sizes"]:
         sizes.add_row(f"{row['members']:,}", _ns(row, "c_ns"), _ns(row, "ns"))
