@@ -1,6 +1,6 @@
 """What a step costs on paper: the operations of its scalar program and the bytes it moves."""
 
-from collections import Counter
+from collections import defaultdict
 from typing import Any
 
 from retrax.engine.program import Block, Choose, Operation, Repeat, While
@@ -10,12 +10,12 @@ from retrax.engine.step_program import signature, step_program
 ARITHMETIC = ("add", "sub", "mul", "div", "sqrt")
 
 
-def operations(block: Block, newton: float) -> Counter[str]:
+def operations(block: Block, newton: float) -> dict[str, float]:
     """Operations by name; Newton's loop counts `newton` times, others as often as they run.
 
     Of a choice all blocks are counted, since in an ensemble all are run.
     """
-    total: Counter[str] = Counter()
+    total: dict[str, float] = defaultdict(float)
 
     def add(inner: Block, times: float) -> None:
         for name, count in operations(inner, newton).items():
@@ -43,7 +43,7 @@ def step_cost(system: Any, integrator: Any, state: Any, newton: float) -> dict[s
     return {
         "newton": newton,
         "operations": dict(counts),
-        "flops": sum(counts[name] for name in ARITHMETIC),
+        "flops": sum(counts.get(name, 0) for name in ARITHMETIC),
         "numbers": layout.state,
         "parameters": layout.params,
     }

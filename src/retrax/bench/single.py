@@ -1,5 +1,6 @@
 """One trajectory (W1, W2): the native back end against C."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ SUBSTEPS = 200_000
 AGREEMENT = 1e-12
 # Order 8 takes W2 to its end with an error below TARGET in this many steps, not in 6/7 as many.
 TARGET, TARGET_STEPS = 1e-9, 285
+
+CRun = Callable[[], tuple[np.ndarray, int]]
 
 
 def measure(pairs: int = 7) -> dict[str, Any]:
@@ -43,18 +46,14 @@ def per_step(problem: Problem, order: int, pairs: int) -> dict[str, Any]:
     stages = len(kernels.stages(order))
     steps = SUBSTEPS // stages // SAVE_EVERY * SAVE_EVERY
     row = {"problem": problem.name, "order": order, "stages": stages, "steps": steps}
-    c = None
-    if kernels.compiler() is not None:
+    c = in_c(problem, H, steps, SAVE_EVERY, order)
+    if c is not None:
         row["difference"] = difference = disagreement(problem, order)
         if not difference < AGREEMENT:
             raise CheckFailed(
                 f"{problem.name}, order {order}: C and retrax differ by {difference:.1e} after "
                 f"100 steps; {AGREEMENT:g} is allowed."
             )
-
-        def c():
-            return kernels.single(problem, H, steps, SAVE_EVERY, order)
-
         row["newton_per_substep"] = c()[1] / steps / stages
     arguments = (problem, verlet(order), H, steps, SAVE_EVERY)
     loop, call = (paired(run(*arguments), c, pairs) for run in (loop_alone, whole_call))
@@ -63,25 +62,28 @@ def per_step(problem: Problem, order: int, pairs: int) -> dict[str, Any]:
 
 def to_error(pairs: int) -> dict[str, Any]:
     """W2 by order 8 to an error of 1e-9 at its end: the same steps in C and in retrax."""
-    arguments = (W2, verlet(8), W2.end / TARGET_STEPS, TARGET_STEPS)
+    h, steps = W2.end / TARGET_STEPS, TARGET_STEPS
+    arguments = (W2, verlet(8), h, steps)
     error = float(attitude_error(whole_call(*arguments)().states.g[-1], reference(W2)))
     if not error < TARGET:
         raise CheckFailed(f"{W2.name}: order 8 ends with an error of {error:.1e}, not {TARGET:g}.")
-    c = None
-    if kernels.compiler() is not None:
-
-        def c():
-            return kernels.single(W2, W2.end / TARGET_STEPS, TARGET_STEPS, order=8)
-
+    c = in_c(W2, h, steps, steps, order=8)
     return {
         "problem": W2.name,
         "order": 8,
-        "steps": TARGET_STEPS,
+        "steps": steps,
         "target": TARGET,
         "error": error,
         "loop": paired(loop_alone(*arguments), c, pairs),
         "call": paired(whole_call(*arguments), c, pairs),
     }
+
+
+def in_c(problem: Problem, h: float, steps: int, save_every: int, order: int) -> CRun | None:
+    """The run in C, where there is a compiler."""
+    if kernels.compiler() is None:
+        return None
+    return lambda: kernels.single(problem, h, steps, save_every, order)
 
 
 def nanoseconds(timing: Timing, steps: int) -> dict[str, float]:
