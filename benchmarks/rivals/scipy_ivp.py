@@ -25,6 +25,8 @@ def _method(problem: Problem, name: str) -> Method:
                 right_hand_side, (0, problem.end), y0, method=name,
                 rtol=tolerance, atol=tolerance, t_eval=[problem.end],
             )  # fmt: skip
+            if not run.success:
+                raise RuntimeError(run.message)
             return attitude(run.y[:, -1])
 
         return call
