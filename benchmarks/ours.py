@@ -11,6 +11,8 @@ from retrax.bench.ensembles import run as run_ensemble
 from retrax.bench.problems import Problem
 from retrax.bench.runs import ORDERS, loop_alone, verlet, whole_call
 
+INTEGRATORS = [*map(verlet, ORDERS), rx.RKMK("rk4"), rx.RKMK("dopri5")]
+
 
 def c_methods(problem: Problem) -> list[Method]:
     """The C kernels: LieVerlet and its compositions."""
@@ -41,22 +43,21 @@ def retrax_methods(problem: Problem) -> list[Method]:
         counts = _steps(problem, integrator.order)
         return Method("retrax", repr(integrator), "steps", counts, prepare)
 
-    integrators = [*map(verlet, ORDERS), rx.RKMK("rk4"), rx.RKMK("dopri5")]
-    return [method(integrator) for integrator in integrators]
+    return [method(integrator) for integrator in INTEGRATORS]
 
 
 def loop_methods(problem: Problem) -> list[Method]:
-    """The compositions without the fixed cost of a call of `rx.simulate`."""
+    """The same without the fixed cost of a call of `rx.simulate`."""
 
-    def method(order: int) -> Method:
+    def method(integrator: Any) -> Method:
         def prepare(steps: float) -> Call:
-            run = loop_alone(problem, verlet(order), problem.end / steps, int(steps))
+            run = loop_alone(problem, integrator, problem.end / steps, int(steps))
             return lambda: np.asarray(run()[1].g[-1])
 
-        name = f"{verlet(order)!r}, loop alone"
-        return Method("retrax", name, "steps", _steps(problem, order), prepare)
+        counts = _steps(problem, integrator.order)
+        return Method("retrax", f"{integrator!r}, loop alone", "steps", counts, prepare)
 
-    return [method(order) for order in ORDERS]
+    return [method(integrator) for integrator in INTEGRATORS]
 
 
 def ensemble_methods(system: Any, states: rx.State, end: float) -> list[Method]:
