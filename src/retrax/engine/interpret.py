@@ -107,7 +107,7 @@ class _Interpreter:
             return test(kept), kept
 
         first = self.initial(loop)
-        _, end = lax.while_loop(lambda carry: jnp.any(carry[0]), improve, (test(first), first))
+        _, end = lax.while_loop(lambda carry: _any(carry[0]), improve, (test(first), first))
         self.known.update(zip(loop.carried, end, strict=True))
 
     def _repeat(self, loop: Repeat) -> None:
@@ -132,6 +132,11 @@ class _Interpreter:
                 here = lax.eq(index, jnp.full(self.shape, k, index.dtype))
                 result = lax.select(here, self.read(choice.results[k][j], out.kind), result)
             self.known[out] = result
+
+
+def _any(truths: Array) -> Array:
+    """Whether one is true; as a maximum, which GPU kernels know."""
+    return jnp.max(truths.astype(jnp.int32)) > 0
 
 
 def _entry(table: Sequence[Any], k: Array, dtype: Any) -> Array:

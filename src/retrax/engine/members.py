@@ -7,7 +7,7 @@ units. A back end holds where its members are; `run` takes them on and writes do
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ LANES = 8
 _GROUPS_PER_THREAD = 8
 
 
+@runtime_checkable
 class Members(Protocol):
     """Members on their way. `failure` is a column of NaN for a member that has not failed."""
 

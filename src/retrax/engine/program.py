@@ -137,10 +137,16 @@ class Builder:
         self._count = 0
         self._blocks = [Block()]
         self._known: list[dict] = [{}]
+        self._made_by: dict[Value, Operation] = {}
+        self._invariant: set[Value] = set()
 
-    def value(self, kind: Kind) -> Value:
+    def value(self, kind: Kind, *, invariant: bool = False) -> Value:
+        """A new value; `invariant` where it is the same in all steps of a run."""
         self._count += 1
-        return Value(self._count, kind)
+        made = Value(self._count, kind)
+        if invariant:
+            self._invariant.add(made)
+        return made
 
     @property
     def block(self) -> Block:
@@ -161,6 +167,8 @@ class Builder:
     def emit(self, name: str, *operands: Operand) -> Operand:
         """The result of an operation: folded, simplified, shared, or newly computed."""
         simple = simplify(name, operands)
+        if simple is None:
+            simple = self._rewritten(name, operands)
         if simple is not None:
             return simple
         if name in _COMMUTATIVE:
@@ -169,10 +177,80 @@ class Builder:
         for known in reversed(self._known):
             if key in known:
                 return known[key]
-        out = self.value(_result_kind(name, operands))
-        self.append(Operation(name, operands, out))
+        invariant = all(x in self._invariant for x in operands if isinstance(x, Value))
+        out = self.value(_result_kind(name, operands), invariant=invariant)
+        operation = Operation(name, operands, out)
+        self.append(operation)
+        self._made_by[out] = operation
         self._known[-1][key] = out
         return out
+
+    def _made(self, operand: Operand, name: str) -> tuple[Operand, ...] | None:
+        """The operands of the operation `name` that made this value, if one did."""
+        made = self._made_by.get(operand) if isinstance(operand, Value) else None
+        return made.operands if made is not None and made.name == name else None
+
+    def _rewritten(self, name: str, operands: tuple[Operand, ...]) -> Operand | None:
+        """The same number by cheaper operations, without a rounding error of its own.
+
+        Signs move outwards, so that x y and (-x) y share their work, and powers of two are
+        gathered. The one exception to exactness is a quotient by something that is the same in all
+        steps: it becomes a product with the reciprocal, which is found once.
+        """
+        if kind_of(operands[-1]) != "float":
+            return None
+        if name in ("neg", "abs"):
+            (inner,) = self._made(operands[0], "neg") or (None,)
+            if inner is not None:
+                return inner if name == "neg" else self.emit("abs", inner)
+        if name == "div":
+            return self._quotient(*operands)
+        if name not in ("add", "sub", "mul"):
+            return None
+        x, y = operands
+        (u,), (v,) = self._made(x, "neg") or (None,), self._made(y, "neg") or (None,)
+        if name == "mul":
+            return self._product(x, y, u, v)
+        if name == "add" and isinstance(x, Value) and x == y:
+            return self.emit("mul", x, 2.0)
+        if u is not None and v is not None:
+            return self.emit("neg", self.emit(name, u, v))
+        if v is not None:
+            return self.emit("sub" if name == "add" else "add", x, v)
+        if u is not None:
+            if name == "add":
+                return self.emit("sub", y, u)
+            return self.emit("neg", self.emit("add", u, y))
+        return None
+
+    def _product(self, x, y, u, v) -> Operand | None:
+        """x y, where x = -u or y = -v if those are given."""
+        if u is not None and v is not None:
+            return self.emit("mul", u, v)
+        if u is not None and isinstance(y, Value):
+            return self.emit("neg", self.emit("mul", u, y))
+        if v is not None and isinstance(x, Value):
+            return self.emit("neg", self.emit("mul", x, v))
+        if isinstance(x, Value) == isinstance(y, Value):
+            return None
+        number, value = (y, x) if isinstance(x, Value) else (x, y)
+        if number == -1.0:
+            return self.emit("neg", value)
+        factor = self._made(value, "mul")
+        if factor is not None and _power_of_two(number):
+            a, b = factor
+            if not isinstance(a, Value) or not isinstance(b, Value):
+                inner, c = (a, b) if isinstance(a, Value) else (b, a)
+                if _power_of_two(c):
+                    return self.emit("mul", inner, number * c)
+        return None
+
+    def _quotient(self, x: Operand, y: Operand) -> Operand | None:
+        if not isinstance(y, Value):
+            return self.emit("mul", x, 1.0 / y) if _power_of_two(y) else None
+        if y in self._invariant and not _is(x, 1):
+            return self.emit("mul", x, self.emit("div", 1.0, y))
+        return None
 
 
 _COMMUTATIVE = {"add", "mul", "max", "min", "and", "or", "eq", "ne"}
@@ -261,6 +339,10 @@ def _folded(name: str, constants: Sequence[float | int | bool]) -> Operand | Non
         with np.errstate(all="ignore"):
             return float(_NUMPY[name](*constants))
     return None
+
+
+def _power_of_two(x: Operand) -> bool:
+    return isinstance(x, float) and x != 0 and math.isfinite(x) and abs(math.frexp(x)[0]) == 0.5
 
 
 def _is(operand: Operand, number: int) -> bool:

@@ -41,11 +41,14 @@ class Unscalarisable(Exception):
     """A function that cannot be turned into a scalar program; the message says why."""
 
 
-def scalarise(function: Callable, *examples: Any) -> Program:
-    """The scalar program of `function` at the shapes of `examples`, all leaves in order."""
+def scalarise(function: Callable, *examples: Any, invariant: int = 0) -> Program:
+    """The scalar program of `function` at the shapes of `examples`, all leaves in order.
+
+    The first `invariant` leaves are the same whenever the program is run again.
+    """
     closed = jax.make_jaxpr(function)(*examples)
     build = Builder()
-    arguments = [_inputs(build, v.aval) for v in closed.jaxpr.invars]
+    arguments = [_inputs(build, v.aval, k < invariant) for k, v in enumerate(closed.jaxpr.invars)]
     results = _Evaluator(build).closed(closed, arguments)
     inputs = tuple(x for a in arguments for x in a.ravel())
     outputs = tuple(x for r in results for x in r.ravel())
@@ -60,11 +63,11 @@ def _kind(aval: Any) -> Kind:
     return kinds[letter]
 
 
-def _inputs(build: Builder, aval: Any) -> Operands:
+def _inputs(build: Builder, aval: Any, invariant: bool) -> Operands:
     if aval.size > _LARGEST:
         raise Unscalarisable(f"it has an array of {aval.size} numbers")
     kind = _kind(aval)
-    return _filled(aval.shape, lambda: build.value(kind))
+    return _filled(aval.shape, lambda: build.value(kind, invariant=invariant))
 
 
 def _filled(shape: tuple[int, ...], make: Callable[[], Operand]) -> Operands:
@@ -97,7 +100,7 @@ _REDUCTIONS = {
 }  # fmt: skip
 _SAME = {"stop_gradient", "copy", "copy_p", "optimization_barrier", "reduce_precision"}
 _CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat2"}
-_CALLS |= {"checkpoint", "custom_lin", "remat"}
+_CALLS |= {"checkpoint", "custom_lin", "remat", "eval_jaxpr"}
 
 
 class _Evaluator:
@@ -164,6 +167,16 @@ class _Evaluator:
         if hasattr(inner, "consts"):
             return self.closed(inner, ins)
         return self.jaxpr(inner, [], ins)
+
+    def rule_call_hi_primitive(self, equation, ins):
+        """A call of JAX 0.11 with derivative rules of its own: what it expands to."""
+        called = equation.params["_prim"]
+
+        def expanded(*arguments):
+            return jax.tree.leaves(called.expand(*jax.tree.unflatten(called.in_tree, arguments)))
+
+        shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in equation.invars]
+        return self.closed(jax.make_jaxpr(expanded)(*shapes), ins)
 
     def rule_convert_element_type(self, equation, ins):
         return self.entrywise(_kind(equation.outvars[0].aval), ins[0])
@@ -265,7 +278,7 @@ class _Evaluator:
 
     def rule_scan(self, equation, ins):
         p = equation.params
-        n_consts, n_carry = p["num_consts"], p["num_carry"]
+        n_consts, n_carry = _scan_counts(p)
         consts, initial, xs = (
             ins[:n_consts],
             ins[n_consts : n_consts + n_carry],
@@ -322,6 +335,14 @@ class _Evaluator:
         for index in np.ndindex(*like.shape):
             out[index] = self.build.value(kind_of(like[index]))
         return out
+
+
+def _scan_counts(params: dict) -> tuple[int, int]:
+    """The numbers of constants and of carried arrays of a scan."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()  # JAX 0.11
+    return len(list(consts)), len(list(carry))
 
 
 def _flat(arrays: Sequence[Operands]) -> tuple[Any, ...]:

@@ -36,6 +36,6 @@ def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
         system, integrator = jax.tree.unflatten(inner, params)
         return integrator.step(system, state, h)
 
-    program = live(scalarise(step, params, state, jnp.zeros(())))
+    program = live(scalarise(step, params, state, jnp.zeros(()), invariant=len(params)))
     size = Packing(state).size
     return program, Layout(params=len(program.inputs) - size - 1, state=size)

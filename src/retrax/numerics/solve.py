@@ -20,7 +20,8 @@ def solve(A: Float[Array, "n n"], b: Float[Array, " n *m"]) -> Float[Array, " n 
     """
     n = A.shape[0]
     if n <= 3:
-        return inverse(A) @ b
+        adjugate, determinant = _cramer(A)
+        return (adjugate @ b) * (1.0 / determinant)
     if n <= _UNROLLED:
         return _eliminate(A, b) if b.ndim == 2 else _eliminate(A, b[:, None])[:, 0]
     return jnp.linalg.solve(A, b)
@@ -28,17 +29,22 @@ def solve(A: Float[Array, "n n"], b: Float[Array, " n *m"]) -> Float[Array, " n 
 
 def inverse(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """The inverse matrix of A."""
-    n = A.shape[0]
-    if n == 1:
-        return 1.0 / A
-    if n == 2:
+    if A.shape[0] <= 3:
+        adjugate, determinant = _cramer(A)
+        return adjugate * (1.0 / determinant)
+    return solve(A, jnp.eye(A.shape[0], dtype=A.dtype))
+
+
+def _cramer(A: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float[Array, ""]]:
+    """The adjugate and the determinant, whose quotient is the inverse; n is 1, 2 or 3."""
+    if A.shape[0] == 1:
+        return jnp.ones_like(A), A[0, 0]
+    if A.shape[0] == 2:
         adjugate = jnp.stack([jnp.stack([A[1, 1], -A[0, 1]]), jnp.stack([-A[1, 0], A[0, 0]])])
-        return adjugate / (A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0])
-    if n == 3:
-        x, y, z = A[:, 0], A[:, 1], A[:, 2]
-        yz = cross(y, z)
-        return jnp.stack([yz, cross(z, x), cross(x, y)]) / (x @ yz)
-    return solve(A, jnp.eye(n, dtype=A.dtype))
+        return adjugate, A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
+    x, y, z = A[:, 0], A[:, 1], A[:, 2]
+    yz = cross(y, z)
+    return jnp.stack([yz, cross(z, x), cross(x, y)]), x @ yz
 
 
 def _eliminate(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> Float[Array, "n m"]:

@@ -2,12 +2,15 @@
 
 import math
 import numbers
+from functools import lru_cache
 from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -87,12 +90,19 @@ def _require_members(states: State) -> int:
 
 def _fits(system: AbstractGroupSystem, state: State) -> bool:
     """Whether the arrays of a system have the shapes that one body needs."""
+    leaves, tree = jax.tree.flatten((system, state))
+    return _shapes_fit(tree, tuple((np.shape(x), np.result_type(x)) for x in leaves))
 
-    def rates(state):
+
+@lru_cache(maxsize=256)
+def _shapes_fit(tree: Any, avals: tuple) -> bool:
+    def rates(system, state):
         return system.vector_field(state.g, state.momentum, state.t).momentum_rate
 
+    leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in avals]
+    system, state = jax.tree.unflatten(tree, leaves)
     try:
-        return jax.eval_shape(rates, state).shape == state.momentum.shape
+        return jax.eval_shape(rates, system, state).shape == state.momentum.shape
     except (TypeError, ValueError):
         return False
 
@@ -110,10 +120,15 @@ def _require_each(system: AbstractGroupSystem, states: State) -> None:
         ok &= np.isfinite(array).reshape(len(array), -1).all(axis=1)
     if not ok.all():
         raise BadInput(f"member {np.argmin(ok)} of states has numbers that are not finite.")
-    defect = np.asarray(jax.jit(jax.vmap(system.group.defect))(states.g))
+    defect = np.asarray(_defects(system.group, states.g))
     worst = int(np.argmax(defect))
     system.group.check(f"g of member {worst}", jax.tree.map(lambda x: x[worst], states.g))
     require_shape("states.momentum", states.momentum, (len(ok), system.group.dim))
+
+
+@jax.jit
+def _defects(group: AbstractLieGroup, g: Any) -> Float[Array, " member"]:
+    return jax.vmap(group.defect)(g)
 
 
 def _require_each_system(system: Any) -> None:

@@ -2,6 +2,7 @@
 
 import datetime
 import platform
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -23,6 +24,7 @@ def provenance(system: Any, integrator: Any, backend: str) -> dict[str, str]:
     }
 
 
+@lru_cache
 def versions() -> dict[str, str]:
     """What a run depends on."""
     packages = ("retrax", "jax", "numpy", "llvmlite")

@@ -1,0 +1,81 @@
+"""A scalar program as text that people can read."""
+
+from collections.abc import Iterator, Mapping
+
+from retrax.engine.program import (
+    Block,
+    Choose,
+    Instruction,
+    Operand,
+    Operation,
+    Program,
+    Repeat,
+    Value,
+    While,
+)
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "eq": "==", "ne": "!=", "and": "and", "or": "or",
+}  # fmt: skip
+
+
+def listing(program: Program, names: Mapping[int, str] | None = None) -> str:
+    """The program, a line for each instruction; `names` are those of its inputs, by position."""
+    known = {v: (names or {}).get(k, f"x{k}") for k, v in enumerate(program.inputs)}
+    return "\n".join(_Listing(known).lines(program))
+
+
+class _Listing:
+    def __init__(self, known: dict[Value, str]):
+        self.known = known
+
+    def name(self, x: Operand) -> str:
+        if not isinstance(x, Value):
+            return repr(x)
+        return self.known.setdefault(x, f"v{len(self.known)}")
+
+    def names(self, operands) -> str:
+        return ", ".join(self.name(x) for x in operands)
+
+    def lines(self, program: Program) -> Iterator[str]:
+        yield f"program({self.names(program.inputs)}):"
+        yield from self.block(program.block, "    ")
+        yield f"    return {self.names(program.outputs)}"
+
+    def block(self, block: Block, indent: str) -> Iterator[str]:
+        for instruction in block.instructions:
+            for line in self.instruction(instruction):
+                yield indent + line
+
+    def instruction(self, instruction: Instruction) -> Iterator[str]:
+        match instruction:
+            case Operation(name, operands, out):
+                yield f"{self.name(out)} = {self.expression(name, operands)}"
+            case While():
+                yield f"{self.names(instruction.carried)} = {self.names(instruction.initial)}"
+                yield "while:"
+                yield from self.block(instruction.condition, "    ")
+                yield f"    stop unless {self.name(instruction.test)}"
+                yield from self.block(instruction.body, "    ")
+                yield f"    {self.names(instruction.carried)} = {self.names(instruction.updated)}"
+            case Repeat():
+                yield f"{self.names(instruction.carried)} = {self.names(instruction.initial)}"
+                yield f"for {self.names(instruction.columns)} in {len(instruction.tables)} rows:"
+                yield from self.block(instruction.body, "    ")
+                yield f"    {self.names(instruction.carried)} = {self.names(instruction.updated)}"
+            case Choose():
+                outs = self.names(instruction.outs)
+                branches = zip(instruction.blocks, instruction.results, strict=True)
+                for k, (block, results) in enumerate(branches):
+                    yield f"if {self.name(instruction.index)} == {k}:"
+                    yield from self.block(block, "    ")
+                    yield f"    {outs} = {self.names(results)}"
+
+    def expression(self, name: str, operands: tuple[Operand, ...]) -> str:
+        x = [self.name(o) for o in operands]
+        if name in _INFIX:
+            return f"{x[0]} {_INFIX[name]} {x[1]}"
+        if name == "select":
+            return f"{x[2]} if {x[0]} else {x[1]}"
+        return f"-{x[0]}" if name == "neg" else f"{name}({', '.join(x)})"
