@@ -54,8 +54,7 @@ def ensemble_methods(problem: Problem, starts: np.ndarray, end: float) -> list[M
         return Method("diffrax", f"{_title(name, knob)}, vmap", knob, settings, prepare)
 
     counts = step_counts(int(end) // 2, 1000 * int(end))
-    # At coarser tolerances some body takes steps without end, and all others wait for it.
-    adaptive = method("Tsit5", "tolerance", tolerances(first=1e-3))
+    adaptive = method("Tsit5", "tolerance", tolerances())
     return [adaptive, *(method(name, "steps", counts) for name in FIXED)]
 
 

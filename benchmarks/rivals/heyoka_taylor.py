@@ -29,7 +29,7 @@ def methods(problem: Problem) -> list[Method]:
 
         return call
 
-    return [Method("heyoka", "Taylor", "tolerance", tolerances(last=1e-15), prepare)]
+    return [Method("heyoka", "Taylor", "tolerance", tolerances(1e-15), prepare)]
 
 
 def ensemble_methods(problem: Problem, starts: np.ndarray, end: float) -> list[Method]:
@@ -52,4 +52,4 @@ def ensemble_methods(problem: Problem, starts: np.ndarray, end: float) -> list[M
 
         return call
 
-    return [Method("heyoka", "Taylor, batches of 8", "tolerance", tolerances(last=1e-15), prepare)]
+    return [Method("heyoka", "Taylor, batches of 8", "tolerance", tolerances(1e-15), prepare)]

@@ -32,4 +32,4 @@ def _method(problem: Problem, name: str) -> Method:
         return call
 
     # Below 1e-13 solve_ivp raises the tolerance to 100 eps and says so.
-    return Method("SciPy", name, "tolerance", tolerances(last=1e-13), prepare)
+    return Method("SciPy", name, "tolerance", tolerances(1e-13), prepare)
