@@ -76,7 +76,7 @@ def walk(method: Method, exact: np.ndarray, stride: int = _STRIDE) -> Iterator[M
         slow = time.process_time() - start > _PATIENCE
         yield match
         # The first call may have compiled; what counts is the second.
-        if slow and cpu_seconds(match.call, repeats=1) > _PATIENCE:
+        if slow and match.error < math.inf and cpu_seconds(match.call, repeats=1) > _PATIENCE:
             return
 
 
