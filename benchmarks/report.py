@@ -77,7 +77,7 @@ def ensemble(results: dict[str, Any]) -> str:
         (name, f"{r['c_ns']:.1f}", f"{r['ns']:.1f}", spread(r)) for name, r in results["c"].items()
     ]
     sizes = [
-        (f"{r['members']:,}", r["steps"], f"{r['ns']:.1f}", f"{r['c_ns']:.1f}")
+        (f"{r['members']:,}", f"{r['steps']:,}", f"{r['ns']:.1f}", f"{r['c_ns']:.1f}")
         for r in results["sizes"]
     ]
     return (
@@ -88,6 +88,7 @@ def ensemble(results: dict[str, Any]) -> str:
         + table(["Newton in C", "C, ns", "retrax, ns", "retrax / C"], rows)
         + f"\n`jax.vmap` of the same step in a `lax.scan` takes {results['vmap']['ns']:.0f} "
         f"ns per body and step, {spread(results['vmap'])} times as long as `rx.ensemble`.\n\n"
+        + "From a hundred members to a million, whole calls:\n\n"
         + table(["members", "steps", "retrax, ns", "C, ns"], sizes)
     )
 

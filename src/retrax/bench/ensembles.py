@@ -18,8 +18,9 @@ from retrax.simulate.ensemble import ensemble
 
 MEMBERS, STEPS, H = 10_000, 1000, 0.01
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
-# Every size takes this many body-steps, so that each is measured equally long.
-WORK = 40_000_000
+# Every size takes this many body-steps, so that each is measured equally long, but not fewer steps
+# than this, so that what a call costs for each member does not matter.
+WORK, LEAST_STEPS = 40_000_000, 200
 # Plain vmap is slow: it takes fewer steps.
 VMAP_STEPS = 50
 
@@ -88,7 +89,7 @@ def against_vmap(pairs: int = 3) -> Timing:
 
 def against_size() -> list[dict[str, Any]]:
     """The cost per body and step from a hundred members to a million, beside C."""
-    return [_at_size(members, WORK // members) for members in SIZES]
+    return [_at_size(members, max(WORK // members, LEAST_STEPS)) for members in SIZES]
 
 
 def _at_size(members: int, steps: int) -> dict[str, Any]:
@@ -103,5 +104,5 @@ def _at_size(members: int, steps: int) -> dict[str, Any]:
     row: dict[str, Any] = {"members": members, "steps": steps}
     for key, make in runs.items():
         make(1)()  # compiles
-        row[key] = cpu_seconds(make(steps), repeats=2) / WORK * 1e9
+        row[key] = cpu_seconds(make(steps), repeats=2) / members / steps * 1e9
     return row
