@@ -81,7 +81,7 @@ def reference(problem: Problem) -> np.ndarray:
     return np.asarray(run.states.g[-1])
 
 
-def attitude_error(R: np.ndarray, exact: np.ndarray) -> np.ndarray:
+def attitude_error(R: np.ndarray, exact: np.ndarray) -> np.ndarray | np.floating:
     """The angle in radians of the rotation between two attitudes, for single ones or stacks."""
     chord = np.linalg.norm(R - exact, axis=(-2, -1)) / (2 * np.sqrt(2))
     return 2 * np.arcsin(np.minimum(chord, 1.0))
