@@ -20,7 +20,7 @@ class NativeLoop:
     name = "native"
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
-        self._kernel = _kernel(*signature(system, integrator, state))
+        self._kernel = single_kernel(*signature(system, integrator, state))
         self._params = Packing((system, integrator)).rows((system, integrator))
         self._packing = Packing(state)
         self._h, self._t0 = h, float(state.t)
@@ -67,7 +67,8 @@ def _step_info(failure: np.ndarray) -> StepInfo:
 
 
 @lru_cache(maxsize=256)
-def _kernel(*made_for: Any) -> Any:
+def single_kernel(*made_for: Any) -> Any:
+    """The machine code for one body."""
     from retrax.engine.compiled import Compiled
 
     return Compiled(assemble(*step_program(*made_for), lanes=1, shared=True))

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -91,7 +92,7 @@ def _require_members(states: State) -> int:
 def _fits(system: AbstractGroupSystem, state: State) -> bool:
     """Whether the arrays of a system have the shapes that one body needs."""
     leaves, tree = jax.tree.flatten((system, state))
-    return _shapes_fit(tree, tuple((np.shape(x), np.result_type(x)) for x in leaves))
+    return _shapes_fit(tree, tuple((np.shape(x), jnp.result_type(x)) for x in leaves))
 
 
 @lru_cache(maxsize=256)
