@@ -33,6 +33,8 @@ def operations(block: Block, newton: float) -> dict[str, float]:
             case Choose(blocks=blocks):
                 for inner in blocks:
                     add(inner, 1)
+            case other:
+                raise NotImplementedError(f"{type(other).__name__} is not counted yet.")
     return total
 
 
