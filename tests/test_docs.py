@@ -18,7 +18,6 @@ def code_blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.M | re.S)
 
 
-@pytest.mark.filterwarnings("ignore:.*has no native form")
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if code_blocks(p)], ids=lambda p: p.relative_to(ROOT).as_posix()
 )

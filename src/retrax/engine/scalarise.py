@@ -241,7 +241,7 @@ class _Evaluator(ControlRules):
         """Entries replaced at constant indices, found on numbered arrays as for `gather`."""
         operand, indices, updates = ins
         old = np.arange(operand.size).reshape(operand.shape)
-        new = operand.size + np.arange(updates.size).reshape(updates.shape)
+        new = np.arange(operand.size, operand.size + updates.size).reshape(updates.shape)
         places = self.scattered(equation, old, indices, new).astype(int)
         return np.concatenate([operand.ravel(), updates.ravel()])[places]
 
