@@ -172,3 +172,20 @@ def test_numbers_that_are_not_finite_stop_the_run_where_they_appear():
     assert partial.completed == round(partial.t[-1] / 0.4) < 50
     whole = rx.simulate(wall, rx.RKMK("euler"), start, h=0.4, steps=partial.completed)
     assert np.array_equal(whole.momentum[-1], partial.momentum[-1])
+
+
+def test_a_long_gradient_does_not_keep_every_step():
+    """Memory grows with the square root of the steps between two saved states."""
+    system, state = top()
+
+    def end(momentum, steps):
+        start = rx.State(state.g, momentum, state.t)
+        run = rx.simulate(system, rx.LieVerlet(), start, h=0.01, steps=steps, save_every=steps)
+        return jnp.sum(run.final.momentum**2)
+
+    def memory(steps):
+        gradient = jax.jit(jax.grad(end), static_argnums=1)
+        compiled = gradient.lower(state.momentum, steps).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    assert memory(6400) < 12 * memory(64)

@@ -1,5 +1,6 @@
 """The XLA back end: the time loop as one JAX program, differentiable where it has to be."""
 
+import math
 from functools import partial
 from typing import Any
 
@@ -106,14 +107,25 @@ def run_differentiable(
     records: int,
     save_every: int,
 ) -> tuple[Progress, Any, Interval]:
-    """The same loop with counts fixed at trace time, for values that JAX is transforming."""
+    """The same loop with counts fixed at trace time, for values that JAX is transforming.
+
+    A derivative in reverse needs the run backwards. Kept are the saved states and, between two of
+    them, about the square root of their number of steps; everything else is computed again.
+    """
 
     def attempt(at, _):
         return _attempt(system, integrator, t0, h, at), None
 
+    def steps(at, count: int):
+        return lax.scan(attempt, at, None, length=count)[0]
+
     def record(at, _):
-        at, _ = lax.scan(attempt, at._replace(interval=quiet()), None, length=save_every)
+        block = math.isqrt(save_every)
+        whole, rest = divmod(save_every, block)
+        again = jax.checkpoint(lambda at, _: (steps(at, block), None))
+        at, _ = lax.scan(again, at._replace(interval=quiet()), None, length=whole)
+        at = steps(at, rest)
         return at, (at.state, at.interval)
 
-    at, (states, intervals) = lax.scan(record, at, None, length=records)
+    at, (states, intervals) = lax.scan(jax.checkpoint(record), at, None, length=records)
     return at, states, intervals
