@@ -3,8 +3,6 @@
 from functools import lru_cache
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.kernel import FAILURE, INTERVAL, assemble
@@ -21,9 +19,12 @@ class NativeLoop:
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
         self._kernel = _kernel(*signature(system, integrator, state))
-        self._params = Packing((system, integrator)).rows((system, integrator))
+        self._params = Packing.rows((system, integrator))
         self._packing = Packing(state)
         self._h, self._t0 = h, float(state.t)
+
+    def compile(self, at: Progress, capacity: int) -> None:
+        """Nothing is left to compile."""
 
     def run(self, at: Progress, records: int, every: int, capacity: int) -> tuple:
         """The progress after `records` times `every` steps, the states and intervals saved."""
@@ -41,16 +42,16 @@ class NativeLoop:
         step = int(failure[0]) if failed else int(at.step) + records * every
         state[-1] = self._t0 + step * self._h
         progress = Progress(
-            state=jax.tree.map(lambda x: jnp.asarray(x[0]), self._packing.unpack(state)),
-            step=jnp.asarray(step),
-            failed=jnp.asarray(failed),
+            state=self._packing.unpack_one(state[:, 0]),
+            step=np.int64(step),
+            failed=np.bool_(failed),
             failure=_step_info(failure) if failed else at.failure,
             interval=at.interval,
         )
         iterations, residual, increment = interval[:filled].T
         return (
             progress,
-            jax.tree.map(lambda x: x[:, 0], self._packing.unpack(out[:filled])),
+            self._packing.unpack_one(out[:filled, :, 0]),
             Interval(iterations.astype(int), residual, increment),
         )
 
@@ -58,11 +59,7 @@ class NativeLoop:
 def _step_info(failure: np.ndarray) -> StepInfo:
     _, converged, residual, iterations, increment, in_chart = failure
     return StepInfo(
-        jnp.asarray(bool(converged)),
-        jnp.asarray(residual),
-        jnp.asarray(int(iterations)),
-        jnp.asarray(increment),
-        jnp.asarray(bool(in_chart)),
+        np.bool_(converged), residual, np.int64(iterations), increment, np.bool_(in_chart)
     )
 
 

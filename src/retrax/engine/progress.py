@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.integrators.base import StepInfo
@@ -28,11 +28,11 @@ class Progress(NamedTuple):
 
 def quiet() -> Interval:
     """An interval in which nothing has happened."""
-    return Interval(jnp.asarray(0), jnp.zeros(()), jnp.zeros(()))
+    return Interval(np.int64(0), np.float64(0.0), np.float64(0.0))
 
 
 def start(state: Any) -> Progress:
     """A loop that has not taken a step."""
-    yes, zero = jnp.asarray(True), jnp.zeros(())
-    no_failure = StepInfo(yes, zero, jnp.asarray(0), zero, yes)
-    return Progress(state, jnp.asarray(0), jnp.asarray(False), no_failure, quiet())
+    yes, zero = np.bool_(True), np.float64(0.0)
+    no_failure = StepInfo(yes, zero, np.int64(0), zero, yes)
+    return Progress(state, np.int64(0), np.bool_(False), no_failure, quiet())

@@ -2,17 +2,21 @@
 
 import abc
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import is_traced, require_finite, require_float64
+from retrax.numerics.checks import is_traced, require_finite, require_float64, shape_and_dtype
+from retrax.numerics.frozen import Frozen
 
 Element = PyTree[Float[Array, "..."]]
+HostElement = PyTree[Float[np.ndarray, "..."]]
 Coordinates = Float[Array, " dim"]
 Matrix = Float[Array, "dim dim"]
 
@@ -26,7 +30,7 @@ def transpose(
     return jax.linear_transpose(linear, like)(value)[0]
 
 
-class AbstractLieGroup(eqx.Module):
+class AbstractLieGroup(Frozen):
     r"""A Lie group $G$ with algebra $\mathfrak g \cong \mathbb R^{\dim}$.
 
     The group is an object, its elements are arrays or pytrees of arrays, and algebra vectors
@@ -181,23 +185,21 @@ class AbstractLieGroup(eqx.Module):
 
         Structure and shapes are always checked; values only when they are not traced.
         """
-        e = self.identity()
-        if jax.tree.structure(g) != jax.tree.structure(e):
+        arrays, tree = jax.tree.flatten(self)
+        expected, shapes, words = _element(tree, tuple(shape_and_dtype(x) for x in arrays))
+        leaves, structure = jax.tree.flatten(g)
+        if structure != expected or [np.shape(leaf) for leaf in leaves] != shapes:
             raise BadInput(
-                f"{name} is not an element of {self.name}: expected {_layout(e)}, got {_layout(g)}."
-            )
-        if jax.tree.map(jnp.shape, g) != jax.tree.map(jnp.shape, e):
-            raise BadInput(
-                f"{name} is not an element of {self.name}: expected {_layout(e)}, got {_layout(g)}."
+                f"{name} is not an element of {self.name}: expected {words}, got {_layout(g)}."
             )
         require_float64(name, g)
         if not is_traced(g):
             require_finite(name, g)
-            self.check_membership(name, g)
+            self.check_membership(name, jax.tree.map(np.asarray, g))
 
-    def check_membership(self, name: str, g: Element) -> None:
+    def check_membership(self, name: str, g: HostElement) -> None:
         """The last part of `check`: raise `BadInput` if a finite `g` is off the group."""
-        defect = float(self.defect(g))
+        defect = float(_defect(self, g))
         if not defect <= ALLOWED_DEFECT:
             raise BadInput(
                 f"{name} is not an element of {self.name}: its defect is {defect:.2g}, allowed "
@@ -205,8 +207,25 @@ class AbstractLieGroup(eqx.Module):
             )
 
 
+@jax.jit
+def _defect(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
+    return group.defect(g)
+
+
+@lru_cache(maxsize=256)
+def _element(tree: Any, arrays: tuple) -> tuple[Any, list[tuple[int, ...]], str]:
+    """The structure, the shapes and the layout in words of the elements of a group.
+
+    The group is given by its structure and the shapes of its arrays, on which these depend.
+    """
+    group = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
+    e = jax.eval_shape(lambda group: group.identity(), group)
+    leaves, structure = jax.tree.flatten(e)
+    return structure, [leaf.shape for leaf in leaves], _layout(e)
+
+
 def _layout(x: PyTree) -> str:
     """How a pytree of arrays is laid out, in words."""
     if isinstance(x, tuple | list):
         return "a tuple (" + ", ".join(_layout(part) for part in x) + ")"
-    return f"an array of shape {jnp.shape(x)}"
+    return f"an array of shape {np.shape(x)}"

@@ -12,6 +12,7 @@ from retrax.groups.base import AbstractLieGroup
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, find_symmetries
 from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.frozen import Frozen
 from retrax.numerics.precision import float64, require_double_precision
 
 Element = PyTree[Float[Array, "..."]]
@@ -27,7 +28,7 @@ class Derivative(NamedTuple):
     momentum_rate: Coordinates
 
 
-class AbstractGroupSystem(eqx.Module):
+class AbstractGroupSystem(Frozen):
     r"""A system with configuration $g \in G$, velocity $\xi = g^{-1}\dot g$ and momentum $\mu$.
 
     Its motion is the left-trivialised Euler-Lagrange equation with an external body force $f$,

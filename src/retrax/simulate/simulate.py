@@ -55,10 +55,11 @@ def simulate(
     **Raises:** `StepFailed` at the first step that does not converge or gives a number that is not
     finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
     """
+    traced = is_traced(system, integrator, state, h)
     if isinstance(state, State):
-        state = jax.tree.map(jnp.asarray, state)
+        state = jax.tree.map(jnp.asarray if traced else np.asarray, state)
     require_run(system, integrator, state, h, steps, save_every)
-    if is_traced(system, integrator, state, h):
+    if traced:
         return _simulate_traced(system, integrator, state, h, steps, save_every)
     return _simulate(
         system, integrator, state, float(h), int(steps), int(save_every), progress, backend
@@ -81,13 +82,11 @@ def _simulate(
 
     clock = time.perf_counter()
     loop = make_loop(backend, system, integrator, state, h)
-    loop.run(start(state), 0, 1, capacity)  # no steps: compiles what is not compiled yet
+    at = start(state)
+    loop.compile(at, capacity)
     compile_seconds = time.perf_counter() - clock
 
-    at = start(state)
-    saved: list[tuple[Any, Interval]] = [
-        jax.tree.map(lambda x: np.asarray(x)[None], (state, at.interval))
-    ]
+    saved: list[tuple[Any, Interval]] = [jax.tree.map(lambda x: x[None], (state, at.interval))]
     clock = time.perf_counter()
     with reporter(progress, system.name) as report:
         for records, every in chunks(steps, save_every, per_chunk):
