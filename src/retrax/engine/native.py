@@ -1,8 +1,10 @@
 """The native back end: the whole time loop as machine code for this processor."""
 
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
+import jax
 import numpy as np
 
 from retrax.engine.kernel import FAILURE, INTERVAL, assemble
@@ -18,9 +20,9 @@ class NativeLoop:
     name = "native"
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
-        self._kernel = _kernel(*signature(system, integrator, state))
+        self._kernel, self._packing = _kernel(*signature(system, integrator, state))
         self._params = Packing.rows((system, integrator))
-        self._packing = Packing(state)
+        self._params_at = self._params.ctypes.data
         self._h, self._t0 = h, float(state.t)
 
     def compile(self, at: Progress, capacity: int) -> None:
@@ -28,21 +30,25 @@ class NativeLoop:
 
     def run(self, at: Progress, records: int, every: int, capacity: int) -> tuple:
         """The progress after `records` times `every` steps, the states and intervals saved."""
-        state = self._packing.rows(at.state)
-        state[-1] = self._t0
-        out = np.empty((records, len(state), 1))
-        interval = np.zeros((records, len(INTERVAL)))
-        failure = np.full(len(FAILURE), np.nan)
-        arrays = (self._params, state, out, interval, failure)
+        size = self._packing.size
+        sizes = (size, records * size, records * len(INTERVAL), len(FAILURE))
+        # One piece of memory for all: to look up an address costs more than a step.
+        memory = np.empty(sum(sizes))
+        ends = list(accumulate(sizes))
+        state, failure = memory[:size], memory[ends[2] :]
+        out = memory[size : ends[1]].reshape(records, size)
+        interval = memory[ends[1] : ends[2]].reshape(records, len(INTERVAL))
+        state[:] = self._packing.rows(at.state)[:, 0]
+        state[-1], failure[:] = self._t0, np.nan
+        places = [memory.ctypes.data + memory.itemsize * start for start in (0, *ends[:-1])]
         filled = self._kernel.run(
-            *(array.ctypes.data for array in arrays),
-            self._h, int(at.step), records, every, 1, 0, 1,
-        )  # fmt: skip
+            self._params_at, *places, self._h, int(at.step), records, every, 1, 0, 1
+        )
         failed = not np.isnan(failure[0])
         step = int(failure[0]) if failed else int(at.step) + records * every
         state[-1] = self._t0 + step * self._h
         progress = Progress(
-            state=self._packing.unpack_one(state[:, 0]),
+            state=self._packing.unpack_one(state),
             step=np.int64(step),
             failed=np.bool_(failed),
             failure=_step_info(failure) if failed else at.failure,
@@ -51,7 +57,7 @@ class NativeLoop:
         iterations, residual, increment = interval[:filled].T
         return (
             progress,
-            self._packing.unpack_one(out[:filled, :, 0]),
+            self._packing.unpack_one(out[:filled]),
             Interval(iterations.astype(int), residual, increment),
         )
 
@@ -64,7 +70,10 @@ def _step_info(failure: np.ndarray) -> StepInfo:
 
 
 @lru_cache(maxsize=256)
-def _kernel(*made_for: Any) -> Any:
+def _kernel(tree: Any, avals: tuple) -> tuple[Any, Packing]:
+    """The machine code, and where the numbers of a state lie."""
     from retrax.engine.compiled import Compiled
 
-    return Compiled(assemble(*step_program(*made_for), lanes=1, shared=True))
+    _, _, state = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*aval) for aval in avals])
+    compiled = Compiled(assemble(*step_program(tree, avals), lanes=1, shared=True))
+    return compiled, Packing(state)

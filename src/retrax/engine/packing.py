@@ -28,7 +28,7 @@ class Packing:
     def rows(tree: Any) -> np.ndarray:
         """One body: all its numbers, in one column."""
         leaves = [np.asarray(leaf, dtype=float).ravel() for leaf in jax.tree.leaves(tree)]
-        return np.concatenate([*leaves, np.zeros(0)])[:, None]
+        return np.concatenate(leaves)[:, None] if leaves else np.empty((0, 1))
 
     def member_rows(self, tree: Any) -> np.ndarray:
         """Bodies stacked along the first axis of every leaf: one column each."""

@@ -26,13 +26,14 @@ class Progress(NamedTuple):
     interval: Interval
 
 
+_YES, _NO, _ZERO, _NONE = np.bool_(True), np.bool_(False), np.float64(0.0), np.int64(0)
+
+
 def quiet() -> Interval:
     """An interval in which nothing has happened."""
-    return Interval(np.int64(0), np.float64(0.0), np.float64(0.0))
+    return Interval(_NONE, _ZERO, _ZERO)
 
 
 def start(state: Any) -> Progress:
     """A loop that has not taken a step."""
-    yes, zero = np.bool_(True), np.float64(0.0)
-    no_failure = StepInfo(yes, zero, np.int64(0), zero, yes)
-    return Progress(state, np.int64(0), np.bool_(False), no_failure, quiet())
+    return Progress(state, _NONE, _NO, StepInfo(_YES, _ZERO, _NONE, _ZERO, _YES), quiet())

@@ -192,10 +192,11 @@ class AbstractLieGroup(Frozen):
             raise BadInput(
                 f"{name} is not an element of {self.name}: expected {words}, got {_layout(g)}."
             )
-        require_float64(name, g)
-        if not is_traced(g):
-            require_finite(name, g)
-            self.check_membership(name, jax.tree.map(np.asarray, g))
+        require_float64(name, leaves)
+        if not is_traced(leaves):
+            require_finite(name, leaves)
+            on_host = jax.tree.unflatten(structure, [np.asarray(leaf) for leaf in leaves])
+            self.check_membership(name, on_host)
 
     def check_membership(self, name: str, g: HostElement) -> None:
         """The last part of `check`: raise `BadInput` if a finite `g` is off the group."""

@@ -100,7 +100,7 @@ class SO2(AbstractLieGroup):
         return self.exp(jax.random.uniform(key, (1,), minval=-jnp.pi, maxval=jnp.pi))
 
     def check_membership(self, name: str, g: Float[np.ndarray, "2 2"]) -> None:
-        skew = float(np.max(np.abs(g.T @ g - np.eye(2))))
+        skew = float(np.abs(g.T @ g - np.eye(2)).max())
         if not skew <= ALLOWED_DEFECT:
             raise BadInput(
                 f"{name} is not a rotation: max |R^T R - 1| = {skew:.2g}, allowed "

@@ -17,6 +17,7 @@ Rotation = Float[Array, "3 3"]
 Vector = Float[Array, "3"]
 
 _POLAR_STEPS = 8
+_ONE = np.eye(3)
 
 
 class SO3(AbstractLieGroup):
@@ -166,7 +167,7 @@ class SO3(AbstractLieGroup):
         return jnp.eye(3) + 2 / (q @ q) * (w * x + x @ x)
 
     def check_membership(self, name: str, g: Float[np.ndarray, "3 3"]) -> None:
-        skew = float(np.max(np.abs(g.T @ g - np.eye(3))))
+        skew = float(np.abs(g.T @ g - _ONE).max())
         if not skew <= ALLOWED_DEFECT:
             raise BadInput(
                 f"{name} is not a rotation: max |R^T R - 1| = {skew:.2g}, allowed "

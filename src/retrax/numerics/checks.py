@@ -36,9 +36,10 @@ def require_shape(name: str, x: Any, shape: tuple[int, ...]) -> None:
 
 def require_finite(name: str, x: Any) -> None:
     """Raise `BadInput` if a leaf of `x` has an entry that is not a finite number."""
-    if is_traced(x):
+    leaves = jax.tree.leaves(x)
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
         return
-    for leaf in jax.tree.leaves(x):
+    for leaf in leaves:
         values = np.asarray(leaf)
         if not np.isfinite(values).all():
             values = np.atleast_1d(values)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.backends import make_loop
-from retrax.engine.progress import Interval, start
+from retrax.engine.progress import start
 from retrax.engine.xla import run_differentiable
 from retrax.errors import StepFailed
 from retrax.mechanics.state import State
@@ -86,12 +86,13 @@ def _simulate(
     loop.compile(at, capacity)
     compile_seconds = time.perf_counter() - clock
 
-    saved: list[tuple[Any, Interval]] = [jax.tree.map(lambda x: x[None], (state, at.interval))]
+    leaves, tree = jax.tree.flatten((state, at.interval))
+    saved = [[leaf[None] for leaf in leaves]]
     clock = time.perf_counter()
     with reporter(progress, system.name) as report:
         for records, every in chunks(steps, save_every, per_chunk):
             at, *chunk = loop.run(at, records, every, capacity)
-            saved.append(tuple(chunk))
+            saved.append(jax.tree.leaves(chunk))
             report(int(at.step), steps)
             if at.failed:
                 break
@@ -99,8 +100,9 @@ def _simulate(
 
     failed = bool(at.failed)
     if failed and int(at.step) % save_every != 0:
-        saved.append(jax.tree.map(lambda x: np.asarray(x)[None], (at.state, at.interval)))
-    states, info = jax.tree.map(lambda *xs: np.concatenate(xs), *saved)
+        saved.append([np.asarray(leaf)[None] for leaf in jax.tree.leaves((at.state, at.interval))])
+    stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
+    states, info = jax.tree.unflatten(tree, stacked)
     trajectory = Trajectory(
         t=np.asarray(states.t),
         states=states,
