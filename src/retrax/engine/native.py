@@ -40,17 +40,18 @@ class NativeLoop:
         interval = memory[ends[1] : ends[2]].reshape(records, len(INTERVAL))
         state[:] = self._packing.rows(at.state)[:, 0]
         state[-1], failure[:] = self._t0, np.nan
-        places = [memory.ctypes.data + memory.itemsize * start for start in (0, *ends[:-1])]
+        first = memory.ctypes.data
+        places = [first + memory.itemsize * start for start in (0, *ends[:-1])]
         filled = self._kernel.run(
             self._params_at, *places, self._h, int(at.step), records, every, 1, 0, 1
         )
-        failed = not np.isnan(failure[0])
-        step = int(failure[0]) if failed else int(at.step) + records * every
+        failed: Any = ~np.isnan(failure[0])
+        step: Any = np.int64(failure[0] if failed else int(at.step) + records * every)
         state[-1] = self._t0 + step * self._h
         progress = Progress(
             state=self._packing.unpack_one(state),
-            step=np.int64(step),
-            failed=np.bool_(failed),
+            step=step,
+            failed=failed,
             failure=_step_info(failure) if failed else at.failure,
             interval=at.interval,
         )
@@ -63,10 +64,9 @@ class NativeLoop:
 
 
 def _step_info(failure: np.ndarray) -> StepInfo:
-    _, converged, residual, iterations, increment, in_chart = failure
-    return StepInfo(
-        np.bool_(converged), residual, np.int64(iterations), increment, np.bool_(in_chart)
-    )
+    types = (np.bool_, np.float64, np.int64, np.float64, np.bool_)
+    numbers: list[Any] = [kind(x) for kind, x in zip(types, failure[1:], strict=True)]
+    return StepInfo(*numbers)
 
 
 @lru_cache(maxsize=256)

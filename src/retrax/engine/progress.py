@@ -26,7 +26,11 @@ class Progress(NamedTuple):
     interval: Interval
 
 
-_YES, _NO, _ZERO, _NONE = np.bool_(True), np.bool_(False), np.float64(0.0), np.int64(0)
+# NumPy's scalars: on the host they cost nothing, and a JAX program takes them for arrays.
+_YES: Any = np.bool_(True)
+_NO: Any = np.bool_(False)
+_ZERO: Any = np.float64(0.0)
+_NONE: Any = np.int64(0)
 
 
 def quiet() -> Interval:

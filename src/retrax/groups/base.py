@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -180,17 +180,26 @@ class AbstractLieGroup(Frozen):
     def dcay_inv_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
         return transpose(lambda eta: self.dcay_inv(xi, eta), mu, mu)
 
+    def layout(self) -> PyTree[jax.ShapeDtypeStruct]:
+        """An element without its numbers, as `jax.eval_shape(group.identity)` gives it."""
+        return self._layout().like
+
+    def _layout(self) -> "_Layout":
+        arrays, tree = jax.tree.flatten(self)
+        return _layout_of(tree, tuple(shape_and_dtype(x) for x in arrays))
+
     def check(self, name: str, g: Any) -> None:
         """Raise `BadInput` unless `g`, called `name` in the sentence, is an element.
 
         Structure and shapes are always checked; values only when they are not traced.
         """
-        arrays, tree = jax.tree.flatten(self)
-        expected, shapes, words = _element(tree, tuple(shape_and_dtype(x) for x in arrays))
+        expected = self._layout()
         leaves, structure = jax.tree.flatten(g)
-        if structure != expected or [np.shape(leaf) for leaf in leaves] != shapes:
+        shapes = [np.shape(leaf) for leaf in leaves]
+        if structure != expected.structure or shapes != expected.shapes:
             raise BadInput(
-                f"{name} is not an element of {self.name}: expected {words}, got {_layout(g)}."
+                f"{name} is not an element of {self.name}: expected {_in_words(expected.like)}, "
+                f"got {_in_words(g)}."
             )
         require_float64(name, leaves)
         if not is_traced(leaves):
@@ -213,20 +222,23 @@ def _defect(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
     return group.defect(g)
 
 
+class _Layout(NamedTuple):
+    like: PyTree[jax.ShapeDtypeStruct]
+    structure: Any
+    shapes: list[tuple[int, ...]]
+
+
 @lru_cache(maxsize=256)
-def _element(tree: Any, arrays: tuple) -> tuple[Any, list[tuple[int, ...]], str]:
-    """The structure, the shapes and the layout in words of the elements of a group.
-
-    The group is given by its structure and the shapes of its arrays, on which these depend.
-    """
+def _layout_of(tree: Any, arrays: tuple) -> _Layout:
+    """The layout of the elements of a group, from its structure and the shapes of its arrays."""
     group = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
-    e = jax.eval_shape(lambda group: group.identity(), group)
-    leaves, structure = jax.tree.flatten(e)
-    return structure, [leaf.shape for leaf in leaves], _layout(e)
+    like = jax.eval_shape(lambda group: group.identity(), group)
+    leaves, structure = jax.tree.flatten(like)
+    return _Layout(like, structure, [leaf.shape for leaf in leaves])
 
 
-def _layout(x: PyTree) -> str:
-    """How a pytree of arrays is laid out, in words."""
+def _in_words(x: PyTree) -> str:
+    """How a pytree of arrays is laid out."""
     if isinstance(x, tuple | list):
-        return "a tuple (" + ", ".join(_layout(part) for part in x) + ")"
+        return "a tuple (" + ", ".join(_in_words(part) for part in x) + ")"
     return f"an array of shape {np.shape(x)}"

@@ -33,6 +33,12 @@ def as_pytree(function: Any) -> Any:
     return Partial(function)
 
 
+def arguments(group: AbstractLieGroup) -> tuple:
+    """What functions are given, without the numbers: `g`, a vector or covector, and `t`."""
+    coordinates = jax.ShapeDtypeStruct((group.dim,), jnp.float64)
+    return group.layout(), coordinates, jax.ShapeDtypeStruct((), jnp.float64)
+
+
 def require_output(name: str, function: Any, arguments: tuple, shape: tuple[int, ...]) -> None:
     """Refuse a function that cannot be traced or that returns something of another shape."""
     if function is None:

@@ -4,6 +4,7 @@ import abc
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
@@ -99,7 +100,7 @@ class AbstractGroupSystem(Frozen):
     ) -> State:
         """The state at `g` with the given body velocity or body momentum, checked."""
         require_double_precision()
-        g = _element("g", g, self.group.identity())
+        g = _element("g", g, self.group.layout())
         self.group.check("g", g)
         if (velocity is None) == (momentum is None):
             raise BadInput(
@@ -131,7 +132,7 @@ class AbstractGroupSystem(Frozen):
         return {"energy": self.energy(state), **symmetries.momenta(self.group, state)}
 
 
-def _element(name: str, value: ArrayLike, like: Element) -> Any:
+def _element(name: str, value: ArrayLike, like: PyTree[jax.ShapeDtypeStruct]) -> Any:
     """`value` with every leaf a float64 array, lists of numbers included."""
     if isinstance(like, tuple) and isinstance(value, tuple | list) and len(value) == len(like):
         return tuple(_element(name, v, part) for v, part in zip(value, like, strict=True))
