@@ -1,6 +1,7 @@
 """What an integrator is: one step, its order, and what it preserves."""
 
 import abc
+import dataclasses
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -77,5 +78,8 @@ class AbstractIntegrator(Frozen):
 
 @lru_cache(maxsize=256)
 def _text(tree: Any) -> str:
-    """An integrator without arrays, in words: every run is labelled with them."""
-    return eqx.Module.__repr__(jax.tree.unflatten(tree, ()))
+    """How an integrator without arrays is written, defaults left out: the label of every run."""
+    integrator = jax.tree.unflatten(tree, ())
+    values = {field: getattr(integrator, field.name) for field in dataclasses.fields(integrator)}
+    given = [f"{f.name}={value!r}" for f, value in values.items() if value != f.default]
+    return f"{type(integrator).__name__}({', '.join(given)})"
