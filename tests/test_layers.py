@@ -18,12 +18,13 @@ LAYERS = [
     "analysis",
     "testing",
     "show",
+    "bench",
     "cli",
 ]
 # `Trajectory.plot` and `.report` are doors to `show`, opened only when somebody goes through.
 DOORS = {("trajectory/trajectory.py", "show")}
 # These see each other's layer but never each other.
-APART = {("testing", "show"), ("show", "testing")}
+APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}
 
 
 def imports(file: Path):

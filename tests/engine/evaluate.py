@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from retrax.engine.program import Choose, Operation, Repeat, Value, While
+from retrax.engine.program import Choose, Each, Load, Operation, Repeat, Row, Store, Value, While
 
 OPERATIONS = {
     "add": lambda a, b: a + b,
@@ -31,8 +31,21 @@ OPERATIONS = {
 }
 
 
+class Memory(dict):
+    """Rows by name; a row that nobody has written yet holds NaN, so that reading it shows."""
+
+    def __missing__(self, row):
+        self[row] = np.full(row.length, np.nan) if row.table is None else np.array(row.table)
+        return self[row]
+
+
 def evaluate_program(program, numbers):
-    known = dict(zip(program.inputs, numbers, strict=True))
+    known, memory, numbers = {}, Memory(), list(numbers)
+    for item in program.inputs:
+        if isinstance(item, Row):
+            memory[item] = np.array([float(numbers.pop(0)) for _ in range(item.length)])
+        else:
+            known[item] = numbers.pop(0)
 
     def read(x):
         return known[x] if isinstance(x, Value) else x
@@ -64,6 +77,23 @@ def evaluate_program(program, numbers):
                     k = min(int(read(i.index)), len(i.blocks) - 1)
                     run(i.blocks[k])
                     bind(i.outs, i.results[k])
+                case Load(out, row, index):
+                    known[out] = memory[row][index]
+                case Store(row, index, operand):
+                    memory[row][index] = float(read(operand))
+                case Each():
+                    bind(i.carried, i.initial)
+                    for k in range(i.length):
+                        for value, view in i.reads:
+                            known[value] = memory[view.row][view.offset + k * view.stride]
+                        run(i.body)
+                        for view, operand in i.writes:
+                            memory[view.row][view.offset + k * view.stride] = float(read(operand))
+                        bind(i.carried, i.updated)
 
     run(program.block)
-    return [read(x) for x in program.outputs]
+    return [
+        number
+        for x in program.outputs
+        for number in (memory[x] if isinstance(x, Row) else [read(x)])
+    ]

@@ -5,3 +5,4 @@ from retrax.analysis.convergence import convergence as convergence
 from retrax.analysis.reversibility import reversibility as reversibility
 from retrax.analysis.symplecticity import symplecticity as symplecticity
 from retrax.trajectory.measure import drift as drift
+from retrax.trajectory.members import observe_members as observe_members

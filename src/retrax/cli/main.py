@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
+from retrax.cli.bench import bench
 from retrax.cli.listing import list_
 from retrax.cli.report import report
 from retrax.cli.run import run
@@ -37,6 +38,7 @@ app.command("list")(list_)
 app.command()(run)
 app.command()(report)
 app.command()(verify)
+app.command()(bench)
 
 
 def _print_version(wanted: bool) -> bool:

@@ -21,12 +21,17 @@ from retrax.engine.kernel import FAILURE, INTERVAL
 from retrax.engine.members import padded
 from retrax.engine.packing import Packing
 from retrax.engine.program import Kind, Program
+from retrax.engine.step_program import guarded_step
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 
 Rows = tuple[Float[Array, " member"], ...]
+# Parameters: like rows, or single numbers that all members share.
+Params = tuple[Array, ...]
 # One step of all members: parameters, state with its time last, h and who is still running, to
-# the new state and how the step went.
-ArrayStep = Callable[[Rows, Rows, Array, Bool[Array, " member"]], tuple[Sequence, StepInfo]]
+# the new state, how the step went and whether it is finite.
+ArrayStep = Callable[
+    [Params, Rows, Array, Bool[Array, " member"]], tuple[Sequence, StepInfo, Array]
+]
 
 # Members that a processor takes through all steps together: they fit its cache.
 _CPU_BLOCK = 256
@@ -52,7 +57,8 @@ def program_step(program: Program) -> ArrayStep:
             for v, x in zip(program.inputs, (*params, *state, h), strict=True)
         ]
         outputs = interpret(program, inputs, active)
-        return outputs[: len(state)], StepInfo(*outputs[len(state) :])
+        *info, finite = outputs[len(state) :]
+        return outputs[: len(state)], StepInfo(*info), finite
 
     return step
 
@@ -63,8 +69,8 @@ def vmapped_step(system: Any, integrator: AbstractIntegrator, state: Any) -> Arr
 
     def one(params, state, h):
         system, integrator = own.traced(params)
-        new, info = integrator.step(system, whole.traced(state), h)
-        return tuple(x for leaf in jax.tree.leaves(new) for x in leaf.ravel()), info
+        new, info, finite = guarded_step(system, integrator, whole.traced(state), h)
+        return tuple(x for leaf in jax.tree.leaves(new) for x in leaf.ravel()), info, finite
 
     def step(params, state, h, active):
         axis = 0 if params and params[0].ndim else None
@@ -79,14 +85,12 @@ def _converted(kind: Kind, x: Array, shape: tuple[int, ...]) -> Array:
     return jnp.broadcast_to(x.astype(dtypes[kind]), shape)
 
 
-def _attempt(step: ArrayStep, params: Rows, h: Array, k: Array, at: _Group) -> _Group:
+def _attempt(step: ArrayStep, params: Params, h: Array, k: Array, at: _Group) -> _Group:
     """Step k of every member. A step that fails is written down, and its member stays put."""
     alive = at.failure[0] != at.failure[0]
     time = at.t0 + k.astype(h.dtype) * h
-    new, info = step(params, (*at.state, time), h, alive)
-    good = info.converged & info.in_chart
-    for x in new[:-1]:
-        good = good & ((x - x) == 0.0)
+    new, info, finite = step(params, (*at.state, time), h, alive)
+    good = info.converged & info.in_chart & finite
     moves, fails = good & alive, ~good & alive
     keep = partial(lax.select, moves)
     numbers = {name: getattr(info, name).astype(h.dtype) for name in StepInfo._fields}
@@ -107,7 +111,7 @@ def _attempt(step: ArrayStep, params: Rows, h: Array, k: Array, at: _Group) -> _
     )
 
 
-def _record(step: ArrayStep, params: Rows, h, first, every, at: _Group) -> _Group:
+def _record(step: ArrayStep, params: Params, h, first, every, at: _Group) -> _Group:
     """`every` steps from step `first` on; the interval counts from here."""
     quiet = tuple(jnp.zeros_like(at.t0) for _ in INTERVAL)
     return lax.fori_loop(
@@ -115,7 +119,7 @@ def _record(step: ArrayStep, params: Rows, h, first, every, at: _Group) -> _Grou
     )
 
 
-def _record_pallas(step: ArrayStep, params: Rows, h, first, every, at: _Group) -> _Group:
+def _record_pallas(step: ArrayStep, params: Params, h, first, every, at: _Group) -> _Group:
     """The same as one GPU kernel; a grid of thread blocks shares the members."""
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 
 from retrax.engine.array_members import ArrayMembers, program_step, vmapped_step
-from retrax.engine.members import Members, NativeMembers, member_kernel
-from retrax.engine.native import NativeLoop
+from retrax.engine.members import LargeMembers, Members, NativeMembers, member_kernel
+from retrax.engine.native import NativeLoop, single_kernel
 from retrax.engine.packing import Packing
 from retrax.engine.scalarise import Unscalarisable
 from retrax.engine.step_program import signature, step_program
@@ -73,9 +73,14 @@ def make_members(
     made_for = signature(own, integrator, one)
 
     def scalar() -> Members:
+        program, _ = step_program(*made_for)
+        if chosen == "native" and program.has_rows:
+            return LargeMembers(single_kernel(*made_for), params, state, h)
         if chosen == "native":
             return NativeMembers(_member_kernel(*made_for, shared), params, state, h)
-        step = program_step(step_program(*made_for)[0])
+        if program.has_rows:
+            raise Unscalarisable("it has a long axis, and arrays of members have no room for it")
+        step = program_step(program)
         return ArrayMembers(step, params, state, h, devices, pallas=chosen == "pallas")
 
     def plain() -> Members:

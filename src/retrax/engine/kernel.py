@@ -6,24 +6,29 @@ row and the bodies are columns, `lanes` of them to a block:
     params [P][members], state [S][members], out [records][S][members], ...
 
 The last row of `state` is the time at which a body started; its own time is that plus k h. Where
-all bodies share their parameters, `params` is one column.
+all bodies share their parameters, `params` is one column. A body with rows, of which an axis is
+kept, fills a block by itself: then `members` is 1, and its rows stay in memory while it moves.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple
 
-from retrax.engine.llvm import Assembly
-from retrax.engine.program import Program, Value, kind_of
+from retrax.engine.assembly import Assembly
+from retrax.engine.program import Program, Row, Value, kind_of
 from retrax.integrators.base import StepInfo
 
 
 class Layout(NamedTuple):
-    """Which inputs of a step are what: parameters, then the state with its time last, then h."""
+    """How many inputs of a step are parameters, and how many state, its time last; then comes h.
+
+    An input is a number, or a row of numbers where an axis is kept.
+    """
 
     params: int
     state: int
 
-    def split(self, inputs: Sequence) -> tuple[Sequence, Sequence, Value]:
+    def split(self, inputs: Sequence) -> tuple[Sequence, Sequence, Any]:
         return inputs[: self.params], inputs[self.params : self.params + self.state], inputs[-1]
 
 
@@ -50,25 +55,31 @@ class _Kernel(Assembly):
         self.program = program
         self.shared = shared
         self.params, self.state, self.h = layout.split(program.inputs)
+        self.size = sum(_length(x) for x in self.state)
+        # The numbers of the state that live in registers, and what a step makes of them.
+        self.numbers = [(k, x) for k, x in _places(self.state[:-1]) if isinstance(x, Value)]
         self.new = program.outputs[: layout.state]
-        self.info = program.outputs[layout.state :]
+        self.moved = [x for x in self.new[:-1] if not isinstance(x, Row)]
+        self.info = program.outputs[layout.state : -1]
+        self.finite = program.outputs[-1]
         self.vector = self.type("float")
 
     def module(self) -> str:
         self.begin("entry")
-        for row, value in enumerate(self.params):
-            self.parameter(row, value)
-        start = [f"%start.{i}" for i in range(len(self.state) - 1)]
-        for row, register in enumerate(start):
-            self.load(register, "state", row)
+        self._find_rows()
+        for place, value in _places(self.params):
+            if isinstance(value, Value):
+                self.parameter(place, value)
+        for place, value in self.numbers:
+            self.load(f"%start.{value.number}", "state", place)
         self.line(f"{self.name(self.h)} = {self.copy(self.splat('%h', 'float'), 'float')}")
-        self.t0 = self.load("%t0", "state", len(self.state) - 1)
+        self.t0 = self.load("%t0", "state", self.size - 1)
         # A body that has failed before stays where it is.
         failed_at = self.load("%failed.at", "failure", 0)
         self.line(f"%alive.start = fcmp uno {self.vector} {failed_at}, {failed_at}")
         self.line("br label %records.head")
-        self._records(start)
-        body = "\n".join(self.lines)
+        self._records()
+        body = "\n".join(self.lines).replace("SCRATCH", str(8 * max(self.scratch_size, 1)))
         parts = [
             *self.globals,
             *sorted(self.declarations),
@@ -82,36 +93,61 @@ class _Kernel(Assembly):
         ]
         return "\n".join(parts)
 
+    def _find_rows(self) -> None:
+        """Rows of the caller are where the caller has them, all others in scratch memory."""
+        self.rows = [(k, x) for k, x in _places(self.state) if isinstance(x, Row)]
+        for array, items in (("params", self.params), ("state", self.state)):
+            for place, row in _places(items):
+                if isinstance(row, Row):
+                    address = f"getelementptr double, ptr %{array}, i64 {place}"
+                    self.addresses[row] = self.let(address, "row")
+        if self.program.has_rows:
+            self.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
+            self.line("%scratch = call ptr @malloc(i64 SCRATCH)")
+
+    def leave(self, result: str) -> None:
+        if self.program.has_rows:
+            self.line("call void @free(ptr %scratch)")
+        self.line(f"ret i64 {result}")
+
     # The loop over records: saves, then takes `every` steps; the registers of the state are
     # `at` here, the step's own inputs inside the loop over steps.
 
-    def _records(self, start: list[str]) -> None:
-        rows = range(len(self.state) - 1)
+    def _records(self) -> None:
         self.begin("records.head")
         self.line("%record = phi i64 [ 0, %entry ], [ %record.next, %save ]")
         self.line("%k.record = phi i64 [ %start, %entry ], [ %k.step, %save ]")
         self.merge("alive.record", "bool", ("%alive.start", "entry"), ("%alive", "save"))
-        for i in rows:
-            step = self.name(self.state[i])
-            self.merge(f"at.{i}", "float", (start[i], "entry"), (step, "save"))
+        for _, value in self.numbers:
+            start, step = f"%start.{value.number}", self.name(value)
+            self.merge(f"at.{value.number}", "float", (start, "entry"), (step, "save"))
         self.line("%more.records = icmp slt i64 %record, %records")
         self.line("br i1 %more.records, label %steps.head, label %finish")
         self._steps()
         self.begin("save")
-        first = self.let(f"mul i64 %record, {len(self.state)}")
-        for i in rows:
-            self.store(self.name(self.state[i]), "out", self.let(f"add i64 {first}, {i}"))
+        first = self.let(f"mul i64 %record, {self.size}")
+        for place, value in self.numbers:
+            self.store(self.name(value), "out", self.let(f"add i64 {first}, {place}"))
+        for place, row in self.rows:
+            target = self.place("out", self.let(f"add i64 {first}, {place}"))
+            self.copy_row(target, self.addresses[row], row.length)
         time = self.time("%k.step")
-        self.store(time, "out", self.let(f"add i64 {first}, {len(self.state) - 1}"))
+        self.store(time, "out", self.let(f"add i64 {first}, {self.size - 1}"))
         first = self.let(f"mul i64 %record, {len(INTERVAL)}")
         for i, name in enumerate(INTERVAL):
             self.store(f"%{name}", "interval", self.let(f"add i64 {first}, {i}"))
         self.line("%record.next = add i64 %record, 1")
         self.line("br label %records.head")
         self.begin("finish")
-        for i in rows:
-            self.store(f"%at.{i}", "state", str(i))
-        self.line("ret i64 %record")
+        for place, value in self.numbers:
+            self.store(f"%at.{value.number}", "state", str(place))
+        self.leave("%record")
+
+    def copy_row(self, target: str, source: str, length: int) -> None:
+        function = "llvm.memcpy.p0.p0.i64"
+        self.declarations.add(f"declare void @{function}(ptr, ptr, i64, i1)")
+        arguments = f"ptr {target}, ptr {source}, i64 {8 * length}, i1 false"
+        self.line(f"call void @{function}({arguments})")
 
     def _steps(self) -> None:
         self.begin("steps.head")
@@ -119,8 +155,9 @@ class _Kernel(Assembly):
         self.line(f"%j = phi i64 [ 0, %{head} ], [ %j.next, %{latch} ]")
         self.line(f"%k.step = phi i64 [ %k.record, %{head} ], [ %k.next, %{latch} ]")
         self.merge("alive", "bool", ("%alive.record", head), ("%alive.next", latch))
-        for i, value in enumerate(self.state[:-1]):
-            self.merge(self.name(value)[1:], "float", (f"%at.{i}", head), (f"%next.{i}", latch))
+        for _, value in self.numbers:
+            at, new = f"%at.{value.number}", f"%next.{value.number}"
+            self.merge(self.name(value)[1:], "float", (at, head), (new, latch))
         zero = self.name(0.0)
         for name in INTERVAL:
             self.merge(name, "float", (zero, head), (f"%{name}.next", latch))
@@ -140,24 +177,29 @@ class _Kernel(Assembly):
         """
         b, v = self.type("bool"), self.vector
         names = dict(zip(StepInfo._fields, self.info, strict=True))
-        conditions = (self.truth(names["in_chart"]), self._all_finite(), "%alive")
+        conditions = (self.truth(names["in_chart"]), self.truth(self.finite), "%alive")
         good = self.truth(names["converged"])
         for condition in conditions:
             good = self.let(f"and {b} {good}, {condition}", "good")
         number = {name: self.number(value) for name, value in names.items()}
-        moved = {f"next.{i}": self.name(value, "float") for i, value in enumerate(self.new[:-1])}
+        pairs = list(zip(self.numbers, self.moved, strict=True))
+        moved = {f"next.{old.number}": self.name(new, "float") for (_, old), new in pairs}
         moved["iterations.next"] = self.let(f"fadd {v} %iterations, {number['iterations']}")
         for name in ("residual", "increment"):
             exceeds = self.let(f"fcmp ogt {v} {number[name]}, %{name}")
             larger = self.let(f"select {b} {exceeds}, {v} {number[name]}, {v} %{name}")
             moved[f"{name}.next"] = larger
-        stayed = {f"next.{i}": self.name(value) for i, value in enumerate(self.state[:-1])}
+        stayed = {f"next.{old.number}": self.name(old) for _, old in self.numbers}
         stayed |= {f"{name}.next": f"%{name}" for name in INTERVAL}
         self.line("%k.next = add i64 %k.step, 1")
         self.line("%j.next = add i64 %j, 1")
-        judged = self.label
         bad = self.let(f"xor {b} {good}, {self.name(True)}")
-        self.line(f"br i1 {self.any(bad)}, label %failed, label %step.next, !prof !0")
+        self.line(f"br i1 {self.any(bad)}, label %failed, label %moved, !prof !0")
+        self.begin("moved")
+        new_rows = [x for x in self.new[:-1] if isinstance(x, Row)]
+        for (_, row), new in zip(self.rows, new_rows, strict=True):
+            self.copy_row(self.addresses[row], self._address(new), row.length)
+        self.line("br label %step.next")
         self.begin("failed")
         kept = {
             name: self.let(f"select {b} {good}, {v} {moved[name]}, {v} {stayed[name]}")
@@ -172,21 +214,14 @@ class _Kernel(Assembly):
             )
         self.line(f"br i1 {self.any(good)}, label %step.next, label %stop")
         self.begin("step.next")
-        self.merge("alive.next", "bool", (self.name(True), judged), (good, "failed"))
+        self.merge("alive.next", "bool", (self.name(True), "moved"), (good, "failed"))
         for name in moved:
-            self.merge(name, "float", (moved[name], judged), (kept[name], "failed"))
+            self.merge(name, "float", (moved[name], "moved"), (kept[name], "failed"))
         self.line("br label %steps.head")
         self.begin("stop")
-        for i in range(len(self.state) - 1):
-            self.store(kept[f"next.{i}"], "state", str(i))
-        self.line("ret i64 %record")
-
-    def _all_finite(self) -> str:
-        """Whether all numbers of the new state are finite: then their sum is."""
-        total, *rest = (self.name(x, "float") for x in self.new[:-1])
-        for x in rest:
-            total = self.let(f"fadd {self.vector} {total}, {x}")
-        return self.let(self._isfinite("float", self.vector, [total], ()))
+        for place, value in self.numbers:
+            self.store(kept[f"next.{value.number}"], "state", str(place))
+        self.leave("%record")
 
     def _blocks(self) -> str:
         """The function that is called from outside: all blocks from `first` up to `last`."""
@@ -260,3 +295,13 @@ exit:
 
     def store(self, register: str, array: str, row: str) -> None:
         self.line(f"store {self.vector} {register}, ptr {self.place(array, row)}, align 8")
+
+
+def _length(item: Value | Row) -> int:
+    return item.length if isinstance(item, Row) else 1
+
+
+def _places(items: Sequence) -> list[tuple[int, Any]]:
+    """Each item with the place of its first number."""
+    ends = accumulate(_length(x) for x in items)
+    return [(end - _length(x), x) for end, x in zip(ends, items, strict=True)]

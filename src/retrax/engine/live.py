@@ -5,27 +5,42 @@ from collections.abc import Iterable
 from retrax.engine.program import (
     Block,
     Choose,
+    Each,
     Instruction,
+    Load,
     Operand,
     Operation,
     Program,
     Repeat,
+    Row,
+    Store,
     Value,
     While,
+    walk,
 )
 
 
 def live(program: Program) -> Program:
     """The program without dead instructions, loop variables and choices."""
-    needed = set(_values(program.outputs))
+    needed: set[Value | Row] = set(_values(program.outputs))
     return Program(program.inputs, program.outputs, _swept(program.block, needed))
 
 
-def _values(operands: Iterable[Operand]) -> Iterable[Value]:
-    return (x for x in operands if isinstance(x, Value))
+def _values(operands: Iterable[Operand | Row]) -> Iterable[Value | Row]:
+    return (x for x in operands if isinstance(x, Value | Row))
 
 
-def _swept(block: Block, needed: set[Value]) -> Block:
+def _rows_read(block: Block) -> set[Row]:
+    read = set()
+    for instruction in walk(block):
+        if isinstance(instruction, Each):
+            read |= {view.row for _, view in instruction.reads}
+        if isinstance(instruction, Load):
+            read.add(instruction.row)
+    return read
+
+
+def _swept(block: Block, needed: set[Value | Row]) -> Block:
     """The live instructions of a block; `needed` grows by what they read."""
     kept: list[Instruction] = []
     for instruction in reversed(block.instructions):
@@ -39,14 +54,54 @@ def _swept(block: Block, needed: set[Value]) -> Block:
                     continue
                 instruction = _swept_choice(instruction, needed)
             case While() | Repeat():
-                if needed.isdisjoint(instruction.carried):
+                # A row written in one round may be read in the next.
+                inside = _rows_read(instruction.body)
+                if isinstance(instruction, While):
+                    inside |= _rows_read(instruction.condition)
+                written = _rows_written(instruction.body)
+                if needed.isdisjoint(instruction.carried) and needed.isdisjoint(written):
                     continue
+                needed |= inside
                 instruction = _swept_loop(instruction, needed)
+            case Load(out=out, row=row):
+                if out not in needed:
+                    continue
+                needed.add(row)
+            case Store(row=row, operand=operand):
+                if row not in needed:
+                    continue
+                needed.update(_values([operand]))
+            case Each():
+                instruction = _swept_each(instruction, needed)
+                if instruction is None:
+                    continue
         kept.append(instruction)
     return Block(kept[::-1])
 
 
-def _swept_choice(choice: Choose, needed: set[Value]) -> Choose:
+def _rows_written(block: Block) -> set[Row]:
+    written = set()
+    for instruction in walk(block):
+        if isinstance(instruction, Each):
+            written |= {view.row for view, _ in instruction.writes}
+        if isinstance(instruction, Store):
+            written.add(instruction.row)
+    return written
+
+
+def _swept_each(loop: Each, needed: set[Value | Row]) -> Each | None:
+    writes = tuple((view, x) for view, x in loop.writes if view.row in needed)
+    if not writes and needed.isdisjoint(loop.carried):
+        return None
+    needed.update(_values(x for _, x in writes))
+    needed.update(_values((*loop.updated, *loop.initial)))
+    body = _swept(loop.body, needed)
+    reads = tuple((v, view) for v, view in loop.reads if v in needed)
+    needed.update(view.row for _, view in reads)
+    return Each(loop.length, reads, body, writes, loop.carried, loop.initial, loop.updated)
+
+
+def _swept_choice(choice: Choose, needed: set[Value | Row]) -> Choose:
     wanted = [k for k, out in enumerate(choice.outs) if out in needed]
     results = tuple(tuple(r[k] for k in wanted) for r in choice.results)
     blocks = []
@@ -57,7 +112,7 @@ def _swept_choice(choice: Choose, needed: set[Value]) -> Choose:
     return Choose(choice.index, tuple(blocks), results, tuple(choice.outs[k] for k in wanted))
 
 
-def _swept_loop(loop: While | Repeat, needed: set[Value]) -> While | Repeat:
+def _swept_loop(loop: While | Repeat, needed: set[Value | Row]) -> While | Repeat:
     """Loop variables are live if used after the loop, by its test, or by live loop variables."""
     wanted: set[int] = set()
     while True:

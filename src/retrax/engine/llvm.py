@@ -1,23 +1,11 @@
-"""A scalar program as LLVM assembly, for one body or for several in the lanes of a vector."""
+"""Scalar operations as LLVM instructions, for one body or for several in the lanes of a vector."""
 
 import struct
 from collections.abc import Sequence
 
-from retrax.engine.program import (
-    Block,
-    Choose,
-    Instruction,
-    Kind,
-    Operand,
-    Operation,
-    Repeat,
-    Value,
-    While,
-    kind_of,
-    widest,
-)
+from retrax.engine.program import Kind, Operand, Value, kind_of, widest
 
-_SCALAR: dict[Kind, str] = {"float": "double", "int": "i64", "bool": "i1"}
+SCALAR: dict[Kind, str] = {"float": "double", "int": "i64", "bool": "i1"}
 _ARITHMETIC = {
     ("add", "float"): "fadd contract", ("sub", "float"): "fsub contract",
     ("mul", "float"): "fmul contract", ("div", "float"): "fdiv contract",
@@ -38,7 +26,7 @@ _LIBRARY = {
 }  # fmt: skip
 
 
-class Assembly:
+class Operations:
     """LLVM instructions on values of `lanes` lanes, in static single assignment form."""
 
     def __init__(self, lanes: int = 1):
@@ -47,8 +35,8 @@ class Assembly:
         self.globals: list[str] = []
         self.declarations: set[str] = set()
         self.label = "entry"
-        # The lanes that matter: a loop does not wait for the others.
-        self.active: str | None = None
+        # Other registers that stand for a value, in some part of the program.
+        self.renamed: dict[Value, str] = {}
         self._count = 0
 
     def line(self, text: str) -> None:
@@ -63,18 +51,18 @@ class Assembly:
         return f"{stem}.{self._count}"
 
     def type(self, kind: Kind) -> str:
-        scalar = _SCALAR[kind]
+        scalar = SCALAR[kind]
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
 
     def name(self, operand: Operand, kind: Kind | None = None) -> str:
         """The register or literal that stands for an operand, as a value of the given kind."""
         if isinstance(operand, Value):
-            return f"%v{operand.number}"
+            return self.renamed.get(operand, f"%v{operand.number}")
         kind = kind or kind_of(operand)
-        literal = _literal(operand, kind)
+        one = literal(operand, kind)
         if self.lanes == 1:
-            return literal
-        return "<" + ", ".join([f"{_SCALAR[kind]} {literal}"] * self.lanes) + ">"
+            return one
+        return "<" + ", ".join([f"{SCALAR[kind]} {one}"] * self.lanes) + ">"
 
     def let(self, text: str, stem: str = "x") -> str:
         """A new register that holds the value of an instruction."""
@@ -86,7 +74,7 @@ class Assembly:
         """A scalar register in every lane."""
         if self.lanes == 1:
             return register
-        wide, scalar = self.type(kind), _SCALAR[kind]
+        wide, scalar = self.type(kind), SCALAR[kind]
         one = self.let(f"insertelement {wide} poison, {scalar} {register}, i64 0")
         mask = f"<{self.lanes} x i32> zeroinitializer"
         return self.let(f"shufflevector {wide} {one}, {wide} poison, {mask}")
@@ -103,21 +91,6 @@ class Assembly:
         function = f"llvm.vector.reduce.or.v{self.lanes}i1"
         self.declarations.add(f"declare i1 @{function}({self.type('bool')})")
         return self.let(f"call i1 @{function}({self.type('bool')} {register})")
-
-    def block(self, block: Block) -> None:
-        for instruction in block.instructions:
-            self.instruction(instruction)
-
-    def instruction(self, instruction: Instruction) -> None:
-        match instruction:
-            case Operation(name, operands, out):
-                self.line(f"{self.name(out)} = {self.operation(name, operands)}")
-            case While():
-                self._while(instruction)
-            case Repeat():
-                self._repeat(instruction)
-            case Choose():
-                self._choose(instruction)
 
     def operation(self, name: str, operands: Sequence[Operand]) -> str:
         """The right-hand side of an operation; what it needs first is emitted before it."""
@@ -208,98 +181,8 @@ class Assembly:
         zero = self.name(0.0 if kind == "float" else 0)
         return f"{'fcmp une' if kind == 'float' else 'icmp ne'} {t} {x[0]}, {zero}"
 
-    def _phi(self, value: Value, *sources: tuple[str, str]) -> None:
-        incoming = ", ".join(f"[ {register}, %{label} ]" for register, label in sources)
-        self.line(f"{self.name(value)} = phi {self.type(value.kind)} {incoming}")
 
-    def _while(self, loop: While) -> None:
-        head, body, done = self.fresh("while"), self.fresh("body"), self.fresh("done")
-        latch, before = self.fresh("latch"), self.label
-        self.line(f"br label %{head}")
-        self.begin(head)
-        kept = [f"%{self.fresh('kept')}" if self.lanes > 1 else None for _ in loop.carried]
-        for value, initial, updated, k in zip(
-            loop.carried, loop.initial, loop.updated, kept, strict=True
-        ):
-            after = k or self.name(updated, value.kind)
-            self._phi(value, (self.name(initial, value.kind), before), (after, latch))
-        # A lane that is done stays done: its test is false for good, since nothing it reads moves.
-        self.block(loop.condition)
-        test = self.name(loop.test, "bool")
-        if self.lanes > 1 and self.active:
-            test = self.let(f"and {self.type('bool')} {test}, {self.active}")
-        self.line(f"br i1 {self.any(test)}, label %{body}, label %{done}")
-        self.begin(body)
-        self.block(loop.body)
-        self.line(f"br label %{latch}")
-        self.begin(latch)
-        for value, updated, k in zip(loop.carried, loop.updated, kept, strict=True):
-            if k is not None:
-                t = self.type(value.kind)
-                new = self.name(updated, value.kind)
-                self.line(
-                    f"{k} = select {self.type('bool')} {test}, {t} {new}, {t} {self.name(value)}"
-                )
-        self.line(f"br label %{head}")
-        self.begin(done)
-
-    def _repeat(self, loop: Repeat) -> None:
-        head, body, done = self.fresh("repeat"), self.fresh("body"), self.fresh("done")
-        latch, before, count = self.fresh("latch"), self.label, len(loop.tables)
-        counter, following = f"%{self.fresh('round')}", f"%{self.fresh('next')}"
-        self.line(f"br label %{head}")
-        self.begin(head)
-        self.line(f"{counter} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
-        for value, initial, updated in zip(loop.carried, loop.initial, loop.updated, strict=True):
-            initial, updated = self.name(initial, value.kind), self.name(updated, value.kind)
-            self._phi(value, (initial, before), (updated, latch))
-        more = self.let(f"icmp ult i64 {counter}, {count}")
-        self.line(f"br i1 {more}, label %{body}, label %{done}")
-        self.begin(body)
-        for column, values in zip(loop.columns, zip(*loop.tables, strict=True), strict=True):
-            self._lookup(column, values, counter)
-        self.block(loop.body)
-        self.line(f"br label %{latch}")
-        self.begin(latch)
-        self.line(f"{following} = add i64 {counter}, 1")
-        self.line(f"br label %{head}")
-        self.begin(done)
-
-    def _lookup(self, column: Value, values: Sequence[Operand], counter: str) -> None:
-        scalar, table = _SCALAR[column.kind], f"@table.{len(self.globals)}"
-        entries = ", ".join(f"{scalar} {_literal(v, column.kind)}" for v in values)
-        array = f"[{len(values)} x {scalar}]"
-        self.globals.append(f"{table} = private unnamed_addr constant {array} [{entries}]")
-        place = self.let(f"getelementptr {array}, ptr {table}, i64 0, i64 {counter}")
-        one = self.let(f"load {scalar}, ptr {place}")
-        wide = self.splat(one, column.kind)
-        t = self.type(column.kind)
-        true = self.name(True) if self.lanes > 1 else "true"
-        self.line(
-            f"{self.name(column)} = select {self.type('bool')} {true}, {t} {wide}, {t} {wide}"
-        )
-
-    def _choose(self, choice: Choose) -> None:
-        """All blocks are run and the results selected: blocks have no side effects."""
-        kind = kind_of(choice.index)
-        for block in choice.blocks:
-            self.block(block)
-        tests = [
-            self.let(f"icmp eq {self.type(kind)} {self.name(choice.index)}, {self.name(k, kind)}")
-            for k in range(len(choice.blocks) - 1)
-        ]
-        for j, out in enumerate(choice.outs):
-            t, result = self.type(out.kind), self.name(choice.results[-1][j], out.kind)
-            for k in reversed(range(len(tests))):
-                this = self.name(choice.results[k][j], out.kind)
-                text = f"select {self.type('bool')} {tests[k]}, {t} {this}, {t} {result}"
-                if k:
-                    result = self.let(text)
-                else:
-                    self.line(f"{self.name(out)} = {text}")
-
-
-def _literal(operand: float | int | bool | Operand, kind: Kind) -> str:
+def literal(operand: float | int | bool | Operand, kind: Kind) -> str:
     """A constant in LLVM's notation; floats bit by bit, so that no digit is lost."""
     if kind == "float":
         return f"0x{struct.pack('>d', float(operand)).hex().upper()}"  # type: ignore[arg-type]

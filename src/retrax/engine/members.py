@@ -68,6 +68,38 @@ class NativeMembers:
         self._step += len(saved) * every
 
 
+class LargeMembers:
+    """Members with a kept axis: each fills the vector units by itself, and has a thread to itself.
+
+    The memory of a member is in one piece, so what it saves is copied to its column.
+    """
+
+    name = "native"
+
+    def __init__(self, kernel: Any, params: np.ndarray, state: np.ndarray, h: float):
+        self.columns = state.shape[1]
+        self._kernel, self._h, self._step = kernel, h, 0
+        self._params, self._state = (np.ascontiguousarray(x.T) for x in (params, state))
+        self._failure = np.full((self.columns, len(FAILURE)), np.nan)
+
+    @property
+    def failure(self) -> np.ndarray:
+        return self._failure.T
+
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
+        def work(member: int) -> None:
+            params = self._params[min(member, len(self._params) - 1)]
+            out = np.empty(saved.shape[:2])
+            passed = np.zeros(interval.shape[:2])
+            arrays = (params, self._state[member], out, passed, self._failure[member])
+            pointers = [x.ctypes.data for x in arrays]
+            self._kernel.run(*pointers, self._h, self._step, len(saved), every, 1, 0, 1)
+            saved[..., member], interval[..., member] = out, passed
+
+        _spread(work, range(self.columns), _cores())
+        self._step += len(saved) * every
+
+
 def _cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

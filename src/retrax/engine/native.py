@@ -4,7 +4,6 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-import jax
 import numpy as np
 
 from retrax.engine.kernel import FAILURE, INTERVAL, assemble
@@ -20,9 +19,10 @@ class NativeLoop:
     name = "native"
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
-        self._kernel, self._packing = _kernel(*signature(system, integrator, state))
+        self._kernel = single_kernel(*signature(system, integrator, state))
         self._params = Packing.rows((system, integrator))
         self._params_at = self._params.ctypes.data
+        self._packing = Packing(state)
         self._h, self._t0 = h, float(state.t)
 
     def compile(self, at: Progress, capacity: int) -> None:
@@ -70,10 +70,8 @@ def _step_info(failure: np.ndarray) -> StepInfo:
 
 
 @lru_cache(maxsize=256)
-def _kernel(tree: Any, avals: tuple) -> tuple[Any, Packing]:
-    """The machine code, and where the numbers of a state lie."""
+def single_kernel(*made_for: Any) -> Any:
+    """The machine code for one body."""
     from retrax.engine.compiled import Compiled
 
-    _, _, state = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*aval) for aval in avals])
-    compiled = Compiled(assemble(*step_program(tree, avals), lanes=1, shared=True))
-    return compiled, Packing(state)
+    return Compiled(assemble(*step_program(*made_for), lanes=1, shared=True))

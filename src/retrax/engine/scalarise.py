@@ -14,31 +14,17 @@ import jax
 import numpy as np
 from jax.extend import core as jex
 
-from retrax.engine.program import (
-    Builder,
-    Choose,
-    Kind,
-    Operand,
-    Program,
-    Repeat,
-    Value,
-    While,
-    kind_of,
-)
+from retrax.engine.builder import Builder
+from retrax.engine.control import ControlRules
+from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable
+from retrax.engine.kept_rules import dispatch
+from retrax.engine.program import Kind, Operand, Program, Value, View
 from retrax.engine.structural import RULES as STRUCTURAL
 
 # Arrays larger than this are not small: unrolling them would make a program of millions of lines.
 _LARGEST = 4096
-# A loop of known length with stacked outputs is unrolled up to this many rounds.
-_UNROLL = 64
-
-
-# A NumPy array of objects, each an `Operand`.
-Operands = Any
-
-
-class Unscalarisable(Exception):
-    """A function that cannot be turned into a scalar program; the message says why."""
+# A first axis of this length or more is kept as a loop: see `kept`.
+_KEPT = 16
 
 
 def scalarise(function: Callable, *examples: Any, invariant: int = 0) -> Program:
@@ -48,11 +34,13 @@ def scalarise(function: Callable, *examples: Any, invariant: int = 0) -> Program
     """
     closed = jax.make_jaxpr(function)(*examples)
     build = Builder()
+    evaluator = _Evaluator(build)
     arguments = [_inputs(build, v.aval, k < invariant) for k, v in enumerate(closed.jaxpr.invars)]
-    results = _Evaluator(build).closed(closed, arguments)
-    inputs = tuple(x for a in arguments for x in a.ravel())
-    outputs = tuple(x for r in results for x in r.ravel())
-    return Program(inputs, outputs, build.close())
+    results = evaluator.closed(closed, [kept for kept, _ in arguments])
+    inputs = tuple(x for _, items in arguments for x in items)
+    outputs = [(evaluator.loops.packed(r),) if isinstance(r, Kept) else r.ravel() for r in results]
+    evaluator.loops.flush()
+    return Program(inputs, tuple(x for items in outputs for x in items), build.close())
 
 
 def _kind(aval: Any) -> Kind:
@@ -63,11 +51,18 @@ def _kind(aval: Any) -> Kind:
     return kinds[letter]
 
 
-def _inputs(build: Builder, aval: Any, invariant: bool) -> Operands:
+def _inputs(build: Builder, aval: Any, invariant: bool) -> tuple[Operands | Kept, Sequence]:
+    """An argument as the evaluator sees it, and the inputs it is made of."""
+    kind = _kind(aval)
+    if aval.shape and aval.shape[0] >= _KEPT:
+        row, width = build.row(aval.size, kind), math.prod(aval.shape[1:])
+        cells = np.empty(width, object)
+        cells[:] = [View(row, c, width, aval.shape[0]) for c in range(width)]
+        return Kept(cells.reshape(aval.shape[1:]), 0, aval.shape[0]), (row,)
     if aval.size > _LARGEST:
         raise Unscalarisable(f"it has an array of {aval.size} numbers")
-    kind = _kind(aval)
-    return _filled(aval.shape, lambda: build.value(kind, invariant=invariant))
+    values = _filled(aval.shape, lambda: build.value(kind, invariant=invariant))
+    return values, tuple(values.ravel())
 
 
 def _filled(shape: tuple[int, ...], make: Callable[[], Operand]) -> Operands:
@@ -100,15 +95,19 @@ _REDUCTIONS = {
 }  # fmt: skip
 _SAME = {"stop_gradient", "copy", "copy_p", "optimization_barrier", "reduce_precision"}
 _CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat2"}
+_CONTROL = {"while", "scan", "cond", "call_hi_primitive"}
 _CALLS |= {"checkpoint", "custom_lin", "remat", "eval_jaxpr"}
 
 
-class _Evaluator:
-    """Evaluates jaxprs on object arrays of operands."""
+class _Evaluator(ControlRules):
+    """Evaluates jaxprs on object arrays of operands, and on arrays with a kept axis."""
+
+    entrywise_names, reductions, same_names = _ENTRYWISE, _REDUCTIONS, _SAME
 
     def __init__(self, build: Builder):
         self.build = build
         self.emit = build.emit
+        self.loops = Loops(build)
 
     def closed(self, closed: Any, arguments: Sequence[Operands]) -> list[Operands]:
         return self.jaxpr(closed.jaxpr, [_constant(c) for c in closed.consts], arguments)
@@ -127,6 +126,10 @@ class _Evaluator:
 
     def equation(self, equation: Any, ins: list[Operands]) -> list[Operands]:
         name, params = equation.primitive.name, equation.params
+        if name in _CALLS:
+            return self.call(params, ins)
+        if name not in _CONTROL and any(isinstance(x, Kept) for x in ins):
+            return dispatch(self, equation, ins)
         if name in _ENTRYWISE:
             return [self.entrywise(_ENTRYWISE[name], *ins)]
         if name in STRUCTURAL:
@@ -136,9 +139,7 @@ class _Evaluator:
             return [self.reduce(_REDUCTIONS[name], ins[0], params["axes"])]
         if name in _SAME:
             return ins
-        if name in _CALLS:
-            return self.call(params, ins)
-        rule = getattr(self, f"rule_{name}", None)
+        rule = getattr(self, f"rule_{name.replace('-', '_')}", None)
         if rule is None:
             raise Unscalarisable(f"the primitive '{name}' has no scalar form")
         outs = rule(equation, ins)
@@ -236,9 +237,42 @@ class _Evaluator:
             raise Unscalarisable("'gather' has indices that are out of bounds")
         return operand.ravel()[places]
 
+    def rule_scatter(self, equation, ins):
+        """Entries replaced at constant indices, found on numbered arrays as for `gather`."""
+        operand, indices, updates = ins
+        old = np.arange(operand.size).reshape(operand.shape)
+        new = operand.size + np.arange(updates.size).reshape(updates.shape)
+        places = self.scattered(equation, old, indices, new).astype(int)
+        return np.concatenate([operand.ravel(), updates.ravel()])[places]
+
+    def rule_scatter_add(self, equation, ins):
+        """Entries added at constant indices; where each goes is found by adding a single one."""
+        operand, indices, updates = ins
+        out = np.array(operand, object)
+        nothing, one = np.zeros(operand.shape, int), np.zeros(updates.shape, int)
+        for place in np.ndindex(*updates.shape):
+            one[place] = 1
+            for target in np.argwhere(self.scattered(equation, nothing, indices, one)):
+                index = tuple(target)
+                out[index] = self.emit("add", out[index], updates[place])
+            one[place] = 0
+        return out
+
+    def scattered(self, equation, old: np.ndarray, indices: Operands, new: np.ndarray):
+        if any(isinstance(x, Value) for x in indices.ravel()):
+            name = equation.primitive.name
+            raise Unscalarisable(f"'{name}' has indices that depend on the state")
+        with jax.ensure_compile_time_eval():
+            # In the types of the equation, which hold these whole numbers exactly.
+            given = (old, indices, new)
+            typed = [x.astype(v.aval.dtype) for x, v in zip(given, equation.invars, strict=True)]
+            return np.asarray(equation.primitive.bind(*typed, **equation.params))
+
     def rule_dot_general(self, equation, ins):
-        (a_sum, b_sum), (a_batch, b_batch) = equation.params["dimension_numbers"]
-        a, b = ins
+        return self.dot_general(*ins, equation.params["dimension_numbers"])
+
+    def dot_general(self, a: Operands, b: Operands, dimension_numbers) -> Operands:
+        (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
         a_free = [i for i in range(a.ndim) if i not in (*a_sum, *a_batch)]
         b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
         a, b = a.transpose(*a_batch, *a_free, *a_sum), b.transpose(*b_batch, *b_free, *b_sum)
@@ -255,95 +289,3 @@ class _Evaluator:
                 total = self.emit("add", total, self.emit("mul", x, y))
             out[(*k, i, j)] = total
         return out.reshape((*batch, *left, *right))
-
-    def rule_while(self, equation, ins):
-        p = equation.params
-        n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
-        cond_consts, body_consts, initial = (
-            ins[:n_cond],
-            ins[n_cond : n_cond + n_body],
-            ins[n_cond + n_body :],
-        )
-        carried = [self.fresh(x) for x in initial]
-        self.build.open()
-        (test,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
-        condition = self.build.close()
-        self.build.open()
-        updated = self.closed(p["body_jaxpr"], [*body_consts, *carried])
-        body = self.build.close()
-        self.build.append(
-            While(_flat(carried), _flat(initial), condition, test[()], body, _flat(updated))
-        )
-        return carried
-
-    def rule_scan(self, equation, ins):
-        p = equation.params
-        n_consts, n_carry = _scan_counts(p)
-        consts, initial, xs = (
-            ins[:n_consts],
-            ins[n_consts : n_consts + n_carry],
-            ins[n_consts + n_carry :],
-        )
-        rounds = range(p["length"])
-        order = reversed(rounds) if p["reverse"] else rounds
-        constant = all(not isinstance(x, Value) for x in _flat(xs))
-        if len(equation.outvars) > n_carry or not constant:
-            return self.unrolled(p["jaxpr"], consts, initial, xs, list(order))
-        carried = [self.fresh(x) for x in initial]
-        columns = [self.fresh(np.asarray(x[0], object)) for x in xs]
-        self.build.open()
-        updated = self.closed(p["jaxpr"], [*consts, *carried, *columns])
-        body = self.build.close()
-        tables = tuple(tuple(_flat([x[k] for x in xs])) for k in order)
-        self.build.append(
-            Repeat(_flat(carried), _flat(initial), _flat(columns), tables, body, _flat(updated))
-        )
-        return carried
-
-    def unrolled(self, body, consts, carried, xs, order: list[int]) -> list[Operands]:
-        if len(order) > _UNROLL:
-            raise Unscalarisable(f"a 'scan' of {len(order)} rounds stacks its outputs")
-        stacked: dict[int, list[Operands]] = {}
-        n_carry = len(carried)
-        for k in order:
-            outs = self.closed(body, [*consts, *carried, *(np.asarray(x[k], object) for x in xs)])
-            carried, stacked[k] = outs[:n_carry], outs[n_carry:]
-        columns = zip(*(stacked[k] for k in sorted(stacked)), strict=True)
-        return [*carried, *(np.stack(column) for column in columns)]
-
-    def rule_cond(self, equation, ins):
-        index, *arguments = ins
-        branches = equation.params["branches"]
-        which = index[()]
-        if not isinstance(which, Value):
-            return self.closed(branches[int(which)], arguments)
-        blocks, results = [], []
-        for branch in branches:
-            self.build.open()
-            outs = self.closed(branch, arguments)
-            blocks.append(self.build.close())
-            results.append(outs)
-        merged = [self.fresh(x) for x in results[0]]
-        self.build.append(
-            Choose(which, tuple(blocks), tuple(_flat(r) for r in results), _flat(merged))
-        )
-        return merged
-
-    def fresh(self, like: Operands) -> Operands:
-        """New variables of the kinds of `like`."""
-        out = np.empty(like.shape, object)
-        for index in np.ndindex(*like.shape):
-            out[index] = self.build.value(kind_of(like[index]))
-        return out
-
-
-def _scan_counts(params: dict) -> tuple[int, int]:
-    """The numbers of constants and of carried arrays of a scan."""
-    if "num_consts" in params:
-        return params["num_consts"], params["num_carry"]
-    consts, carry, _ = params["ft_in"].unpack()  # JAX 0.11
-    return len(list(consts)), len(list(carry))
-
-
-def _flat(arrays: Sequence[Operands]) -> tuple[Any, ...]:
-    return tuple(x for a in arrays for x in np.asarray(a, object).ravel())

@@ -3,15 +3,15 @@
 from functools import lru_cache
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from retrax.engine.kernel import Layout
 from retrax.engine.live import live
-from retrax.engine.packing import Packing
 from retrax.engine.program import Program
 from retrax.engine.scalarise import scalarise
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.numerics.checks import shape_and_dtype
 
 # What a program depends on: structure and shapes, not the numbers in the arrays.
@@ -25,7 +25,7 @@ def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signat
 
 @lru_cache(maxsize=256)
 def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
-    """The scalar program of one step: parameters, state (its time last) and h, to state and info.
+    """The scalar program of one step: parameters, state (its time last) and h, to `guarded_step`.
 
     Everything in the system and the integrator that is an array stays an input.
     """
@@ -35,8 +35,16 @@ def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
 
     def step(params, state, h):
         system, integrator = jax.tree.unflatten(inner, params)
-        return integrator.step(system, state, h)
+        return guarded_step(system, integrator, state, h)
 
     program = live(scalarise(step, params, state, jnp.zeros(()), invariant=len(params)))
-    size = Packing(state).size
-    return program, Layout(params=len(program.inputs) - size - 1, state=size)
+    items = len(program.outputs) - len(StepInfo._fields) - 1
+    return program, Layout(params=len(program.inputs) - items - 1, state=items)
+
+
+def guarded_step(system: Any, integrator: AbstractIntegrator, state: Any, h: Any) -> tuple:
+    """The new state, how the step went, and whether all of its numbers are finite."""
+    new, info = integrator.step(system, state, h)
+    sums = [jnp.sum(leaf) for leaf in jax.tree.leaves(eqx.tree_at(lambda s: s.t, new, None))]
+    # A sum is finite only if everything in it is.
+    return new, info, jnp.isfinite(sum(sums[1:], sums[0]))

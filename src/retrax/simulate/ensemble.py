@@ -16,7 +16,7 @@ from retrax.numerics.checks import is_traced
 from retrax.simulate.memory import gigabytes, require_memory
 from retrax.simulate.progress import reporter
 from retrax.simulate.simulate import chunks
-from retrax.simulate.validate import require_ensemble
+from retrax.simulate.validate import require_ensemble, stacked_systems
 from retrax.trajectory.provenance import provenance
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def ensemble(
 
     **Arguments:**
 
-    - `system`: what moves; one system, or one for each member: a system whose arrays all have a
-        leading axis of members, as `jax.vmap(make_system)(parameters)` returns.
+    - `system`: what moves; one system, or one for each member: a list of systems, or one whose
+        arrays all have a leading axis of members, as `jax.vmap(make_system)(parameters)` returns.
     - `integrator`: how a step is taken.
     - `states`: a `State` whose arrays have a leading axis of members, as
         `jax.vmap(lambda v: system.state(g, velocity=v))(velocities)` returns.
@@ -67,22 +67,25 @@ def ensemble(
 
     if isinstance(states, State) and not is_traced(states):
         states = jax.tree.map(np.asarray, states)
+    if isinstance(system, list | tuple):
+        system = stacked_systems(system)
     members, shared = require_ensemble(system, integrator, states, h, steps, save_every)
     h, steps = float(h), int(steps)
     every = steps if save_every is None else int(save_every)
+    records = -(-steps // every) + (save_every is not None)
+    packing = Packing(jax.tree.map(lambda x: x[0], states))
+    needed = 8 * records * (packing.size + len(INTERVAL)) * members
+    require_memory(needed, members, records)
     # The number of steps behind each saved state.
     behind = np.minimum(np.arange(0 if save_every else every, steps + every, every), steps)
-    packing = Packing(jax.tree.map(lambda x: x[0], states))
-    needed = 8 * len(behind) * (packing.size + len(INTERVAL)) * members
-    require_memory(needed, members, len(behind))
 
     clock = time.perf_counter()
     runner = make_members(backend, system, integrator, states, h, devices, shared)
-    saved = np.empty((len(behind), packing.size, runner.columns))
-    interval = np.zeros((len(behind), len(INTERVAL), runner.columns))
+    saved = np.empty((records, packing.size, runner.columns))
+    interval = np.zeros((records, len(INTERVAL), runner.columns))
     first = int(behind[0] == 0)
     saved[:first, :, :members] = packing.member_rows(states)
-    plan = _Plan(steps, every, members, bytes_per_record=needed // len(behind))
+    plan = _Plan(steps, every, members, bytes_per_record=needed // records)
     n = plan.records_at_once
     runner.run(saved[first : first + n], interval[first : first + n], 0)  # no steps: compiles
     compile_seconds = time.perf_counter() - clock

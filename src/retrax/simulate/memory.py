@@ -37,7 +37,7 @@ def _container() -> list[int]:
         return []
 
 
-def gigabytes(count: float) -> str:
+def gigabytes(count: int) -> str:
     """A number of bytes for people."""
     if count < 1e6:
         return f"{count / 1e3:.3g} kB"

@@ -2,16 +2,20 @@
 
 import math
 import numbers
+import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.inertia import require_positive
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced, require_finite, require_shape
@@ -43,16 +47,7 @@ def require_ensemble(
     if save_every is not None:
         _require_count("save_every", save_every)
     members = _require_members(states)
-    first = jax.tree.map(lambda x: x[0], states)
-    shared = _fits(system, first)
-    if not shared:
-        stacked = [np.shape(leaf)[:1] == (members,) for leaf in jax.tree.leaves(system)]
-        if not all(stacked) or not _fits(jax.tree.map(lambda x: x[0], system), first):
-            raise BadInput(
-                f"system is neither one {system.group.name} system for all {members} members nor "
-                f"one for each: then all its arrays have a first axis of length {members}, as "
-                "jax.vmap(make_system)(parameters) gives them."
-            )
+    shared = _is_shared(system, jax.tree.map(lambda x: x[0], states), members)
     one = system if shared else jax.tree.map(lambda x: x[0], system)
     integrator.check(one)
     _require_each(one, states)
@@ -88,10 +83,49 @@ def _require_members(states: State) -> int:
     return lengths.pop()
 
 
+def stacked_systems(systems: Sequence[Any]) -> Any:
+    """Systems of the same kind as one, its arrays stacked along a first axis."""
+    structures = {jax.tree.structure(system) for system in systems}
+    if len(structures) != 1:
+        raise BadInput(
+            f"the {len(systems)} systems of an ensemble must be of one kind, differing in numbers "
+            f"only, but they are of {len(structures)} kinds."
+        )
+    return jax.tree.map(lambda *xs: jnp.stack(xs), *systems)
+
+
+def _is_shared(system: Any, state: State, members: int) -> bool:
+    """Whether this is one system for all members, or one for each along the first axis."""
+    leaves = jax.tree.leaves(system)
+    stacked = all(np.shape(leaf)[:1] == (members,) for leaf in leaves)
+    own = bool(leaves) and stacked and _fits(jax.tree.map(lambda x: x[0], system), state)
+    if not _fits(system, state):
+        if own:
+            return False
+        raise BadInput(
+            f"system is neither one {system.group.name} system for all {members} members nor "
+            f"one for each: then all its arrays have a first axis of length {members}, as "
+            "jax.vmap(make_system)(parameters) gives them."
+        )
+    if not own:
+        return True
+    # As many members as dimensions: an inertia matrix, or principal moments one row a member?
+    try:
+        require_positive(np.asarray(system.inertia))
+    except (BadInput, AttributeError):
+        return False
+    warnings.warn(
+        f"the {members} x {members} inertia is taken for the matrix of one body that all {members} "
+        "members share; for one row a member pass a list of systems.",
+        stacklevel=4,
+    )
+    return True
+
+
 def _fits(system: AbstractGroupSystem, state: State) -> bool:
     """Whether the arrays of a system have the shapes that one body needs."""
     leaves, tree = jax.tree.flatten((system, state))
-    return _shapes_fit(tree, tuple((np.shape(x), np.result_type(x)) for x in leaves))
+    return _shapes_fit(tree, tuple((np.shape(x), jnp.result_type(x)) for x in leaves))
 
 
 @lru_cache(maxsize=256)

@@ -113,7 +113,7 @@ def observe_members(system: Any, runs: xr.Dataset) -> xr.Dataset:
     like = system.group.identity()
     tree = jax.tree.unflatten(jax.tree.structure(like), g)
     flat = jax.tree.map(
-        lambda x: np.reshape(x, (records * members, *x.shape[2:])),
+        lambda x: jnp.asarray(x).reshape(records * members, *x.shape[2:]),
         (tree, runs["momentum"].values),
     )
     t = runs["t"].values if "t" in runs else np.repeat(runs["time"].values[:, None], members, 1)

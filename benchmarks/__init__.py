@@ -1,0 +1,1 @@
+"""Speed and accuracy beyond `retrax bench`: other libraries, figures, graphics cards, the page."""

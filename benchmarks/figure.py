@@ -1,0 +1,81 @@
+"""The work-precision figure: error against processor time on the 3D pendulum."""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+from retrax.show.style import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    new_figure,
+    style,
+)
+
+COLOURS = {
+    "retrax": BLUE,
+    "C": GREY,
+    "SciPy": GREEN,
+    "diffrax": ORANGE,
+    "heyoka": PURPLE,
+    "Exudyn": SKY,
+    "MuJoCo": AMBER,
+}
+LINES = ("-", "--", ":", "-.")
+MARKERS = ("o", "s", "^", "v")
+# On the right, those that show the best of each library.
+WHOLE_CALLS = {
+    ("retrax", "Composition(LieVerlet(), order=4)"),
+    ("retrax", "Composition(LieVerlet(), order=8)"),
+    ("retrax", "RKMK('dopri5')"),
+    ("SciPy", "DOP853"),
+    ("SciPy", "LSODA"),
+    ("diffrax", "Tsit5"),
+    ("diffrax", "Tsit5, fixed steps"),
+    ("diffrax", "Dopri8"),
+    ("heyoka", "Taylor"),
+    ("Exudyn", "Lie-group RK44"),
+    ("MuJoCo", "RK4"),
+}
+
+
+def work_precision(curves: list[dict[str, Any]], path: Path) -> None:
+    """Write the figure: on the left what the loops cost, on the right what whole calls cost."""
+    # The same data give the same file: text stays text, and names in it are not drawn by lot.
+    with style(), mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "retrax"}):
+        figure = new_figure(9.0, 6.0, "3D pendulum to T = 30: error against processor time")
+        left, right = figure.subplots(1, 2, sharey=True, sharex=True)
+        _panel(left, "the loop alone", [c for c in curves if c["library"] == "C" or _loop(c)])
+        shown = [c for c in curves if (c["library"], c["method"]) in WHOLE_CALLS]
+        _panel(right, "whole calls", shown)
+        left.set_ylabel("error of the attitude at the end (rad)")
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _loop(curve: dict[str, Any]) -> bool:
+    """Whether C has a kernel for this one, too."""
+    return "LieVerlet" in curve["method"] and curve["method"].endswith("loop alone")
+
+
+def _panel(axes: Any, title: str, curves: list[dict[str, Any]]) -> None:
+    seen: dict[str, int] = {}
+    for curve in curves:
+        library, points = curve["library"], curve["points"]
+        k = seen[library] = seen.get(library, -1) + 1
+        axes.loglog(
+            [p["seconds"] * 1e3 for p in points],
+            [p["error"] for p in points],
+            color=COLOURS[library],
+            linestyle=LINES[k % len(LINES)],
+            marker=MARKERS[k % len(MARKERS)],
+            markersize=3,
+            label=f"{library} {curve['method'].removesuffix(', loop alone')}",
+        )
+    axes.set_xlabel("processor time (ms)")
+    axes.set_title(title)
+    axes.legend(fontsize=6, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))

@@ -1,0 +1,79 @@
+"""retrax and the C kernels as methods."""
+
+from typing import Any
+
+import numpy as np
+
+import retrax as rx
+from benchmarks.methods import Call, Method, step_counts
+from retrax.bench import kernels
+from retrax.bench.ensembles import run as run_ensemble
+from retrax.bench.problems import Problem
+from retrax.bench.runs import ORDERS, loop_alone, verlet, whole_call
+
+INTEGRATORS = [*map(verlet, ORDERS), rx.RKMK("rk4"), rx.RKMK("dopri5")]
+
+
+def c_methods(problem: Problem) -> list[Method]:
+    """The C kernels: LieVerlet and its compositions."""
+
+    def method(order: int) -> Method:
+        def prepare(steps: float) -> Call:
+            h = problem.end / steps
+            return lambda: attitude(kernels.single(problem, h, int(steps), order=order)[0][-1])
+
+        return Method("C", f"order {order}", "steps", _steps(problem, order), prepare)
+
+    return [method(order) for order in ORDERS]
+
+
+def attitude(packed: np.ndarray) -> np.ndarray:
+    """R of a state packed for C, (12,), or of many, (12, members)."""
+    return np.moveaxis(packed[:9].reshape(3, 3, *packed.shape[1:]), (0, 1), (-2, -1))
+
+
+def retrax_methods(problem: Problem) -> list[Method]:
+    """LieVerlet, its compositions and two explicit methods, each through `rx.simulate`."""
+
+    def method(integrator: Any) -> Method:
+        def prepare(steps: float) -> Call:
+            run = whole_call(problem, integrator, problem.end / steps, int(steps))
+            return lambda: np.asarray(run().states.g[-1])
+
+        counts = _steps(problem, integrator.order)
+        return Method("retrax", repr(integrator), "steps", counts, prepare)
+
+    return [method(integrator) for integrator in INTEGRATORS]
+
+
+def loop_methods(problem: Problem) -> list[Method]:
+    """The same without the fixed cost of a call of `rx.simulate`."""
+
+    def method(integrator: Any) -> Method:
+        def prepare(steps: float) -> Call:
+            run = loop_alone(problem, integrator, problem.end / steps, int(steps))
+            return lambda: np.asarray(run()[1].g[-1])
+
+        counts = _steps(problem, integrator.order)
+        return Method("retrax", f"{integrator!r}, loop alone", "steps", counts, prepare)
+
+    return [method(integrator) for integrator in INTEGRATORS]
+
+
+def ensemble_methods(system: Any, states: rx.State, end: float) -> list[Method]:
+    """LieVerlet and its composition of order 4 through `rx.ensemble`."""
+
+    def method(integrator: Any) -> Method:
+        def prepare(steps: float) -> Call:
+            run = run_ensemble(system, states, int(steps), integrator, end / steps)
+            return lambda: np.asarray(run()["g"].isel(time=-1))
+
+        counts = step_counts(int(end), 1000 * int(end))
+        return Method("retrax", repr(integrator), "steps", counts, prepare)
+
+    return [method(verlet(2)), method(verlet(4))]
+
+
+def _steps(problem: Problem, order: int) -> tuple[int, ...]:
+    """From about one step per second up to a hundred thousand; fewer at high order."""
+    return step_counts(int(problem.end), int(problem.end * (1e5 if order == 2 else 1e3)))

@@ -1,0 +1,190 @@
+"""The results as a page: `results/*.json` to `docs/benchmarks.md` with its figure.
+
+python -m benchmarks.report
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figure import work_precision
+from benchmarks.results import RESULTS
+from retrax.bench.timing import spread
+
+DOCS = Path(__file__).parent.parent / "docs"
+FIGURE = "assets/work-precision.svg"
+STARTUP = ("call_seconds", "compile_wall_seconds")
+
+INTRODUCTION = """# Benchmarks
+
+How fast retrax is against C written by hand and against other libraries. `retrax bench` measures
+the first two parts on your machine in about a minute; the programs in `benchmarks/` of the
+repository measure the rest, and their README says how. Times are processor time over all threads.
+A ratio is the median over pairs of runs, with the smallest and the largest in brackets; below 1
+means faster than what it is compared with.
+
+This page is written by `python -m benchmarks.report`; do not edit it.
+"""
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    lines = [list(header), *(list(row) for row in rows)]
+    text = ["| " + " | ".join(str(cell) for cell in line) + " |" for line in lines]
+    return "\n".join([text[0], "|" + "---|" * len(lines[0]), *text[1:]]) + "\n"
+
+
+def about(record: dict[str, Any]) -> str:
+    """The machine, in one line under a section."""
+    m = record["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in m["versions"].items())
+    compiler = f"{m['compiler']}, `{m['flags']}`; " if m["compiler"] else ""
+    return (
+        f"*{m['processor']}, {m['cores']} cores, load {m['load']} at the end; {compiler}"
+        f"Python {m['python']}, {versions}; {record['date']}.*\n"
+    )
+
+
+def bench(results: dict[str, Any]) -> str:
+    return single(results["single"]) + "\n" + ensemble(results["ensemble"])
+
+
+def single(results: dict[str, Any]) -> str:
+    rows = [
+        (
+            row["problem"], row["order"], f"{row['c_ns']:.0f}", f"{row['ns']:.0f}",
+            spread(row["loop"]), spread(row["call"]), f"{row['newton_per_substep']:.2f}",
+        )
+        for row in results["per_step"]
+    ]  # fmt: skip
+    error = results["to_error"]
+    return (
+        "## One trajectory against C\n\n"
+        f"`LieVerlet` (order 2) and its compositions, native, h = {results['h']}, every "
+        f"{results['save_every']}th state saved; nanoseconds per step. *Loop* is the compiled "
+        "loop, *call* all of `rx.simulate`, *Newton* the iterations in a substep.\n\n"
+        + table(["problem", "order", "C, ns", "retrax, ns", "loop / C", "call / C", "Newton"], rows)
+        + f"\nThe {error['problem']} by order {error['order']} to an error of "
+        f"{error['target']:.0e} rad at T = 30, {error['steps']} steps: the loop takes "
+        f"{error['loop']['seconds'] * 1e3:.2f} ms, {spread(error['loop'])} times C; the call "
+        f"{error['call']['seconds'] * 1e3:.2f} ms, {spread(error['call'])}. A call of "
+        f"`rx.simulate` with one step takes {results['call_seconds'] * 1e3:.2f} ms.\n"
+    )
+
+
+def ensemble(results: dict[str, Any]) -> str:
+    rows = [
+        (name, f"{r['c_ns']:.1f}", f"{r['ns']:.1f}", spread(r)) for name, r in results["c"].items()
+    ]
+    sizes = [
+        (f"{r['members']:,}", f"{r['steps']:,}", f"{r['ns']:.1f}", f"{r['c_ns']:.1f}")
+        for r in results["sizes"]
+    ]
+    return (
+        "## Ensembles on the processor\n\n"
+        f"{results['members']:,} free bodies, {results['steps']} steps, whole calls of "
+        "`rx.ensemble`; nanoseconds per body, step and core. Newton's iteration in C runs twice, "
+        "or until a block of eight bodies has converged, which is what retrax does.\n\n"
+        + table(["Newton in C", "C, ns", "retrax, ns", "retrax / C"], rows)
+        + f"\n`jax.vmap` of the same step in a `lax.scan` takes {results['vmap']['ns']:.0f} "
+        f"ns per body and step, {spread(results['vmap'])} times as long as `rx.ensemble`.\n\n"
+        + "From a hundred members to a million, whole calls:\n\n"
+        + table(["members", "steps", "retrax, ns", "C, ns"], sizes)
+    )
+
+
+def startup(results: list[dict[str, Any]]) -> str:
+    rows = [
+        (r["case"], *(f"{r[k][t]:.2f}" for k in ("first", "second") for t in STARTUP))
+        for r in results
+    ]
+    return (
+        "## The first call\n\nThe first `rx.simulate` in a new process, with an empty cache and "
+        "with the kernel on disk: processor seconds of the call, and seconds on the wall that it "
+        "spends on tracing and compiling or loading.\n\n"
+        + table(["case", "call", "compiling", "call, from disk", "loading, from disk"], rows)
+    )
+
+
+def _cell(row: dict[str, Any]) -> str:
+    return f"{row['seconds'] * 1e3:.3g} ms, {spread(row)}" if row["reached"] else "not reached"
+
+
+def rivals(results: dict[str, Any]) -> str:
+    w1, w2, w3 = results["w1"], results["w2"], results["w3"]
+    one = [(r["library"], r["method"], _cell(r)) for r in w1["rows"]]
+    names = [(r["library"], r["method"]) for r in w2[0]["rows"]]
+    two = [(*name, *(_cell(part["rows"][k]) for part in w2)) for k, name in enumerate(names)]
+    three = [(r["library"], r["method"], r["members"], _cell(r)) for r in w3["rows"]]
+    targets = [f"{part['target']:.0e} rad" for part in w2]
+    return (
+        "## Other libraries at equal error\n\n"
+        "Whole calls, as a user makes them, at the coarsest setting that meets the error; for "
+        "retrax also the loop alone.\n\n"
+        f"### One free body, T = {w1['end']:g}, to {w1['target']:.2e} rad\n\n"
+        "Ratios to C at order 2, which needs 100,000 steps.\n\n"
+        + table(["library", "method", "time, ratio to C"], one)
+        + f"\n### One 3D pendulum, T = {w2[0]['end']:g}\n\nRatios to C at order 8 at the same "
+        "error.\n\n"
+        + table(["library", "method", *targets], two)
+        + f"\n### {w3['members']:,} free bodies, T = {w3['steps'] * w3['h']:g}, to a median error "
+        f"of {w3['target']:.1e} rad\n\nRatios to the C ensemble kernel (order 2), per body.\n\n"
+        + table(["library", "method", "members", "time, ratio to C"], three)
+    )
+
+
+def figure(curves: list[dict[str, Any]]) -> str:
+    work_precision(curves, DOCS / FIGURE)
+    return (
+        "## Error against time\n\nThe 3D pendulum. Left: C and the compiled loops of retrax. "
+        f"Right: whole calls, the fastest methods of each library.\n\n"
+        f"![Error against processor time]({FIGURE})\n"
+    )
+
+
+def gpu(results: dict[str, Any]) -> str:
+    card, cost = results["card"], results["rows"][0]["cost"]
+    rows = [
+        (
+            f"{r['members']:,}", f"{r['steps']:,}", f"{r['body_steps_per_second']:.2e}",
+            f"{r['limit_by_arithmetic']:.2e}", f"{r['limit_by_memory']:.2e}", f"{r['share']:.0%}",
+        )
+        for r in results["rows"]
+    ]  # fmt: skip
+    return (
+        f"## Ensembles on a GPU\n\n3D pendulums from their potential, `LieVerlet`, float64, "
+        f'`backend="{results["backend"]}"`, on one {results["device"]}: '
+        f"{card['bandwidth']:.2e} bytes/s and {card['fp64_rate']:.2e} floating-point operations/s, "
+        f"both measured on the card. The scalar program of a step has {cost['flops']:.0f} "
+        f"operations at {cost['newton']:.2f} Newton iterations, divisions counted as one; a body "
+        f"is {cost['numbers']} numbers, read and written once in a run.\n\n"
+        + table(
+            ["members", "steps", "body-steps/s", "limit by arithmetic", "by memory", "share"], rows
+        )
+    )
+
+
+SECTIONS: dict[str, Callable[[Any], str]] = {
+    "bench": bench,
+    "startup": startup,
+    "rivals": rivals,
+    "work_precision": figure,
+    "gpu": gpu,
+}
+
+
+def main() -> None:
+    parts = [INTRODUCTION]
+    for name, section in SECTIONS.items():
+        path = RESULTS / f"{name}.json"
+        if not path.exists():
+            print(f"results/{path.name} is missing: its section is left out.")
+            continue
+        record = json.loads(path.read_text())
+        parts.append(section(record["results"]) + "\n" + about(record))
+    (DOCS / "benchmarks.md").write_text("\n".join(parts))
+    print("written: docs/benchmarks.md")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""A scalar program as LLVM assembly: blocks, loops and choices around the operations."""
+
+from collections.abc import Sequence
+
+from retrax.engine.llvm import SCALAR, Operations, literal
+from retrax.engine.program import (
+    Block,
+    Choose,
+    Each,
+    Instruction,
+    Load,
+    Operand,
+    Operation,
+    Repeat,
+    Row,
+    Store,
+    Value,
+    View,
+    While,
+    kind_of,
+    walk,
+)
+
+# Things along a kept axis that are worked on side by side.
+_WIDTH = 8
+
+
+class Assembly(Operations):
+    """LLVM instructions on values of `lanes` lanes, in static single assignment form."""
+
+    def __init__(self, lanes: int = 1):
+        super().__init__(lanes)
+        # The lanes that matter: a loop does not wait for the others.
+        self.active: str | None = None
+        # Where rows are: those of the caller, and those in scratch memory, by first entry.
+        self.addresses: dict[Row, str] = {}
+        self.scratch: dict[Row, int] = {}
+        self.scratch_size = 0
+
+    def block(self, block: Block) -> None:
+        for instruction in block.instructions:
+            self.instruction(instruction)
+
+    def instruction(self, instruction: Instruction) -> None:
+        match instruction:
+            case Operation(name, operands, out):
+                self.line(f"{self.name(out)} = {self.operation(name, operands)}")
+            case While():
+                self._while(instruction)
+            case Repeat():
+                self._repeat(instruction)
+            case Choose():
+                self._choose(instruction)
+            case Each():
+                self._each(instruction)
+            case Load(out, row, index):
+                self.line(f"{self.name(out)} = load double, ptr {self.entry(row, str(index))}")
+            case Store(row, index, operand):
+                number = self.name(operand, "float")
+                self.line(f"store double {number}, ptr {self.entry(row, str(index))}")
+
+    def _phi(self, value: Value, *sources: tuple[str, str]) -> None:
+        incoming = ", ".join(f"[ {register}, %{label} ]" for register, label in sources)
+        self.line(f"{self.name(value)} = phi {self.type(value.kind)} {incoming}")
+
+    def _while(self, loop: While) -> None:
+        head, body, done = self.fresh("while"), self.fresh("body"), self.fresh("done")
+        latch, before = self.fresh("latch"), self.label
+        self.line(f"br label %{head}")
+        self.begin(head)
+        kept = [f"%{self.fresh('kept')}" if self.lanes > 1 else None for _ in loop.carried]
+        for value, initial, updated, k in zip(
+            loop.carried, loop.initial, loop.updated, kept, strict=True
+        ):
+            after = k or self.name(updated, value.kind)
+            self._phi(value, (self.name(initial, value.kind), before), (after, latch))
+        # A lane that is done stays done: its test is false for good, since nothing it reads moves.
+        self.block(loop.condition)
+        test = self.name(loop.test, "bool")
+        if self.lanes > 1 and self.active:
+            test = self.let(f"and {self.type('bool')} {test}, {self.active}")
+        self.line(f"br i1 {self.any(test)}, label %{body}, label %{done}")
+        self.begin(body)
+        self.block(loop.body)
+        self.line(f"br label %{latch}")
+        self.begin(latch)
+        for value, updated, k in zip(loop.carried, loop.updated, kept, strict=True):
+            if k is not None:
+                t = self.type(value.kind)
+                new = self.name(updated, value.kind)
+                self.line(
+                    f"{k} = select {self.type('bool')} {test}, {t} {new}, {t} {self.name(value)}"
+                )
+        self.line(f"br label %{head}")
+        self.begin(done)
+
+    def _repeat(self, loop: Repeat) -> None:
+        head, body, done = self.fresh("repeat"), self.fresh("body"), self.fresh("done")
+        latch, before, count = self.fresh("latch"), self.label, len(loop.tables)
+        counter, following = f"%{self.fresh('round')}", f"%{self.fresh('next')}"
+        self.line(f"br label %{head}")
+        self.begin(head)
+        self.line(f"{counter} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
+        for value, initial, updated in zip(loop.carried, loop.initial, loop.updated, strict=True):
+            initial, updated = self.name(initial, value.kind), self.name(updated, value.kind)
+            self._phi(value, (initial, before), (updated, latch))
+        more = self.let(f"icmp ult i64 {counter}, {count}")
+        self.line(f"br i1 {more}, label %{body}, label %{done}")
+        self.begin(body)
+        for column, values in zip(loop.columns, zip(*loop.tables, strict=True), strict=True):
+            self._lookup(column, values, counter)
+        self.block(loop.body)
+        self.line(f"br label %{latch}")
+        self.begin(latch)
+        self.line(f"{following} = add i64 {counter}, 1")
+        self.line(f"br label %{head}")
+        self.begin(done)
+
+    def _lookup(self, column: Value, values: Sequence[Operand], counter: str) -> None:
+        scalar, table = SCALAR[column.kind], f"@table.{len(self.globals)}"
+        entries = ", ".join(f"{scalar} {literal(v, column.kind)}" for v in values)
+        array = f"[{len(values)} x {scalar}]"
+        self.globals.append(f"{table} = private unnamed_addr constant {array} [{entries}]")
+        place = self.let(f"getelementptr {array}, ptr {table}, i64 0, i64 {counter}")
+        one = self.let(f"load {scalar}, ptr {place}")
+        wide = self.splat(one, column.kind)
+        t = self.type(column.kind)
+        true = self.name(True) if self.lanes > 1 else "true"
+        self.line(
+            f"{self.name(column)} = select {self.type('bool')} {true}, {t} {wide}, {t} {wide}"
+        )
+
+    def _choose(self, choice: Choose) -> None:
+        """All blocks are run and the results selected: blocks have no side effects."""
+        kind = kind_of(choice.index)
+        for block in choice.blocks:
+            self.block(block)
+        tests = [
+            self.let(f"icmp eq {self.type(kind)} {self.name(choice.index)}, {self.name(k, kind)}")
+            for k in range(len(choice.blocks) - 1)
+        ]
+        for j, out in enumerate(choice.outs):
+            t, result = self.type(out.kind), self.name(choice.results[-1][j], out.kind)
+            for k in reversed(range(len(tests))):
+                this = self.name(choice.results[k][j], out.kind)
+                text = f"select {self.type('bool')} {tests[k]}, {t} {this}, {t} {result}"
+                if k:
+                    result = self.let(text)
+                else:
+                    self.line(f"{self.name(out)} = {text}")
+
+    # Rows: numbers in memory, and loops along them.
+
+    def entry(self, row: Row, index: str) -> str:
+        """The address of an entry of a row."""
+        return self.let(f"getelementptr double, ptr {self._address(row)}, i64 {index}")
+
+    def _address(self, row: Row) -> str:
+        if row in self.addresses:
+            return self.addresses[row]
+        if row.table is not None:
+            entries = ", ".join(f"double {literal(x, 'float')}" for x in row.table)
+            name = f"@row.{row.number}"
+            self.globals.append(
+                f"{name} = private unnamed_addr constant [{row.length} x double] [{entries}]"
+            )
+            self.addresses[row] = name
+            return name
+        if row not in self.scratch:
+            self.scratch[row] = self.scratch_size
+            self.scratch_size += row.length
+        return self.let(f"getelementptr double, ptr %scratch, i64 {self.scratch[row]}")
+
+    def _each(self, loop: Each) -> None:
+        """Independent rounds run `_WIDTH` at a time, the last ones again where they do not fill."""
+        width = 1 if loop.carried or self.lanes > 1 else min(_WIDTH, loop.length)
+        outside = (self.lanes, self.active, dict(self.renamed))
+        if width > 1:
+            scalars = {value: self.name(value) for value in _free(loop)}
+            self.lanes, self.active = width, None
+            self.renamed |= {v: self.splat(name, v.kind) for v, name in scalars.items()}
+        else:
+            self.lanes = 1
+        head, body, done = self.fresh("each"), self.fresh("body"), self.fresh("done")
+        latch, before, count = self.fresh("latch"), self.label, -(-loop.length // width)
+        counter, following = f"%{self.fresh('block')}", f"%{self.fresh('next')}"
+        self.line(f"br label %{head}")
+        self.begin(head)
+        self.line(f"{counter} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
+        for value, first, then in zip(loop.carried, loop.initial, loop.updated, strict=True):
+            initial, updated = self.name(first, value.kind), self.name(then, value.kind)
+            self._phi(value, (initial, before), (updated, latch))
+        more = self.let(f"icmp ult i64 {counter}, {count}")
+        self.line(f"br i1 {more}, label %{body}, label %{done}")
+        self.begin(body)
+        scaled = self.let(f"mul i64 {counter}, {width}")
+        beyond = self.let(f"icmp ugt i64 {scaled}, {loop.length - width}")
+        k = self.let(f"select i1 {beyond}, i64 {loop.length - width}, i64 {scaled}")
+        for value, view in loop.reads:
+            self._read(value, view, k)
+        self.block(loop.body)
+        for view, operand in loop.writes:
+            self._write(view, operand, k)
+        self.line(f"br label %{latch}")
+        self.begin(latch)
+        self.line(f"{following} = add i64 {counter}, 1")
+        self.line(f"br label %{head}")
+        self.begin(done)
+        self.lanes, self.active, self.renamed = outside
+
+    def _places(self, view: View, k: str) -> list[str]:
+        """The addresses of the entries k, k + 1, ... of a view, one for each lane."""
+        first = self.let(f"mul i64 {k}, {view.stride}")
+        return [
+            self.entry(view.row, self.let(f"add i64 {first}, {view.offset + lane * view.stride}"))
+            for lane in range(self.lanes if view.stride != 1 else 1)
+        ]
+
+    def _read(self, value: Value, view: View, k: str) -> None:
+        places, vector = self._places(view, k), self.type("float")
+        if view.stride == 1 or self.lanes == 1:
+            self.line(f"{self.name(value)} = load {vector}, ptr {places[0]}, align 8")
+            return
+        gathered = "poison"
+        for lane, place in enumerate(places):
+            one = self.let(f"load double, ptr {place}")
+            text = f"insertelement {vector} {gathered}, double {one}, i64 {lane}"
+            if lane == self.lanes - 1:
+                self.line(f"{self.name(value)} = {text}")
+            else:
+                gathered = self.let(text)
+
+    def _write(self, view: View, operand: Operand, k: str) -> None:
+        kind, vector = kind_of(operand), self.type("float")
+        number = self.name(operand)
+        if kind != "float":
+            number = self.let(self._float(kind, self.type(kind), [number], ()))
+        places = self._places(view, k)
+        if view.stride == 1 or self.lanes == 1:
+            self.line(f"store {vector} {number}, ptr {places[0]}, align 8")
+            return
+        for lane, place in enumerate(places):
+            one = self.let(f"extractelement {vector} {number}, i64 {lane}")
+            self.line(f"store double {one}, ptr {place}")
+
+
+def _free(loop: Each) -> list[Value]:
+    """The values that a loop uses and does not make."""
+    made = {value for value, _ in loop.reads} | set(loop.carried)
+    used: list[Operand] = [x for _, x in loop.writes]
+    for instruction in walk(loop.body):
+        match instruction:
+            case Operation(_, operands, out):
+                used += operands
+                made.add(out)
+            case While():
+                used += [*instruction.initial, *instruction.updated, instruction.test]
+                made.update(instruction.carried)
+            case Repeat():
+                used += [*instruction.initial, *instruction.updated]
+                made.update((*instruction.carried, *instruction.columns))
+            case Choose():
+                used += [instruction.index, *(x for r in instruction.results for x in r)]
+                made.update(instruction.outs)
+    return list(dict.fromkeys(x for x in used if isinstance(x, Value) and x not in made))

@@ -1,0 +1,201 @@
+"""Loops and choices of a jaxpr, kept as such in the program.
+
+A loop may carry arrays with a kept axis: they lie in rows of their own, to which each round copies
+what it has made of them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from retrax.engine.builder import Builder
+from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable, shifted
+from retrax.engine.program import Choose, Repeat, Value, View, While, kind_of
+
+# A loop of known length with stacked outputs is unrolled up to this many rounds.
+_UNROLL = 64
+# The rounds of a scan that carries nothing are alike: from so many on they are kept as a loop.
+_ALIKE = 4
+
+
+class ControlRules:
+    """The rules for `while`, `scan` and `cond`."""
+
+    build: Builder
+    loops: Loops
+    closed: Callable[[Any, Sequence], list]
+
+    def rule_while(self, equation, ins):
+        p = equation.params
+        n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
+        cond_consts, body_consts, initial = (
+            ins[:n_cond],
+            ins[n_cond : n_cond + n_body],
+            ins[n_cond + n_body :],
+        )
+        carried = self.carried(initial)
+        self.build.open()
+        (test,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
+        condition = self.close()
+        self.build.open()
+        updated = self.closed(p["body_jaxpr"], [*body_consts, *carried])
+        self.hand_over(updated, carried)
+        body = self.close()
+        self.build.append(
+            While(_flat(carried), _flat(initial), condition, test[()], body, _flat(updated))
+        )
+        return carried
+
+    def rule_scan(self, equation, ins):
+        p = equation.params
+        n_consts, n_carry = _scan_counts(p)
+        consts, initial, xs = (
+            ins[:n_consts],
+            ins[n_consts : n_consts + n_carry],
+            ins[n_consts + n_carry :],
+        )
+        length, stacked = p["length"], len(equation.outvars) > n_carry
+        kept = any(isinstance(x, Kept) for x in xs)
+        if not n_carry and not self.loops.inside and (kept or length >= _ALIKE):
+            return self.alike(p["jaxpr"], consts, xs, length)
+        if kept or (stacked and length > _UNROLL):
+            return self.one_after_the_other(p, consts, initial, xs)
+        order = list(reversed(range(length)) if p["reverse"] else range(length))
+        constant = all(not isinstance(x, Value) for x in _flat(xs))
+        if stacked or not constant:
+            return self.unrolled(p["jaxpr"], consts, initial, xs, order)
+        carried = self.carried(initial)
+        columns = [self.fresh(np.asarray(x[0], object)) for x in xs]
+        self.build.open()
+        updated = self.closed(p["jaxpr"], [*consts, *carried, *columns])
+        self.hand_over(updated, carried)
+        body = self.close()
+        tables = tuple(tuple(_flat([x[k] for x in xs])) for k in order)
+        self.build.append(
+            Repeat(_flat(carried), _flat(initial), _flat(columns), tables, body, _flat(updated))
+        )
+        return carried
+
+    def alike(self, body, consts, xs, length: int) -> list[Kept]:
+        """A scan that carries nothing: its rounds are independent of each other."""
+        arrays = [self.along_first(x) for x in xs]
+        cells = self.loops.along(length, lambda *xs: self.closed(body, [*consts, *xs]), arrays)
+        return [Kept(c, 0, length) for c in cells]
+
+    def one_after_the_other(self, p, consts, initial, xs) -> list:
+        """A scan along a kept axis that carries numbers from one thing to the next."""
+        if any(isinstance(x, Kept) for x in initial):
+            raise Unscalarisable("a 'scan' along a long axis carries an array with one")
+        length, n_carry = p["length"], len(initial)
+
+        def turned(x: Kept) -> Kept:
+            return shifted(x, length - 1, length, -1) if p["reverse"] else x
+
+        def body(carried, here):
+            outs = self.closed(p["jaxpr"], [*consts, *carried, *here])
+            return outs[:n_carry], outs[n_carry:]
+
+        arrays = [turned(self.along_first(x)) for x in xs]
+        carried, cells = self.loops.sequential(length, body, initial, arrays)
+        return [*carried, *(turned(Kept(c, 0, length)) for c in cells)]
+
+    def along_first(self, x: Any) -> Kept:
+        if not isinstance(x, Kept):
+            return self.loops.keep(x, 0)
+        if x.axis:
+            raise Unscalarisable("a 'scan' goes along a short axis of an array with a long one")
+        return x
+
+    def unrolled(self, body, consts, carried, xs, order: list[int]) -> list[Operands]:
+        if len(order) > _UNROLL:
+            raise Unscalarisable(
+                f"a 'scan' of {len(order)} rounds goes along numbers not in memory"
+            )
+        stacked: dict[int, list[Operands]] = {}
+        n_carry = len(carried)
+        for k in order:
+            outs = self.closed(body, [*consts, *carried, *(np.asarray(x[k], object) for x in xs)])
+            carried, stacked[k] = outs[:n_carry], outs[n_carry:]
+        columns = zip(*(stacked[k] for k in sorted(stacked)), strict=True)
+        return [*carried, *(np.stack(column) for column in columns)]
+
+    def rule_cond(self, equation, ins):
+        index, *arguments = ins
+        branches = equation.params["branches"]
+        which = index[()]
+        if not isinstance(which, Value):
+            return self.closed(branches[int(which)], arguments)
+        self.loops.flush()
+        blocks, results = [], []
+        for branch in branches:
+            self.build.open()
+            outs = self.closed(branch, arguments)
+            blocks.append(self.close())
+            results.append(outs)
+        if any(isinstance(x, Kept) for outs in results for x in outs):
+            raise Unscalarisable("'cond' chooses between arrays with a long axis")
+        merged = [self.fresh(x) for x in results[0]]
+        self.build.append(
+            Choose(which, tuple(blocks), tuple(_flat(r) for r in results), _flat(merged))
+        )
+        return merged
+
+    def close(self):
+        """End a block, and the loop that is open in it."""
+        self.loops.flush()
+        return self.build.close()
+
+    def carried(self, initial: Sequence) -> list:
+        """New variables for what a loop carries, and rows that hold it at first."""
+        self.loops.flush()
+        carried = []
+        for x in initial:
+            if not isinstance(x, Kept):
+                carried.append(self.fresh(x))
+                continue
+            views = [View(self.build.row(x.length), 0, 1, x.length) for _ in range(x.cells.size)]
+            self.loops.copy(x, views)
+            cells = np.empty(len(views), object)
+            cells[:] = views
+            carried.append(Kept(cells.reshape(x.cells.shape), x.axis, x.length))
+        return carried
+
+    def hand_over(self, updated: Sequence, carried: Sequence) -> None:
+        """Copy what a round has made to the rows that the next one reads."""
+        pairs = [(u, c) for u, c in zip(updated, carried, strict=True) if isinstance(c, Kept)]
+        own = {cell.row for _, c in pairs for cell in c.cells.ravel()}
+        safe = []
+        for u, c in pairs:
+            reads = {cell.row for cell in u.cells.ravel() if isinstance(cell, View)}
+            if reads & own:
+                # It is made of what is about to be overwritten: set it aside first.
+                views = [View(self.build.row(u.length), 0, 1, u.length) for _ in c.cells.ravel()]
+                self.loops.copy(u, views)
+                cells = np.empty(len(views), object)
+                cells[:] = views
+                u = Kept(cells.reshape(u.cells.shape), u.axis, u.length)
+            safe.append((u, c))
+        for u, c in safe:
+            self.loops.copy(u, list(c.cells.ravel()))
+
+    def fresh(self, like: Operands) -> Operands:
+        """New variables of the kinds of `like`."""
+        out = np.empty(like.shape, object)
+        for index in np.ndindex(*like.shape):
+            out[index] = self.build.value(kind_of(like[index]))
+        return out
+
+
+def _scan_counts(params: dict) -> tuple[int, int]:
+    """The numbers of constants and of carried arrays of a scan."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()  # JAX 0.11
+    return len(list(consts)), len(list(carry))
+
+
+def _flat(arrays: Sequence) -> tuple[Any, ...]:
+    """All operands of arrays that are not kept, in order."""
+    plain = [np.asarray(a, object) for a in arrays if not isinstance(a, Kept)]
+    return tuple(x for a in plain for x in a.ravel())

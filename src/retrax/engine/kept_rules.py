@@ -1,0 +1,261 @@
+"""Primitives on arrays with a kept axis."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable, shifted
+from retrax.engine.program import View
+from retrax.engine.structural import RULES as STRUCTURAL
+
+# What a kept axis may be cut down to and still be taken apart.
+_FEW = 4
+# Primitives that do the same to every entry, whatever the axes.
+_ALIKE = {
+    "convert_element_type", "select_n", "integer_pow", "square", "rsqrt", "clamp",
+}  # fmt: skip
+
+
+def dispatch(evaluator: Any, equation: Any, ins: list) -> list:
+    """The results of an equation of which some input has a kept axis."""
+    rules = _Rules(evaluator, equation)
+    name = equation.primitive.name
+    rule = getattr(rules, f"rule_{name}", None)
+    if name in evaluator.entrywise_names or name in _ALIKE:
+        return [rules.alike(ins)]
+    if name in evaluator.same_names:
+        return ins
+    if name in evaluator.reductions:
+        return [rules.reduce(evaluator.reductions[name], ins[0], equation.params["axes"])]
+    if rule is None:
+        return rules.taken_apart(ins)
+    out = rule(*ins, **equation.params)
+    return list(out) if equation.primitive.multiple_results else [out]
+
+
+class _Rules:
+    def __init__(self, evaluator: Any, equation: Any):
+        self.evaluator, self.equation = evaluator, equation
+        self.loops: Loops = evaluator.loops
+
+    def taken_apart(self, ins: list) -> list:
+        """A primitive without a rule here, where the arrays are small enough for the plain one."""
+        if any(isinstance(x, Kept) and math.prod(x.shape) > 16 * _FEW for x in ins):
+            name = self.equation.primitive.name
+            raise Unscalarisable(f"the primitive '{name}' has no form along a long axis")
+        plain = [self.loops.scalars(x) if isinstance(x, Kept) else x for x in ins]
+        return self.evaluator.equation(self.equation, plain)
+
+    def alike(self, ins: list) -> Kept:
+        """The same to every entry."""
+        like = next(x for x in ins if isinstance(x, Kept))
+        ins = [self.aligned(x, like) for x in ins]
+
+        def local(*arrays):
+            return self.evaluator.equation(self.equation, list(arrays))
+
+        (cells,) = self.loops.along(like.length, local, ins)
+        return Kept(cells, like.axis, like.length)
+
+    def aligned(self, x: Any, like: Kept) -> Any:
+        """An operand with the same kept axis; single numbers stay as they are."""
+        if isinstance(x, Kept):
+            if (x.axis, x.length) != (like.axis, like.length):
+                raise Unscalarisable("it mixes two long axes")
+            return x
+        return x if x.ndim == 0 else self.loops.keep(x, like.axis)
+
+    def reduce(self, operation: str, x: Kept, axes: Sequence[int]) -> Any:
+        build = self.evaluator.build
+        others = [a - (a > x.axis) for a in axes if a != x.axis]
+
+        def local(cells):
+            return [self.evaluator.reduce(operation, cells, others)]
+
+        if x.axis not in axes:
+            (cells,) = self.loops.along(x.length, local, [x])
+            return Kept(cells, x.axis - sum(a < x.axis for a in axes), x.length)
+        (cells,) = self.loops.along(x.length, local, [x])
+        per_thing = Kept(cells, 0, x.length)
+        first = self.loops.scalars(shifted(per_thing, 0, 1))[0]
+        rest = shifted(per_thing, 1, x.length - 1)
+
+        def add(carried, arrays):
+            total, here = np.broadcast_arrays(carried[0], arrays[0])
+            out = np.empty(total.shape, object)
+            for index in np.ndindex(*out.shape):
+                out[index] = build.emit(operation, total[index], here[index])
+            return [out], []
+
+        (total,), _ = self.loops.sequential(x.length - 1, add, [np.asarray(first, object)], [rest])
+        return total
+
+    def rule_broadcast_in_dim(self, x: Kept, *, shape, broadcast_dimensions, **_):
+        axis = broadcast_dimensions[x.axis]
+        if shape[axis] != x.length:
+            raise Unscalarisable("it repeats along a long axis")
+        places = [d - (d > axis) for i, d in enumerate(broadcast_dimensions) if i != x.axis]
+        smaller = shape[:axis] + shape[axis + 1 :]
+        cells = STRUCTURAL["broadcast_in_dim"](
+            x.cells, shape=smaller, broadcast_dimensions=tuple(places)
+        )
+        return Kept(np.array(cells, object), axis, x.length)
+
+    def rule_transpose(self, x: Kept, *, permutation, **_):
+        axis = permutation.index(x.axis)
+        order = [p - (p > x.axis) for p in permutation if p != x.axis]
+        return Kept(x.cells.transpose(order), axis, x.length)
+
+    def rule_expand_dims(self, x: Kept, *, dimensions, **_):
+        shape = list(x.shape)
+        for d in sorted(dimensions):
+            shape.insert(d, 1)
+        return self.rule_reshape(x, new_sizes=tuple(shape))
+
+    def rule_squeeze(self, x: Kept, *, dimensions, **_):
+        shape = tuple(n for a, n in enumerate(x.shape) if a not in dimensions)
+        return self.rule_reshape(x, new_sizes=shape)
+
+    def rule_reshape(self, x: Kept, *, new_sizes, dimensions=None, **_):
+        before = math.prod(x.shape[: x.axis])
+        for axis, n in enumerate(new_sizes):
+            if n == x.length and math.prod(new_sizes[:axis]) == before:
+                smaller = new_sizes[:axis] + new_sizes[axis + 1 :]
+                return Kept(x.cells.reshape(smaller), axis, n)
+        if x.axis == 0 and len(new_sizes) == 1:
+            row = self.loops.packed(x)
+            whole = np.empty((), object)
+            whole[()] = View(row, 0, 1, row.length)
+            return Kept(whole, 0, row.length)
+        if x.ndim == 1 and x.length % new_sizes[0] == 0:
+            n, inner = new_sizes[0], new_sizes[1:]
+            width = x.length // n
+            parts = [shifted(x, c, n, width).cells[()] for c in range(width)]
+            cells = np.empty(width, object)
+            cells[:] = parts
+            return Kept(cells.reshape(inner), 0, n)
+        raise Unscalarisable(f"it reshapes {x.shape} to {tuple(new_sizes)} across a long axis")
+
+    def rule_slice(self, x: Kept, *, start_indices, limit_indices, strides, **_):
+        steps = strides or (1,) * x.ndim
+        bounds = list(zip(start_indices, limit_indices, steps, strict=True))
+        first, last, step = bounds.pop(x.axis)
+        cells = x.cells[tuple(slice(*b) for b in bounds)]
+        part = shifted(Kept(cells, x.axis, x.length), first, -(-(last - first) // step), step)
+        return self.loops.scalars(part) if part.length <= _FEW else part
+
+    def rule_dynamic_slice(self, x: Kept, *starts, slice_sizes, **_):
+        indices = [s[()] for s in starts]
+        if not all(isinstance(i, int | np.integer) for i in indices):
+            raise Unscalarisable("'dynamic_slice' has a start that depends on the state")
+        places = [
+            min(max(int(i), 0), n - m)
+            for i, n, m in zip(indices, x.shape, slice_sizes, strict=True)
+        ]
+        ends = [i + m for i, m in zip(places, slice_sizes, strict=True)]
+        return self.rule_slice(x, start_indices=places, limit_indices=ends, strides=None)
+
+    def rule_rev(self, x: Kept, *, dimensions, **_):
+        others = [d - (d > x.axis) for d in dimensions if d != x.axis]
+        flipped = Kept(np.flip(x.cells, others) if others else x.cells, x.axis, x.length)
+        if x.axis not in dimensions:
+            return flipped
+        return shifted(flipped, x.length - 1, x.length, -1)
+
+    def rule_concatenate(self, *arrays, dimension, **_):
+        like = next(x for x in arrays if isinstance(x, Kept))
+        if dimension != like.axis:
+            parts = [self.aligned(x, like) for x in arrays]
+            where = dimension - (dimension > like.axis)
+            return Kept(np.concatenate([x.cells for x in parts], where), like.axis, like.length)
+        return self.joined(arrays, like)
+
+    def joined(self, arrays: Sequence, like: Kept) -> Kept:
+        """Pieces one after the other along the kept axis, copied to new rows."""
+        parts = [x if isinstance(x, Kept) else self.loops.keep(x, like.axis) for x in arrays]
+        if any(x.axis != like.axis for x in parts):
+            raise Unscalarisable("it mixes two long axes")
+        length = sum(x.length for x in parts)
+        rows = [self.evaluator.build.row(length) for _ in range(like.cells.size)]
+        start = 0
+        for part in parts:
+            self.loops.copy(part, [View(row, start, 1, part.length) for row in rows])
+            start += part.length
+        cells = np.empty(len(rows), object)
+        cells[:] = [View(row, 0, 1, length) for row in rows]
+        return Kept(cells.reshape(like.cells.shape), like.axis, length)
+
+    def rule_pad(self, x: Kept, value: Operands, *, padding_config, **_):
+        if any(c != (0, 0, 0) for a, c in enumerate(padding_config) if a != x.axis):
+            raise Unscalarisable("it pads an array with a long axis along another")
+        low, high, inner = padding_config[x.axis]
+        if inner or low < 0 or high < 0:
+            raise Unscalarisable("it pads between the entries of a long axis, or cuts it")
+        blank = [Kept(np.full(x.cells.shape, value[()], object), x.axis, n) for n in (low, high)]
+        return self.joined([p for p in (blank[0], x, blank[1]) if p.length], x)
+
+    def rule_split(self, x: Kept, *, sizes, axis, **_):
+        ends = np.cumsum(sizes)
+        outs = []
+        for size, end in zip(sizes, ends, strict=True):
+            starts, stops = [0] * x.ndim, list(x.shape)
+            starts[axis], stops[axis] = int(end - size), int(end)
+            outs.append(self.rule_slice(x, start_indices=starts, limit_indices=stops, strides=None))
+        return outs
+
+    def rule_dot_general(self, a: Any, b: Any, *, dimension_numbers, **params):
+        (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
+        pairs = [*zip(a_sum, b_sum, strict=True), *zip(a_batch, b_batch, strict=True)]
+        for i, j in pairs:
+            if isinstance(a, Kept) and a.axis == i and not isinstance(b, Kept):
+                b = self.loops.keep(b, j)
+            if isinstance(b, Kept) and b.axis == j and not isinstance(a, Kept):
+                a = self.loops.keep(a, i)
+        both = isinstance(a, Kept) and isinstance(b, Kept)
+        if both and (a.axis, b.axis) not in pairs:
+            raise Unscalarisable("it multiplies two long axes with each other")
+        like = a if isinstance(a, Kept) else b
+
+        def without(x, axes):
+            return (
+                tuple(i - (i > x.axis) for i in axes if i != x.axis)
+                if isinstance(x, Kept)
+                else axes
+            )
+
+        numbers = (
+            (without(a, a_sum), without(b, b_sum)),
+            (without(a, a_batch), without(b, b_batch)),
+        )
+
+        def local(x, y):
+            return [self.evaluator.dot_general(x, y, numbers)]
+
+        (cells,) = self.loops.along(like.length, local, [a, b])
+        summed = (isinstance(a, Kept) and a.axis in a_sum) or (
+            isinstance(b, Kept) and b.axis in b_sum
+        )
+        if summed:
+            return self.reduce("add", Kept(cells, 0, like.length), [0])
+        return Kept(cells, self._product_axis(a, b, dimension_numbers), like.length)
+
+    @staticmethod
+    def _product_axis(a: Any, b: Any, dimension_numbers) -> int:
+        """Where the kept axis of a factor is in the product: batch axes, then free ones."""
+        (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
+        if isinstance(a, Kept) and a.axis in a_batch:
+            return tuple(a_batch).index(a.axis)
+        a_free = [i for i in range(a.ndim) if i not in (*a_sum, *a_batch)]
+        if isinstance(a, Kept):
+            return len(a_batch) + a_free.index(a.axis)
+        b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
+        return len(a_batch) + len(a_free) + b_free.index(b.axis)
+
+
+def _without(x: Any, axes: Sequence[int]) -> tuple[int, ...]:
+    """The axes as they are numbered in the cells of an array."""
+    if not isinstance(x, Kept):
+        return tuple(axes)
+    return tuple(i - (i > x.axis) for i in axes if i != x.axis)

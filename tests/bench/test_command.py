@@ -1,0 +1,64 @@
+"""`retrax bench`, made short: what it prints and keeps, with and without a C compiler."""
+
+import json
+import os
+
+import pytest
+from typer.testing import CliRunner
+
+from retrax.bench import ensembles, kernels, single
+from retrax.bench.suite import NO_COMPILER
+from retrax.cli.main import app
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """A run of a few seconds; nobody looks at its times."""
+    monkeypatch.setattr(single, "SUBSTEPS", 2000)
+    monkeypatch.setattr(single, "ORDERS", (2,))
+    monkeypatch.setattr("retrax.bench.timing._LEAST", 1e-6)
+    small = {"MEMBERS": 20, "STEPS": 100, "SIZES": (10,), "WORK": 100, "LEAST_STEPS": 1}
+    for name, value in small.items():
+        monkeypatch.setattr(ensembles, name, value)
+
+
+@pytest.fixture
+def no_compiler(monkeypatch):
+    monkeypatch.setenv("CC", "a-compiler-that-is-not-there")
+
+
+def _bench(*arguments):
+    result = CliRunner().invoke(app, ["bench", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.skipif(kernels.compiler() is None, reason="needs a C compiler")
+def test_results_are_printed_and_kept(short, tmp_path):
+    path = tmp_path / "bench.json"
+    said = _bench("-o", path)
+    assert "3D pendulum" in said and "20 free bodies" in said and NO_COMPILER[:20] not in said
+    record = json.loads(path.read_text())
+    assert record["results"]["missing"] == []
+    for row in record["results"]["single"]["per_step"]:
+        assert row["loop"]["ratio_min"] <= row["loop"]["ratio"] <= row["loop"]["ratio_max"]
+    assert set(record["results"]["ensemble"]["c"]) == {"two iterations", "until converged"}
+    assert record["machine"]["cores"] == os.cpu_count()
+    assert str(kernels.SOURCES.parent) not in path.read_text()
+
+
+def test_without_a_compiler_retrax_is_timed_by_itself(short, no_compiler):
+    results = json.loads(_bench("--json"))["results"]
+    assert results["missing"] == [NO_COMPILER]
+    row = results["single"]["per_step"][0]
+    assert row["ns"] > 0 and "c_ns" not in row and "ratio" not in row["loop"]
+    assert results["ensemble"]["sizes"][0]["ns"] > 0
+
+
+def test_without_a_compiler_the_table_says_what_is_missing(short, no_compiler):
+    assert NO_COMPILER in _bench()
+
+
+def test_the_folder_of_the_output_is_checked_first(tmp_path):
+    result = CliRunner().invoke(app, ["bench", "-o", str(tmp_path / "nowhere" / "bench.json")])
+    assert result.exit_code == 2 and "does not exist" in result.stderr
