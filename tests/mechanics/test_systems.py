@@ -201,3 +201,19 @@ def test_single_precision_is_refused():
             rx.systems.FreeRigidBody(MOMENTS)
     finally:
         jax.config.update("jax_enable_x64", True)
+
+
+def test_arrays_of_the_object_whose_method_is_a_potential_stay_parameters():
+    top = rx.systems.HeavyTop([1.0, 1.7, 2.3], mass=1.5, arm=[0.4, -0.3, 1.1], gravity=2.0)
+    system = rx.MechanicalSystem(rx.SO3(), [1.0, 1.7, 2.3], top.potential_energy)
+    heavier = jax.tree.map(lambda x: 2 * x, system)
+    one = jnp.eye(3)
+    assert float(system.potential_energy(one)) == float(top.potential_energy(one)) == 1.5 * 2 * 1.1
+    assert float(jax.jit(lambda s: s.potential_energy(one))(heavier)) == 8 * 1.5 * 2 * 1.1
+
+
+def test_a_system_keeps_its_numbers_when_the_array_it_was_made_from_changes():
+    inertia = np.array([1.0, 1.7, 2.3])
+    body = rx.systems.FreeRigidBody(inertia)
+    inertia[:] = 7.0
+    assert np.asarray(body.inertia).tolist() == [1.0, 1.7, 2.3]

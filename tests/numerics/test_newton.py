@@ -85,3 +85,39 @@ def test_works_batched_and_compiled():
     roots = jax.jit(jax.vmap(lambda a: newton(lambda x: x**3 - a, jnp.array([1.0]))[0][0]))
     a = jnp.linspace(0.5, 8.0, 7)
     assert np.max(np.abs(roots(a) - np.cbrt(a))) < 4 * EPS
+
+
+def test_the_solution_does_not_depend_on_the_guess():
+    def root(guess):
+        return newton(lambda x: x**3 - 2.0, guess)[0]
+
+    assert np.all(np.asarray(jax.jacfwd(root)(jnp.array([1.0]))) == 0.0)
+    assert np.all(np.asarray(jax.jacrev(root)(jnp.array([1.0]))) == 0.0)
+
+
+def test_whole_numbers_may_be_closed_over_while_derivatives_are_taken():
+    def root(a, n):
+        x, _ = newton(lambda x: x**3 - n.astype(jnp.float64) * a, jnp.array([1.0]))
+        return x[0]
+
+    n, a = jnp.arange(1, 5), 2.0
+    slope = jax.jit(jax.vmap(jax.grad(root), in_axes=(None, 0)))(a, n)
+    exact = np.cbrt(np.arange(1, 5)) * a ** (-2 / 3) / 3
+    assert np.max(np.abs(slope - exact)) < 4 * EPS
+
+
+def test_derivatives_pass_through_a_loop_of_solves():
+    """x <- root of y^3 + y = x, three times; dy/dx = 1 / (3 y^2 + 1) each time."""
+
+    def last(x):
+        def solved(x, _):
+            y, _ = newton(lambda y: y**3 + y - x, x)
+            return y, y
+
+        return jax.lax.scan(solved, x, None, length=3)
+
+    _, ys = last(jnp.array([2.0]))
+    exact = np.prod(1 / (3 * np.asarray(ys) ** 2 + 1))
+    for derivative in (jax.jacfwd, jax.jacrev):
+        slope = jax.jit(derivative(lambda x: last(x)[0]))(jnp.array([2.0]))
+        assert abs(slope[0, 0] - exact) < 4 * EPS

@@ -1,10 +1,9 @@
 """The native back end: the whole time loop as machine code for this processor."""
 
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.kernel import FAILURE, INTERVAL, assemble
@@ -21,49 +20,53 @@ class NativeLoop:
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
         self._kernel = single_kernel(*signature(system, integrator, state))
-        self._params = Packing((system, integrator)).rows((system, integrator))
+        self._params = Packing.rows((system, integrator))
+        self._params_at = self._params.ctypes.data
         self._packing = Packing(state)
         self._h, self._t0 = h, float(state.t)
 
+    def compile(self, at: Progress, capacity: int) -> None:
+        """Nothing is left to compile."""
+
     def run(self, at: Progress, records: int, every: int, capacity: int) -> tuple:
         """The progress after `records` times `every` steps, the states and intervals saved."""
-        state = self._packing.rows(at.state)
-        state[-1] = self._t0
-        out = np.empty((records, len(state), 1))
-        interval = np.zeros((records, len(INTERVAL)))
-        failure = np.full(len(FAILURE), np.nan)
-        arrays = (self._params, state, out, interval, failure)
+        size = self._packing.size
+        sizes = (size, records * size, records * len(INTERVAL), len(FAILURE))
+        # One piece of memory for all: to look up an address costs more than a step.
+        memory = np.empty(sum(sizes))
+        ends = list(accumulate(sizes))
+        state, failure = memory[:size], memory[ends[2] :]
+        out = memory[size : ends[1]].reshape(records, size)
+        interval = memory[ends[1] : ends[2]].reshape(records, len(INTERVAL))
+        state[:] = self._packing.rows(at.state)[:, 0]
+        state[-1], failure[:] = self._t0, np.nan
+        first = memory.ctypes.data
+        places = [first + memory.itemsize * start for start in (0, *ends[:-1])]
         filled = self._kernel.run(
-            *(array.ctypes.data for array in arrays),
-            self._h, int(at.step), records, every, 1, 0, 1,
-        )  # fmt: skip
-        failed = not np.isnan(failure[0])
-        step = int(failure[0]) if failed else int(at.step) + records * every
+            self._params_at, *places, self._h, int(at.step), records, every, 1, 0, 1
+        )
+        failed: Any = ~np.isnan(failure[0])
+        step: Any = np.int64(failure[0] if failed else int(at.step) + records * every)
         state[-1] = self._t0 + step * self._h
         progress = Progress(
-            state=jax.tree.map(lambda x: jnp.asarray(x[0]), self._packing.unpack(state)),
-            step=jnp.asarray(step),
-            failed=jnp.asarray(failed),
+            state=self._packing.unpack_one(state),
+            step=step,
+            failed=failed,
             failure=_step_info(failure) if failed else at.failure,
             interval=at.interval,
         )
         iterations, residual, increment = interval[:filled].T
         return (
             progress,
-            jax.tree.map(lambda x: x[:, 0], self._packing.unpack(out[:filled])),
+            self._packing.unpack_one(out[:filled]),
             Interval(iterations.astype(int), residual, increment),
         )
 
 
 def _step_info(failure: np.ndarray) -> StepInfo:
-    _, converged, residual, iterations, increment, in_chart = failure
-    return StepInfo(
-        jnp.asarray(bool(converged)),
-        jnp.asarray(residual),
-        jnp.asarray(int(iterations)),
-        jnp.asarray(increment),
-        jnp.asarray(bool(in_chart)),
-    )
+    types = (np.bool_, np.float64, np.int64, np.float64, np.bool_)
+    numbers: list[Any] = [kind(x) for kind, x in zip(types, failure[1:], strict=True)]
+    return StepInfo(*numbers)
 
 
 @lru_cache(maxsize=256)

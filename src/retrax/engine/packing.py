@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from retrax.numerics.checks import shape_and_dtype
+
 
 class Packing:
     """Where each number of a pytree lies: leaves in order, entries in order, one row each.
@@ -18,14 +20,15 @@ class Packing:
 
     def __init__(self, tree: Any):
         leaves, self.structure = jax.tree.flatten(tree)
-        self.shapes = [np.shape(leaf) for leaf in leaves]
-        self.dtypes = [jnp.result_type(leaf) for leaf in leaves]
+        kinds = [shape_and_dtype(leaf) for leaf in leaves]
+        self.shapes, self.dtypes = [shape for shape, _ in kinds], [dtype for _, dtype in kinds]
         self.size = sum(math.prod(shape) for shape in self.shapes)
 
-    def rows(self, tree: Any) -> np.ndarray:
+    @staticmethod
+    def rows(tree: Any) -> np.ndarray:
         """One body: all its numbers, in one column."""
         leaves = [np.asarray(leaf, dtype=float).ravel() for leaf in jax.tree.leaves(tree)]
-        return np.concatenate([*leaves, np.zeros(0)])[:, None]
+        return np.concatenate(leaves)[:, None] if leaves else np.empty((0, 1))
 
     def member_rows(self, tree: Any) -> np.ndarray:
         """Bodies stacked along the first axis of every leaf: one column each."""
@@ -40,6 +43,16 @@ class Packing:
             last = first + math.prod(shape)
             leaf = rows[..., first:last, :].reshape(*before, *shape, bodies)
             leaves.append(np.moveaxis(leaf, -1, len(before)))
+            first = last
+        return jax.tree.unflatten(self.structure, leaves)
+
+    def unpack_one(self, numbers: np.ndarray) -> Any:
+        """Leaves of shape (..., *shape), as views, from the numbers (..., size) of one body."""
+        leaves, first = [], 0
+        before = numbers.shape[:-1]
+        for shape in self.shapes:
+            last = first + math.prod(shape)
+            leaves.append(numbers[..., first:last].reshape(before + shape))
             first = last
         return jax.tree.unflatten(self.structure, leaves)
 

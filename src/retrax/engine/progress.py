@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.integrators.base import StepInfo
@@ -26,13 +26,18 @@ class Progress(NamedTuple):
     interval: Interval
 
 
+# NumPy's scalars: on the host they cost nothing, and a JAX program takes them for arrays.
+_YES: Any = np.bool_(True)
+_NO: Any = np.bool_(False)
+_ZERO: Any = np.float64(0.0)
+_NONE: Any = np.int64(0)
+
+
 def quiet() -> Interval:
     """An interval in which nothing has happened."""
-    return Interval(jnp.asarray(0), jnp.zeros(()), jnp.zeros(()))
+    return Interval(_NONE, _ZERO, _ZERO)
 
 
 def start(state: Any) -> Progress:
     """A loop that has not taken a step."""
-    yes, zero = jnp.asarray(True), jnp.zeros(())
-    no_failure = StepInfo(yes, zero, jnp.asarray(0), zero, yes)
-    return Progress(state, jnp.asarray(0), jnp.asarray(False), no_failure, quiet())
+    return Progress(state, _NONE, _NO, StepInfo(_YES, _ZERO, _NONE, _ZERO, _YES), quiet())

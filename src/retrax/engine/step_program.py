@@ -12,6 +12,7 @@ from retrax.engine.live import live
 from retrax.engine.program import Program
 from retrax.engine.scalarise import scalarise
 from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.numerics.checks import shape_and_dtype
 
 # What a program depends on: structure and shapes, not the numbers in the arrays.
 Signature = tuple[Any, tuple]
@@ -19,7 +20,7 @@ Signature = tuple[Any, tuple]
 
 def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signature:
     leaves, tree = jax.tree.flatten((system, integrator, state))
-    return tree, tuple((jnp.shape(x), jnp.result_type(x)) for x in leaves)
+    return tree, tuple(shape_and_dtype(x) for x in leaves)
 
 
 @lru_cache(maxsize=256)
@@ -28,7 +29,7 @@ def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
 
     Everything in the system and the integrator that is an array stays an input.
     """
-    leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in avals]
+    leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
     system, integrator, state = jax.tree.unflatten(tree, leaves)
     params, inner = jax.tree.flatten((system, integrator))
 

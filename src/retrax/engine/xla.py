@@ -47,6 +47,10 @@ class XLALoop:
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
         self._run = partial(_run_records, system, integrator, t0=state.t, h=jnp.asarray(h))
 
+    def compile(self, at: Progress, capacity: int) -> None:
+        """Compile what is not compiled yet, by taking no steps."""
+        self.run(at, 0, 1, capacity)
+
     def run(self, at: Progress, records: int, every: int, capacity: int) -> tuple:
         """The progress after `records` times `every` steps, the states and intervals saved."""
         at, states, intervals, filled = jax.block_until_ready(

@@ -2,17 +2,21 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import is_traced, require_finite, require_float64
+from retrax.numerics.checks import is_traced, require_finite, require_float64, shape_and_dtype
+from retrax.numerics.frozen import Frozen
 
 Element = PyTree[Float[Array, "..."]]
+HostElement = PyTree[Float[np.ndarray, "..."]]
 Coordinates = Float[Array, " dim"]
 Matrix = Float[Array, "dim dim"]
 
@@ -26,7 +30,7 @@ def transpose(
     return jax.linear_transpose(linear, like)(value)[0]
 
 
-class AbstractLieGroup(eqx.Module):
+class AbstractLieGroup(Frozen):
     r"""A Lie group $G$ with algebra $\mathfrak g \cong \mathbb R^{\dim}$.
 
     The group is an object, its elements are arrays or pytrees of arrays, and algebra vectors
@@ -176,28 +180,36 @@ class AbstractLieGroup(eqx.Module):
     def dcay_inv_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
         return transpose(lambda eta: self.dcay_inv(xi, eta), mu, mu)
 
+    def layout(self) -> PyTree[jax.ShapeDtypeStruct]:
+        """An element without its numbers, as `jax.eval_shape(group.identity)` gives it."""
+        return self._layout().like
+
+    def _layout(self) -> "_Layout":
+        arrays, tree = jax.tree.flatten(self)
+        return _layout_of(tree, tuple(shape_and_dtype(x) for x in arrays))
+
     def check(self, name: str, g: Any) -> None:
         """Raise `BadInput` unless `g`, called `name` in the sentence, is an element.
 
         Structure and shapes are always checked; values only when they are not traced.
         """
-        e = self.identity()
-        if jax.tree.structure(g) != jax.tree.structure(e):
+        expected = self._layout()
+        leaves, structure = jax.tree.flatten(g)
+        shapes = [np.shape(leaf) for leaf in leaves]
+        if structure != expected.structure or shapes != expected.shapes:
             raise BadInput(
-                f"{name} is not an element of {self.name}: expected {_layout(e)}, got {_layout(g)}."
+                f"{name} is not an element of {self.name}: expected {_in_words(expected.like)}, "
+                f"got {_in_words(g)}."
             )
-        if jax.tree.map(jnp.shape, g) != jax.tree.map(jnp.shape, e):
-            raise BadInput(
-                f"{name} is not an element of {self.name}: expected {_layout(e)}, got {_layout(g)}."
-            )
-        require_float64(name, g)
-        if not is_traced(g):
-            require_finite(name, g)
-            self.check_membership(name, g)
+        require_float64(name, leaves)
+        if not is_traced(leaves):
+            require_finite(name, leaves)
+            on_host = jax.tree.unflatten(structure, [np.asarray(leaf) for leaf in leaves])
+            self.check_membership(name, on_host)
 
-    def check_membership(self, name: str, g: Element) -> None:
+    def check_membership(self, name: str, g: HostElement) -> None:
         """The last part of `check`: raise `BadInput` if a finite `g` is off the group."""
-        defect = float(self.defect(g))
+        defect = float(_defect(self, g))
         if not defect <= ALLOWED_DEFECT:
             raise BadInput(
                 f"{name} is not an element of {self.name}: its defect is {defect:.2g}, allowed "
@@ -205,8 +217,28 @@ class AbstractLieGroup(eqx.Module):
             )
 
 
-def _layout(x: PyTree) -> str:
-    """How a pytree of arrays is laid out, in words."""
+@jax.jit
+def _defect(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
+    return group.defect(g)
+
+
+class _Layout(NamedTuple):
+    like: PyTree[jax.ShapeDtypeStruct]
+    structure: Any
+    shapes: list[tuple[int, ...]]
+
+
+@lru_cache(maxsize=256)
+def _layout_of(tree: Any, arrays: tuple) -> _Layout:
+    """The layout of the elements of a group, from its structure and the shapes of its arrays."""
+    group = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
+    like = jax.eval_shape(lambda group: group.identity(), group)
+    leaves, structure = jax.tree.flatten(like)
+    return _Layout(like, structure, [leaf.shape for leaf in leaves])
+
+
+def _in_words(x: PyTree) -> str:
+    """How a pytree of arrays is laid out."""
     if isinstance(x, tuple | list):
-        return "a tuple (" + ", ".join(_layout(part) for part in x) + ")"
-    return f"an array of shape {jnp.shape(x)}"
+        return "a tuple (" + ", ".join(_in_words(part) for part in x) + ")"
+    return f"an array of shape {np.shape(x)}"

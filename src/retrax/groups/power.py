@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Coordinates, Element, Matrix
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element, HostElement, Matrix
 
 
 class Power(AbstractLieGroup):
@@ -156,7 +156,7 @@ class Power(AbstractLieGroup):
     def random(self, key: Key[Array, ""]) -> Element:
         return jax.vmap(self.group.random)(jax.random.split(key, self.n))
 
-    def check_membership(self, name: str, g: Element) -> None:
+    def check_membership(self, name: str, g: HostElement) -> None:
         for i in range(self.n):
             node = jax.tree.map(lambda leaf, i=i: leaf[i], g)
             self.group.check_membership(f"node {i} of {name}", node)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Coordinates, Element, Matrix
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element, HostElement, Matrix
 
 
 class Product(AbstractLieGroup):
@@ -161,6 +161,6 @@ class Product(AbstractLieGroup):
     def random(self, key: Key[Array, ""]) -> Element:
         return self._each(lambda G, k: G.random(k), jax.random.split(key, len(self.groups)))
 
-    def check_membership(self, name: str, g: Element) -> None:
+    def check_membership(self, name: str, g: HostElement) -> None:
         for i, (group, part) in enumerate(zip(self.groups, g, strict=True)):
             group.check_membership(f"{name}[{i}]", part)

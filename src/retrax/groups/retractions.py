@@ -10,9 +10,10 @@ from jaxtyping import Array, Bool
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
+from retrax.numerics.frozen import Frozen
 
 
-class AbstractRetraction(eqx.Module):
+class AbstractRetraction(Frozen):
     r"""A local diffeomorphism $\tau: \mathfrak g \to G$ with $\tau(0) = 1$, $d\tau(0) = 1$.
 
     It is symmetric, $\tau(-\xi) = \tau(\xi)^{-1}$. Its left and right trivialised tangent maps are

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from retrax.groups.base import AbstractLieGroup
+from retrax.groups.base import AbstractLieGroup, HostElement
 from retrax.groups.so2 import SO2, Rotation
 from retrax.numerics.series import cosc, cotc, sinc, sinc3
 
@@ -144,7 +144,7 @@ class SE2(AbstractLieGroup):
         turn, shift = jax.random.split(key)
         return _SO2.random(turn), jax.random.normal(shift, (2,))
 
-    def check_membership(self, name: str, g: Motion) -> None:
+    def check_membership(self, name: str, g: HostElement) -> None:
         _SO2.check_membership(f"{name}[0]", g[0])
 
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from retrax.groups.base import AbstractLieGroup
+from retrax.groups.base import AbstractLieGroup, HostElement
 from retrax.groups.so3 import SO3, Rotation, Vector
 from retrax.numerics.cross import cross
 from retrax.numerics.series import cosc, cotc, d_cosc, d_cotc, d_sinc3, sinc3
@@ -162,7 +162,7 @@ class SE3(AbstractLieGroup):
         turn, shift = jax.random.split(key)
         return _SO3.random(turn), jax.random.normal(shift, (3,))
 
-    def check_membership(self, name: str, g: Motion) -> None:
+    def check_membership(self, name: str, g: HostElement) -> None:
         _SO3.check_membership(f"{name}[0]", g[0])
 
 

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
@@ -16,6 +17,7 @@ Rotation = Float[Array, "3 3"]
 Vector = Float[Array, "3"]
 
 _POLAR_STEPS = 8
+_ONE = np.eye(3)
 
 
 class SO3(AbstractLieGroup):
@@ -164,12 +166,12 @@ class SO3(AbstractLieGroup):
         x = self.hat(v)
         return jnp.eye(3) + 2 / (q @ q) * (w * x + x @ x)
 
-    def check_membership(self, name: str, g: Rotation) -> None:
-        skew = float(jnp.max(jnp.abs(g.T @ g - jnp.eye(3))))
+    def check_membership(self, name: str, g: Float[np.ndarray, "3 3"]) -> None:
+        skew = float(np.abs(g.T @ g - _ONE).max())
         if not skew <= ALLOWED_DEFECT:
             raise BadInput(
                 f"{name} is not a rotation: max |R^T R - 1| = {skew:.2g}, allowed "
                 f"{ALLOWED_DEFECT:.0e}; make it one with SO3().project({name})."
             )
-        if float(g[0] @ cross(g[1], g[2])) < 0:
+        if np.linalg.det(g) < 0:
             raise BadInput(f"{name} is a reflection (det = -1), not a rotation.")

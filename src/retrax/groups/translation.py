@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup
+from retrax.groups.base import AbstractLieGroup, HostElement
 
 Vector = Float[Array, " n"]
 
@@ -100,6 +100,9 @@ class Translation(AbstractLieGroup):
 
     def defect(self, g: Vector) -> Float[Array, ""]:
         return jnp.zeros(())
+
+    def check_membership(self, name: str, g: HostElement) -> None:
+        """Every vector is an element."""
 
     def project(self, g: Vector) -> Vector:
         return g

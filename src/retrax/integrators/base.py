@@ -1,14 +1,18 @@
 """What an integrator is: one step, its order, and what it preserves."""
 
 import abc
-from typing import NamedTuple
+import dataclasses
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
+from retrax.numerics.frozen import Frozen
 from retrax.numerics.newton import NewtonStatus
 
 # A word may stand in `preserves` only if a test measures it; this is the list of those tests.
@@ -45,7 +49,7 @@ def explicit_step(move: Coordinates, in_chart: Bool[Array, ""] | bool = True) ->
     return step_info(nothing_to_solve, move, jnp.asarray(in_chart))
 
 
-class AbstractIntegrator(eqx.Module):
+class AbstractIntegrator(Frozen):
     """One step of a numerical method. Frozen: the same inputs give the same step.
 
     `order` and `preserves` are claims; `retrax.testing.check_integrator` measures each of them.
@@ -53,6 +57,10 @@ class AbstractIntegrator(eqx.Module):
 
     order: eqx.AbstractClassVar[int] | eqx.AbstractVar[int]
     preserves: eqx.AbstractClassVar[frozenset[str]] | eqx.AbstractVar[frozenset[str]]
+
+    def __repr__(self) -> str:
+        arrays, tree = jax.tree.flatten(self)
+        return super().__repr__() if arrays else _text(tree)
 
     @abc.abstractmethod
     def step(
@@ -66,3 +74,12 @@ class AbstractIntegrator(eqx.Module):
     def order_on(self, system: AbstractGroupSystem) -> int:
         """The order on this system, where it is higher there than in general."""
         return self.order
+
+
+@lru_cache(maxsize=256)
+def _text(tree: Any) -> str:
+    """How an integrator without arrays is written, defaults left out: the label of every run."""
+    integrator = jax.tree.unflatten(tree, ())
+    values = {field: getattr(integrator, field.name) for field in dataclasses.fields(integrator)}
+    given = [f"{f.name}={value!r}" for f, value in values.items() if value != f.default]
+    return f"{type(integrator).__name__}({', '.join(given)})"

@@ -1,5 +1,6 @@
 """What a user hands to a system: checked once, carried as pytrees."""
 
+from types import MethodType
 from typing import Any
 
 import equinox as eqx
@@ -21,12 +22,21 @@ def require_group(group: Any) -> AbstractLieGroup:
 def as_pytree(function: Any) -> Any:
     """A function that passes through `jax.jit`: modules and partials as they are, others wrapped.
 
-    Arrays held by an `equinox.Module` or bound in a `jax.tree_util.Partial` stay parameters: they
-    can be differentiated and may differ between the members of an ensemble.
+    Arrays held by an `equinox.Module`, the function itself or the object whose method it is, or
+    bound in a `jax.tree_util.Partial` stay parameters: they can be differentiated and may differ
+    between the members of an ensemble.
     """
     if function is None or isinstance(function, eqx.Module | Partial):
         return function
+    if isinstance(function, MethodType) and isinstance(function.__self__, eqx.Module):
+        return Partial(function.__func__, function.__self__)
     return Partial(function)
+
+
+def arguments(group: AbstractLieGroup) -> tuple:
+    """What functions are given, without the numbers: `g`, a vector or covector, and `t`."""
+    coordinates = jax.ShapeDtypeStruct((group.dim,), jnp.float64)
+    return group.layout(), coordinates, jax.ShapeDtypeStruct((), jnp.float64)
 
 
 def require_output(name: str, function: Any, arguments: tuple, shape: tuple[int, ...]) -> None:

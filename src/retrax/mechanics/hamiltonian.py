@@ -5,11 +5,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.base import AbstractLieGroup
-from retrax.mechanics.functions import as_pytree, require_group, require_output
+from retrax.mechanics.functions import arguments, as_pytree, require_group, require_output
 from retrax.mechanics.legendre import invert
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
@@ -48,9 +47,9 @@ class HamiltonianSystem(AbstractGroupSystem):
     ):
         require_double_precision()
         self.group = require_group(group)
-        one, zero = group.identity(), jnp.zeros(group.dim)
-        require_output("hamiltonian", hamiltonian, (one, zero), ())
-        require_output("force", force, (one, zero, jnp.zeros(())), (group.dim,))
+        g, xi, t = arguments(group)
+        require_output("hamiltonian", hamiltonian, (g, xi), ())
+        require_output("force", force, (g, xi, t), (group.dim,))
         self.hamiltonian = as_pytree(hamiltonian)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)

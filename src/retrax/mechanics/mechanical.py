@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
-from retrax.mechanics.functions import as_pytree, require_group, require_output
+from retrax.mechanics.functions import arguments, as_pytree, require_group, require_output
 from retrax.mechanics.inertia import require_body, require_positive
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import declared
@@ -109,9 +109,9 @@ class MechanicalSystem(AbstractMechanicalSystem):
     ):
         self.group = require_group(group)
         self.inertia = checked_inertia(group, inertia, physical)
-        one, zero = group.identity(), jnp.zeros(group.dim)
-        require_output("potential", potential, (one,), ())
-        require_output("force", force, (one, zero, jnp.zeros(())), (group.dim,))
+        g, xi, t = arguments(group)
+        require_output("potential", potential, (g,), ())
+        require_output("force", force, (g, xi, t), (group.dim,))
         self.potential = as_pytree(potential)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)
@@ -142,7 +142,7 @@ def checked_inertia(group: AbstractLieGroup, inertia: Any, physical: bool = True
     require_double_precision()
     if callable(inertia):
         inertia = as_pytree(inertia)
-        sample = jax.eval_shape(lambda g: jnp.asarray(inertia(g)), group.identity())
+        sample = jax.eval_shape(lambda g: jnp.asarray(inertia(g)), group.layout())
         _require_inertia_shape(group, sample.shape)
         sample = np.asarray(inertia(group.identity()))
     elif is_traced(inertia):

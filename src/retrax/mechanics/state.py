@@ -4,8 +4,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from retrax.numerics.frozen import Frozen
 
-class State(eqx.Module):
+
+class State(Frozen):
     r"""A point of $T^*G$ in left trivialisation, and the time.
 
     **Arguments:**

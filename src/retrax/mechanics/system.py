@@ -4,6 +4,7 @@ import abc
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
@@ -12,6 +13,7 @@ from retrax.groups.base import AbstractLieGroup
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, find_symmetries
 from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.frozen import Frozen
 from retrax.numerics.precision import float64, require_double_precision
 
 Element = PyTree[Float[Array, "..."]]
@@ -27,7 +29,7 @@ class Derivative(NamedTuple):
     momentum_rate: Coordinates
 
 
-class AbstractGroupSystem(eqx.Module):
+class AbstractGroupSystem(Frozen):
     r"""A system with configuration $g \in G$, velocity $\xi = g^{-1}\dot g$ and momentum $\mu$.
 
     Its motion is the left-trivialised Euler-Lagrange equation with an external body force $f$,
@@ -98,7 +100,7 @@ class AbstractGroupSystem(eqx.Module):
     ) -> State:
         """The state at `g` with the given body velocity or body momentum, checked."""
         require_double_precision()
-        g = _element("g", g, self.group.identity())
+        g = _element("g", g, self.group.layout())
         self.group.check("g", g)
         if (velocity is None) == (momentum is None):
             raise BadInput(
@@ -130,7 +132,7 @@ class AbstractGroupSystem(eqx.Module):
         return {"energy": self.energy(state), **symmetries.momenta(self.group, state)}
 
 
-def _element(name: str, value: ArrayLike, like: Element) -> Any:
+def _element(name: str, value: ArrayLike, like: PyTree[jax.ShapeDtypeStruct]) -> Any:
     """`value` with every leaf a float64 array, lists of numbers included."""
     if isinstance(like, tuple) and isinstance(value, tuple | list) and len(value) == len(like):
         return tuple(_element(name, v, part) for v, part in zip(value, like, strict=True))

@@ -15,29 +15,35 @@ def is_traced(*values: Any) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
 
 
+def shape_and_dtype(x: Any) -> tuple[tuple[int, ...], Any]:
+    """What a compiled program depends on, of an array or a number."""
+    return np.shape(x), x.dtype if hasattr(x, "dtype") else jnp.result_type(x)
+
+
 def require_float64(name: str, x: Any) -> None:
     """Raise `BadInput` unless every leaf of `x` is a float64 array or scalar."""
     for leaf in jax.tree.leaves(x):
-        dtype = jnp.result_type(leaf)
-        if dtype != jnp.float64:
+        _, dtype = shape_and_dtype(leaf)
+        if dtype != np.float64:
             raise BadInput(f"{name} has dtype {dtype}, but retrax computes in float64.")
 
 
 def require_shape(name: str, x: Any, shape: tuple[int, ...]) -> None:
     """Raise `BadInput` unless `x` has the shape `shape`."""
-    if jnp.shape(x) != tuple(shape):
-        raise BadInput(f"{name} has shape {jnp.shape(x)}, but must have shape {tuple(shape)}.")
+    if np.shape(x) != tuple(shape):
+        raise BadInput(f"{name} has shape {np.shape(x)}, but must have shape {tuple(shape)}.")
 
 
 def require_finite(name: str, x: Any) -> None:
     """Raise `BadInput` if a leaf of `x` has an entry that is not a finite number."""
-    if is_traced(x):
+    leaves = jax.tree.leaves(x)
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
         return
-    for leaf in jax.tree.leaves(x):
-        values = np.atleast_1d(np.asarray(leaf))
-        wrong = np.argwhere(~np.isfinite(values))
-        if len(wrong):
-            where = tuple(int(i) for i in wrong[0])
+    for leaf in leaves:
+        values = np.asarray(leaf)
+        if not np.isfinite(values).all():
+            values = np.atleast_1d(values)
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
             raise BadInput(
                 f"{name} must be finite, but its entry {list(where)} is {values[where]}."
             )

@@ -1,7 +1,8 @@
 """Newton's method for the small implicit equations of one time step."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +35,9 @@ class _Iterate(NamedTuple):
     iterations: Int[Array, ""]
 
 
+_Root = tuple[Float[Array, " n"], tuple[Float[Array, ""], Float[Array, ""]]]
+
+
 def newton(
     residual: Callable[[Float[Array, " n"]], Float[Array, " n"]],
     x0: Float[Array, " n"],
@@ -50,8 +54,10 @@ def newton(
     relative tolerance on $x$ would never be met by an ill-conditioned inertia. A NaN ends the
     iteration at once. There is no exception: look at `NewtonStatus.converged`.
 
-    The derivative of the solution, forward and reverse, is the exact one of the implicit function
-    theorem, not the derivative of the iteration.
+    The derivative of the solution, forward and reverse, is not that of the iteration but the exact
+    one of the implicit function theorem: where $F$ depends on $a$ as well,
+
+    $$ DF(x)\,\dot x = -\partial_a F(x)\,\dot a. \tag{2} $$
 
     **Arguments:**
 
@@ -59,35 +65,51 @@ def newton(
     - `x0`: the guess.
     - `scale`: size of the terms of $F$, where these cancel and $DF\,x$ does not show it.
     """
-    scale = lax.stop_gradient(jnp.asarray(scale, x0.dtype))
-
-    def iterate(f, start):
-        # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
-        def unfinished(it: _Iterate):
-            too_large = it.size > _AIM * it.terms
-            return too_large & ~it.stalled & (it.iterations < _MAX_ITERATIONS)
-
-        def improve(it: _Iterate):
-            jacobian = jax.jacfwd(f)(it.x)
-            x = it.x - solve(jacobian, it.residual)  # (1)
-            r = f(x)
-            size = jnp.sum(jnp.abs(r))
-            terms = scale + jnp.sum(jnp.abs(jacobian), axis=0) @ jnp.abs(x)
-            stalled = (size <= _ACCEPT * terms) & (size > 0.5 * it.size)
-            return _Iterate(x, r, size, terms, stalled, it.iterations + 1)
-
-        r = f(start)
-        # An exactly zero residual needs no iteration; anything else gets at least one.
-        nothing = jnp.zeros((), x0.dtype)
-        first = _Iterate(start, r, jnp.sum(jnp.abs(r)), nothing, jnp.asarray(False), jnp.asarray(0))
-        last = lax.while_loop(unfinished, improve, first)
-        # A zero residual has converged whatever its terms; 0/0 must not report a NaN.
-        relative = last.size / jnp.where(last.terms > 0, last.terms, 1.0)
-        return last.x, (relative, last.iterations.astype(x0.dtype))
-
-    def solve_linear(linear_map, y):
-        return solve(jax.jacfwd(linear_map)(y), y)
-
-    # The count travels as a float: `custom_root` has no derivative for auxiliary integers.
-    x, (achieved, count) = lax.custom_root(residual, x0, iterate, solve_linear, has_aux=True)
+    # What `residual` closes over becomes an argument, so that derivatives can reach it.
+    equation, closed_over = jax.closure_convert(residual, x0)
+    x, (achieved, count) = _root(equation, x0, jnp.asarray(scale, x0.dtype), *closed_over)
     return x, NewtonStatus(achieved <= _ACCEPT, achieved, count.astype(int))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _root(equation: Callable[..., Array], x0: Array, scale: Array, *closed_over: Any) -> _Root:
+    """The iteration (1). Its count travels as a float, whose derivative is an ordinary zero."""
+
+    def f(x):
+        return equation(x, *closed_over)
+
+    # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
+    def unfinished(it: _Iterate):
+        too_large = it.size > _AIM * it.terms
+        return too_large & ~it.stalled & (it.iterations < _MAX_ITERATIONS)
+
+    def improve(it: _Iterate):
+        jacobian = jax.jacfwd(f)(it.x)
+        x = it.x - solve(jacobian, it.residual)  # (1)
+        r = f(x)
+        size = jnp.sum(jnp.abs(r))
+        terms = scale + jnp.sum(jnp.abs(jacobian), axis=0) @ jnp.abs(x)
+        stalled = (size <= _ACCEPT * terms) & (size > 0.5 * it.size)
+        return _Iterate(x, r, size, terms, stalled, it.iterations + 1)
+
+    r = f(x0)
+    # An exactly zero residual needs no iteration; anything else gets at least one.
+    nothing = jnp.zeros((), x0.dtype)
+    first = _Iterate(x0, r, jnp.sum(jnp.abs(r)), nothing, jnp.asarray(False), jnp.asarray(0))
+    last = lax.while_loop(unfinished, improve, first)
+    # A zero residual has converged whatever its terms; 0/0 must not report a NaN.
+    relative = last.size / jnp.where(last.terms > 0, last.terms, 1.0)
+    return last.x, (relative, last.iterations.astype(x0.dtype))
+
+
+@_root.defjvp
+def _root_jvp(equation: Callable[..., Array], primals: tuple, tangents: tuple) -> tuple:
+    """(2), traced only where a derivative is asked for; linear in the tangents, so it transposes.
+
+    The solution depends on what the equation closes over, not on the guess or the scale.
+    """
+    x, status = _root(equation, *primals)
+    closed_over, moved = primals[2:], tangents[2:]
+    _, change = jax.jvp(lambda *a: equation(x, *a), closed_over, moved)
+    dx = -solve(jax.jacfwd(equation)(x, *closed_over), change)  # (2)
+    return (x, status), (dx, jax.tree.map(jnp.zeros_like, status))

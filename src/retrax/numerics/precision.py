@@ -21,10 +21,13 @@ def require_double_precision() -> None:
 
 
 def float64(name: str, value: Any) -> Float[Array, "..."]:
-    """`value`, called `name` in the sentence that refuses it, as a float64 array."""
+    """`value`, called `name` in the sentence that refuses it, as a float64 array of its own.
+
+    Copied on the host and moved as it is: `jnp.asarray` compiles a program for every shape.
+    """
     if is_traced(value):
         return jnp.asarray(value)
     try:
-        return jnp.asarray(np.asarray(value, dtype=np.float64))
+        return jax.device_put(np.array(value, dtype=np.float64))
     except (TypeError, ValueError) as cause:
         raise BadInput(f"{name} = {value!r} must be an array of real numbers.") from cause

@@ -5,7 +5,9 @@ solved by Cramer's rule and up to eight by elimination written out row by row. P
 by comparing and swapping, which needs no index that depends on the data.
 """
 
+import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.numerics.cross import cross
@@ -40,15 +42,19 @@ def _cramer(A: Float[Array, "n n"]) -> tuple[Float[Array, "n n"], Float[Array, "
     if A.shape[0] == 1:
         return jnp.ones_like(A), A[0, 0]
     if A.shape[0] == 2:
-        adjugate = jnp.stack([jnp.stack([A[1, 1], -A[0, 1]]), jnp.stack([-A[1, 0], A[0, 0]])])
+        adjugate = jnp.stack([A[1, 1], -A[0, 1], -A[1, 0], A[0, 0]]).reshape(2, 2)
         return adjugate, A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
     x, y, z = A[:, 0], A[:, 1], A[:, 2]
     yz = cross(y, z)
     return jnp.stack([yz, cross(z, x), cross(x, y)]), x @ yz
 
 
+@jax.jit
 def _eliminate(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> Float[Array, "n m"]:
-    """Gaussian elimination with partial pivoting; visibly linear in B, so JAX can transpose it."""
+    """Gaussian elimination with partial pivoting; visibly linear in B, so JAX can transpose it.
+
+    Its hundreds of operations are traced once for each shape, however often a step solves.
+    """
     pivots = []
     for _ in range(A.shape[0] - 1):
         top, A, B_top, B = _bring_up_pivot(A, B)
@@ -64,11 +70,18 @@ def _eliminate(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> Float[Array, "
 
 def _bring_up_pivot(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> tuple[Array, ...]:
     """The row with the largest first entry and the other rows, of A and of B, by swapping."""
-    top, B_top, rest, B_rest = A[0], B[0], [], []
+    size, top, B_top = jnp.abs(A[:, 0]), _row(A, 0), _row(B, 0)
+    largest, rest, B_rest = _row(size, 0), [], []
     for i in range(1, A.shape[0]):
-        row, B_row = A[i], B[i]
-        swap = jnp.abs(row[0]) > jnp.abs(top[0])
-        rest.append(jnp.where(swap, top, row))
-        B_rest.append(jnp.where(swap, B_top, B_row))
-        top, B_top = jnp.where(swap, row, top), jnp.where(swap, B_row, B_top)
+        row, B_row, here = _row(A, i), _row(B, i), _row(size, i)
+        swap = lax.gt(here, largest)
+        rest.append(lax.select(swap, top, row))
+        B_rest.append(lax.select(swap, B_top, B_row))
+        top, B_top = lax.select(swap, row, top), lax.select(swap, B_row, B_top)
+        largest = lax.select(swap, here, largest)
     return top, jnp.stack(rest), B_top, jnp.stack(B_rest)
+
+
+def _row(x: Float[Array, " n *m"], i: int) -> Float[Array, " *m"]:
+    """x[i], by an operation that is quickly traced: elimination takes many rows."""
+    return lax.index_in_dim(x, i, keepdims=False)

@@ -11,6 +11,8 @@ from retrax.engine.backends import make_members
 from retrax.engine.kernel import INTERVAL
 from retrax.engine.members import Members
 from retrax.engine.packing import Packing
+from retrax.mechanics.state import State
+from retrax.numerics.checks import is_traced
 from retrax.simulate.memory import gigabytes, require_memory
 from retrax.simulate.progress import reporter
 from retrax.simulate.simulate import chunks
@@ -63,6 +65,8 @@ def ensemble(
     """
     from retrax.trajectory.members import members_dataset
 
+    if isinstance(states, State) and not is_traced(states):
+        states = jax.tree.map(np.asarray, states)
     if isinstance(system, list | tuple):
         system = stacked_systems(system)
     members, shared = require_ensemble(system, integrator, states, h, steps, save_every)

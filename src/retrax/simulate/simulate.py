@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.backends import make_loop
-from retrax.engine.progress import Interval, start
+from retrax.engine.progress import start
 from retrax.engine.xla import run_differentiable
 from retrax.errors import StepFailed
 from retrax.mechanics.state import State
@@ -55,10 +55,11 @@ def simulate(
     **Raises:** `StepFailed` at the first step that does not converge or gives a number that is not
     finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
     """
+    traced = is_traced(system, integrator, state, h)
     if isinstance(state, State):
-        state = jax.tree.map(jnp.asarray, state)
+        state = jax.tree.map(jnp.asarray if traced else np.asarray, state)
     require_run(system, integrator, state, h, steps, save_every)
-    if is_traced(system, integrator, state, h):
+    if traced:
         return _simulate_traced(system, integrator, state, h, steps, save_every)
     return _simulate(
         system, integrator, state, float(h), int(steps), int(save_every), progress, backend
@@ -81,18 +82,17 @@ def _simulate(
 
     clock = time.perf_counter()
     loop = make_loop(backend, system, integrator, state, h)
-    loop.run(start(state), 0, 1, capacity)  # no steps: compiles what is not compiled yet
+    at = start(state)
+    loop.compile(at, capacity)
     compile_seconds = time.perf_counter() - clock
 
-    at = start(state)
-    saved: list[tuple[Any, Interval]] = [
-        jax.tree.map(lambda x: np.asarray(x)[None], (state, at.interval))
-    ]
+    leaves, tree = jax.tree.flatten((state, at.interval))
+    saved = [[leaf[None] for leaf in leaves]]
     clock = time.perf_counter()
     with reporter(progress, system.name) as report:
         for records, every in chunks(steps, save_every, per_chunk):
             at, *chunk = loop.run(at, records, every, capacity)
-            saved.append(tuple(chunk))
+            saved.append(jax.tree.leaves(chunk))
             report(int(at.step), steps)
             if at.failed:
                 break
@@ -100,8 +100,9 @@ def _simulate(
 
     failed = bool(at.failed)
     if failed and int(at.step) % save_every != 0:
-        saved.append(jax.tree.map(lambda x: np.asarray(x)[None], (at.state, at.interval)))
-    states, info = jax.tree.map(lambda *xs: np.concatenate(xs), *saved)
+        saved.append([np.asarray(leaf)[None] for leaf in jax.tree.leaves((at.state, at.interval))])
+    stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
+    states, info = jax.tree.unflatten(tree, stacked)
     trajectory = Trajectory(
         t=np.asarray(states.t),
         states=states,

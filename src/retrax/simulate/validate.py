@@ -185,7 +185,7 @@ def _require_each_system(system: Any) -> None:
 
 
 def _require_state(system: AbstractGroupSystem, state: State) -> None:
-    if is_traced(*jax.tree.leaves(state)):
+    if is_traced(state):
         return
     for leaf in jax.tree.leaves(state):
         if np.asarray(leaf).dtype != np.float64:
