@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Any
 
-from retrax.engine.program import Block, Choose, Operation, Repeat, While
+from retrax.engine.program import Block, Choose, Each, Operation, Repeat, While
 from retrax.engine.step_program import signature, step_program
 
 # Counted as one floating-point operation each; a division takes the hardware many times longer.
@@ -33,8 +33,8 @@ def operations(block: Block, newton: float) -> dict[str, float]:
             case Choose(blocks=blocks):
                 for inner in blocks:
                     add(inner, 1)
-            case other:
-                raise NotImplementedError(f"{type(other).__name__} is not counted yet.")
+            case Each(length=length, body=body):
+                add(body, length)
     return total
 
 

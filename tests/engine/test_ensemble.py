@@ -205,6 +205,20 @@ def test_as_many_members_as_dimensions():
     assert np.max(np.abs(listed["g"].values[0, 2] - listed["g"].values[0, 0])) > 1e-3
 
 
+def test_a_long_program_runs_on_xla_as_it_is(monkeypatch):
+    from retrax.engine import backends
+
+    monkeypatch.setattr(backends, "_MOST_ON_ARRAYS", 100)
+    system, state = PROBLEMS["asymmetric top"]()
+    states = spread(state, 3)
+    with pytest.warns(
+        UserWarning, match="operations, and XLA takes minutes .* runs on XLA as it is"
+    ):
+        plain = rx.ensemble(system, rx.LieVerlet(), states, h=0.05, steps=10, backend="xla")
+    native = rx.ensemble(system, rx.LieVerlet(), states, h=0.05, steps=10)
+    np.testing.assert_allclose(plain["momentum"], native["momentum"], rtol=0, atol=1e-14)
+
+
 def test_a_negative_inertia_is_found_among_the_members():
     inertias = jnp.array([[1.0, 2.0, 2.5], [1.5, -2.0, 3.0]])
     bodies = jax.vmap(rx.systems.FreeRigidBody)(inertias)

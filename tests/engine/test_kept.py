@@ -8,6 +8,7 @@ from evaluate import evaluate_program
 from jax import lax
 
 import retrax as rx
+from retrax.engine.listing import listing
 from retrax.engine.live import live
 from retrax.engine.program import Each, walk
 from retrax.engine.scalarise import Unscalarisable, scalarise
@@ -105,6 +106,14 @@ def test_the_program_does_not_grow_with_the_axis():
         return len(list(walk(program.block)))
 
     assert springs_of(2000) == springs_of(50)
+
+
+def test_a_listing_shows_loops_and_neighbours():
+    text = listing(
+        live(scalarise(lambda x, s: jnp.sum(x[1:] - x[:-1]) * s, W, S)), {0: "w", 1: "s"}
+    )
+    assert text.startswith("program(w, s):")
+    assert "for each k below 19:" in text and "w[k + 1]" in text and "for k in order" in text
 
 
 def test_what_cannot_go_along_a_long_axis_is_named():

@@ -175,7 +175,8 @@ def _run(step, record, block, params, state, failure, h, first, every, records: 
             return (at, k), (jnp.stack([*at.state, time]), jnp.stack(at.interval))
 
         (at, _), saved = lax.scan(next_record, (at, first), None, length=records)
-        return jnp.stack([*at.state, t0]), jnp.stack(at.failure), *saved
+        states, intervals = saved
+        return jnp.stack([*at.state, t0]), jnp.stack(at.failure), states, intervals
 
     members = state.shape[1]
     if block is None:
@@ -185,9 +186,11 @@ def _run(step, record, block, params, state, failure, h, first, every, records: 
         return jnp.moveaxis(rows.reshape(len(rows), -1, block), 1, 0)
 
     if shared:
-        parts = lax.map(lambda x: work(*x, params[:, 0]), (split(state), split(failure)))
+        parts = lax.map(lambda x: work(x[0], x[1], params[:, 0]), (split(state), split(failure)))
     else:
-        parts = lax.map(lambda x: work(*x), (split(state), split(failure), split(params)))
+        parts = lax.map(
+            lambda x: work(x[0], x[1], x[2]), (split(state), split(failure), split(params))
+        )
     joined = [jnp.moveaxis(x, 0, -2) for x in parts]
     return tuple(x.reshape(*x.shape[:-2], members) for x in joined)
 
@@ -201,7 +204,7 @@ class ArrayMembers:
         params: np.ndarray,
         state: np.ndarray,
         h: float,
-        devices: Sequence[jax.Device],
+        devices: Sequence[Any],
         pallas: bool,
     ):
         self.name = "pallas" if pallas else "xla"

@@ -19,6 +19,8 @@ from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 
 BACKENDS = ("auto", "native", "xla", "pallas")
+# Operations of a program that XLA and Pallas compile in a reasonable time: half a minute.
+_MOST_ON_ARRAYS = 5000
 
 
 def require_backend(backend: str) -> None:
@@ -52,7 +54,7 @@ def make_members(
     integrator: AbstractIntegrator,
     states: Any,
     h: float,
-    devices: Sequence[jax.Device] | None,
+    devices: Sequence[Any] | None,
     shared: bool,
 ) -> Members:
     """The loop of many bodies. `auto` is native on a processor and Pallas on an NVIDIA GPU.
@@ -80,6 +82,11 @@ def make_members(
             return NativeMembers(_member_kernel(*made_for, shared), params, state, h)
         if program.has_rows:
             raise Unscalarisable("it has a long axis, and arrays of members have no room for it")
+        if backend != "pallas" and program.count() > _MOST_ON_ARRAYS:
+            raise Unscalarisable(
+                f"that has {program.count()} operations, and XLA takes minutes to compile more "
+                f"than {_MOST_ON_ARRAYS} of them on arrays"
+            )
         step = program_step(program)
         return ArrayMembers(step, params, state, h, devices, pallas=chosen == "pallas")
 
@@ -91,7 +98,7 @@ def make_members(
     return _scalar_or_xla(scalar, plain, required, f"{integrator!r} on the {own.name}")
 
 
-def _choice(backend: str, devices: Sequence[jax.Device] | None) -> tuple[str, Sequence[jax.Device]]:
+def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[Any]]:
     """The back end, where `auto` leaves it open, and the devices it runs on."""
     require_backend(backend)
     if backend == "native" and devices is not None:
@@ -119,7 +126,7 @@ def _scalar_or_xla(
     try:
         return scalar()
     except Unscalarisable as reason:
-        sentence = f"{what} has no scalar program: {reason}."
+        sentence = f"{what} has no scalar program here: {reason}."
         if backend != "auto":
             raise BadInput(f"backend = {backend!r}: {sentence} Use backend='auto'.") from reason
         warnings.warn(f"{sentence} It runs on XLA as it is, which is slower.", stacklevel=5)

@@ -19,6 +19,7 @@ from retrax.engine.program import (
     Value,
     While,
     kind_of,
+    numbers,
     widest,
 )
 
@@ -46,9 +47,9 @@ def interpret(program: Program, inputs: Sequence[Array], active: Array) -> list[
     No loop waits for a body that is not `active`.
     """
     run = _Interpreter(active)
-    run.known.update(zip(program.inputs, inputs, strict=True))
+    run.known.update(zip(numbers(program.inputs), inputs, strict=True))
     run.block(program.block)
-    return [run.read(x) for x in program.outputs]
+    return [run.read(x) for x in numbers(program.outputs)]
 
 
 class _Interpreter:

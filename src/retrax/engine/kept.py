@@ -14,7 +14,7 @@ from typing import Any, SupportsInt
 import numpy as np
 
 from retrax.engine.builder import Builder
-from retrax.engine.program import Block, Each, Load, Operand, Row, Store, Value, View, kind_of
+from retrax.engine.program import Block, Each, Kind, Load, Operand, Row, Store, Value, View, kind_of
 
 # An array of objects, each an operand.
 Operands = Any
@@ -171,8 +171,9 @@ class Loops:
         if array.axis:
             raise Unscalarisable("a result has a long axis that is not its first")
         width = array.cells.size
-        kinds = {kind_of_cell(c) for c in array.cells.ravel()}
-        row = self.build.row(width * array.length, kinds.pop() if len(kinds) == 1 else "float")
+        kinds: set[Kind] = {kind_of_cell(c) for c in array.cells.ravel()}
+        kind: Kind = kinds.pop() if len(kinds) == 1 else "float"
+        row = self.build.row(width * array.length, kind)
         self.copy(array, [View(row, c, width, array.length) for c in range(width)])
         return row
 
@@ -184,7 +185,7 @@ class Loops:
             cells[index] = self._kept_cell([array[(k, *index)] for k in range(len(array))])
         return Kept(cells, axis, len(array))
 
-    def _kept_cell(self, entries: list[Operand]) -> View | Operand:
+    def _kept_cell(self, entries: list[Any]) -> View | Operand:
         kind = kind_of(entries[0])
         if all(x is entries[0] or x == entries[0] for x in entries):
             return entries[0]
@@ -227,7 +228,7 @@ class Loops:
         return np.stack(parts, axis=array.axis)
 
 
-def kind_of_cell(cell: View | Operand):
+def kind_of_cell(cell: View | Operand) -> Kind:
     return cell.row.kind if isinstance(cell, View) else kind_of(cell)
 
 

@@ -159,7 +159,7 @@ class _Rules:
 
     def rule_rev(self, x: Kept, *, dimensions, **_):
         others = [d - (d > x.axis) for d in dimensions if d != x.axis]
-        flipped = Kept(np.flip(x.cells, others) if others else x.cells, x.axis, x.length)
+        flipped = Kept(np.flip(x.cells, tuple(others)) if others else x.cells, x.axis, x.length)
         if x.axis not in dimensions:
             return flipped
         return shifted(flipped, x.length - 1, x.length, -1)

@@ -5,12 +5,17 @@ from collections.abc import Iterator, Mapping
 from retrax.engine.program import (
     Block,
     Choose,
+    Each,
     Instruction,
+    Load,
     Operand,
     Operation,
     Program,
     Repeat,
+    Row,
+    Store,
     Value,
+    View,
     While,
 )
 
@@ -22,18 +27,26 @@ _INFIX = {
 
 def listing(program: Program, names: Mapping[int, str] | None = None) -> str:
     """The program, a line for each instruction; `names` are those of its inputs, by position."""
-    known = {v: (names or {}).get(k, f"x{k}") for k, v in enumerate(program.inputs)}
+    known: dict[Value | Row, str] = {
+        v: (names or {}).get(k, f"x{k}") for k, v in enumerate(program.inputs)
+    }
     return "\n".join(_Listing(known).lines(program))
 
 
 class _Listing:
-    def __init__(self, known: dict[Value, str]):
+    def __init__(self, known: dict[Value | Row, str]):
         self.known = known
 
-    def name(self, x: Operand) -> str:
-        if not isinstance(x, Value):
+    def name(self, x: Operand | Row) -> str:
+        if not isinstance(x, Value | Row):
             return repr(x)
-        return self.known.setdefault(x, f"v{len(self.known)}")
+        letter = "v" if isinstance(x, Value) else "row"
+        return self.known.setdefault(x, f"{letter}{len(self.known)}")
+
+    def at(self, view: View) -> str:
+        """The entry of a view that belongs to k."""
+        k = {1: "k", -1: "-k"}.get(view.stride, f"{view.stride} k")
+        return f"{self.name(view.row)}[{k}{f' + {view.offset}' if view.offset else ''}]"
 
     def names(self, operands) -> str:
         return ", ".join(self.name(x) for x in operands)
@@ -64,6 +77,12 @@ class _Listing:
                 yield f"for {self.names(instruction.columns)} in {len(instruction.tables)} rows:"
                 yield from self.block(instruction.body, "    ")
                 yield f"    {self.names(instruction.carried)} = {self.names(instruction.updated)}"
+            case Load(out, row, index):
+                yield f"{self.name(out)} = {self.name(row)}[{index}]"
+            case Store(row, index, operand):
+                yield f"{self.name(row)}[{index}] = {self.name(operand)}"
+            case Each():
+                yield from self.each(instruction)
             case Choose():
                 outs = self.names(instruction.outs)
                 branches = zip(instruction.blocks, instruction.results, strict=True)
@@ -71,6 +90,18 @@ class _Listing:
                     yield f"if {self.name(instruction.index)} == {k}:"
                     yield from self.block(block, "    ")
                     yield f"    {outs} = {self.names(results)}"
+
+    def each(self, loop: Each) -> Iterator[str]:
+        if loop.carried:
+            yield f"{self.names(loop.carried)} = {self.names(loop.initial)}"
+        yield f"{'for k in order' if loop.carried else 'for each k'} below {loop.length}:"
+        for value, view in loop.reads:
+            yield f"    {self.name(value)} = {self.at(view)}"
+        yield from self.block(loop.body, "    ")
+        for view, operand in loop.writes:
+            yield f"    {self.at(view)} = {self.name(operand)}"
+        if loop.carried:
+            yield f"    {self.names(loop.carried)} = {self.names(loop.updated)}"
 
     def expression(self, name: str, operands: tuple[Operand, ...]) -> str:
         x = [self.name(o) for o in operands]

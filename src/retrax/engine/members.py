@@ -25,7 +25,9 @@ class Members(Protocol):
 
     name: str
     columns: int
-    failure: np.ndarray
+
+    @property
+    def failure(self) -> np.ndarray: ...
 
     def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
         """Take `every` steps for each record in `saved` [record, row, column], and fill it."""

@@ -9,7 +9,7 @@ constants, drops additions of zero and multiplications by one, shares equal expr
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Kind = Literal["float", "int", "bool"]
 
@@ -178,6 +178,13 @@ def inner_blocks(instruction: Instruction) -> tuple[Block, ...]:
         case Choose():
             return instruction.blocks
     return ()
+
+
+def numbers(items: Iterable[Any]) -> list[Any]:
+    """Inputs or outputs of a program that has no rows."""
+    if any(isinstance(x, Row) for x in items):
+        raise TypeError("a program with rows runs natively only")
+    return list(items)
 
 
 def kind_of(operand: Operand) -> Kind:

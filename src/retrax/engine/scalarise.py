@@ -248,7 +248,7 @@ class _Evaluator(ControlRules):
     def rule_scatter_add(self, equation, ins):
         """Entries added at constant indices; where each goes is found by adding a single one."""
         operand, indices, updates = ins
-        out = np.array(operand, object)
+        out: Any = np.array(operand, object)
         nothing, one = np.zeros(operand.shape, int), np.zeros(updates.shape, int)
         for place in np.ndindex(*updates.shape):
             one[place] = 1
@@ -269,7 +269,8 @@ class _Evaluator(ControlRules):
             return np.asarray(equation.primitive.bind(*typed, **equation.params))
 
     def rule_dot_general(self, equation, ins):
-        return self.dot_general(*ins, equation.params["dimension_numbers"])
+        a, b = ins
+        return self.dot_general(a, b, equation.params["dimension_numbers"])
 
     def dot_general(self, a: Operands, b: Operands, dimension_numbers) -> Operands:
         (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers

@@ -36,7 +36,7 @@ def ensemble(
     steps: Any,
     save_every: Any = None,
     backend: str = "auto",
-    devices: Sequence[jax.Device] | None = None,
+    devices: Sequence[Any] | None = None,
     progress: Any = None,
 ) -> "xr.Dataset":
     """Take `steps` steps of size `h` from each of many states.

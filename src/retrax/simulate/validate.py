@@ -74,8 +74,8 @@ def _require_parts(system: Any, integrator: Any, state: Any) -> None:
 def _require_members(states: State) -> int:
     """The number of members: the length of the first axis of every array of the states."""
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(states)]
-    lengths = {shape[0] if shape else None for shape in shapes}
-    if len(lengths) != 1 or None in lengths or lengths == {0}:
+    lengths = {shape[0] if shape else 0 for shape in shapes}
+    if len(lengths) != 1 or lengths == {0}:
         raise BadInput(
             f"states has arrays of shapes {shapes}, but all must have a first axis of one length, "
             "the members, as jax.vmap(lambda v: system.state(g, velocity=v))(velocities) gives."

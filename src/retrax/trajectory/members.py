@@ -112,12 +112,12 @@ def observe_members(system: Any, runs: xr.Dataset) -> xr.Dataset:
     ]
     like = system.group.identity()
     tree = jax.tree.unflatten(jax.tree.structure(like), g)
-    flat = jax.tree.map(
+    g, momentum = jax.tree.map(
         lambda x: jnp.asarray(x).reshape(records * members, *x.shape[2:]),
         (tree, runs["momentum"].values),
     )
     t = runs["t"].values if "t" in runs else np.repeat(runs["time"].values[:, None], members, 1)
-    seen = observe(system, State(*flat, jnp.asarray(t.ravel())))
+    seen = observe(system, State(g, momentum, jnp.asarray(t.ravel())))
     both = ("time", "member")
 
     def shaped(x):
