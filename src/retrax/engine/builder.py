@@ -149,6 +149,8 @@ class Builder:
 
 
 _COMMUTATIVE = {"add", "mul", "max", "min", "and", "or", "eq", "ne"}
+# Arithmetic, which is simple only where a constant takes part.
+_PLAIN = {"add", "sub", "mul", "div", "neg", "max", "min", "and", "or"}
 _TRUTH = {"lt", "le", "gt", "ge", "eq", "ne", "isfinite"}
 
 _FOLD: dict[str, Callable] = {
@@ -187,6 +189,8 @@ def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
     constants = [x for x in operands if not isinstance(x, Value)]
     if len(constants) == len(operands):
         return _folded(name, constants)
+    if not constants and name in _PLAIN:
+        return None
     match name, operands:
         case ("add", (x, y)) if _is(y, 0):
             return x

@@ -1,17 +1,18 @@
 """The runs of many bodies as one xarray dataset."""
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from retrax.engine.kernel import FAILURE, INTERVAL
 from retrax.mechanics.state import State
-from retrax.trajectory.dataset import configuration_variables, identifier
 from retrax.trajectory.observe import observe
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FORMAT = "retrax-ensemble"
 REASONS = ("none", "not_converged", "left_chart", "not_finite")
@@ -23,11 +24,15 @@ def members_dataset(
     failure: np.ndarray,
     behind: np.ndarray,
     attributes: dict[str, Any],
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """States with axes (time, member, ...), statistics (time, row, member), failures by member.
 
     `behind` is the number of steps behind each saved state.
     """
+    import xarray as xr
+
+    from retrax.trajectory.dataset import configuration_variables
+
     failures = _failures(failure)
     _blank(states, interval, behind, failures["failed_step"][1])
     both = ("time", "member")
@@ -99,11 +104,13 @@ def _blank(
     )
 
 
-def observe_members(system: Any, runs: xr.Dataset) -> xr.Dataset:
+def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
     """The dataset of `ensemble` with velocity, invariants and group defect added.
 
     **Arguments:** `system`: the one system of all members; `runs`: what `ensemble` returned.
     """
+    from retrax.trajectory.dataset import identifier
+
     records, members = runs.sizes["time"], runs.sizes["member"]
     g = [
         runs[name].values
