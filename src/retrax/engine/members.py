@@ -36,8 +36,12 @@ class Members(Protocol):
 
 def padded(rows: np.ndarray, columns: int) -> np.ndarray:
     """The rows with the last column repeated until there are `columns`."""
-    wanted = np.minimum(np.arange(columns), rows.shape[1] - 1)
-    return np.ascontiguousarray(rows[:, wanted])
+    members = rows.shape[1]
+    if members == columns:
+        return np.ascontiguousarray(rows)
+    wide = np.empty((len(rows), columns))
+    wide[:, :members], wide[:, members:] = rows, rows[:, -1:]
+    return wide
 
 
 class NativeMembers:

@@ -32,8 +32,14 @@ class Packing:
 
     def member_rows(self, tree: Any) -> np.ndarray:
         """Bodies stacked along the first axis of every leaf: one column each."""
-        leaves = [np.asarray(leaf, dtype=float) for leaf in jax.tree.leaves(tree)]
-        return np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1).T.copy()
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+        rows = np.empty((self.size, len(leaves[0])))
+        first = 0
+        for leaf in leaves:
+            flat = leaf.reshape(len(leaf), -1)
+            rows[first : first + flat.shape[1]] = flat.T
+            first += flat.shape[1]
+        return rows
 
     def unpack(self, rows: np.ndarray) -> Any:
         """Leaves of shape (..., bodies, *shape), as views, from rows (..., size, bodies)."""

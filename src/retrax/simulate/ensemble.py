@@ -84,7 +84,8 @@ def ensemble(
     saved = np.empty((records, packing.size, runner.columns))
     interval = np.zeros((records, len(INTERVAL), runner.columns))
     first = int(behind[0] == 0)
-    saved[:first, :, :members] = packing.member_rows(states)
+    if first:
+        saved[0, :, :members] = packing.member_rows(states)
     plan = _Plan(steps, every, members, bytes_per_record=needed // records)
     n = plan.records_at_once
     runner.run(saved[first : first + n], interval[first : first + n], 0)  # no steps: compiles
