@@ -24,9 +24,13 @@ from retrax.groups.translation import Translation as Translation
 from retrax.integrators.catalogue import INTEGRATORS as INTEGRATORS
 from retrax.integrators.composition import Composition as Composition
 from retrax.integrators.cotangent_lift import CotangentLift as CotangentLift
+from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert as LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet as LieVerlet
 from retrax.integrators.rkmk import RKMK as RKMK
 from retrax.integrators.runge_kutta import RungeKutta as RungeKutta
+from retrax.mechanics.constraints import Distribution as Distribution
+from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
+from retrax.mechanics.hamel import HamelFrame as HamelFrame
 from retrax.mechanics.hamiltonian import HamiltonianSystem as HamiltonianSystem
 from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
 from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem

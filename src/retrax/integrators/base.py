@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.newton import NewtonStatus
@@ -17,6 +18,8 @@ VOCABULARY: dict[str, str] = {
     "momentum": "the momentum of every symmetry is conserved to round-off",
     "symplectic": "the step preserves the symplectic form; energy errors stay bounded",
     "symmetric": "a step forward followed by a step back returns to the start",
+    "constraint": "the velocity, and the step itself, are admissible to round-off",
+    "energy": "the energy is conserved to round-off, at any step size",
 }
 
 
@@ -62,6 +65,14 @@ class AbstractIntegrator(eqx.Module):
 
     def check(self, system: AbstractGroupSystem) -> None:
         """Refuse, with `BadInput`, a system that this integrator cannot treat."""
+
+    def refuse_constraint(self, system: AbstractGroupSystem) -> None:
+        """Refuse a system with a constraint, where the step would ignore it."""
+        if system.constraint is not None:
+            raise BadInput(
+                f"{type(self).__name__} knows no constraints, but the {system.name} has one; use "
+                "LagrangeDAlembert, HamelMidpoint or DiscreteGradient."
+            )
 
     def order_on(self, system: AbstractGroupSystem) -> int:
         """The order on this system, where it is higher there than in general."""
