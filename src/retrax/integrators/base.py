@@ -18,7 +18,7 @@ VOCABULARY: dict[str, str] = {
     "momentum": "the momentum of every symmetry is conserved to round-off",
     "symplectic": "the step preserves the symplectic form; energy errors stay bounded",
     "symmetric": "a step forward followed by a step back returns to the start",
-    "constraint": "the velocity, and the step itself, are admissible to round-off",
+    "constraint": "the velocity is admissible at every step, to round-off",
     "energy": "the energy is conserved to round-off, at any step size",
 }
 

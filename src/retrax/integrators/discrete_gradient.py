@@ -7,13 +7,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.hamel_step import (
-    HamelStep,
-    hamel_step,
-    momentum_scale,
-    reaction_impulse,
-    require_frame,
-)
+from retrax.integrators.hamel_step import HamelStep, hamel_step, momentum_scale, require_frame
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
@@ -28,9 +22,8 @@ class DiscreteGradient(AbstractIntegrator):
        \tag{1} $$
 
     takes the place of $dV$, so that what the potential energy gains the kinetic energy loses: the
-    energy is conserved to round-off. Symmetric, of order 2, with the step in the distribution. Where
-    a body comes to rest the last term of (1) is rounding error divided by the speed; steps there
-    may need a smaller $h$.
+    energy is conserved to round-off. Symmetric, of order 2, with the step in the distribution.
+    Where a body comes to rest the last term of (1) is rounding error divided by the speed.
 
     **Arguments:** `retraction`: the map $\tau$.
 
@@ -57,7 +50,7 @@ class DiscreteGradient(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> Float[Array, " k"]:
         r"""The impulse $\lambda$ of the reaction $A^T\lambda$ over one step."""
-        return reaction_impulse(system.constraint, self._step(system, state, h).reaction)
+        return self._step(system, state, h).impulse
 
     def _step(self, system, state: State, h: Float[Array, ""]) -> HamelStep:
         t, before = state.t + h / 2, system.potential_energy(state.g)

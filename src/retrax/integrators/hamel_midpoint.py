@@ -7,13 +7,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.hamel_step import (
-    HamelStep,
-    hamel_step,
-    momentum_scale,
-    reaction_impulse,
-    require_frame,
-)
+from retrax.integrators.hamel_step import HamelStep, hamel_step, momentum_scale, require_frame
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
@@ -66,7 +60,7 @@ class HamelMidpoint(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> Float[Array, " k"]:
         r"""The impulse $\lambda$ of the reaction $A^T\lambda$ over one step."""
-        return reaction_impulse(system.constraint, self._step(system, state, h).reaction)
+        return self._step(system, state, h).impulse
 
     def _step(self, system, state: State, h: Float[Array, ""]) -> HamelStep:
         t = state.t + h / 2

@@ -37,12 +37,12 @@ Impulse = Callable[[Element, Element, Coordinates, Coordinates], Coordinates]
 
 
 class HamelStep(NamedTuple):
-    """The end of a step, how its equation was solved, its mean velocity and its reaction."""
+    """The end of a step, how its equation was solved, its mean velocity and reaction impulse."""
 
     state: State
     status: NewtonStatus
     xi: Coordinates
-    reaction: Coordinates
+    impulse: Float[Array, " k"]
 
 
 def hamel_step(
@@ -76,19 +76,12 @@ def hamel_step(
         guess = solve(basis @ basis.T, basis @ guess)
     u, status = newton(mismatch, guess, scale)
     xi = u if basis is None else u @ basis
-    p = system.momentum(state.g, xi)
-    change = 2 * (p - state.momentum)
+    # By (1) and not from the mean: what the solver leaves of p then enters multiplied by h.
+    mu1, lam = state.momentum + gain(xi, system.momentum(state.g, xi)), jnp.zeros(0)
     _, g1 = points(xi)
-    mu1 = state.momentum + change
-    if constraint is not None:  # it is admissible; rounding errors must not add up
-        mu1, _ = admissible(system, constraint, g1, mu1)
-    return HamelStep(State(g1, mu1, state.t + h), status, xi, change - gain(xi, p))
-
-
-def reaction_impulse(constraint: AbstractDistribution, reaction: Coordinates) -> Float[Array, " k"]:
-    r"""The $\lambda$ of a reaction $A^T\lambda$."""
-    rows = constraint.annihilator
-    return solve(rows @ rows.T, rows @ reaction)
+    if constraint is not None:
+        mu1, lam = admissible(system, constraint, g1, mu1)
+    return HamelStep(State(g1, mu1, state.t + h), status, xi, lam)
 
 
 def require_frame(integrator: AbstractIntegrator, system: AbstractGroupSystem) -> None:

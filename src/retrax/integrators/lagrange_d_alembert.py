@@ -14,7 +14,7 @@ from retrax.integrators.predictor import midpoint_velocity
 from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
-from retrax.mechanics.symmetry import left_invariant
+from retrax.mechanics.symmetry import left_invariant, turns_with_the_motion
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.determinant import determinant
 from retrax.numerics.newton import NewtonStatus, newton
@@ -60,12 +60,12 @@ class LagrangeDAlembert(AbstractIntegrator):
     with $\lambda_{k+1}^-$ such that the velocity of $\mu_{k+1}$ is admissible at $g_{k+1}$. The
     unknowns are $\xi$ and $\lambda_k^+$. Under a `Distribution`, $\xi = E u$ solves (3) from the
     outset, and the increment of the group lies in it exactly. The reactions do no virtual work, so
-    the momentum of every horizontal symmetry is conserved to round-off. The energy is not: its error
-    is $O(h^2)$ and may drift, as the true flow is not symplectic. Without a constraint this is
-    `CotangentLift`.
+    the momentum of every horizontal symmetry is conserved to round-off. The energy is not: its
+    error is $O(h^2)$ and may drift, as the true flow is not symplectic. Without a constraint this
+    is `CotangentLift`.
 
-    The order is 2 for $s = \tfrac12$. For any other $s$ it is 1, and 2 where the system is
-    left-invariant.
+    The order is 2 for $s = \tfrac12$. For any other $s$ it is 1, and 2 where no force depends on
+    the configuration and the constraint is left- or right-invariant.
 
     **Arguments:**
 
@@ -95,7 +95,8 @@ class LagrangeDAlembert(AbstractIntegrator):
         self.retraction.check(system.group)
 
     def order_on(self, system: AbstractGroupSystem) -> int:
-        return 2 if self.order == 1 and left_invariant(system) else self.order
+        indifferent = left_invariant(system) and turns_with_the_motion(system)
+        return 2 if indifferent else self.order
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]

@@ -13,9 +13,9 @@ class LiftedMap(NamedTuple):
 
     $$
     \begin{aligned}
-    g &= g_0\,\tau(s x), & a &= \mathrm{Ad}^*_{\tau(s x)}\mu_0                          &&\text{(1)}\\
-    \mu &= s\,(d^L\tau_{s x})^* a + (1-s)\,(d^R\tau_{(1-s)x})^* b                    &&&&\text{(2)}\\
-    g_1 &= g\,\tau((1-s)x), & \mu_1 &= \mathrm{Ad}^*_{\tau((1-s)x)} b                   &&\text{(3)}
+    g &= g_0\,\tau(s x), & a &= \mathrm{Ad}^*_{\tau(s x)}\mu_0                        &&\text{(1)}\\
+    \mu &= s\,(d^L\tau_{s x})^* a + (1-s)\,(d^R\tau_{(1-s)x})^* b                  &&&&\text{(2)}\\
+    g_1 &= g\,\tau((1-s)x), & \mu_1 &= \mathrm{Ad}^*_{\tau((1-s)x)} b                 &&\text{(3)}
     \end{aligned}
     $$
 

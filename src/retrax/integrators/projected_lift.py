@@ -28,7 +28,7 @@ class ProjectedLift(AbstractIntegrator):
     $$
     \begin{aligned}
     E^T\mathrm{Ad}^*_{\tau((s-1)x)}M\bar\mu_{k+1}
-        &= E^T\bigl(\mathrm{Ad}^*_{\tau(s x)}M\bar\mu_k + h\,F(g, \xi, t)\bigr)         &&\text{(1)}\\
+        &= E^T\bigl(\mathrm{Ad}^*_{\tau(s x)}M\bar\mu_k + h\,F(g, \xi, t)\bigr)       &&\text{(1)}\\
     E^T\mathbb I E\,u &= E^T\bigl(s\,(d^L\tau_{s x})^*\mathrm{Ad}^*_{\tau(s x)}M\bar\mu_k
         + (1-s)\,(d^R\tau_{(1-s)x})^*\mathrm{Ad}^*_{\tau((s-1)x)}M\bar\mu_{k+1}\bigr)   &&\text{(2)}
     \end{aligned}

@@ -17,10 +17,10 @@ from retrax.numerics.newton import newton
 class RetractionFlow(AbstractIntegrator):
     r"""The map $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$ applied to $\dot g = g\,\hat\xi(g)$.
 
-    $$ \xi = \xi(g), \qquad g = g_k\,\tau(s\,h\xi), \qquad g_{k+1} = g\,\tau((1-s)\,h\xi). \tag{1} $$
+    $$ \xi = \xi(g), \quad g = g_k\,\tau(s\,h\xi), \quad g_{k+1} = g\,\tau((1-s)\,h\xi). \tag{1} $$
 
-    On a vector space this is Euler's method for $s = 0$, the backward one for $s = 1$ and the implicit
-    midpoint rule for $s = \tfrac12$, which alone is symmetric and of order 2.
+    On a vector space this is Euler's method for $s = 0$, the backward one for $s = 1$ and the
+    implicit midpoint rule for $s = \tfrac12$, which alone is symmetric and of order 2.
 
     **Arguments:**
 

@@ -33,8 +33,8 @@ class TangentLift(AbstractIntegrator):
     $$
 
     Explicit for $s = 0$; symmetric and of order 2 for $s = \tfrac12$, of order 1 otherwise. Neither
-    symplectic nor momentum preserving, and constraints are kept to the order only: for these use the
-    cotangent lift and `LagrangeDAlembert`.
+    symplectic nor momentum preserving, and constraints are kept to the order only: for these use
+    the cotangent lift and `LagrangeDAlembert`.
 
     **Arguments:**
 

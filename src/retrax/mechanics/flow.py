@@ -16,8 +16,8 @@ from retrax.numerics.precision import require_double_precision
 class GroupFlow(AbstractGroupSystem):
     r"""The flow $\dot g = g\,\hat\xi(g)$ of a field of body velocities: kinematics, no inertia.
 
-    A flow has neither momentum nor energy: both are zero and stay zero. A field that depends on time
-    becomes one that does not on the product of the group with `Translation(1)`.
+    A flow has neither momentum nor energy: both are zero and stay zero. A field that depends on
+    time becomes one that does not on the product of the group with `Translation(1)`.
 
     **Arguments:**
 

@@ -5,16 +5,16 @@ $\mathbb I$,
 
 $$
 \begin{aligned}
-\mathbb I_d &= E^T\mathbb I E, \qquad M = \mathbb I E\,\mathbb I_d^{-1}, \qquad E^TM = 1   &&\text{(1)}\\
-\bar\mu &= E^T\mu, \qquad u = \mathbb I_d^{-1}\bar\mu, \qquad \mu = M\bar\mu               &&\text{(2)}\\
-C_{ab}^c &= \langle M_c, [e_a, e_b]\rangle                                                 &&\text{(3)}\\
+\mathbb I_d &= E^T\mathbb I E, \qquad M = \mathbb I E\,\mathbb I_d^{-1}, \quad E^TM = 1 &&\text{(1)}\\
+\bar\mu &= E^T\mu, \qquad u = \mathbb I_d^{-1}\bar\mu, \qquad \mu = M\bar\mu &&\text{(2)}\\
+C_{ab}^c &= \langle M_c, [e_a, e_b]\rangle &&\text{(3)}\\
 \dot{\bar\mu}_a &= -C_{ab}^c\,\bar\mu_c\,u^b + \langle f, e_a\rangle
-    = \langle\mathrm{ad}^*_{Eu}M\bar\mu + f,\ e_a\rangle                                   &&\text{(4)}
+    = \langle\mathrm{ad}^*_{Eu}M\bar\mu + f,\ e_a\rangle &&\text{(4)}
 \end{aligned}
 $$
 
-The restricted energy is $\tfrac12\bar\mu^T\mathbb I_d^{-1}\bar\mu$: with the inverse of the block of
-the inertia, which is not the block of its inverse.
+The restricted energy is $\tfrac12\bar\mu^T\mathbb I_d^{-1}\bar\mu$: with the inverse of the block
+of the inertia, which is not the block of its inverse.
 """
 
 import itertools
@@ -106,7 +106,9 @@ def leaves_itself_by(group: AbstractLieGroup, distribution: AbstractDistribution
     basis, normals = np.asarray(distribution.basis), np.asarray(distribution.annihilator)
     unit = basis / np.linalg.norm(basis, axis=1, keepdims=True)
     normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
-    brackets = [group.ad(jnp.asarray(a), jnp.asarray(b)) for a, b in itertools.combinations(unit, 2)]
+    brackets = [
+        group.ad(jnp.asarray(a), jnp.asarray(b)) for a, b in itertools.combinations(unit, 2)
+    ]
     return max((float(np.max(np.abs(normals @ np.asarray(b)))) for b in brackets), default=0.0)
 
 

@@ -52,8 +52,8 @@ def admissible(
 ) -> tuple[Coordinates, Float[Array, " k"]]:
     r"""The momentum $\mu + A^T\lambda$ of (3), and the impulses $\lambda$.
 
-    Where the velocity is not linear in the momentum (3) is solved by Newton's method, and the result
-    is NaN where that does not converge.
+    Where the velocity is not linear in the momentum (3) is solved by Newton's method, and the
+    result is NaN where that does not converge.
     """
     rows = constraint.rows(g)
 

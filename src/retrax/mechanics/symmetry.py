@@ -80,17 +80,35 @@ def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
         if rate > _TOLERANCE:
             raise BadInput(
                 f"symmetry = {row.tolist()} is not a symmetry of {system.name}: moving the system "
-                f"along it changes the momentum at a rate of {rate * size:.2g} (largest rate of any "
-                f"direction {size:.2g}); it must be zero in every state."
+                f"along it changes the momentum at a rate of {rate * size:.2g} (largest rate of "
+                f"any direction {size:.2g}); it must be zero in every state."
             )
     return Symmetries(declared, _null_space(body))
 
 
 def left_invariant(system: "AbstractGroupSystem") -> bool:
-    """Whether nothing depends on where the system is: no force, and the same constraint anywhere."""
-    if not isinstance(system.constraint, AbstractDistribution | None):
-        return False
+    """Whether no force, of the energies or from outside, depends on where the system is."""
     return float(np.max(np.abs(_rates(system).space))) <= _TOLERANCE
+
+
+def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
+    r"""Whether $A(g)\,\xi - c(g)$ stays zero along $g\exp(\epsilon\xi)$ for admissible $\xi$.
+
+    True for constraints that are left-invariant, $A$ constant, or right-invariant,
+    $A(g) = A(1)\,\mathrm{Ad}_g$.
+    """
+    group, constraint = system.group, system.constraint
+    if constraint is None or isinstance(constraint, AbstractDistribution):
+        return True
+
+    def rate(key):
+        keys = jax.random.split(key)
+        g, mu = group.random(keys[0]), jax.random.normal(keys[1], (group.dim,), jnp.float64)
+        xi = system.velocity(g, admissible(system, constraint, g, mu)[0])
+        return jax.jvp(lambda k: constraint.violation(k, xi), (g,), (group.tangent(g, xi),))[1]
+
+    samples = jax.random.split(jax.random.key(3), _SAMPLES_PER_DIMENSION)
+    return float(jnp.max(jnp.abs(jax.vmap(rate)(samples)))) <= _TOLERANCE
 
 
 def declared(

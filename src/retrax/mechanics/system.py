@@ -46,7 +46,7 @@ class AbstractGroupSystem(eqx.Module):
 
     where $dL_i = \frac{d}{d\epsilon} L(g\exp(\epsilon e_i), \xi)$ is the left-trivialised
     differential in $g$; in terms of the energy $H(g,\mu)$ it is $-dH$. Under an ideal constraint
-    $A(g)\,\xi = c(g)$ the reaction joins the forces, and momenta are those of admissible velocities:
+    $A(g)\,\xi = c(g)$ the reaction joins the forces; momenta are those of admissible velocities:
 
     $$ \dot\mu = \mathrm{ad}^*_\xi\mu + dL(g,\xi) + f(g, \xi, t) + A(g)^T\lambda. \tag{3} $$
     """
@@ -170,9 +170,10 @@ class AbstractGroupSystem(eqx.Module):
             size = float(jnp.max(jnp.abs(self.constraint.rows(g)) @ jnp.abs(xi)))
             if not broken <= ALLOWED_VIOLATION * max(size, 1.0):
                 raise BadInput(
-                    f"velocity = {[float(x) for x in xi]} breaks the constraint of the {self.name}: "
-                    f"max |A xi - c| = {broken:.3g}, allowed {ALLOWED_VIOLATION:.0e}; with "
-                    "project=True the nearest admissible velocity is taken."
+                    f"velocity = {[float(x) for x in xi]} breaks the constraint of the "
+                    f"{self.name}: max |A xi - c| = {broken:.3g}, allowed "
+                    f"{ALLOWED_VIOLATION:.0e}; with project=True the nearest admissible velocity "
+                    "is taken."
                 )
         return mu
 

@@ -19,7 +19,7 @@ Placement = tuple[Float[Array, "3 3"], Float[Array, "2"]]
 
 
 class Rolling(eqx.Module):
-    r"""The rows of $v - r\,\omega\times e_3$, with $\omega = R\Omega$ and velocities $(\Omega, v)$."""
+    r"""The rows of $v - r\,\omega\times e_3$, $\omega = R\Omega$, for velocities $(\Omega, v)$."""
 
     radius: Float[Array, ""]
 

@@ -97,7 +97,7 @@ class Suslov(AbstractRigidBody):
            X = \kappa\rho t + \operatorname{arsinh}\tan(-\phi), \tag{1} $$
 
         for $\cos\phi > 0$, and mirrored, $\theta = \phi + \pi - \arctan\sinh X$ with
-        $X = \kappa\rho t + \operatorname{arsinh}\tan\phi$, for $\cos\phi < 0$. As $t \to \infty$ the
+        $X = \kappa\rho t + \operatorname{arsinh}\tan\phi$, for $\cos\phi < 0$. In the end the
         body turns steadily with $a\cdot W = 0$.
         """
         inertia = jnp.diag(self.inertia) if self.inertia.ndim == 1 else self.inertia
