@@ -18,6 +18,7 @@ LAYERS = [
     "analysis",
     "testing",
     "show",
+    "reproduce",
     "cli",
 ]
 # `Trajectory.plot` and `.report` are doors to `show`, opened only when somebody goes through.

@@ -5,7 +5,7 @@ $\mathbb I$,
 
 $$
 \begin{aligned}
-\mathbb I_d &= E^T\mathbb I E, \qquad M = \mathbb I E\,\mathbb I_d^{-1}, \quad E^TM = 1 &&\text{(1)}\\
+\mathbb I_d &= E^T\mathbb I E, \qquad M = \mathbb I E\,\mathbb I_d^{-1}, \ E^TM = 1 &&\text{(1)}\\
 \bar\mu &= E^T\mu, \qquad u = \mathbb I_d^{-1}\bar\mu, \qquad \mu = M\bar\mu &&\text{(2)}\\
 C_{ab}^c &= \langle M_c, [e_a, e_b]\rangle &&\text{(3)}\\
 \dot{\bar\mu}_a &= -C_{ab}^c\,\bar\mu_c\,u^b + \langle f, e_a\rangle

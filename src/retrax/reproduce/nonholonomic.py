@@ -147,14 +147,13 @@ def _measure(run: Any, h: float) -> Measured:
     gram = np.einsum("tji,tjk->tik", rotations, rotations) - np.eye(3)
     defect = np.linalg.norm(gram, axis=(1, 2))
     exact = SO3().exp(jnp.asarray(t[-1] * path[0] / MOMENTS))
-    missed = SO3().log(exact.T @ jnp.asarray(rotations[-1]))
     return Measured(
         energy_error=float(np.max(np.abs(energy - energy[0]))),
         momentum=(float(path[-1, 0]), float(path[-1, 1]), float(path[-1, 2])),
         constraint=float(np.max(across)),
         largest_third=float(np.max(np.abs(path[:, 2]))),
         group_defect=float(np.max(defect)),
-        attitude_error=float(jnp.linalg.norm(missed)),
+        attitude_error=float(np.linalg.norm(rotations[-1] - np.asarray(exact))),
         t=t,
         energy=energy - energy[0],
         path=path,

@@ -34,10 +34,10 @@ class PrintedSuslov(AbstractIntegrator):
     \end{aligned}
     $$
 
-    These are the corrected equations. In print the signs of $\hat x$ are reversed, which in the plane
-    of the constraint cannot be seen; and (19) has $(1-\hat x)^{-1}(1+\hat x)$ in the place of the
-    Cayley map and $2(1+\hat x)\Pi_k = (1+|x|^2)\,\mathbb I\Omega$: everything turns four times too
-    fast (`literal`).
+    These are the corrected equations. In print the signs of $\hat x$ are reversed, which in the
+    plane of the constraint cannot be seen; and (19) has $(1-\hat x)^{-1}(1+\hat x)$ in the place of
+    the Cayley map and $2(1+\hat x)\Pi_k = (1+|x|^2)\,\mathbb I\Omega$: everything turns four times
+    too fast (`literal`).
 
     **Arguments:**
 
