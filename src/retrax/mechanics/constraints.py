@@ -150,7 +150,7 @@ class VelocityConstraint(AbstractConstraint):
     def check(self, group: AbstractLieGroup) -> None:
         one, n = group.identity(), group.dim
         try:
-            shape = jax.eval_shape(self.rows, one).shape
+            shape = jax.eval_shape(lambda g: jnp.asarray(self.A(g)), one).shape
         except Exception as cause:
             raise BadInput(
                 f"A cannot be evaluated on JAX arrays: {type(cause).__name__}: {cause}"

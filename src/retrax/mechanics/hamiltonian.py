@@ -49,7 +49,7 @@ class HamiltonianSystem(AbstractGroupSystem):
         force: Callable[[Element, Coordinates, Float[Array, ""]], Coordinates] | Any = None,
         *,
         symmetry: ArrayLike | None = None,
-        constraint: AbstractConstraint | None = None,
+        constraint: AbstractConstraint | Any = None,
     ):
         require_double_precision()
         self.group = require_group(group)

@@ -46,7 +46,7 @@ class LagrangianSystem(AbstractGroupSystem):
         force: Callable[[Element, Coordinates, Float[Array, ""]], Coordinates] | Any = None,
         *,
         symmetry: ArrayLike | None = None,
-        constraint: AbstractConstraint | None = None,
+        constraint: AbstractConstraint | Any = None,
     ):
         require_double_precision()
         self.group = require_group(group)

@@ -113,7 +113,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
         *,
         symmetry: ArrayLike | None = None,
         physical: bool = True,
-        constraint: AbstractConstraint | None = None,
+        constraint: AbstractConstraint | Any = None,
     ):
         self.group = require_group(group)
         self.constraint = checked_constraint(group, constraint)

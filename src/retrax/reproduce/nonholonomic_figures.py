@@ -104,7 +104,7 @@ def _figure_2(measured: "dict[str, Measured]") -> Figure:
     panels[1, 0].set_ylabel("$\\Pi_3$ (dotted: theory)")
     panels[0, 0].set_title("the beginning")
     panels[0, 1].set_title("the whole run: least and largest values")
-    panels[0, 0].legend(loc="best")
+    panels[0, 1].legend(*panels[0, 0].get_legend_handles_labels(), loc="center right")
     return figure
 
 
