@@ -42,8 +42,7 @@ class HamelMidpoint(AbstractIntegrator):
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
-        require_frame(self, system)
-        if not system.free:
+        if not require_frame(self, system).free:
             raise BadInput(
                 f"HamelMidpoint keeps the energy of systems without potential, but the "
                 f"{system.name} has one; use DiscreteGradient."

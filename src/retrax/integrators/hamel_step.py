@@ -84,7 +84,9 @@ def hamel_step(
     return HamelStep(State(g1, mu1, state.t + h), status, xi, lam)
 
 
-def require_frame(integrator: AbstractIntegrator, system: AbstractGroupSystem) -> None:
+def require_frame(
+    integrator: AbstractIntegrator, system: AbstractGroupSystem
+) -> AbstractMechanicalSystem:
     """Refuse a system whose inertia or admissible velocities depend on where it is."""
     who = type(integrator).__name__
     if not isinstance(system, AbstractMechanicalSystem) or not system.invariant_inertia:
@@ -97,6 +99,7 @@ def require_frame(integrator: AbstractIntegrator, system: AbstractGroupSystem) -
             f"{who} needs admissible velocities that are the same everywhere (a Distribution), but "
             f"those of the {system.name} depend on its configuration; use LagrangeDAlembert."
         )
+    return system
 
 
 def momentum_scale(state: State) -> Float[Array, ""]:

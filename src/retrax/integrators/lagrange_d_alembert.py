@@ -73,6 +73,7 @@ class LagrangeDAlembert(AbstractIntegrator):
     - `s`: where the base point lies in the step, from 0 to 1.
 
     References: [CortesMartinez2001], [McLachlanPerlmutter2006] (the principle);
+    [FedorovZenkov2005] (on Lie groups);
     [BarberoLinanMartinDeDiego2023] (the lifted maps).
     """
 

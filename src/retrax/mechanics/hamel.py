@@ -19,7 +19,7 @@ of the inertia, which is not the block of its inverse.
 
 import itertools
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -31,9 +31,6 @@ from retrax.groups.base import AbstractLieGroup, Coordinates
 from retrax.mechanics.constraints import AbstractConstraint, AbstractDistribution, Distribution
 from retrax.numerics.null_space import null_space
 from retrax.numerics.solve import solve
-
-if TYPE_CHECKING:
-    from retrax.mechanics.mechanical import AbstractMechanicalSystem
 
 # A bracket that leaves the distribution by less than this is taken to lie in it.
 _CLOSED = 1e-10
@@ -58,8 +55,8 @@ class HamelFrame(eqx.Module):
     inertia: Float[Array, "dim dim"]
 
     @classmethod
-    def of(cls, system: "AbstractMechanicalSystem") -> "HamelFrame":
-        """The frame of a system whose inertia and constraint are the same everywhere."""
+    def of(cls, system: Any) -> "HamelFrame":
+        """The frame of a mechanical system with one inertia and one distribution everywhere."""
         inertia = system.inertia_at(system.group.identity())
         matrix = jnp.diag(inertia) if inertia.ndim == 1 else inertia
         if system.constraint is None:

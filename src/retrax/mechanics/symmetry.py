@@ -129,10 +129,10 @@ def declared(
 class _Rates(NamedTuple):
     """Rates (1), (2) and their companions (3), one row for each random state."""
 
-    space: np.ndarray
-    body: np.ndarray
-    across_space: np.ndarray
-    across_body: np.ndarray
+    space: Any
+    body: Any
+    across_space: Any
+    across_body: Any
 
 
 def _rates(system: "AbstractGroupSystem") -> _Rates:

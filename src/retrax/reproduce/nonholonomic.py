@@ -99,6 +99,7 @@ def figure_runs(steps: int | None = None) -> dict[str, Measured]:
     count = paper_steps if steps is None else steps
     free = FreeRigidBody(MOMENTS, physical=False)
     held = MechanicalSystem(SO3(), MOMENTS, force=_multiplier_field, physical=False)
+    jobs: dict[str, tuple[Any, AbstractIntegrator]]
     jobs = {name: (suslov, scheme) for name, scheme in ADAPTED.items()}
     jobs |= {name: (free, scheme) for name, scheme in UNADAPTED.items()}
     jobs[WITH_MULTIPLIER] = (held, CotangentLift(Exp(), s=0.0))

@@ -118,8 +118,8 @@ def _reactions(run: "Trajectory") -> dict[str, Any]:
 
 def _read_reactions(ds: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if "multipliers" in ds:
-        names = ("multipliers", "reaction", "constraint_violation")
-        return tuple(ds[name].values for name in names)
+        violation = ds["constraint_violation"].values
+        return ds["multipliers"].values, ds["reaction"].values, violation
     shape = ds["velocity"].shape
     return np.zeros((shape[0], 0)), np.zeros(shape), np.zeros(shape[0])
 
