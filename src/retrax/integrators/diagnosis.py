@@ -16,6 +16,7 @@ def diagnose(
     system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, h: float
 ) -> str:
     """One sentence about the step of size `h` from `state`, which could not be taken."""
+    state = jax.tree.map(jnp.asarray, state)
     if system.constraint is not None:
         least, first = _singular_values(system, system.constraint, state, h)
         if not least > 0.05 * first:
