@@ -122,11 +122,15 @@ class LagrangeDAlembert(AbstractIntegrator):
         group, constraint, t = system.group, system.constraint, state.t + self.s * h
         lift = LiftedMap(group, self.retraction, self.s)
         unknown = _unknowns(system, state, h)
-        rows = jnp.zeros((0, group.dim)) if constraint is None else constraint.rows(state.g)
+
+        def pushed(z):
+            if constraint is None:
+                return state.momentum
+            return state.momentum + unknown.impulse(z) @ constraint.rows(state.g)
 
         def forward(z):
             xi = unknown.velocity(z)
-            g, a = lift.base(state.g, state.momentum + unknown.impulse(z) @ rows, h * xi)  # (1)
+            g, a = lift.base(state.g, pushed(z), h * xi)  # (1)
             mu = system.momentum(g, xi)
             return g, xi, mu, a, h * system.total_force(g, xi, mu, t)
 
@@ -142,7 +146,7 @@ class LagrangeDAlembert(AbstractIntegrator):
         if constraint is not None:
             mu1, after = admissible(system, constraint, g1, mu1)
             # Rows that turn over in one step have lost rank on the way.
-            upright = determinant(rows @ constraint.rows(g1).T) > 0
+            upright = determinant(constraint.rows(state.g) @ constraint.rows(g1).T) > 0
             status = status._replace(converged=status.converged & upright)
         return _Step(State(g1, mu1, state.t + h), status, xi, unknown.impulse(z), after)
 
