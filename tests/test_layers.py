@@ -19,6 +19,7 @@ LAYERS = [
     "testing",
     "show",
     "bench",
+    "reproduce",
     "cli",
 ]
 # `Trajectory.plot` and `.report` are doors to `show`, opened only when somebody goes through.

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from retrax.integrators.base import VOCABULARY
 from retrax.integrators.catalogue import INTEGRATORS
@@ -23,12 +23,20 @@ def list_(
         typer.echo(json.dumps({"cases": _cases(), "integrators": _integrators()}, indent=2))
         return
     console = Console()
-    cases = Table("case", "what it is", "integrator", "h", "steps", title="Cases")
+    cases = Table(
+        Column("case", min_width=max(map(len, CASES))),
+        "what it is",
+        "integrator",
+        "h",
+        "steps",
+        title="Cases",
+    )
     for name, case in _cases().items():
         cases.add_row(
             name, case["description"], case["integrator"], f"{case['h']:g} s", f"{case['steps']:,}"
         )
-    integrators = Table("integrator", "order", *VOCABULARY, title="Integrators")
+    widest = Column("integrator", min_width=max(map(len, INTEGRATORS)))
+    integrators = Table(widest, "order", *VOCABULARY, title="Integrators")
     for name, claims in _integrators().items():
         kept = ["yes" if word in claims["preserves"] else "-" for word in VOCABULARY]
         integrators.add_row(name, str(claims["order"]), *kept)

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from retrax.cli.bench import bench
 from retrax.cli.listing import list_
 from retrax.cli.report import report
+from retrax.cli.reproduce import reproduce
 from retrax.cli.run import run
 from retrax.cli.verify import verify
 from retrax.errors import BadInput, RetraxError
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command("list")(list_)
 app.command()(run)
 app.command()(report)
+app.command()(reproduce)
 app.command()(verify)
 app.command()(bench)
 

@@ -134,6 +134,15 @@ class SE2(AbstractLieGroup):
         shift = _tilt(xi[0], eta[1:] - eta[0] / 2 * _turn(xi[1:]))
         return jnp.concatenate([_SO2.dcay_inv(xi[:1], eta[:1]), shift])
 
+    def dcay_dual(self, xi: Twist, mu: Twist) -> Twist:
+        w, v = xi[0], xi[1:]
+        f = _untilt(w, mu[1:])
+        return _join(_SO2.dcay(xi[:1], mu[:1])[0] + f @ _turn(_untilt(w, v)) / 2, f)
+
+    def dcay_inv_dual(self, xi: Twist, mu: Twist) -> Twist:
+        f = _tilt(-xi[0], mu[1:])
+        return _join(_SO2.dcay_inv(xi[:1], mu[:1])[0] - f @ _turn(xi[1:]) / 2, f)
+
     def defect(self, g: Motion) -> Float[Array, ""]:
         return _SO2.defect(g[0])
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.frozen import Frozen
@@ -21,6 +22,8 @@ VOCABULARY: dict[str, str] = {
     "momentum": "the momentum of every symmetry is conserved to round-off",
     "symplectic": "the step preserves the symplectic form; energy errors stay bounded",
     "symmetric": "a step forward followed by a step back returns to the start",
+    "constraint": "the velocity is admissible at every step, to round-off",
+    "energy": "the energy is conserved to round-off, at any step size",
 }
 
 
@@ -70,6 +73,14 @@ class AbstractIntegrator(Frozen):
 
     def check(self, system: AbstractGroupSystem) -> None:
         """Refuse, with `BadInput`, a system that this integrator cannot treat."""
+
+    def refuse_constraint(self, system: AbstractGroupSystem) -> None:
+        """Refuse a system with a constraint, where the step would ignore it."""
+        if system.constraint is not None:
+            raise BadInput(
+                f"{type(self).__name__} knows no constraints, but the {system.name} has one; use "
+                "LagrangeDAlembert, HamelMidpoint or DiscreteGradient."
+            )
 
     def order_on(self, system: AbstractGroupSystem) -> int:
         """The order on this system, where it is higher there than in general."""

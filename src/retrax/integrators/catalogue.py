@@ -4,9 +4,15 @@ from retrax.groups.retractions import Cayley, Exp
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.composition import Composition
 from retrax.integrators.cotangent_lift import CotangentLift
+from retrax.integrators.discrete_gradient import DiscreteGradient
+from retrax.integrators.hamel_midpoint import HamelMidpoint
+from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
+from retrax.integrators.projected_lift import ProjectedLift
+from retrax.integrators.retraction_flow import RetractionFlow
 from retrax.integrators.rkmk import RKMK
 from retrax.integrators.runge_kutta import RungeKutta
+from retrax.integrators.tangent_lift import TangentLift
 
 INTEGRATORS: dict[str, AbstractIntegrator] = {
     "lie-verlet": LieVerlet(),
@@ -22,4 +28,19 @@ INTEGRATORS: dict[str, AbstractIntegrator] = {
     "rkmk-4": RKMK("rk4"),
     "rkmk-5": RKMK("dopri5"),
     "runge-kutta-4": RungeKutta("rk4"),
+    "tangent-lift": TangentLift(Exp()),
+    "tangent-lift-s0": TangentLift(Exp(), s=0.0),
+    "retraction-flow": RetractionFlow(Exp()),
+    "retraction-flow-s0": RetractionFlow(Exp(), s=0.0),
+    "lagrange-d-alembert": LagrangeDAlembert(Exp()),
+    "lagrange-d-alembert-cayley": LagrangeDAlembert(Cayley()),
+    "lagrange-d-alembert-s0": LagrangeDAlembert(Exp(), s=0.0),
+    "lagrange-d-alembert-4": Composition(LagrangeDAlembert(Exp()), order=4),
+    "lagrange-d-alembert-6": Composition(LagrangeDAlembert(Exp()), order=6),
+    "hamel-midpoint": HamelMidpoint(Exp()),
+    "hamel-midpoint-4": Composition(HamelMidpoint(Exp()), order=4),
+    "discrete-gradient": DiscreteGradient(Exp()),
+    "discrete-gradient-4": Composition(DiscreteGradient(Exp()), order=4),
+    "projected-lift": ProjectedLift(Exp()),
+    "projected-lift-s0": ProjectedLift(Exp(), s=0.0),
 }

@@ -4,9 +4,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Cayley
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
+from retrax.integrators.lifted import LiftedMap, require_base_point
 from retrax.integrators.predictor import midpoint_velocity
 from retrax.mechanics.hamiltonian import HamiltonianSystem
 from retrax.mechanics.state import State
@@ -48,12 +48,8 @@ class CotangentLift(AbstractIntegrator):
     preserves: frozenset[str] = eqx.field(static=True)
 
     def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        if not (isinstance(s, int | float) and 0 <= s <= 1):
-            raise BadInput(
-                f"s = {s!r} is not between 0 and 1: the base point must lie in the step."
-            )
         self.retraction = Cayley() if retraction is None else retraction
-        self.s = float(s)
+        self.s = require_base_point(s)
         self.order = 2 if s == 0.5 else 1
         always = {"group", "momentum", "symplectic"}
         self.preserves = frozenset(always | {"symmetric"} if s == 0.5 else always)
@@ -63,6 +59,7 @@ class CotangentLift(AbstractIntegrator):
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
+        self.refuse_constraint(system)
 
     def order_on(self, system: AbstractGroupSystem) -> int:
         left_invariant = len(system.symmetries().space) == system.group.dim
@@ -71,29 +68,23 @@ class CotangentLift(AbstractIntegrator):
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
-        group, tau, s = system.group, self.retraction, self.s
-        n, t = group.dim, state.t + s * h
+        group, n, t = system.group, system.group.dim, state.t + self.s * h
+        lift = LiftedMap(group, self.retraction, self.s)
 
         def base(xi: Coordinates) -> tuple[Element, Coordinates]:
-            forward = tau.minus_identity(group, s * h * xi)
-            turned = state.momentum + group.coAdm1(forward, state.momentum)
-            return group.advance(state.g, forward), turned  # (1)
-
-        def lifted(xi: Coordinates, a: Coordinates, nu: Coordinates) -> Coordinates:
-            first = s * tau.dL_dual(group, s * h * xi, a)
-            return first + (1 - s) * tau.dR_dual(group, (1 - s) * h * xi, a + nu)  # (2)
+            return lift.base(state.g, state.momentum, h * xi)  # (1)
 
         def mismatch(xi):
             g, a = base(xi)
             mu = system.momentum(g, xi)  # (3)
-            return lifted(xi, a, h * system.total_force(g, xi, mu, t)) - mu
+            return lift.momentum(h * xi, a, a + h * system.total_force(g, xi, mu, t)) - mu  # (2)
 
         def mismatch_hamiltonian(xi_mu):
             xi, mu = xi_mu[:n], xi_mu[n:]
             g, a = base(xi)
             nu = h * system.total_force(g, xi, mu, t)
             return jnp.concatenate(
-                [system.velocity(g, mu) - xi, lifted(xi, a, nu) - mu]
+                [system.velocity(g, mu) - xi, lift.momentum(h * xi, a, a + nu) - mu]
             )  # (3), (2)
 
         xi = midpoint_velocity(system, state, h)
@@ -108,7 +99,7 @@ class CotangentLift(AbstractIntegrator):
             xi, status = newton(mismatch, xi, scale)
             g, a = base(xi)
             mu = system.momentum(g, xi)
-        a = a + h * system.total_force(g, xi, mu, t)
-        forward = tau.minus_identity(group, (1 - s) * h * xi)
-        end = State(group.advance(g, forward), a + group.coAdm1(forward, a), state.t + h)  # (4)
-        return end, step_info(status, h * xi, tau.covers(group, max(s, 1 - s) * h * xi))
+        nu = h * system.total_force(g, xi, mu, t)
+        g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
+        covered = self.retraction.covers(group, max(self.s, 1 - self.s) * h * xi)
+        return State(g1, mu1, state.t + h), step_info(status, h * xi, covered)

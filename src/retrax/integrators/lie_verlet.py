@@ -52,6 +52,7 @@ class LieVerlet(AbstractIntegrator):
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
+        self.refuse_constraint(system)
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]

@@ -8,7 +8,9 @@ import jax
 from jaxtyping import Array, Float
 
 from retrax.groups.base import AbstractLieGroup
+from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import arguments, as_pytree, require_group, require_output
+from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.legendre import invert
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
@@ -27,12 +29,14 @@ class LagrangianSystem(AbstractGroupSystem):
     - `lagrangian`: `lagrangian(g, xi)`, a real number, written in JAX.
     - `force`: `force(g, xi, t)`, an external body covector.
     - `symmetry`: generators of spatial symmetries; found numerically when not given.
+    - `constraint`: a `Distribution` or a `VelocityConstraint`.
     """
 
     group: AbstractLieGroup
     lagrangian: Any
     force: Any
     symmetry: tuple[tuple[float, ...], ...] | None = eqx.field(static=True)
+    constraint: Any
 
     def __init__(
         self,
@@ -41,9 +45,11 @@ class LagrangianSystem(AbstractGroupSystem):
         force: Callable[[Element, Coordinates, Float[Array, ""]], Coordinates] | Any = None,
         *,
         symmetry: ArrayLike | None = None,
+        constraint: AbstractConstraint | Any = None,
     ):
         require_double_precision()
         self.group = require_group(group)
+        self.constraint = checked_constraint(group, constraint)
         g, xi, t = arguments(group)
         require_output("lagrangian", lagrangian, (g, xi), ())
         require_output("force", force, (g, xi, t), (group.dim,))

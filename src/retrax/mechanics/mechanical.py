@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -13,7 +13,9 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
+from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import arguments, as_pytree, require_group, require_output
+from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.inertia import require_body, require_positive
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import declared
@@ -31,6 +33,8 @@ class AbstractMechanicalSystem(AbstractGroupSystem):
     A subclass says what the inertia and the potential are at $g$; the force $-dV$ follows by
     differentiating the scalar $V$ alone.
     """
+
+    quadratic: ClassVar[bool] = True
 
     @abc.abstractmethod
     def inertia_at(self, g: Element) -> Inertia:
@@ -86,6 +90,8 @@ class MechanicalSystem(AbstractMechanicalSystem):
     - `symmetry`: generators of spatial symmetries, one per row. Found numerically when not given,
         checked when given.
     - `physical`: whether to insist that the inertia is one that a body can have.
+    - `constraint`: a `Distribution` or a `VelocityConstraint`; a notice is given where it is a
+        subalgebra, for then it constrains positions as well.
 
     **Raises:** `BadInput` where the inertia is not positive definite or not that of a body, or
     where a function does not return what it must.
@@ -96,6 +102,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
     potential: Any
     force: Any
     symmetry: tuple[tuple[float, ...], ...] | None = eqx.field(static=True)
+    constraint: Any
 
     def __init__(
         self,
@@ -106,8 +113,10 @@ class MechanicalSystem(AbstractMechanicalSystem):
         *,
         symmetry: ArrayLike | None = None,
         physical: bool = True,
+        constraint: AbstractConstraint | Any = None,
     ):
         self.group = require_group(group)
+        self.constraint = checked_constraint(group, constraint)
         self.inertia = checked_inertia(group, inertia, physical)
         g, xi, t = arguments(group)
         require_output("potential", potential, (g,), ())

@@ -13,7 +13,11 @@ $$
 $$
 
 both linear in the generator. A generator is a symmetry where its rate vanishes in every state, so
-the symmetries are the null space of the rates at a few random states.
+the symmetries are the null space of the rates at a few random states. Under a constraint
+$A(g)\,\xi = c(g)$ the reaction $A^T\lambda$ adds to the rates, and only a horizontal symmetry has a
+conserved momentum: one with also
+
+$$ A(g)\,\mathrm{Ad}_{g^{-1}}\eta = 0, \qquad A(g)\,\zeta = 0. \tag{3} $$
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +28,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.mechanics.constraints import AbstractDistribution
+from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
+from retrax.numerics.null_space import null_space
 
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 # Rates below this, relative to the largest rate of any generator, count as zero.
 _TOLERANCE = 1e-9
 _SAMPLES_PER_DIMENSION = 3
+_TINY = float(np.finfo(float).tiny)
 
 
 class Symmetries(NamedTuple):
@@ -57,20 +65,50 @@ def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
 
     **Raises:** `BadInput` where a declared spatial symmetry is none.
     """
-    space, body = _rates(system)
-    size = max(float(np.max(np.abs(space))), float(np.max(np.abs(body))), np.finfo(float).tiny)
+    rates = _rates(system)
+    size = max(float(np.max(np.abs(rates.space))), float(np.max(np.abs(rates.body))), _TINY)
+    space, body = rates.space / size, rates.body / size
+    if system.constraint is not None:
+        crossing = max(float(np.max(np.abs(rates.across_body))), _TINY)
+        space = np.concatenate([space, rates.across_space / crossing])
+        body = np.concatenate([body, rates.across_body / crossing])
     if system.symmetry is None:
-        return Symmetries(_null_space(space, size), _null_space(body, size))
+        return Symmetries(_null_space(space), _null_space(body))
     declared = np.asarray(system.symmetry, dtype=float).reshape(-1, system.group.dim)
     for row in declared:
         rate = float(np.max(np.abs(space @ row)))
-        if rate > _TOLERANCE * size:
+        if rate > _TOLERANCE:
             raise BadInput(
                 f"symmetry = {row.tolist()} is not a symmetry of {system.name}: moving the system "
-                f"along it changes the momentum at a rate of {rate:.2g} (largest rate of any "
-                f"direction {size:.2g}); it must be zero in every state."
+                f"along it changes the momentum at a rate of {rate * size:.2g} (largest rate of "
+                f"any direction {size:.2g}); it must be zero in every state."
             )
-    return Symmetries(declared, _null_space(body, size))
+    return Symmetries(declared, _null_space(body))
+
+
+def left_invariant(system: "AbstractGroupSystem") -> bool:
+    """Whether no force, of the energies or from outside, depends on where the system is."""
+    return float(np.max(np.abs(_rates(system).space))) <= _TOLERANCE
+
+
+def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
+    r"""Whether $A(g)\,\xi - c(g)$ stays zero along $g\exp(\epsilon\xi)$ for admissible $\xi$.
+
+    True for constraints that are left-invariant, $A$ constant, or right-invariant,
+    $A(g) = A(1)\,\mathrm{Ad}_g$.
+    """
+    group, constraint = system.group, system.constraint
+    if constraint is None or isinstance(constraint, AbstractDistribution):
+        return True
+
+    def rate(key):
+        keys = jax.random.split(key)
+        g, mu = group.random(keys[0]), jax.random.normal(keys[1], (group.dim,), jnp.float64)
+        xi = system.velocity(g, admissible(system, constraint, g, mu)[0])
+        return jax.jvp(lambda k: constraint.violation(k, xi), (g,), (group.tangent(g, xi),))[1]
+
+    samples = jax.random.split(jax.random.key(3), _SAMPLES_PER_DIMENSION)
+    return float(jnp.max(jnp.abs(jax.vmap(rate)(samples)))) <= _TOLERANCE
 
 
 def declared(
@@ -88,8 +126,17 @@ def declared(
     return tuple(tuple(float(x) for x in row) for row in rows)
 
 
-def _rates(system: "AbstractGroupSystem") -> tuple[np.ndarray, np.ndarray]:
-    group = system.group
+class _Rates(NamedTuple):
+    """Rates (1), (2) and their companions (3), one row for each random state."""
+
+    space: Any
+    body: Any
+    across_space: Any
+    across_body: Any
+
+
+def _rates(system: "AbstractGroupSystem") -> _Rates:
+    group, constraint = system.group, system.constraint
     samples = _SAMPLES_PER_DIMENSION * group.dim
 
     def rates(key):
@@ -97,31 +144,24 @@ def _rates(system: "AbstractGroupSystem") -> tuple[np.ndarray, np.ndarray]:
         g = group.random(keys[0])
         mu = jax.random.normal(keys[1], (group.dim,), jnp.float64)
         t = jax.random.uniform(keys[2], (), jnp.float64)
+        rows = jnp.zeros((0, group.dim))
+        if constraint is not None:
+            rows, (mu, _) = constraint.rows(g), admissible(system, constraint, g, mu)
         xi = system.velocity(g, mu)
         force = system.total_force(g, xi, mu, t)
-        return group.coAd(group.inverse(g), force), group.coad(xi, mu) + force  # (1), (2)
+        return _Rates(
+            group.coAd(group.inverse(g), force),  # (1)
+            group.coad(xi, mu) + force,  # (2)
+            rows @ group.Ad(group.inverse(g)),  # (3)
+            rows,
+        )
 
-    space, body = jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(2), samples))
-    return np.asarray(space), np.asarray(body)
+    out = jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(2), samples))
+    return _Rates(*(np.asarray(x).reshape(-1, group.dim) for x in out))
 
 
-def _null_space(rates: np.ndarray, size: float) -> np.ndarray:
-    """A basis of the null space in reduced row echelon form: axes come out as axes."""
-    _, singular, rows = np.linalg.svd(rates / size)
-    basis = rows[np.sum(singular > _TOLERANCE * np.sqrt(len(rates))) :]
-    pivot = 0
-    for column in range(basis.shape[1]):
-        if pivot == len(basis):
-            break
-        best = pivot + int(np.argmax(np.abs(basis[pivot:, column])))
-        if abs(basis[best, column]) < 1e-6:
-            continue
-        basis[[pivot, best]] = basis[[best, pivot]]
-        basis[pivot] /= basis[pivot, column]
-        others = [i for i in range(len(basis)) if i != pivot]
-        basis[others] -= np.outer(basis[others, column], basis[pivot])
-        pivot += 1
-    return np.where(np.abs(basis) < 1e-9, 0.0, basis)
+def _null_space(rates: np.ndarray) -> np.ndarray:
+    return null_space(rates, _TOLERANCE * np.sqrt(len(rates)))
 
 
 def _label(row: np.ndarray) -> str:

@@ -1,7 +1,7 @@
 """A mechanical system on a Lie group, before any time step."""
 
 import abc
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -10,9 +10,11 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
+from retrax.mechanics.constraints import require_full_rank
+from retrax.mechanics.reactions import admissible, multipliers
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, find_symmetries
-from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.checks import is_traced, require_finite, require_shape
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.precision import float64, require_double_precision
 
@@ -20,6 +22,9 @@ Element = PyTree[Float[Array, "..."]]
 Coordinates = Float[Array, " dim"]
 # What a user may hand in: numbers, nested lists, NumPy or JAX arrays. Checked when it is taken in.
 ArrayLike = Any
+
+# A velocity may miss the constraint by this much, relative to its components along the rows.
+ALLOWED_VIOLATION = 1e-10
 
 
 class Derivative(NamedTuple):
@@ -42,12 +47,17 @@ class AbstractGroupSystem(Frozen):
     $$
 
     where $dL_i = \frac{d}{d\epsilon} L(g\exp(\epsilon e_i), \xi)$ is the left-trivialised
-    differential in $g$; in terms of the energy $H(g,\mu)$ it is $-dH$.
+    differential in $g$; in terms of the energy $H(g,\mu)$ it is $-dH$. Under an ideal constraint
+    $A(g)\,\xi = c(g)$ the reaction joins the forces; momenta are those of admissible velocities:
+
+    $$ \dot\mu = \mathrm{ad}^*_\xi\mu + dL(g,\xi) + f(g, \xi, t) + A(g)^T\lambda. \tag{3} $$
     """
 
     group: eqx.AbstractVar[AbstractLieGroup]
     force: eqx.AbstractVar[Any]
     symmetry: eqx.AbstractVar[tuple[tuple[float, ...], ...] | None]
+    constraint: ClassVar[Any] = None
+    quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
 
     @property
     @abc.abstractmethod
@@ -83,9 +93,35 @@ class AbstractGroupSystem(Frozen):
         return conservative + jnp.asarray(self.force(g, xi, t))
 
     def vector_field(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
-        r"""$(\xi, \dot\mu)$ of equations (1) and (2)."""
+        r"""$(\xi, \dot\mu)$ of equations (1), (2) and, under a constraint, (3)."""
         xi = self.velocity(g, mu)
-        return Derivative(xi, self.group.coad(xi, mu) + self.total_force(g, xi, mu, t))  # (2)
+        rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, t)  # (2)
+        if self.constraint is None:
+            return Derivative(xi, rate)
+        lam = multipliers(self, self.constraint, g, mu, rate)
+        return Derivative(xi, rate + lam @ self.constraint.rows(g))  # (3)
+
+    def multipliers(self, state: State) -> Float[Array, " k"]:
+        r"""The multipliers $\lambda$ of (3); none where there is no constraint."""
+        if self.constraint is None:
+            return jnp.zeros(0)
+        g, mu = state.g, state.momentum
+        xi = self.velocity(g, mu)
+        rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, state.t)
+        return multipliers(self, self.constraint, g, mu, rate)
+
+    def reaction(self, state: State) -> Coordinates:
+        r"""The reaction $A(g)^T\lambda$ of the constraint, a body covector."""
+        if self.constraint is None:
+            return jnp.zeros_like(state.momentum)
+        return self.multipliers(state) @ self.constraint.rows(state.g)
+
+    def constraint_violation(self, state: State) -> Float[Array, ""]:
+        r"""$\max|A(g)\,\xi - c(g)|$; zero where there is no constraint."""
+        if self.constraint is None:
+            return jnp.zeros(())
+        xi = self.velocity(state.g, state.momentum)
+        return jnp.max(jnp.abs(self.constraint.violation(state.g, xi)))
 
     def energy(self, state: State) -> Float[Array, ""]:
         return self.hamiltonian_energy(state.g, state.momentum)
@@ -97,8 +133,13 @@ class AbstractGroupSystem(Frozen):
         velocity: ArrayLike | None = None,
         momentum: ArrayLike | None = None,
         t: ArrayLike = 0.0,
+        project: bool = False,
     ) -> State:
-        """The state at `g` with the given body velocity or body momentum, checked."""
+        """The state at `g` with the given body velocity or body momentum, checked.
+
+        A velocity that breaks the constraint of the system is refused, or, with `project`, replaced
+        by the admissible one that is nearest in the metric of the kinetic energy.
+        """
         require_double_precision()
         g = _element("g", g, self.group.layout())
         self.group.check("g", g)
@@ -115,7 +156,28 @@ class AbstractGroupSystem(Frozen):
         require_shape("t", t, ())
         require_finite("t", t)
         mu = self.momentum(g, vector) if momentum is None else vector
+        if self.constraint is not None:
+            mu = self._on_constraint(g, mu, project)
         return State(g=g, momentum=mu, t=t)
+
+    def _on_constraint(self, g: Element, mu: Coordinates, project: bool) -> Coordinates:
+        traced = is_traced(self, g, mu)
+        if not traced:
+            require_full_rank(self.constraint, g)
+        if project:
+            return admissible(self, self.constraint, g, mu)[0]
+        if not traced:
+            xi = self.velocity(g, mu)
+            broken = float(jnp.max(jnp.abs(self.constraint.violation(g, xi))))
+            size = float(jnp.max(jnp.abs(self.constraint.rows(g)) @ jnp.abs(xi)))
+            if not broken <= ALLOWED_VIOLATION * max(size, 1.0):
+                raise BadInput(
+                    f"velocity = {[float(x) for x in xi]} breaks the constraint of the "
+                    f"{self.name}: max |A xi - c| = {broken:.3g}, allowed "
+                    f"{ALLOWED_VIOLATION:.0e}; with project=True the nearest admissible velocity "
+                    "is taken."
+                )
+        return mu
 
     def symmetries(self) -> Symmetries:
         """The symmetries declared, or else found numerically, with their momentum maps."""
@@ -124,12 +186,17 @@ class AbstractGroupSystem(Frozen):
     def invariants(
         self, state: State, symmetries: Symmetries | None = None
     ) -> dict[str, Float[Array, ""]]:
-        """The energy and the momentum of every symmetry, by name.
+        """The energy, the momentum of every symmetry and what else is conserved, by name.
 
         Looking for symmetries costs more than looking at a state: pass them where there are many.
         """
         symmetries = self.symmetries() if symmetries is None else symmetries
-        return {"energy": self.energy(state), **symmetries.momenta(self.group, state)}
+        momenta = symmetries.momenta(self.group, state)
+        return {"energy": self.energy(state), **momenta, **self.further_invariants(state)}
+
+    def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
+        """Conserved quantities that are neither the energy nor the momentum of a symmetry."""
+        return {}
 
 
 def _element(name: str, value: ArrayLike, like: PyTree[jax.ShapeDtypeStruct]) -> Any:

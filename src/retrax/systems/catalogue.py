@@ -8,8 +8,14 @@ import jax.numpy as jnp
 from retrax.groups.so3 import SO3
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.systems.blade import Blade
+from retrax.systems.chaplygin_sleigh import ChaplyginSleigh
 from retrax.systems.heavy_body import HeavyTop, Pendulum3D
 from retrax.systems.rigid_body import FreeRigidBody
+from retrax.systems.rolling_ball import BallOnTurntable, ChaplyginBall
+from retrax.systems.rolling_disk import RollingDisk
+from retrax.systems.suslov import Suslov
+from retrax.systems.veselova import Veselova
 
 Setting = tuple[AbstractGroupSystem, State, float, int]
 
@@ -50,11 +56,69 @@ def heavy_top() -> Setting:
     return top, top.state(tilted, velocity=[0.6, 0.2, 8.0]), 0.005, 20_000
 
 
+def suslov() -> Setting:
+    """Suslov's problem with a full inertia: the body comes to turn steadily."""
+    body = Suslov([[2.0, 0.3, -0.6], [0.3, 3.0, 0.8], [-0.6, 0.8, 4.0]], physical=False)
+    return body, body.state(jnp.eye(3), velocity=[1.0, 0.5, 0.0]), 0.01, 2_000
+
+
+def chaplygin_sleigh() -> Setting:
+    """A sleigh pushed backwards: it turns round and glides off."""
+    body = ChaplyginSleigh(mass=1.5, inertia=0.8, arm=0.6)
+    return body, body.state((jnp.eye(2), jnp.zeros(2)), velocity=[1.25, -0.6, 0.0]), 0.01, 1_000
+
+
+def rolling_disk() -> Setting:
+    """An upright disk running in circles."""
+    disk = RollingDisk(mass=2.0, turning=0.25, rolling=0.5, radius=0.7)
+    start = ((jnp.eye(2), jnp.zeros(2)), jnp.zeros(1))
+    return disk, disk.state(start, velocity=[0.9, 0.91, 0.0, 1.3]), 0.01, 2_000
+
+
+def veselova() -> Setting:
+    """A body that does not turn about the vertical."""
+    body = Veselova([1.0, 2.0, 2.5])
+    tilted = SO3().exp(jnp.array([0.4, 0.0, 0.0]))
+    return body, body.state(tilted, velocity=[0.6, 0.83, -0.35], project=True), 0.02, 20_000
+
+
+def chaplygin_ball() -> Setting:
+    """A balanced ball with three moments of inertia, rolling on a table."""
+    ball = ChaplyginBall([1.0, 1.5, 2.0], 1.2, 0.8)
+    start = (SO3().exp(jnp.array([0.4, 0.0, 0.0])), jnp.zeros(2))
+    return ball, ball.state(start, velocity=ball.velocity_of(start, [0.5, -0.7, 0.9])), 0.02, 5_000
+
+
+def turntable() -> Setting:
+    """A homogeneous ball on a turning table: it circles, two turns for seven of the table."""
+    ball = BallOnTurntable(mass=1.0, radius=0.5, rate=0.9)
+    start = (jnp.eye(3), jnp.array([0.7, -0.2]))
+    return ball, ball.state(start, velocity=ball.velocity_of(start, [0.3, -0.4, 0.8])), 0.02, 3_000
+
+
+def blade() -> Setting:
+    """A blade in space: it moves along its own axis only, and turns freely."""
+    body = Blade([1.0, 1.3, 0.9], 1.4, [0.2, -0.1, 0.3])
+    start = (jnp.eye(3), jnp.zeros(3))
+    return body, body.state(start, velocity=[0.7, -0.4, 1.1, 0.9, 0.0, 0.0]), 0.01, 5_000
+
+
+_CONSTRAINED = "lagrange-d-alembert"
+
 CASES: dict[str, Case] = {
     case.name: case
     for case in (
         Case("free-rigid-body", "a free rigid body with moments 1, 2, 3", free_rigid_body),
         Case("heavy-top", "an asymmetric heavy top, spinning, precessing, nutating", heavy_top),
         Case("pendulum3d", "the 3D pendulum of the pseudospectral paper", Pendulum3D.paper),
+        Case("suslov", "Suslov's problem with a full inertia", suslov, _CONSTRAINED),
+        Case("suslov-paper", "Fig. 1 of the nonholonomic paper", Suslov.paper, _CONSTRAINED),
+        Case("kharlamova", "Suslov's problem with a weight", Suslov.kharlamova, _CONSTRAINED),
+        Case("chaplygin-sleigh", "a sleigh on a skate", chaplygin_sleigh, _CONSTRAINED),
+        Case("rolling-disk", "a disk that rolls upright", rolling_disk, _CONSTRAINED),
+        Case("veselova", "a body that does not turn about the vertical", veselova, _CONSTRAINED),
+        Case("chaplygin-ball", "a balanced ball, rolling", chaplygin_ball, _CONSTRAINED),
+        Case("turntable", "a homogeneous ball on a turntable", turntable, _CONSTRAINED),
+        Case("blade", "a blade in space", blade, _CONSTRAINED),
     )
 }

@@ -5,18 +5,20 @@ from collections.abc import Callable
 from retrax.errors import CheckFailed
 from retrax.integrators.base import VOCABULARY, AbstractIntegrator
 from retrax.testing import measurements
+from retrax.testing.constrained import claims_problem
 from retrax.testing.measurements import COARSE_STEPS, Problem, roundoff
-from retrax.testing.problems import asymmetric_top
 
 # A claimed order and the slope of the last halving may differ by this much.
 ORDER_TOLERANCE = 0.05
 SYMPLECTIC_ALLOWED = 5e-15
+# In a steady motion every step makes the same rounding error, so that they add up.
+ENERGY_ALLOWED = 1e-12
 # There and back is `BACK_STEPS` coarse steps each way; the motion spreads the rounding errors.
 SYMMETRY_ALLOWED = 3e-13
 # The straight line through the energy errors may explain this part of their size.
 DRIFT_ALLOWED = 0.1
 # What speaks of systems without external force: a force does work and exerts a torque.
-WITHOUT_FORCE = frozenset({"momentum", "symplectic"})
+WITHOUT_FORCE = frozenset({"momentum", "symplectic", "energy"})
 
 
 def check_integrator(
@@ -27,15 +29,16 @@ def check_integrator(
     Laws are measured at a coarse step, where one that holds only as $h \to 0$ fails.
 
     **Arguments:** `problem`: a `retrax.testing.Problem(system, state, unit)`; the unit is the time
-    in which the motion is of order one. An asymmetric heavy top unless given; choose one without
-    accidental symmetry, for on an easy problem much comes out true.
+    in which the motion is of order one. An asymmetric heavy top unless given, or Suslov's problem
+    for an integrator that keeps constraints; choose one without accidental symmetry, for on an easy
+    problem much comes out true.
 
     **Returns:** the numbers measured, by name: `order`, and for each word of `preserves` its
     defect; for `symplectic` also the `energy` error of a long run and its `drift`.
 
     **Raises:** `CheckFailed`, with a sentence that names the claim, the measurement and the bound.
     """
-    problem = Problem(*asymmetric_top()) if problem is None else problem
+    problem = claims_problem(integrator)[1] if problem is None else problem
     unknown = integrator.preserves - set(VOCABULARY)
     if unknown:
         raise CheckFailed(
@@ -86,6 +89,18 @@ def _momentum(integrator: AbstractIntegrator, problem: Problem) -> dict[str, flo
     return {"momentum": error}
 
 
+def _constraint(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
+    violation = measurements.kept(integrator, problem).constraint
+    _limit(integrator, "the constraint", violation, roundoff(COARSE_STEPS))
+    return {"constraint": violation}
+
+
+def _energy(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
+    error = measurements.kept(integrator, problem).energy
+    _limit(integrator, "the energy", error, ENERGY_ALLOWED)
+    return {"energy": error}
+
+
 def _symmetric(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
     defect = measurements.symmetry_defect(integrator, problem)
     _limit(integrator, "the symmetry in time", defect, SYMMETRY_ALLOWED)
@@ -105,6 +120,8 @@ def _symplectic(integrator: AbstractIntegrator, problem: Problem) -> dict[str, f
 
 
 _MEASURE: dict[str, Callable[[AbstractIntegrator, Problem], dict[str, float]]] = {
+    "constraint": _constraint,
+    "energy": _energy,
     "group": _group,
     "momentum": _momentum,
     "symmetric": _symmetric,

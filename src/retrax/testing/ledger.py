@@ -1,6 +1,7 @@
 """The verification ledger: every integrator on hard problems, every claim with its measurement."""
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,28 +11,38 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import INTEGRATORS
 from retrax.simulate.progress import reporter
 from retrax.testing import measurements
+from retrax.testing.constrained import claims_problem, constrained_problem, fits
 from retrax.testing.integrators import check_integrator, check_order
 from retrax.testing.measurements import Problem
 from retrax.testing.problems import PROBLEMS
 from retrax.trajectory.files import written_whole
 from retrax.trajectory.provenance import versions
 
-# Every claim is measured on the first problem, the order on all of them.
-CLAIMS_ON = "asymmetric top"
+# Every claim is measured on the problem that `claims_problem` chooses, the order on these as well.
 ORDERS_ON = ("tethered body on SE(3)", "forced top")
+CONSTRAINED_ORDERS_ON = (
+    "Chaplygin sleigh on SE(2)",
+    "blade on SE(3)",
+    "forced body with a skew plane",
+    "Veselova's body",
+)
 
 _INTRODUCTION = """\
 # Verification
 
 Every integrator is measured on problems without accidental symmetry: an asymmetric heavy top, a
 rigid body on SE(3) tied to a stiffening spring away from its centre of mass, and a top that is
-damped, pushed and steered by forces that depend on time. `retrax verify -o docs/verification.md`
-writes this page; the tests make the same measurements, and fail where a claim does not hold.
+damped, pushed and steered by forces that depend on time. Methods for constraints are measured on
+Suslov's problem with a full inertia, with and without a weight, on Chaplygin's sleigh, on a blade
+on SE(3), on a forced body whose velocities lie in a skew plane, and on Veselova's problem, where
+the constraint depends on the configuration. `retrax verify -o docs/verification.md` writes this
+page; the tests make the same measurements, and fail where a claim does not hold.
 
 *Order*: the slope of the last halving of the step, from differences of successive runs, refused
 where they are rounding errors; the claim holds within 0.05. The laws are measured at a coarse step,
 where one that holds only as h goes to 0 fails. *Group*: the distance from the group, and
-*momentum*: the error of the vertical momentum, over 2,000 steps of h = 0.1. *Symplectic*: the
+*momentum*: the error of the momenta of symmetries, over 2,000 steps of h = 0.1, as is *constraint*:
+the velocity across it, relative to the fastest one. *Symplectic*: the
 defect of the symplectic form in one step of h = 0.2. *Symmetric*: the way missed after 100 steps
 of h = 0.1 forward and back. *Energy*: the largest error over 20,000 steps of h = 0.05, and *drift*:
 the part of it that a straight line explains. A number in brackets belongs to no claim: it shows
@@ -51,6 +62,7 @@ class Row(NamedTuple):
     momentum: float | None = None
     symplectic: float | None = None
     symmetric: float | None = None
+    constraint: float | None = None
     energy: float | None = None
     drift: float | None = None
     failure: str | None = None
@@ -82,13 +94,25 @@ class Ledger(NamedTuple):
         return path
 
     def _tables(self) -> Iterable[tuple[str, list[str], list[list[str]]]]:
-        laws = ["group", "momentum", "symplectic", "symmetric"]
-        claims = [row for row in self.rows if row.problem == CLAIMS_ON]
+        laws = ["group", "momentum", "symplectic", "symmetric", "constraint"]
         columns = ["integrator", "order", "measured", *laws, "energy", "drift", "claims hold"]
-        yield f"On the {CLAIMS_ON}", columns, [_claims_row(row, laws) for row in claims]
-        for problem in ORDERS_ON:
-            rows = [row for row in self.rows if row.problem == problem]
-            yield f"Order on the {problem}", columns[:3], [_order_cells(row) for row in rows]
+        claims = [row for row in self.rows if row.energy is not None]
+        for problem in dict.fromkeys(row.problem for row in claims):
+            rows = [_claims_row(row, laws) for row in claims if row.problem == problem]
+            yield f"On the {problem}", columns, rows
+        orders = [row for row in self.rows if row.energy is None]
+        for problem in dict.fromkeys(row.problem for row in orders):
+            rows = [_order_cells(row) for row in orders if row.problem == problem]
+            yield f"Order on the {problem}", columns[:3], rows
+
+
+def order_problems(integrator: AbstractIntegrator) -> dict[str, Problem]:
+    """The problems, by title, on which the order of an integrator is measured as well."""
+    if "constraint" in integrator.preserves:
+        problems = {title: constrained_problem(title) for title in CONSTRAINED_ORDERS_ON}
+    else:
+        problems = {title: Problem(*PROBLEMS[title]()) for title in ORDERS_ON}
+    return {title: p for title, p in problems.items() if fits(integrator, p.system)}
 
 
 def verify(
@@ -96,19 +120,20 @@ def verify(
 ) -> Ledger:
     """Measure every claim of the integrators, those of retrax unless others are given."""
     chosen = INTEGRATORS if integrators is None else integrators
-    jobs: list[tuple[str, AbstractIntegrator, str, Callable]] = [
-        (name, integrator, CLAIMS_ON, _claims) for name, integrator in chosen.items()
-    ]
-    jobs += [
-        (name, integrator, problem, _order)
-        for problem in ORDERS_ON
+    jobs: list[tuple[str, AbstractIntegrator, str, Problem, Callable]] = [
+        (name, integrator, *claims_problem(integrator), _claims)
         for name, integrator in chosen.items()
     ]
+    jobs += [
+        (name, integrator, title, problem, _order)
+        for name, integrator in chosen.items()
+        for title, problem in order_problems(integrator).items()
+    ]
     rows = []
-    with reporter(progress, "verifying") as report:
-        for done, (name, integrator, title, measure) in enumerate(jobs):
+    with reporter(progress, "verifying") as report, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a method that warns of its order is measured like others
+        for done, (name, integrator, title, problem, measure) in enumerate(jobs):
             report(done, len(jobs))
-            problem = Problem(*PROBLEMS[title]())
             rows.append(measure(Row, name, integrator, title, problem))
         report(len(jobs), len(jobs))
     return Ledger(tuple(rows))
@@ -124,6 +149,8 @@ def _claims(make, name: str, integrator: AbstractIntegrator, title: str, problem
     kept = measurements.conservation(integrator, problem)
     measured.setdefault("group", kept.group)
     measured.setdefault("momentum", kept.momentum)
+    if problem.system.constraint is not None:
+        measured.setdefault("constraint", measurements.kept(integrator, problem).constraint)
     if "group" in integrator.preserves:
         measured.setdefault("symmetric", measurements.symmetry_defect(integrator, problem))
     amplitude, drift = measurements.energy(integrator, problem)

@@ -31,11 +31,15 @@ ORDER_AIM = 120.0
 
 
 class Problem(NamedTuple):
-    """A system, a state to start from, and the unit of time in which the motion is of order one."""
+    """A system, a state to start from, and the unit of time in which the motion is of order one.
+
+    `spread` says by how much the motion multiplies rounding errors in ten units.
+    """
 
     system: AbstractGroupSystem
     state: State
     unit: float = 1.0
+    spread: float = 1.0
 
 
 class Conservation(NamedTuple):
@@ -43,6 +47,13 @@ class Conservation(NamedTuple):
 
     group: float
     momentum: float
+
+
+class Kept(NamedTuple):
+    """How far velocities missed the constraint, and the energy its start, relative to size."""
+
+    constraint: float
+    energy: float
 
 
 class Energy(NamedTuple):
@@ -58,12 +69,12 @@ def order(integrator: AbstractIntegrator, problem: Problem) -> Convergence:
     A first look tells how large the differences are; the step is then chosen so that the finest
     difference will be `ORDER_AIM` rounding errors, or the run `ORDER_MAX_STEPS` steps.
     """
-    system, state, unit = problem
+    system, state, unit, spread = problem
     time, n = ORDER_TIME * unit, round(ORDER_TIME / ORDER_STEP)
     look = convergence(system, integrator, state, h=time / n, time=time, halvings=2)
     first = n
     for _ in range(3):  # the rounding errors depend a little on the number of steps
-        aim = ORDER_AIM * rounding(state, 4 * first)
+        aim = ORDER_AIM * spread * rounding(state, 4 * first)
         finer = (look.differences[-1] / aim) ** (1 / integrator.order_on(system))
         first = min(max(n, round(n * finer)), ORDER_MAX_STEPS // 4)
     return convergence(system, integrator, state, h=time / first, time=time, halvings=2)
@@ -86,6 +97,15 @@ def energy(integrator: AbstractIntegrator, problem: Problem) -> Energy:
     return Energy(float(np.max(np.abs(errors))), drift(t, errors))
 
 
+def kept(integrator: AbstractIntegrator, problem: Problem) -> Kept:
+    """Constraint violation, from the momenta, and energy errors over 2,000 coarse steps."""
+    seen = _observed(integrator, problem, COARSE, COARSE_STEPS, 1)
+    pace = max(1.0, float(np.max(np.abs(seen.speed))))
+    size = max(1.0, float(np.max(np.abs(seen.energy))), float(np.max(seen.kinetic)))
+    error = float(np.max(np.abs(deviations(np.asarray(seen.energy)))))
+    return Kept(float(np.max(seen.violation)) / pace, error / size)
+
+
 def symplectic_defect(integrator: AbstractIntegrator, problem: Problem) -> float:
     """The defect of the symplectic form in one very coarse step."""
     return symplecticity(
@@ -101,14 +121,17 @@ def symmetry_defect(integrator: AbstractIntegrator, problem: Problem) -> float:
 
 class _Seen(NamedTuple):
     energy: Any
+    kinetic: Any
     momenta: Any
     defect: Any
+    violation: Any
+    speed: Any
 
 
 def _observed(
     integrator: AbstractIntegrator, problem: Problem, h: float, steps: int, save_every: int
 ) -> _Seen:
-    system, state, unit = problem
+    system, state, unit, _ = problem
     run = simulate(
         system, integrator, state, h=h * unit, steps=steps, save_every=save_every, progress=False
     )
@@ -122,7 +145,15 @@ def _look(system, space, body, states: State) -> _Seen:
         group = system.group
         spatial = group.coAd(group.inverse(state.g), state.momentum)
         momenta = jnp.concatenate([jnp.zeros(1), space @ spatial, body @ state.momentum])
-        return _Seen(system.energy(state), momenta, group.defect(state.g))
+        xi = system.velocity(state.g, state.momentum)
+        return _Seen(
+            system.energy(state),
+            jnp.abs(state.momentum @ xi) / 2,
+            momenta,
+            group.defect(state.g),
+            system.constraint_violation(state),
+            jnp.max(jnp.abs(xi)),
+        )
 
     return look(states)
 

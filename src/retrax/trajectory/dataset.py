@@ -39,6 +39,8 @@ def dataset(run: "Trajectory") -> xr.Dataset:
         run.group_defect(),
         {"long_name": "distance from the group"},
     )
+    if run.multipliers.shape[1]:
+        variables |= _reactions(run)
     for name, values in run.info._asdict().items():
         long_name = f"Newton {name} since the last saved state"
         variables[name] = ("time", np.asarray(values), {"long_name": long_name})
@@ -104,8 +106,30 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
         provenance={
             str(k)[len(prefix) :]: str(v) for k, v in ds.attrs.items() if str(k).startswith(prefix)
         },
-        observations=Observations(read("velocity"), invariants, read("group_defect")),
+        observations=Observations(
+            read("velocity"), invariants, read("group_defect"), *_read_reactions(ds)
+        ),
     )
+
+
+def _reactions(run: "Trajectory") -> dict[str, Any]:
+    """What a constraint does, and how well it is kept."""
+    multipliers = ("time", "constraint"), run.multipliers, {"long_name": "multipliers"}
+    reaction = ("time", "body"), run.reaction, {"long_name": "reaction of the constraint"}
+    violation = "time", run.constraint_violation(), {"long_name": "velocity across the constraint"}
+    return {
+        "multipliers": multipliers,
+        "reaction": reaction,
+        "constraint_violation": violation,
+    }
+
+
+def _read_reactions(ds: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    if "multipliers" in ds:
+        violation = ds["constraint_violation"].values
+        return ds["multipliers"].values, ds["reaction"].values, violation
+    shape = ds["velocity"].shape
+    return np.zeros((shape[0], 0)), np.zeros(shape), np.zeros(shape[0])
 
 
 def identifier(name: str) -> str:

@@ -16,22 +16,35 @@ _BLOCK = 8192
 
 
 class Observations(NamedTuple):
-    """Body velocity, invariants by name, and distance from the group, along time."""
+    """Body velocity, invariants by name, and distance from the group, along time.
+
+    Under a constraint also the multipliers and the reaction they make, in continuous time at each
+    state, and by how much the velocity breaks the constraint; empty and zero without one.
+    """
 
     velocity: np.ndarray
     invariants: dict[str, np.ndarray]
     defect: np.ndarray
+    multipliers: np.ndarray
+    reaction: np.ndarray
+    violation: np.ndarray
 
 
 def observe(system: "AbstractGroupSystem", states: "State") -> Observations:
-    """Velocity, invariants and group defect of every state."""
+    """Everything that `Observations` holds, of every state."""
     symmetries = system.symmetries()
 
     @jax.jit
     @partial(jax.vmap, in_axes=(None, 0))
     def look(system, state):
-        velocity = system.velocity(state.g, state.momentum)
-        return velocity, system.invariants(state, symmetries), system.group.defect(state.g)
+        return (
+            system.velocity(state.g, state.momentum),
+            system.invariants(state, symmetries),
+            system.group.defect(state.g),
+            system.multipliers(state),
+            system.reaction(state),
+            system.constraint_violation(state),
+        )
 
     count = len(np.asarray(states.t))
     block = min(_BLOCK, count)

@@ -20,6 +20,11 @@ def summary(run: "Trajectory") -> str:
     rows.append(
         (f"distance from {run.provenance['group']}", f"{defect[0]:.2g}", f"{max(defect):.2e}", "")
     )
+    if run.multipliers.shape[1]:
+        broken = run.constraint_violation()
+        rows.append(
+            ("velocity across the constraint", f"{broken[0]:.2g}", f"{max(broken):.2e}", "")
+        )
     rate = run.completed / run.seconds if run.seconds > 0 else 0.0
     per_step = float(np.sum(run.info.iterations)) / max(run.completed, 1)
     lines = [

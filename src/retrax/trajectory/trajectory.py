@@ -92,7 +92,7 @@ class Trajectory:
 
     @property
     def observations(self) -> Observations:
-        """Velocity, invariants and group defect at every saved state; computed once."""
+        """What can be read off every saved state; computed once."""
         if self._observations is None:
             self._observations = observe(self.system, self.states)
         return self._observations
@@ -104,6 +104,20 @@ class Trajectory:
     def group_defect(self) -> np.ndarray:
         """The distance of every saved configuration from the group."""
         return self.observations.defect
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """The multipliers of the constraint at every saved state, one column for each equation."""
+        return self.observations.multipliers
+
+    @property
+    def reaction(self) -> np.ndarray:
+        """The reaction of the constraint, a body covector, at every saved state."""
+        return self.observations.reaction
+
+    def constraint_violation(self) -> np.ndarray:
+        """By how much every saved velocity breaks the constraint; zero where there is none."""
+        return self.observations.violation
 
     def measures(self) -> dict[str, Any]:
         """The run in numbers: what `retrax run --json` prints."""
@@ -117,7 +131,7 @@ class Trajectory:
             "compile_seconds": self.compile_seconds,
             "steps_per_second": steps_per_second,
             "group_defect": float(np.max(self.group_defect())),
-            "constraint_violation": 0.0,
+            "constraint_violation": float(np.max(self.constraint_violation())),
             "invariants": {
                 name: {
                     "initial": float(values[0]),

@@ -1,0 +1,65 @@
+"""Why a step failed, found out on the host: a constraint that loses rank, or a step too long."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.constraints import AbstractConstraint
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+
+_SAMPLES, _HALVINGS = 33, 20
+
+
+def diagnose(
+    system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, h: float
+) -> str:
+    """One sentence about the step of size `h` from `state`, which could not be taken."""
+    state = jax.tree.map(jnp.asarray, state)
+    if system.constraint is not None:
+        least, first = _singular_values(system, system.constraint, state, h)
+        if not least > 0.05 * first:
+            return (
+                f"The constraint loses rank on the way: the smallest singular value of A(g) falls "
+                f"from {first:.3g} to {least:.3g} within the step, and must stay above 0."
+            )
+    longest = longest_step(system, integrator, state, h)
+    moved = float(jnp.max(jnp.abs(system.velocity(state.g, state.momentum)))) * longest
+    return (
+        f"The longest step that can be solved from there is h = {longest:.3g} "
+        f"(it moves by |h xi| = {moved:.2g} on the group)."
+    )
+
+
+def longest_step(
+    system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, h: float
+) -> float:
+    """The longest step below `h` that can be taken from `state`, by bisection."""
+
+    @jax.jit
+    def solved(size):
+        end, info = integrator.step(system, state, size)
+        finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(end)]
+        return info.converged & info.in_chart & jnp.all(jnp.stack(finite))
+
+    low, high = 0.0, float(h)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if bool(solved(jnp.asarray(middle))) else (low, middle)
+    return low
+
+
+def _singular_values(
+    system: AbstractGroupSystem, constraint: AbstractConstraint, state: State, h: float
+) -> tuple[float, float]:
+    """The smallest singular value of A(g) along the step, and at its start."""
+    group = system.group
+    xi = system.velocity(state.g, state.momentum)
+
+    def rows(part):
+        return constraint.rows(group.compose(state.g, group.exp(part * h * xi)))
+
+    along = jax.vmap(rows)(jnp.linspace(0.0, 1.0, _SAMPLES))
+    smallest = np.linalg.svd(np.asarray(along), compute_uv=False)[:, -1]
+    return float(np.min(smallest)), float(smallest[0])

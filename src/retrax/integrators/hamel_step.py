@@ -1,0 +1,106 @@
+r"""The midpoint step in a frame of admissible velocities, shared by the methods that keep energy.
+
+With $\xi = E u$ the mean velocity, $p = \mathbb I\xi$, $x = h\xi$ and an impulse $\nu$,
+
+$$
+\begin{aligned}
+E^T(\mu_{k+1} - \mu_k) &= E^T(h\,\mathrm{ad}^*_\xi p + \nu), \qquad
+    p = \tfrac12(\mu_k + \mu_{k+1})                                                &&\text{(1)}\\
+g &= g_k\,\tau(x/2), \qquad g_{k+1} = g\,\tau(x/2)                                  &&\text{(2)}
+\end{aligned}
+$$
+
+The kinetic energy changes by $\langle\mu_{k+1}-\mu_k, \xi\rangle = \langle\nu, \xi\rangle$, as
+$\langle\mathrm{ad}^*_\xi p, \xi\rangle = 0$.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.groups.retractions import AbstractRetraction
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.predictor import midpoint_velocity
+from retrax.mechanics.constraints import AbstractDistribution
+from retrax.mechanics.mechanical import AbstractMechanicalSystem
+from retrax.mechanics.reactions import admissible
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
+from retrax.numerics.newton import NewtonStatus, newton
+from retrax.numerics.solve import solve
+
+# The impulse of the forces from the points (2), the mean velocity and its momentum.
+Impulse = Callable[[Element, Element, Coordinates, Coordinates], Coordinates]
+
+
+class HamelStep(NamedTuple):
+    """The end of a step, how its equation was solved, its mean velocity and reaction impulse."""
+
+    state: State
+    status: NewtonStatus
+    xi: Coordinates
+    impulse: Float[Array, " k"]
+
+
+def hamel_step(
+    system: AbstractMechanicalSystem,
+    tau: AbstractRetraction,
+    state: State,
+    h: Float[Array, ""],
+    impulse: Impulse,
+    scale: Float[Array, ""],
+) -> HamelStep:
+    """Solve (1) for the mean velocity and step; `scale` is the size of what cancels in (1)."""
+    group, constraint = system.group, system.constraint
+    basis = None if constraint is None else constraint.basis
+
+    def points(xi):
+        forward = tau.minus_identity(group, h / 2 * xi)
+        g = group.advance(state.g, forward)
+        return g, group.advance(g, forward)  # (2)
+
+    def gain(xi, p):
+        return h * group.coad(xi, p) + impulse(*points(xi), xi, p)
+
+    def mismatch(u):
+        xi = u if basis is None else u @ basis
+        p = system.momentum(state.g, xi)
+        equations = 2 * (p - state.momentum) - gain(xi, p)  # (1)
+        return equations if basis is None else basis @ equations
+
+    guess = midpoint_velocity(system, state, h)
+    if basis is not None:
+        guess = solve(basis @ basis.T, basis @ guess)
+    u, status = newton(mismatch, guess, scale)
+    xi = u if basis is None else u @ basis
+    # By (1) and not from the mean: what the solver leaves of p then enters multiplied by h.
+    mu1, lam = state.momentum + gain(xi, system.momentum(state.g, xi)), jnp.zeros(0)
+    _, g1 = points(xi)
+    if constraint is not None:
+        mu1, lam = admissible(system, constraint, g1, mu1)
+    return HamelStep(State(g1, mu1, state.t + h), status, xi, lam)
+
+
+def require_frame(
+    integrator: AbstractIntegrator, system: AbstractGroupSystem
+) -> AbstractMechanicalSystem:
+    """Refuse a system whose inertia or admissible velocities depend on where it is."""
+    who = type(integrator).__name__
+    if not isinstance(system, AbstractMechanicalSystem) or not system.invariant_inertia:
+        raise BadInput(
+            f"{who} works in a frame of constant inertia, but the {system.name} has none; use "
+            "LagrangeDAlembert."
+        )
+    if not isinstance(system.constraint, AbstractDistribution | None):
+        raise BadInput(
+            f"{who} needs admissible velocities that are the same everywhere (a Distribution), but "
+            f"those of the {system.name} depend on its configuration; use LagrangeDAlembert."
+        )
+    return system
+
+
+def momentum_scale(state: State) -> Float[Array, ""]:
+    return jnp.max(jnp.abs(state.momentum))

@@ -1,0 +1,70 @@
+"""First-order flows stepped by a retraction."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.groups.retractions import AbstractRetraction, Exp
+from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
+from retrax.integrators.lifted import require_base_point
+from retrax.mechanics.flow import GroupFlow
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.newton import newton
+
+
+class RetractionFlow(AbstractIntegrator):
+    r"""The map $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$ applied to $\dot g = g\,\hat\xi(g)$.
+
+    $$ \xi = \xi(g), \quad g = g_k\,\tau(s\,h\xi), \quad g_{k+1} = g\,\tau((1-s)\,h\xi). \tag{1} $$
+
+    On a vector space this is Euler's method for $s = 0$, the backward one for $s = 1$ and the
+    implicit midpoint rule for $s = \tfrac12$, which alone is symmetric and of order 2.
+
+    **Arguments:**
+
+    - `retraction`: the map $\tau$.
+    - `s`: where the base point lies in the step, from 0 to 1.
+
+    References: [BarberoLinanMartinDeDiego2023].
+    """
+
+    retraction: AbstractRetraction
+    s: float = eqx.field(static=True)
+    order: int = eqx.field(static=True)
+    preserves: frozenset[str] = eqx.field(static=True)
+
+    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
+        self.retraction = Exp() if retraction is None else retraction
+        self.s = require_base_point(s)
+        self.order = 2 if s == 0.5 else 1
+        self.preserves = frozenset({"group", "symmetric"} if s == 0.5 else {"group"})
+
+    def __repr__(self) -> str:
+        return f"RetractionFlow({self.retraction!r}, s={self.s:g})"
+
+    def check(self, system: AbstractGroupSystem) -> None:
+        self.retraction.check(system.group)
+        if not isinstance(system, GroupFlow):
+            raise BadInput(
+                f"RetractionFlow steps flows of first order, GroupFlow(group, field), but the "
+                f"{system.name} is not one; use CotangentLift or TangentLift."
+            )
+
+    def step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
+    ) -> tuple[State, StepInfo]:
+        group, tau, s, mu = system.group, self.retraction, self.s, state.momentum
+
+        def moved(g, x):
+            return group.advance(g, tau.minus_identity(group, x))
+
+        def mismatch(xi):
+            return xi - system.velocity(moved(state.g, s * h * xi), mu)  # (1)
+
+        guess = system.velocity(state.g, mu)
+        xi, status = newton(mismatch, guess, jnp.max(jnp.abs(guess)))
+        g1 = moved(moved(state.g, s * h * xi), (1 - s) * h * xi)  # (1)
+        covered = tau.covers(group, max(s, 1 - s) * h * xi)
+        return State(g1, mu, state.t + h), step_info(status, h * xi, covered)

@@ -1,0 +1,90 @@
+"""The tangent lift of a retraction: second-order equations on the tangent bundle."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.groups.retractions import AbstractRetraction, Exp
+from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
+from retrax.integrators.lifted import require_base_point
+from retrax.integrators.predictor import midpoint_velocity
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.newton import newton
+
+
+class TangentLift(AbstractIntegrator):
+    r"""The tangent lift of $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$.
+
+    The variation of $D_s$ along $(\eta, y)$ is, left-trivialised at its two ends,
+    $\mathrm{Ad}_{\tau(-s x)}^{-1}\eta - s\,d^L\tau_{-s x}\,y$ and
+    $\mathrm{Ad}_{\tau((1-s)x)}^{-1}\eta + (1-s)\,d^L\tau_{(1-s)x}\,y$. A second-order equation
+    $\dot\xi = \Gamma(g, \xi)$ has $\eta = \xi$, $x = h\xi$, and exchanging the two derivatives of
+    $TTG$ adds $[x, \eta] = 0$ to $y = h\Gamma$; as $\xi$ commutes with $\tau(h\xi)$ what is left is
+
+    $$
+    \begin{aligned}
+    g &= g_k\,\tau(s x), \qquad
+        \xi_k = \xi - s\,h\,d^L\tau_{-s x}\,\Gamma(g, \xi, t)                        &&\text{(1)}\\
+    g_{k+1} &= g\,\tau((1-s)x), \qquad
+        \xi_{k+1} = \xi + (1-s)\,h\,d^L\tau_{(1-s)x}\,\Gamma(g, \xi, t)              &&\text{(2)}
+    \end{aligned}
+    $$
+
+    Explicit for $s = 0$; symmetric and of order 2 for $s = \tfrac12$, of order 1 otherwise. Neither
+    symplectic nor momentum preserving, and constraints are kept to the order only: for these use
+    the cotangent lift and `LagrangeDAlembert`.
+
+    **Arguments:**
+
+    - `retraction`: the map $\tau$.
+    - `s`: where the base point lies in the step, from 0 to 1.
+
+    References: [BarberoLinanMartinDeDiego2023].
+    """
+
+    retraction: AbstractRetraction
+    s: float = eqx.field(static=True)
+    order: int = eqx.field(static=True)
+    preserves: frozenset[str] = eqx.field(static=True)
+
+    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
+        self.retraction = Exp() if retraction is None else retraction
+        self.s = require_base_point(s)
+        self.order = 2 if s == 0.5 else 1
+        self.preserves = frozenset({"group", "symmetric"} if s == 0.5 else {"group"})
+
+    def __repr__(self) -> str:
+        return f"TangentLift({self.retraction!r}, s={self.s:g})"
+
+    def check(self, system: AbstractGroupSystem) -> None:
+        self.retraction.check(system.group)
+
+    def step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
+    ) -> tuple[State, StepInfo]:
+        group, tau, s, t = system.group, self.retraction, self.s, state.t + self.s * h
+
+        def moved(g, x):
+            return group.advance(g, tau.minus_identity(group, x))
+
+        def acceleration(g, xi):
+            mu = system.momentum(g, xi)
+            along = (group.tangent(g, xi), system.vector_field(g, mu, t).momentum_rate)
+            return jax.jvp(system.velocity, (g, mu), along)[1]
+
+        def start(xi):
+            gain = acceleration(moved(state.g, s * h * xi), xi)
+            return xi - s * h * tau.dL(group, -s * h * xi, gain)  # (1)
+
+        xi0 = system.velocity(state.g, state.momentum)
+        guess = midpoint_velocity(system, state, 2 * s * h)
+        xi, status = newton(lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)))
+        g = moved(state.g, s * h * xi)
+        gain = acceleration(g, xi)
+        g1 = moved(g, (1 - s) * h * xi)
+        xi1 = xi + (1 - s) * h * tau.dL(group, (1 - s) * h * xi, gain)  # (2)
+        covered = tau.covers(group, max(s, 1 - s) * h * xi)
+        end = State(g1, system.momentum(g1, xi1), state.t + h)
+        return end, step_info(status, h * xi, covered)

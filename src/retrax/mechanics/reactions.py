@@ -1,0 +1,81 @@
+r"""What ideal constraints do to a system: reactions in continuous time, and projections.
+
+With $A(g)\,\xi = c(g)$ and $\xi = \xi(g, \mu)$ the velocity of a momentum,
+
+$$
+\begin{aligned}
+\dot\mu &= \dot\mu_{\text{free}} + A^T\lambda                                      &&\text{(1)}\\
+A\,\partial_\mu\xi\,A^T\,\lambda &= \dot c - \dot A\,\xi - A\,\dot\xi_{\text{free}} &&\text{(2)}
+\end{aligned}
+$$
+
+where dots are derivatives along the motion and "free" is the motion without the constraint: (2) is
+the derivative of the constraint in time. An impulse $A^T\lambda$ puts a momentum on the constraint:
+
+$$ A\,\xi(g, \mu + A^T\lambda) = c, \tag{3} $$
+
+the nearest admissible momentum in the metric of the kinetic energy.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.groups.base import Coordinates, Element
+from retrax.mechanics.constraints import AbstractConstraint, Rows
+from retrax.numerics.newton import newton
+from retrax.numerics.solve import solve
+
+if TYPE_CHECKING:
+    from retrax.mechanics.system import AbstractGroupSystem
+
+
+def multipliers(
+    system: "AbstractGroupSystem",
+    constraint: AbstractConstraint,
+    g: Element,
+    mu: Coordinates,
+    free_rate: Coordinates,
+) -> Float[Array, " k"]:
+    r"""The multipliers $\lambda$ of (2), from the momentum and its rate without the constraint."""
+    rows, xi = constraint.rows(g), system.velocity(g, mu)
+    along = (system.group.tangent(g, xi), free_rate)
+    _, acceleration = jax.jvp(system.velocity, (g, mu), along)
+    _, turning = jax.jvp(lambda k: constraint.violation(k, xi), (g,), along[:1])  # A' xi - c'
+    return -solve(_mobility(system, rows, g, mu), turning + rows @ acceleration)  # (2)
+
+
+def admissible(
+    system: "AbstractGroupSystem", constraint: AbstractConstraint, g: Element, mu: Coordinates
+) -> tuple[Coordinates, Float[Array, " k"]]:
+    r"""The momentum $\mu + A^T\lambda$ of (3), and the impulses $\lambda$.
+
+    Where the velocity is not linear in the momentum (3) is solved by Newton's method, and the
+    result is NaN where that does not converge.
+    """
+    rows = constraint.rows(g)
+
+    def violation(lam):
+        return constraint.violation(g, system.velocity(g, mu + lam @ rows))
+
+    start = jnp.zeros(rows.shape[0])
+    if system.quadratic:
+        lam = -solve(_mobility(system, rows, g, mu), violation(start))
+    else:
+        size = jnp.max(jnp.abs(rows) @ jnp.abs(system.velocity(g, mu)))
+        lam, status = newton(violation, start, size)
+        lam = jnp.where(status.converged, lam, jnp.nan)
+    return mu + lam @ rows, lam  # (3)
+
+
+def _mobility(
+    system: "AbstractGroupSystem", rows: Rows, g: Element, mu: Coordinates
+) -> Float[Array, "k k"]:
+    r"""$A\,\partial_\mu\xi\,A^T$: the velocities across the constraint that impulses cause."""
+
+    def velocity_of(impulse: Any) -> Coordinates:
+        return jax.jvp(lambda p: system.velocity(g, p), (mu,), (impulse,))[1]
+
+    return rows @ jnp.stack([velocity_of(row) for row in rows], axis=1)

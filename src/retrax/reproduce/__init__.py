@@ -1,0 +1,1 @@
+"""The figures and tables of papers, computed again and compared with what they say."""

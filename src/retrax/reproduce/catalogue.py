@@ -1,0 +1,15 @@
+"""The papers that can be reproduced."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from retrax.reproduce.report import Reproduction
+
+
+def _nonholonomic(folder: Path) -> Reproduction:
+    from retrax.reproduce.nonholonomic import reproduce
+
+    return reproduce(folder)
+
+
+PAPERS: dict[str, Callable[[Path], Reproduction]] = {"nonholonomic": _nonholonomic}

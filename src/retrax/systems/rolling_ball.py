@@ -1,0 +1,164 @@
+"""Balls that roll on a table: Chaplygin's, and the homogeneous one on a turntable."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.groups.product import Product
+from retrax.groups.so3 import SO3
+from retrax.groups.translation import Translation
+from retrax.mechanics.constraints import VelocityConstraint
+from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
+from retrax.mechanics.state import State
+from retrax.mechanics.system import ArrayLike
+from retrax.systems.rolling import number, positive
+
+Placement = tuple[Float[Array, "3 3"], Float[Array, "2"]]
+
+
+class Rolling(eqx.Module):
+    r"""The rows of $v - r\,\omega\times e_3$, $\omega = R\Omega$, for velocities $(\Omega, v)$."""
+
+    radius: Float[Array, ""]
+
+    def __call__(self, g: Placement) -> Float[Array, "2 5"]:
+        rotation, _ = g
+        turning = self.radius * jnp.stack([-rotation[1], rotation[0]])
+        return jnp.concatenate([turning, jnp.eye(2)], axis=1)
+
+
+class Turntable(eqx.Module):
+    r"""The velocity $\Omega_t\,(-y, x)$ of the table under the ball."""
+
+    rate: Float[Array, ""]
+
+    def __call__(self, g: Placement) -> Float[Array, "2"]:
+        _, place = g
+        return self.rate * jnp.stack([-place[1], place[0]])
+
+
+class AbstractRollingBall(AbstractMechanicalSystem):
+    r"""A ball with its centre of mass in the middle, on $SO(3)\times\mathbb R^2$.
+
+    The element is the attitude and the place of the point of contact; velocities are $\Omega$ in
+    body axes and $v$ in space.
+    """
+
+    mass: eqx.AbstractVar[Float[Array, ""]]
+    radius: eqx.AbstractVar[Float[Array, ""]]
+
+    group: ClassVar[Product] = Product(SO3(), Translation(2))
+    force: ClassVar[Any] = None
+    symmetry: ClassVar[Any] = None
+
+    @property
+    def invariant_inertia(self) -> bool:
+        return True
+
+    @property
+    def free(self) -> bool:
+        return True
+
+    def potential_energy(self, g: Placement) -> Float[Array, ""]:
+        return jnp.zeros(())
+
+    def velocity_of(self, g: Placement, omega: ArrayLike) -> Float[Array, "5"]:
+        """The admissible velocity of a ball that turns with the body velocity `omega`."""
+        spin = jnp.asarray(omega, jnp.float64)
+        rows = self.constraint.rows(g)
+        return jnp.concatenate([spin, self.constraint.offset(g) - rows[:, :3] @ spin])
+
+
+class ChaplyginBall(AbstractRollingBall):
+    r"""Chaplygin's ball: balanced, but with any moments of inertia, rolling on a table at rest.
+
+    **Arguments:**
+
+    - `inertia`: principal moments, or the matrix, about the centre (kg m^2).
+    - `mass`: $m$ in kg.
+    - `radius`: $r$ in m.
+    - `physical`: whether to insist that the inertia is one that a body can have.
+
+    **Invariants:** energy; the angular momentum $R\,I\Omega + m r\,e_3\times v$ about the point of
+    contact, all three components.
+    """
+
+    inertia: Inertia
+    mass: Float[Array, ""]
+    radius: Float[Array, ""]
+
+    def __init__(
+        self, inertia: ArrayLike, mass: ArrayLike, radius: ArrayLike, *, physical: bool = True
+    ):
+        self.inertia = checked_inertia(SO3(), inertia, physical)
+        self.mass = positive("mass", mass)
+        self.radius = positive("radius", radius)
+
+    @property
+    def name(self) -> str:
+        return "Chaplygin ball"
+
+    @property
+    def constraint(self) -> VelocityConstraint:
+        return VelocityConstraint(Rolling(self.radius))
+
+    def inertia_at(self, g: Placement) -> Inertia:
+        if self.inertia.ndim == 1:
+            return jnp.concatenate([self.inertia, jnp.stack([self.mass, self.mass])])
+        top = jnp.concatenate([self.inertia, jnp.zeros((3, 2))], axis=1)
+        return jnp.concatenate(
+            [top, jnp.concatenate([jnp.zeros((2, 3)), self.mass * jnp.eye(2)], axis=1)]
+        )
+
+
+class BallOnTurntable(AbstractRollingBall):
+    r"""A homogeneous ball that rolls on a table turning at a constant rate: an affine constraint.
+
+    **Arguments:**
+
+    - `mass`: $m$ in kg.
+    - `radius`: $r$ in m.
+    - `rate`: $\Omega_t$ of the table in rad/s.
+
+    **Invariants:** the moving energy $E - \Omega_t L_z$, with $L_z$ the vertical angular momentum;
+    the energy itself is not conserved, for the table drives the ball.
+    """
+
+    mass: Float[Array, ""]
+    radius: Float[Array, ""]
+    rate: Float[Array, ""]
+
+    def __init__(self, mass: ArrayLike, radius: ArrayLike, rate: ArrayLike):
+        self.mass = positive("mass", mass)
+        self.radius = positive("radius", radius)
+        self.rate = number("rate", rate)
+
+    @property
+    def name(self) -> str:
+        return "ball on a turntable"
+
+    @property
+    def constraint(self) -> VelocityConstraint:
+        return VelocityConstraint(Rolling(self.radius), Turntable(self.rate))
+
+    def inertia_at(self, g: Placement) -> Float[Array, "5"]:
+        spin, m = 2 / 5 * self.mass * self.radius**2, self.mass
+        return jnp.stack([spin, spin, spin, m, m])
+
+    def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
+        (rotation, place), mu = state.g, state.momentum
+        vertical = rotation[2] @ mu[:3] + place[0] * mu[4] - place[1] * mu[3]
+        return {"moving energy": self.energy(state) - self.rate * vertical}
+
+    def exact_place(self, place: ArrayLike, v: ArrayLike, t: ArrayLike) -> Float[Array, "2"]:
+        r"""The point of contact at time `t`: it runs in a circle, $v(t) = e^{\omega tJ}v$.
+
+        $J$ is the quarter turn and $\omega = \tfrac27\Omega_t$ for every start.
+        """
+        omega = 2 / 7 * self.rate
+        v, angle = jnp.asarray(v, jnp.float64), omega * jnp.asarray(t, jnp.float64)
+        turned = jnp.stack([-v[1], v[0]])
+        swept = jnp.sin(angle) / omega * v + 2 * jnp.sin(angle / 2) ** 2 / omega * turned
+        return jnp.asarray(place, jnp.float64) + swept

@@ -1,0 +1,161 @@
+"""Constrained problems, and a flow, hard enough to fail on; which integrator fits which.
+
+The inertia of the Suslov body is full: with a diagonal one most errors of sign are invisible.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from functools import cache
+
+import jax.numpy as jnp
+
+from retrax.errors import BadInput
+from retrax.groups.product import Product
+from retrax.groups.so3 import SO3
+from retrax.groups.translation import Translation
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.constraints import Distribution
+from retrax.mechanics.flow import GroupFlow
+from retrax.mechanics.mechanical import MechanicalSystem
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.systems.blade import Blade
+from retrax.systems.chaplygin_sleigh import ChaplyginSleigh
+from retrax.systems.rolling_ball import ChaplyginBall
+from retrax.systems.suslov import Suslov, Weight
+from retrax.systems.veselova import Veselova
+from retrax.testing.measurements import Problem
+from retrax.testing.problems import asymmetric_top
+
+FULL = ((2.0, 0.3, -0.6), (0.3, 3.0, 0.8), (-0.6, 0.8, 4.0))
+
+
+def tilted() -> jnp.ndarray:
+    """A turn of 0.4 about the first axis."""
+    return SO3().exp(jnp.array([0.4, 0.0, 0.0]))
+
+
+@cache
+def suslov_body() -> tuple[AbstractGroupSystem, State]:
+    """Suslov's problem with a full inertia: left-invariant."""
+    body = Suslov(FULL, physical=False)
+    return body, body.state(jnp.eye(3), velocity=[1.0, 0.5, 0.0])
+
+
+@cache
+def heavy_suslov_body() -> tuple[AbstractGroupSystem, State]:
+    """The same with a weight that is nowhere near an axis: not integrable."""
+    body = Suslov(FULL, Weight([0.6, -0.4, 1.4]), physical=False)
+    return body, body.state(tilted(), velocity=[0.3, 0.7, 0.0])
+
+
+@cache
+def kharlamova_body() -> tuple[AbstractGroupSystem, State]:
+    """Diagonal inertia, and a weight in the plane of the constraint: one momentum to conserve."""
+    body, state, *_ = Suslov.kharlamova()
+    return body, state
+
+
+@cache
+def skew_suslov_body() -> tuple[AbstractGroupSystem, State]:
+    """Velocities in a plane that is no coordinate plane, its basis not orthogonal; with forces."""
+    plane = Distribution([[1.0, 0.2, -0.3], [0.5, 1.5, 0.4]])
+
+    def force(rotation, omega, t):
+        return 0.3 * jnp.cos(2 * t) * rotation[0] - 0.1 * omega
+
+    def weight(rotation):
+        return rotation[2] @ jnp.array([0.6, -0.4, 1.4])
+
+    body = MechanicalSystem(SO3(), FULL, weight, force, constraint=plane, physical=False)
+    state = body.state(tilted(), velocity=[0.8, 0.9, 0.1], t=0.3, project=True)
+    return body, state
+
+
+@cache
+def sleigh() -> tuple[AbstractGroupSystem, State]:
+    """Chaplygin's sleigh on SE(2), backing up before it turns round."""
+    body = ChaplyginSleigh(mass=1.5, inertia=0.8, arm=0.6)
+    return body, body.state((jnp.eye(2), jnp.zeros(2)), velocity=[1.25, -0.6, 0.0])
+
+
+@cache
+def blade() -> tuple[AbstractGroupSystem, State]:
+    """A blade on SE(3) that is not framed at its centre of mass."""
+    body = Blade([1.0, 1.3, 0.9], 1.4, [0.2, -0.1, 0.3])
+    start = (jnp.eye(3), jnp.zeros(3))
+    return body, body.state(start, velocity=[0.7, -0.4, 1.1, 0.9, 0.0, 0.0])
+
+
+@cache
+def veselova_body() -> tuple[AbstractGroupSystem, State]:
+    """Veselova's problem: a constraint that depends on the configuration."""
+    body = Veselova([1.0, 2.0, 3.5], physical=False)
+    velocity = [0.6, 0.9 * math.cos(0.4), -0.9 * math.sin(0.4)]
+    return body, body.state(tilted(), velocity=velocity)
+
+
+@cache
+def chaplygin_ball() -> tuple[AbstractGroupSystem, State]:
+    """A ball with three moments of inertia, rolling: SO(3) x R^2."""
+    ball = ChaplyginBall([1.0, 1.5, 2.0], 1.2, 0.8)
+    start = (tilted(), jnp.zeros(2))
+    return ball, ball.state(start, velocity=ball.velocity_of(start, [0.5, -0.7, 0.9]))
+
+
+@cache
+def flow() -> tuple[AbstractGroupSystem, State]:
+    """A flow on SO(3) x R that depends on everything, the last coordinate being the clock."""
+
+    def field(g):
+        rotation, clock = g
+        turning = jnp.cos(clock[0]) * rotation[2] + jnp.array([0.3, -0.5, 0.2]) * rotation[0, 1]
+        return jnp.concatenate([turning, jnp.ones(1)])
+
+    system = GroupFlow(Product(SO3(), Translation(1)), field)
+    return system, system.at((SO3().exp(jnp.array([0.7, -0.4, 0.2])), jnp.array([0.3])))
+
+
+CONSTRAINED: dict[str, Callable[[], tuple[AbstractGroupSystem, State]]] = {
+    "Suslov body": suslov_body,
+    "heavy Suslov body": heavy_suslov_body,
+    "Kharlamova's body": kharlamova_body,
+    "forced body with a skew plane": skew_suslov_body,
+    "Chaplygin sleigh on SE(2)": sleigh,
+    "blade on SE(3)": blade,
+    "Veselova's body": veselova_body,
+    "Chaplygin's ball": chaplygin_ball,
+}
+# Claims are measured on the first of these that an integrator can treat: those for constraints on a
+# constrained problem, the others on one without.
+_CLAIMS_CONSTRAINED = ("heavy Suslov body", "Suslov body")
+_FLOW = "flow on SO(3) x R"
+
+
+def constrained_problem(title: str) -> Problem:
+    """One of the constrained problems; all of them spread rounding errors."""
+    return Problem(*CONSTRAINED[title](), spread=30.0)
+
+
+def fits(integrator: AbstractIntegrator, system: AbstractGroupSystem) -> bool:
+    """Whether an integrator can treat a system."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            integrator.check(system)
+    except BadInput:
+        return False
+    return True
+
+
+def claims_problem(integrator: AbstractIntegrator) -> tuple[str, Problem]:
+    """The problem, with its title, on which the claims of an integrator are measured."""
+    if "constraint" in integrator.preserves:
+        candidates = {title: CONSTRAINED[title] for title in _CLAIMS_CONSTRAINED}
+    else:
+        candidates = {"asymmetric top": asymmetric_top, _FLOW: flow}
+    for title, make in candidates.items():
+        if fits(integrator, make()[0]):
+            return title, constrained_problem(title) if title in CONSTRAINED else Problem(*make())
+    raise BadInput(f"{integrator!r} can treat none of the problems {', '.join(candidates)}.")
