@@ -39,6 +39,8 @@ FUNCTIONS = {
     "structure": (lambda m: jnp.concatenate([m[1:, ::-1], jnp.pad(m[:1], ((1, 0), (0, 0)))]), (M,)),
     "reductions": (lambda m: jnp.sum(m, 0) * jnp.max(m) + jnp.prod(m, 1) - jnp.min(m, 0), (M,)),
     "entries replaced": (lambda v, m: m.at[1].set(v).at[:, 2].set(0.0).at[0, 0].add(v[1]), (V, M)),
+    "unpacked": (lambda v: [x * y for x, y in zip(v, jnp.unstack(v[::-1]), strict=True)], (V,)),
+    "nothing summed": (lambda v, m: m[:, :0] @ v[:0] + v, (V, M)),
     "stack and split": (lambda v, m: jnp.stack([v, *m]).reshape(2, 6).T.ravel(), (V, M)),
     "gradient": (jax.grad(lambda v: jnp.sum(jnp.sin(M @ v) ** 2)), (V,)),
     "Jacobian": (jax.jacfwd(lambda v: jnp.cross(v, M @ v)), (V,)),

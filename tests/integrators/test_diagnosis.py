@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.diagnosis import diagnose, longest_step
+from retrax.integrators.diagnosis import longest_step
 from retrax.testing.constrained import suslov_body
 
 
@@ -16,22 +16,20 @@ def test_a_constraint_that_loses_rank_stops_the_run_and_is_named():
         rx.SO3(), [1.0, 2.0, 2.5], constraint=rx.VelocityConstraint(lambda R: R[2, 2] * R[2:])
     )
     state = system.state(jnp.eye(3), velocity=[1.0, 0.2, 0.0])
-    with pytest.raises(rx.StepFailed, match=r"step .* of 400") as failure:
+    with pytest.raises(
+        rx.StepFailed, match=r"step \d+ of 400 .* singular value of A\(g\) falls"
+    ) as failure:
         rx.simulate(system, rx.LagrangeDAlembert(), state, h=0.01, steps=400)
     last = failure.value.trajectory.final
     assert 1.0 < float(last.t) < 2.0 and abs(float(last.g[2, 2])) < 0.02
-    sentence = diagnose(system, rx.LagrangeDAlembert(), last, 0.01)
-    assert "the smallest singular value of A(g) falls from" in sentence
 
 
 def test_a_step_that_is_too_long_is_told_its_bound():
     system, state = suslov_body()
     method = rx.LagrangeDAlembert()
-    with pytest.raises(rx.StepFailed):
-        rx.simulate(system, method, state, h=9.0, steps=1)
     bound = longest_step(system, method, state, 9.0)
+    with pytest.raises(rx.StepFailed, match=f"can be solved from there is h = {bound:.3g}"):
+        rx.simulate(system, method, state, h=9.0, steps=1)
     assert 1.0 < bound < 9.0
     end, info = jax.jit(lambda h: method.step(system, state, h))(0.999 * bound)
     assert bool(info.converged) and np.all(np.isfinite(end.momentum))
-    sentence = diagnose(system, method, state, 9.0)
-    assert f"The longest step that can be solved from there is h = {bound:.3g}" in sentence

@@ -282,7 +282,8 @@ class _Evaluator(ControlRules):
             b.shape[len(b_batch) : b.ndim - len(b_sum)],
             math.prod(a.shape[-len(a_sum) :] if a_sum else ()),
         )
-        rows, columns = a.reshape((*batch, -1, length)), b.reshape((*batch, -1, length))
+        rows = a.reshape((*batch, math.prod(left), length))
+        columns = b.reshape((*batch, math.prod(right), length))
         out = np.empty((*batch, rows.shape[-2], columns.shape[-2]), object)
         for *k, i, j in np.ndindex(*out.shape):
             total: Operand = 0.0

@@ -49,7 +49,8 @@ def _stack(*arrays, axis=0, **_):
 
 
 def _unstack(x, *, axis=0, **_):
-    return [np.take(x, i, axis=axis) for i in range(x.shape[axis])]
+    parts = np.moveaxis(x, axis, 0)
+    return [parts[i, ...] for i in range(len(parts))]
 
 
 def _reshape(x, *, new_sizes, dimensions=None, **_):

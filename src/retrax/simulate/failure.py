@@ -2,6 +2,7 @@
 
 from retrax.engine.progress import Progress
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.diagnosis import diagnose
 from retrax.mechanics.system import AbstractGroupSystem
 
 # A step longer than this on the group is too long for the equations of most bodies to be solved.
@@ -42,6 +43,7 @@ def explain(
             else f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
             "or not a regular function of velocity or momentum."
         )
+        why = f"{why} {diagnose(system, integrator, at.state, h)}"
     shorter = h / max(4 * moved / _LONG, 2.0) if moved == moved else h / 2
     advice = f"Try h = {shorter:.2g} (it is {h:.2g} now)"
     return f"{where} {what}. {why} {advice}; the run up to there is in `.trajectory`."
