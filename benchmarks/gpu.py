@@ -1,4 +1,4 @@
-"""Ensembles of 3D pendulums on a GPU, and how far that is from what the card can do.
+"""Ensembles on a GPU: 3D pendulums, and how far that is from what the card can do; Suslov bodies.
 
     python -m benchmarks.gpu
 
@@ -21,8 +21,11 @@ from benchmarks.results import save
 from retrax.bench.problems import W2
 from retrax.engine.backends import make_members
 from retrax.engine.kernel import INTERVAL
+from retrax.integrators.hamel_midpoint import HamelMidpoint
+from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.state import State
+from retrax.systems.suslov import Suslov
 
 H = 0.01
 SIZES = (2**14, 2**17, 2**20)
@@ -140,11 +143,54 @@ def measure(backend: str, sizes: tuple[int, ...] = SIZES, work: int = WORK) -> d
     }
 
 
+def constrained(integrator: Any, members: int = 2**20, steps: int = 1000) -> dict[str, Any]:
+    """Suslov bodies, each with an inertia of its own: the rate, and how the constraint is kept.
+
+    Violation and energy are computed from the last momenta, for all members.
+    """
+    factors = 0.3 * np.random.default_rng(3).normal(size=(members, 3, 3))
+    inertias = np.diag([1.0, 2.0, 2.5]) + 0.3 * factors @ factors.transpose(0, 2, 1)
+    bodies = jax.vmap(lambda inertia: Suslov(inertia, physical=False))(jnp.asarray(inertias))
+    start = jax.jit(
+        jax.vmap(lambda body: body.state(jnp.eye(3), velocity=jnp.array([0.7, 0.4, 0.0])))
+    )(bodies)
+    runner = make_members("pallas", bodies, integrator, start, 0.05, None, False)
+    saved = np.empty((1, 13, runner.columns))
+    interval = np.empty((1, len(INTERVAL), runner.columns))
+    seconds = wall_seconds(lambda: runner.run(saved, interval, steps))
+    last = State(start.g, jnp.asarray(saved[0, 9:12, :members].T), start.t)
+    violation, before, after = (
+        jax.jit(jax.vmap(look))(bodies, state)
+        for look, state in (
+            (lambda body, s: body.constraint_violation(s), last),
+            (lambda body, s: body.energy(s), start),
+            (lambda body, s: body.energy(s), last),
+        )
+    )
+    row = {
+        "integrator": repr(integrator),
+        "members": members,
+        "steps": steps,
+        "body_steps_per_second": members * steps / seconds,
+        "violation": float(jnp.max(violation)),
+        "energy_error": float(jnp.max(jnp.abs(after / before - 1))),
+        "failed": int(np.sum(~np.isnan(runner.failure[0, :members]))),
+    }
+    print(
+        f"Suslov, {integrator!r}: {row['body_steps_per_second']:.3g} body-steps/s, violation "
+        f"{row['violation']:.1e}, energy {row['energy_error']:.1e}, failed {row['failed']}",
+        flush=True,
+    )
+    return row
+
+
 def main() -> None:
     device = jax.devices()[0]
     if device.platform != "gpu":
         raise SystemExit(f"This needs a GPU, and JAX sees only {device.device_kind}.")
-    save("gpu", measure("pallas"))
+    results = measure("pallas")
+    results["constrained"] = [constrained(m) for m in (HamelMidpoint(), LagrangeDAlembert())]
+    save("gpu", results)
 
 
 if __name__ == "__main__":

@@ -299,3 +299,26 @@ def test_reactions_are_in_the_dataset(tmp_path):
     np.testing.assert_array_equal(loaded.multipliers, run.multipliers)
     assert loaded.measures()["constraint_violation"] == run.measures()["constraint_violation"]
     assert "velocity across the constraint" in run.summary()
+
+
+@pytest.mark.parametrize("method", [rx.LagrangeDAlembert(), rx.HamelMidpoint()], ids=repr)
+def test_an_ensemble_of_suslov_bodies_keeps_the_constraint(method):
+    """Every member has an inertia matrix of its own, with the entries that make it move."""
+    members = 300
+    factors = 0.3 * np.random.default_rng(3).normal(size=(members, 3, 3))
+    inertias = np.diag([1.0, 2.0, 2.5]) + 0.3 * factors @ factors.transpose(0, 2, 1)
+    bodies = jax.vmap(lambda i: rx.systems.Suslov(i, physical=False))(jnp.asarray(inertias))
+    states = jax.vmap(lambda body: body.state(jnp.eye(3), velocity=jnp.array([0.7, 0.4, 0.0])))(
+        bodies
+    )
+    runs = rx.ensemble(bodies, method, states, h=0.05, steps=400, save_every=200)
+    assert runs.attrs["provenance_backend"] == "native"
+    assert (runs["failed_step"] == -1).all()
+    momenta = runs["momentum"].values[-1]
+    velocities = np.linalg.solve(inertias, momenta[:, :, None])[:, :, 0]
+    assert np.max(np.abs(velocities[:, 2])) < 1e-15
+    energies = np.sum(momenta * velocities, axis=1) / 2
+    before = np.einsum("i,mij,j->m", [0.7, 0.4, 0.0], inertias, [0.7, 0.4, 0.0]) / 2
+    bound = 5e-14 if "energy" in method.preserves else 1e-3
+    assert np.max(np.abs(energies / before - 1)) < bound
+    assert np.max(np.abs(velocities[:, :2] - [0.7, 0.4])) > 0.1
