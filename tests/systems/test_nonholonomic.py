@@ -235,11 +235,16 @@ def test_the_increment_of_the_group_is_admissible(make, method):
     assert np.max(jax.jit(jax.vmap(across))(before, after)) < 1e-13
 
 
-@pytest.mark.parametrize("make", [veselova_body, chaplygin_ball, turntable])
-def test_the_increment_satisfies_the_constraint_of_the_base_point(make):
+@pytest.mark.parametrize(
+    "make",
+    [suslov_body, kharlamova_body, heavy_suslov_body, sleigh, disk, veselova_body, chaplygin_ball,
+     turntable, blade],
+)  # fmt: skip
+def test_constraints_hold_in_increments_and_velocities(make):
     system, state = make()
     h = 0.1
     run = rx.simulate(system, rx.LagrangeDAlembert(), state, h=h, steps=100)
+    assert np.max(run.constraint_violation()) < 1e-13
     group = system.group
 
     def across(a, b):

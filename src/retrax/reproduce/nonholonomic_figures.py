@@ -119,7 +119,7 @@ def _orders(orders: dict[str, list[tuple[float, float]]]) -> Figure:
         axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} (slope {slope:.2f})")
     axes.set_xlabel("h (s)")
     axes.set_ylabel("largest error (rad/s)")
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.62), fontsize=7)
+    axes.legend(loc="lower left", fontsize=7)
     return figure
 
 
