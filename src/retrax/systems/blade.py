@@ -1,6 +1,6 @@
 """A body in space that moves along one of its own axes only: a blade."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -8,16 +8,16 @@ from jaxtyping import Array, Float
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.constraints import Distribution
-from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
+from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.system import ArrayLike, Element
 from retrax.numerics.checks import require_finite, require_shape
 from retrax.numerics.precision import float64
-from retrax.systems.rolling import positive
+from retrax.systems.sliding import AbstractSlidingBody, positive
 
 _AXES = tuple(tuple(float(i == j) for j in range(6)) for i in range(4))
 
 
-class Blade(AbstractMechanicalSystem):
+class Blade(AbstractSlidingBody):
     r"""A rigid body on $SE(3)$ with $v_2 = v_3 = 0$ at its origin, free to turn.
 
     **Arguments:**
@@ -35,8 +35,6 @@ class Blade(AbstractMechanicalSystem):
     centre: Float[Array, "3"]
 
     group: ClassVar[SE3] = SE3()
-    force: ClassVar[Any] = None
-    symmetry: ClassVar[Any] = None
     constraint: ClassVar[Distribution] = Distribution(_AXES)
 
     def __init__(
@@ -52,20 +50,9 @@ class Blade(AbstractMechanicalSystem):
     def name(self) -> str:
         return "blade"
 
-    @property
-    def invariant_inertia(self) -> bool:
-        return True
-
-    @property
-    def free(self) -> bool:
-        return True
-
     def inertia_at(self, g: Element) -> Float[Array, "6 6"]:
         about_centre = jnp.diag(self.inertia) if self.inertia.ndim == 1 else self.inertia
         arm = SO3().hat(self.centre)
         turning = jnp.concatenate([about_centre - self.mass * arm @ arm, self.mass * arm], axis=1)
         moving = jnp.concatenate([-self.mass * arm, self.mass * jnp.eye(3)], axis=1)
         return jnp.concatenate([turning, moving])
-
-    def potential_energy(self, g: Element) -> Float[Array, ""]:
-        return jnp.zeros(())

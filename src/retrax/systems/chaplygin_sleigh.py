@@ -1,18 +1,17 @@
 """The Chaplygin sleigh: a body in the plane on a skate."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.se2 import SE2, Motion
 from retrax.mechanics.constraints import Distribution
-from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.system import ArrayLike
-from retrax.systems.rolling import number, positive, stacked
+from retrax.systems.sliding import AbstractSlidingBody, number, positive, stacked
 
 
-class ChaplyginSleigh(AbstractMechanicalSystem):
+class ChaplyginSleigh(AbstractSlidingBody):
     r"""A body that slides along its skate only: $v_2 = 0$ at the point where the skate touches.
 
     Velocities are $(\omega, v_1, v_2)$ at that point; the centre of mass lies `arm` ahead of it.
@@ -31,8 +30,6 @@ class ChaplyginSleigh(AbstractMechanicalSystem):
     arm: Float[Array, ""]
 
     group: ClassVar[SE2] = SE2()
-    force: ClassVar[Any] = None
-    symmetry: ClassVar[Any] = None
     constraint: ClassVar[Distribution] = Distribution(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
 
     def __init__(self, mass: ArrayLike, inertia: ArrayLike, arm: ArrayLike):
@@ -44,20 +41,9 @@ class ChaplyginSleigh(AbstractMechanicalSystem):
     def name(self) -> str:
         return "Chaplygin sleigh"
 
-    @property
-    def invariant_inertia(self) -> bool:
-        return True
-
-    @property
-    def free(self) -> bool:
-        return True
-
     def inertia_at(self, g: Motion) -> Float[Array, "3 3"]:
         m, ma = self.mass, self.mass * self.arm
         return stacked([[self._turning(), 0.0, ma], [0.0, m, 0.0], [ma, 0.0, m]])
-
-    def potential_energy(self, g: Motion) -> Float[Array, ""]:
-        return jnp.zeros(())
 
     def _turning(self) -> Float[Array, ""]:
         return self.inertia + self.mass * self.arm**2

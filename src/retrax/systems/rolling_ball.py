@@ -1,6 +1,6 @@
 """Balls that roll on a table: Chaplygin's, and the homogeneous one on a turntable."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,10 +10,10 @@ from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import VelocityConstraint
-from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
+from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.systems.rolling import number, positive
+from retrax.systems.sliding import AbstractSlidingBody, number, positive
 
 Placement = tuple[Float[Array, "3 3"], Float[Array, "2"]]
 
@@ -39,7 +39,7 @@ class Turntable(eqx.Module):
         return self.rate * jnp.stack([-place[1], place[0]])
 
 
-class AbstractRollingBall(AbstractMechanicalSystem):
+class AbstractRollingBall(AbstractSlidingBody):
     r"""A ball with its centre of mass in the middle, on $SO(3)\times\mathbb R^2$.
 
     The element is the attitude and the place of the point of contact; velocities are $\Omega$ in
@@ -50,19 +50,6 @@ class AbstractRollingBall(AbstractMechanicalSystem):
     radius: eqx.AbstractVar[Float[Array, ""]]
 
     group: ClassVar[Product] = Product(SO3(), Translation(2))
-    force: ClassVar[Any] = None
-    symmetry: ClassVar[Any] = None
-
-    @property
-    def invariant_inertia(self) -> bool:
-        return True
-
-    @property
-    def free(self) -> bool:
-        return True
-
-    def potential_energy(self, g: Placement) -> Float[Array, ""]:
-        return jnp.zeros(())
 
     def velocity_of(self, g: Placement, omega: ArrayLike) -> Float[Array, "5"]:
         """The admissible velocity of a ball that turns with the body velocity `omega`."""

@@ -1,6 +1,6 @@
 """A disk that rolls upright on a plane."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -11,9 +11,8 @@ from retrax.groups.product import Product
 from retrax.groups.se2 import SE2
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import AbstractDistribution
-from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.system import ArrayLike, Element
-from retrax.systems.rolling import positive, stacked
+from retrax.systems.sliding import AbstractSlidingBody, positive, stacked
 
 
 class UprightRolling(AbstractDistribution):
@@ -34,7 +33,7 @@ class UprightRolling(AbstractDistribution):
             raise BadInput(f"a disk that rolls upright moves on SE(2) x R, not on {group.name}.")
 
 
-class RollingDisk(AbstractMechanicalSystem):
+class RollingDisk(AbstractSlidingBody):
     r"""A disk that rolls without slipping and stays upright, on $SE(2)\times\mathbb R$.
 
     The element is heading and point of contact, and the angle $\varphi$ it has rolled through.
@@ -55,8 +54,6 @@ class RollingDisk(AbstractMechanicalSystem):
     radius: Float[Array, ""]
 
     group: ClassVar[Product] = Product(SE2(), Translation(1))
-    force: ClassVar[Any] = None
-    symmetry: ClassVar[Any] = None
 
     def __init__(self, mass: ArrayLike, turning: ArrayLike, rolling: ArrayLike, radius: ArrayLike):
         self.mass = positive("mass", mass)
@@ -72,19 +69,8 @@ class RollingDisk(AbstractMechanicalSystem):
     def constraint(self) -> UprightRolling:
         return UprightRolling(self.radius)
 
-    @property
-    def invariant_inertia(self) -> bool:
-        return True
-
-    @property
-    def free(self) -> bool:
-        return True
-
     def inertia_at(self, g: Element) -> Float[Array, "4"]:
         return jnp.stack([self.turning, self.mass, self.mass, self.rolling])
-
-    def potential_energy(self, g: Element) -> Float[Array, ""]:
-        return jnp.zeros(())
 
     def exact_position(
         self, turning: ArrayLike, rolling: ArrayLike, t: ArrayLike

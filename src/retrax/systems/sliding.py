@@ -1,13 +1,34 @@
-"""Checks of numbers that rolling and sliding bodies are made of."""
+"""Bodies that roll and slide under no force but the reaction, and checks of their numbers."""
+
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.system import ArrayLike
+from retrax.mechanics.mechanical import AbstractMechanicalSystem
+from retrax.mechanics.system import ArrayLike, Element
 from retrax.numerics.checks import is_traced, require_finite, require_shape
 from retrax.numerics.precision import float64
+
+
+class AbstractSlidingBody(AbstractMechanicalSystem):
+    """A body with constant inertia and no potential: its constraint is all that acts on it."""
+
+    force: ClassVar[Any] = None
+    symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
+
+    @property
+    def invariant_inertia(self) -> bool:
+        return True
+
+    @property
+    def free(self) -> bool:
+        return True
+
+    def potential_energy(self, g: Element) -> Float[Array, ""]:
+        return jnp.zeros(())
 
 
 def number(name: str, value: ArrayLike) -> Float[Array, ""]:
