@@ -48,10 +48,11 @@ class Kahan(AbstractIntegrator):
         self, system: AbstractQuadraticField, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         x = state.g
-        rate, pole = solve_and_determinant(step_matrix(system, x, h), system.field(x))
-        end = x + h * rate  # (2)
+        rate, slope = system.scaled(x, h)
+        move, pole = solve_and_determinant(jnp.eye(system.dim) - slope, rate)
+        end = x + move  # (2)
         trusted = (pole > 0) & system.inside(end)
-        return State(end, state.momentum, state.t + h), explicit_step(h * rate, trusted)
+        return State(end, state.momentum, state.t + h), explicit_step(move, trusted)
 
     def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
         state = jax.tree.map(jnp.asarray, state)

@@ -62,6 +62,10 @@ class AbstractQuadraticField(AbstractGroupSystem):
         """The matrix $f'(x)$."""
         return jax.jacfwd(self.field)(x)
 
+    def scaled(self, x: Point, h: Float[Array, ""]) -> tuple[Point, Matrix]:
+        r"""$h\,f(x)$ and $\tfrac h2f'(x)$; a field may know how to save a product in each entry."""
+        return h * self.field(x), h / 2 * self.jacobian(x)
+
     def polarised(self, x: Point, y: Point) -> Point:
         r"""The polarised form $Q(x, y) + \tfrac12B(x + y) + c = f(x) + \tfrac12f'(x)(y - x)$."""
         value, slope = jax.jvp(self.field, (x,), (y - x,))

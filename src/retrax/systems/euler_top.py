@@ -73,6 +73,12 @@ class EulerTop(AbstractQuadraticField):
         x1, x2, x3 = x[0], x[1], x[2]
         return self.rates * jnp.stack([x2 * x3, x3 * x1, x1 * x2])  # (1)
 
+    def scaled(self, x: Vector, h: Scalar) -> tuple[Vector, Float[Array, "3 3"]]:
+        a, zero = h * self.rates, jnp.zeros(())
+        x1, x2, x3 = x[0], x[1], x[2]
+        slope = jnp.stack([zero, x3, x2, x3, zero, x1, x2, x1, zero]).reshape(3, 3)
+        return a * jnp.stack([x2 * x3, x3 * x1, x1 * x2]), (a / 2)[:, None] * slope
+
     def hamiltonian_energy(self, g: Vector, mu: Vector) -> Scalar:
         return g @ (g / self.inertia) / 2
 
