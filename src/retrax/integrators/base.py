@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import math
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -117,7 +118,7 @@ class AbstractIntegrator(Frozen):
 
 def shorter_step(h: float, moved: float) -> float:
     """A step to try where one that moves by `moved` on the group was too long."""
-    return h / max(4 * moved / LONG, 2.0) if moved == moved else h / 2
+    return h / max(4 * moved / LONG, 2.0) if math.isfinite(moved) else h / 2
 
 
 @lru_cache(maxsize=256)
