@@ -208,3 +208,21 @@ def test_back_ends_agree(name):
     ]
     for a, b in zip(*map(jax.tree.leaves, ends), strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=2e-14)
+
+
+@pytest.mark.parametrize("backend", ["native", "xla"])
+def test_a_grid_of_momenta_on_the_sphere(backend):
+    """Every member keeps its H/C, and moves as it would alone."""
+    z, angle = np.meshgrid(np.linspace(-0.99, 0.99, 40), np.linspace(0, 6.2, 50), indexing="ij")
+    across = np.sqrt(1 - z**2)
+    starts = np.stack([across * np.cos(angle), across * np.sin(angle), z], -1).reshape(-1, 3)
+    runs = rx.ensemble(TOP, METHOD, starts, h=0.5, steps=200, backend=backend)
+    ends = runs["g"].values[-1]
+
+    def ratio(m):
+        return np.sum(m**2 / np.array([3.0, 2.0, 1.0]), axis=1) / np.sum(m**2, axis=1)
+
+    assert np.max(np.abs(ratio(ends) - ratio(starts))) < 1e-14  # measured: 1e-15
+    alone = end(TOP, METHOD, starts[777], 0.5, 200).g
+    np.testing.assert_allclose(ends[777], alone, rtol=0, atol=1e-12)
+    assert not (runs["failed_step"].values > 0).any()
