@@ -1,5 +1,7 @@
 """Euler's top by Kahan's method (W4): the native back end against C."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ def measure(pairs: int = 7) -> dict[str, Any]:
     native = make_loop("native", top, Kahan(), state, H)
     at = start(state)
     row: dict[str, Any] = {"problem": top.name, "h": H, "steps": STEPS, "save_every": SAVE_EVERY}
-    c = None
+    c: Callable[[], np.ndarray] | None = None
     if kernels.compiler() is not None:
         row["difference"] = difference = disagreement()
         if not difference < AGREEMENT:
@@ -33,10 +35,7 @@ def measure(pairs: int = 7) -> dict[str, Any]:
                 f"{top.name}: C and retrax differ by {difference:.1e} after 100 steps; "
                 f"{AGREEMENT:g} is allowed."
             )
-
-        def c():
-            return kernels.euler_top(START, INERTIA, H, STEPS, SAVE_EVERY)
-
+        c = partial(kernels.euler_top, START, INERTIA, H, STEPS, SAVE_EVERY)
     loop = paired(lambda: native.run(at, records, SAVE_EVERY, records), c, pairs)
     call = paired(
         lambda: simulate(
