@@ -1,4 +1,5 @@
-"""Ensembles on a GPU: 3D pendulums, and how far that is from what the card can do; Suslov bodies.
+"""Ensembles on a GPU: 3D pendulums, and how far that is from what the card can do; Suslov bodies;
+Euler's tops by Kahan's method.
 
     python -m benchmarks.gpu
 
@@ -22,9 +23,11 @@ from retrax.bench.problems import W2
 from retrax.engine.backends import make_members
 from retrax.engine.kernel import INTERVAL
 from retrax.integrators.hamel_midpoint import HamelMidpoint
+from retrax.integrators.kahan import Kahan
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.state import State
+from retrax.systems.euler_top import EulerTop
 from retrax.systems.suslov import Suslov
 
 H = 0.01
@@ -184,12 +187,44 @@ def constrained(integrator: Any, members: int = 2**20, steps: int = 1000) -> dic
     return row
 
 
+def momenta(side: int = 1000, steps: int = 10_000) -> dict[str, Any]:
+    """A grid of momenta on the unit sphere, by Kahan's method: the rate, and how H/C is kept."""
+    top = EulerTop([3.0, 2.0, 1.0])
+    z, angle = np.meshgrid(
+        np.linspace(-1, 1, side + 2)[1:-1], np.linspace(0, 2 * np.pi, side), indexing="ij"
+    )
+    across = np.sqrt(1 - z**2)
+    m = np.stack([across * np.cos(angle), across * np.sin(angle), z], -1).reshape(-1, 3)
+    start = top.as_state(m)
+    runner = make_members("pallas", top, Kahan(), start, 0.5, None, True)
+    saved = np.empty((1, 7, runner.columns))
+    interval = np.empty((1, len(INTERVAL), runner.columns))
+    seconds = wall_seconds(lambda: runner.run(saved, interval, steps))
+    ends = saved[0, :3, : len(m)].T
+    weights = 1 / np.asarray(top.inertia)
+    kept = (ends**2 @ weights) / np.sum(ends**2, axis=1) - m**2 @ weights
+    row = {
+        "members": len(m),
+        "steps": steps,
+        "body_steps_per_second": len(m) * steps / seconds,
+        "ratio_error": float(np.max(np.abs(kept))),
+        "failed": int(np.sum(~np.isnan(runner.failure[0, : len(m)]))),
+    }
+    print(
+        f"Euler tops: {row['body_steps_per_second']:.3g} body-steps/s, H/C within "
+        f"{row['ratio_error']:.1e}, failed {row['failed']}",
+        flush=True,
+    )
+    return row
+
+
 def main() -> None:
     device = jax.devices()[0]
     if device.platform != "gpu":
         raise SystemExit(f"This needs a GPU, and JAX sees only {device.device_kind}.")
     results = measure("pallas")
     results["constrained"] = [constrained(m) for m in (HamelMidpoint(), LagrangeDAlembert())]
+    results["momenta"] = momenta()
     save("gpu", results)
 
 

@@ -46,7 +46,24 @@ def about(record: dict[str, Any]) -> str:
 
 
 def bench(results: dict[str, Any]) -> str:
-    return single(results["single"]) + "\n" + ensemble(results["ensemble"])
+    parts = [single(results["single"])]
+    if "kahan" in results:
+        parts.append(kahan(results["kahan"]))
+    return "\n".join([*parts, ensemble(results["ensemble"])])
+
+
+def kahan(row: dict[str, Any]) -> str:
+    c = "-" if "c_ns" not in row else f"{row['c_ns']:.1f}"
+    return (
+        "## Kahan's method against C\n\n"
+        f"The {row['problem']} by `Kahan`, {row['steps']:,} steps of h = {row['h']}, every "
+        f"{row['save_every']:,}th state saved; C is a loop of the explicit rational map. "
+        "Nanoseconds per step; *loop* is the compiled loop, *call* all of `rx.simulate`.\n\n"
+        + table(
+            ["C, ns", "retrax, ns", "loop / C", "call / C"],
+            [(c, f"{row['ns']:.1f}", spread(row["loop"]), spread(row["call"]))],
+        )
+    )
 
 
 def single(results: dict[str, Any]) -> str:

@@ -26,9 +26,12 @@ from retrax.integrators.composition import Composition as Composition
 from retrax.integrators.cotangent_lift import CotangentLift as CotangentLift
 from retrax.integrators.discrete_gradient import DiscreteGradient as DiscreteGradient
 from retrax.integrators.hamel_midpoint import HamelMidpoint as HamelMidpoint
+from retrax.integrators.kahan import Kahan as Kahan
+from retrax.integrators.kahan_attitude import KahanAttitude as KahanAttitude
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert as LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet as LieVerlet
 from retrax.integrators.projected_lift import ProjectedLift as ProjectedLift
+from retrax.integrators.radial_projection import RadialProjection as RadialProjection
 from retrax.integrators.retraction_flow import RetractionFlow as RetractionFlow
 from retrax.integrators.rkmk import RKMK as RKMK
 from retrax.integrators.runge_kutta import RungeKutta as RungeKutta
@@ -40,6 +43,7 @@ from retrax.mechanics.hamel import HamelFrame as HamelFrame
 from retrax.mechanics.hamiltonian import HamiltonianSystem as HamiltonianSystem
 from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
 from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
+from retrax.mechanics.quadratic_field import QuadraticField as QuadraticField
 from retrax.mechanics.state import State as State
 from retrax.numerics.tableaus import Tableau as Tableau
 from retrax.simulate.ensemble import ensemble as ensemble

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from retrax.bench import ensembles
-from retrax.bench.kernels import compiler, ensemble, single
+from retrax.bench import ensembles, quadratic
+from retrax.bench.kernels import compiler, ensemble, euler_top, single
 from retrax.bench.problems import W1, W2, attitude_error, free_bodies, reference
 from retrax.bench.runs import ORDERS
 from retrax.bench.single import disagreement
+from retrax.errors import RetraxError
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 
@@ -16,6 +17,12 @@ pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 @pytest.mark.parametrize("order", ORDERS)
 def test_c_and_retrax_take_the_same_steps(problem, order):
     assert disagreement(problem, order) < 5e-14  # measured: 5e-15
+
+
+def test_the_explicit_map_of_kahan_is_the_step_of_retrax():
+    assert quadratic.disagreement() < 5e-14  # measured: 5e-15
+    with pytest.raises(RetraxError, match="a pole at step 4"):
+        euler_top((1.0, 1.0, 1.0), (3.0, 2.0, 1.0), 7.0, 10)
 
 
 def test_an_ensemble_takes_the_same_steps_in_c_and_in_retrax():

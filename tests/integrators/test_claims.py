@@ -28,7 +28,8 @@ def test_claims(name):
     [(p, n) for n in WITHOUT_CONSTRAINT for p in order_problems(rx.INTEGRATORS[n])],
 )
 def test_order(problem, name):
-    check_order(rx.INTEGRATORS[name], Problem(*PROBLEMS[problem]()))
+    integrator = rx.INTEGRATORS[name]
+    check_order(integrator, order_problems(integrator)[problem])
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ _POINTER, _DOUBLE, _LONG = ctypes.c_void_p, ctypes.c_double, ctypes.c_long
 _SIGNATURES = {
     "free_body": [_POINTER, _POINTER, _DOUBLE, _POINTER, _LONG, _LONG, _LONG, _POINTER],
     "heavy_body": [_POINTER] * 3 + [_DOUBLE, _POINTER, _LONG, _LONG, _LONG, _POINTER],
+    "euler_top": [_POINTER, _POINTER, _DOUBLE, _LONG, _LONG, _POINTER],
     "free_bodies": [_POINTER, _POINTER, _DOUBLE, _LONG, _LONG, _LONG, _LONG],
 }
 
@@ -55,6 +56,19 @@ def single(
     if iterations < 0:
         raise RetraxError(f"The C kernel {name} at h = {h:g}: Newton's iteration diverged.")
     return out, iterations
+
+
+def euler_top(start, inertia, h: float, steps: int, save_every: int | None = None) -> np.ndarray:
+    """The saved momenta (records, 3) of Euler's top by the explicit map of Kahan's method."""
+    every = save_every or steps
+    state, moments = np.array(start, dtype=float), np.array(inertia, dtype=float)
+    out = np.empty((steps // every, 3))
+    done = _function("kahan", "euler_top")(
+        _address(state), _address(moments), h, len(out), every, _address(out)
+    )
+    if done < 0:
+        raise RetraxError(f"The C kernel euler_top at h = {h:g}: a pole at step {-done}.")
+    return out
 
 
 def ensemble(

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from retrax.bench import ensembles, kernels, single
+from retrax.bench import ensembles, kernels, quadratic, single
 from retrax.bench.machine import record
 
 NO_COMPILER = (
@@ -13,10 +13,12 @@ NO_COMPILER = (
 
 
 def measure(report: Callable[[str], object]) -> dict[str, Any]:
-    """One trajectory, then ensembles; `report` is told what is being measured."""
+    """One trajectory, Kahan's method, then ensembles; `report` is told what is being measured."""
     missing = [] if kernels.compiler() else [NO_COMPILER]
     report("One trajectory against C")
     one = single.measure()
+    report("Kahan's method against C")
+    kahan = quadratic.measure()
     report("Ensembles against C and vmap")
     many = ensembles.measure()
-    return record({"single": one, "ensemble": many, "missing": missing})
+    return record({"single": one, "kahan": kahan, "ensemble": many, "missing": missing})

@@ -71,6 +71,12 @@ def _tables(results: dict[str, Any]) -> Iterable[Table | str]:
         f"{spread(error['loop'])}; whole call {error['call']['seconds'] * 1e3:.2f} ms, "
         f"{spread(error['call'])}.\n"
     )
+    top = results["kahan"]
+    yield (
+        f"{top['problem']} by Kahan's method, {top['steps']:,} steps: C {_ns(top, 'c_ns')} ns, "
+        f"retrax {_ns(top, 'ns')} ns a step, loop / C {spread(top['loop'])}, call / C "
+        f"{spread(top['call'])}.\n"
+    )
     bodies = Table(
         "Newton in C", "C, ns", "retrax, ns", "retrax / C",
         title=f"{many['members']} free bodies, {many['steps']} steps; per body, step and core",

@@ -2,8 +2,9 @@
 
 import abc
 import dataclasses
+import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,12 +27,16 @@ VOCABULARY: dict[str, str] = {
     "energy": "the energy is conserved to round-off, at any step size",
 }
 
+# A step longer than this on the group is too long for the equations of most bodies to be solved.
+LONG = 1.0
+
 
 class StepInfo(NamedTuple):
     """How one step went. An explicit step has converged, with no residual and no iterations.
 
     `increment` is the length of the step on the group, the largest component of $h\\xi$;
-    `in_chart` says whether the retraction still covers a step of that length.
+    `in_chart` says whether the step may be trusted: the retraction still covers a step of that
+    length, and no pole of a rational map lies behind it.
     """
 
     converged: Bool[Array, ""]
@@ -52,6 +57,14 @@ def explicit_step(move: Coordinates, in_chart: Bool[Array, ""] | bool = True) ->
     return step_info(nothing_to_solve, move, jnp.asarray(in_chart))
 
 
+class Refusal(NamedTuple):
+    """Why a step with `in_chart` false is none: what happened, why, and a step size to try."""
+
+    what: str
+    why: str
+    h: float
+
+
 class AbstractIntegrator(Frozen):
     """One step of a numerical method. Frozen: the same inputs give the same step.
 
@@ -60,6 +73,7 @@ class AbstractIntegrator(Frozen):
 
     order: eqx.AbstractClassVar[int] | eqx.AbstractVar[int]
     preserves: eqx.AbstractClassVar[frozenset[str]] | eqx.AbstractVar[frozenset[str]]
+    needs_momentum: ClassVar[bool] = True  # and so cannot step a quadratic field
 
     def __repr__(self) -> str:
         arrays, tree = jax.tree.flatten(self)
@@ -74,6 +88,21 @@ class AbstractIntegrator(Frozen):
     def check(self, system: AbstractGroupSystem) -> None:
         """Refuse, with `BadInput`, a system that this integrator cannot treat."""
 
+    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+        """What to say of the step from `state` whose `in_chart` is false; it moves by `moved`."""
+        return Refusal(
+            "left the chart of its retraction",
+            f"The step moves by |h xi| = {moved:.3g} on the group, and the exponential map is "
+            "invertible only for rotations of less than 2 pi.",
+            shorter_step(h, moved),
+        )
+
+    def exact_integrals(
+        self, system: Any, state: State, h: Float[Array, ""]
+    ) -> dict[str, Float[Array, ""]]:
+        """Functions of state and step size that steps of this size conserve, by name."""
+        return {}
+
     def refuse_constraint(self, system: AbstractGroupSystem) -> None:
         """Refuse a system with a constraint, where the step would ignore it."""
         if system.constraint is not None:
@@ -85,6 +114,11 @@ class AbstractIntegrator(Frozen):
     def order_on(self, system: AbstractGroupSystem) -> int:
         """The order on this system, where it is higher there than in general."""
         return self.order
+
+
+def shorter_step(h: float, moved: float) -> float:
+    """A step to try where one that moves by `moved` on the group was too long."""
+    return h / max(4 * moved / LONG, 2.0) if math.isfinite(moved) else h / 2
 
 
 @lru_cache(maxsize=256)

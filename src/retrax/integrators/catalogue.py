@@ -6,9 +6,12 @@ from retrax.integrators.composition import Composition
 from retrax.integrators.cotangent_lift import CotangentLift
 from retrax.integrators.discrete_gradient import DiscreteGradient
 from retrax.integrators.hamel_midpoint import HamelMidpoint
+from retrax.integrators.kahan import Kahan
+from retrax.integrators.kahan_attitude import KahanAttitude
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.integrators.projected_lift import ProjectedLift
+from retrax.integrators.radial_projection import RadialProjection
 from retrax.integrators.retraction_flow import RetractionFlow
 from retrax.integrators.rkmk import RKMK
 from retrax.integrators.runge_kutta import RungeKutta
@@ -43,4 +46,13 @@ INTEGRATORS: dict[str, AbstractIntegrator] = {
     "discrete-gradient-4": Composition(DiscreteGradient(Exp()), order=4),
     "projected-lift": ProjectedLift(Exp()),
     "projected-lift-s0": ProjectedLift(Exp(), s=0.0),
+    "kahan": Kahan(),
+    "kahan-4": Composition(Kahan(), order=4),
+    "kahan-6": Composition(Kahan(), order=6),
+    "kahan-projected": RadialProjection(Kahan()),
+    "kahan-projected-4": RadialProjection(Composition(Kahan(), order=4)),
+    "kahan-projected-6": RadialProjection(Composition(Kahan(), order=6)),
+    "kahan-attitude": KahanAttitude(),
+    "kahan-attitude-exp": KahanAttitude(aligned=False),
+    "kahan-attitude-projected": KahanAttitude(project=True),
 }

@@ -1,12 +1,15 @@
 """Higher order from symmetric steps."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.compositions import fractions
@@ -49,8 +52,24 @@ class Composition(AbstractIntegrator):
     def __repr__(self) -> str:
         return f"Composition({self.base!r}, order={self.order})"
 
+    @property
+    def needs_momentum(self) -> bool:
+        return self.base.needs_momentum
+
     def check(self, system: AbstractGroupSystem) -> None:
         self.base.check(system)
+
+    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+        """That of the first substep that has one, its step size scaled to the whole step."""
+        now = jax.tree.map(jnp.asarray, state)
+        step = jax.jit(self.base.step)
+        for gamma in fractions(self.order):
+            end, info = step(system, now, jnp.asarray(gamma * h))
+            if not bool(info.in_chart):
+                what, why, size = self.base.refusal(system, now, gamma * h, float(info.increment))
+                return Refusal(f"{what} in a substep of h = {gamma * h:.3g}", why, size / gamma)
+            now = end
+        return self.base.refusal(system, state, h, moved)
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]

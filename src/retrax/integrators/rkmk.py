@@ -1,5 +1,7 @@
 """Runge-Kutta-Munthe-Kaas: explicit Runge-Kutta in the Lie algebra."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -37,6 +39,7 @@ class RKMK(AbstractIntegrator):
     tableau: tableaus.Tableau = eqx.field(static=True)
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
+    needs_momentum: ClassVar[bool] = False
 
     def __init__(self, tableau: str | tableaus.Tableau = "rk4"):
         self.tableau = tableaus.tableau(tableau)

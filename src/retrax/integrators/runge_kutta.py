@@ -1,5 +1,7 @@
 """The baseline: explicit Runge-Kutta on the matrices, blind to the group."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float
@@ -25,6 +27,7 @@ class RungeKutta(AbstractIntegrator):
     tableau: tableaus.Tableau = eqx.field(static=True)
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
+    needs_momentum: ClassVar[bool] = False
 
     def __init__(self, tableau: str | tableaus.Tableau = "rk4"):
         self.tableau = tableaus.tableau(tableau)

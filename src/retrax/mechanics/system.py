@@ -57,6 +57,7 @@ class AbstractGroupSystem(Frozen):
     force: eqx.AbstractVar[Any]
     symmetry: eqx.AbstractVar[tuple[tuple[float, ...], ...] | None]
     constraint: ClassVar[Any] = None
+    has_momentum: ClassVar[bool] = True  # or else a flow of first order, whose momenta are zero
     quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
 
     @property
@@ -122,6 +123,10 @@ class AbstractGroupSystem(Frozen):
             return jnp.zeros(())
         xi = self.velocity(state.g, state.momentum)
         return jnp.max(jnp.abs(self.constraint.violation(state.g, xi)))
+
+    def as_state(self, start: Any) -> Any:
+        """What a run may start from, as a state; systems without momenta also take points."""
+        return start
 
     def energy(self, state: State) -> Float[Array, ""]:
         return self.hamiltonian_energy(state.g, state.momentum)

@@ -29,6 +29,20 @@ def solve(A: Float[Array, "n n"], b: Float[Array, " n *m"]) -> Float[Array, " n 
     return jnp.linalg.solve(A, b)
 
 
+def solve_and_determinant(
+    A: Float[Array, "n n"], b: Float[Array, " n"]
+) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+    """The solution x of A x = b, and det A from the same elimination."""
+    n = A.shape[0]
+    if n <= 3:
+        adjugate, determinant = _cramer(A)
+        return (adjugate @ b) * (1.0 / determinant), determinant
+    if n <= _UNROLLED:
+        x, determinant = _eliminate_with_determinant(A, b[:, None])
+        return x[:, 0], determinant
+    return jnp.linalg.solve(A, b), jnp.linalg.det(A)
+
+
 def inverse(A: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """The inverse matrix of A."""
     if A.shape[0] <= 3:
@@ -55,23 +69,41 @@ def _eliminate(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> Float[Array, "
 
     Its hundreds of operations are traced once for each shape, however often a step solves.
     """
-    pivots = []
+    return _elimination(A, B)[0]
+
+
+@jax.jit
+def _eliminate_with_determinant(
+    A: Float[Array, "n n"], B: Float[Array, "n m"]
+) -> tuple[Float[Array, "n m"], Float[Array, ""]]:
+    return _elimination(A, B)
+
+
+def _elimination(
+    A: Float[Array, "n n"], B: Float[Array, "n m"]
+) -> tuple[Float[Array, "n m"], Float[Array, ""]]:
+    """The solution, and the determinant: the product of the pivots, a sign for each swap."""
+    pivots, determinant = [], jnp.ones((), A.dtype)
     for _ in range(A.shape[0] - 1):
-        top, A, B_top, B = _bring_up_pivot(A, B)
+        top, A, B_top, B, sign = _bring_up_pivot(A, B)
         factor = A[:, 0] / top[0]
         A = A[:, 1:] - factor[:, None] * top[None, 1:]
         B = B - factor[:, None] * B_top[None]
+        determinant = determinant * sign * top[0]
         pivots.append((top, B_top))
     x = B / A[0, 0]
     for top, B_top in reversed(pivots):
         x = jnp.concatenate([((B_top - top[1:] @ x) / top[0])[None], x])
-    return x
+    return x, determinant * A[0, 0]
 
 
 def _bring_up_pivot(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> tuple[Array, ...]:
-    """The row with the largest first entry and the other rows, of A and of B, by swapping."""
+    """The row with the largest first entry and the other rows, of A and of B, by swapping.
+
+    Last comes the sign of the permutation.
+    """
     size, top, B_top = jnp.abs(A[:, 0]), _row(A, 0), _row(B, 0)
-    largest, rest, B_rest = _row(size, 0), [], []
+    largest, rest, B_rest, sign = _row(size, 0), [], [], jnp.ones((), A.dtype)
     for i in range(1, A.shape[0]):
         row, B_row, here = _row(A, i), _row(B, i), _row(size, i)
         swap = lax.gt(here, largest)
@@ -79,7 +111,8 @@ def _bring_up_pivot(A: Float[Array, "n n"], B: Float[Array, "n m"]) -> tuple[Arr
         B_rest.append(lax.select(swap, B_top, B_row))
         top, B_top = lax.select(swap, row, top), lax.select(swap, B_row, B_top)
         largest = lax.select(swap, here, largest)
-    return top, jnp.stack(rest), B_top, jnp.stack(B_rest)
+        sign = lax.select(swap, -sign, sign)
+    return top, jnp.stack(rest), B_top, jnp.stack(B_rest), sign
 
 
 def _row(x: Float[Array, " n *m"], i: int) -> Float[Array, " *m"]:

@@ -12,4 +12,13 @@ def _nonholonomic(folder: Path) -> Reproduction:
     return reproduce(folder)
 
 
-PAPERS: dict[str, Callable[[Path], Reproduction]] = {"nonholonomic": _nonholonomic}
+def _kahan(folder: Path) -> Reproduction:
+    from retrax.reproduce.kahan import reproduce
+
+    return reproduce(folder)
+
+
+PAPERS: dict[str, Callable[[Path], Reproduction]] = {
+    "nonholonomic": _nonholonomic,
+    "kahan": _kahan,
+}

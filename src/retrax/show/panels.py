@@ -25,7 +25,8 @@ def draw_error(axes: Axes, run: "Trajectory", names: list[str]) -> None:
     if len(names) == 1:
         axes.set_title(f"error of {names[0]} ({values[names[0]][0]:.6g} at the start)")
     else:
-        axes.set_title("error of momenta")
+        momenta = all("momentum" in name for name in names)
+        axes.set_title(f"error of {'momenta' if momenta else 'other invariants'}")
         _legend(axes)
     axes.set_ylabel(f"error ({unit(run, names[0])})")
     if not any(np.any(deviations(series)) for series in values.values()):

@@ -12,6 +12,8 @@ def unit(run: "Trajectory", name: str) -> str:
     """The SI unit of an invariant, a `velocity` or a `momentum`; `SI` where components differ."""
     if name == "energy":
         return "J"
+    if name != "velocity" and "momentum" not in name:
+        return "SI"
     kinds = {
         "rotation" if f.kind.startswith("SO") else f.kind for f in factors(run.provenance["group"])
     }

@@ -16,7 +16,7 @@ from retrax.numerics.checks import is_traced
 from retrax.simulate.memory import gigabytes, require_memory
 from retrax.simulate.progress import reporter
 from retrax.simulate.simulate import chunks
-from retrax.simulate.validate import require_ensemble, stacked_systems
+from retrax.simulate.validate import require_ensemble, stacked_systems, started
 from retrax.trajectory.provenance import provenance
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def ensemble(
         arrays all have a leading axis of members, as `jax.vmap(make_system)(parameters)` returns.
     - `integrator`: how a step is taken.
     - `states`: a `State` whose arrays have a leading axis of members, as
-        `jax.vmap(lambda v: system.state(g, velocity=v))(velocities)` returns.
+        `jax.vmap(lambda v: system.state(g, velocity=v))(velocities)` returns; for a quadratic field
+        also an array of points.
     - `h`, `steps`: the step in seconds, and how many.
     - `save_every`: how many steps lie between two saved states; the start is saved too then.
         `None` saves only the end.
@@ -65,10 +66,11 @@ def ensemble(
     """
     from retrax.trajectory.members import members_dataset
 
-    if isinstance(states, State) and not is_traced(states):
-        states = jax.tree.map(np.asarray, states)
     if isinstance(system, list | tuple):
         system = stacked_systems(system)
+    states = started(system, states)
+    if isinstance(states, State) and not is_traced(states):
+        states = jax.tree.map(np.asarray, states)
     members, shared = require_ensemble(system, integrator, states, h, steps, save_every)
     h, steps = float(h), int(steps)
     every = steps if save_every is None else int(save_every)

@@ -1,12 +1,9 @@
 """The sentence about a step that failed."""
 
 from retrax.engine.progress import Progress
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
 from retrax.integrators.diagnosis import diagnose
 from retrax.mechanics.system import AbstractGroupSystem
-
-# A step longer than this on the group is too long for the equations of most bodies to be solved.
-_LONG = 1.0
 
 
 def explain(
@@ -19,12 +16,9 @@ def explain(
         f"{integrator!r} on the {system.name}: step {k + 1} of {steps} "
         f"(from t = {float(at.state.t):.6g} s)"
     )
+    shorter = shorter_step(h, moved)
     if bool(info.converged) and not bool(info.in_chart):
-        what = "left the chart of its retraction"
-        why = (
-            f"The step moves by |h xi| = {moved:.3g} on the group, and the exponential map is "
-            "invertible only for rotations of less than 2 pi."
-        )
+        what, why, shorter = integrator.refusal(system, at.state, h, moved)
     elif bool(info.converged):
         what = "gave numbers that are not finite"
         why = (
@@ -37,13 +31,12 @@ def explain(
             f"{int(info.iterations)} Newton iterations"
         )
         why = (
-            f"The step moves by |h xi| = {moved:.3g} on the group; above about {_LONG:g} a step is "
+            f"The step moves by |h xi| = {moved:.3g} on the group; above about {LONG:g} a step is "
             "too long to solve for."
-            if moved > _LONG / 2
+            if moved > LONG / 2
             else f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
             "or not a regular function of velocity or momentum."
         )
         why = f"{why} {diagnose(system, integrator, at.state, h)}"
-    shorter = h / max(4 * moved / _LONG, 2.0) if moved == moved else h / 2
     advice = f"Try h = {shorter:.2g} (it is {h:.2g} now)"
     return f"{where} {what}. {why} {advice}; the run up to there is in `.trajectory`."

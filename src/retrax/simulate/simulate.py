@@ -16,7 +16,7 @@ from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.simulate.failure import explain
 from retrax.simulate.progress import reporter
-from retrax.simulate.validate import require_run
+from retrax.simulate.validate import require_run, started
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.trajectory import Trajectory
 
@@ -44,7 +44,7 @@ def simulate(
     **Arguments:**
 
     - `system`, `integrator`, `state`: what moves, how a step is taken, where it starts. The time of
-        the first state is `state.t`.
+        the first state is `state.t`. A quadratic field also starts from a point.
     - `h`: the step in seconds.
     - `steps`: how many.
     - `save_every`: how many steps lie between two saved states.
@@ -56,6 +56,7 @@ def simulate(
     finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
     """
     traced = is_traced(system, integrator, state, h)
+    state = started(system, state)
     if isinstance(state, State):
         state = jax.tree.map(jnp.asarray if traced else np.asarray, state)
     require_run(system, integrator, state, h, steps, save_every)

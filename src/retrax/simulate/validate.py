@@ -22,10 +22,15 @@ from retrax.numerics.checks import is_traced, require_finite, require_shape
 from retrax.numerics.precision import require_double_precision
 
 
+def started(system: Any, state: Any) -> Any:
+    """What a run is to start from, as a state where the system knows how."""
+    return system.as_state(state) if isinstance(system, AbstractGroupSystem) else state
+
+
 def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, save_every: Any):
     """Refuse a run that cannot start."""
     _require_parts(system, integrator, state)
-    integrator.check(system)
+    _require_fit(system, integrator)
     _require_state(system, state)
     _require_step_size(h)
     _require_count("steps", steps)
@@ -49,7 +54,7 @@ def require_ensemble(
     members = _require_members(states)
     shared = _is_shared(system, jax.tree.map(lambda x: x[0], states), members)
     one = system if shared else jax.tree.map(lambda x: x[0], system)
-    integrator.check(one)
+    _require_fit(one, integrator)
     _require_each(one, states)
     if not shared:
         _require_each_system(system)
@@ -68,6 +73,15 @@ def _require_parts(system: Any, integrator: Any, state: Any) -> None:
     if not isinstance(state, State):
         raise BadInput(
             f"state = {state!r} is not a State; make one with system.state(g, velocity=...)."
+        )
+
+
+def _require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
+    integrator.check(system)
+    if integrator.needs_momentum and not system.has_momentum:
+        raise BadInput(
+            f"{integrator!r} steps systems with momenta, but the {system.name} has none; use "
+            "Kahan, RKMK or RungeKutta."
         )
 
 

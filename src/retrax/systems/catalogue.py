@@ -10,7 +10,11 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.systems.blade import Blade
 from retrax.systems.chaplygin_sleigh import ChaplyginSleigh
+from retrax.systems.cubic_hamiltonian import henon_heiles
+from retrax.systems.euler_top import EulerTop
 from retrax.systems.heavy_body import HeavyTop, Pendulum3D
+from retrax.systems.lie_poisson_fields import clebsch, zhukovski_volterra
+from retrax.systems.lotka_volterra import LotkaVolterra
 from retrax.systems.rigid_body import FreeRigidBody
 from retrax.systems.rolling_ball import BallOnTurntable, ChaplyginBall
 from retrax.systems.rolling_disk import RollingDisk
@@ -103,6 +107,30 @@ def blade() -> Setting:
     return body, body.state(start, velocity=[0.7, -0.4, 1.1, 0.9, 0.0, 0.0]), 0.01, 5_000
 
 
+def predator_prey() -> Setting:
+    """Two species whose numbers go round, for ever."""
+    system = LotkaVolterra.predator_prey()
+    return system, system.at([2.0, 1.0]), 0.1, 10_000
+
+
+def gyrostat() -> Setting:
+    """A body with a rotor about no principal axis: Kahan's map has no quadratic integral left."""
+    system = zhukovski_volterra([3.0, 2.0, 1.0], [0.7, -0.3, 0.4])
+    return system, system.at([1.0, 1.0, 1.0]), 0.05, 10_000
+
+
+def clebsch_body() -> Setting:
+    """A body in a fluid, integrable, and integrable for Kahan's map too."""
+    system = clebsch([1.0, 2.0, 3.0], 0.5, 0.25)
+    return system, system.at([0.3, -0.2, 0.5, 0.7, 0.1, -0.4]), 0.05, 10_000
+
+
+def galaxy() -> Setting:
+    """Henon and Heiles' system at an energy where most orbits are regular."""
+    system = henon_heiles()
+    return system, system.at([0.1, -0.2, 0.3, 0.15]), 0.1, 10_000
+
+
 _CONSTRAINED = "lagrange-d-alembert"
 
 CASES: dict[str, Case] = {
@@ -120,5 +148,10 @@ CASES: dict[str, Case] = {
         Case("chaplygin-ball", "a balanced ball, rolling", chaplygin_ball, _CONSTRAINED),
         Case("turntable", "a homogeneous ball on a turntable", turntable, _CONSTRAINED),
         Case("blade", "a blade in space", blade, _CONSTRAINED),
+        Case("euler-top", "the momenta of a free body, by Kahan's method", EulerTop.paper, "kahan"),
+        Case("predator-prey", "two species, by Kahan's method", predator_prey, "kahan"),
+        Case("gyrostat", "a body with a rotor inside", gyrostat, "kahan"),
+        Case("clebsch", "a body in an ideal fluid", clebsch_body, "kahan"),
+        Case("henon-heiles", "a star in a galaxy", galaxy, "kahan"),
     )
 }

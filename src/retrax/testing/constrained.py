@@ -25,8 +25,9 @@ from retrax.systems.chaplygin_sleigh import ChaplyginSleigh
 from retrax.systems.rolling_ball import ChaplyginBall
 from retrax.systems.suslov import Suslov, Weight
 from retrax.systems.veselova import Veselova
+from retrax.testing.fields import FIELDS
 from retrax.testing.measurements import Problem
-from retrax.testing.problems import asymmetric_top
+from retrax.testing.problems import asymmetric_free_body, asymmetric_top
 
 FULL = ((2.0, 0.3, -0.6), (0.3, 3.0, 0.8), (-0.6, 0.8, 4.0))
 
@@ -144,6 +145,8 @@ def fits(integrator: AbstractIntegrator, system: AbstractGroupSystem) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             integrator.check(system)
+            if integrator.needs_momentum and not system.has_momentum:
+                return False
     except BadInput:
         return False
     return True
@@ -151,10 +154,12 @@ def fits(integrator: AbstractIntegrator, system: AbstractGroupSystem) -> bool:
 
 def claims_problem(integrator: AbstractIntegrator) -> tuple[str, Problem]:
     """The problem, with its title, on which the claims of an integrator are measured."""
+    candidates: dict[str, Callable[[], tuple[AbstractGroupSystem, State]]]
     if "constraint" in integrator.preserves:
         candidates = {title: CONSTRAINED[title] for title in _CLAIMS_CONSTRAINED}
     else:
-        candidates = {"asymmetric top": asymmetric_top, _FLOW: flow}
+        bodies = {"asymmetric top": asymmetric_top, "asymmetric free body": asymmetric_free_body}
+        candidates = {**bodies, _FLOW: flow, **FIELDS}
     for title, make in candidates.items():
         if fits(integrator, make()[0]):
             return title, constrained_problem(title) if title in CONSTRAINED else Problem(*make())

@@ -12,6 +12,7 @@ from retrax.integrators.catalogue import INTEGRATORS
 from retrax.simulate.progress import reporter
 from retrax.testing import measurements
 from retrax.testing.constrained import claims_problem, constrained_problem, fits
+from retrax.testing.fields import FIELDS
 from retrax.testing.integrators import check_integrator, check_order
 from retrax.testing.measurements import Problem
 from retrax.testing.problems import PROBLEMS
@@ -35,7 +36,9 @@ rigid body on SE(3) tied to a stiffening spring away from its centre of mass, an
 damped, pushed and steered by forces that depend on time. Methods for constraints are measured on
 Suslov's problem with a full inertia, with and without a weight, on Chaplygin's sleigh, on a blade
 on SE(3), on a forced body whose velocities lie in a skew plane, and on Veselova's problem, where
-the constraint depends on the configuration. `retrax verify -o docs/verification.md` writes this
+the constraint depends on the configuration. Kahan's method is measured on quadratic fields: a
+gyrostat whose rotor has no principal axis, a body in a fluid that is not integrable, and Euler's
+top. `retrax verify -o docs/verification.md` writes this
 page; the tests make the same measurements, and fail where a claim does not hold.
 
 *Order*: the slope of the last halving of the step, from differences of successive runs, refused
@@ -112,6 +115,9 @@ def order_problems(integrator: AbstractIntegrator) -> dict[str, Problem]:
         problems = {title: constrained_problem(title) for title in CONSTRAINED_ORDERS_ON}
     else:
         problems = {title: Problem(*PROBLEMS[title]()) for title in ORDERS_ON}
+        if not claims_problem(integrator)[1].system.has_momentum:
+            problems = {title: Problem(*make()) for title, make in FIELDS.items()}
+            del problems[claims_problem(integrator)[0]]
     return {title: p for title, p in problems.items() if fits(integrator, p.system)}
 
 

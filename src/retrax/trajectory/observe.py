@@ -1,7 +1,7 @@
 """What can be read off the states of a run."""
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,16 +30,23 @@ class Observations(NamedTuple):
     violation: np.ndarray
 
 
-def observe(system: "AbstractGroupSystem", states: "State") -> Observations:
-    """Everything that `Observations` holds, of every state."""
+def observe(
+    system: "AbstractGroupSystem", states: "State", integrator: Any = None, h: Any = None
+) -> Observations:
+    """Everything that `Observations` holds, of every state.
+
+    With `integrator` and `h` the integrals of the steps themselves join the invariants.
+    """
     symmetries = system.symmetries()
+    size = None if h is None else jnp.asarray(h, jnp.float64)
 
     @jax.jit
     @partial(jax.vmap, in_axes=(None, 0))
     def look(system, state):
+        exact = {} if integrator is None else integrator.exact_integrals(system, state, size)
         return (
             system.velocity(state.g, state.momentum),
-            system.invariants(state, symmetries),
+            system.invariants(state, symmetries) | exact,
             system.group.defect(state.g),
             system.multipliers(state),
             system.reaction(state),

@@ -79,6 +79,11 @@ class Trajectory:
         return self.states.g
 
     @property
+    def y(self) -> Any:
+        """The points along the run, where the configuration is a point of a space."""
+        return self.states.g
+
+    @property
     def momentum(self) -> Any:
         return self.states.momentum
 
@@ -94,7 +99,7 @@ class Trajectory:
     def observations(self) -> Observations:
         """What can be read off every saved state; computed once."""
         if self._observations is None:
-            self._observations = observe(self.system, self.states)
+            self._observations = observe(self.system, self.states, self.integrator, self.h)
         return self._observations
 
     def invariants(self) -> dict[str, np.ndarray]:

@@ -1,0 +1,202 @@
+"""Quadratic vector fields on a vector space."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from retrax.errors import BadInput
+from retrax.groups.translation import Translation
+from retrax.mechanics.functions import as_pytree
+from retrax.mechanics.polynomial import SparseQuadratic
+from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike
+from retrax.numerics.checks import is_traced
+from retrax.numerics.precision import float64, require_double_precision
+
+Point = Float[Array, " n"]
+Matrix = Float[Array, "n n"]
+
+# A function may miss its second Taylor polynomial by this much, relative to its terms.
+_ROUNDING = 1e-11
+_PAIRS = 24
+_LARGEST_DIMENSION = 64
+
+
+class Coefficients(NamedTuple):
+    """The numbers of $f(x) = Q(x, x) + Bx + c$; `Q[i, j, k]` is symmetric in j and k."""
+
+    Q: np.ndarray
+    B: np.ndarray
+    c: np.ndarray
+
+
+class AbstractQuadraticField(AbstractGroupSystem):
+    r"""The flow of a quadratic field on $\mathbb R^n$, with $Q$ symmetric and bilinear,
+
+    $$ \dot x = f(x) = Q(x, x) + Bx + c. \tag{1} $$
+
+    The configuration of a state is the point $x$; its momentum carries nothing and stays zero.
+    """
+
+    dim: eqx.AbstractVar[int]
+    force: ClassVar[Any] = None
+    symmetry: ClassVar[Any] = ()
+    has_momentum: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def field(self, x: Point) -> Point:
+        """$f(x)$."""
+
+    @property
+    def group(self) -> Translation:
+        return Translation(self.dim)
+
+    def jacobian(self, x: Point) -> Matrix:
+        """The matrix $f'(x)$."""
+        return jax.jacfwd(self.field)(x)
+
+    def scaled(self, x: Point, h: Float[Array, ""]) -> tuple[Point, Matrix]:
+        r"""$h\,f(x)$ and $\tfrac h2f'(x)$; a field may know how to save a product in each entry."""
+        return h * self.field(x), h / 2 * self.jacobian(x)
+
+    def polarised(self, x: Point, y: Point) -> Point:
+        r"""The polarised form $Q(x, y) + \tfrac12B(x + y) + c = f(x) + \tfrac12f'(x)(y - x)$."""
+        value, slope = jax.jvp(self.field, (x,), (y - x,))
+        return value + slope / 2
+
+    def coefficients(self) -> Coefficients:
+        """$Q$, $B$ and $c$ of (1), from derivatives at the origin."""
+        zero = jnp.zeros(self.dim)
+        Q = jax.jacfwd(jax.jacfwd(self.field))(zero) / 2
+        parts = (Q, self.jacobian(zero), self.field(zero))
+        return Coefficients(*(np.asarray(part) for part in parts))
+
+    def inside(self, x: Point) -> Bool[Array, ""]:
+        """Whether `x` is a point at which the system makes sense."""
+        return jnp.asarray(True)
+
+    def exact_integrals(self, x: Point, h: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
+        """What steps of size `h` of Kahan's method conserve to round-off, by name."""
+        return {}
+
+    def at(self, x: ArrayLike, t: ArrayLike = 0.0) -> State:
+        """The state at the point `x`."""
+        state = self.state(x, momentum=jnp.zeros(self.dim), t=t)
+        if not is_traced(self, state) and not bool(self.inside(state.g)):
+            raise BadInput(f"x = {state.g.tolist()} is no point of the {self.name}.")
+        return state
+
+    def as_state(self, start: Any) -> Any:
+        """A state as it is; points, one or many along leading axes, as states at time zero."""
+        if isinstance(start, State):
+            return start
+        x = float64("state", start)
+        if x.ndim == 1:
+            return self.at(x)
+        return State(x, jnp.zeros_like(x), jnp.zeros(x.shape[:-1]))
+
+    def velocity(self, g: Point, mu: Point) -> Point:
+        return self.field(g)
+
+    def momentum(self, g: Point, xi: Point) -> Point:
+        return jnp.zeros_like(xi)
+
+    def differential(self, g: Point, xi: Point, mu: Point) -> Point:
+        return jnp.zeros_like(xi)
+
+    def hamiltonian_energy(self, g: Point, mu: Point) -> Float[Array, ""]:
+        return jnp.zeros(())
+
+    def symmetries(self) -> Symmetries:
+        """None: there is no momentum for a symmetry to conserve."""
+        none = np.zeros((0, self.dim))
+        return Symmetries(none, none)
+
+
+class QuadraticField(AbstractQuadraticField):
+    r"""A quadratic field from a function, or from its coefficients.
+
+    **Arguments:**
+
+    - `field`: `field(x)`, written in JAX, or the triple `(Q, B, c)` of
+        $f_i = \sum_{jk}Q_{ijk}x_jx_k + \sum_jB_{ij}x_j + c_i$, of which `B` and `c` may be `None`.
+    - `dim`: the number of coordinates; found by trial where only one number will do.
+
+    **Raises:** `BadInput` where the function is not quadratic, with the size of the defect.
+    """
+
+    function: Any
+    dim: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        field: Callable[[Point], Point] | tuple[ArrayLike, ArrayLike, ArrayLike] | Any,
+        dim: int | None = None,
+    ):
+        require_double_precision()
+        given = SparseQuadratic(*field) if isinstance(field, tuple) else field
+        if not callable(given):
+            raise BadInput(f"field = {field!r} must be a function of JAX arrays or (Q, B, c).")
+        function = as_pytree(given)
+        self.function = function
+        self.dim = _dimension(function, dim)
+        if not is_traced(function):
+            require_quadratic("field", self.field, self.dim)
+
+    @property
+    def name(self) -> str:
+        return f"quadratic field on {self.group.name}"
+
+    def field(self, x: Point) -> Point:
+        return jnp.asarray(self.function(x))
+
+
+def require_quadratic(name: str, f: Callable[[Point], Point], dim: int) -> None:
+    """Refuse a function that is not its second Taylor polynomial at random points."""
+
+    def remainder(x, d):
+        value, slope = jax.jvp(f, (x,), (d,))
+        curvature = jax.jvp(lambda x: jax.jvp(f, (x,), (d,))[1], (x,), (d,))[1]
+        there = f(x + d)
+        terms = jnp.abs(there) + jnp.abs(value) + jnp.abs(slope) + jnp.abs(curvature)
+        return jnp.max(jnp.abs(there - value - slope - curvature / 2)), jnp.max(terms)
+
+    points = jax.random.normal(jax.random.key(5), (2, _PAIRS, dim), jnp.float64)
+    missed, terms = jax.jit(jax.vmap(remainder))(*points)
+    defect = float(jnp.max(missed))
+    if not defect <= _ROUNDING * max(float(jnp.max(terms)), 1e-300):
+        raise BadInput(
+            f"{name} is not quadratic: its third derivative does not vanish, and at random points "
+            f"it misses its second Taylor polynomial by {defect:.3g} (its terms are up to "
+            f"{float(jnp.max(terms)):.3g}), which must be zero."
+        )
+
+
+def _dimension(function: Any, dim: int | None) -> int:
+    """The dimension given, or the only one in which the function maps a space to itself."""
+    if dim is not None:
+        if not _maps_to_itself(function, dim):
+            raise BadInput(f"field does not map vectors of dim = {dim} real numbers to such ones.")
+        return dim
+    fitting = [n for n in range(1, _LARGEST_DIMENSION + 1) if _maps_to_itself(function, n)]
+    if len(fitting) != 1:
+        found = "no dimension" if not fitting else f"the dimensions {fitting[:3]} and more"
+        raise BadInput(f"field maps a space to itself in {found}: dim = None must be given.")
+    return fitting[0]
+
+
+def _maps_to_itself(function: Any, n: int) -> bool:
+    try:
+        out = jax.eval_shape(
+            lambda x: jnp.asarray(function(x)), jax.ShapeDtypeStruct((n,), jnp.float64)
+        )
+    except Exception:
+        return False
+    return out.shape == (n,) and out.dtype == jnp.float64

@@ -1,0 +1,97 @@
+"""Canonical systems with a cubic Hamiltonian."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.mechanics.functions import as_pytree, require_output
+from retrax.mechanics.quadratic_field import AbstractQuadraticField, require_quadratic
+from retrax.numerics.checks import is_traced
+from retrax.numerics.determinant import determinant
+from retrax.numerics.precision import require_double_precision
+from retrax.numerics.solve import solve
+
+Point = Float[Array, " n"]
+
+
+class CubicHamiltonian(AbstractQuadraticField):
+    r"""$\dot q = \partial H/\partial p$, $\dot p = -\partial H/\partial q$ with $H$ of degree 3.
+
+    A point is $z = (q, p)$.
+
+    Steps of Kahan's method conserve, exactly, a modified energy and a measure,
+
+    $$
+    \begin{aligned}
+    \tilde H &= H + \tfrac h3\,\nabla H\cdot\bigl(1 - \tfrac h2f'\bigr)^{-1}f       &&\text{(1)}\\
+    d\mu &= dz\,/\det\bigl(1 - \tfrac h2f'\bigr)                                      &&\text{(2)}
+    \end{aligned}
+    $$
+
+    **Arguments:**
+
+    - `hamiltonian`: `hamiltonian(z)`, written in JAX.
+    - `dim`: the number of coordinates, $q$ and $p$ together.
+
+    **Raises:** `BadInput` where the Hamiltonian is not of degree 3.
+
+    References: [CelledoniMcLachlanOwrenQuispel2013].
+    """
+
+    hamiltonian: Any
+    dim: int = eqx.field(static=True)
+    title: str = eqx.field(static=True)
+
+    def __init__(
+        self, hamiltonian: Callable[[Point], Float[Array, ""]], dim: int, *, name: str | None = None
+    ):
+        require_double_precision()
+        if dim < 2 or dim % 2:
+            raise BadInput(f"dim = {dim} must be an even number: as many momenta as positions.")
+        layout = (jax.ShapeDtypeStruct((dim,), jnp.float64),)
+        require_output("hamiltonian", hamiltonian, layout, ())
+        function = as_pytree(hamiltonian)
+        self.hamiltonian, self.dim = function, dim
+        self.title = f"cubic Hamiltonian system on R^{dim}" if name is None else name
+        if not is_traced(function):
+            require_quadratic("the gradient of the hamiltonian", self.field, dim)
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    def field(self, x: Point) -> Point:
+        slope = jax.grad(self.hamiltonian)(x)
+        half = self.dim // 2
+        return jnp.concatenate([slope[half:], -slope[:half]])
+
+    def hamiltonian_energy(self, g: Point, mu: Point) -> Float[Array, ""]:
+        return jnp.asarray(self.hamiltonian(g))
+
+    def modified_energy(self, z: Point, h: Float[Array, ""] | float) -> Float[Array, ""]:
+        r"""$\tilde H$ of (1)."""
+        matrix = jnp.eye(self.dim) - h / 2 * self.jacobian(z)
+        rate = solve(matrix, self.field(z))
+        return self.hamiltonian(z) + h / 3 * jax.grad(self.hamiltonian)(z) @ rate
+
+    def density(self, z: Point, h: Float[Array, ""] | float) -> Float[Array, ""]:
+        """The density of the measure (2)."""
+        return 1 / determinant(jnp.eye(self.dim) - h / 2 * self.jacobian(z))
+
+    def exact_integrals(self, x: Point, h: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
+        return {"modified energy": self.modified_energy(x, h)}
+
+
+def henon_heiles() -> CubicHamiltonian:
+    r"""Hénon and Heiles' galaxy, $H = \tfrac12|p|^2 + \tfrac12|q|^2 + q_1^2q_2 - \tfrac13q_2^3$."""
+    return CubicHamiltonian(_henon_heiles, 4, name="Henon-Heiles system")
+
+
+def _henon_heiles(z: Float[Array, "4"]) -> Float[Array, ""]:
+    x, y = z[0], z[1]
+    return z @ z / 2 + x * x * y - y * y * y / 3

@@ -1,0 +1,168 @@
+"""Lie-Poisson equations with a quadratic energy, on the dual of any Lie algebra."""
+
+from functools import lru_cache
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
+from retrax.mechanics.quadratic_field import AbstractQuadraticField
+from retrax.mechanics.state import State
+from retrax.mechanics.system import ArrayLike
+from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.null_space import null_space
+from retrax.numerics.precision import float64
+
+Point = Float[Array, " n"]
+# One nonzero structure constant: i, j, k and c_ij^k.
+Term = tuple[int, int, int, float]
+
+_ROUNDING = 1e-12
+
+
+class LiePoisson(AbstractQuadraticField):
+    r"""The Lie-Poisson (Euler-Poincaré) equations of $H(x) = \tfrac12x\cdot Ax + b\cdot x$.
+
+    $$ \dot x_j = \sum_{ik}c_{ij}^k\,(Ax + b)_i\,x_k, \qquad [e_i, e_j] = \sum_kc_{ij}^ke_k.
+       \tag{1} $$
+
+    On $\mathfrak{so}(3)^*$ with $A = \mathbb I^{-1}$ and $b = 0$ this is Euler's top.
+
+    **Arguments:**
+
+    - `algebra`: a group, or the structure constants as an array with entries `c[i, j, k]`
+        $= c_{ij}^k$.
+    - `quadratic`: the symmetric matrix $A$, or its diagonal.
+    - `linear`: the vector $b$; zero where not given.
+    - `name`: what the system is called.
+
+    **Invariants:** the energy $H$, and the quadratic Casimir functions, found from the structure
+    constants.
+
+    References: [MarsdenRatiu1999] 13.
+    """
+
+    quadratic: Float[Array, "..."]
+    linear: Any
+    terms: tuple[Term, ...] = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+    title: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        algebra: AbstractLieGroup | ArrayLike,
+        quadratic: ArrayLike,
+        linear: ArrayLike | None = None,
+        *,
+        name: str | None = None,
+    ):
+        constants = structure_constants(algebra)
+        n = len(constants)
+        self.dim = n
+        self.terms = tuple(
+            (int(i), int(j), int(k), float(constants[i, j, k]))
+            for i, j, k in np.argwhere(constants)
+        )
+        self.quadratic = _symmetric(float64("quadratic", quadratic), n)
+        self.linear = None if linear is None else float64("linear", linear)
+        if self.linear is not None:
+            require_shape("linear", self.linear, (n,))
+            require_finite("linear", self.linear)
+        self.title = f"Lie-Poisson field on R^{n}" if name is None else name
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+    def gradient(self, x: Point) -> Point:
+        """$dH = Ax + b$."""
+        A = self.quadratic
+        slope = A * x if A.ndim == 1 else A @ x
+        return slope if self.linear is None else slope + self.linear
+
+    def field(self, x: Point) -> Point:
+        slope = self.gradient(x)
+        rows = [jnp.zeros(()) for _ in range(self.dim)]
+        for i, j, k, c in self.terms:
+            rows[j] = rows[j] + c * slope[i] * x[k]  # (1)
+        return jnp.stack(rows)
+
+    def hamiltonian_energy(self, g: Point, mu: Point) -> Float[Array, ""]:
+        slope = self.gradient(g)
+        return g @ (slope if self.linear is None else slope + self.linear) / 2
+
+    def casimirs(self, x: Point) -> Float[Array, " casimirs"]:
+        r"""The quadratic Casimir functions $\tfrac12x\cdot Kx$ at `x`."""
+        forms = quadratic_casimirs(self.terms, self.dim)
+        return jnp.stack([x @ jnp.asarray(K) @ x / 2 for K in forms]) if forms else jnp.zeros(0)
+
+    def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
+        values = self.casimirs(state.g)
+        return {f"Casimir {k + 1}": values[k] for k in range(len(values))}
+
+
+def structure_constants(algebra: AbstractLieGroup | ArrayLike) -> np.ndarray:
+    """The array c[i, j, k] of a group's algebra, or one that is given, checked."""
+    if isinstance(algebra, AbstractLieGroup):
+        brackets = [np.asarray(algebra.ad(e)).T for e in jnp.eye(algebra.dim)]
+        c = np.round(np.stack(brackets), 12)
+    else:
+        c = np.asarray(float64("algebra", algebra))
+    n = len(c) if c.ndim else 0
+    if n == 0 or c.shape != (n, n, n):
+        raise BadInput(f"algebra has shape {c.shape}, but structure constants have (n, n, n).")
+    require_finite("algebra", c)
+    size = max(float(np.max(np.abs(c))), 1e-300)
+    skew = float(np.max(np.abs(c + np.swapaxes(c, 0, 1)))) / size
+    twice = np.einsum("ijl,lkm->ijkm", c, c)
+    jacobi = twice + np.transpose(twice, (1, 2, 0, 3)) + np.transpose(twice, (2, 0, 1, 3))
+    jacobi = float(np.max(np.abs(jacobi))) / size**2
+    for law, defect in (("antisymmetric", skew), ("a Lie bracket by Jacobi's identity", jacobi)):
+        if not defect <= _ROUNDING:
+            raise BadInput(
+                f"algebra is not {law}: its structure constants break the law by {defect:.3g}, "
+                f"allowed {_ROUNDING:.0e}."
+            )
+    return c
+
+
+@lru_cache(maxsize=64)
+def quadratic_casimirs(terms: tuple[Term, ...], dim: int) -> tuple[np.ndarray, ...]:
+    r"""Symmetric matrices $K$ that span the quadratic Casimir functions $\tfrac12x\cdot Kx$.
+
+    The null space of $K \mapsto \sum_{ikl}c_{ij}^k K_{il}x_lx_k$, whose coefficients must vanish.
+    """
+    pairs = [(p, q) for p in range(dim) for q in range(p, dim)]
+    columns = []
+    for p, q in pairs:
+        K = np.zeros((dim, dim))
+        K[p, q] = K[q, p] = 1.0
+        rate = np.zeros((dim, dim, dim))
+        for i, j, k, c in terms:
+            rate[j, :, k] += c * K[i]
+        columns.append((rate + np.swapaxes(rate, 1, 2)).ravel())
+    forms = []
+    for weights in null_space(np.stack(columns, axis=1), _ROUNDING):
+        K = np.zeros((dim, dim))
+        for (p, q), weight in zip(pairs, weights, strict=True):
+            K[p, q] = K[q, p] = weight
+        forms.append(K)
+    return tuple(forms)
+
+
+def _symmetric(A: Any, n: int) -> Any:
+    """The matrix or diagonal of a quadratic form in n coordinates, checked."""
+    if A.ndim != 1:
+        require_shape("quadratic", A, (n, n))
+    else:
+        require_shape("quadratic", A, (n,))
+    require_finite("quadratic", A)
+    if A.ndim == 2 and not is_traced(A):
+        defect = float(jnp.max(jnp.abs(A - A.T)))
+        if defect > _ROUNDING * float(jnp.max(jnp.abs(A))):
+            raise BadInput(f"quadratic is not symmetric: it differs from its transpose by {defect}")
+    return A

@@ -1,0 +1,70 @@
+"""Nambu systems of three dimensions with two quadratic Hamiltonians."""
+
+from typing import Any, ClassVar
+
+from jaxtyping import Array, Float
+
+from retrax.mechanics.quadratic_field import AbstractQuadraticField
+from retrax.mechanics.state import State
+from retrax.mechanics.system import ArrayLike
+from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.cross import cross
+from retrax.numerics.precision import float64
+
+Vector = Float[Array, "3"]
+
+
+class Nambu(AbstractQuadraticField):
+    r"""$\dot x = \nabla H\times\nabla K$ with two quadratic functions.
+
+    $H = \tfrac12x\cdot Mx + u\cdot x$ and $K = \tfrac12x\cdot Nx + v\cdot x$. Its motion is the
+    intersection of two quadrics. For homogeneous ones, $u = v = 0$, Kahan's method has two rational
+    integrals as well; otherwise none of degree 2.
+
+    **Arguments:** `first`: $M$; `second`: $N$; `linear`: the pair $(u, v)$, zero where not given.
+
+    **Invariants:** the energy $H$, and $K$.
+
+    References: [CelledoniMcLachlanOwrenQuispel2013].
+    """
+
+    first: Float[Array, "3 3"]
+    second: Float[Array, "3 3"]
+    linear: Any
+    dim: ClassVar[int] = 3
+
+    def __init__(
+        self,
+        first: ArrayLike,
+        second: ArrayLike,
+        linear: tuple[ArrayLike, ArrayLike] | None = None,
+    ):
+        M, N = float64("first", first), float64("second", second)
+        for name, form in (("first", M), ("second", N)):
+            require_shape(name, form, (3, 3))
+            require_finite(name, form)
+        self.first, self.second = (M + M.T) / 2, (N + N.T) / 2
+        self.linear = None if linear is None else float64("linear", linear)
+        if self.linear is not None:
+            require_shape("linear", self.linear, (2, 3))
+            require_finite("linear", self.linear)
+
+    @property
+    def name(self) -> str:
+        return "Nambu system"
+
+    def field(self, x: Vector) -> Vector:
+        M, N = self.first @ x, self.second @ x
+        if self.linear is not None:
+            M, N = M + self.linear[0], N + self.linear[1]
+        return cross(M, N)
+
+    def hamiltonian_energy(self, g: Vector, mu: Vector) -> Float[Array, ""]:
+        return self._value(self.first, 0, g)
+
+    def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
+        return {"K": self._value(self.second, 1, state.g)}
+
+    def _value(self, form: Float[Array, "3 3"], which: int, x: Vector) -> Float[Array, ""]:
+        value = x @ form @ x / 2
+        return value if self.linear is None else value + self.linear[which] @ x

@@ -1,0 +1,66 @@
+"""The paper on Kahan's integrator: the numbers of the theorem, the boundary, what is written."""
+
+import json
+
+import numpy as np
+import pytest
+
+from retrax.cli.main import app
+from retrax.reproduce import kahan
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    from typer.testing import CliRunner
+
+    folder = tmp_path_factory.mktemp("papers")
+    short = pytest.MonkeyPatch()
+    short.setattr(
+        "retrax.cli.reproduce.PAPERS", {"kahan": lambda f: kahan.reproduce(f, steps=20_000)}
+    )
+    result = CliRunner().invoke(app, ["reproduce", "kahan", "-o", str(folder), "--json"])
+    short.undo()
+    assert result.exit_code == 0, result.stderr
+    return folder / "kahan", json.loads(result.stdout)
+
+
+def test_the_theorem_made_precise(done):
+    structure = done[1]["numbers"]["structure"]
+    bracket = structure["3, 2, 1"]["bracket"]
+    assert [f"{d:.1e}" for d in bracket] == ["8.9e-03", "1.1e-03", "1.4e-04", "1.7e-05"]
+    for name in ("energy", "casimir"):
+        defects = structure["3, 2, 1"][name]
+        assert np.log2(defects[-2] / defects[-1]) == pytest.approx(3, abs=0.15)
+    for top in ("3, 3, 1", "3, 1, 1"):
+        assert max(map(max, structure[top].values())) < 2e-15
+
+
+def test_long_runs_orders_and_poles(done):
+    numbers = done[1]["numbers"]
+    fine = numbers["long runs"]["h = 0.1"]
+    assert fine["energy_first"] == pytest.approx(fine["energy_last"], abs=2e-9)
+    assert fine["ratio"] < 2e-14 and fine["casimir_over_b"] < 1e-13 and fine["formula"] < 1e-13
+    errors = numbers["errors at t = 100"]
+    assert f"{errors['Kahan']['0.1']:.4e}" == "1.7133e-02"
+    for name, order in (("Kahan", 2), ("Kahan, order 4, projected", 4)):
+        rows = list(errors[name].values())
+        assert np.log2(rows[1] / rows[2]) == pytest.approx(order, abs=0.02)
+    assert numbers["safe step bound"] == pytest.approx(4 * np.sqrt(3), rel=1e-15)
+    assert numbers["pole"]["step"] == 4 and numbers["pole"]["determinant"] < 0
+
+
+def test_the_boundary_is_sharp():
+    edge = kahan.boundary(cells=40)
+    below = edge.second < edge.bound
+    assert not (edge.failed_step[:, below] > 0).any()
+    assert (edge.failed_step[:, edge.second > 1.01 * edge.bound] > 0).all()
+
+
+def test_figures_and_table_are_written(done):
+    folder, said = done
+    for name in ("orbits", "orders", "predators", "poles"):
+        assert (folder / f"{name}.png").stat().st_size > 10_000
+    table = (folder / "table.md").read_text()
+    rows = [line for line in table.splitlines() if line.startswith("| ")]
+    assert len(rows) == 2 + len(said["findings"])
+    assert all(row.count("|") == 5 for row in rows)
