@@ -9,8 +9,9 @@ os.environ.setdefault("XLA_FLAGS", QUICK)
 import jax
 import pytest
 
-import retrax  # noqa: F401  (switches JAX to float64)
+from retrax.numerics.precision import require_double_precision
 
+require_double_precision()
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 

@@ -62,9 +62,8 @@ def test_all_back_ends_agree(problem, name):
     for ours, theirs in zip(expected, jax.tree.leaves(xla.final), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-11)
     iterations = [int(np.sum(run.info.iterations)) for run in (native, xla)]
-    # A residual of a rounding error is zero on one of them and not on the other.
-    assert iterations[0] == pytest.approx(iterations[1], abs=steps / 2)
-    np.testing.assert_allclose(native.info.increment, xla.info.increment, rtol=0, atol=1e-12)
+    assert iterations[0] == pytest.approx(iterations[1], rel=0.02, abs=5)
+    np.testing.assert_allclose(native.info.increment, xla.info.increment, rtol=0, atol=1e-13)
 
     arrays = ["xla"] * ((problem, name) in ON_ARRAYS) + ["pallas"] * ON_GPU
     for backend in ["native", *arrays]:

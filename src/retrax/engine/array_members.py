@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float
 
 from retrax.engine.interpret import interpret
-from retrax.engine.kernel import FAILURE, INTERVAL
+from retrax.engine.layout import FAILURE, INTERVAL
 from retrax.engine.members import padded
 from retrax.engine.packing import Packing
 from retrax.engine.program import Kind, Program

@@ -10,30 +10,11 @@ all bodies share their parameters, `params` is one column. A body with rows, of 
 kept, fills a block by itself: then `members` is 1, and its rows stay in memory while it moves.
 """
 
-from collections.abc import Sequence
-from itertools import accumulate
-from typing import Any, NamedTuple
-
 from retrax.engine.assembly import Assembly
+from retrax.engine.layout import FAILURE, INTERVAL, Layout, length, places
 from retrax.engine.program import Program, Row, Value, kind_of
 from retrax.integrators.base import StepInfo
 
-
-class Layout(NamedTuple):
-    """How many inputs of a step are parameters, and how many state, its time last; then comes h.
-
-    An input is a number, or a row of numbers where an axis is kept.
-    """
-
-    params: int
-    state: int
-
-    def split(self, inputs: Sequence) -> tuple[Sequence, Sequence, Any]:
-        return inputs[: self.params], inputs[self.params : self.params + self.state], inputs[-1]
-
-
-FAILURE = ("step", *StepInfo._fields)
-INTERVAL = ("iterations", "residual", "increment")
 HEADER = (
     "define internal i64 @block(ptr noalias %params, ptr noalias %state, ptr noalias %out, "
     "ptr noalias %interval, ptr noalias %failure, double %h, i64 %start, "
@@ -55,9 +36,9 @@ class _Kernel(Assembly):
         self.program = program
         self.shared = shared
         self.params, self.state, self.h = layout.split(program.inputs)
-        self.size = sum(_length(x) for x in self.state)
+        self.size = sum(length(x) for x in self.state)
         # The numbers of the state that live in registers, and what a step makes of them.
-        self.numbers = [(k, x) for k, x in _places(self.state[:-1]) if isinstance(x, Value)]
+        self.numbers = [(k, x) for k, x in places(self.state[:-1]) if isinstance(x, Value)]
         self.new = program.outputs[: layout.state]
         self.moved = [x for x in self.new[:-1] if not isinstance(x, Row)]
         self.info = program.outputs[layout.state : -1]
@@ -67,7 +48,7 @@ class _Kernel(Assembly):
     def module(self) -> str:
         self.begin("entry")
         self._find_rows()
-        for place, value in _places(self.params):
+        for place, value in places(self.params):
             if isinstance(value, Value):
                 self.parameter(place, value)
         for place, value in self.numbers:
@@ -95,9 +76,9 @@ class _Kernel(Assembly):
 
     def _find_rows(self) -> None:
         """Rows of the caller are where the caller has them, all others in scratch memory."""
-        self.rows = [(k, x) for k, x in _places(self.state) if isinstance(x, Row)]
+        self.rows = [(k, x) for k, x in places(self.state) if isinstance(x, Row)]
         for array, items in (("params", self.params), ("state", self.state)):
-            for place, row in _places(items):
+            for place, row in places(items):
                 if isinstance(row, Row):
                     address = f"getelementptr double, ptr %{array}, i64 {place}"
                     self.addresses[row] = self.let(address, "row")
@@ -295,13 +276,3 @@ exit:
 
     def store(self, register: str, array: str, row: str) -> None:
         self.line(f"store {self.vector} {register}, ptr {self.place(array, row)}, align 8")
-
-
-def _length(item: Value | Row) -> int:
-    return item.length if isinstance(item, Row) else 1
-
-
-def _places(items: Sequence) -> list[tuple[int, Any]]:
-    """Each item with the place of its first number."""
-    ends = accumulate(_length(x) for x in items)
-    return [(end - _length(x), x) for end, x in zip(ends, items, strict=True)]

@@ -30,14 +30,19 @@ def _values(operands: Iterable[Operand | Row]) -> Iterable[Value | Row]:
     return (x for x in operands if isinstance(x, Value | Row))
 
 
-def _rows_read(block: Block) -> set[Row]:
-    read = set()
+def _rows(block: Block) -> tuple[set[Row], set[Row]]:
+    """The rows that a block reads, and those that it writes."""
+    read, written = set(), set()
     for instruction in walk(block):
-        if isinstance(instruction, Each):
-            read |= {view.row for _, view in instruction.reads}
-        if isinstance(instruction, Load):
-            read.add(instruction.row)
-    return read
+        match instruction:
+            case Each():
+                read |= {view.row for _, view in instruction.reads}
+                written |= {view.row for view, _ in instruction.writes}
+            case Load():
+                read.add(instruction.row)
+            case Store():
+                written.add(instruction.row)
+    return read, written
 
 
 def _swept(block: Block, needed: set[Value | Row]) -> Block:
@@ -55,10 +60,9 @@ def _swept(block: Block, needed: set[Value | Row]) -> Block:
                 instruction = _swept_choice(instruction, needed)
             case While() | Repeat():
                 # A row written in one round may be read in the next.
-                inside = _rows_read(instruction.body)
+                inside, written = _rows(instruction.body)
                 if isinstance(instruction, While):
-                    inside |= _rows_read(instruction.condition)
-                written = _rows_written(instruction.body)
+                    inside |= _rows(instruction.condition)[0]
                 if needed.isdisjoint(instruction.carried) and needed.isdisjoint(written):
                     continue
                 needed |= inside
@@ -77,16 +81,6 @@ def _swept(block: Block, needed: set[Value | Row]) -> Block:
                     continue
         kept.append(instruction)
     return Block(kept[::-1])
-
-
-def _rows_written(block: Block) -> set[Row]:
-    written = set()
-    for instruction in walk(block):
-        if isinstance(instruction, Each):
-            written |= {view.row for view, _ in instruction.writes}
-        if isinstance(instruction, Store):
-            written.add(instruction.row)
-    return written
 
 
 def _swept_each(loop: Each, needed: set[Value | Row]) -> Each | None:
@@ -129,8 +123,9 @@ def _swept_loop(loop: While | Repeat, needed: set[Value | Row]) -> While | Repea
         wanted = grown
         needed.update(loop.carried[k] for k in wanted)
     order = sorted(wanted)
-    pick = lambda xs: tuple(xs[k] for k in order)  # noqa: E731
-    carried, initial, updated = pick(loop.carried), pick(loop.initial), pick(loop.updated)
+    carried = tuple(loop.carried[k] for k in order)
+    initial = tuple(loop.initial[k] for k in order)
+    updated = tuple(loop.updated[k] for k in order)
     needed.update(inside)
     needed.update(_values(initial))
     if isinstance(loop, While):

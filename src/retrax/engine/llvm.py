@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from retrax.engine.program import Kind, Operand, Value, kind_of, widest
 
@@ -182,8 +183,8 @@ class Operations:
         return f"{'fcmp une' if kind == 'float' else 'icmp ne'} {t} {x[0]}, {zero}"
 
 
-def literal(operand: float | int | bool | Operand, kind: Kind) -> str:
+def literal(number: Any, kind: Kind) -> str:
     """A constant in LLVM's notation; floats bit by bit, so that no digit is lost."""
     if kind == "float":
-        return f"0x{struct.pack('>d', float(operand)).hex().upper()}"  # type: ignore[arg-type]
-    return str(int(operand)) if kind == "int" else ("true" if operand else "false")  # type: ignore[arg-type]
+        return f"0x{struct.pack('>d', float(number)).hex().upper()}"
+    return str(int(number)) if kind == "int" else ("true" if number else "false")

@@ -11,7 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from retrax.engine.kernel import FAILURE, Layout, assemble
+from retrax.engine.kernel import assemble
+from retrax.engine.layout import FAILURE, Layout
 from retrax.engine.program import Program
 
 LANES = 8

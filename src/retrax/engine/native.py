@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from retrax.engine.kernel import FAILURE, INTERVAL, assemble
+from retrax.engine.kernel import assemble
+from retrax.engine.layout import FAILURE, INTERVAL
 from retrax.engine.packing import Packing
 from retrax.engine.progress import Interval, Progress
 from retrax.engine.step_program import signature, step_program

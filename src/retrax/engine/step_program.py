@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from retrax.engine.kernel import Layout
+from retrax.engine.layout import Layout
 from retrax.engine.live import live
 from retrax.engine.program import Program
 from retrax.engine.scalarise import scalarise

@@ -1,18 +1,14 @@
 """The midpoint rule with a discrete gradient of the potential: energy kept exactly."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.hamel_step import HamelStep, hamel_step, momentum_scale, require_frame
+from retrax.integrators.hamel_step import AbstractHamelMethod, HamelStep, hamel_step, momentum_scale
+from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
 
 
-class DiscreteGradient(AbstractIntegrator):
+class DiscreteGradient(AbstractHamelMethod):
     r"""`HamelMidpoint` for systems with a potential, whose force is a discrete gradient.
 
     With $x = h\xi$, $p = \mathbb I\xi$ and $g$ the midpoint,
@@ -30,29 +26,9 @@ class DiscreteGradient(AbstractIntegrator):
     References: [Gonzalez1996] (the discrete gradient); [BallZenkov2015] (Hamel's formalism).
     """
 
-    retraction: AbstractRetraction = Exp()
-
-    order: ClassVar[int] = 2
-    preserves: ClassVar[frozenset[str]] = frozenset({"group", "constraint", "energy", "symmetric"})
-
-    def check(self, system: AbstractGroupSystem) -> None:
-        self.retraction.check(system.group)
-        require_frame(self, system)
-
-    def step(
-        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
-    ) -> tuple[State, StepInfo]:
-        done = self._step(system, state, h)
-        covered = self.retraction.covers(system.group, h / 2 * done.xi)
-        return done.state, step_info(done.status, h * done.xi, covered)
-
-    def impulse(
-        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
-    ) -> Float[Array, " k"]:
-        r"""The impulse $\lambda$ of the reaction $A^T\lambda$ over one step."""
-        return self._step(system, state, h).impulse
-
-    def _step(self, system, state: State, h: Float[Array, ""]) -> HamelStep:
+    def full_step(
+        self, system: AbstractMechanicalSystem, state: State, h: Float[Array, ""]
+    ) -> HamelStep:
         t, before = state.t + h / 2, system.potential_energy(state.g)
 
         def forces(g, g1, xi, p):

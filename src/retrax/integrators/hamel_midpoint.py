@@ -1,18 +1,21 @@
 """The midpoint rule for Hamel's equations."""
 
-from typing import ClassVar
-
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.hamel_step import HamelStep, hamel_step, momentum_scale, require_frame
+from retrax.integrators.hamel_step import (
+    AbstractHamelMethod,
+    HamelStep,
+    hamel_step,
+    momentum_scale,
+    require_frame,
+)
+from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
 
-class HamelMidpoint(AbstractIntegrator):
+class HamelMidpoint(AbstractHamelMethod):
     r"""The midpoint rule for left-invariant systems under a `Distribution`, or under nothing.
 
     With $E$ a basis of the admissible velocities, $\xi = E u$ and $x = h\xi$,
@@ -35,33 +38,17 @@ class HamelMidpoint(AbstractIntegrator):
     References: [BallZenkov2015] (Hamel's formalism, discretised).
     """
 
-    retraction: AbstractRetraction = Exp()
-
-    order: ClassVar[int] = 2
-    preserves: ClassVar[frozenset[str]] = frozenset({"group", "constraint", "energy", "symmetric"})
-
     def check(self, system: AbstractGroupSystem) -> None:
-        self.retraction.check(system.group)
+        super().check(system)
         if not require_frame(self, system).free:
             raise BadInput(
                 f"HamelMidpoint keeps the energy of systems without potential, but the "
                 f"{system.name} has one; use DiscreteGradient."
             )
 
-    def step(
-        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
-    ) -> tuple[State, StepInfo]:
-        done = self._step(system, state, h)
-        covered = self.retraction.covers(system.group, h / 2 * done.xi)
-        return done.state, step_info(done.status, h * done.xi, covered)
-
-    def impulse(
-        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
-    ) -> Float[Array, " k"]:
-        r"""The impulse $\lambda$ of the reaction $A^T\lambda$ over one step."""
-        return self._step(system, state, h).impulse
-
-    def _step(self, system, state: State, h: Float[Array, ""]) -> HamelStep:
+    def full_step(
+        self, system: AbstractMechanicalSystem, state: State, h: Float[Array, ""]
+    ) -> HamelStep:
         t = state.t + h / 2
 
         def forces(g, g1, xi, p):

@@ -14,15 +14,16 @@ The kinetic energy changes by $\langle\mu_{k+1}-\mu_k, \xi\rangle = \langle\nu, 
 $\langle\mathrm{ad}^*_\xi p, \xi\rangle = 0$.
 """
 
+import abc
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.retractions import AbstractRetraction
-from retrax.integrators.base import AbstractIntegrator
+from retrax.groups.retractions import AbstractRetraction, Exp
+from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
 from retrax.integrators.predictor import midpoint_velocity
 from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
@@ -43,6 +44,41 @@ class HamelStep(NamedTuple):
     status: NewtonStatus
     xi: Coordinates
     impulse: Float[Array, " k"]
+
+
+class AbstractHamelMethod(AbstractIntegrator):
+    r"""A symmetric step of order 2 that keeps the energy, made with `hamel_step`.
+
+    References: [BallZenkov2015].
+    """
+
+    retraction: AbstractRetraction = Exp()
+
+    order: ClassVar[int] = 2
+    preserves: ClassVar[frozenset[str]] = frozenset({"group", "constraint", "energy", "symmetric"})
+
+    @abc.abstractmethod
+    def full_step(
+        self, system: AbstractMechanicalSystem, state: State, h: Float[Array, ""]
+    ) -> HamelStep:
+        """The step with all that is known about it."""
+
+    def check(self, system: AbstractGroupSystem) -> None:
+        self.retraction.check(system.group)
+        require_frame(self, system)
+
+    def step(
+        self, system: AbstractMechanicalSystem, state: State, h: Float[Array, ""]
+    ) -> tuple[State, StepInfo]:
+        done = self.full_step(system, state, h)
+        covered = self.retraction.covers(system.group, h / 2 * done.xi)
+        return done.state, step_info(done.status, h * done.xi, covered)
+
+    def impulse(
+        self, system: AbstractMechanicalSystem, state: State, h: Float[Array, ""]
+    ) -> Float[Array, " k"]:
+        r"""The impulse $\lambda$ of the reaction $A^T\lambda$ over one step."""
+        return self.full_step(system, state, h).impulse
 
 
 def hamel_step(

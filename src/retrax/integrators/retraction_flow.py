@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
+from retrax.integrators.base import AbstractIntegrator, StepInfo, explicit_step, step_info
 from retrax.integrators.lifted import require_base_point
 from retrax.mechanics.flow import GroupFlow
 from retrax.mechanics.state import State
@@ -64,6 +64,11 @@ class RetractionFlow(AbstractIntegrator):
             return xi - system.velocity(moved(state.g, s * h * xi), mu)  # (1)
 
         guess = system.velocity(state.g, mu)
+        if s == 0:
+            move = h * guess
+            return State(moved(state.g, move), mu, state.t + h), explicit_step(
+                move, tau.covers(group, move)
+            )
         xi, status = newton(mismatch, guess, jnp.max(jnp.abs(guess)))
         g1 = moved(moved(state.g, s * h * xi), (1 - s) * h * xi)  # (1)
         covered = tau.covers(group, max(s, 1 - s) * h * xi)

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from retrax.engine.backends import make_members
-from retrax.engine.kernel import INTERVAL
+from retrax.engine.layout import INTERVAL
 from retrax.engine.members import Members
 from retrax.engine.packing import Packing
 from retrax.mechanics.state import State

@@ -11,8 +11,6 @@ from retrax.testing.measurements import COARSE_STEPS, Problem, roundoff
 # A claimed order and the slope of the last halving may differ by this much.
 ORDER_TOLERANCE = 0.05
 SYMPLECTIC_ALLOWED = 5e-15
-# In a steady motion every step makes the same rounding error, so that they add up.
-ENERGY_ALLOWED = 1e-12
 # There and back is `BACK_STEPS` coarse steps each way; the motion spreads the rounding errors.
 SYMMETRY_ALLOWED = 3e-13
 # The straight line through the energy errors may explain this part of their size.
@@ -97,7 +95,7 @@ def _constraint(integrator: AbstractIntegrator, problem: Problem) -> dict[str, f
 
 def _energy(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
     error = measurements.kept(integrator, problem).energy
-    _limit(integrator, "the energy", error, ENERGY_ALLOWED)
+    _limit(integrator, "the energy", error, roundoff(COARSE_STEPS))
     return {"energy": error}
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from retrax.engine.kernel import FAILURE, INTERVAL
+from retrax.engine.layout import FAILURE, INTERVAL
 from retrax.mechanics.state import State
 from retrax.trajectory.observe import observe
 
