@@ -9,6 +9,7 @@ LAYERS = [
     "errors",
     "numerics",
     "groups",
+    "spaces",
     "mechanics",
     "systems",
     "integrators",

@@ -1,0 +1,1 @@
+"""Homogeneous spaces: where a group acts, flows that are not of the group itself."""
