@@ -227,7 +227,7 @@ def test_a_long_program_runs_on_xla_as_it_is(monkeypatch):
         UserWarning, match="operations, and XLA takes minutes .* runs on XLA as it is"
     ):
         plain = rx.ensemble(system, rx.LieVerlet(), states, h=0.05, steps=10, backend="xla")
-    native = rx.ensemble(system, rx.LieVerlet(), states, h=0.05, steps=10)
+    native = rx.ensemble(system, rx.LieVerlet(), states, h=0.05, steps=10, backend="native")
     np.testing.assert_allclose(plain["momentum"], native["momentum"], rtol=0, atol=1e-14)
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+from retrax.engine.lazy import is_costly, zero_of
 from retrax.engine.llvm import SCALAR, Operations, literal
 from retrax.engine.program import (
     Block,
     Choose,
     Each,
     Instruction,
+    Kind,
     Load,
     Operand,
     Operation,
@@ -131,23 +133,51 @@ class Assembly(Operations):
         )
 
     def _choose(self, choice: Choose) -> None:
-        """All blocks are run and the results selected: blocks have no side effects."""
-        kind = kind_of(choice.index)
-        for block in choice.blocks:
-            self.block(block)
+        """Blocks have no side effects: cheap ones all run, costly ones where a lane needs them."""
+        kind, b = kind_of(choice.index), self.type("bool")
         tests = [
             self.let(f"icmp eq {self.type(kind)} {self.name(choice.index)}, {self.name(k, kind)}")
-            for k in range(len(choice.blocks) - 1)
+            for k in range(len(choice.blocks))
+        ]
+        results = [
+            self._chosen(
+                block, test, [(out.kind, x) for out, x in zip(choice.outs, row, strict=True)]
+            )
+            for block, test, row in zip(choice.blocks, tests, choice.results, strict=True)
         ]
         for j, out in enumerate(choice.outs):
-            t, result = self.type(out.kind), self.name(choice.results[-1][j], out.kind)
-            for k in reversed(range(len(tests))):
-                this = self.name(choice.results[k][j], out.kind)
-                text = f"select {self.type('bool')} {tests[k]}, {t} {this}, {t} {result}"
+            t, chosen = self.type(out.kind), results[-1][j]
+            for k in reversed(range(len(results) - 1)):
+                text = f"select {b} {tests[k]}, {t} {results[k][j]}, {t} {chosen}"
                 if k:
-                    result = self.let(text)
+                    chosen = self.let(text)
                 else:
                     self.line(f"{self.name(out)} = {text}")
+
+    def _chosen(
+        self, block: Block, test: str, results: Sequence[tuple[Kind, Operand]]
+    ) -> list[str]:
+        """The results of a block, which do not matter in lanes where the test is false."""
+        if not is_costly(block):
+            self.block(block)
+            return [self.name(x, kind) for kind, x in results]
+        run, end, done, before = *(self.fresh(x) for x in ("costly", "end", "done")), self.label
+        # Called unlikely, or else LLVM moves the calls out of the branch again.
+        self.line(f"br i1 {self.any(test)}, label %{run}, label %{done}, !prof !0")
+        self.begin(run)
+        self.block(block)
+        names = [self.name(x, kind) for kind, x in results]
+        self.line(f"br label %{end}")
+        self.begin(end)
+        self.line(f"br label %{done}")
+        self.begin(done)
+        return [
+            self.let(
+                f"phi {self.type(kind)} [ {name}, %{end} ], "
+                f"[ {self.name(zero_of(kind), kind)}, %{before} ]"
+            )
+            for (kind, _), name in zip(results, names, strict=True)
+        ]
 
     # Rows: numbers in memory, and loops along them.
 

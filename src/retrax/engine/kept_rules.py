@@ -12,6 +12,8 @@ from retrax.engine.structural import RULES as STRUCTURAL
 
 # What a kept axis may be cut down to and still be taken apart.
 _FEW = 4
+# So many things are added up in pairs, more of them one after the other.
+_TREE = 16
 # Primitives that do the same to every entry, whatever the axes.
 _ALIKE = {
     "convert_element_type", "select_n", "integer_pow", "square", "rsqrt", "clamp",
@@ -79,6 +81,8 @@ class _Rules:
             return Kept(cells, x.axis - sum(a < x.axis for a in axes), x.length)
         (cells,) = self.loops.along(x.length, local, [x])
         per_thing = Kept(cells, 0, x.length)
+        if x.length <= _TREE:
+            return self.in_pairs(operation, self.loops.scalars(per_thing))
         first = self.loops.scalars(shifted(per_thing, 0, 1))[0]
         rest = shifted(per_thing, 1, x.length - 1)
 
@@ -91,6 +95,14 @@ class _Rules:
 
         (total,), _ = self.loops.sequential(x.length - 1, add, [np.asarray(first, object)], [rest])
         return total
+
+    def in_pairs(self, operation: str, entries: Operands) -> Operands:
+        """The entries along the first axis combined two by two: few operations wait for others."""
+        while len(entries) > 1:
+            half = len(entries) // 2
+            both = self.evaluator.entrywise(operation, entries[:half], entries[half : 2 * half])
+            entries = np.concatenate([both, entries[2 * half :]])
+        return entries[0]
 
     def rule_broadcast_in_dim(self, x: Kept, *, shape, broadcast_dimensions, **_):
         axis = broadcast_dimensions[x.axis]
@@ -172,6 +184,20 @@ class _Rules:
             return Kept(np.concatenate([x.cells for x in parts], where), like.axis, like.length)
         return self.joined(arrays, like)
 
+    def rule_stack(self, *arrays, axis, **_):
+        like = next(x for x in arrays if isinstance(x, Kept))
+        before = axis <= like.axis
+        cells = [self.aligned(x, like).cells for x in arrays]
+        where = axis if before else axis - 1
+        return Kept(np.stack(cells, where), like.axis + before, like.length)
+
+    def rule_unstack(self, x: Kept, *, axis, **_):
+        if axis == x.axis:
+            return list(self.loops.scalars(x).swapaxes(0, axis))
+        where = axis - (axis > x.axis)
+        parts = np.moveaxis(x.cells, where, 0)
+        return [Kept(part, x.axis - (axis < x.axis), x.length) for part in parts]
+
     def joined(self, arrays: Sequence, like: Kept) -> Kept:
         """Pieces one after the other along the kept axis, copied to new rows."""
         parts = [x if isinstance(x, Kept) else self.loops.keep(x, like.axis) for x in arrays]
@@ -207,6 +233,10 @@ class _Rules:
 
     def rule_dot_general(self, a: Any, b: Any, *, dimension_numbers, **params):
         (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
+        if _is_matrix_of(a, b, a_sum, b_sum):
+            return self.matrix_product(a, a_sum[0], b, first=True)
+        if _is_matrix_of(b, a, b_sum, a_sum):
+            return self.matrix_product(b, b_sum[0], a, first=False)
         pairs = [*zip(a_sum, b_sum, strict=True), *zip(a_batch, b_batch, strict=True)]
         for i, j in pairs:
             if isinstance(a, Kept) and a.axis == i and not isinstance(b, Kept):
@@ -241,6 +271,20 @@ class _Rules:
             return self.reduce("add", Kept(cells, 0, like.length), [0])
         return Kept(cells, self._product_axis(a, b, dimension_numbers), like.length)
 
+    def matrix_product(self, matrix: Operands, summed: int, x: Kept, first: bool) -> Kept:
+        """A matrix times an array whose kept axis it sums over; its rows become the kept axis.
+
+        The entries of the array are taken one by one, the columns of the matrix along the loop.
+        """
+        matrix = np.moveaxis(matrix, summed, 1)
+        entries = np.moveaxis(self.loops.scalars(x), x.axis, 0)
+
+        def local(row):
+            return [self.evaluator.dot_general(row, entries, (((0,), (0,)), ((), ())))]
+
+        (cells,) = self.loops.along(len(matrix), local, [self.loops.keep(matrix, 0)])
+        return Kept(cells, 0 if first else cells.ndim, len(matrix))
+
     @staticmethod
     def _product_axis(a: Any, b: Any, dimension_numbers) -> int:
         """Where the kept axis of a factor is in the product: batch axes, then free ones."""
@@ -254,8 +298,8 @@ class _Rules:
         return len(a_batch) + len(a_free) + b_free.index(b.axis)
 
 
-def _without(x: Any, axes: Sequence[int]) -> tuple[int, ...]:
-    """The axes as they are numbered in the cells of an array."""
-    if not isinstance(x, Kept):
-        return tuple(axes)
-    return tuple(i - (i > x.axis) for i in axes if i != x.axis)
+def _is_matrix_of(a: Any, b: Any, a_sum: Sequence[int], b_sum: Sequence[int]) -> bool:
+    """Whether this is a plain matrix of more than a few rows that sums over the kept axis of b."""
+    if isinstance(a, Kept) or not isinstance(b, Kept) or a.ndim != 2:
+        return False
+    return len(a_sum) == 1 and b_sum[0] == b.axis and a.shape[1 - a_sum[0]] >= _FEW

@@ -20,21 +20,27 @@ from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable
 from retrax.engine.kept_rules import dispatch
 from retrax.engine.program import Kind, Operand, Program, Value, View
 from retrax.engine.structural import RULES as STRUCTURAL
+from retrax.numerics.kept_axis import KEPT_AXIS
 
 # Arrays larger than this are not small: unrolling them would make a program of millions of lines.
 _LARGEST = 4096
 # A first axis of this length or more is kept as a loop: see `kept`.
 _KEPT = 16
+# The same where it is asked for with `keep_axis`.
+_SHORTEST_KEPT = 4
 
 
-def scalarise(function: Callable, *examples: Any, invariant: int = 0) -> Program:
+def scalarise(
+    function: Callable, *examples: Any, invariant: int = 0, unroll: bool = False
+) -> Program:
     """The scalar program of `function` at the shapes of `examples`, all leaves in order.
 
-    The first `invariant` leaves are the same whenever the program is run again.
+    The first `invariant` leaves are the same whenever the program is run again. With `unroll` axes
+    that `keep_axis` marks are taken apart like all short ones.
     """
     closed = jax.make_jaxpr(function)(*examples)
     build = Builder()
-    evaluator = _Evaluator(build)
+    evaluator = _Evaluator(build, unroll)
     arguments = [_inputs(build, v.aval, k < invariant) for k, v in enumerate(closed.jaxpr.invars)]
     results = evaluator.closed(closed, [kept for kept, _ in arguments])
     inputs = tuple(x for _, items in arguments for x in items)
@@ -95,7 +101,7 @@ _REDUCTIONS = {
 }  # fmt: skip
 _SAME = {"stop_gradient", "copy", "copy_p", "optimization_barrier", "reduce_precision"}
 _CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat2"}
-_CONTROL = {"while", "scan", "cond", "call_hi_primitive"}
+_CONTROL = {"while", "scan", "cond", "call_hi_primitive", "name"}
 _CALLS |= {"checkpoint", "custom_lin", "remat", "eval_jaxpr"}
 
 
@@ -104,8 +110,9 @@ class _Evaluator(ControlRules):
 
     entrywise_names, reductions, same_names = _ENTRYWISE, _REDUCTIONS, _SAME
 
-    def __init__(self, build: Builder):
+    def __init__(self, build: Builder, unroll: bool):
         self.build = build
+        self.unroll = unroll
         self.emit = build.emit
         self.loops = Loops(build)
 
@@ -168,6 +175,14 @@ class _Evaluator(ControlRules):
         if hasattr(inner, "consts"):
             return self.closed(inner, ins)
         return self.jaxpr(inner, [], ins)
+
+    def rule_name(self, equation, ins):
+        """A name does nothing, except one: that of an axis that is to be kept."""
+        (x,) = ins
+        plain = isinstance(x, Kept) or self.loops.inside or self.unroll
+        if plain or equation.params["name"] != KEPT_AXIS or len(x) < _SHORTEST_KEPT:
+            return x
+        return self.loops.keep(x, 0)
 
     def rule_call_hi_primitive(self, equation, ins):
         """A call of JAX 0.11 with derivative rules of its own: what it expands to."""

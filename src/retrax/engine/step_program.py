@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from retrax.engine.layout import Layout
+from retrax.engine.lazy import lazy
 from retrax.engine.live import live
 from retrax.engine.program import Program
 from retrax.engine.scalarise import scalarise
@@ -37,7 +38,7 @@ def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
         system, integrator = jax.tree.unflatten(inner, params)
         return guarded_step(system, integrator, state, h)
 
-    program = live(scalarise(step, params, state, jnp.zeros(()), invariant=len(params)))
+    program = lazy(live(scalarise(step, params, state, jnp.zeros(()), invariant=len(params))))
     items = len(program.outputs) - len(StepInfo._fields) - 1
     return program, Layout(params=len(program.inputs) - items - 1, state=items)
 

@@ -1,0 +1,169 @@
+"""Work that only one side of a choice needs is done only where that side is chosen.
+
+`jnp.where(small, series, closed)` computes both. Where what is made for one side alone calls a
+function of the C library, it is moved into a block of its own, which is run only if some body, or
+some thing along a kept axis, takes that side.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from retrax.engine.program import (
+    Block,
+    Choose,
+    Each,
+    Instruction,
+    Kind,
+    Load,
+    Operand,
+    Operation,
+    Program,
+    Repeat,
+    Store,
+    Value,
+    While,
+    inner_blocks,
+    walk,
+)
+
+# Operations that take longer than a branch.
+COSTLY = frozenset(
+    "sin cos tan sinh cosh tanh exp exp2 expm1 log log1p power cbrt "
+    "arcsin arccos arctan arctan2".split()
+)
+
+_Users = dict[Value, list[Operation | None]]
+
+
+def lazy(program: Program) -> Program:
+    """The program with costly sides of choices in blocks of their own."""
+    users: _Users = {}
+    made = [x.number for i in walk(program.block) for x in _made(i)]
+    numbers = count(1 + max([*made, *(x.number for x in program.inputs)]))
+
+    def fresh(like: Value) -> Value:
+        return Value(next(numbers), like.kind)
+
+    for operand in program.outputs:
+        _note(users, operand, None)
+    for instruction in walk(program.block):
+        reader = instruction if isinstance(instruction, Operation) else None
+        for operand in _operands(instruction):
+            _note(users, operand, reader)
+    return Program(program.inputs, program.outputs, _block(program.block, users, fresh))
+
+
+def is_costly(block: Block) -> bool:
+    return any(isinstance(x, Operation) and x.name in COSTLY for x in walk(block))
+
+
+def zero_of(kind: Kind) -> Operand:
+    return {"float": 0.0, "int": 0, "bool": False}[kind]
+
+
+def _note(users: _Users, operand: object, reader: Operation | None) -> None:
+    if isinstance(operand, Value):
+        users.setdefault(operand, []).append(reader)
+
+
+def _made(instruction: Instruction) -> Sequence[Value]:
+    match instruction:
+        case Operation() | Load():
+            return (instruction.out,)
+        case While():
+            return instruction.carried
+        case Repeat():
+            return (*instruction.carried, *instruction.columns)
+        case Choose():
+            return instruction.outs
+        case Each():
+            return (*instruction.carried, *(value for value, _ in instruction.reads))
+    return ()
+
+
+def _operands(instruction: Instruction) -> Sequence[Operand]:
+    match instruction:
+        case Operation(_, operands, _):
+            return operands
+        case While():
+            return (*instruction.initial, *instruction.updated, instruction.test)
+        case Repeat():
+            tables = (x for row in instruction.tables for x in row)
+            return (*instruction.initial, *instruction.updated, *tables)
+        case Choose():
+            return (instruction.index, *(x for r in instruction.results for x in r))
+        case Each():
+            written = (x for _, x in instruction.writes)
+            return (*instruction.initial, *instruction.updated, *written)
+        case Store():
+            return (instruction.operand,)
+    return ()
+
+
+def _block(block: Block, users: _Users, fresh: Callable[[Value], Value]) -> Block:
+    for instruction in block.instructions:
+        for inner in inner_blocks(instruction):
+            inner.instructions = _block(inner, users, fresh).instructions
+    selects = [x for x in block.instructions if isinstance(x, Operation) and x.name == "select"]
+    for predicate in dict.fromkeys(x.operands[0] for x in selects):
+        for side in (0, 1):
+            block = _moved(block, predicate, side, users, fresh)
+    return block
+
+
+def _moved(
+    block: Block, predicate: Operand, side: int, users: _Users, fresh: Callable[[Value], Value]
+) -> Block:
+    """The block with what only `side` of the choices by `predicate` needs in an inner block."""
+
+    def chosen(reader: Operation, value: Value) -> bool:
+        """Whether the reader takes the value only where the predicate says `side`."""
+        p, *cases = reader.operands
+        wanted = reader.name == "select" and p == predicate and cases[side] == value
+        return wanted and cases[1 - side] != value
+
+    apart: dict[Value, Operation] = {}
+    results: list[Value] = []
+    for x in reversed(block.instructions):
+        if not isinstance(x, Operation) or x.out not in users or x.out == predicate:
+            continue
+        readers = users[x.out]
+        if all(r is not None and (r.out in apart or chosen(r, x.out)) for r in readers):
+            apart[x.out] = x
+            if any(r is not None and r.out not in apart for r in readers):
+                results.append(x.out)
+    moved = [x for x in block.instructions if isinstance(x, Operation) and x.out in apart]
+    if not is_costly(Block(list(moved))):
+        return block
+    return _with_choice(block, predicate, side, moved, results, fresh)
+
+
+def _with_choice(block, predicate, side, moved, results, fresh) -> Block:
+    names = {value: fresh(value) for value in results}
+    done: tuple[Operand, ...] = tuple(results)
+    idle: tuple[Operand, ...] = tuple(zero_of(v.kind) for v in results)
+    blocks = [Block(), Block()]
+    blocks[side] = Block(list(moved))
+    choice = Choose(
+        predicate,
+        tuple(blocks),
+        tuple(done if k == side else idle for k in (0, 1)),
+        tuple(names[v] for v in results),
+    )
+    out: list[Instruction] = []
+    inside = {id(x) for x in moved}
+    placed = False
+    for x in block.instructions:
+        if id(x) in inside:
+            continue
+        if isinstance(x, Operation) and any(o in names for o in x.operands if _is_value(o)):
+            if not placed:
+                out.append(choice)
+                placed = True
+            x.operands = tuple(names.get(o, o) if _is_value(o) else o for o in x.operands)
+        out.append(x)
+    return Block(out)
+
+
+def _is_value(operand: Operand) -> bool:
+    return isinstance(operand, Value)
