@@ -1,7 +1,7 @@
 r"""Even functions of an angle $\theta$ that are 0/0 at the origin, evaluated from $\theta^2$.
 
-Every small-angle branch in the library is here and nowhere else. Below $\theta = \sqrt{10}$ a
-Taylor polynomial of fifteen terms is exact to round-off and above it the closed forms no longer
+Every small-angle branch in the library is here and nowhere else. Below $\theta = \sqrt{10}$ the
+polynomials of `even_polynomials` are exact to round-off and above it the closed forms no longer
 cancel: at no angle is either branch, or its derivative, inaccurate, so there is no threshold to
 tune. With $1 - \cos\theta = 2\sin^2(\theta/2)$ and
 $$
@@ -19,15 +19,15 @@ $$
 """
 
 from collections.abc import Callable, Sequence
-from math import factorial
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from retrax.numerics import even_polynomials as polynomials
+
 Value = Float[Array, "..."]
 
 _SWITCH = 10.0
-_TERMS = range(15)
 
 
 def _horner(coefficients: Sequence[float], x: Value) -> Value:
@@ -44,14 +44,6 @@ def _even(t2: Value, coefficients: Sequence[float], closed: Callable[[Value], Va
     return jnp.where(small, series, closed(jnp.where(small, _SWITCH, t2)))
 
 
-_SINC = [(-1) ** k / factorial(2 * k + 1) for k in _TERMS]
-_COSC = [(-1) ** k / factorial(2 * k + 2) for k in _TERMS]
-_SINC3 = [(-1) ** k / factorial(2 * k + 3) for k in _TERMS]
-_D_COSC = [(-1) ** (k + 1) * (k + 1) / factorial(2 * k + 4) for k in _TERMS]
-_D_SINC3 = [(-1) ** (k + 1) * (k + 1) / factorial(2 * k + 5) for k in _TERMS]
-_D_COSC4 = [(-1) ** (k + 1) * (k + 1) / factorial(2 * k + 6) for k in _TERMS]
-
-
 def _sinc_closed(t2: Value) -> Value:
     t = jnp.sqrt(t2)
     return jnp.sin(t) / t
@@ -64,22 +56,27 @@ def _cosc_closed(t2: Value) -> Value:
 
 def sinc(t2: Value) -> Value:
     r"""$\sin\theta/\theta$."""
-    return _even(t2, _SINC, _sinc_closed)
+    return _even(t2, polynomials.SINC, _sinc_closed)
 
 
 def cosc(t2: Value) -> Value:
     r"""$(1-\cos\theta)/\theta^2$."""
-    return _even(t2, _COSC, _cosc_closed)
+    return _even(t2, polynomials.COSC, _cosc_closed)
 
 
 def sinc3(t2: Value) -> Value:
     r"""$(\theta-\sin\theta)/\theta^3$."""
-    return _even(t2, _SINC3, lambda t2: (1 - _sinc_closed(t2)) / t2)
+    return _even(t2, polynomials.SINC3, lambda t2: (1 - _sinc_closed(t2)) / t2)
 
 
 def cotc(t2: Value) -> Value:
     r"""$(1-\frac\theta2\cot\frac\theta2)/\theta^2$, with poles at $2\pi, 4\pi, \dots$"""
-    return -d_cosc(t2) / cosc(t2)
+
+    def closed(t2):
+        c = _cosc_closed(t2)
+        return (2 * c - _sinc_closed(t2)) / (2 * t2 * c)
+
+    return _even(t2, polynomials.COTC, closed)
 
 
 def d_sinc(t2: Value) -> Value:
@@ -89,7 +86,11 @@ def d_sinc(t2: Value) -> Value:
 
 def d_cosc(t2: Value) -> Value:
     r"""The derivative of `cosc` with respect to $\theta^2$."""
-    return _even(t2, _D_COSC, lambda t2: (_sinc_closed(t2) - 2 * _cosc_closed(t2)) / (2 * t2))
+
+    def closed(t2):
+        return (_sinc_closed(t2) - 2 * _cosc_closed(t2)) / (2 * t2)
+
+    return _even(t2, polynomials.D_COSC, closed)
 
 
 def d_sinc3(t2: Value) -> Value:
@@ -98,7 +99,7 @@ def d_sinc3(t2: Value) -> Value:
     def closed(t2):
         return (_cosc_closed(t2) - 3 * (1 - _sinc_closed(t2)) / t2) / (2 * t2)
 
-    return _even(t2, _D_SINC3, closed)
+    return _even(t2, polynomials.D_SINC3, closed)
 
 
 def d_cotc(t2: Value) -> Value:
@@ -106,9 +107,9 @@ def d_cotc(t2: Value) -> Value:
 
     def closed(t2):
         c = _cosc_closed(t2)
-        return -((_sinc_closed(t2) - 2 * c) / 2 + 0.5 - c) / (t2 * t2)
+        return ((_sinc_closed(t2) - 2 * c) / 2 + 0.5 - c) / (2 * c * t2 * t2)
 
-    return -_even(t2, _D_COSC4, closed) / (2 * cosc(t2))
+    return _even(t2, polynomials.D_COTC, closed)
 
 
 _ATAN_SWITCH = 0.05
