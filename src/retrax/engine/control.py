@@ -40,7 +40,7 @@ class ControlRules:
         condition = self.close()
         self.build.open()
         updated = self.closed(p["body_jaxpr"], [*body_consts, *carried])
-        self.hand_over(updated, carried)
+        updated = self.hand_over(updated, carried)
         body = self.close()
         self.build.append(
             While(_flat(carried), _flat(initial), condition, test[()], body, _flat(updated))
@@ -69,7 +69,7 @@ class ControlRules:
         columns = [self.fresh(np.asarray(x[0], object)) for x in xs]
         self.build.open()
         updated = self.closed(p["jaxpr"], [*consts, *carried, *columns])
-        self.hand_over(updated, carried)
+        updated = self.hand_over(updated, carried)
         body = self.close()
         tables = tuple(tuple(_flat([x[k] for x in xs])) for k in order)
         self.build.append(
@@ -161,8 +161,9 @@ class ControlRules:
             carried.append(Kept(cells.reshape(x.cells.shape), x.axis, x.length))
         return carried
 
-    def hand_over(self, updated: Sequence, carried: Sequence) -> None:
-        """Copy what a round has made to the rows that the next one reads."""
+    def hand_over(self, updated: Sequence, carried: Sequence) -> list:
+        """Copy what a round has made to the rows that the next one reads; what it made, as such."""
+        updated = [self.stored_like(u, c) for u, c in zip(updated, carried, strict=True)]
         pairs = [(u, c) for u, c in zip(updated, carried, strict=True) if isinstance(c, Kept)]
         own = {cell.row for _, c in pairs for cell in c.cells.ravel()}
         safe = []
@@ -178,6 +179,13 @@ class ControlRules:
             safe.append((u, c))
         for u, c in safe:
             self.loops.copy(u, list(c.cells.ravel()))
+        return updated
+
+    def stored_like(self, x: Any, like: Any) -> Any:
+        """An array with a kept axis if `like` has one, and taken apart if not."""
+        if isinstance(like, Kept):
+            return x if isinstance(x, Kept) else self.loops.keep(x, like.axis)
+        return self.loops.scalars(x) if isinstance(x, Kept) else x
 
     def fresh(self, like: Operands) -> Operands:
         """New variables of the kinds of `like`."""

@@ -156,7 +156,8 @@ class _Rules:
         first, last, step = bounds.pop(x.axis)
         cells = x.cells[tuple(slice(*b) for b in bounds)]
         part = shifted(Kept(cells, x.axis, x.length), first, -(-(last - first) // step), step)
-        return self.loops.scalars(part) if part.length <= _FEW else part
+        cut_down = part.length <= _FEW and part.length < x.length
+        return self.loops.scalars(part) if cut_down else part
 
     def rule_dynamic_slice(self, x: Kept, *starts, slice_sizes, **_):
         indices = [s[()] for s in starts]
