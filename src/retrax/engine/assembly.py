@@ -20,11 +20,15 @@ from retrax.engine.program import (
     View,
     While,
     kind_of,
+    made_by,
+    operands_of,
     walk,
 )
 
 # Things along a kept axis that are worked on side by side.
 _WIDTH = 8
+# So many things need no loop.
+_SHORT = 16
 
 
 class Assembly(Operations):
@@ -203,14 +207,12 @@ class Assembly(Operations):
 
     def _each(self, loop: Each) -> None:
         """Independent rounds run `_WIDTH` at a time, the last ones again where they do not fill."""
-        width = 1 if loop.carried or self.lanes > 1 else min(_WIDTH, loop.length)
-        outside = (self.lanes, self.active, dict(self.renamed))
-        if width > 1:
-            scalars = {value: self.name(value) for value in _free(loop)}
-            self.lanes, self.active = width, None
-            self.renamed |= {v: self.splat(name, v.kind) for v, name in scalars.items()}
-        else:
-            self.lanes = 1
+        side_by_side = not loop.carried and self.lanes == 1
+        if side_by_side and loop.length <= _SHORT:
+            self._each_at_once(loop)
+            return
+        width = _WIDTH if side_by_side else 1
+        outside = self._widen(loop, width)
         head, body, done = self.fresh("each"), self.fresh("body"), self.fresh("done")
         latch, before, count = self.fresh("latch"), self.label, -(-loop.length // width)
         counter, following = f"%{self.fresh('block')}", f"%{self.fresh('next')}"
@@ -237,6 +239,36 @@ class Assembly(Operations):
         self.line(f"br label %{head}")
         self.begin(done)
         self.lanes, self.active, self.renamed = outside
+
+    def _each_at_once(self, loop: Each) -> None:
+        """A short axis without a loop: vectors of eight, then of four, two and one.
+
+        No entry is written twice, so that what is written can be read again without waiting.
+        """
+        made = [value for value, _ in loop.reads]
+        made += [value for instruction in walk(loop.body) for value in made_by(instruction)]
+        start = 0
+        while start < loop.length:
+            width = min(_WIDTH, 1 << ((loop.length - start).bit_length() - 1))
+            outside = self._widen(loop, width)
+            self.renamed |= {value: f"%{self.fresh('v')}" for value in made}
+            for value, view in loop.reads:
+                self._read(value, view, str(start))
+            self.block(loop.body)
+            for view, operand in loop.writes:
+                self._write(view, operand, str(start))
+            self.lanes, self.active, self.renamed = outside
+            start += width
+
+    def _widen(self, loop: Each, width: int) -> tuple:
+        """Work on `width` things at once; what it was before."""
+        outside = (self.lanes, self.active, dict(self.renamed))
+        scalars = {value: self.name(value) for value in _free(loop)} if width > 1 else {}
+        self.lanes = width
+        if width > 1:
+            self.active = None
+            self.renamed |= {v: self.splat(name, v.kind) for v, name in scalars.items()}
+        return outside
 
     def _places(self, view: View, k: str) -> list[str]:
         """The addresses of the entries k, k + 1, ... of a view, one for each lane."""
@@ -279,17 +311,6 @@ def _free(loop: Each) -> list[Value]:
     made = {value for value, _ in loop.reads} | set(loop.carried)
     used: list[Operand] = [x for _, x in loop.writes]
     for instruction in walk(loop.body):
-        match instruction:
-            case Operation(_, operands, out):
-                used += operands
-                made.add(out)
-            case While():
-                used += [*instruction.initial, *instruction.updated, instruction.test]
-                made.update(instruction.carried)
-            case Repeat():
-                used += [*instruction.initial, *instruction.updated]
-                made.update((*instruction.carried, *instruction.columns))
-            case Choose():
-                used += [instruction.index, *(x for r in instruction.results for x in r)]
-                made.update(instruction.outs)
+        used += operands_of(instruction)
+        made.update(made_by(instruction))
     return list(dict.fromkeys(x for x in used if isinstance(x, Value) and x not in made))

@@ -5,24 +5,21 @@ function of the C library, it is moved into a block of its own, which is run onl
 some thing along a kept axis, takes that side.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
 
 from retrax.engine.program import (
     Block,
     Choose,
-    Each,
     Instruction,
     Kind,
-    Load,
     Operand,
     Operation,
     Program,
-    Repeat,
-    Store,
     Value,
-    While,
     inner_blocks,
+    made_by,
+    operands_of,
     walk,
 )
 
@@ -38,7 +35,7 @@ _Users = dict[Value, list[Operation | None]]
 def lazy(program: Program) -> Program:
     """The program with costly sides of choices in blocks of their own."""
     users: _Users = {}
-    made = [x.number for i in walk(program.block) for x in _made(i)]
+    made = [x.number for i in walk(program.block) for x in made_by(i)]
     numbers = count(1 + max([*made, *(x.number for x in program.inputs)]))
 
     def fresh(like: Value) -> Value:
@@ -48,7 +45,7 @@ def lazy(program: Program) -> Program:
         _note(users, operand, None)
     for instruction in walk(program.block):
         reader = instruction if isinstance(instruction, Operation) else None
-        for operand in _operands(instruction):
+        for operand in operands_of(instruction):
             _note(users, operand, reader)
     return Program(program.inputs, program.outputs, _block(program.block, users, fresh))
 
@@ -64,40 +61,6 @@ def zero_of(kind: Kind) -> Operand:
 def _note(users: _Users, operand: object, reader: Operation | None) -> None:
     if isinstance(operand, Value):
         users.setdefault(operand, []).append(reader)
-
-
-def _made(instruction: Instruction) -> Sequence[Value]:
-    match instruction:
-        case Operation() | Load():
-            return (instruction.out,)
-        case While():
-            return instruction.carried
-        case Repeat():
-            return (*instruction.carried, *instruction.columns)
-        case Choose():
-            return instruction.outs
-        case Each():
-            return (*instruction.carried, *(value for value, _ in instruction.reads))
-    return ()
-
-
-def _operands(instruction: Instruction) -> Sequence[Operand]:
-    match instruction:
-        case Operation(_, operands, _):
-            return operands
-        case While():
-            return (*instruction.initial, *instruction.updated, instruction.test)
-        case Repeat():
-            tables = (x for row in instruction.tables for x in row)
-            return (*instruction.initial, *instruction.updated, *tables)
-        case Choose():
-            return (instruction.index, *(x for r in instruction.results for x in r))
-        case Each():
-            written = (x for _, x in instruction.writes)
-            return (*instruction.initial, *instruction.updated, *written)
-        case Store():
-            return (instruction.operand,)
-    return ()
 
 
 def _block(block: Block, users: _Users, fresh: Callable[[Value], Value]) -> Block:

@@ -180,6 +180,42 @@ def inner_blocks(instruction: Instruction) -> tuple[Block, ...]:
     return ()
 
 
+def made_by(instruction: Instruction) -> Sequence[Value]:
+    """The values that an instruction makes, without those of its inner blocks."""
+    match instruction:
+        case Operation() | Load():
+            return (instruction.out,)
+        case While():
+            return instruction.carried
+        case Repeat():
+            return (*instruction.carried, *instruction.columns)
+        case Choose():
+            return instruction.outs
+        case Each():
+            return (*instruction.carried, *(value for value, _ in instruction.reads))
+    return ()
+
+
+def operands_of(instruction: Instruction) -> Sequence[Operand]:
+    """The operands that an instruction reads, without those of its inner blocks."""
+    match instruction:
+        case Operation(_, operands, _):
+            return operands
+        case While():
+            return (*instruction.initial, *instruction.updated, instruction.test)
+        case Repeat():
+            tables = (x for row in instruction.tables for x in row)
+            return (*instruction.initial, *instruction.updated, *tables)
+        case Choose():
+            return (instruction.index, *(x for r in instruction.results for x in r))
+        case Each():
+            written = (x for _, x in instruction.writes)
+            return (*instruction.initial, *instruction.updated, *written)
+        case Store():
+            return (instruction.operand,)
+    return ()
+
+
 def numbers(items: Iterable[Any]) -> list[Any]:
     """Inputs or outputs of a program that has no rows."""
     if any(isinstance(x, Row) for x in items):

@@ -179,8 +179,8 @@ class _Evaluator(ControlRules):
     def rule_name(self, equation, ins):
         """A name does nothing, except one: that of an axis that is to be kept."""
         (x,) = ins
-        plain = isinstance(x, Kept) or self.loops.inside or self.unroll
-        if plain or equation.params["name"] != KEPT_AXIS or len(x) < _SHORTEST_KEPT:
+        asked = equation.params["name"] == KEPT_AXIS and not self.unroll
+        if isinstance(x, Kept) or not asked or self.loops.inside or len(x) < _SHORTEST_KEPT:
             return x
         return self.loops.keep(x, 0)
 
