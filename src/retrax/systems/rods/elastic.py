@@ -1,0 +1,247 @@
+"""What the segments of an elastic rod do to its nodes, and how the nodes move between kicks."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from retrax.errors import BadInput
+from retrax.groups.power import Power
+from retrax.groups.product import Product
+from retrax.groups.so3 import SO3
+from retrax.groups.translation import Translation
+from retrax.mechanics.mechanical import AbstractMechanicalSystem
+from retrax.mechanics.split import AbstractSplitSystem, Drift
+from retrax.mechanics.state import State
+from retrax.mechanics.system import Coordinates
+from retrax.numerics.newton import NewtonStatus
+from retrax.systems.rods.dispersion import fastest
+from retrax.systems.rods.spin import spin, turned_back
+from retrax.systems.rods.strain import Loads, Segment, Strain, loads, segment
+
+Placement = tuple[Float[Array, "_nodes 3 3"], Float[Array, "_nodes 3"]]
+
+_E3 = np.array([0.0, 0.0, 1.0])
+# The trace of the turn from node to node at nearly half a turn.
+_FOLDED = -0.95
+
+
+class Flight(NamedTuple):
+    """Where free nodes get to, how their angular momenta change, and with which velocities."""
+
+    g: Placement
+    change: Float[Array, "nodes 3"]
+    w: Float[Array, "nodes 3"]
+    v: Float[Array, "nodes 3"]
+    status: NewtonStatus
+
+
+class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
+    """Energies, loads and free flight of a rod; `Rod` says what its numbers are.
+
+    Coordinates go node by node, three of the rotation in the body and three of the place in space.
+    """
+
+    elements: eqx.AbstractVar[int]
+    ends: eqx.AbstractVar[tuple[str, str]]
+    strain: eqx.AbstractVar[str]
+    spacing: eqx.AbstractVar[Float[Array, ""]]
+    stretching: eqx.AbstractVar[Float[Array, "3"]]
+    bending: eqx.AbstractVar[Float[Array, "3"]]
+    inertia: eqx.AbstractVar[Float[Array, " dim"]]
+    mobility: eqx.AbstractVar[Float[Array, " dim"]]
+    gravity: eqx.AbstractVar[Float[Array, "3"] | None]
+    end_force: eqx.AbstractVar[Float[Array, "3"] | None]
+    end_torque: eqx.AbstractVar[Float[Array, "3"] | None]
+    damping: eqx.AbstractVar[Float[Array, ""] | None]
+
+    force: ClassVar[Any] = None
+    symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
+
+    @property
+    def nodes(self) -> int:
+        return self.elements + 1
+
+    @property
+    def group(self) -> Power:
+        return Power(Product(SO3(), Translation(3)), self.nodes)
+
+    @property
+    def name(self) -> str:
+        return f"rod of {self.elements} elements"
+
+    @property
+    def length(self) -> Float[Array, ""]:
+        return self.spacing * self.elements
+
+    @property
+    def invariant_inertia(self) -> bool:
+        return True
+
+    @property
+    def free(self) -> bool:
+        return False
+
+    def inertia_at(self, g: Placement) -> Coordinates:
+        return self.inertia
+
+    def velocity(self, g: Placement, mu: Coordinates) -> Coordinates:
+        return self.mobility * mu
+
+    def parts(self, xi: Coordinates) -> tuple[Float[Array, "nodes 3"], Float[Array, "nodes 3"]]:
+        """Rotational and translational parts of a velocity or a momentum, one row a node."""
+        rows = xi.reshape(self.nodes, 6)
+        return rows[:, :3], rows[:, 3:]
+
+    def segments(self, g: Placement) -> Segment:
+        """Every segment: its strain, and what its loads are computed from."""
+        frames, places = g
+
+        def one(before, after, step):
+            return segment(self.strain, before, after, step, self.spacing)
+
+        return jax.vmap(one)(frames[:-1], frames[1:], places[1:] - places[:-1])
+
+    def strains(self, g: Placement) -> Strain:
+        return self.segments(g).strain
+
+    def potential_energy(self, g: Placement) -> Float[Array, ""]:
+        gamma, omega = self.strains(g)
+        extra = gamma - jnp.broadcast_to(_E3, gamma.shape)
+        energy = self.spacing / 2 * jnp.sum(extra * extra @ self.stretching)
+        energy = energy + self.spacing / 2 * jnp.sum(omega * omega @ self.bending)
+        places = g[1]
+        if self.gravity is not None:
+            _, mass = self.parts(self.inertia)
+            energy = energy - jnp.sum((mass * places) @ self.gravity)
+        if self.end_force is not None:
+            energy = energy - places[-1] @ self.end_force
+        return energy
+
+    def resultants(self, strain: Strain) -> Strain:
+        r"""The stress resultants $n = C_1(\Gamma - e_3)$ and $m = C_2\Omega$."""
+        extra = strain.stretch - jnp.broadcast_to(_E3, strain.stretch.shape)
+        return Strain(_scaled(extra, self.stretching), _scaled(strain.curvature, self.bending))
+
+    def differential(self, g: Placement, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        seg = self.segments(g)
+        inner = self._on_nodes(self._between(g, seg, self.resultants(seg.strain)))
+        return self._outside(inner, torque=False)
+
+    def kick(self, g: Placement, t: Float[Array, ""]) -> Coordinates:
+        seg = self.segments(g)
+        inner = self._on_nodes(self._between(g, seg, self.resultants(seg.strain)))
+        return self._outside(inner, torque=True)
+
+    def total_force(
+        self, g: Placement, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
+    ) -> Coordinates:
+        acting = self.kick(g, t)
+        return acting if self.damping is None else acting + self._friction(g, xi)
+
+    def flight(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Flight:
+        """Free motion of all nodes: straight on, and one small equation a node for its turn."""
+        frames, places = g
+        spun, pushed = self.parts(mu)
+        moments, _ = self.parts(self.inertia)
+        w, status = spin(moments, spun, h)
+        v = self.parts(self.mobility)[1] * pushed
+        change = jax.vmap(turned_back)(h * w, spun)
+        turned = jax.vmap(SO3().advance)(frames, jax.vmap(SO3().caym1)(h * w))
+        return Flight((turned, places + h * v), change, w, v, status)
+
+    def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
+        """The free flight; damping acts before and after it, for half a step each."""
+        lost = None if self.damping is None else self._damped(g, mu, h / 2)
+        flown = self.flight(g, mu if lost is None else mu + lost, h)
+        change = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
+        if lost is not None:
+            change = change + lost
+            change = change + self._damped(flown.g, mu + change, h / 2)
+        move = jnp.max(jnp.abs(h * flown.w), axis=1)
+        return Drift(flown.g, change, move, flown.status, self._unfolded(flown.g))
+
+    def _friction(self, g: Placement, xi: Coordinates) -> Coordinates:
+        """The forces of damping: those of stresses that grow with the rates of the strains."""
+        seg, moved = jax.jvp(self.segments, (g,), (self.group.tangent(g, xi),))
+        stress = Strain(
+            _scaled(self.damping * moved.strain.stretch, self.stretching),
+            _scaled(self.damping * moved.strain.curvature, self.bending),
+        )
+        return self.held(self._on_nodes(self._between(g, seg, stress)))
+
+    def _damped(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
+        """What damping does to the momentum in a time `h`, the rod held where it is, to order 2."""
+        half = h / 2 * self._friction(g, self.mobility * mu)
+        return h * self._friction(g, self.mobility * (mu + half))
+
+    def _unfolded(self, g: Placement) -> Bool[Array, ""]:
+        """Whether no segment is bent by nearly half a turn, beyond which it has no curvature."""
+        frames, _ = g
+        traces = jnp.sum(frames[:-1] * frames[1:], axis=(1, 2))
+        return jnp.min(traces) > _FOLDED
+
+    def check_step(self, state: State, h: float) -> None:
+        self.require_stable(state.g, h)
+
+    def require_stable(self, g: Any, h: float) -> None:
+        """Refuse a step with which the fastest wave on the lattice of the nodes would grow."""
+        places = np.asarray(g[1])
+        steps = places[1:] - places[:-1]
+        stretch = float(np.sqrt(np.sum(steps * steps, axis=1)).max()) / float(self.spacing)
+        highest, because = fastest(self, stretch), ""
+        longest = 2 / highest
+        if self.damping is not None and 2 / (float(self.damping) * highest**2) < longest:
+            longest, because = 2 / (float(self.damping) * highest**2), " and is damped strongly"
+        if not h < longest:
+            raise BadInput(
+                f"h = {h:g} is unstable for the {self.name}: its fastest wave has the frequency "
+                f"{highest:.4g} rad/s{because}, so that h must be below {longest:.4g} s."
+            )
+
+    def why_not(self, state: State, h: float) -> str | None:
+        return (
+            "A segment of the rod is bent by nearly half a turn, beyond which its curvature is "
+            "not defined; more elements bend less each."
+        )
+
+    def _between(self, g: Placement, seg: Segment, stress: Strain) -> Loads:
+        def one(before, seg, n, m):
+            return loads(self.strain, before, seg, n, m, self.spacing)
+
+        return jax.vmap(one)(g[0][:-1], seg, *stress)
+
+    def _on_nodes(self, load: Loads) -> Coordinates:
+        """The loads of segments on the nodes they join."""
+        before, after, pull = load
+        first = jnp.concatenate([before[:1], pull[:1]], axis=1)
+        inner = jnp.concatenate([before[1:] + after[:-1], pull[1:] - pull[:-1]], axis=1)
+        last = jnp.concatenate([after[-1:], -pull[-1:]], axis=1)
+        return jnp.concatenate([first, inner, last]).reshape(-1)
+
+    def _outside(self, flat: Coordinates, torque: bool) -> Coordinates:
+        """Loads with those from outside added."""
+        if self.gravity is not None:
+            weight = jnp.concatenate([jnp.zeros(3), self.gravity])
+            flat = flat + _scaled(self.inertia.reshape(self.nodes, 6), weight).reshape(-1)
+        if self.end_force is not None:
+            flat = flat.at[-3:].add(self.end_force)
+        if torque and self.end_torque is not None:
+            flat = flat.at[-6:-3].add(self.end_torque)
+        return self.held(flat)
+
+    def held(self, flat: Coordinates) -> Coordinates:
+        """Loads on nodes that are not held; what holds a node takes up the rest."""
+        return jnp.where(self.mobility > 0, flat, 0.0) if self.holds else flat
+
+    @property
+    def holds(self) -> bool:
+        """Whether an end is held."""
+        return self.ends != ("free", "free")
+
+
+def _scaled(rows: Float[Array, "n m"], by: Float[Array, " m"]) -> Float[Array, "n m"]:
+    return rows * jnp.broadcast_to(by, rows.shape)

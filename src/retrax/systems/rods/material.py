@@ -1,0 +1,46 @@
+"""The stiffness and the inertia of a round rod."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.mechanics.system import ArrayLike
+from retrax.numerics.checks import is_traced
+from retrax.systems.rods.given import positive
+from retrax.systems.sliding import number
+
+
+def circular(
+    young: ArrayLike, poisson: ArrayLike, density: ArrayLike, radius: ArrayLike
+) -> dict[str, Float[Array, "..."]]:
+    r"""The arguments of `Rod` for a round section of radius $a$.
+
+    $$ GA = \frac{EA}{2(1 + \nu)}, \quad EI = \tfrac14 EA\,a^2, \quad GJ = \frac{EI}{1 + \nu},
+       \quad \rho I = \tfrac14\rho A\,a^2. \tag{1} $$
+    """
+    nu = number("poisson", poisson)
+    if not is_traced(nu) and not -1 < float(np.asarray(nu)) <= 0.5:
+        raise BadInput(f"poisson = {poisson} must be above -1 and at most 1/2.")
+    a = positive("radius", radius)
+    area = jnp.pi * a * a
+    ea, mass = positive("young", young) * area, positive("density", density) * area
+    return section(ea, nu, mass, a)
+
+
+def section(EA: Any, nu: Any, mass: Any, radius: Any) -> dict[str, Float[Array, "..."]]:
+    """(1) from the stretching stiffness and the mass per length."""
+    EI, rho_I = EA * radius**2 / 4, mass * radius**2 / 4
+    GA, GJ = EA / (2 * (1 + nu)), EI / (1 + nu)
+    return {
+        "stretching": _triple(GA, GA, EA),
+        "bending": _triple(EI, EI, GJ),
+        "mass": jnp.asarray(mass, jnp.float64),
+        "inertia": _triple(rho_I, rho_I, 2 * rho_I),
+    }
+
+
+def _triple(*values: Any) -> Float[Array, "3"]:
+    return jnp.stack([jnp.asarray(value, jnp.float64) for value in values])

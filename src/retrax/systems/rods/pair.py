@@ -1,0 +1,195 @@
+"""Two elastic rods that roll on each other without slipping."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.mechanics.reactions import admissible
+from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
+from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates
+from retrax.numerics.checks import is_traced
+from retrax.systems.rods.given import choice, positive
+from retrax.systems.rods.rod import Rod, named
+from retrax.systems.rods.rolling import AbstractRollingPair, NoSlip, Pair, Part
+
+VARIANTS = ("rolling", "printed 8", "printed 10")
+# What a start may miss the gap by, relative to it, and the tangency by.
+_ALLOWED = 1e-9
+
+
+class RodsInContact(AbstractRollingPair):
+    r"""Two round rods of the same radius in perfect rolling contact.
+
+    The element is $(g_1, g_2, s)$: both rods, and the arc lengths $s = (s_1, s_2)$ at which they
+    touch. These are functions of $g_1$ and $g_2$, the points of the centrelines closest to each
+    other, kept in the state because the next ones are found from them; they carry no momentum.
+    With $C$ of `meeting.py` and $\lambda$ the force on rod 1, in space,
+
+    $$
+    \begin{aligned}
+    m_k\dot v_k &= F_k + (\alpha_k - \beta_k)\lambda                                &&\text{(1)}\\
+    J_k\dot\omega_k + \omega_k\times J_k\omega_k &= T_k
+       + \tfrac12(\alpha_k + \beta_k)\,\Lambda_k^T(d\times\lambda), \qquad C = 0.    &&\text{(2)}
+    \end{aligned}
+    $$
+
+    The reaction does no work; the gap $|d|$ stays as it is, and with free ends both momenta.
+
+    **Arguments:**
+
+    - `first`, `second`: two `Rod`s.
+    - `radius`: of both, in m: the centrelines stay two radii apart.
+    - `width`: $W$ of the bump in m, a whole multiple of the spacing of either rod; about a radius
+        or a diameter, and the same however many elements there are.
+    - `friction`: the coefficient above which the contact would slip; without it none is looked at.
+    - `variant`: `"rolling"`, or `"printed 8"` and `"printed 10"`: the equations of the paper with
+        these numbers, for comparison.
+
+    **Invariants:** energy; with free ends momentum and angular momentum.
+
+    References: [GayBalmazPutkaradze2012].
+    """
+
+    first: Rod
+    second: Rod
+    radius: Float[Array, ""]
+    width: Float[Array, ""]
+    friction: Float[Array, ""] | None
+    arcs: tuple[Part, Part]
+    variant: str = eqx.field(static=True)
+
+    force: ClassVar[Any] = None
+    symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
+    quadratic: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        first: Rod,
+        second: Rod,
+        *,
+        radius: ArrayLike,
+        width: ArrayLike,
+        friction: ArrayLike | None = None,
+        variant: str = "rolling",
+    ):
+        for name, rod in (("first", first), ("second", second)):
+            if not isinstance(rod, Rod):
+                raise BadInput(f"{name} = {rod!r} must be a Rod.")
+        self.first, self.second = first, second
+        self.radius, self.width = positive("radius", radius), positive("width", width)
+        self.friction = None if friction is None else positive("friction", friction)
+        self.variant = choice("variant", variant, VARIANTS)
+        one, two = (rod.spacing * jnp.arange(rod.nodes, dtype=float) for rod in (first, second))
+        self.arcs = one, two
+        for rod in (first, second):
+            if is_traced(self.width, rod.spacing):
+                continue
+            ratio = float(self.width / rod.spacing)
+            if not (round(ratio) >= 1 and abs(ratio - round(ratio)) < 1e-9 * ratio):
+                raise BadInput(
+                    f"width = {float(self.width):g} is {ratio:.6g} spacings of the {rod.name}, but "
+                    "must be a whole multiple, at least one: else the weights of the contact do "
+                    "not add up to one."
+                )
+
+    @property
+    def name(self) -> str:
+        return f"pair of rods of {self.first.elements} and {self.second.elements} elements"
+
+    @property
+    def constraint(self) -> NoSlip:
+        return NoSlip(self)
+
+    def momentum(self, g: Pair, xi: Coordinates) -> Coordinates:
+        one, two = self.split(xi)
+        return self.joined(self.first.inertia * one, self.second.inertia * two)
+
+    def velocity(self, g: Pair, mu: Coordinates) -> Coordinates:
+        one, two = self.split(self.mobile(mu))
+        return self.joined(one, two, self.travel(g, one, two))
+
+    def differential(self, g: Pair, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        (xi1, xi2), (mu1, mu2) = self.split(xi), self.split(mu)
+        one = self.first.differential(g[0], xi1, mu1)
+        return self.joined(one, self.second.differential(g[1], xi2, mu2))
+
+    def total_force(
+        self, g: Pair, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
+    ) -> Coordinates:
+        (xi1, xi2), (mu1, mu2) = self.split(xi), self.split(mu)
+        one = self.first.total_force(g[0], xi1, mu1, t)
+        return self.joined(one, self.second.total_force(g[1], xi2, mu2, t))
+
+    def hamiltonian_energy(self, g: Pair, mu: Coordinates) -> Float[Array, ""]:
+        pairs = zip(self.rods, g[:2], self.split(mu), strict=True)
+        one, two = (rod.hamiltonian_energy(at, p) for rod, at, p in pairs)
+        return one + two
+
+    def symmetries(self) -> Symmetries:
+        """None of the product group: rigid motions move both rods, frames and places together."""
+        none = np.zeros((0, self.group.dim))
+        return Symmetries(none, none)
+
+    def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
+        if not (self.first.isolated and self.second.isolated):
+            return {}
+        one, two = self.split(state.momentum)
+        first, second = State(state.g[0], one, state.t), State(state.g[1], two, state.t)
+        p = self.first.total_momentum(first) + self.second.total_momentum(second)
+        turn = self.first.total_angular_momentum(first)
+        turn = turn + self.second.total_angular_momentum(second)
+        return named("momentum", p) | named("angular momentum", turn)
+
+    def state(self, g: ArrayLike, **given: Any) -> State:
+        """As for any system; the rods must touch in `g`, two radii apart, at its arc lengths."""
+        state = super().state(g, **given)
+        if is_traced(self, state):
+            return state
+        for rod, at in zip(self.rods, state.g[:2], strict=True):
+            rod.require_bent(at)
+        gap, skew = (float(x) for x in _misfit(self, state.g))
+        expected = 2 * float(self.radius)
+        if not abs(gap - expected) <= _ALLOWED * expected:
+            raise BadInput(
+                f"g has the centrelines {gap:.9g} apart at the contact, but they must be two "
+                f"radii, {expected:.9g}, apart."
+            )
+        if not skew <= _ALLOWED * expected:
+            raise BadInput(
+                f"s = {[float(x) for x in state.g[2]]} are not the points of the centrelines that "
+                f"are closest to each other: the line between them misses the right angle by "
+                f"{skew:.3g}; pair.touching(...) finds them."
+            )
+        return state
+
+    def _on_constraint(self, g: Pair, mu: Coordinates, project: bool) -> Coordinates:
+        if project:
+            return _projected(self, g, mu)
+        broken = _slipping(self, g, mu)
+        if not is_traced(broken) and not float(broken) <= ALLOWED_VIOLATION:
+            raise BadInput(
+                f"velocity lets the surfaces of the rods slip at {float(broken):.3g} m/s, but they "
+                "must roll; with project=True the nearest velocity that rolls is taken."
+            )
+        return mu
+
+
+@jax.jit
+def _misfit(pair: RodsInContact, g: Pair) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    return pair.gap(g), jnp.max(jnp.abs(pair.tangency(g)))
+
+
+@jax.jit
+def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
+    return admissible(pair, pair.constraint, g, mu)[0]
+
+
+@jax.jit
+def _slipping(pair: RodsInContact, g: Pair, mu: Coordinates) -> Float[Array, ""]:
+    return jnp.max(jnp.abs(pair.slip(g, pair.mobile(mu))))

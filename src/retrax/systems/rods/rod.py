@@ -1,0 +1,215 @@
+"""A geometrically exact elastic rod: stretch, shear, bending and twist of any size."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
+from retrax.mechanics.system import ArrayLike, Coordinates
+from retrax.numerics.checks import is_traced
+from retrax.systems.rods.elastic import AbstractRod, Placement
+from retrax.systems.rods.given import ENDS, choice, count, masses, positive, vector
+from retrax.systems.rods.material import circular
+from retrax.systems.rods.strain import STRAINS
+
+
+class Rod(AbstractRod):
+    r"""The rod of Simo, Marsden and Krishnaprasad, cut into `elements` segments of length $h$.
+
+    Node $k$ has the frame $\Lambda_k$ of its cross-section (the third axis along the rod) and the
+    place $r_k$; velocities are $\omega_k$ in the body and $v_k = \dot r_k$ in space. With the
+    strains $\Gamma$, $\Omega$ of `strain.py`,
+
+    $$
+    \begin{aligned}
+    V &= h\sum\left[\tfrac12(\Gamma - e_3)\cdot C_1(\Gamma - e_3)
+        + \tfrac12\Omega\cdot C_2\Omega\right]
+        - \sum m_k\,a\cdot r_k - F\cdot r_n                                      &&\text{(1)}\\
+    T &= \sum\left[\tfrac12 m_k|v_k|^2 + \tfrac12\omega_k\cdot J_k\omega_k\right],
+      \qquad m_k = \rho A h, \quad J_k = h J                                      &&\text{(2)}
+    \end{aligned}
+    $$
+
+    with half the masses at the ends. Damping adds $\beta C_1\dot\Gamma$ and $\beta C_2\dot\Omega$
+    to the stresses: it resists deformation only, so it keeps both momenta.
+
+    **Arguments:**
+
+    - `elements`: the number $n$ of segments; there are $n + 1$ nodes.
+    - `length`: of the unstretched rod, in m.
+    - `stretching`: $C_1 = (GA, GA, EA)$ in N.
+    - `bending`: $C_2 = (EI, EI, GJ)$ in N m^2.
+    - `mass`: $\rho A$ in kg/m.
+    - `inertia`: $J = (\rho I, \rho I, 2\rho I)$ in kg m.
+    - `ends`: each `"free"`, `"pinned"` (its place is held) or `"clamped"` (its frame too).
+    - `strain`: `"mid"`, or `"cay"` and `"left"` for comparison.
+    - `gravity`: the acceleration $a$ in space.
+    - `end_force`: a dead load $F$ on the last node, in space (N).
+    - `end_torque`: on the last node, in the body: it turns with the cross-section (N m).
+    - `damping`: the time $\beta$ in s.
+
+    **Invariants:** energy, unless there is damping or a torque; where both ends are free and no
+    load acts, also the momentum $\sum m_kv_k$ and the angular momentum
+    $\sum(r_k\times m_kv_k + \Lambda_kJ_k\omega_k)$.
+
+    References: [SimoMarsdenKrishnaprasad1988].
+    """
+
+    elements: int = eqx.field(static=True)
+    ends: tuple[str, str] = eqx.field(static=True)
+    strain: str = eqx.field(static=True)
+    spacing: Float[Array, ""]
+    stretching: Float[Array, "3"]
+    bending: Float[Array, "3"]
+    inertia: Float[Array, " dim"]
+    mobility: Float[Array, " dim"]  # 1 / inertia, and 0 where a node is held
+    gravity: Float[Array, "3"] | None
+    end_force: Float[Array, "3"] | None
+    end_torque: Float[Array, "3"] | None
+    damping: Float[Array, ""] | None
+
+    def __init__(
+        self,
+        elements: Any,
+        length: ArrayLike,
+        *,
+        stretching: ArrayLike,
+        bending: ArrayLike,
+        mass: ArrayLike,
+        inertia: ArrayLike,
+        ends: Any = ("free", "free"),
+        strain: str = "mid",
+        gravity: ArrayLike | None = None,
+        end_force: ArrayLike | None = None,
+        end_torque: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+    ):
+        self.elements = count("elements", elements)
+        self.ends = tuple(choice("ends", end, ENDS) for end in ends)  # type: ignore[assignment]
+        if len(self.ends) != 2:
+            raise BadInput(f"ends = {ends!r} must be two words, one for each end of the rod.")
+        self.strain = choice("strain", strain, STRAINS)
+        self.spacing = positive("length", length) / self.elements
+        self.stretching = positive("stretching", stretching, (3,))
+        self.bending = positive("bending", bending, (3,))
+        self.inertia, self.mobility = masses(
+            self.elements,
+            self.ends,
+            self.spacing * positive("mass", mass),
+            self.spacing * positive("inertia", inertia, (3,)),
+        )
+        self.gravity = None if gravity is None else vector("gravity", gravity)
+        self.end_force = None if end_force is None else vector("end_force", end_force)
+        self.end_torque = None if end_torque is None else vector("end_torque", end_torque)
+        self.damping = None if damping is None else positive("damping", damping)
+
+    @classmethod
+    def from_material(
+        cls,
+        elements: Any,
+        length: ArrayLike,
+        *,
+        young: ArrayLike,
+        poisson: ArrayLike,
+        density: ArrayLike,
+        radius: ArrayLike,
+        **others: Any,
+    ) -> "Rod":
+        r"""A round rod of $E$ (Pa), $\nu$, $\rho$ (kg/m^3) and its radius (m).
+
+        $G = E/2(1 + \nu)$, $A = \pi a^2$, $I = Aa^2/4$, and the polar moment is $2I$.
+        """
+        return cls(elements, length, **circular(young, poisson, density, radius), **others)
+
+    def straight(
+        self,
+        direction: ArrayLike = (0.0, 0.0, 1.0),
+        *,
+        normal: ArrayLike | None = None,
+        start: ArrayLike = (0.0, 0.0, 0.0),
+        stretch: float = 1.0,
+    ) -> Placement:
+        """The straight rod from `start` along `direction`, its frames' first axis near `normal`.
+
+        Without `normal` that is x, or y for a rod along x.
+        """
+        t = vector("direction", direction)
+        t = t / jnp.sqrt(t @ t)
+        across = jnp.where(jnp.abs(t[0]) < 0.9, jnp.eye(3)[0], jnp.eye(3)[1])
+        a = across if normal is None else vector("normal", normal)
+        a = a - (a @ t) * t
+        a = a / jnp.sqrt(a @ a)
+        frame = jnp.stack([a, jnp.cross(t, a), t], axis=1)
+        along = stretch * self.spacing * jnp.arange(self.nodes, dtype=float)
+        return jnp.stack([frame] * self.nodes), vector("start", start)[None] + jnp.outer(along, t)
+
+    def velocity_of(
+        self, omega: ArrayLike | None = None, v: ArrayLike | None = None
+    ) -> Coordinates:
+        """Coordinates of angular velocities in the body and velocities in space, one row a node.
+
+        Held nodes stay at rest, whatever their rows say.
+        """
+        rows = [np.zeros((self.nodes, 3)) if part is None else part for part in (omega, v)]
+        flat = jnp.concatenate([jnp.asarray(part, jnp.float64) for part in rows], axis=1)
+        return jnp.where(self.mobility > 0, flat.reshape(-1), 0.0)
+
+    def state(self, g: ArrayLike, **given: Any) -> State:
+        state = super().state(g, **given)
+        if is_traced(self, state):
+            return state
+        if np.any(np.asarray(state.momentum)[np.asarray(self.mobility) == 0]):
+            raise BadInput(
+                f"velocity moves a node that is held: with ends = {self.ends} the parts of the "
+                "velocity that belong to held nodes must be 0, as velocity_of(...) makes them."
+            )
+        self.require_bent(state.g)
+        return state
+
+    def require_bent(self, g: Placement) -> None:
+        """Refuse a placement with a segment of which the ends are turned by half a turn."""
+        frames = np.asarray(g[0])
+        traces = np.einsum("kij,kij->k", frames[:-1], frames[1:])
+        worst = int(np.argmin(traces))
+        if not traces[worst] > -1 + 1e-8:
+            raise BadInput(
+                f"the frames of nodes {worst} and {worst + 1} of the rod are half a turn apart, "
+                "but a segment has a curvature below a half turn only; use more elements."
+            )
+
+    def symmetries(self) -> Symmetries:
+        """None of the product group: rigid motions turn frames and places together."""
+        none = np.zeros((0, self.group.dim))
+        return Symmetries(none, none)
+
+    def total_momentum(self, state: State) -> Float[Array, "3"]:
+        _, p = self.parts(state.momentum)
+        return jnp.sum(p, axis=0)
+
+    def total_angular_momentum(self, state: State) -> Float[Array, "3"]:
+        """About the origin of space."""
+        spin, p = self.parts(state.momentum)
+        frames, places = state.g
+        return jnp.sum(jnp.cross(places, p) + jnp.einsum("kij,kj->ki", frames, spin), axis=0)
+
+    @property
+    def isolated(self) -> bool:
+        """Whether nothing outside acts on the rod."""
+        loads = (self.gravity, self.end_force, self.end_torque)
+        return not self.holds and all(load is None for load in loads)
+
+    def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
+        if not self.isolated:
+            return {}
+        return named("momentum", self.total_momentum(state)) | named(
+            "angular momentum", self.total_angular_momentum(state)
+        )
+
+
+def named(what: str, vector: Float[Array, "3"]) -> dict[str, Float[Array, ""]]:
+    return {f"{what} {axis}": vector[k] for k, axis in enumerate("xyz")}

@@ -1,0 +1,193 @@
+"""Two rods in rolling contact, against the reference numbers of an independent program."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import retrax as rx
+from retrax.systems.rods.bump import bump, weights
+from retrax.systems.rods.crossing import _kicks
+from retrax.systems.rods.crossing import kicked as again
+
+S = rx.systems
+
+
+@cache
+def pressed(elements=20):
+    """The pressed rods at rest: made once, for it takes longer than the tests."""
+    return S.crossed_rods(elements, kick=0.0)
+
+
+def kicked(size=1.0, **others):
+    pair, rest = pressed()
+    return again(pair, rest.g, size, **others)
+
+
+def test_weights_reproduce_lines():
+    arc = jnp.linspace(0.0, 2.0, 41)
+    for s in (0.31, 0.9, 1.234567):
+        for width in (0.05, 0.1):
+            alpha = weights(arc, jnp.asarray(s), jnp.asarray(0.05), jnp.asarray(width))
+            assert float(jnp.sum(alpha)) == pytest.approx(1, abs=2e-15)
+            assert float(alpha @ arc) == pytest.approx(s, abs=5e-15)
+            assert float(jnp.min(alpha)) >= 0
+
+
+def test_the_bump_has_four_derivatives_at_its_knots():
+    def derivative(x):
+        return bump(x[None])[0]
+
+    for _ in range(4):
+        derivative = jax.grad(derivative)
+    for knot in (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0):
+        left, right = (float(derivative(jnp.asarray(knot + e))) for e in (-1e-9, 1e-9))
+        assert left == pytest.approx(right, abs=1e-7)
+
+
+def test_straight_rods_that_touch():
+    pair, start = S.crossed_rods(pressed=0.0)
+    travel, lam = jax.jit(
+        lambda p, s: (p.velocity(s.g, s.momentum)[-2:], p.multipliers(s)),
+    )(pair, start)
+    np.testing.assert_allclose(travel, [-0.006665619895, 0.025073927335], rtol=0, atol=1e-12)
+    expected = [1.474132558e-6, -3.215707065e-5, -1.566823891e-5]
+    np.testing.assert_allclose(lam, expected, rtol=0, atol=1e-14)
+
+
+def test_pressed_equilibrium():
+    pair, rest = pressed()
+    lam = jax.jit(lambda p, s: p.multipliers(s))(pair, rest)
+    force = pair.contact_force(rest.g, lam)
+    assert float(force["pressure"]) == pytest.approx(0.03960870404, abs=2e-11)
+    assert float(force["friction"]) < 1e-12
+    np.testing.assert_allclose(rest.g[2], [0.90035801962, 1.14906146658], rtol=0, atol=2e-11)
+    assert float(pair.energy(rest)) == pytest.approx(0.08392673105, abs=1e-11)
+    assert float(pair.energy(kicked()[1])) == pytest.approx(0.08477544153920, abs=1e-13)
+
+
+def test_rolling_converges_to_the_reference_and_keeps_the_gap():
+    """s and the contact force at t = 1 and 2, by Richardson's extrapolation of order 2."""
+    pair, start = kicked()
+    points, forces = [], []
+    for h in (0.01, 0.005):
+        every = round(1 / h)
+        run = rx.simulate(
+            pair,
+            rx.RollingVerlet(),
+            start,
+            h=h,
+            steps=2 * every,
+            save_every=every,
+            backend="native",
+        )
+        points.append(np.asarray(run.g[2][1:]))
+        forces.append(run.multipliers[1:])
+        gap, skew = jax.jit(jax.vmap(lambda g: (pair.gap(g), pair.tangency(g))))(run.g)
+        assert np.abs(gap - 0.1).max() < 1e-15
+        assert np.abs(skew).max() < 1e-15
+        assert run.constraint_violation().max() < 1e-16
+    exact = np.array([[0.89856574417, 1.16237458402], [0.89631651447, 1.16704792150]])
+    force = np.array(
+        [
+            [-0.00577787972, -0.00298643045, -0.03595396035],
+            [-0.00846845934, -0.00810401431, -0.03734785815],
+        ]
+    )
+    best = (4 * points[1] - points[0]) / 3
+    np.testing.assert_allclose(best, exact, rtol=0, atol=3e-8)
+    np.testing.assert_allclose((4 * forces[1] - forces[0]) / 3, force, rtol=0, atol=5e-6)
+    ratio = np.abs(points[0] - exact).max() / np.abs(points[1] - exact).max()
+    assert np.log2(ratio) == pytest.approx(2, abs=0.05)
+
+
+@pytest.mark.parametrize("integrator", [rx.RollingVerlet(), rx.RollingDKD()])
+def test_free_rods_keep_their_momenta(integrator):
+    """Let go of the pressed rods: they roll until they part."""
+    held, rest = pressed()
+    made = {"mass": 1.0, "inertia": [6.25e-4, 6.25e-4, 1.25e-3]}
+    made |= {"stretching": held.first.stretching, "bending": held.first.bending}
+    rods = [S.Rod(20, 2.0, **made) for _ in range(2)]
+    pair = S.RodsInContact(*rods, radius=0.05, width=0.1)
+    start = pair.state(rest.g, velocity=_kicks(pair, 1.0), project=True)
+    there = bounded(pair, integrator, start, 40)
+    momenta = there.invariants()
+    momenta.pop("energy")
+    assert len(momenta) == 6
+    for values in momenta.values():
+        assert np.abs(values - values[0]).max() < 1e-14
+
+
+def bounded(pair, integrator, start, steps):
+    """As far as the contact holds."""
+    try:
+        return rx.simulate(pair, integrator, start, h=0.01, steps=steps)
+    except rx.ContactLost as event:
+        assert event.trajectory.completed > 3
+        return event.trajectory
+
+
+def test_steps_are_reversible():
+    pair, start = kicked()
+    there = rx.simulate(pair, rx.RollingVerlet(), start, h=0.02, steps=100).final
+    turned = pair.state(there.g, momentum=-there.momentum)
+    back = rx.simulate(pair, rx.RollingVerlet(), turned, h=0.02, steps=100).final
+    np.testing.assert_allclose(back.g[0][1], start.g[0][1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(back.momentum, -np.asarray(start.momentum), rtol=0, atol=1e-12)
+
+
+def test_energy_stays_bounded():
+    """T = 80; over T = 400 the largest errors are 5.6e-7 and 5.5e-7."""
+    pair, start = kicked()
+    for integrator in (rx.RollingVerlet(), rx.RollingDKD()):
+        run = rx.simulate(pair, integrator, start, h=0.02, steps=4000, save_every=10)
+        error = run.invariants()["energy"]
+        error = error - error[0]
+        assert np.abs(error).max() < 1e-6
+        half = len(error) // 2
+        assert np.std(error[half:]) < 1.3 * np.std(error[:half])
+
+
+def test_separation_is_an_event():
+    pair, start = kicked(8.0)
+    with pytest.raises(rx.Separation, match="pressure between them falls to zero") as event:
+        rx.simulate(pair, rx.RollingVerlet(), start, h=0.001, steps=1000)
+    assert time_of(event) == pytest.approx(0.0932912016, abs=5e-6)
+    assert 91 <= event.value.trajectory.completed <= 95
+
+
+def test_slip_is_an_event():
+    pair, start = kicked(friction=0.5)
+    with pytest.raises(rx.Slip, match="leaves the friction cone") as event:
+        rx.simulate(pair, rx.RollingVerlet(), start, h=0.001, steps=1000)
+    assert time_of(event) == pytest.approx(0.0746938930, abs=4e-6)
+    assert isinstance(event.value, rx.ContactLost)
+
+
+def time_of(event):
+    return float(str(event.value).split("at t = ")[1].split(" s,")[0])
+
+
+def test_what_is_no_contact_is_refused():
+    pair, rest = pressed()
+    with pytest.raises(rx.BadInput, match="must be a whole multiple"):
+        S.RodsInContact(pair.first, pair.second, radius=0.05, width=0.13)
+    with pytest.raises(rx.BadInput, match=r"0.1 apart at the contact, but they must be two radii"):
+        other = S.RodsInContact(pair.first, pair.second, radius=0.06, width=0.1)
+        other.state(rest.g, velocity=np.zeros(pair.group.dim))
+    one, two, s = rest.g
+    with pytest.raises(rx.BadInput, match="not the points of the centrelines"):
+        pair.state((one, two, s + 1e-6), velocity=np.zeros(pair.group.dim))
+    with pytest.raises(rx.BadInput, match="lets the surfaces of the rods slip"):
+        pair.state(rest.g, velocity=_kicks(pair, 1.0))
+    with pytest.raises(rx.BadInput, match="steps two rods in contact"):
+        rod = pair.first
+        start = rod.state(rod.straight(), velocity=np.zeros(rod.group.dim))
+        rx.simulate(rod, rx.RollingVerlet(), start, h=0.01, steps=1)
+    with pytest.raises(rx.BadInput, match="LieVerlet knows no constraints"):
+        rx.simulate(pair, rx.LieVerlet(), rest, h=0.01, steps=1)
+    with pytest.raises(rx.BadInput, match="variant = 'printed 10'"):
+        printed, start = kicked(variant="printed 10")
+        rx.simulate(printed, rx.RollingVerlet(), start, h=0.01, steps=1)
