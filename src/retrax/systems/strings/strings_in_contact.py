@@ -1,0 +1,247 @@
+"""Two strings in rolling contact."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.groups.product import Product
+from retrax.groups.translation import Translation
+from retrax.mechanics.constraints import VelocityConstraint
+from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
+from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.precision import float64
+from retrax.systems.sliding import number, positive
+from retrax.systems.strings.bump import bump
+from retrax.systems.strings.given import couplings, lattice, pair
+
+Nodes = Float[Array, " m"]
+Configuration = tuple[Nodes, Nodes, Float[Array, "2"]]
+Profile = Callable[[np.ndarray], ArrayLike] | ArrayLike | None
+
+
+class StringsInContact(AbstractGroupSystem):
+    r"""Strings $u(x,t)$ and $v(y,t)$ that touch without slip at $x = s_1(t)$ and $y = s_2(t)$.
+
+    $$
+    \begin{aligned}
+    u_{tt} &= c^2u_{xx} - \lambda\,\delta_{s_1}, \qquad
+    v_{tt} = c^2v_{yy} + F\lambda\,\delta_{s_2},                                   &&\text{(1)}\\
+    \langle u_t\rangle(s_1) &= F\,\langle v_t\rangle(s_2)                          &&\text{(2)}\\
+    \dot s_1 &= G_1\langle u_t\rangle(s_1), \qquad
+    \dot s_2 = G_2\langle v_t\rangle(s_2)                                           &&\text{(3)}
+    \end{aligned}
+    $$
+
+    At a moving contact $u_t$ jumps; $\langle\cdot\rangle$ is the mean of both sides, and with it,
+    and only with it, energy is conserved. On a lattice of $n$ segments of length $d = l/n$ the
+    deltas are $\alpha_i(s_1)/d$ and $\beta_i(s_2)/d$, B-splines of the distance from node $i$,
+
+    $$
+    \begin{aligned}
+    H &= \tfrac d2\textstyle\sum_i(\dot u_i^2 + \dot v_i^2) + V(u) + V(v), \qquad
+    V(u) = \tfrac{c^2}{2d}\sum_i(u_{i+1} - u_i)^2                                   &&\text{(4)}\\
+    \alpha\cdot\dot u &= F\,\beta\cdot\dot v                                           &&\text{(5)}
+    \end{aligned}
+    $$
+
+    with the reaction $\lambda\,(-\alpha, F\beta)$ that (5) calls for. The contacts carry no
+    momentum: their velocities are functions of the others. At fixed ends the bump has odd images.
+    The configuration is $(u, v, (s_1, s_2))$ on the nodes that move.
+
+    The model holds while $|\dot s_i| < c$. If $u$ solves it so does $Au$ with $G_i/A$.
+
+    **Arguments:**
+
+    - `F`: the ratio of velocities in (2), not 0.
+    - `G`: the pair $(G_1, G_2)$, or one number for both (s).
+    - `n`: segments of each string.
+    - `c`, `length`: wave speed and length $l$, both of each string.
+    - `ends`: `"fixed"` or `"periodic"`.
+    - `degree`: of the bump, 5; or 3, with two continuous derivatives instead of four.
+    - `width`: the spacing of the bump's knots in segments.
+
+    **Invariants:** energy; $G_2s_1 - FG_1s_2$; with periodic ends $d\sum(F\dot u_i + \dot v_i)$.
+
+    References: [GayBalmazPutkaradze2012] (the model).
+    """
+
+    F: Float[Array, ""]
+    G: Float[Array, "2"]
+    c: Float[Array, ""]
+    length: Float[Array, ""]
+    nodes: Nodes
+    group: Product
+    n: int = eqx.field(static=True)
+    ends: str = eqx.field(static=True)
+    degree: int = eqx.field(static=True)
+    width: int = eqx.field(static=True)
+
+    force: ClassVar[None] = None
+    symmetry: ClassVar[None] = None
+    quadratic: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        F: ArrayLike = 1.0,
+        G: ArrayLike = 0.8,
+        n: int = 128,
+        *,
+        c: ArrayLike = 1.0,
+        length: ArrayLike = 2 * np.pi,
+        ends: str = "fixed",
+        degree: int = 5,
+        width: int = 1,
+    ):
+        self.n, self.ends, self.degree, self.width = lattice(n, ends, degree, width)
+        self.F, self.G = number("F", F), couplings(G)
+        self.c, self.length = positive("c", c), positive("length", length)
+        if not is_traced(F) and float(self.F) == 0:
+            raise BadInput("F = 0 leaves the first string's contact at rest: F must not be 0.")
+        first = 1 if ends == "fixed" else 0
+        self.nodes = self.length / n * jnp.asarray(np.arange(first, n, dtype=float))
+        moving = n - first
+        self.group = Product(Translation(moving), Translation(moving), Translation(2))
+
+    @classmethod
+    def paper(cls) -> tuple["StringsInContact", State, float, int]:
+        """Fig. 2 of the paper, which states no parameters; these are ours."""
+        system = cls(F=1.0, G=0.8, n=128)
+        return system, system.at((2.0, 2.6), u=np.sin), float(system.spacing) / 2, 2560
+
+    @property
+    def name(self) -> str:
+        return "pair of strings in contact"
+
+    @property
+    def spacing(self) -> Float[Array, ""]:
+        """The length $d$ of a segment."""
+        return self.length / self.n
+
+    @property
+    def constraint(self) -> VelocityConstraint:
+        """(5), as rows of the velocity of everything."""
+        return VelocityConstraint(_Contact(self))
+
+    def weights(self, s: Float[Array, ""]) -> Nodes:
+        r"""The bump $\alpha_i(s)$ at every node that moves."""
+        knot, length = self.width * self.spacing, self.length
+        if self.ends == "periodic":
+            away = self.nodes - s
+            return (
+                bump((away - length * jnp.floor(away / length + 0.5)) / knot, self.degree)
+                / self.width
+            )
+        reflected = jnp.minimum(self.nodes + s, 2 * length - self.nodes - s)
+        direct = bump((self.nodes - s) / knot, self.degree)
+        return (direct - bump(reflected / knot, self.degree)) / self.width
+
+    def pull(self, u: Nodes) -> Nodes:
+        r"""$c^2u_{xx}$ on the lattice."""
+        left, right = self._beyond(u)
+        before, after = jnp.concatenate([left, u[:-1]]), jnp.concatenate([u[1:], right])
+        return (self.c / self.spacing) ** 2 * (before - 2 * u + after)
+
+    def stretching(self, u: Nodes) -> Float[Array, ""]:
+        r"""The potential energy $V(u)$ of (4)."""
+        left, right = self._beyond(u)
+        chain = jnp.concatenate([left, u, right] if self.ends == "fixed" else [left, u])
+        steps = chain[1:] - chain[:-1]
+        return self.c**2 / (2 * self.spacing) * jnp.sum(steps * steps)
+
+    def _beyond(self, u: Nodes) -> tuple[Float[Array, "1"], Float[Array, "1"]]:
+        """What stands before the first and behind the last node that moves."""
+        if self.ends == "fixed":
+            return jnp.zeros(1), jnp.zeros(1)
+        return u[-1:], u[:1]
+
+    def rates(self, mu: Coordinates) -> tuple[Nodes, Nodes]:
+        r"""$\dot u$ and $\dot v$ at the nodes."""
+        m = self.nodes.shape[0]
+        return mu[:m] / self.spacing, mu[m : 2 * m] / self.spacing
+
+    def momentum(self, g: Configuration, xi: Coordinates) -> Coordinates:
+        return jnp.concatenate([self.spacing * xi[:-2], jnp.zeros(2)])
+
+    def velocity(self, g: Configuration, mu: Coordinates) -> Coordinates:
+        u_t, v_t = self.rates(mu)
+        first, second = self.weights(g[2][0]) @ u_t, self.weights(g[2][1]) @ v_t
+        return jnp.concatenate([u_t, v_t, self.G * jnp.stack([first, second])])  # (3)
+
+    def differential(self, g: Configuration, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        u, v, _ = g
+        return jnp.concatenate(
+            [self.spacing * self.pull(u), self.spacing * self.pull(v), jnp.zeros(2)]
+        )
+
+    def hamiltonian_energy(self, g: Configuration, mu: Coordinates) -> Float[Array, ""]:
+        u_t, v_t = self.rates(mu)
+        kinetic = self.spacing / 2 * (u_t @ u_t + v_t @ v_t)
+        return kinetic + self.stretching(g[0]) + self.stretching(g[1])  # (4)
+
+    def at(
+        self,
+        s: ArrayLike,
+        u: Profile = None,
+        v: Profile = None,
+        u_t: Profile = None,
+        v_t: Profile = None,
+        *,
+        project: bool = False,
+    ) -> State:
+        """The state with contacts at `s` = (s1, s2); each profile a function of x, values or None.
+
+        Velocities that break (5) are refused, or with `project` replaced by the nearest ones.
+        """
+        places = pair("s", s)
+        inside = is_traced(s) or np.all((np.asarray(places) > 0) & (places < self.length))
+        if self.ends == "fixed" and not inside:
+            raise BadInput(
+                f"s = {np.asarray(places).tolist()} must lie between the fixed ends 0 and "
+                f"{float(self.length):g}."
+            )
+        g = (self._profile("u", u), self._profile("v", v), places)
+        if u_t is None and v_t is None:  # rest breaks no constraint
+            return State(g=g, momentum=float64("momentum", np.zeros(self.group.dim)))
+        rates = [self._profile("u_t", u_t), self._profile("v_t", v_t), jnp.zeros(2)]
+        return self.state(g, velocity=jnp.concatenate(rates), project=project)
+
+    def _profile(self, name: str, given: Profile) -> Nodes:
+        value = given(np.asarray(self.nodes)) if callable(given) else given
+        array = float64(name, np.zeros(self.nodes.shape) if value is None else value)
+        require_shape(name, array, self.nodes.shape)
+        require_finite(name, array)
+        return array
+
+    def harmonic(self, g: Configuration, k: int = 1) -> Float[Array, ""]:
+        r"""$\hat u_k = \frac2l\int_0^l u\,\sin(2\pi kx/l)\,dx$: the sine of $k$ whole waves."""
+        wave = jnp.sin(2 * jnp.pi * k / self.length * self.nodes)
+        return 2 / self.n * (wave @ g[0])
+
+    def symmetries(self) -> Symmetries:
+        """None is looked for: those of periodic strings are in `further_invariants`."""
+        return Symmetries(np.zeros((0, self.group.dim)), np.zeros((0, self.group.dim)))
+
+    def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
+        s, (u_t, v_t) = state.g[2], self.rates(state.momentum)
+        paths = {"G2 s1 - F G1 s2": self.G[1] * s[0] - self.F * self.G[0] * s[1]}
+        if self.ends == "fixed":
+            return paths
+        return {**paths, "F p1 + p2": self.spacing * (self.F * jnp.sum(u_t) + jnp.sum(v_t))}
+
+
+class _Contact(eqx.Module):
+    r"""The row $(-\alpha, F\beta, 0, 0)$ of the constraint; its multiplier is $\lambda$ of (1)."""
+
+    strings: StringsInContact
+
+    def __call__(self, g: Configuration) -> Float[Array, "1 dim"]:
+        strings, s = self.strings, g[2]
+        parts = [-strings.weights(s[0]), strings.F * strings.weights(s[1]), jnp.zeros(2)]
+        return jnp.concatenate(parts)[None]
