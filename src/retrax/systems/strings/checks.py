@@ -1,0 +1,127 @@
+"""What a string and its bodies must satisfy, one sentence for each thing that is wrong."""
+
+import numbers
+from typing import Any
+
+import jax
+import numpy as np
+
+from retrax.errors import BadInput
+from retrax.mechanics.solids import require_rigid_body
+from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.precision import float64
+from retrax.systems.strings.damping import StringDamping
+
+LAWS = ("two-sided", "slack")
+
+
+def checked_elements(elements: Any) -> int:
+    """The number of elements, a whole number of at least 1."""
+    whole = isinstance(elements, numbers.Integral) and not isinstance(elements, bool)
+    if not whole or elements < 1:
+        raise BadInput(f"elements = {elements!r} must be a whole number of at least 1.")
+    return int(elements)
+
+
+def checked_law(law: Any) -> str:
+    if law not in LAWS:
+        raise BadInput(f"law = {law!r} is not known: a string is 'two-sided' or 'slack'.")
+    return law
+
+
+def checked_scalar(name: str, value: Any, unit: str, *, least: str = "") -> Any:
+    """A finite number; with `least` "> 0" or ">= 0" also of that sign."""
+    array = float64(name, value)
+    require_shape(name, array, ())
+    require_finite(name, array)
+    if least and not is_traced(value):
+        number = float(np.asarray(value))
+        if number < 0 or (least == "> 0" and number == 0):
+            raise BadInput(f"{name} = {number:g} {unit} is not physical: it must be {least}.")
+    return array
+
+
+def checked_density(density: Any, elements: int) -> Any:
+    """The mass per length; only a single element may be massless."""
+    array = checked_scalar("density", density, "kg/m", least=">= 0")
+    if not is_traced(density) and elements > 1 and float(np.asarray(density)) == 0:
+        raise BadInput(
+            f"density = 0 kg/m leaves the {elements - 1} inner nodes of {elements} elements "
+            "without mass: it must be > 0, or elements = 1."
+        )
+    return array
+
+
+def checked_nodes(nodes: Any, elements: int) -> tuple[int, ...]:
+    """The nodes that carry bodies: different whole numbers from 1 to the number of elements."""
+    if nodes is None:
+        return (elements,)
+    listed = tuple(int(node) for node in np.atleast_1d(nodes))
+    if not listed or len(set(listed)) != len(listed) or not set(listed) <= set(range(elements + 1)):
+        raise BadInput(
+            f"nodes = {list(listed)} must be different nodes of the string, from 1 to {elements}."
+        )
+    if 0 in listed:
+        raise BadInput(f"nodes = {list(listed)}: node 0 is the pivot and carries no body.")
+    return listed
+
+
+def checked_bodies(mass: Any, arm: Any, inertia: Any, count: int) -> tuple[Any, Any, Any]:
+    """Masses, arms and inertias with a first axis of bodies, each that of a rigid body."""
+    single = count == 1 and np.ndim(mass) == 0
+    front = () if single else (count,)
+    given = {"mass": (mass, front), "arm": (arm, (*front, 3)), "inertia": (inertia, (*front, 3, 3))}
+    arrays = {}
+    for name, (value, shape) in given.items():
+        array = float64(name, value)
+        require_shape(name, array, shape)
+        require_finite(name, array)
+        arrays[name] = array[None] if single else array
+    if not is_traced(mass, arm, inertia):
+        m, rho, J = (
+            np.asarray(value, float).reshape(count, *s)
+            for value, s in ((mass, ()), (arm, (3,)), (inertia, (3, 3)))
+        )
+        for b in range(count):
+            whose = "" if single else f" of body {b}"
+            if not m[b] > 0:
+                raise BadInput(f"mass{whose} = {m[b]:g} kg is not positive: a body has mass.")
+            require_rigid_body(J[b], m[b], rho[b], whose)
+    return arrays["mass"], arrays["arm"], arrays["inertia"]
+
+
+def checked_damping(damping: Any) -> StringDamping:
+    if damping is None:
+        return StringDamping()
+    if not isinstance(damping, StringDamping):
+        raise BadInput(
+            f"damping = {damping!r} is not a StringDamping; write "
+            "damping=rx.systems.StringDamping(drag=..., viscosity=...)."
+        )
+    return damping
+
+
+def without_pivot(r: Any, elements: int) -> Any:
+    """The nodes 1 to N; node 0, where it is given too, must be the pivot."""
+    if np.shape(r) != (elements + 1, 3):
+        return r
+    if not is_traced(r) and np.any(np.asarray(r[0]) != 0):
+        raise BadInput(
+            f"node 0 of the string is at {np.asarray(r[0]).tolist()}, but it is the pivot, fixed "
+            "in the origin."
+        )
+    return r[1:]
+
+
+def require_apart(r: jax.Array) -> None:
+    """Refuse nodes of which two neighbours lie in one place: their tension has no direction."""
+    if is_traced(r):
+        return
+    ends = np.concatenate([np.zeros((1, 3)), np.asarray(r)])
+    gaps = np.linalg.norm(np.diff(ends, axis=0), axis=1)
+    if np.any(gaps == 0):
+        a = int(np.argmin(gaps))
+        raise BadInput(
+            f"nodes {a} and {a + 1} of the string coincide: an element of length 0 has no "
+            "direction to pull in."
+        )

@@ -1,0 +1,90 @@
+"""Starts worth knowing: the paper's example, and the equilibrium."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from retrax.errors import BadInput
+from retrax.mechanics.solids import about_centre, elliptic_cylinder
+from retrax.mechanics.state import State
+
+if TYPE_CHECKING:
+    from retrax.systems.strings.string_pendulum import StringPendulum
+
+# The paper prints lengths, masses and stiffness. It does not print gravity, the inertia or the
+# initial attitude: g = 9.81, R = 1, no rotation are assumed, and the inertia is that of the
+# homogeneous cylinder about the point of attachment, axis along body e3, long semi-axis along e1:
+# only so does the point of attachment lie on the body, on the rim of its end face.
+_MASS, _ARM = 0.1, (0.04, 0.01, 0.05)
+PAPER: dict[str, Any] = {
+    "length": 1.0,
+    "density": 0.025,
+    "stiffness": 40.0,
+    "mass": _MASS,
+    "arm": _ARM,
+    "inertia": elliptic_cylinder(_MASS, (0.06, 0.04), 0.1, _ARM),
+    "gravity": 9.81,
+}
+VELOCITY = (0.0, 0.2, -0.5)
+
+
+def paper_state(system: "StringPendulum", reading: str = "A") -> State:
+    """Horizontal, unstretched, the body with the velocity `VELOCITY`, by one of three readings.
+
+    A: all nodes but the last at rest. B: the velocity grows linearly along the string. C: the
+    string has no momentum and the body that of a free body.
+    """
+    n = system.elements
+    s = np.arange(1, n + 1)[:, None] / n
+    r = s * np.array([[float(system.length), 0.0, 0.0]])
+    g = (r, np.eye(3))
+    last, v = np.where(s == 1, 1.0, 0.0), np.array([VELOCITY])
+    if reading == "A":
+        return system.state(g, velocity=np.concatenate([(last * v).ravel(), np.zeros(3)]))
+    if reading == "B":
+        return system.state(g, velocity=np.concatenate([(s * v).ravel(), np.zeros(3)]))
+    if reading == "C":
+        p = float(system.mass[0]) * last * v
+        pi = np.cross(np.asarray(system.arm[0]), p[-1])
+        return system.state(g, momentum=np.concatenate([p.ravel(), pi]))
+    raise BadInput(f"reading = {reading!r} is not known: it is 'A', 'B' or 'C'.")
+
+
+def hanging(system: "StringPendulum") -> State:
+    r"""The equilibrium: every body below its node, every element with the weight it carries.
+
+    $|x_a| = u + \frac1\kappa\sum_{b\ge a}w_bg$, the weights $w$ those of the nodes.
+    """
+    carried = np.cumsum(np.asarray(system.masses.weights)[::-1])[::-1] * float(system.gravity)
+    u = float(system.spacing)
+    z = np.cumsum(u + carried * u / float(system.stiffness))
+    r = np.stack([0 * z, 0 * z, z], axis=1)
+    attitudes = [_turned_down(np.asarray(arm)) for arm in system.arm]
+    return system.state((jnp.asarray(r), *attitudes), velocity=jnp.zeros(system.group.dim))
+
+
+def drawing(system: "StringPendulum") -> str:
+    """What a picture needs: at which nodes the bodies hang, masses, arms, inertia."""
+    bodies = {"masses": system.mass, "arms": system.arm, "inertia": np.stack(_central(system))}
+    told = {name: np.asarray(values).tolist() for name, values in bodies.items()}
+    return json.dumps({"string": list(system.nodes), **told})
+
+
+def _central(system: "StringPendulum") -> list[np.ndarray]:
+    return [
+        about_centre(np.asarray(J), float(m), np.asarray(arm))
+        for m, arm, J in zip(system.mass, system.arm, system.inertia, strict=True)
+    ]
+
+
+def _turned_down(arm: np.ndarray) -> np.ndarray:
+    """A rotation that takes `arm` to the vertical: half a turn about the axis between them."""
+    length = np.linalg.norm(arm)
+    if length == 0:
+        return np.eye(3)
+    between = arm / length + np.array([0.0, 0.0, 1.0])
+    if between @ between < 1e-24:
+        return np.diag([1.0, -1.0, -1.0])
+    return 2 * np.outer(between, between) / (between @ between) - np.eye(3)
