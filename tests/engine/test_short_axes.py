@@ -1,0 +1,118 @@
+"""Short axes kept on request, and costly sides of choices that run only where they are chosen."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from evaluate import evaluate_program
+from jax import lax
+
+import retrax as rx
+from retrax.engine.kernel import assemble
+from retrax.engine.lazy import COSTLY, is_costly, lazy
+from retrax.engine.live import live
+from retrax.engine.program import Choose, Each, Operation, walk
+from retrax.engine.scalarise import scalarise
+from retrax.engine.step_program import signature, step_program
+from retrax.numerics.kept_axis import keep_axis
+from retrax.numerics.series import sinc
+
+RNG = np.random.default_rng(7)
+V = jnp.asarray(RNG.normal(size=3))
+
+
+def stages(s):
+    """A fixed point as a collocation step iterates it: matrix products, work alike, a judgement."""
+    A = jnp.asarray(np.tril(RNG.uniform(0.0, 0.3, size=(s, s))))
+    b = jnp.asarray(RNG.uniform(size=s))
+
+    def solve(v):
+        def better(carry):
+            K, _, count = carry
+            U = A @ K
+            new = jax.vmap(lambda u: jnp.cross(u, v) * 0.3 + jnp.stack([v[2], u[0], v[0]]))(U)
+            return new, jnp.max(jnp.abs(new - K)), count + 1
+
+        def going(carry):
+            return (carry[1] > 1e-13) & (carry[2] < 200)
+
+        K = keep_axis(jnp.broadcast_to(v, (s, 3)))
+        K, change, count = lax.while_loop(going, better, (K, jnp.inf, 0))
+        return b @ K, (K.T @ A)[1], K[1:-1, 2], change, count
+
+    return solve
+
+
+def flat(tree):
+    return np.concatenate([np.ravel(np.asarray(x, float)) for x in jax.tree.leaves(tree)])
+
+
+@pytest.mark.parametrize("s", [4, 5, 8, 13])
+def test_stages_stay_a_loop(s):
+    solve = stages(s)
+    program = live(scalarise(solve, V))
+    assert any(isinstance(i, Each) for i in walk(program.block))
+    unrolled = live(scalarise(solve, V, unroll=True))
+    assert not any(isinstance(i, Each) for i in walk(unrolled.block))
+    for one in (program, lazy(program), unrolled):
+        ours = np.array(evaluate_program(one, flat(V)), float)
+        np.testing.assert_allclose(ours, flat(solve(V)), rtol=1e-13, atol=1e-13)
+
+
+def test_fewer_stages_than_four_are_taken_apart():
+    program = live(scalarise(stages(3), V))
+    assert not any(isinstance(i, Each) for i in walk(program.block))
+
+
+@pytest.mark.parametrize("s", [6, 11])
+def test_machine_code_of_short_axes(s):
+    """Lengths that are one vector, several, or several of different widths."""
+    pendulum, start, *_ = rx.systems.Pendulum3D.paper()
+    runs = [
+        rx.simulate(pendulum, rx.Collocation(rx.gauss(s)), start, h=0.3, steps=20, backend=backend)
+        for backend in ("native", "xla")
+    ]
+    ours, theirs = (np.asarray(run.momentum) for run in runs)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)
+
+
+def test_sines_wait_until_they_are_needed():
+    """Below the switch `sinc` is a polynomial, and no sine is taken."""
+    program = lazy(live(scalarise(lambda x: sinc(x) + sinc(x + 1.0), jnp.asarray(0.3))))
+    choices = [i for i in walk(program.block) if isinstance(i, Choose)]
+    assert choices and all(any(map(is_costly, c.blocks)) for c in choices)
+    outside = [i for i in program.block.instructions if isinstance(i, Operation)]
+    assert not any(i.name in COSTLY for i in outside)
+    for x in (0.3, 9.5, 30.0):
+        (ours,) = evaluate_program(program, np.array([x]))
+        assert ours == pytest.approx(
+            float(sinc(jnp.asarray(x)) + sinc(jnp.asarray(x + 1))), abs=1e-16
+        )
+
+
+def test_what_both_sides_need_is_not_moved():
+    def both(x):
+        y = jnp.exp(x)
+        return jnp.where(x > 0, y, 1.0 / y)
+
+    program = lazy(live(scalarise(both, jnp.asarray(0.3))))
+    assert [i.name for i in program.block.instructions if isinstance(i, Operation)].count(
+        "exp"
+    ) == 1
+    assert not any(isinstance(i, Choose) for i in walk(program.block))
+
+
+def test_a_costly_side_is_branched_around():
+    body = rx.systems.FreeRigidBody([1.0, 2.0, 2.5])
+    state = body.state(jnp.eye(3), velocity=[0.3, 0.2, 4.0])
+    program, layout = step_program(*signature(body, rx.RKMK("rk4"), state))
+    text = assemble(program, layout, lanes=1, shared=True)
+    before, _, after = text.partition("costly.")
+    assert "@llvm.sin" in after and "call double @llvm.sin" not in before
+    for h in (0.1, 1.2):  # steps that turn by less and by more than the switch
+        runs = [
+            rx.simulate(body, rx.RKMK("rk4"), state, h=h, steps=3, backend=backend)
+            for backend in ("native", "xla")
+        ]
+        ours, theirs = (np.asarray(run.g) for run in runs)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)
