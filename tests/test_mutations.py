@@ -9,7 +9,7 @@ import pytest
 
 import retrax as rx
 from retrax.numerics.newton import NewtonStatus
-from retrax.testing import check_group, check_integrator, check_retraction
+from retrax.testing import check_group, check_integrator, check_retraction, check_space
 from retrax.testing.constrained import constrained_problem, suslov_body
 from retrax.testing.integrators import check_order
 from retrax.testing.measurements import Problem
@@ -169,7 +169,46 @@ def agree_with_the_closed_form(integrator) -> None:
         raise rx.CheckFailed(f"{integrator!r} misses the closed form of Suslov's problem: {error}")
 
 
+def wrong_side_of_the_sphere():
+    change = ("side: ClassVar[int] = 1", "side: ClassVar[int] = -1")
+    check_space(mutant("retrax.spaces.sphere", change).Sphere(3))
+
+
+def generator_of_the_opposite_tangent():
+    change = ("return cross(y, v)", "return cross(v, y)")
+    check_space(mutant("retrax.spaces.sphere", change).Sphere(3))
+
+
+def half_a_conjugation():
+    change = ("half = right + delta @ right / 2", "half = right")
+    conjugate = mutant("retrax.spaces.grassmann", change).conjugate
+    module = mutant("retrax.spaces.isospectral", conjugate=conjugate)
+    check_space(module.Isospectral(3))
+
+
+def every_step_accepted():
+    keep_to_the_tolerance(mutant("retrax.integrators.adaptive", ("& (ratio <= 1)", "")).Adaptive)
+
+
+def error_measured_per_step_and_not_per_second():
+    change = ("apart / (2.0**base.order - 1) / x", "apart / (2.0**base.order - 1) * x")
+    keep_to_the_tolerance(mutant("retrax.integrators.adaptive", change).Adaptive)
+
+
+def keep_to_the_tolerance(adaptive) -> None:
+    body, state, _, _ = rx.systems.BodyOnSphere.example()
+    run = rx.simulate(body, adaptive(rx.RKMK("rk4"), 1e-8), state, h=5.0, steps=2)
+    error = np.max(np.abs(run.y - body.exact(state.g, run.t)))
+    if not error < 1e-7:
+        raise rx.CheckFailed(f"a run with the tolerance 1e-8 is wrong by {error:.1e}")
+
+
 BUGS = [
+    wrong_side_of_the_sphere,
+    generator_of_the_opposite_tangent,
+    half_a_conjugation,
+    every_step_accepted,
+    error_measured_per_step_and_not_per_second,
     derivative_twice_in_kahan_s_step,
     projection_without_its_root,
     turn_from_one_end_only,
@@ -208,3 +247,4 @@ def test_an_unchanged_copy_passes():
     check_integrator(d_alembert(), HEAVY)
     check_integrator(attitude(project=True))
     agree_with_the_closed_form(mutant("retrax.integrators.hamel_midpoint").HamelMidpoint())
+    keep_to_the_tolerance(mutant("retrax.integrators.adaptive").Adaptive)

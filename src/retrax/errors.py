@@ -26,3 +26,31 @@ class StepFailed(RetraxError):
 
 class CheckFailed(RetraxError, AssertionError):
     """A law that `retrax.testing` checks does not hold; the message names it and by how much."""
+
+
+class NoEquilibrium(RetraxError):
+    """No state of rest was found near the one to start from."""
+
+
+class ContactLost(StepFailed):
+    """Two rods no longer roll on each other; the message says when and why."""
+
+
+class Separation(ContactLost):
+    """The rods would have to pull on each other to stay in contact."""
+
+
+class Slip(ContactLost):
+    """The contact needs more friction than there is."""
+
+
+class ContactLeftRod(ContactLost):
+    """The contact has come to the end of a rod."""
+
+
+class ContactDegenerate(ContactLost):
+    """The rods are too parallel or too curved for one point of contact."""
+
+
+class ContactTooFast(ContactLost):
+    """A point of contact has reached the speed of the waves, where the model ends."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from retrax.bench import ensembles, quadratic
+from retrax.bench import ensembles, quadratic, strings
 from retrax.bench.kernels import compiler, ensemble, euler_top, single
 from retrax.bench.problems import W1, W2, attitude_error, free_bodies, reference
 from retrax.bench.runs import ORDERS
@@ -17,6 +17,11 @@ pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 @pytest.mark.parametrize("order", ORDERS)
 def test_c_and_retrax_take_the_same_steps(problem, order):
     assert disagreement(problem, order) < 5e-14  # measured: 5e-15
+
+
+@pytest.mark.parametrize("elements", [3, 20])
+def test_the_string_in_c_is_the_step_of_retrax(elements):
+    assert strings.disagreement(elements) < 1e-14  # measured 2e-16
 
 
 def test_the_explicit_map_of_kahan_is_the_step_of_retrax():

@@ -181,3 +181,13 @@ def test_ensembles_of_chains():
     one = jax.tree.map(lambda x: x[1], states)
     alone = rx.simulate(system, rx.RKMK("rk4"), one, h=1e-3, steps=50, save_every=20)
     np.testing.assert_array_equal(runs["g"].values[:, 1], alone.g)
+
+
+def test_numbers_of_a_long_axis_are_stacked_along_any_other():
+    def function(x):
+        return jnp.stack([x[:, 0], 2.0 * x[:, 1]], axis=1), jnp.stack([x, x * x], axis=0)[1]
+
+    rows = jnp.asarray(np.random.default_rng(5).normal(size=(N, 3)))
+    program = live(scalarise(function, rows))
+    ours = np.array(evaluate_program(program, flat((rows,))), float)
+    np.testing.assert_allclose(ours, flat(function(rows)), rtol=1e-14)

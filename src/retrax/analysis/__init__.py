@@ -1,10 +1,14 @@
-"""Numbers about methods and runs: order, symplecticity, reversibility, drift, integrals."""
+"""Numbers about methods and runs: order, symplecticity, drift, integrals, lines, chaos."""
 
 from retrax.analysis.convergence import Convergence as Convergence
 from retrax.analysis.convergence import convergence as convergence
 from retrax.analysis.kahan_integrals import Relations as Relations
 from retrax.analysis.kahan_integrals import kahan_integrals as kahan_integrals
+from retrax.analysis.lyapunov import Lyapunov as Lyapunov
+from retrax.analysis.lyapunov import lyapunov as lyapunov
 from retrax.analysis.reversibility import reversibility as reversibility
+from retrax.analysis.spectrum import Spectrum as Spectrum
+from retrax.analysis.spectrum import spectrum as spectrum
 from retrax.analysis.symplecticity import symplecticity as symplecticity
 from retrax.trajectory.measure import drift as drift
 from retrax.trajectory.members import observe_members as observe_members

@@ -12,16 +12,24 @@ import numpy as np
 
 from retrax.bench.problems import Problem
 from retrax.errors import RetraxError
+from retrax.mechanics.state import State
 from retrax.numerics.compositions import fractions
+from retrax.numerics.nodes import gauss
+from retrax.systems.strings.string_pendulum import StringPendulum
 
 SOURCES = Path(__file__).parent / "c"
-FLAGS = ("-O3", "-march=native", "-shared", "-fPIC", "-pthread")
+FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-pthread")
+
+# The most stages that the kernel for collocation has room for.
+LARGEST = 16
 
 _POINTER, _DOUBLE, _LONG = ctypes.c_void_p, ctypes.c_double, ctypes.c_long
 _SIGNATURES = {
     "free_body": [_POINTER, _POINTER, _DOUBLE, _POINTER, _LONG, _LONG, _LONG, _POINTER],
     "heavy_body": [_POINTER] * 3 + [_DOUBLE, _POINTER, _LONG, _LONG, _LONG, _POINTER],
     "euler_top": [_POINTER, _POINTER, _DOUBLE, _LONG, _LONG, _POINTER],
+    "heavy_body_gauss": [_POINTER] * 3 + [_LONG, _POINTER, _LONG],
+    "string_pendulum": [_POINTER] * 3 + [_LONG, _DOUBLE, _LONG, _LONG, _POINTER],
     "free_bodies": [_POINTER, _POINTER, _DOUBLE, _LONG, _LONG, _LONG, _LONG],
 }
 
@@ -69,6 +77,64 @@ def euler_top(start, inertia, h: float, steps: int, save_every: int | None = Non
     if done < 0:
         raise RetraxError(f"The C kernel euler_top at h = {h:g}: a pole at step {-done}.")
     return out
+
+
+def gauss_collocation(
+    problem: Problem, stages: int, h: float, steps: int
+) -> tuple[np.ndarray, int]:
+    """The last state (12,) of a heavy body by Gauss collocation, and the number of sweeps."""
+    if not 1 <= stages <= LARGEST or problem.weight is None:
+        raise RetraxError(f"The C kernel steps a heavy body with up to {LARGEST} stages.")
+    state, inertia, weight = problem.packed(), np.array(problem.inertia), np.array(problem.weight)
+    sweeps = _function("collocation", "heavy_body_gauss")(
+        *map(_address, (state, inertia, weight)), stages, _address(_tables(stages, h)), steps
+    )
+    if sweeps < 0:
+        raise RetraxError(f"The C kernel heavy_body_gauss at h = {h:g}: the sweeps diverged.")
+    return state, sweeps
+
+
+@lru_cache
+def _tables(stages: int, h: float) -> np.ndarray:
+    """h A and the extrapolation of the stages by one step, column by column, and h b; aligned."""
+    nodes = gauss(stages)
+    c = np.array(nodes.c)
+    others = [np.delete(c, j) for j in range(stages)]
+    # The values at 1 + c_i of the Lagrange polynomials of the nodes.
+    ahead = [
+        [np.prod((1 + x - rest) / (own - rest)) for own, rest in zip(c, others, strict=True)]
+        for x in c
+    ]
+    memory = np.zeros(2 * LARGEST**2 + LARGEST + 8)
+    first = -(memory.ctypes.data // 8) % 8
+    tables = memory[first : first + 2 * LARGEST**2 + LARGEST]
+    for k, table in enumerate((h * np.array(nodes.A), np.array(ahead))):
+        columns = tables[k * LARGEST**2 : (k + 1) * LARGEST**2].reshape(LARGEST, LARGEST)
+        columns[:stages, :stages] = table.T
+    tables[2 * LARGEST**2 :][:stages] = h * np.array(nodes.b)
+    return tables
+
+
+def string_pendulum(
+    system: StringPendulum, state: State, h: float, steps: int, save_every: int | None = None
+) -> tuple[np.ndarray, int]:
+    """The saved states (r, R, p, pi) of a string with one body at its end, and the iterations."""
+    every, n = save_every or steps, system.elements
+    r, R = state.g
+    start = np.concatenate([np.ravel(r), np.ravel(R), state.momentum])
+    u = float(system.spacing)
+    numbers = [u, float(system.stiffness) / u, float(system.gravity), float(system.mass[0])]
+    matrices = [np.ravel(x[0]) for x in (system.arm, system.inertia, system.reduced)]
+    rows = [system.masses.weights, *system.factors, system.columns[:, 0]]
+    data, tables = np.concatenate([numbers, *matrices]), np.concatenate(rows)
+    out = np.empty((steps // every, len(start)))
+    addresses = [_address(x) for x in (start, data, tables)]
+    iterations = _function("string", "string_pendulum")(
+        *addresses, n, h, len(out), every, _address(out)
+    )
+    if iterations < 0:
+        raise RetraxError(f"The C kernel string_pendulum at h = {h:g}: Newton diverged.")
+    return out, iterations
 
 
 def ensemble(

@@ -71,12 +71,23 @@ def _tables(results: dict[str, Any]) -> Iterable[Table | str]:
         f"{spread(error['loop'])}; whole call {error['call']['seconds'] * 1e3:.2f} ms, "
         f"{spread(error['call'])}.\n"
     )
+    staged = results["collocation"]
+    for row in staged["rows"]:
+        yield (
+            f"{staged['problem']} to {staged['target']:g} rad by {row['integrator']} in "
+            f"{staged['steps']} steps: {row['seconds'] * 1e6:.0f} µs, loop / C "
+            f"{spread(row['loop'])}; whole call {row['call']['seconds'] * 1e3:.2f} ms.\n"
+        )
     top = results["kahan"]
     yield (
         f"{top['problem']} by Kahan's method, {top['steps']:,} steps: C {_ns(top, 'c_ns')} ns, "
         f"retrax {_ns(top, 'ns')} ns a step, loop / C {spread(top['loop'])}, call / C "
         f"{spread(top['call'])}.\n"
     )
+    string = Table("elements", "C, ns", "retrax, ns", "loop / C", title="The string pendulum")
+    for row in results["string"]["rows"]:
+        string.add_row(f"{row['elements']}", _ns(row, "c_ns"), _ns(row, "ns"), spread(row["loop"]))
+    yield string
     bodies = Table(
         "Newton in C", "C, ns", "retrax, ns", "retrax / C",
         title=f"{many['members']} free bodies, {many['steps']} steps; per body, step and core",

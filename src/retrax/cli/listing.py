@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from retrax.integrators.base import VOCABULARY
-from retrax.integrators.catalogue import INTEGRATORS
+from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.systems.catalogue import CASES
 
 
@@ -64,5 +64,5 @@ def _integrators() -> dict[str, dict]:
             "order": integrator.order,
             "preserves": [word for word in VOCABULARY if word in integrator.preserves],
         }
-        for name, integrator in INTEGRATORS.items()
+        for name, integrator in (INTEGRATORS | ROLLING).items()
     }

@@ -8,7 +8,7 @@ import typer
 
 from retrax.cli.choices import choose
 from retrax.errors import StepFailed
-from retrax.integrators.catalogue import INTEGRATORS
+from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.simulate.simulate import simulate
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.files import require_folder
@@ -52,7 +52,7 @@ def run(
     """
     chosen = choose("case", case, CASES)
     name = integrator or chosen.integrator
-    method = choose("integrator", name, INTEGRATORS)
+    method = choose("integrator", name, INTEGRATORS | ROLLING)
     if output is not None:
         require_folder(output)
     system, state, default_h, default_steps = chosen.make()

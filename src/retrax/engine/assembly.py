@@ -1,8 +1,9 @@
 """A scalar program as LLVM assembly: blocks, loops and choices around the operations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from retrax.engine.lazy import is_costly, zero_of
+from retrax.engine.live import rows_of
 from retrax.engine.llvm import SCALAR, Operations, literal
 from retrax.engine.program import (
     Block,
@@ -42,6 +43,18 @@ class Assembly(Operations):
         self.addresses: dict[Row, str] = {}
         self.scratch: dict[Row, int] = {}
         self.scratch_size = 0
+        self.spare: dict[int, list[int]] = {}
+
+    def outermost(self, block: Block, outputs: Iterable[Operand | Row]) -> None:
+        """A whole program: the memory of a row is given to others after its last use."""
+        kept = {x for x in outputs if isinstance(x, Row)}
+        touched = [set[Row]().union(*rows_of(Block([one]))) for one in block.instructions]
+        last = {row: k for k, rows in enumerate(touched) for row in rows}
+        for k, instruction in enumerate(block.instructions):
+            self.instruction(instruction)
+            for row in touched[k]:
+                if last[row] == k and row in self.scratch and row not in kept:
+                    self.spare.setdefault(row.length, []).append(self.scratch[row])
 
     def block(self, block: Block) -> None:
         for instruction in block.instructions:
@@ -201,8 +214,11 @@ class Assembly(Operations):
             self.addresses[row] = name
             return name
         if row not in self.scratch:
-            self.scratch[row] = self.scratch_size
-            self.scratch_size += row.length
+            if self.spare.get(row.length):
+                self.scratch[row] = self.spare[row.length].pop()
+            else:
+                self.scratch[row] = self.scratch_size
+                self.scratch_size += row.length
         return self.let(f"getelementptr double, ptr %scratch, i64 {self.scratch[row]}")
 
     def _each(self, loop: Each) -> None:

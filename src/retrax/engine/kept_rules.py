@@ -12,8 +12,8 @@ from retrax.engine.structural import RULES as STRUCTURAL
 
 # What a kept axis may be cut down to and still be taken apart.
 _FEW = 4
-# So many things are added up in pairs, more of them one after the other.
-_TREE = 16
+# A sum along a long axis is made of this many, so that none waits for the one before it.
+_CHAINS = 8
 # Primitives that do the same to every entry, whatever the axes.
 _ALIKE = {
     "convert_element_type", "select_n", "integer_pow", "square", "rsqrt", "clamp",
@@ -30,7 +30,8 @@ def dispatch(evaluator: Any, equation: Any, ins: list) -> list:
     if name in evaluator.same_names:
         return ins
     if name in evaluator.reductions:
-        return [rules.reduce(evaluator.reductions[name], ins[0], equation.params["axes"])]
+        axes = [int(a) for a in equation.params["axes"]]
+        return [rules.reduce(evaluator.reductions[name], ins[0], axes)]
     if rule is None:
         return rules.taken_apart(ins)
     out = rule(*ins, **equation.params)
@@ -70,7 +71,6 @@ class _Rules:
         return x if x.ndim == 0 else self.loops.keep(x, like.axis)
 
     def reduce(self, operation: str, x: Kept, axes: Sequence[int]) -> Any:
-        build = self.evaluator.build
         others = [a - (a > x.axis) for a in axes if a != x.axis]
 
         def local(cells):
@@ -80,29 +80,39 @@ class _Rules:
             (cells,) = self.loops.along(x.length, local, [x])
             return Kept(cells, x.axis - sum(a < x.axis for a in axes), x.length)
         (cells,) = self.loops.along(x.length, local, [x])
-        per_thing = Kept(cells, 0, x.length)
-        if x.length <= _TREE:
-            return self.in_pairs(operation, self.loops.scalars(per_thing))
-        first = self.loops.scalars(shifted(per_thing, 0, 1))[0]
-        rest = shifted(per_thing, 1, x.length - 1)
+        return self.folded(operation, Kept(cells, 0, x.length))
 
-        def add(carried, arrays):
-            total, here = np.broadcast_arrays(carried[0], arrays[0])
-            out = np.empty(total.shape, object)
-            for index in np.ndindex(*out.shape):
-                out[index] = build.emit(operation, total[index], here[index])
-            return [out], []
+    def folded(self, operation: str, x: Kept) -> Operands:
+        """The entries along the kept axis, put together in several chains that do not wait.
 
-        (total,), _ = self.loops.sequential(x.length - 1, add, [np.asarray(first, object)], [rest])
-        return total
+        Chain c takes the entries c, c + chains, ...; what is left over joins the first ones.
+        """
+        chains = min(_CHAINS, x.length)
+        rounds, rest = divmod(x.length, chains)
+        totals = list(self.loops.scalars(shifted(x, 0, chains)))
+        if rounds > 1:
+            parts = [shifted(x, chains + c, rounds - 1, chains) for c in range(chains)]
 
-    def in_pairs(self, operation: str, entries: Operands) -> Operands:
-        """The entries along the first axis combined two by two: few operations wait for others."""
-        while len(entries) > 1:
-            half = len(entries) // 2
-            both = self.evaluator.entrywise(operation, entries[:half], entries[half : 2 * half])
-            entries = np.concatenate([both, entries[2 * half :]])
-        return entries[0]
+            def add(carried, arrays):
+                return [
+                    self.both(operation, *pair) for pair in zip(carried, arrays, strict=True)
+                ], []
+
+            totals, _ = self.loops.sequential(rounds - 1, add, totals, parts)
+        left = self.loops.scalars(shifted(x, x.length - rest, rest)) if rest else ()
+        for c, entry in enumerate(left):
+            totals[c] = self.both(operation, totals[c], entry)
+        while len(totals) > 1:
+            half = (len(totals) + 1) // 2
+            pairs = zip(totals, totals[half:], strict=False)
+            totals = [self.both(operation, a, b) for a, b in pairs] + totals[
+                len(totals) - half : half
+            ]
+        return totals[0]
+
+    def both(self, operation: str, a: Operands, b: Operands) -> Operands:
+        """Two arrays as one, entry by entry."""
+        return self.evaluator.entrywise(operation, np.asarray(a, object), np.asarray(b, object))
 
     def rule_broadcast_in_dim(self, x: Kept, *, shape, broadcast_dimensions, **_):
         axis = broadcast_dimensions[x.axis]

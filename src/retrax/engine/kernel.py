@@ -147,7 +147,7 @@ class _Kernel(Assembly):
         self.begin("step")
         self.line(f"{self.name(self.state[-1])} = {self.copy(self.time('%k.step'), 'float')}")
         self.active = "%alive"
-        self.block(self.program.block)
+        self.outermost(self.program.block, self.program.outputs)
         self._judge()
 
     def _judge(self) -> None:

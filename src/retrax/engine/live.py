@@ -30,7 +30,7 @@ def _values(operands: Iterable[Operand | Row]) -> Iterable[Value | Row]:
     return (x for x in operands if isinstance(x, Value | Row))
 
 
-def _rows(block: Block) -> tuple[set[Row], set[Row]]:
+def rows_of(block: Block) -> tuple[set[Row], set[Row]]:
     """The rows that a block reads, and those that it writes."""
     read, written = set(), set()
     for instruction in walk(block):
@@ -60,9 +60,9 @@ def _swept(block: Block, needed: set[Value | Row]) -> Block:
                 instruction = _swept_choice(instruction, needed)
             case While() | Repeat():
                 # A row written in one round may be read in the next.
-                inside, written = _rows(instruction.body)
+                inside, written = rows_of(instruction.body)
                 if isinstance(instruction, While):
-                    inside |= _rows(instruction.condition)[0]
+                    inside |= rows_of(instruction.condition)[0]
                 if needed.isdisjoint(instruction.carried) and needed.isdisjoint(written):
                     continue
                 needed |= inside

@@ -44,7 +44,7 @@ def scalarise(
     arguments = [_inputs(build, v.aval, k < invariant) for k, v in enumerate(closed.jaxpr.invars)]
     results = evaluator.closed(closed, [kept for kept, _ in arguments])
     inputs = tuple(x for _, items in arguments for x in items)
-    outputs = [(evaluator.loops.packed(r),) if isinstance(r, Kept) else r.ravel() for r in results]
+    outputs = [_outputs(evaluator.loops, r) for r in results]
     evaluator.loops.flush()
     return Program(inputs, tuple(x for items in outputs for x in items), build.close())
 
@@ -69,6 +69,15 @@ def _inputs(build: Builder, aval: Any, invariant: bool) -> tuple[Operands | Kept
         raise Unscalarisable(f"it has an array of {aval.size} numbers")
     values = _filled(aval.shape, lambda: build.value(kind, invariant=invariant))
     return values, tuple(values.ravel())
+
+
+def _outputs(loops: Loops, result: Operands | Kept) -> tuple:
+    """A result as an argument of its shape would come in, so that a step can be repeated."""
+    if len(result.shape) > 0 and result.shape[0] >= _KEPT:
+        if not isinstance(result, Kept):
+            result = loops.keep(result, 0)
+        return (loops.packed(result),)
+    return tuple((loops.scalars(result) if isinstance(result, Kept) else result).ravel())
 
 
 def _filled(shape: tuple[int, ...], make: Callable[[], Operand]) -> Operands:

@@ -79,6 +79,10 @@ class AbstractLieGroup(Frozen):
     def expm1(self, xi: Coordinates) -> Element:
         """exp(xi) minus the identity, without cancellation at small `xi`."""
 
+    def expm1_in_chart(self, xi: Coordinates) -> Element:
+        """`expm1`, for `xi` that are no longer than the steps of an integrator; may be cheaper."""
+        return self.expm1(xi)
+
     @abc.abstractmethod
     def log(self, g: Element) -> Coordinates:
         """Coordinates with `exp(log(g)) == g`, the smallest such."""
@@ -174,6 +178,10 @@ class AbstractLieGroup(Frozen):
     def dexp_inv_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
         return transpose(lambda eta: self.dexp_inv(xi, eta), mu, mu)
 
+    def dexp_gradient(self, xi: Coordinates, eta: Coordinates, mu: Coordinates) -> Coordinates:
+        r"""The gradient of $\langle\mu, \mathrm{dexp}_\xi\,\eta\rangle$ with respect to $\xi$."""
+        return jax.vjp(lambda xi: self.dexp(xi, eta), xi)[1](mu)[0]
+
     def dcay_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
         return transpose(lambda eta: self.dcay(xi, eta), mu, mu)
 
@@ -198,8 +206,8 @@ class AbstractLieGroup(Frozen):
         shapes = [np.shape(leaf) for leaf in leaves]
         if structure != expected.structure or shapes != expected.shapes:
             raise BadInput(
-                f"{name} is not an element of {self.name}: expected {_in_words(expected.like)}, "
-                f"got {_in_words(g)}."
+                f"{name} is not an element of {self.name}: expected {in_words(expected.like)}, "
+                f"got {in_words(g)}."
             )
         require_float64(name, leaves)
         if not is_traced(leaves):
@@ -237,8 +245,8 @@ def _layout_of(tree: Any, arrays: tuple) -> _Layout:
     return _Layout(like, structure, [leaf.shape for leaf in leaves])
 
 
-def _in_words(x: PyTree) -> str:
+def in_words(x: PyTree) -> str:
     """How a pytree of arrays is laid out."""
     if isinstance(x, tuple | list):
-        return "a tuple (" + ", ".join(_in_words(part) for part in x) + ")"
+        return "a tuple (" + ", ".join(in_words(part) for part in x) + ")"
     return f"an array of shape {np.shape(x)}"

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup
 from retrax.numerics.cross import cross
-from retrax.numerics.series import atanc, cosc, cotc, sinc, sinc3
+from retrax.numerics.series import atanc, cosc, cotc, d_cosc, d_sinc3, sinc, sinc3
 from retrax.numerics.solve import inverse
 
 Rotation = Float[Array, "3 3"]
@@ -129,6 +129,13 @@ class SO3(AbstractLieGroup):
 
     def dexp_inv_dual(self, xi: Vector, mu: Vector) -> Vector:
         return self.dexp_inv(-xi, mu)
+
+    def dexp_gradient(self, xi: Vector, eta: Vector, mu: Vector) -> Vector:
+        t2, along, across = xi @ xi, xi @ eta, xi @ mu
+        pair, turned = mu @ eta, cross(eta, mu)
+        slope = d_sinc3(t2) * (across * along - pair * t2) - d_cosc(t2) * (xi @ turned)
+        bend = sinc3(t2) * (along * mu + across * eta - 2 * pair * xi)
+        return bend - cosc(t2) * turned + 2 * slope * xi
 
     def caym1(self, xi: Vector) -> Rotation:
         x = self.hat(xi)

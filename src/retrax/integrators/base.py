@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.errors import BadInput
+from retrax.errors import BadInput, StepFailed
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.frozen import Frozen
@@ -21,6 +21,7 @@ from retrax.numerics.newton import NewtonStatus
 VOCABULARY: dict[str, str] = {
     "group": "the configuration stays on the group to round-off, at any step size",
     "momentum": "the momentum of every symmetry is conserved to round-off",
+    "spatial momentum": "the momentum of every symmetry of space is conserved to round-off",
     "symplectic": "the step preserves the symplectic form; energy errors stay bounded",
     "symmetric": "a step forward followed by a step back returns to the start",
     "constraint": "the velocity is admissible at every step, to round-off",
@@ -58,11 +59,15 @@ def explicit_step(move: Coordinates, in_chart: Bool[Array, ""] | bool = True) ->
 
 
 class Refusal(NamedTuple):
-    """Why a step with `in_chart` false is none: what happened, why, and a step size to try."""
+    """Why a step with `in_chart` false is none: what happened, why, and a step size to try.
+
+    `error` is what the run raises; one under `ContactLost` is an event, not a step too long.
+    """
 
     what: str
     why: str
     h: float
+    error: type[StepFailed] = StepFailed
 
 
 class AbstractIntegrator(Frozen):
@@ -74,6 +79,7 @@ class AbstractIntegrator(Frozen):
     order: eqx.AbstractClassVar[int] | eqx.AbstractVar[int]
     preserves: eqx.AbstractClassVar[frozenset[str]] | eqx.AbstractVar[frozenset[str]]
     needs_momentum: ClassVar[bool] = True  # and so cannot step a quadratic field
+    counted: ClassVar[str] = "iterations"  # what `StepInfo.iterations` counts
 
     def __repr__(self) -> str:
         arrays, tree = jax.tree.flatten(self)
@@ -87,6 +93,9 @@ class AbstractIntegrator(Frozen):
 
     def check(self, system: AbstractGroupSystem) -> None:
         """Refuse, with `BadInput`, a system that this integrator cannot treat."""
+
+    def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
+        """Refuse a step size at which this method is unstable from `state`, or warn of it."""
 
     def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
         """What to say of the step from `state` whose `in_chart` is false; it moves by `moved`."""

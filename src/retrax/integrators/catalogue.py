@@ -2,20 +2,29 @@
 
 from retrax.groups.retractions import Cayley, Exp
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.collocation import Collocation
 from retrax.integrators.composition import Composition
+from retrax.integrators.contact_dkd import ContactDKD
+from retrax.integrators.contact_midpoint import ContactMidpoint
 from retrax.integrators.cotangent_lift import CotangentLift
 from retrax.integrators.discrete_gradient import DiscreteGradient
+from retrax.integrators.galerkin_variational import GalerkinVariational
 from retrax.integrators.hamel_midpoint import HamelMidpoint
 from retrax.integrators.kahan import Kahan
 from retrax.integrators.kahan_attitude import KahanAttitude
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
+from retrax.integrators.magnus import Magnus
+from retrax.integrators.plain_collocation import PlainCollocation
 from retrax.integrators.projected_lift import ProjectedLift
 from retrax.integrators.radial_projection import RadialProjection
 from retrax.integrators.retraction_flow import RetractionFlow
 from retrax.integrators.rkmk import RKMK
+from retrax.integrators.rolling_dkd import RollingDKD
+from retrax.integrators.rolling_verlet import RollingVerlet
 from retrax.integrators.runge_kutta import RungeKutta
 from retrax.integrators.tangent_lift import TangentLift
+from retrax.numerics.nodes import gauss
 
 INTEGRATORS: dict[str, AbstractIntegrator] = {
     "lie-verlet": LieVerlet(),
@@ -55,4 +64,18 @@ INTEGRATORS: dict[str, AbstractIntegrator] = {
     "kahan-attitude": KahanAttitude(),
     "kahan-attitude-exp": KahanAttitude(aligned=False),
     "kahan-attitude-projected": KahanAttitude(project=True),
+    "contact-dkd": ContactDKD(),
+    "contact-midpoint": ContactMidpoint(),
+    "collocation-4": Collocation(gauss(2)),
+    "collocation-centred-4": Collocation(gauss(2), centred=True),
+    "collocation-spatial-4": Collocation(gauss(2), form="spatial"),
+    "magnus-4": Magnus(4),
+    "galerkin-4": GalerkinVariational(gauss(2)),
+    "plain-collocation-4": PlainCollocation(gauss(2)),
+}
+
+# These step two rods in contact and nothing else, so that none of the common problems fits them.
+ROLLING: dict[str, AbstractIntegrator] = {
+    "rolling-verlet": RollingVerlet(),
+    "rolling-dkd": RollingDKD(),
 }

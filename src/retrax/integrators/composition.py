@@ -62,6 +62,9 @@ class Composition(AbstractIntegrator):
     def check(self, system: AbstractGroupSystem) -> None:
         self.base.check(system)
 
+    def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
+        self.base.check_step(system, state, max(map(abs, fractions(self.order))) * h)
+
     def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
         """That of the first substep that has one, its step size scaled to the whole step."""
         now = jax.tree.map(jnp.asarray, state)
@@ -69,8 +72,9 @@ class Composition(AbstractIntegrator):
         for gamma in fractions(self.order):
             end, info = step(system, now, jnp.asarray(gamma * h))
             if not bool(info.in_chart):
-                what, why, size = self.base.refusal(system, now, gamma * h, float(info.increment))
-                return Refusal(f"{what} in a substep of h = {gamma * h:.3g}", why, size / gamma)
+                own = self.base.refusal(system, now, gamma * h, float(info.increment))
+                what = f"{own.what} in a substep of h = {gamma * h:.3g}"
+                return own._replace(what=what, h=own.h / gamma)
             now = end
         return self.base.refusal(system, state, h, moved)
 

@@ -1,13 +1,20 @@
 """Variational Stoermer-Verlet on a Lie group."""
 
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction, Cayley
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
+from retrax.integrators.base import (
+    AbstractIntegrator,
+    Refusal,
+    StepInfo,
+    shorter_step,
+    step_info,
+)
 from retrax.integrators.predictor import midpoint_velocity
+from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.newton import newton
@@ -38,6 +45,12 @@ class LieVerlet(AbstractIntegrator):
     whose right side is $(d^R\tau^{-1}_{h\xi})^*\mathbb I\xi$. One linear system of size `dim` per
     Newton iteration.
 
+    A system that splits (`AbstractSplitSystem`: strings, rods) brings its own discrete kinetic
+    energy $T_d$ in place of $\tfrac h2(L + L)$, and its own solution of (2); then, with `Cayley()`,
+
+    $$ \mu^+ = \mu_k + \tfrac h2 F(g_k, t_k) = -D_1T_d(g_k, g_{k+1}), \qquad
+       \mu_{k+1} = D_2T_d(g_k, g_{k+1}) + \tfrac h2 F(g_{k+1}, t_{k+1}). \tag{5} $$
+
     **Arguments:** `retraction`: the map $\tau$; `Cayley()` needs no trigonometric function.
 
     References: [BouRabeeMarsden2009] (the method); [MarsdenWest2001] (why it is symplectic).
@@ -53,10 +66,27 @@ class LieVerlet(AbstractIntegrator):
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
         self.refuse_constraint(system)
+        if self._splits(system):
+            system.check_split()
+
+    def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
+        if self._splits(system):
+            system.check_step(state, h)
+
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
+        why = system.why_not(state, h) if self._splits(system) else None
+        if why is None:
+            return super().refusal(system, state, h, moved)
+        return Refusal("could not turn so far", why, shorter_step(h, moved))
+
+    def _splits(self, system: AbstractGroupSystem) -> TypeGuard[AbstractSplitSystem]:
+        return isinstance(system, AbstractSplitSystem) and isinstance(self.retraction, Cayley)
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
+        if self._splits(system):
+            return _kick_drift_kick(system, state, h)
         group, tau = system.group, self.retraction
         g0, mu0, t0 = state.g, state.momentum, state.t
 
@@ -78,3 +108,14 @@ class LieVerlet(AbstractIntegrator):
         turn = group.coAdm1(tau.minus_identity(group, h * xi), mu0 + first)
         mu1 = mu0 + (first + turn + kick(g1, xi, t1))
         return State(g1, mu1, t1), step_info(status, h * xi, tau.covers(group, h * xi))
+
+
+def _kick_drift_kick(
+    system: AbstractSplitSystem, state: State, h: Float[Array, ""]
+) -> tuple[State, StepInfo]:
+    """(5): the step of a system that splits."""
+    mu0, t1 = state.momentum, state.t + h
+    first = h / 2 * system.kick(state.g, state.t)
+    g1, change, move, status, in_chart = system.drift(state.g, mu0 + first, h)
+    mu1 = mu0 + (first + change + h / 2 * system.kick(g1, t1))
+    return State(g1, mu1, t1), step_info(status, move, in_chart)

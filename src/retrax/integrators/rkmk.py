@@ -1,15 +1,15 @@
 """Runge-Kutta-Munthe-Kaas: explicit Runge-Kutta in the Lie algebra."""
 
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.retractions import Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, explicit_step
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics import tableaus
 
 
@@ -52,22 +52,52 @@ class RKMK(AbstractIntegrator):
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
-        group, mu = system.group, state.momentum
+        end, u, _ = self._stages(system, state, h)
+        return end, explicit_step(u, system.configuration_space.covers(u))
 
-        def combine(weights, rates):
-            return h * sum((w * r for w, r in zip(weights, rates, strict=True)), jnp.zeros_like(mu))
+    def step_with_error(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
+    ) -> tuple[State, StepInfo, Float[Array, ""]]:
+        r"""The step, and its distance in the algebra from one with the embedded weights.
 
+        $$ \max\bigl(|u - \hat u|_\infty,\
+           |\mu - \hat\mu|_\infty/\max(1, |\mu|_\infty)\bigr) $$
+        """
+        end, u, rates = self._stages(system, state, h)
+        space = system.configuration_space
+        last = system.vector_field(end.g, end.momentum, state.t + h)
+        rates.append((space.dexp_inv(u, last.velocity), last.momentum_rate))
+        u_other = _combine(h, self.tableau.embedded, [rate for rate, _ in rates], u)
+        mu_other = state.momentum + _combine(
+            h, self.tableau.embedded, [rate for _, rate in rates], state.momentum
+        )
+        error = jnp.maximum(jnp.max(jnp.abs(u - u_other)), momentum_error(end.momentum, mu_other))
+        return end, explicit_step(u, space.covers(u)), error
+
+    def _stages(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
+    ) -> tuple[State, Coordinates, list[tuple[Coordinates, Coordinates]]]:
+        """The end of the step, the move to it, and the rates of all stages."""
+        space, mu = system.configuration_space, state.momentum
+        combine = partial(_combine, h)
         u_rates, mu_rates = [], []
         for row, c in zip(self.tableau.a, self.tableau.c, strict=True):
-            u = combine(row, u_rates)  # (1)
-            g_i = group.advance(state.g, group.expm1(u))
-            now = system.vector_field(g_i, mu + combine(row, mu_rates), state.t + c * h)
-            u_rates.append(group.dexp_inv(u, now.velocity))  # (2)
+            u = combine(row, u_rates, mu)  # (1)
+            g_i = space.move(state.g, u)
+            now = system.vector_field(g_i, mu + combine(row, mu_rates, mu), state.t + c * h)
+            u_rates.append(space.dexp_inv(u, now.velocity))  # (2)
             mu_rates.append(now.momentum_rate)
-        u = combine(self.tableau.b, u_rates)
+        u = combine(self.tableau.b, u_rates, mu)
         end = State(
-            group.advance(state.g, group.expm1(u)),
-            mu + combine(self.tableau.b, mu_rates),
-            state.t + h,
+            space.move(state.g, u), mu + combine(self.tableau.b, mu_rates, mu), state.t + h
         )  # (3)
-        return end, explicit_step(u, Exp().covers(group, u))
+        return end, u, list(zip(u_rates, mu_rates, strict=True))
+
+
+def momentum_error(mu: Coordinates, other: Coordinates) -> Float[Array, ""]:
+    """The largest difference of two momenta, relative to their size or to 1."""
+    return jnp.max(jnp.abs(mu - other)) / jnp.maximum(1.0, jnp.max(jnp.abs(mu)))
+
+
+def _combine(h: Any, weights: tuple[float, ...], rates: list, like: Coordinates) -> Coordinates:
+    return h * sum((w * r for w, r in zip(weights, rates, strict=True)), jnp.zeros_like(like))

@@ -48,11 +48,11 @@ class RungeKutta(AbstractIntegrator):
                 z = jax.tree.map(lambda x, dx, w=w: x + h * w * dx, z, rate)
             return z
 
-        rates = []
+        rates, velocities, space = [], [], system.configuration_space
         for row, c in zip(self.tableau.a, self.tableau.c, strict=True):
             g, mu = displaced(row, rates)
             now = system.vector_field(g, mu, state.t + c * h)
-            rates.append((system.group.tangent(g, now.velocity), now.momentum_rate))
+            velocities.append(now.velocity)
+            rates.append((space.tangent(g, now.velocity), now.momentum_rate))
         g, mu = displaced(self.tableau.b, rates)
-        velocity = system.velocity(state.g, state.momentum)
-        return State(g, mu, state.t + h), explicit_step(h * velocity)
+        return State(g, mu, state.t + h), explicit_step(h * velocities[0])

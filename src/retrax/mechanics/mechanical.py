@@ -154,12 +154,11 @@ def checked_inertia(group: AbstractLieGroup, inertia: Any, physical: bool = True
         sample = jax.eval_shape(lambda g: jnp.asarray(inertia(g)), group.layout())
         _require_inertia_shape(group, sample.shape)
         sample = np.asarray(inertia(group.identity()))
-    elif is_traced(inertia):
-        _require_inertia_shape(group, inertia.shape)
-        return inertia
     else:
-        inertia = float64("inertia", inertia)
+        inertia = inertia if is_traced(inertia) else float64("inertia", inertia)
         _require_inertia_shape(group, inertia.shape)
+        if is_traced(inertia):  # also plain numbers are, where a function is being traced
+            return inertia
         require_finite("inertia", inertia)
         sample = np.asarray(inertia)
     require_positive(sample)

@@ -17,6 +17,8 @@ from retrax.mechanics.symmetry import Symmetries, find_symmetries
 from retrax.numerics.checks import is_traced, require_finite, require_shape
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.precision import float64, require_double_precision
+from retrax.spaces.base import AbstractHomogeneousSpace
+from retrax.spaces.group_itself import GroupItself
 
 Element = PyTree[Float[Array, "..."]]
 Coordinates = Float[Array, " dim"]
@@ -58,7 +60,13 @@ class AbstractGroupSystem(Frozen):
     symmetry: eqx.AbstractVar[tuple[tuple[float, ...], ...] | None]
     constraint: ClassVar[Any] = None
     has_momentum: ClassVar[bool] = True  # or else a flow of first order, whose momenta are zero
+    units: ClassVar[dict[str, str]] = {}
     quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
+
+    @property
+    def configuration_space(self) -> AbstractHomogeneousSpace:
+        """Where configurations lie, and how a generator moves them: the group, from the right."""
+        return GroupItself(self.group)
 
     @property
     @abc.abstractmethod
@@ -128,6 +136,10 @@ class AbstractGroupSystem(Frozen):
         """What a run may start from, as a state; systems without momenta also take points."""
         return start
 
+    def velocity_at(self, state: State) -> Coordinates:
+        r"""The velocity $\xi$ of a state."""
+        return self.velocity(state.g, state.momentum)
+
     def energy(self, state: State) -> Float[Array, ""]:
         return self.hamiltonian_energy(state.g, state.momentum)
 
@@ -146,8 +158,9 @@ class AbstractGroupSystem(Frozen):
         by the admissible one that is nearest in the metric of the kinetic energy.
         """
         require_double_precision()
-        g = _element("g", g, self.group.layout())
-        self.group.check("g", g)
+        where = self.configuration_space
+        g = _element("g", g, where.layout())
+        where.check("g", g)
         if (velocity is None) == (momentum is None):
             raise BadInput(
                 f"state(g, velocity={velocity}, momentum={momentum}) needs exactly one of "
@@ -198,6 +211,10 @@ class AbstractGroupSystem(Frozen):
         symmetries = self.symmetries() if symmetries is None else symmetries
         momenta = symmetries.momenta(self.group, state)
         return {"energy": self.energy(state), **momenta, **self.further_invariants(state)}
+
+    def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
+        """What else can be measured at a state, by name; `units` has a unit for each."""
+        return {}
 
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         """Conserved quantities that are neither the energy nor the momentum of a symmetry."""

@@ -1,7 +1,7 @@
 """Small dense linear systems, unrolled.
 
 A 3 x 3 solve through LAPACK costs more than the step it belongs to, so up to three unknowns are
-solved by Cramer's rule and up to eight by elimination written out row by row. Pivots are chosen
+solved by Cramer's rule and up to twelve by elimination written out row by row. Pivots are chosen
 by comparing and swapping, which needs no index that depends on the data.
 """
 
@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from retrax.numerics.cross import cross
 
-_UNROLLED = 8
+_UNROLLED = 12
 
 
 def solve(A: Float[Array, "n n"], b: Float[Array, " n *m"]) -> Float[Array, " n *m"]:

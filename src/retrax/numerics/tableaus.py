@@ -7,12 +7,17 @@ from retrax.errors import BadInput
 
 
 class Tableau(NamedTuple):
-    """Coefficients $a_{ij}$ (strictly lower triangular), weights $b_i$ and the order they reach."""
+    """Coefficients $a_{ij}$ (strictly lower triangular), weights $b_i$ and the order they reach.
+
+    `embedded`: the weights of a method of one order less, for an estimate of the error; one more
+    than there are stages, the last for a stage at the end of the step. None where it is empty.
+    """
 
     name: str
     order: int
     a: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
+    embedded: tuple[float, ...] = ()
 
     @property
     def c(self) -> tuple[float, ...]:
@@ -20,11 +25,12 @@ class Tableau(NamedTuple):
         return tuple(sum(row, 0.0) for row in self.a)
 
 
-def _tableau(name: str, order: int, rows: list[str], weights: str) -> Tableau:
+def _tableau(name: str, order: int, rows: list[str], weights: str, embedded: str = "") -> Tableau:
     def numbers(text: str) -> tuple[float, ...]:
         return tuple(float(Fraction(x)) for x in text.split())
 
-    return Tableau(name, order, tuple(numbers(row) for row in rows), numbers(weights))
+    rational = tuple(numbers(row) for row in rows)
+    return Tableau(name, order, rational, numbers(weights), numbers(embedded))
 
 
 # Row i holds a_{i1} ... a_{i,i-1}. Source: [HairerNorsettWanner1993], tables II.1.1, 1.2, 5.2.
@@ -45,6 +51,7 @@ _ALL = [
             "9017/3168 -355/33 46732/5247 49/176 -5103/18656",
         ],
         "35/384 0 500/1113 125/192 -2187/6784 11/84",
+        "5179/57600 0 7571/16695 393/640 -92097/339200 187/2100 1/40",
     ),
 ]
 TABLEAUS: dict[str, Tableau] = {tableau.name: tableau for tableau in _ALL}
@@ -61,6 +68,11 @@ def tableau(choice: str | Tableau) -> Tableau:
         return TABLEAUS[choice]
     if not isinstance(choice, Tableau):
         raise BadInput(f"tableau = {choice!r} must be a name or a retrax.Tableau.")
+    if choice.embedded and len(choice.embedded) != len(choice.b) + 1:
+        raise BadInput(
+            f"tableau {choice.name!r} has {len(choice.embedded)} embedded weights, but there must "
+            f"be one for each of its {len(choice.b)} stages and one for the end of the step."
+        )
     if len(choice.a) != len(choice.b) or any(len(row) != i for i, row in enumerate(choice.a)):
         raise BadInput(
             f"tableau {choice.name!r} is not explicit: row i of `a` must hold the i coefficients "

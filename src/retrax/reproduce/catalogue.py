@@ -18,7 +18,28 @@ def _kahan(folder: Path) -> Reproduction:
     return reproduce(folder)
 
 
+def _pseudospectral(folder: Path) -> Reproduction:
+    from retrax.reproduce.pseudospectral import reproduce
+
+    return reproduce(folder)
+
+
+def _rods(folder: Path) -> Reproduction:
+    from retrax.reproduce.rods import reproduce
+
+    return reproduce(folder)
+
+
+def _string_pendulum(folder: Path) -> Reproduction:
+    from retrax.reproduce.string_pendulum import reproduce
+
+    return reproduce(folder)
+
+
 PAPERS: dict[str, Callable[[Path], Reproduction]] = {
     "nonholonomic": _nonholonomic,
     "kahan": _kahan,
+    "pseudospectral": _pseudospectral,
+    "rods": _rods,
+    "string-pendulum": _string_pendulum,
 }

@@ -18,13 +18,14 @@ class Finding(NamedTuple):
 
 
 class Reproduction(NamedTuple):
-    """The findings, the numbers behind them, and the figures that were drawn."""
+    """The findings, the numbers behind them, figures that were drawn and files that were left."""
 
     name: str
     title: str
     findings: tuple[Finding, ...]
     numbers: dict[str, Any]
     figures: tuple[Path, ...]
+    files: tuple[Path, ...] = ()
 
     def json(self) -> str:
         findings = [finding._asdict() for finding in self.findings]
@@ -35,7 +36,10 @@ class Reproduction(NamedTuple):
         columns = ("", "the paper", "measured", "explanation")
         lines = [columns, ("---",) * 4, *self.findings]
         table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        pictures = "\n\n".join(f"![{path.stem}]({path.name})" for path in self.figures)
+        # Pages are linked to, pictures shown.
+        shown = ("" if path.suffix == ".html" else "!" for path in self.figures)
+        pairs = zip(shown, self.figures, strict=True)
+        pictures = "\n\n".join(f"{mark}[{path.stem}]({path.name})" for mark, path in pairs)
         made = ", ".join(f"{name} {version}" for name, version in versions().items())
         return f"# {self.title}\n\n{table}\n\n{pictures}\n\nMeasured with {made}.\n"
 
@@ -46,4 +50,4 @@ class Reproduction(NamedTuple):
             with written_whole(folder / name) as temporary:
                 temporary.write_text(text)
             written.append(folder / name)
-        return (*written, *self.figures)
+        return (*written, *self.figures, *self.files)

@@ -22,12 +22,14 @@ class Body(NamedTuple):
     - `position`: where it is; `None` for a body that only turns.
     - `coordinates`: where its angular velocity and momentum stand in body coordinates; `None` for
         a point and for a body in the plane.
+    - `corners`: of the box to draw, in metres, where the system says so.
     """
 
     label: str
     rotation: Float[np.ndarray, "time 3 3"] | None
     position: Float[np.ndarray, "time 3"] | None
     coordinates: np.ndarray | None
+    corners: Float[np.ndarray, "8 3"] | None = None
 
     def momentum(self, run: "Trajectory") -> Float[np.ndarray, "time 3"] | None:
         """The angular momentum about the origin of the body, in space axes."""

@@ -13,6 +13,7 @@ from mpl_toolkits.mplot3d import Axes3D
 from retrax.show import panels
 from retrax.show.bodies import Body, bodies
 from retrax.show.sphere import draw_path, draw_sphere
+from retrax.show.strings import drawing, string_bodies
 from retrax.show.style import BLUE, GREEN, ORANGE, new_figure, style
 from retrax.trajectory.files import require_folder, written_whole
 
@@ -26,7 +27,9 @@ def overview(run: "Trajectory") -> Figure:
     """Errors of the invariants, group defect, body velocity; what turns, also on a sphere."""
     body = _turning_body(run)
     momenta = [name for name in run.invariants() if name != "energy"]
-    rows: list[Callable] = [lambda axes: panels.draw_error(axes, run, ["energy"])]
+    rows: list[Callable] = []
+    if "energy" in run.invariants():
+        rows.append(lambda axes: panels.draw_error(axes, run, ["energy"]))
     if momenta:
         rows.append(lambda axes: panels.draw_error(axes, run, momenta[:6]))
     rows += [
@@ -105,7 +108,9 @@ def title(run: "Trajectory") -> str:
 
 
 def _turning_body(run: "Trajectory") -> Body | None:
-    return next((body for body in bodies(run) if body.coordinates is not None), None)
+    told = drawing(run)
+    found = bodies(run) if told is None else string_bodies(run, told)
+    return next((body for body in found if body.coordinates is not None), None)
 
 
 def _share_time(stack: list[Axes]) -> None:

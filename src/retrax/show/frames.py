@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from retrax.show.bodies import Body
 from retrax.show.shape import box
+from retrax.show.strings import string_line
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -41,6 +42,7 @@ def scene(run: "Trajectory", found: list[Body]) -> dict[str, Any]:
         "bodies": [d.body for d in drawn],
         "poses": _rounded(np.stack([d.poses for d in drawn], axis=1), decimals),
         "momenta": _rounded(momenta, decimals) if strongest > 0 else None,
+        "string": string_line(run, played),
         "notes": _notes(run, found, drawn, played, smooth),
     }
 
@@ -61,7 +63,10 @@ class _Drawn:
         self.strongest = float(np.max(np.linalg.norm(self.momentum, axis=1)))
         self.from_inertia = True
         corners = None
-        if body.rotation is not None:
+        if body.corners is not None:
+            size = float(np.max(np.ptp(body.corners, axis=0)))
+            corners = body.corners / size
+        elif body.rotation is not None:
             corners, self.from_inertia = _corners(run, body)
         if body.position is not None:
             tip = [0.0, 0.0, 0.0]
@@ -85,7 +90,9 @@ def _corners(run: "Trajectory", body: Body) -> tuple[np.ndarray, bool]:
 
 def _played(t: np.ndarray, shown: list[Body]) -> tuple[Int[np.ndarray, " frames"], bool]:
     """Indices of the states to play: spread over the run unless they would be too far apart."""
-    count, limit = len(t), _POSES // len(shown)
+    # A string has many points to play.
+    drawn = len(shown) + 4 * sum(body.corners is not None for body in shown)
+    count, limit = len(t), _POSES // drawn
     turn = max((_largest_turn(b.rotation) for b in shown if b.rotation is not None), default=0.0)
     at_most = count if turn == 0 else max(1, math.floor(_FAR_APART / turn))
     stride = min(math.ceil(count / limit), at_most)

@@ -13,10 +13,12 @@ from plotly.offline import get_plotlyjs
 from retrax.show.bodies import bodies
 from retrax.show.downsample import extremes
 from retrax.show.frames import scene
+from retrax.show.strings import drawing, string_bodies
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.show.units import unit
 from retrax.trajectory.files import require_folder, written_whole
 from retrax.trajectory.measure import deviations
+from retrax.trajectory.summary import counted
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -57,7 +59,8 @@ def page(run: "Trajectory") -> str:
 
 def page_data(run: "Trajectory") -> dict[str, Any]:
     """Everything that moves or is plotted, as small as it can be without losing an extreme."""
-    found = bodies(run)
+    told = drawing(run)
+    found = bodies(run) if told is None else string_bodies(run, told)
     return {
         "scene": scene(run, found) if found else None,
         "panels": _panels(run),
@@ -68,11 +71,16 @@ def page_data(run: "Trajectory") -> dict[str, Any]:
 def _panels(run: "Trajectory") -> list[dict[str, Any]]:
     invariants = run.invariants()
     momenta = [name for name in invariants if name != "energy"][:_SHOWN_CURVES]
-    errors = {name: deviations(invariants[name]) for name in ("energy", *momenta)}
+    errors = {name: deviations(x) for name, x in invariants.items()}
     velocity = np.asarray(run.velocity)
     components = {f"ξ{k + 1}": velocity[:, k] for k in range(min(velocity.shape[1], _SHOWN_CURVES))}
     panels = [
-        ("error of energy", unit(run, "energy"), {"energy": errors["energy"]}, False),
+        (
+            "error of energy",
+            unit(run, "energy"),
+            {name: errors[name] for name in errors if name == "energy"},
+            False,
+        ),
         (
             "error of momenta",
             unit(run, "momentum"),
@@ -86,6 +94,7 @@ def _panels(run: "Trajectory") -> list[dict[str, Any]]:
             bool(np.any(run.group_defect() > 0)),
         ),
         ("body velocity", unit(run, "velocity"), components, False),
+        *_measured_panels(run),
     ]
     return [
         {
@@ -97,6 +106,16 @@ def _panels(run: "Trajectory") -> list[dict[str, Any]]:
         for title, of, curves, log in panels
         if curves
     ]
+
+
+def _measured_panels(run: "Trajectory") -> list[tuple[str, str, dict[str, np.ndarray], bool]]:
+    """What the system measures: energies in one panel, each other number in its own."""
+    numbers = {name: y for name, y in run.observables().items() if y.ndim == 1}
+    units = {} if run.system is None else run.system.units
+    energies = {name: y for name, y in numbers.items() if "energy" in name}
+    panels = [("energies", "J", energies, False)] if energies else []
+    rest = [name for name in numbers if name not in energies]
+    return panels + [(name, units.get(name, "SI"), {name: numbers[name]}, False) for name in rest]
 
 
 def _curve(t: np.ndarray, name: str, values: np.ndarray) -> dict[str, Any]:
@@ -128,7 +147,7 @@ def _made_rows(run: "Trajectory") -> str:
         "steps": f"{run.completed:,} of {run.steps:,}; {len(run.t):,} states saved",
         "time": f"{run.seconds:.3g} s, {measures['steps_per_second']:,.0f} steps/s; "
         f"compiled in {run.compile_seconds:.2g} s",
-        "Newton": f"{iterations / max(run.completed, 1):.2f} iterations a step",
+        "solver": f"{iterations / max(run.completed, 1):.2f} {counted(run)} a step",
     }
     return _table(list(rows.items()))
 

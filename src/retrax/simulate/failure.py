@@ -1,6 +1,7 @@
-"""The sentence about a step that failed."""
+"""The error about a step that failed."""
 
 from retrax.engine.progress import Progress
+from retrax.errors import ContactLost, StepFailed
 from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
 from retrax.integrators.diagnosis import diagnose
 from retrax.mechanics.system import AbstractGroupSystem
@@ -8,17 +9,17 @@ from retrax.mechanics.system import AbstractGroupSystem
 
 def explain(
     system: AbstractGroupSystem, integrator: AbstractIntegrator, at: Progress, h: float, steps: int
-) -> str:
-    """Who, where, how bad, why, what to try."""
+) -> tuple[type[StepFailed], str]:
+    """What to raise, and who, where, how bad, why, what to try."""
     k, info = int(at.step), at.failure
     moved = float(info.increment)
     where = (
         f"{integrator!r} on the {system.name}: step {k + 1} of {steps} "
         f"(from t = {float(at.state.t):.6g} s)"
     )
-    shorter = shorter_step(h, moved)
+    shorter, error = shorter_step(h, moved), StepFailed
     if bool(info.converged) and not bool(info.in_chart):
-        what, why, shorter = integrator.refusal(system, at.state, h, moved)
+        what, why, shorter, error = integrator.refusal(system, at.state, h, moved)
     elif bool(info.converged):
         what = "gave numbers that are not finite"
         why = (
@@ -28,15 +29,17 @@ def explain(
     else:
         what = (
             f"did not converge: relative residual {float(info.residual):.1e} after "
-            f"{int(info.iterations)} Newton iterations"
+            f"{int(info.iterations)} iterations"
         )
         why = (
             f"The step moves by |h xi| = {moved:.3g} on the group; above about {LONG:g} a step is "
             "too long to solve for."
-            if moved > LONG / 2
+            if not moved <= LONG / 2
             else f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
             "or not a regular function of velocity or momentum."
         )
         why = f"{why} {diagnose(system, integrator, at.state, h)}"
-    advice = f"Try h = {shorter:.2g} (it is {h:.2g} now)"
-    return f"{where} {what}. {why} {advice}; the run up to there is in `.trajectory`."
+    kept = "the run up to there is in `.trajectory`."
+    if issubclass(error, ContactLost):
+        return error, f"{where} {what}. {why} {kept.capitalize()}"
+    return error, f"{where} {what}. {why} Try h = {shorter:.2g} (it is {h:.2g} now); {kept}"

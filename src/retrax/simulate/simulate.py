@@ -11,7 +11,6 @@ import numpy as np
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.engine.xla import run_differentiable
-from retrax.errors import StepFailed
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.simulate.failure import explain
@@ -119,7 +118,8 @@ def _simulate(
         integrator=integrator,
     )
     if failed:
-        raise StepFailed(explain(system, integrator, at, h, steps), trajectory)
+        error, sentence = explain(system, integrator, at, h, steps)
+        raise error(sentence, trajectory)
     return trajectory
 
 

@@ -13,13 +13,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.inertia import require_positive
+from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced, require_finite, require_shape
 from retrax.numerics.precision import require_double_precision
+from retrax.spaces.base import AbstractHomogeneousSpace
 
 
 def started(system: Any, state: Any) -> Any:
@@ -33,6 +34,8 @@ def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, sa
     _require_fit(system, integrator)
     _require_state(system, state)
     _require_step_size(h)
+    if not is_traced(system, integrator, state, h):
+        integrator.check_step(system, state, float(h))
     _require_count("steps", steps)
     _require_count("save_every", save_every)
 
@@ -58,6 +61,7 @@ def require_ensemble(
     _require_each(one, states)
     if not shared:
         _require_each_system(system)
+    _require_stable(system, integrator, states, float(h), shared)
     return members, shared
 
 
@@ -77,12 +81,12 @@ def _require_parts(system: Any, integrator: Any, state: Any) -> None:
 
 
 def _require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
-    integrator.check(system)
     if integrator.needs_momentum and not system.has_momentum:
         raise BadInput(
             f"{integrator!r} steps systems with momenta, but the {system.name} has none; use "
-            "Kahan, RKMK or RungeKutta."
+            "Collocation, RKMK or RungeKutta, or Kahan for a quadratic field."
         )
+    integrator.check(system)
 
 
 def _require_members(states: State) -> int:
@@ -117,9 +121,9 @@ def _is_shared(system: Any, state: State, members: int) -> bool:
         if own:
             return False
         raise BadInput(
-            f"system is neither one {system.group.name} system for all {members} members nor "
-            f"one for each: then all its arrays have a first axis of length {members}, as "
-            "jax.vmap(make_system)(parameters) gives them."
+            f"system is neither one {system.configuration_space.name} system for all {members} "
+            f"members nor one for each: then all its arrays have a first axis of length {members}, "
+            "as jax.vmap(make_system)(parameters) gives them."
         )
     if not own:
         return True
@@ -145,12 +149,12 @@ def _fits(system: AbstractGroupSystem, state: State) -> bool:
 @lru_cache(maxsize=256)
 def _shapes_fit(tree: Any, avals: tuple) -> bool:
     def rates(system, state):
-        return system.vector_field(state.g, state.momentum, state.t).momentum_rate
+        return system.vector_field(state.g, state.momentum, state.t)
 
     leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in avals]
     system, state = jax.tree.unflatten(tree, leaves)
     try:
-        return jax.eval_shape(rates, system, state).shape == state.momentum.shape
+        return all(x.shape == state.momentum.shape for x in jax.eval_shape(rates, system, state))
     except (TypeError, ValueError):
         return False
 
@@ -168,15 +172,28 @@ def _require_each(system: AbstractGroupSystem, states: State) -> None:
         ok &= np.isfinite(array).reshape(len(array), -1).all(axis=1)
     if not ok.all():
         raise BadInput(f"member {np.argmin(ok)} of states has numbers that are not finite.")
-    defect = np.asarray(_defects(system.group, states.g))
+    where = system.configuration_space
+    defect = np.asarray(_defects(where, states.g))
     worst = int(np.argmax(defect))
-    system.group.check(f"g of member {worst}", jax.tree.map(lambda x: x[worst], states.g))
+    where.check(f"g of member {worst}", jax.tree.map(lambda x: x[worst], states.g))
     require_shape("states.momentum", states.momentum, (len(ok), system.group.dim))
 
 
+def _require_stable(
+    system: Any, integrator: AbstractIntegrator, states: State, h: float, shared: bool
+) -> None:
+    """Refuse a step size that is unstable for a member, where the system has such a bound."""
+    if not isinstance(system, AbstractSplitSystem):
+        return
+    systems, states = jax.tree.map(np.asarray, (system, states))
+    for k in range(len(states.t)):
+        one = system if shared else jax.tree.map(lambda x, k=k: x[k], systems)
+        integrator.check_step(one, jax.tree.map(lambda x, k=k: x[k], states), h)
+
+
 @jax.jit
-def _defects(group: AbstractLieGroup, g: Any) -> Float[Array, " member"]:
-    return jax.vmap(group.defect)(g)
+def _defects(space: AbstractHomogeneousSpace, g: Any) -> Float[Array, " member"]:
+    return jax.vmap(space.defect)(g)
 
 
 def _require_each_system(system: Any) -> None:
@@ -206,7 +223,7 @@ def _require_state(system: AbstractGroupSystem, state: State) -> None:
             raise BadInput(
                 f"state holds {np.asarray(leaf).dtype} numbers, but retrax computes in float64."
             )
-    system.group.check("state.g", state.g)
+    system.configuration_space.check("state.g", state.g)
     require_shape("state.momentum", state.momentum, (system.group.dim,))
     require_finite("state.momentum", state.momentum)
     require_finite("state.t", state.t)

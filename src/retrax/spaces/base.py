@@ -1,14 +1,22 @@
 """What a homogeneous space is: points that a group moves."""
 
 import abc
+from typing import Any
 
 import equinox as eqx
-from jaxtyping import Array, Float, PyTree
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
-from retrax.groups.base import AbstractLieGroup, Coordinates
+from retrax.errors import BadInput
+from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup, Coordinates, in_words
+from retrax.groups.retractions import Exp
+from retrax.numerics.checks import is_traced, require_finite, require_float64
 from retrax.numerics.frozen import Frozen
 
 Point = PyTree[Float[Array, "..."]]
+Tangent = PyTree[Float[Array, "..."]]
 
 
 class AbstractSpace(Frozen):
@@ -50,3 +58,81 @@ class AbstractSpace(Frozen):
     def dexp_inv(self, u: Coordinates, xi: Coordinates) -> Coordinates:
         r"""$\mathrm{dexp}^{-1}_{-\sigma u}\,\xi$ of (1): the rate of the chart variable."""
         return self.group.dexp_inv(-self.side * u, xi)
+
+    def tangent(self, y: Point, xi: Coordinates) -> Tangent:
+        r"""The velocity $\xi\cdot y$, stored as `y` is."""
+        return jax.jvp(lambda u: self.move(y, u), (jnp.zeros_like(xi),), (xi,))[1]
+
+    def covers(self, u: Coordinates) -> Bool[Array, ""]:
+        """Whether `u` lies in the chart around every point, where `dexp_inv` exists."""
+        return Exp().covers(self.group, u)
+
+
+class AbstractHomogeneousSpace(AbstractSpace):
+    """A space whose points can be told from others, made at random, and led along any tangent.
+
+    **Attributes:** `dimension`: of the space; that of the group is `group.dim`.
+    """
+
+    dimension: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def project(self, y: Point) -> Point:
+        """A point of the space next to `y`."""
+
+    @abc.abstractmethod
+    def random(self, key: Key[Array, ""]) -> Point:
+        """A random point, spread over the space."""
+
+    @abc.abstractmethod
+    def lift(self, y: Point, v: Tangent) -> Coordinates:
+        r"""A generator $\xi$ with $\xi\cdot y = v$, for `v` tangent at `y`; stored as points are.
+
+        The part of $\xi$ that leaves `y` where it is is free, and chosen to be small.
+        """
+
+    def orbit_invariants(self, y: Point) -> dict[str, Float[Array, ""]]:
+        """By name, what no flow changes where the group does not reach every point."""
+        return {}
+
+    def layout(self) -> PyTree[jax.ShapeDtypeStruct]:
+        """A point without its numbers."""
+        return jax.eval_shape(lambda: self.random(jax.random.key(0)))
+
+    def check(self, name: str, y: Any) -> None:
+        """Raise `BadInput` unless `y`, called `name` in the sentence, is a point.
+
+        Structure and shapes are always checked; values only when they are not traced.
+        """
+        like = self.layout()
+        leaves, structure = jax.tree.flatten(y)
+        wanted, expected = jax.tree.flatten(like)
+        if structure != expected or any(
+            np.shape(a) != b.shape for a, b in zip(leaves, wanted, strict=True)
+        ):
+            raise BadInput(
+                f"{name} is not a point of {self.name}: expected {in_words(like)}, "
+                f"got {in_words(y)}."
+            )
+        require_float64(name, leaves)
+        if is_traced(leaves):
+            return
+        require_finite(name, leaves)
+        defect = float(_defect(self, y))
+        if not defect <= ALLOWED_DEFECT:
+            raise BadInput(
+                f"{name} is not a point of {self.name}: its defect is {defect:.2g}, allowed "
+                f"{ALLOWED_DEFECT:.0e}; make it one with {self!r}.project({name})."
+            )
+
+
+@jax.jit
+def _defect(space: AbstractHomogeneousSpace, y: Point) -> Float[Array, ""]:
+    return space.defect(y)
+
+
+def require_size(space: str, **sizes: Any) -> None:
+    """Refuse sizes that are not whole numbers of at least 1."""
+    for name, value in sizes.items():
+        if not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+            raise BadInput(f"{space}({name}={value!r}): {name} must be an integer of at least 1.")

@@ -1,7 +1,9 @@
 """Ready-made systems, one file each, invariants declared."""
 
 from retrax.systems.blade import Blade as Blade
+from retrax.systems.body_on_sphere import BodyOnSphere as BodyOnSphere
 from retrax.systems.chaplygin_sleigh import ChaplyginSleigh as ChaplyginSleigh
+from retrax.systems.continuous_qr import ContinuousQR as ContinuousQR
 from retrax.systems.cubic_hamiltonian import CubicHamiltonian as CubicHamiltonian
 from retrax.systems.cubic_hamiltonian import henon_heiles as henon_heiles
 from retrax.systems.euler_solution import exact_momentum as exact_momentum
@@ -9,6 +11,8 @@ from retrax.systems.euler_solution import period as period
 from retrax.systems.euler_top import EulerTop as EulerTop
 from retrax.systems.heavy_body import HeavyTop as HeavyTop
 from retrax.systems.heavy_body import Pendulum3D as Pendulum3D
+from retrax.systems.heavy_top_orbit import HeavyTopOrbit as HeavyTopOrbit
+from retrax.systems.kuramoto import Kuramoto as Kuramoto
 from retrax.systems.lie_poisson import LiePoisson as LiePoisson
 from retrax.systems.lie_poisson_fields import clebsch as clebsch
 from retrax.systems.lie_poisson_fields import euler_poisson as euler_poisson
@@ -20,9 +24,28 @@ from retrax.systems.lie_poisson_fields import zhukovski_volterra as zhukovski_vo
 from retrax.systems.lotka_volterra import LotkaVolterra as LotkaVolterra
 from retrax.systems.nambu import Nambu as Nambu
 from retrax.systems.rigid_body import FreeRigidBody as FreeRigidBody
+from retrax.systems.rods.crossing import crossed_rods as crossed_rods
+from retrax.systems.rods.crossing import press as press
+from retrax.systems.rods.dispersion import dispersion as dispersion
+from retrax.systems.rods.dispersion import printed_dispersion as printed_dispersion
+from retrax.systems.rods.dispersion import wave_speeds as wave_speeds
+from retrax.systems.rods.equilibrium import equilibrium as equilibrium
+from retrax.systems.rods.modes import modes as modes
+from retrax.systems.rods.pair import RodsInContact as RodsInContact
+from retrax.systems.rods.rod import Rod as Rod
 from retrax.systems.rolling_ball import BallOnTurntable as BallOnTurntable
 from retrax.systems.rolling_ball import ChaplyginBall as ChaplyginBall
 from retrax.systems.rolling_disk import RollingDisk as RollingDisk
+from retrax.systems.strings.characteristics import CharacteristicPath as CharacteristicPath
+from retrax.systems.strings.characteristics import characteristic_path as characteristic_path
+from retrax.systems.strings.closed_form import exact_force as exact_force
+from retrax.systems.strings.closed_form import exact_path as exact_path
+from retrax.systems.strings.closed_form import first_echo as first_echo
+from retrax.systems.strings.damping import StringDamping as StringDamping
+from retrax.systems.strings.string_pendulum import StringPendulum as StringPendulum
+from retrax.systems.strings.strings_in_contact import StringsInContact as StringsInContact
+from retrax.systems.subspace_flow import SubspaceFlow as SubspaceFlow
 from retrax.systems.suslov import Suslov as Suslov
 from retrax.systems.suslov import Weight as Weight
+from retrax.systems.toda import Toda as Toda
 from retrax.systems.veselova import Veselova as Veselova

@@ -9,16 +9,26 @@ from retrax.groups.so3 import SO3
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.systems.blade import Blade
+from retrax.systems.body_on_sphere import BodyOnSphere
 from retrax.systems.chaplygin_sleigh import ChaplyginSleigh
+from retrax.systems.continuous_qr import ContinuousQR
 from retrax.systems.cubic_hamiltonian import henon_heiles
 from retrax.systems.euler_top import EulerTop
 from retrax.systems.heavy_body import HeavyTop, Pendulum3D
+from retrax.systems.heavy_top_orbit import HeavyTopOrbit
+from retrax.systems.kuramoto import Kuramoto
 from retrax.systems.lie_poisson_fields import clebsch, zhukovski_volterra
 from retrax.systems.lotka_volterra import LotkaVolterra
 from retrax.systems.rigid_body import FreeRigidBody
+from retrax.systems.rods.crossing import crossed_rods
+from retrax.systems.rods.rod import Rod
 from retrax.systems.rolling_ball import BallOnTurntable, ChaplyginBall
 from retrax.systems.rolling_disk import RollingDisk
+from retrax.systems.strings.string_pendulum import StringPendulum
+from retrax.systems.strings.strings_in_contact import StringsInContact
+from retrax.systems.subspace_flow import SubspaceFlow
 from retrax.systems.suslov import Suslov
+from retrax.systems.toda import Toda
 from retrax.systems.veselova import Veselova
 
 Setting = tuple[AbstractGroupSystem, State, float, int]
@@ -131,7 +141,22 @@ def galaxy() -> Setting:
     return system, system.at([0.1, -0.2, 0.3, 0.15]), 0.1, 10_000
 
 
+def rod() -> Setting:
+    """A soft rod thrown so that it bends, twists and turns, in no gravity."""
+    body = Rod.from_material(20, 1.0, young=2e4, poisson=0.3, density=1000.0, radius=0.03)
+    s = jnp.linspace(0.0, 1.0, body.nodes)[:, None]
+    omega = jnp.concatenate([3 * jnp.sin(3 * s), 2 * jnp.cos(2 * s), 4 * s], axis=1)
+    v = jnp.concatenate([0.4 * s, 0.5 * (1 - s**2), 0.3 * jnp.sin(5 * s)], axis=1)
+    return body, body.state(body.straight(), velocity=body.velocity_of(omega, v)), 0.004, 5_000
+
+
+def rods_in_contact() -> Setting:
+    """Two stretched rods pressed against each other, which roll and swing."""
+    return *crossed_rods(), 0.02, 5_000
+
+
 _CONSTRAINED = "lagrange-d-alembert"
+_ON_SPACES = "rkmk-5"
 
 CASES: dict[str, Case] = {
     case.name: case
@@ -139,6 +164,7 @@ CASES: dict[str, Case] = {
         Case("free-rigid-body", "a free rigid body with moments 1, 2, 3", free_rigid_body),
         Case("heavy-top", "an asymmetric heavy top, spinning, precessing, nutating", heavy_top),
         Case("pendulum3d", "the 3D pendulum of the pseudospectral paper", Pendulum3D.paper),
+        Case("string-pendulum", "a body on an elastic string", StringPendulum.paper),
         Case("suslov", "Suslov's problem with a full inertia", suslov, _CONSTRAINED),
         Case("suslov-paper", "Fig. 1 of the nonholonomic paper", Suslov.paper, _CONSTRAINED),
         Case("kharlamova", "Suslov's problem with a weight", Suslov.kharlamova, _CONSTRAINED),
@@ -153,5 +179,19 @@ CASES: dict[str, Case] = {
         Case("gyrostat", "a body with a rotor inside", gyrostat, "kahan"),
         Case("clebsch", "a body in an ideal fluid", clebsch_body, "kahan"),
         Case("henon-heiles", "a star in a galaxy", galaxy, "kahan"),
+        Case("body-on-sphere", "a free body on S^2", BodyOnSphere.example, _ON_SPACES),
+        Case("kuramoto", "coupled oscillators on a torus", Kuramoto.example, _ON_SPACES),
+        Case("continuous-qr", "the frame of a linear flow", ContinuousQR.example, _ON_SPACES),
+        Case("subspace-flow", "a plane carried by a flow", SubspaceFlow.example, _ON_SPACES),
+        Case("toda", "the Toda lattice, eigenvalues kept", Toda.example, _ON_SPACES),
+        Case("heavy-top-orbit", "a heavy top on T*SO(3)/S^1", HeavyTopOrbit.example, _ON_SPACES),
+        Case("rod", "an elastic rod, thrown", rod),
+        Case("rods-in-contact", "two rods that roll", rods_in_contact, "rolling-verlet"),
+        Case(
+            "strings-in-contact",
+            "two strings that roll on each other",
+            StringsInContact.paper,
+            "contact-dkd",
+        ),
     )
 }

@@ -41,6 +41,11 @@ class AbstractHeavyBody(AbstractRigidBody):
     def free(self) -> bool:
         return False
 
+    def weight_arm(self) -> Float[Array, "3"]:
+        r"""The vector $w$ with $V = w\cdot R^Te_3$."""
+        weight = self.mass * self.gravity
+        return (weight if self.e3_points_up else -weight) * self.arm
+
     def potential_energy(self, g: Float[Array, "3 3"]) -> Float[Array, ""]:
         weight = self.mass * self.gravity
         return (weight if self.e3_points_up else -weight) * (g[2] @ self.arm)

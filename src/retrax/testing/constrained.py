@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 
 import jax.numpy as jnp
+import numpy as np
 
 from retrax.errors import BadInput
 from retrax.groups.product import Product
@@ -23,6 +24,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.systems.blade import Blade
 from retrax.systems.chaplygin_sleigh import ChaplyginSleigh
 from retrax.systems.rolling_ball import ChaplyginBall
+from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.systems.suslov import Suslov, Weight
 from retrax.systems.veselova import Veselova
 from retrax.testing.fields import FIELDS
@@ -118,6 +120,20 @@ def flow() -> tuple[AbstractGroupSystem, State]:
     return system, system.at((SO3().exp(jnp.array([0.7, -0.4, 0.2])), jnp.array([0.3])))
 
 
+@cache
+def strings() -> tuple[AbstractGroupSystem, State]:
+    """Two strings in contact, everything about them different, both moving."""
+    system = StringsInContact(F=0.7, G=(0.5, 0.4), n=24, c=1.1)
+    start = system.at(
+        (2.0, 2.9),
+        u=lambda x: np.sin(x) + 0.3 * np.sin(1.5 * x),
+        v=lambda x: 0.4 * np.sin(2 * x),
+        u_t=lambda x: 0.3 * np.sin(0.5 * x),
+        project=True,
+    )
+    return system, start
+
+
 CONSTRAINED: dict[str, Callable[[], tuple[AbstractGroupSystem, State]]] = {
     "Suslov body": suslov_body,
     "heavy Suslov body": heavy_suslov_body,
@@ -131,7 +147,7 @@ CONSTRAINED: dict[str, Callable[[], tuple[AbstractGroupSystem, State]]] = {
 # Claims are measured on the first of these that an integrator can treat: those for constraints on a
 # constrained problem, the others on one without.
 _CLAIMS_CONSTRAINED = ("heavy Suslov body", "Suslov body")
-_FLOW = "flow on SO(3) x R"
+_FLOW, _STRINGS = "flow on SO(3) x R", "pair of strings in contact"
 
 
 def constrained_problem(title: str) -> Problem:
@@ -159,7 +175,7 @@ def claims_problem(integrator: AbstractIntegrator) -> tuple[str, Problem]:
         candidates = {title: CONSTRAINED[title] for title in _CLAIMS_CONSTRAINED}
     else:
         bodies = {"asymmetric top": asymmetric_top, "asymmetric free body": asymmetric_free_body}
-        candidates = {**bodies, _FLOW: flow, **FIELDS}
+        candidates = {**bodies, _FLOW: flow, **FIELDS, _STRINGS: strings}
     for title, make in candidates.items():
         if fits(integrator, make()[0]):
             return title, constrained_problem(title) if title in CONSTRAINED else Problem(*make())

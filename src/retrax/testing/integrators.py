@@ -16,7 +16,7 @@ SYMMETRY_ALLOWED = 3e-13
 # The straight line through the energy errors may explain this part of their size.
 DRIFT_ALLOWED = 0.1
 # What speaks of systems without external force: a force does work and exerts a torque.
-WITHOUT_FORCE = frozenset({"momentum", "symplectic", "energy"})
+WITHOUT_FORCE = frozenset({"momentum", "spatial momentum", "symplectic", "energy"})
 
 
 def check_integrator(
@@ -87,6 +87,12 @@ def _momentum(integrator: AbstractIntegrator, problem: Problem) -> dict[str, flo
     return {"momentum": error}
 
 
+def _spatial_momentum(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
+    error = measurements.conservation(integrator, problem).spatial
+    _limit(integrator, "the momenta of the symmetries of space", error, roundoff(COARSE_STEPS))
+    return {"momentum": error}
+
+
 def _constraint(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
     violation = measurements.kept(integrator, problem).constraint
     _limit(integrator, "the constraint", violation, roundoff(COARSE_STEPS))
@@ -122,6 +128,7 @@ _MEASURE: dict[str, Callable[[AbstractIntegrator, Problem], dict[str, float]]] =
     "energy": _energy,
     "group": _group,
     "momentum": _momentum,
+    "spatial momentum": _spatial_momentum,
     "symmetric": _symmetric,
     "symplectic": _symplectic,
 }

@@ -38,8 +38,9 @@ Suslov's problem with a full inertia, with and without a weight, on Chaplygin's 
 on SE(3), on a forced body whose velocities lie in a skew plane, and on Veselova's problem, where
 the constraint depends on the configuration. Kahan's method is measured on quadratic fields: a
 gyrostat whose rotor has no principal axis, a body in a fluid that is not integrable, and Euler's
-top. `retrax verify -o docs/verification.md` writes this
-page; the tests make the same measurements, and fail where a claim does not hold.
+top; the methods for strings in contact on a pair of strings that differ in everything.
+`retrax verify -o docs/verification.md` writes this page; the tests make the same measurements, and
+fail where a claim does not hold.
 
 *Order*: the slope of the last halving of the step, from differences of successive runs, refused
 where they are rounding errors; the claim holds within 0.05. The laws are measured at a coarse step,

@@ -43,10 +43,14 @@ class Problem(NamedTuple):
 
 
 class Conservation(NamedTuple):
-    """How a run kept to the group, and the momenta of its symmetries relative to their size."""
+    """How a run kept to the group, and the momenta of its symmetries relative to their size.
+
+    `spatial` is the part of symmetries of space, `momentum` that of all.
+    """
 
     group: float
     momentum: float
+    spatial: float
 
 
 class Kept(NamedTuple):
@@ -85,8 +89,9 @@ def conservation(integrator: AbstractIntegrator, problem: Problem) -> Conservati
     seen = _observed(integrator, problem, COARSE, COARSE_STEPS, 1)
     momenta = np.asarray(seen.momenta)
     size = max(1.0, float(np.max(np.abs(problem.state.momentum))), float(np.max(np.abs(momenta))))
-    error = float(np.max(np.abs(momenta - momenta[0]))) / size
-    return Conservation(float(np.max(seen.defect)), error)
+    errors = np.max(np.abs(momenta - momenta[0]), axis=0) / size
+    of_space = errors[: 1 + len(problem.system.symmetries().space)]
+    return Conservation(float(np.max(seen.defect)), float(np.max(errors)), float(np.max(of_space)))
 
 
 def energy(integrator: AbstractIntegrator, problem: Problem) -> Energy:

@@ -41,6 +41,7 @@ def dataset(run: "Trajectory") -> xr.Dataset:
     )
     if run.multipliers.shape[1]:
         variables |= _reactions(run)
+    variables |= _observables(run)
     for name, values in run.info._asdict().items():
         long_name = f"Newton {name} since the last saved state"
         variables[name] = ("time", np.asarray(values), {"long_name": long_name})
@@ -107,9 +108,30 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
             str(k)[len(prefix) :]: str(v) for k, v in ds.attrs.items() if str(k).startswith(prefix)
         },
         observations=Observations(
-            read("velocity"), invariants, read("group_defect"), *_read_reactions(ds)
+            read("velocity"),
+            invariants,
+            read("group_defect"),
+            *_read_reactions(ds),
+            {
+                str(v.attrs["long_name"]): v.values
+                for v in ds.data_vars.values()
+                if v.attrs.get("kind") == "observable"
+            },
         ),
     )
+
+
+def _observables(run: "Trajectory") -> dict[str, Any]:
+    """What else the system measures; own axes are named after the quantity."""
+    variables = {}
+    for name, values in run.observables().items():
+        short = identifier(name)
+        own = tuple(f"{short}_{axis}" for axis in range(values.ndim - 1))
+        attributes = {"long_name": name, "kind": "observable"}
+        if run.system is not None and name in run.system.units:
+            attributes["units"] = run.system.units[name]
+        variables[short] = (("time", *own), values, attributes)
+    return variables
 
 
 def _reactions(run: "Trajectory") -> dict[str, Any]:

@@ -117,7 +117,7 @@ def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
         for name in runs.data_vars
         if runs[name].attrs.get("kind") == "configuration"
     ]
-    like = system.group.identity()
+    like = system.configuration_space.layout()
     tree = jax.tree.unflatten(jax.tree.structure(like), g)
     g, momentum = jax.tree.map(
         lambda x: jnp.asarray(x).reshape(records * members, *x.shape[2:]),

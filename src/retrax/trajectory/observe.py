@@ -19,7 +19,8 @@ class Observations(NamedTuple):
     """Body velocity, invariants by name, and distance from the group, along time.
 
     Under a constraint also the multipliers and the reaction they make, in continuous time at each
-    state, and by how much the velocity breaks the constraint; empty and zero without one.
+    state, and by how much the velocity breaks the constraint; empty and zero without one. What
+    else the system can measure is in `observables`, by name.
     """
 
     velocity: np.ndarray
@@ -28,6 +29,7 @@ class Observations(NamedTuple):
     multipliers: np.ndarray
     reaction: np.ndarray
     violation: np.ndarray
+    observables: dict[str, np.ndarray]
 
 
 def observe(
@@ -45,12 +47,13 @@ def observe(
     def look(system, state):
         exact = {} if integrator is None else integrator.exact_integrals(system, state, size)
         return (
-            system.velocity(state.g, state.momentum),
+            system.velocity_at(state),
             system.invariants(state, symmetries) | exact,
-            system.group.defect(state.g),
+            system.configuration_space.defect(state.g),
             system.multipliers(state),
             system.reaction(state),
             system.constraint_violation(state),
+            system.observables(state),
         )
 
     count = len(np.asarray(states.t))

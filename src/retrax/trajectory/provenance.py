@@ -10,13 +10,19 @@ import jax
 
 
 def provenance(system: Any, integrator: Any, backend: str) -> dict[str, str]:
-    """Names of what was run and versions of what ran it; for a body in gravity, where up is."""
+    """Names of what was run and versions of what ran it; for a body in gravity, where up is.
+
+    A system that is more than its group tells says what there is to draw, in JSON.
+    """
     upright = getattr(system, "e3_points_up", None)
+    drawing = getattr(system, "drawing", None)
     return {
         "system": system.name,
-        "group": system.group.name,
+        "group": system.configuration_space.name,
         "integrator": repr(integrator),
+        "counted": integrator.counted,
         **({} if upright is None else {"up": "e3" if upright else "-e3"}),
+        **({} if drawing is None else {"drawing": drawing}),
         "backend": backend,
         "device": jax.devices()[0].device_kind,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -32,11 +32,16 @@ def summary(run: "Trajectory") -> str:
         f"{run.completed:,} steps of h = {run.h:g} s, from t = {run.t[0]:g} to {run.t[-1]:g} s, "
         f"{len(run.t):,} states saved",
         f"{run.seconds:.3g} s ({rate:,.0f} steps/s), compiled in {run.compile_seconds:.2g} s; "
-        f"{per_step:.2f} Newton iterations a step",
+        f"{per_step:.2f} {counted(run)} a step",
         "",
         *_aligned(rows),
     ]
     return "\n".join(lines)
+
+
+def counted(run: "Trajectory") -> str:
+    """What the iterations of a run are; runs of older versions do not say."""
+    return run.provenance.get("counted", "iterations")
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:

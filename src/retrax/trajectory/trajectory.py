@@ -1,9 +1,11 @@
 """What comes out of a run."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from retrax.trajectory.measure import deviations, drift
@@ -106,6 +108,10 @@ class Trajectory:
         """The energy and the momentum of each symmetry, by name, along the run."""
         return self.observations.invariants
 
+    def observables(self) -> dict[str, np.ndarray]:
+        """What else the system measures, by name, along the run: strain, tension and the like."""
+        return self.observations.observables
+
     def group_defect(self) -> np.ndarray:
         """The distance of every saved configuration from the group."""
         return self.observations.defect
@@ -123,6 +129,10 @@ class Trajectory:
     def constraint_violation(self) -> np.ndarray:
         """By how much every saved velocity breaks the constraint; zero where there is none."""
         return self.observations.violation
+
+    def along(self, function: Callable[["State"], Any]) -> np.ndarray:
+        """The values of a function of the state at every saved state, written in JAX."""
+        return np.asarray(jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states)))
 
     def measures(self) -> dict[str, Any]:
         """The run in numbers: what `retrax run --json` prints."""
@@ -180,3 +190,9 @@ class Trajectory:
         from retrax.show.page import write_page
 
         return write_page(self, path)
+
+    def sound(self, path: str | Path, observable: Any = None, **settings: Any) -> Path:
+        """Write a quantity along the run as a WAV file; see `retrax.show.sound.write_sound`."""
+        from retrax.show.sound import write_sound
+
+        return write_sound(self, path, observable, **settings)

@@ -86,6 +86,17 @@ const Scene = Motion && (() => {
     rods.filter((rod) => rod.ahead).forEach(draw);
   }
 
+  // The string, each piece in the colour of its tension; drawn before or behind its bodies.
+  function drawString() {
+    const [low, high] = colours();
+    const points = Motion.string.points(at);
+    Motion.string.tension(at).forEach((part, k) => {
+      const share = Math.round(100 * Math.min(Math.max(part, 0), 1));
+      View.line([points[k], points[k + 1]], `color-mix(in srgb, ${high} ${share}%, ${low})`, 3);
+    });
+    View.dot(points[0], css("--quiet"), 4);
+  }
+
   function drawPaths(half) {
     const colour = colours()[0];
     bodies.forEach((body, n) => {
@@ -106,6 +117,7 @@ const Scene = Motion && (() => {
     drawPaths("far");
     const depths = bodies.map((_, n) => View.project(Motion.pose(n, at).slice(9))[2]);
     const order = bodies.map((_, n) => n).sort((a, b) => depths[a] - depths[b]);
+    if (Motion.string) drawString();
     for (const n of order) drawBody(bodies[n], n);
     for (const { near } of globe) View.stroke(near, css("--line"), 1, 0.8);
     drawPaths("near");

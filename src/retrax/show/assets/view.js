@@ -13,6 +13,7 @@ const View = Motion && (() => {
   // A ball that holds every path and every body.
   const reach = Math.max(...bodies.map((body) => body.size)) * (travels ? 0.6 : 1.25);
   const all = Motion.paths.flat().concat(Motion.paths.map((_, n) => Motion.pose(n, 0).slice(9)));
+  if (Motion.string) all.push([0, 0, 0]);
   const bound = (pick, i) => all.reduce((best, p) => pick(best, p[i]), all[0][i]);
   const low = [0, 1, 2].map((i) => bound(Math.min, i));
   const high = [0, 1, 2].map((i) => bound(Math.max, i));
