@@ -114,7 +114,7 @@ def test_report_writes_where_it_is_told(kept, tmp_path):
     ("arguments", "says"),
     [
         (["run", "heavytop"], "Did you mean 'heavy-top'?"),
-        (["run", "heavytop"], "gyrostat, heavy-top, henon-heiles, kharlamova, pendulum3d"),
+        (["run", "heavytop"], "gyrostat, heavy-top, heavy-top-orbit, henon-heiles, kharlamova"),
         (["run", "pendulum3d", "--integrator", "lie-verlett"], "Did you mean 'lie-verlet'?"),
         (["run", "pendulum3d", "--h", "-1"], "h = -1.0 must be a positive"),
         (["run", "pendulum3d", "--steps", "0"], "steps = 0 must be"),

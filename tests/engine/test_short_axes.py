@@ -116,3 +116,32 @@ def test_a_costly_side_is_branched_around():
         ]
         ours, theirs = (np.asarray(run.g) for run in runs)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)
+
+
+def test_what_an_inner_loop_needs_is_not_moved():
+    def inside(x):
+        slow = jnp.exp(x)
+
+        def body(carry):
+            y, k = carry
+            return jnp.where(x > 0.5, slow, y + 1.0), k + 1
+
+        y, _ = lax.while_loop(lambda c: c[1] < 3, body, (x, 0))
+        return jnp.where(x > 0.5, slow, y)
+
+    program = lazy(live(scalarise(inside, jnp.asarray(0.3))))
+    for x in (0.3, 0.8):
+        (ours,) = evaluate_program(program, np.array([x]))
+        assert ours == pytest.approx(float(inside(jnp.asarray(x))), abs=1e-15)
+
+
+def test_a_choice_may_depend_on_the_one_before():
+    def twice(x):
+        y = jnp.where(x > 0.5, jnp.exp(x), x)
+        return jnp.where(x > 0.5, jnp.log(y + 2.0), y)
+
+    program = lazy(live(scalarise(twice, jnp.asarray(0.3))))
+    assert len([i for i in walk(program.block) if isinstance(i, Choose)]) == 2
+    for x in (0.3, 0.8):
+        (ours,) = evaluate_program(program, np.array([x]))
+        assert ours == pytest.approx(float(twice(jnp.asarray(x))), abs=1e-15)

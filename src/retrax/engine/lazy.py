@@ -77,28 +77,34 @@ def _block(block: Block, users: _Users, fresh: Callable[[Value], Value]) -> Bloc
 def _moved(
     block: Block, predicate: Operand, side: int, users: _Users, fresh: Callable[[Value], Value]
 ) -> Block:
-    """The block with what only `side` of the choices by `predicate` needs in an inner block."""
+    """The block with what only `side` of the choices by `predicate` needs in inner blocks."""
+    here = {id(x) for x in block.instructions}
 
     def chosen(reader: Operation, value: Value) -> bool:
-        """Whether the reader takes the value only where the predicate says `side`."""
+        """Whether the reader, of this block, takes the value only where the predicate says so."""
         p, *cases = reader.operands
         wanted = reader.name == "select" and p == predicate and cases[side] == value
-        return wanted and cases[1 - side] != value
+        return wanted and cases[1 - side] != value and id(reader) in here
 
-    apart: dict[Value, Operation] = {}
-    results: list[Value] = []
+    apart: set[Value] = set()
     for x in reversed(block.instructions):
-        if not isinstance(x, Operation) or x.out not in users or x.out == predicate:
-            continue
-        readers = users[x.out]
-        if all(r is not None and (r.out in apart or chosen(r, x.out)) for r in readers):
-            apart[x.out] = x
-            if any(r is not None and r.out not in apart for r in readers):
-                results.append(x.out)
-    moved = [x for x in block.instructions if isinstance(x, Operation) and x.out in apart]
+        if isinstance(x, Operation) and x.out in users and x.out != predicate:
+            readers = users[x.out]
+            if all(r is not None and (r.out in apart or chosen(r, x.out)) for r in readers):
+                apart.add(x.out)
+    # What comes after the first choice may need its outcome, and waits for the next round.
+    moved: list[Operation] = []
+    for x in block.instructions:
+        if isinstance(x, Operation) and x.out in apart:
+            moved.append(x)
+        elif isinstance(x, Operation) and any(o in apart for o in x.operands if _is_value(o)):
+            break
     if not is_costly(Block(list(moved))):
         return block
-    return _with_choice(block, predicate, side, moved, results, fresh)
+    outs = {x.out for x in moved}
+    results = [v for v in outs if any(r is not None and r.out not in outs for r in users[v])]
+    rest = _with_choice(block, predicate, side, moved, sorted(results, key=_number), fresh)
+    return _moved(rest, predicate, side, users, fresh)
 
 
 def _with_choice(block, predicate, side, moved, results, fresh) -> Block:
@@ -126,6 +132,10 @@ def _with_choice(block, predicate, side, moved, results, fresh) -> Block:
             x.operands = tuple(names.get(o, o) if _is_value(o) else o for o in x.operands)
         out.append(x)
     return Block(out)
+
+
+def _number(value: Value) -> int:
+    return value.number
 
 
 def _is_value(operand: Operand) -> bool:
