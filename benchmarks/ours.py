@@ -11,7 +11,13 @@ from retrax.bench.ensembles import run as run_ensemble
 from retrax.bench.problems import Problem
 from retrax.bench.runs import ORDERS, loop_alone, verlet, whole_call
 
-INTEGRATORS = [*map(verlet, ORDERS), rx.RKMK("rk4"), rx.RKMK("dopri5")]
+INTEGRATORS = [
+    *map(verlet, ORDERS),
+    rx.RKMK("rk4"),
+    rx.RKMK("dopri5"),
+    *(rx.Collocation(rx.gauss(s)) for s in (2, 4, 8, 12)),
+    *(rx.GalerkinVariational(rx.gauss(s)) for s in (2, 4, 8)),
+]
 
 
 def c_methods(problem: Problem) -> list[Method]:
@@ -33,7 +39,7 @@ def attitude(packed: np.ndarray) -> np.ndarray:
 
 
 def retrax_methods(problem: Problem) -> list[Method]:
-    """LieVerlet, its compositions and two explicit methods, each through `rx.simulate`."""
+    """LieVerlet, its compositions, explicit methods and collocation, through `rx.simulate`."""
 
     def method(integrator: Any) -> Method:
         def prepare(steps: float) -> Call:
@@ -75,5 +81,6 @@ def ensemble_methods(system: Any, states: rx.State, end: float) -> list[Method]:
 
 
 def _steps(problem: Problem, order: int) -> tuple[int, ...]:
-    """From about one step per second up to a hundred thousand; fewer at high order."""
-    return step_counts(int(problem.end), int(problem.end * (1e5 if order == 2 else 1e3)))
+    """From one step per second, or two, up to a hundred thousand; fewer at high order."""
+    first = int(problem.end) // (1 if order < 12 else 2)
+    return step_counts(first, int(problem.end * (1e5 if order == 2 else 1e3)))
