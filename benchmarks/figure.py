@@ -72,10 +72,11 @@ def _family(curve: dict[str, Any]) -> str:
     """The kind of method on the left; heyoka's calls are hardly more than its loop."""
     if curve["library"] != "retrax":
         return curve["library"]
-    kinds = [kind for kind in FAMILIES if curve["method"].startswith(kind)]
+    if not curve["method"].endswith("loop alone"):
+        return ""
     if "LieVerlet" in curve["method"]:
-        kinds = ["Composition"]
-    return kinds[0] if kinds and curve["method"].endswith("loop alone") else ""
+        return "Composition"
+    return curve["method"].partition("(")[0]
 
 
 def _library(curve: dict[str, Any]) -> str:
