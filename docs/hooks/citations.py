@@ -36,7 +36,8 @@ def on_page_content(content: str, page, **_) -> str:
 
 def _line(key: str) -> str:
     work = works()[key]
-    where = f"*{work['journal']}*" if "journal" in work else work["publisher"]
+    source = work.get("journal") or work.get("booktitle")
+    where = f"*{source}*" if source else work["publisher"]
     if "volume" in work:
         number = f"({work['number']})" if "number" in work else ""
         where += f" {work['volume']}{number}:{work['pages']}".replace("--", "–")
