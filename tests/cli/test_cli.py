@@ -91,6 +91,7 @@ def test_cases_can_start(name):
     (INTEGRATORS | ROLLING)[CASES[name].integrator].check(system)
     system.configuration_space.check("g", state.g)
     assert h > 0 and steps > 0
+    assert CASES[name].length in (None, (h, steps))
 
 
 def test_report_writes_a_page_and_figures_and_says_where(kept):

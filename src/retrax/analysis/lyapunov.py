@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from retrax.analysis.once import compiled_once
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.errors import BadInput, StepFailed
@@ -18,6 +17,7 @@ from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.once import compiled_once
 from retrax.simulate.validate import require_run, started
 
 

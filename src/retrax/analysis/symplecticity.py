@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.analysis.once import compiled_once
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.once import compiled_once
 
 
 def symplecticity(

@@ -10,7 +10,7 @@ they press on each other, friction holds them, the bump lies within both rods, a
 contact are those closest to each other.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,9 @@ from jaxtyping import Array, Bool, Float
 from retrax.errors import ContactDegenerate, ContactLeftRod, ContactLost, Separation, Slip
 from retrax.integrators.base import Refusal
 from retrax.mechanics.state import State
+from retrax.numerics.once import compiled_once
 from retrax.systems.rods.bump import SUPPORT
+from retrax.systems.rods.limits import FLATTEST, beyond, degenerate, placed
 from retrax.systems.rods.pair import RodsInContact
 
 _HALVINGS = 60
@@ -39,8 +41,11 @@ def margins(system: RodsInContact, g: Any, lam: Float[Array, "3"]) -> Float[Arra
     one, two = (
         jnp.minimum(s[k] - reach, rod.length - reach - s[k]) for k, rod in enumerate(system.rods)
     )
-    curvature = _smallest_eigenvalue(system.curvature_of_gap(g))
-    out = [curvature, jnp.minimum(one, two), acting["pressure"]]
+    out = [
+        _steepness(system.curvature_of_gap(g)) - FLATTEST,
+        jnp.minimum(one, two),
+        acting["pressure"],
+    ]
     if system.friction is not None:
         held = acting["tangential"]
         out.append(system.friction * acting["pressure"] - jnp.sqrt(held @ held))
@@ -56,35 +61,51 @@ def refused(integrator: Any, system: RodsInContact, state: State, h: float) -> R
     """Which of (1) fails in the step from `state`, when, and the sentence about it."""
     state = jax.tree.map(jnp.asarray, state)
 
-    @jax.jit
-    def after(size):
-        new, _, lam = integrator.step_and_force(system, state, size)
-        exact = margins(system, new.g, system.multipliers(new))
-        return new, margins(system, new.g, lam), exact
+    def after(size: float) -> _After:
+        return _after(integrator, system, state, jnp.asarray(size))
 
-    _, coarse, _ = after(jnp.asarray(h))
-    which = int(np.argmax(~(np.asarray(coarse) > 0)))
+    which = int(np.argmax(~(np.asarray(after(h).coarse) > 0)))
     kind = kinds(system)[which]
     # The force is that of the middle of a step, so the event may lie in the step before.
     first, last = -h, 2.0 * h
     for _ in range(_HALVINGS):
         middle = (first + last) / 2
-        lasts = float(after(jnp.asarray(middle))[2][which]) > 0
+        lasts = float(after(middle).exact[which]) > 0
         first, last = (middle, last) if lasts else (first, middle)
         if last - first < 1e-12 * h:
             break
     at = float(state.t) + last
-    new = after(jnp.asarray(last))[0]
-    what, why = _sentence(kind, system, new, at)
+    what, why = _sentence(kind, system, after(last), at)
     return Refusal(what, why, h / 2, kind)
 
 
+class _After(NamedTuple):
+    """A step: margins of its own force, and at its end those of the force in continuous time."""
+
+    coarse: Float[Array, " kinds"]
+    exact: Float[Array, " kinds"]
+    acting: dict[str, Float[Array, "..."]]
+    s: Float[Array, "2"]
+    H: Float[Array, "2 2"]
+
+
+@compiled_once
+def _after(integrator: Any, system: RodsInContact, state: State, h: Float[Array, ""]) -> _After:
+    new, _, lam = integrator.step_and_force(system, state, h)
+    exact = system.multipliers(new)
+    return _After(
+        margins(system, new.g, lam),
+        margins(system, new.g, exact),
+        system.contact_force(new.g, exact),
+        new.g[2],
+        system.curvature_of_gap(new.g),
+    )
+
+
 def _sentence(
-    kind: type[ContactLost], system: RodsInContact, state: State, t: float
+    kind: type[ContactLost], system: RodsInContact, end: _After, t: float
 ) -> tuple[str, str]:
-    acting = system.contact_force(state.g, system.multipliers(state))
-    s = [float(x) for x in state.g[2]]
-    place = f"at t = {t:.10g} s, where s = ({s[0]:.6g}, {s[1]:.6g})"
+    place = placed(end.s, t)
     if kind is Separation:
         return (
             "separates the rods",
@@ -92,28 +113,20 @@ def _sentence(
             "have to pull.",
         )
     if kind is Slip:
-        tangential = float(jnp.linalg.norm(acting["tangential"]))
+        tangential = float(np.linalg.norm(end.acting["tangential"]))
         return (
             "needs more friction than there is",
             f"The force leaves the friction cone {place}: its tangential part reaches "
             f"{tangential:.6g} N, {float(system.friction):g} times the pressure of "  # type: ignore[arg-type]
-            f"{float(acting['pressure']):.6g} N.",
+            f"{float(end.acting['pressure']):.6g} N.",
         )
     if kind is ContactLeftRod:
         reach = SUPPORT * float(system.width)
-        return (
-            "takes the contact off a rod",
-            f"It comes closer than {reach:g} m to an end {place}: the nodes that carry it would "
-            "lie beyond.",
-        )
-    values = np.linalg.eigvalsh(np.asarray(system.curvature_of_gap(state.g)))
-    return (
-        "finds no single point of contact",
-        f"The rods are too parallel or too strongly curved {place}: the Hessian of their distance "
-        f"has the eigenvalues {values[0]:.3g} and {values[1]:.3g}, which must be positive.",
-    )
+        return "takes the contact off a rod", beyond(end.s, t, reach)
+    return "finds no single point of contact", degenerate(end.s, t, end.H)
 
 
-def _smallest_eigenvalue(H: Float[Array, "2 2"]) -> Float[Array, ""]:
+def _steepness(H: Float[Array, "2 2"]) -> Float[Array, ""]:
+    """The smaller eigenvalue over the size of the mean of both."""
     mean, half = (H[0, 0] + H[1, 1]) / 2, (H[0, 0] - H[1, 1]) / 2
-    return mean - jnp.sqrt(half * half + H[0, 1] * H[1, 0])
+    return (mean - jnp.sqrt(half * half + H[0, 1] * H[1, 0])) / jnp.abs(mean)

@@ -148,8 +148,9 @@ class RollingVerlet(AbstractIntegrator):
 
         start = -2 / h * solve(S, system.slip(g0, system.mobile(pushed)))
         s = g0[2] + h * system.travel(g0, *system.split(system.mobile(state.momentum)))
+        none, worst = jnp.zeros(3), jnp.asarray(jnp.inf)
         return lax.while_loop(
-            unfinished, again, attempt(start, s, jnp.asarray(jnp.inf), jnp.asarray(1))
+            unfinished, again, _Attempt(start, s, none, worst, worst, jnp.asarray(0))
         )
 
 

@@ -23,6 +23,7 @@ class Body(NamedTuple):
     - `coordinates`: where its angular velocity and momentum stand in body coordinates; `None` for
         a point and for a body in the plane.
     - `corners`: of the box to draw, in metres, where the system says so.
+    - `arrow`: a vector to draw from it in place of its angular momentum.
     """
 
     label: str
@@ -30,9 +31,12 @@ class Body(NamedTuple):
     position: Float[np.ndarray, "time 3"] | None
     coordinates: np.ndarray | None
     corners: Float[np.ndarray, "8 3"] | None = None
+    arrow: Float[np.ndarray, "time 3"] | None = None
 
     def momentum(self, run: "Trajectory") -> Float[np.ndarray, "time 3"] | None:
-        """The angular momentum about the origin of the body, in space axes."""
+        """The angular momentum about the origin of the body in space axes, or its arrow."""
+        if self.arrow is not None:
+            return self.arrow
         if self.rotation is None or self.coordinates is None:
             return None
         return np.einsum("tij,tj->ti", self.rotation, run.momentum[:, self.coordinates])

@@ -11,9 +11,9 @@ from matplotlib.gridspec import SubplotSpec
 from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.show import panels
-from retrax.show.bodies import Body, bodies
+from retrax.show.bodies import Body
+from retrax.show.drawn import drawn_bodies
 from retrax.show.sphere import draw_path, draw_sphere
-from retrax.show.strings import drawing, string_bodies
 from retrax.show.style import BLUE, GREEN, ORANGE, new_figure, style
 from retrax.trajectory.files import require_folder, written_whole
 
@@ -108,8 +108,7 @@ def title(run: "Trajectory") -> str:
 
 
 def _turning_body(run: "Trajectory") -> Body | None:
-    told = drawing(run)
-    found = bodies(run) if told is None else string_bodies(run, told)
+    found = drawn_bodies(run)
     return next((body for body in found if body.coordinates is not None), None)
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from retrax.show.bodies import Body
+from retrax.show.drawn import told
+from retrax.show.rods import rod_lines
 from retrax.show.shape import box
 from retrax.show.strings import string_line
 
@@ -27,8 +29,11 @@ def scene(run: "Trajectory", found: list[Body]) -> dict[str, Any]:
     after frame. Rotations are those that were computed: what has left the group looks like it.
     """
     shown = found[:_SHOWN_BODIES]
-    played, smooth = _played(run.t, shown)
+    said = told(run)
+    played, smooth = _played(run.t, shown, len(said.get("rods", ())))
+    rods = rod_lines(run, said, played) if "rods" in said else []
     span = max((float(np.ptp(b.position)) for b in shown if b.position is not None), default=0.0)
+    span = max([span, *(float(np.ptp(rod["points"])) for rod in rods)])
     size = 0.25 * span if span > 0 else 1.0
     drawn = [_Drawn(run, body, played, k, size) for k, body in enumerate(shown)]
     strongest = max((d.strongest for d in drawn), default=0.0)
@@ -43,6 +48,7 @@ def scene(run: "Trajectory", found: list[Body]) -> dict[str, Any]:
         "poses": _rounded(np.stack([d.poses for d in drawn], axis=1), decimals),
         "momenta": _rounded(momenta, decimals) if strongest > 0 else None,
         "string": string_line(run, played),
+        "rods": rods,
         "notes": _notes(run, found, drawn, played, smooth),
     }
 
@@ -88,10 +94,10 @@ def _corners(run: "Trajectory", body: Body) -> tuple[np.ndarray, bool]:
     return box(np.asarray(run.velocity)[:, rows], np.asarray(run.momentum)[:, rows])
 
 
-def _played(t: np.ndarray, shown: list[Body]) -> tuple[Int[np.ndarray, " frames"], bool]:
+def _played(t: np.ndarray, shown: list[Body], rods: int) -> tuple[Int[np.ndarray, " frames"], bool]:
     """Indices of the states to play: spread over the run unless they would be too far apart."""
-    # A string has many points to play.
-    drawn = len(shown) + 4 * sum(body.corners is not None for body in shown)
+    # Strings and rods have many points to play.
+    drawn = len(shown) + 4 * sum(body.corners is not None for body in shown) + 5 * rods
     count, limit = len(t), _POSES // drawn
     turn = max((_largest_turn(b.rotation) for b in shown if b.rotation is not None), default=0.0)
     at_most = count if turn == 0 else max(1, math.floor(_FAR_APART / turn))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from retrax.show.bodies import bodies
 from retrax.show.downsample import extremes
+from retrax.show.drawn import drawn_bodies, told
 from retrax.show.frames import scene
-from retrax.show.strings import drawing, string_bodies
+from retrax.show.rods import contact_force, middle_velocity
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.show.units import unit
 from retrax.trajectory.files import require_folder, written_whole
@@ -59,8 +59,7 @@ def page(run: "Trajectory") -> str:
 
 def page_data(run: "Trajectory") -> dict[str, Any]:
     """Everything that moves or is plotted, as small as it can be without losing an extreme."""
-    told = drawing(run)
-    found = bodies(run) if told is None else string_bodies(run, told)
+    found = drawn_bodies(run)
     return {
         "scene": scene(run, found) if found else None,
         "panels": _panels(run),
@@ -72,7 +71,9 @@ def _panels(run: "Trajectory") -> list[dict[str, Any]]:
     invariants = run.invariants()
     momenta = [name for name in invariants if name != "energy"][:_SHOWN_CURVES]
     errors = {name: deviations(x) for name, x in invariants.items()}
-    velocity = np.asarray(run.velocity)
+    velocity, of_rods = np.asarray(run.velocity), "rods" in told(run)
+    if of_rods:
+        velocity = middle_velocity(run, velocity)
     components = {f"ξ{k + 1}": velocity[:, k] for k in range(min(velocity.shape[1], _SHOWN_CURVES))}
     panels = [
         (
@@ -93,7 +94,13 @@ def _panels(run: "Trajectory") -> list[dict[str, Any]]:
             {"defect": run.group_defect()},
             bool(np.any(run.group_defect() > 0)),
         ),
-        ("body velocity", unit(run, "velocity"), components, False),
+        (
+            "velocity of the middle of the first rod" if of_rods else "body velocity",
+            unit(run, "velocity"),
+            components,
+            False,
+        ),
+        ("force on the first rod", "N", contact_force(run) if of_rods else {}, False),
         *_measured_panels(run),
     ]
     return [

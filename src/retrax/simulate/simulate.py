@@ -21,6 +21,8 @@ from retrax.trajectory.trajectory import Trajectory
 
 # A chunk is what runs between two looks at the clock: at most this many steps and this many bytes.
 _CHUNK_STEPS, _CHUNK_RECORDS, _CHUNK_BYTES = 50_000, 1024, 2**25
+# Of larger states fewer steps, for each takes longer.
+_SMALL_STATE = 2048
 
 
 def simulate(
@@ -78,7 +80,8 @@ def _simulate(
 ) -> Trajectory:
     bytes_per_record = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
     capacity = max(1, min(_CHUNK_RECORDS, _CHUNK_BYTES // bytes_per_record))
-    per_chunk = min(capacity, max(1, _CHUNK_STEPS // save_every))
+    steps_at_once = _CHUNK_STEPS * _SMALL_STATE // max(_SMALL_STATE, bytes_per_record)
+    per_chunk = min(capacity, max(1, steps_at_once // save_every))
 
     clock = time.perf_counter()
     loop = make_loop(backend, system, integrator, state, h)

@@ -25,13 +25,13 @@ from retrax.systems.lotka_volterra import LotkaVolterra as LotkaVolterra
 from retrax.systems.nambu import Nambu as Nambu
 from retrax.systems.rigid_body import FreeRigidBody as FreeRigidBody
 from retrax.systems.rods.crossing import crossed_rods as crossed_rods
-from retrax.systems.rods.crossing import press as press
 from retrax.systems.rods.dispersion import dispersion as dispersion
 from retrax.systems.rods.dispersion import printed_dispersion as printed_dispersion
 from retrax.systems.rods.dispersion import wave_speeds as wave_speeds
 from retrax.systems.rods.equilibrium import equilibrium as equilibrium
 from retrax.systems.rods.modes import modes as modes
 from retrax.systems.rods.pair import RodsInContact as RodsInContact
+from retrax.systems.rods.pressing import press as press
 from retrax.systems.rods.rod import Rod as Rod
 from retrax.systems.rolling_ball import BallOnTurntable as BallOnTurntable
 from retrax.systems.rolling_ball import ChaplyginBall as ChaplyginBall

@@ -44,12 +44,14 @@ class Case:
     - `description`: one line about it.
     - `make`: a function that returns (system, state, h, steps).
     - `integrator`: the name of the integrator that is used unless another one is asked for.
+    - `length`: h and steps, where making the system only to read them would take seconds.
     """
 
     name: str
     description: str
     make: Callable[[], Setting]
     integrator: str = "lie-verlet"
+    length: tuple[float, int] | None = None
 
 
 def free_rigid_body() -> Setting:
@@ -152,9 +154,10 @@ def rod() -> Setting:
 
 def rods_in_contact() -> Setting:
     """Two stretched rods pressed against each other, which roll and swing."""
-    return *crossed_rods(), 0.02, 5_000
+    return *crossed_rods(), *_ROLLING
 
 
+_ROLLING = (0.02, 5_000)
 _CONSTRAINED = "lagrange-d-alembert"
 _ON_SPACES = "rkmk-5"
 
@@ -186,7 +189,7 @@ CASES: dict[str, Case] = {
         Case("toda", "the Toda lattice, eigenvalues kept", Toda.example, _ON_SPACES),
         Case("heavy-top-orbit", "a heavy top on T*SO(3)/S^1", HeavyTopOrbit.example, _ON_SPACES),
         Case("rod", "an elastic rod, thrown", rod),
-        Case("rods-in-contact", "two rods that roll", rods_in_contact, "rolling-verlet"),
+        Case("rods-in-contact", "two rods that roll", rods_in_contact, "rolling-verlet", _ROLLING),
         Case(
             "strings-in-contact",
             "two strings that roll on each other",

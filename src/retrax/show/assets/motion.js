@@ -7,7 +7,7 @@ const colours = () => run.colours[dark.matches ? "dark" : "light"];
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 const Motion = run.scene && (() => {
-  const { t, smooth, bodies, poses, momenta, string } = run.scene;
+  const { t, smooth, bodies, poses, momenta, string, rods } = run.scene;
   const last = t.length - 1;
 
   // The frame at a time, as a number with the fraction of the way to the next frame.
@@ -40,11 +40,15 @@ const Motion = run.scene && (() => {
     [0, 1, 2].map((i) => g[3 * i] * v[0] + g[3 * i + 1] * v[1] + g[3 * i + 2] * v[2] + g[9 + i]);
   const momentum = (n, at) => momenta && between(momenta, 3 * bodies.length, 3 * n, 3, at);
   const paths = bodies.map((body, n) => t.map((_, k) => place(pose(n, k), body.tip)));
-  // A string: its points, and the tension of each piece between 0 and 1.
-  const points = (at) => {
-    const flat = between(string.points, 3 * string.nodes, 0, 3 * string.nodes, at);
-    return Array.from({ length: string.nodes }, (_, k) => flat.slice(3 * k, 3 * k + 3));
-  };
-  const tension = (at) => between(string.tension, string.nodes - 1, 0, string.nodes - 1, at);
-  return { t, frame, pose, place, momentum, paths, string: string && { points, tension } };
+  // A string or a rod: its points, and the tension of each piece between 0 and 1.
+  const line = ({ nodes, points, tension, radius }) => ({
+    radius,
+    points(at) {
+      const flat = between(points, 3 * nodes, 0, 3 * nodes, at);
+      return Array.from({ length: nodes }, (_, k) => flat.slice(3 * k, 3 * k + 3));
+    },
+    tension: (at) => between(tension, nodes - 1, 0, nodes - 1, at),
+  });
+  const [hung, laid] = [string && line(string), rods.map(line)];
+  return { t, frame, pose, place, momentum, paths, string: hung, rods: laid };
 })();

@@ -55,7 +55,8 @@ const Player = (() => {
     const mark = (colour, text) => `<b style="color:${colour}">${text}</b>`;
     const axes = `axes of the body ${mark(e1, "e1")} ${mark(e2, "e2")} ${mark(tip, "e3")}, `;
     const box = run.scene.bodies.some((body) => body.corners) ? axes : "";
-    const arrow = run.scene.momenta ? `${mark(momentum, "angular momentum")}, ` : "";
+    const meaning = run.scene.rods.length ? "force on the first rod" : "angular momentum";
+    const arrow = run.scene.momenta ? `${mark(momentum, meaning)}, ` : "";
     const path = box && !run.scene.travels ? "path of the tip" : "path";
     get("key").innerHTML = `${box}${arrow}${mark(tip, path)}. Drag to turn the view.`;
   }

@@ -87,14 +87,34 @@ const Scene = Motion && (() => {
   }
 
   // The string, each piece in the colour of its tension; drawn before or behind its bodies.
-  function drawString() {
+  const mixed = (part) => {
     const [low, high] = colours();
+    const share = Math.round(100 * Math.min(Math.max(part, 0), 1));
+    return `color-mix(in srgb, ${high} ${share}%, ${low})`;
+  };
+  function drawString() {
     const points = Motion.string.points(at);
     Motion.string.tension(at).forEach((part, k) => {
-      const share = Math.round(100 * Math.min(Math.max(part, 0), 1));
-      View.line([points[k], points[k + 1]], `color-mix(in srgb, ${high} ${share}%, ${low})`, 3);
+      View.line([points[k], points[k + 1]], mixed(part), 3);
     });
     View.dot(points[0], css("--quiet"), 4);
+  }
+
+  // Rods as thick as they are, their pieces from far to near, each with an edge.
+  function drawRods() {
+    const pieces = Motion.rods.flatMap((rod) => {
+      const points = rod.points(at);
+      return rod.tension(at).map((part, k) => {
+        const ends = [points[k], points[k + 1]];
+        const depth = (View.project(ends[0])[2] + View.project(ends[1])[2]) / 2;
+        return { ends, depth, colour: mixed(part), thickness: Math.max(2 * rod.radius * View.scale(ends[0]), 3) };
+      });
+    });
+    pieces.sort((a, b) => a.depth - b.depth);
+    for (const { ends, colour, thickness } of pieces) {
+      View.line(ends, css("--ground"), thickness + 3, 1, "butt");
+      View.line(ends, colour, thickness);
+    }
   }
 
   function drawPaths(half) {
@@ -118,6 +138,7 @@ const Scene = Motion && (() => {
     const depths = bodies.map((_, n) => View.project(Motion.pose(n, at).slice(9))[2]);
     const order = bodies.map((_, n) => n).sort((a, b) => depths[a] - depths[b]);
     if (Motion.string) drawString();
+    drawRods();
     for (const n of order) drawBody(bodies[n], n);
     for (const { near } of globe) View.stroke(near, css("--line"), 1, 0.8);
     drawPaths("near");

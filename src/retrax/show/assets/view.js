@@ -14,6 +14,9 @@ const View = Motion && (() => {
   const reach = Math.max(...bodies.map((body) => body.size)) * (travels ? 0.6 : 1.25);
   const all = Motion.paths.flat().concat(Motion.paths.map((_, n) => Motion.pose(n, 0).slice(9)));
   if (Motion.string) all.push([0, 0, 0]);
+  for (const rod of Motion.rods) {
+    for (let k = 0; k < Motion.t.length; k += Math.ceil(Motion.t.length / 50)) all.push(...rod.points(k));
+  }
   const bound = (pick, i) => all.reduce((best, p) => pick(best, p[i]), all[0][i]);
   const low = [0, 1, 2].map((i) => bound(Math.min, i));
   const high = [0, 1, 2].map((i) => bound(Math.max, i));
@@ -32,6 +35,12 @@ const View = Motion && (() => {
     return [width / 2 + scale * (ca * y - sa * x), height / 2 - scale * (ce * z - se * ahead), depth];
   }
 
+  // Pixels a metre at a point.
+  const scale = (point) => {
+    const depth = project(point)[2];
+    return (0.5 * Math.min(width, height) * (FAR - 0.3)) / (FAR - depth) / radius;
+  };
+
   // A path in two halves, beyond and before the centre; joined, or as dots.
   function halves(points, joined) {
     const out = { far: new Path2D(), near: new Path2D() };
@@ -48,17 +57,17 @@ const View = Motion && (() => {
     return out;
   }
 
-  function stroke(path, colour, thickness, alpha = 1) {
+  function stroke(path, colour, thickness, alpha = 1, lineCap = "round") {
     Object.assign(pen, { strokeStyle: colour, lineWidth: thickness, globalAlpha: alpha });
-    Object.assign(pen, { lineCap: "round", lineJoin: "round" });
+    Object.assign(pen, { lineCap, lineJoin: "round" });
     pen.stroke(path);
     pen.globalAlpha = 1;
   }
 
-  function line(points, colour, thickness, alpha) {
+  function line(points, colour, thickness, alpha, cap) {
     const path = new Path2D();
     points.map(project).forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
-    stroke(path, colour, thickness, alpha);
+    stroke(path, colour, thickness, alpha, cap);
   }
 
   function arrow(from, to, colour, thickness) {
@@ -129,7 +138,7 @@ const View = Motion && (() => {
   new ResizeObserver(fit).observe(canvas);
 
   return {
-    low, high, still, project, halves, stroke, line, arrow, face, dot, label, clear,
+    low, high, still, project, scale, halves, stroke, line, arrow, face, dot, label, clear,
     onChange(callback) {
       changed = callback;
       fit();

@@ -24,8 +24,37 @@ def bump(x: Float[Array, " n"]) -> Float[Array, " n"]:
     return (a**5 - 6 * b**5 + 15 * c**5) / 120
 
 
+def _slope(x: Float[Array, " n"]) -> Float[Array, " n"]:
+    """$B'$."""
+    distance = jnp.where(x < 0, -x, x)
+    a, b, c = (jnp.maximum(knot - distance, 0.0) for knot in (3.0, 2.0, 1.0))
+    rise = (a**4 - 6 * b**4 + 15 * c**4) / 24
+    return jnp.where(x < 0, rise, -rise)
+
+
+def _bend(x: Float[Array, " n"]) -> Float[Array, " n"]:
+    """$B''$."""
+    distance = jnp.where(x < 0, -x, x)
+    a, b, c = (jnp.maximum(knot - distance, 0.0) for knot in (3.0, 2.0, 1.0))
+    return (a**3 - 6 * b**3 + 15 * c**3) / 6
+
+
 def weights(
     arc: Float[Array, " nodes"], s: Float[Array, ""], spacing: Array, width: Array
 ) -> Float[Array, " nodes"]:
     r"""$\alpha_k(s)$ of (1) at the nodes $s^k$."""
     return spacing / width * bump((s - arc) / width)
+
+
+def slopes(
+    arc: Float[Array, " nodes"], s: Float[Array, ""], spacing: Array, width: Array
+) -> Float[Array, " nodes"]:
+    r"""$\alpha_k'(s)$."""
+    return spacing / (width * width) * _slope((s - arc) / width)
+
+
+def bends(
+    arc: Float[Array, " nodes"], s: Float[Array, ""], spacing: Array, width: Array
+) -> Float[Array, " nodes"]:
+    r"""$\alpha_k''(s)$."""
+    return spacing / (width * width * width) * _bend((s - arc) / width)

@@ -1,21 +1,24 @@
 """Two elastic rods that roll on each other without slipping."""
 
+import json
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.errors import BadInput
-from retrax.mechanics.reactions import admissible
+from retrax.errors import BadInput, ContactDegenerate, ContactLeftRod
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates
 from retrax.numerics.checks import is_traced
+from retrax.numerics.once import compiled_once
+from retrax.numerics.solve import solve
+from retrax.systems.rods.bump import SUPPORT
 from retrax.systems.rods.given import choice, positive
-from retrax.systems.rods.rod import Rod, named
+from retrax.systems.rods.limits import beyond, degenerate, too_flat
+from retrax.systems.rods.rod import Rod, drawn, named
 from retrax.systems.rods.rolling import AbstractRollingPair, NoSlip, Pair, Part
 
 VARIANTS = ("rolling", "printed 8", "printed 10")
@@ -106,6 +109,15 @@ class RodsInContact(AbstractRollingPair):
     def constraint(self) -> NoSlip:
         return NoSlip(self)
 
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: spacings and radii, and the width of the bump."""
+        fields = (self.radius, self.width, self.first.spacing, self.second.spacing)
+        if is_traced(self) or any(x.ndim for x in fields) or self.first.inertia.ndim != 1:
+            return None
+        rods = [drawn(rod) | {"radius": float(self.radius)} for rod in self.rods]
+        return json.dumps({"rods": rods, "width": float(self.width)})
+
     def momentum(self, g: Pair, xi: Coordinates) -> Coordinates:
         one, two = self.split(xi)
         return self.joined(self.first.inertia * one, self.second.inertia * two)
@@ -147,26 +159,39 @@ class RodsInContact(AbstractRollingPair):
         return named("momentum", p) | named("angular momentum", turn)
 
     def state(self, g: ArrayLike, **given: Any) -> State:
-        """As for any system; the rods must touch in `g`, two radii apart, at its arc lengths."""
+        """As for any system; the rods must touch in `g`, two radii apart, at its arc lengths.
+
+        **Raises:** `ContactDegenerate`, `ContactLeftRod` where no contact of the model is in `g`.
+        """
         state = super().state(g, **given)
         if is_traced(self, state):
             return state
         for rod, at in zip(self.rods, state.g[:2], strict=True):
             rod.require_bent(at)
-        gap, skew = (float(x) for x in _misfit(self, state.g))
+        gap, skew, H = (np.asarray(x) for x in _misfit(self, state.g))
+        self._require_contact(state, H)
         expected = 2 * float(self.radius)
         if not abs(gap - expected) <= _ALLOWED * expected:
             raise BadInput(
-                f"g has the centrelines {gap:.9g} apart at the contact, but they must be two "
-                f"radii, {expected:.9g}, apart."
+                f"g has the centrelines {float(gap):.9g} apart at the contact, but they must be "
+                f"two radii, {expected:.9g}, apart."
             )
         if not skew <= _ALLOWED * expected:
             raise BadInput(
                 f"s = {[float(x) for x in state.g[2]]} are not the points of the centrelines that "
                 f"are closest to each other: the line between them misses the right angle by "
-                f"{skew:.3g}; pair.touching(...) finds them."
+                f"{float(skew):.3g}; pair.touching(...) finds them."
             )
         return state
+
+    def _require_contact(self, state: State, H: Float[np.ndarray, "2 2"]) -> None:
+        """Refuse rods that are parallel, and a bump that reaches beyond an end."""
+        s, t, reach = np.asarray(state.g[2]), float(state.t), SUPPORT * float(self.width)
+        lengths = np.array([float(rod.length) for rod in self.rods])
+        if np.any(s < reach) or np.any(s > lengths - reach):
+            raise ContactLeftRod(beyond(s, t, reach))
+        if too_flat(H):
+            raise ContactDegenerate(degenerate(s, t, H))
 
     def _on_constraint(self, g: Pair, mu: Coordinates, project: bool) -> Coordinates:
         if project:
@@ -180,16 +205,21 @@ class RodsInContact(AbstractRollingPair):
         return mu
 
 
-@jax.jit
-def _misfit(pair: RodsInContact, g: Pair) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    return pair.gap(g), jnp.max(jnp.abs(pair.tangency(g)))
+@compiled_once
+def _misfit(
+    pair: RodsInContact, g: Pair
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, "2 2"]]:
+    return pair.gap(g), jnp.max(jnp.abs(pair.tangency(g))), pair.curvature_of_gap(g)
 
 
-@jax.jit
+@compiled_once
 def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
-    return admissible(pair, pair.constraint, g, mu)[0]
+    """The nearest momentum that rolls, in the metric of the kinetic energy."""
+    rows = pair.constraint.rows(g)
+    moved = jnp.stack([pair.mobile(row) for row in rows])
+    return mu - solve(rows @ moved.T, pair.slip(g, pair.mobile(mu))) @ rows
 
 
-@jax.jit
+@compiled_once
 def _slipping(pair: RodsInContact, g: Pair, mu: Coordinates) -> Float[Array, ""]:
     return jnp.max(jnp.abs(pair.slip(g, pair.mobile(mu))))

@@ -1,5 +1,6 @@
 """A geometrically exact elastic rod: stretch, shear, bending and twist of any size."""
 
+import json
 from typing import Any
 
 import equinox as eqx
@@ -146,7 +147,8 @@ class Rod(AbstractRod):
         a = a / jnp.sqrt(a @ a)
         frame = jnp.stack([a, jnp.cross(t, a), t], axis=1)
         along = stretch * self.spacing * jnp.arange(self.nodes, dtype=float)
-        return jnp.stack([frame] * self.nodes), vector("start", start)[None] + jnp.outer(along, t)
+        places = vector("start", start)[None] + jnp.outer(along, t)
+        return jnp.broadcast_to(frame, (self.nodes, 3, 3)), places
 
     def velocity_of(
         self, omega: ArrayLike | None = None, v: ArrayLike | None = None
@@ -182,6 +184,12 @@ class Rod(AbstractRod):
                 "but a segment has a curvature below a half turn only; use more elements."
             )
 
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: the spacing, and the radius of a round section of this inertia."""
+        many = is_traced(self) or self.spacing.ndim != 0 or self.inertia.ndim != 1
+        return None if many else json.dumps({"rods": [drawn(self)]})
+
     def symmetries(self) -> Symmetries:
         """None of the product group: rigid motions turn frames and places together."""
         none = np.zeros((0, self.group.dim))
@@ -209,6 +217,11 @@ class Rod(AbstractRod):
         return named("momentum", self.total_momentum(state)) | named(
             "angular momentum", self.total_angular_momentum(state)
         )
+
+
+def drawn(rod: Rod) -> dict[str, float]:
+    turn, _, _, mass, _, _ = np.asarray(rod.inertia)[:6]
+    return {"spacing": float(rod.spacing), "radius": 2 * float(np.sqrt(turn / mass))}
 
 
 def named(what: str, vector: Float[Array, "3"]) -> dict[str, Float[Array, ""]]:

@@ -1,5 +1,6 @@
 """The contact of two rods: where it is, how it slips, and what forces there do to the nodes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -15,7 +16,7 @@ from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
 from retrax.numerics.cross import cross
 from retrax.numerics.newton import NewtonStatus, newton
 from retrax.numerics.solve import solve
-from retrax.systems.rods.bump import weights
+from retrax.systems.rods.bump import bends, slopes, weights
 from retrax.systems.rods.elastic import Placement
 from retrax.systems.rods.meeting import Strand, printed_slip, slip
 from retrax.systems.rods.rod import Rod
@@ -69,22 +70,31 @@ class AbstractRollingPair(AbstractGroupSystem):
 
     def tangency(self, g: Pair) -> Float[Array, "2"]:
         """(2) of `meeting.py`: zero where s are the points closest to each other."""
-        one, two, s = g
+        first, second = self.strands(g)
+        d = second.point - first.point
         if self.variant == "printed 8":
-            first, second = self.strands(g)
-            d = second.point - first.point
             return jnp.stack([-d @ first.axis, d @ second.axis])
-
-        def half_square(s):
-            d = self.gap_vector((one, two, s))
-            return d @ d / 2
-
-        return jax.grad(half_square)(s)
+        one, two = self._along(slopes, g)
+        return jnp.stack([-d @ one, d @ two])
 
     def curvature_of_gap(self, g: Pair) -> Float[Array, "2 2"]:
         """$H$: the contact is one of closest points only while it is positive definite."""
+        if self.variant == "printed 8":
+            one, two, s = g
+            return jax.jacfwd(lambda x: self.tangency((one, two, x)))(s)
+        d, (T1, T2), (K1, K2) = self.gap_vector(g), self._along(slopes, g), self._along(bends, g)
+        across = -T1 @ T2
+        rows = jnp.stack([T1 @ T1 - d @ K1, across]), jnp.stack([across, T2 @ T2 + d @ K2])
+        return jnp.stack(rows)
+
+    def _along(
+        self, rule: Callable[..., Array], g: Pair
+    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+        """Derivatives of both centrelines by the arc length, at the contact."""
         one, two, s = g
-        return jax.jacfwd(lambda x: self.tangency((one, two, x)))(s)
+        alpha = rule(self.arcs[0], s[0], self.first.spacing, self.width)
+        beta = rule(self.arcs[1], s[1], self.second.spacing, self.width)
+        return alpha @ one[1], beta @ two[1]
 
     def touching(
         self, one: Placement, two: Placement, guess: ArrayLike
@@ -130,6 +140,9 @@ class AbstractRollingPair(AbstractGroupSystem):
 
     def contact_force(self, g: Pair, lam: Float[Array, "3"]) -> dict[str, Float[Array, "..."]]:
         r"""The pressure $N = -\lambda\cdot\hat d$, the tangential part, and the friction needed."""
+        if self.variant == "printed 10":  # its multipliers are in the frames of rod 1
+            first, _ = self.strands(g)
+            lam = first.mean(jax.vmap(jnp.matmul, (0, None))(first.frames, lam))
         d = self.gap_vector(g)
         axis = d / jnp.sqrt(d @ d)
         along = lam @ axis

@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from retrax.numerics.once import compiled_once
+
 
 class Stiffness(NamedTuple):
     """Loads on the nodes and their derivatives by the moves of the node before, here and after.
@@ -42,7 +44,7 @@ def tangent_stiffness(rod: Any, g: Any) -> Stiffness:
     return Stiffness(np.asarray(loads).reshape(-1, 6), before, here, after)
 
 
-@jax.jit
+@compiled_once
 def _derivatives(rod: Any, g: Any) -> tuple[Float[Array, " dim"], Float[Array, "18 dim"]]:
     group, rest = rod.group, jnp.zeros(rod.group.dim)
 

@@ -1,0 +1,95 @@
+"""Rods in a picture: their centrelines by stretch, where they touch, and the force there."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from retrax.show.bodies import Body
+from retrax.systems.rods.bump import weights
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+# A finer rod is drawn through this many of its nodes at most.
+_DRAWN_NODES = 40
+
+
+def rod_bodies(run: "Trajectory", told: dict[str, Any]) -> list[Body]:
+    """The point to follow: the contact with the force on the first rod, or the end of one rod."""
+    lines = _centrelines(run, told)
+    if len(lines) == 1:
+        return [Body("end of the rod", None, lines[0][:, -1], None)]
+    s = np.asarray(run.g[2])
+    points = [
+        _points(places, s[:, k], rod["spacing"], told["width"])
+        for k, (places, rod) in enumerate(zip(lines, told["rods"], strict=True))
+    ]
+    return [
+        Body(
+            "contact, and the force on the first rod",
+            None,
+            (points[0] + points[1]) / 2,
+            None,
+            arrow=np.asarray(run.multipliers),
+        )
+    ]
+
+
+def rod_lines(run: "Trajectory", told: dict[str, Any], played: np.ndarray) -> list[dict[str, Any]]:
+    """Each rod at the played times: its nodes, and the stretch between them."""
+    drawn = []
+    for places, rod in zip(_centrelines(run, told), told["rods"], strict=True):
+        last = places.shape[1] - 1
+        kept = np.linspace(0, last, min(last, _DRAWN_NODES) + 1).round().astype(int)
+        points = places[played][:, kept]
+        lengths = np.linalg.norm(np.diff(points, axis=1), axis=2)
+        stretch = lengths / (rod["spacing"] * np.diff(kept))
+        drawn.append((points, stretch, rod["radius"]))
+    low = min(float(np.min(stretch)) for _, stretch, _ in drawn)
+    high = max(float(np.max(stretch)) for _, stretch, _ in drawn)
+    span = max(high - low, 1e-9)
+    size = max(float(np.ptp(points)) for points, _, _ in drawn)
+    decimals = 4 - math.floor(math.log10(max(size, 1e-3)))
+    return [
+        {
+            "nodes": points.shape[1],
+            "points": np.round(points, decimals).ravel().tolist(),
+            "tension": np.round((stretch - low) / span, 3).ravel().tolist(),
+            "radius": radius,
+            "range": [low, high],
+        }
+        for points, stretch, radius in drawn
+    ]
+
+
+def middle_velocity(run: "Trajectory", velocity: np.ndarray) -> Float[np.ndarray, "time 6"]:
+    """Angular velocity in the body and velocity in space, half-way along the first rod."""
+    frames = np.asarray(jax.tree.leaves(run.g)[0])
+    node = frames.shape[1] // 2
+    return velocity[:, 6 * node : 6 * node + 6]
+
+
+def contact_force(run: "Trajectory") -> dict[str, np.ndarray]:
+    """The components of the contact force in space, where there is a contact."""
+    force = np.asarray(run.multipliers)
+    return {axis: force[:, k] for k, axis in enumerate("xyz")} if force.shape[1] == 3 else {}
+
+
+def _centrelines(run: "Trajectory", told: dict[str, Any]) -> list[Float[np.ndarray, "time n 3"]]:
+    if len(told["rods"]) == 1:
+        return [np.asarray(run.g[1])]
+    return [np.asarray(run.g[k][1]) for k in range(2)]
+
+
+def _points(
+    places: Float[np.ndarray, "time n 3"], s: np.ndarray, spacing: float, width: float
+) -> Float[np.ndarray, "time 3"]:
+    """The points of the centreline at s, as the contact weighs the nodes."""
+    arc = spacing * jnp.arange(places.shape[1], dtype=float)
+    h, W = jnp.asarray(spacing), jnp.asarray(width)
+    w = jax.jit(jax.vmap(lambda at: weights(arc, at, h, W)))(jnp.asarray(s))
+    return np.einsum("tk,tki->ti", np.asarray(w), places)

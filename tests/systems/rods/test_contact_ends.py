@@ -1,0 +1,73 @@
+"""Where a contact ends because of where it is: off a rod, or between rods that are parallel."""
+
+import numpy as np
+import pytest
+
+import retrax as rx
+from retrax.systems.rods.material import section
+
+S = rx.systems
+RADIUS, LENGTH = 0.05, 2.0
+UP = np.array([0.0, 0.0, 1.0])
+
+
+def laid(angle, meet, pull, turning):
+    """Straight free rods across each other, rod 1 below, pulled together by opposite weights.
+
+    Each turns about the contact with its own angular velocity in space.
+    """
+    made = section(1.0, 0.5, 1.0, RADIUS)
+    rods = [S.Rod(20, LENGTH, **made, gravity=side * pull * UP) for side in (1.0, -1.0)]
+    pair = S.RodsInContact(*rods, radius=RADIUS, width=0.1)
+    g, velocities = [], []
+    rows = zip(rods, (0.0, angle), meet, (-1.0, 1.0), turning, strict=True)
+    for rod, degrees, s, side, spin in rows:
+        t = np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees)), 0.0])
+        frames, places = rod.straight(t, normal=UP, start=side * RADIUS * UP - s * t)
+        omega = np.einsum("kji,j->ki", frames, spin)
+        g.append((frames, places))
+        velocities.append(rod.velocity_of(omega, np.cross(spin, places)))
+    return pair, pair.state((*g, np.array(meet)), velocity=pair.joined(*velocities))
+
+
+def test_a_rod_that_rolls_off_the_other_ends_the_run():
+    """Rod 2 rolls on rod 1 like a log: s1 grows by a w / sin(angle) a second, from 1.65 to 1.7."""
+    angle, rate = 70.0, 2.0
+    axis = rate * np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle)), 0.0])
+    pair, start = laid(angle, (1.65, 1.0), 1e-3, (np.zeros(3), axis))
+    with pytest.raises(rx.ContactLeftRod, match=r"closer than 0\.3 m to an end of a rod") as event:
+        rx.simulate(pair, rx.RollingVerlet(), start, h=0.01, steps=100, backend="xla")
+    expected = 0.05 / (RADIUS * rate / np.sin(np.radians(angle)))
+    assert time_of(event) == pytest.approx(expected, rel=2e-3)
+    kept = event.value.trajectory
+    assert kept.completed == int(expected / 0.01)
+    assert 1.69 < kept.g[2][-1, 0] < 1.7
+
+
+def test_rods_that_turn_parallel_end_the_run():
+    """They pivot about the contact until 1 - cos(angle) is 1e-5."""
+    angle, rate = 2.0, 0.5
+    pair, start = laid(angle, (1.0, 1.0), 1e-5, (rate * UP, -rate * UP))
+    with pytest.raises(rx.ContactDegenerate, match="too parallel or too strongly") as event:
+        rx.simulate(pair, rx.RollingVerlet(), start, h=0.001, steps=100, backend="xla")
+    expected = (np.radians(angle) - np.arccos(1 - 1e-5)) / (2 * rate)
+    assert time_of(event) == pytest.approx(expected, rel=2e-3)
+    assert "has the eigenvalues" in str(event.value)
+    assert event.value.trajectory.completed == int(expected / 0.001)
+
+
+def time_of(event):
+    return float(str(event.value).split("at t = ")[1].split(" s,")[0])
+
+
+def test_parallel_rods_are_no_start():
+    for angle in (0.05, 0.0):
+        with pytest.raises(rx.ContactDegenerate, match=r"too parallel.* at t = 0 s.*eigenvalues"):
+            S.crossed_rods(angle=angle, pressed=0.0)
+    pair, start = S.crossed_rods(angle=1.0, pressed=0.0)
+    assert float(pair.gap(start.g)) == pytest.approx(2 * RADIUS, abs=1e-16)
+
+
+def test_a_contact_beside_a_rod_is_no_start():
+    with pytest.raises(rx.ContactLeftRod, match=r"closer than 0\.3 m .* s = \(0\.29, 1\.15\)"):
+        S.crossed_rods(meet=(0.29, 1.15), pressed=0.0)
