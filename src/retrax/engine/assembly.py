@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from retrax.engine.columns import Widths, place_of, size_of, stored
 from retrax.engine.lazy import is_costly, zero_of
 from retrax.engine.live import rows_of
 from retrax.engine.llvm import SCALAR, Operations, literal
@@ -25,6 +26,7 @@ from retrax.engine.program import (
     operands_of,
     walk,
 )
+from retrax.engine.settle import settled
 
 # Things along a kept axis that are worked on side by side.
 _WIDTH = 8
@@ -41,6 +43,7 @@ class Assembly(Operations):
         self.active: str | None = None
         # Where rows are: those of the caller, and those in scratch memory, by first entry.
         self.addresses: dict[Row, str] = {}
+        self.widths: Widths = {}
         self.scratch: dict[Row, int] = {}
         self.scratch_size = 0
         self.spare: dict[int, list[int]] = {}
@@ -48,13 +51,20 @@ class Assembly(Operations):
     def outermost(self, block: Block, outputs: Iterable[Operand | Row]) -> None:
         """A whole program: the memory of a row is given to others after its last use."""
         kept = {x for x in outputs if isinstance(x, Row)}
+        block, homes = settled(block, kept, self.addresses, self.widths)
+        for row, (result, column) in homes.items():
+            if result not in self.scratch:
+                self.scratch[result] = self.new_memory(result)
+            first = place_of(result, column, self.widths[result])
+            self.scratch[row] = self.scratch[result] + first
+            kept.add(row)
         touched = [set[Row]().union(*rows_of(Block([one]))) for one in block.instructions]
         last = {row: k for k, rows in enumerate(touched) for row in rows}
         for k, instruction in enumerate(block.instructions):
             self.instruction(instruction)
             for row in touched[k]:
                 if last[row] == k and row in self.scratch and row not in kept:
-                    self.spare.setdefault(row.length, []).append(self.scratch[row])
+                    self.spare.setdefault(self.room(row), []).append(self.scratch[row])
 
     def block(self, block: Block) -> None:
         for instruction in block.instructions:
@@ -73,10 +83,10 @@ class Assembly(Operations):
             case Each():
                 self._each(instruction)
             case Load(out, row, index):
-                self.line(f"{self.name(out)} = load double, ptr {self.entry(row, str(index))}")
+                self.line(f"{self.name(out)} = load double, ptr {self.single(row, index)}")
             case Store(row, index, operand):
                 number = self.name(operand, "float")
-                self.line(f"store double {number}, ptr {self.entry(row, str(index))}")
+                self.line(f"store double {number}, ptr {self.single(row, index)}")
 
     def _phi(self, value: Value, *sources: tuple[str, str]) -> None:
         incoming = ", ".join(f"[ {register}, %{label} ]" for register, label in sources)
@@ -202,6 +212,10 @@ class Assembly(Operations):
         """The address of an entry of a row."""
         return self.let(f"getelementptr double, ptr {self._address(row)}, i64 {index}")
 
+    def single(self, row: Row, index: int) -> str:
+        """The address of an entry that is known here."""
+        return self.entry(row, str(place_of(row, index, self.widths.get(row, 1))))
+
     def _address(self, row: Row) -> str:
         if row in self.addresses:
             return self.addresses[row]
@@ -214,12 +228,17 @@ class Assembly(Operations):
             self.addresses[row] = name
             return name
         if row not in self.scratch:
-            if self.spare.get(row.length):
-                self.scratch[row] = self.spare[row.length].pop()
-            else:
-                self.scratch[row] = self.scratch_size
-                self.scratch_size += row.length
+            spare = self.spare.get(self.room(row))
+            self.scratch[row] = spare.pop() if spare else self.new_memory(row)
         return self.let(f"getelementptr double, ptr %scratch, i64 {self.scratch[row]}")
+
+    def new_memory(self, row: Row) -> int:
+        """The first entry of a part of scratch memory that no row has had."""
+        first, self.scratch_size = self.scratch_size, self.scratch_size + self.room(row)
+        return first
+
+    def room(self, row: Row) -> int:
+        return size_of(row, self.widths.get(row, 1))
 
     def _each(self, loop: Each) -> None:
         """Independent rounds run `_WIDTH` at a time, the last ones again where they do not fill."""
@@ -245,10 +264,10 @@ class Assembly(Operations):
         beyond = self.let(f"icmp ugt i64 {scaled}, {loop.length - width}")
         k = self.let(f"select i1 {beyond}, i64 {loop.length - width}, i64 {scaled}")
         for value, view in loop.reads:
-            self._read(value, view, k)
+            self._read(value, self.stored(view), k)
         self.block(loop.body)
         for view, operand in loop.writes:
-            self._write(view, operand, k)
+            self._write(self.stored(view), operand, k)
         self.line(f"br label %{latch}")
         self.begin(latch)
         self.line(f"{following} = add i64 {counter}, 1")
@@ -269,10 +288,10 @@ class Assembly(Operations):
             outside = self._widen(loop, width)
             self.renamed |= {value: f"%{self.fresh('v')}" for value in made}
             for value, view in loop.reads:
-                self._read(value, view, str(start))
+                self._read(value, self.stored(view), str(start))
             self.block(loop.body)
             for view, operand in loop.writes:
-                self._write(view, operand, str(start))
+                self._write(self.stored(view), operand, str(start))
             self.lanes, self.active, self.renamed = outside
             start += width
 
@@ -285,6 +304,9 @@ class Assembly(Operations):
             self.active = None
             self.renamed |= {v: self.splat(name, v.kind) for v, name in scalars.items()}
         return outside
+
+    def stored(self, view: View) -> View:
+        return stored(view, self.widths.get(view.row, 1))
 
     def _places(self, view: View, k: str) -> list[str]:
         """The addresses of the entries k, k + 1, ... of a view, one for each lane."""

@@ -52,6 +52,10 @@ class Builder:
         self._blocks.append(block)
         self._known.append(known)
 
+    def encloses(self, block: Block) -> bool:
+        """Whether what was written to a block has been done here too."""
+        return any(block is b for b in self._blocks)
+
     def row(self, length: int, kind: Kind = "float", table: tuple[float, ...] | None = None) -> Row:
         self._count += 1
         return Row(self._count, length, kind, table)

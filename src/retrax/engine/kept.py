@@ -42,6 +42,19 @@ class Kept:
         return self.cells.ndim + 1
 
 
+class Flat:
+    """An array of one axis: all cells of its first thing, then all of the second."""
+
+    def __init__(self, things: Kept, packed: tuple[Row, Block] | None = None):
+        self.things = things
+        # The row where it lies as such, and the block that wrote it.
+        self.packed = packed
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (self.things.length * self.things.cells.size,)
+
+
 class _OpenLoop:
     def __init__(self, length: int, frame: Any):
         self.length, self.frame = length, frame
@@ -177,6 +190,13 @@ class Loops:
         self.copy(array, [View(row, c, width, array.length) for c in range(width)])
         return row
 
+    def plain(self, flat: Flat) -> Kept:
+        """A flat array as one row, packed where it has not been so far."""
+        if flat.packed is None or not self.build.encloses(flat.packed[1]):
+            row = self.packed(flat.things)
+            flat.packed = row, self.build.block
+        return stored_in(flat.packed[0])
+
     def keep(self, array: Operands, axis: int) -> Kept:
         """An array of operands as one with a kept axis."""
         array = np.moveaxis(array, axis, 0)
@@ -242,6 +262,20 @@ def shifted(array: Kept, first: SupportsInt, length: SupportsInt, step: Supports
         return View(cell.row, cell.offset + first * cell.stride, cell.stride * step, length)
 
     return Kept(_each_cell(array.cells, moved), array.axis, length)
+
+
+def stacked(parts: Sequence[Kept]) -> Kept:
+    """Arrays of the kept axis alone as the columns of one."""
+    cells = np.empty(len(parts), object)
+    cells[:] = [part.cells[()] for part in parts]
+    return Kept(cells, 0, parts[0].length)
+
+
+def stored_in(row: Row) -> Kept:
+    """All entries of a row."""
+    cells = np.empty((), object)
+    cells[()] = _whole(row)
+    return Kept(cells, 0, row.length)
 
 
 def _whole(row: Row) -> View:

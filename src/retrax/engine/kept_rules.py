@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable, shifted
+from retrax.engine.kept import Flat, Kept, Loops, Operands, Unscalarisable, shifted, stacked
 from retrax.engine.program import View
 from retrax.engine.structural import RULES as STRUCTURAL
 
@@ -15,17 +15,17 @@ _FEW = 4
 # A sum along a long axis is made of this many, so that none waits for the one before it.
 _CHAINS = 8
 # Primitives that do the same to every entry, whatever the axes.
-_ALIKE = {
+ALIKE = {
     "convert_element_type", "select_n", "integer_pow", "square", "rsqrt", "clamp",
 }  # fmt: skip
 
 
 def dispatch(evaluator: Any, equation: Any, ins: list) -> list:
     """The results of an equation of which some input has a kept axis."""
-    rules = _Rules(evaluator, equation)
+    rules = KeptRules(evaluator, equation)
     name = equation.primitive.name
     rule = getattr(rules, f"rule_{name}", None)
-    if name in evaluator.entrywise_names or name in _ALIKE:
+    if name in evaluator.entrywise_names or name in ALIKE:
         return [rules.alike(ins)]
     if name in evaluator.same_names:
         return ins
@@ -38,7 +38,7 @@ def dispatch(evaluator: Any, equation: Any, ins: list) -> list:
     return list(out) if equation.primitive.multiple_results else [out]
 
 
-class _Rules:
+class KeptRules:
     def __init__(self, evaluator: Any, equation: Any):
         self.evaluator, self.equation = evaluator, equation
         self.loops: Loops = evaluator.loops
@@ -147,17 +147,12 @@ class _Rules:
                 smaller = new_sizes[:axis] + new_sizes[axis + 1 :]
                 return Kept(x.cells.reshape(smaller), axis, n)
         if x.axis == 0 and len(new_sizes) == 1:
-            row = self.loops.packed(x)
-            whole = np.empty((), object)
-            whole[()] = View(row, 0, 1, row.length)
-            return Kept(whole, 0, row.length)
+            return Flat(Kept(x.cells.reshape(-1), 0, x.length))
         if x.ndim == 1 and x.length % new_sizes[0] == 0:
             n, inner = new_sizes[0], new_sizes[1:]
             width = x.length // n
-            parts = [shifted(x, c, n, width).cells[()] for c in range(width)]
-            cells = np.empty(width, object)
-            cells[:] = parts
-            return Kept(cells.reshape(inner), 0, n)
+            columns = stacked([shifted(x, c, n, width) for c in range(width)])
+            return Kept(columns.cells.reshape(inner), 0, n)
         raise Unscalarisable(f"it reshapes {x.shape} to {tuple(new_sizes)} across a long axis")
 
     def rule_slice(self, x: Kept, *, start_indices, limit_indices, strides, **_):

@@ -7,12 +7,16 @@ row and the bodies are columns, `lanes` of them to a block:
 
 The last row of `state` is the time at which a body started; its own time is that plus k h. Where
 all bodies share their parameters, `params` is one column. A body with rows, of which an axis is
-kept, fills a block by itself: then `members` is 1, and its rows stay in memory while it moves.
+kept, fills a block by itself: then `members` is 1, and its rows stay in memory while it moves,
+those of several columns in another order: see `columns`.
 """
 
+from itertools import count
+
 from retrax.engine.assembly import Assembly
+from retrax.engine.columns import LINE, widths
 from retrax.engine.layout import FAILURE, INTERVAL, Layout, length, places
-from retrax.engine.program import Program, Row, Value, kind_of
+from retrax.engine.program import Block, Each, Memory, Program, Row, Value, View, kind_of
 from retrax.integrators.base import StepInfo
 
 HEADER = (
@@ -44,6 +48,13 @@ class _Kernel(Assembly):
         self.info = program.outputs[layout.state : -1]
         self.finite = program.outputs[-1]
         self.vector = self.type("float")
+        olds, news = ([x for x in items if isinstance(x, Row)] for items in (self.state, self.new))
+        self.memory = program.memory or Memory((), Block(), (), ())
+        kept = (*zip(olds, news, strict=True), *self._remembered(), *self._opened())
+        self.widths = widths(program, kept)
+        # Rows in columns, and where the caller has the same numbers in his order.
+        self.homes: dict[Row, Row] = {}
+        self.numbering = count(-1, -1)
 
     def module(self) -> str:
         self.begin("entry")
@@ -55,12 +66,15 @@ class _Kernel(Assembly):
             self.load(f"%start.{value.number}", "state", place)
         self.line(f"{self.name(self.h)} = {self.copy(self.splat('%h', 'float'), 'float')}")
         self.t0 = self.load("%t0", "state", self.size - 1)
+        self._open()
         # A body that has failed before stays where it is.
         failed_at = self.load("%failed.at", "failure", 0)
         self.line(f"%alive.start = fcmp uno {self.vector} {failed_at}, {failed_at}")
+        self.line("br label %ready")
+        self.begin("ready")
         self.line("br label %records.head")
         self._records()
-        body = "\n".join(self.lines).replace("SCRATCH", str(8 * max(self.scratch_size, 1)))
+        body = "\n".join(self.lines).replace("SCRATCH", str(8 * (self.scratch_size + LINE)))
         parts = [
             *self.globals,
             *sorted(self.declarations),
@@ -74,21 +88,76 @@ class _Kernel(Assembly):
         ]
         return "\n".join(parts)
 
+    def _remembered(self) -> list[tuple[Row, Row]]:
+        """What a step remembers, and where it leaves it to the next one."""
+        return list(zip(self.memory.rows, self.memory.last, strict=True))
+
+    def _opened(self) -> list[tuple[Row, Row]]:
+        return list(zip(self.memory.rows, self.memory.first, strict=True))
+
+    def _open(self) -> None:
+        """Make what the first step remembers."""
+        for row in self.memory.rows:
+            self.addresses[row] = self._new_address(row)
+        outside = dict(self.renamed)
+        self.renamed |= {value: f"%start.{value.number}" for _, value in self.numbers}
+        self.renamed[self.state[-1]] = self.time("%start")
+        self.outermost(self.memory.opening, self.memory.first)
+        self.renamed = outside
+        for row, first in self._opened():
+            self.copy_row(self.addresses[row], self._address(first), self.room(row))
+
     def _find_rows(self) -> None:
         """Rows of the caller are where the caller has them, all others in scratch memory."""
         self.rows = [(k, x) for k, x in places(self.state) if isinstance(x, Row)]
+        if self.program.has_rows:
+            self.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
+            self.declarations.add("declare ptr @llvm.ptrmask.p0.i64(ptr, i64)")
+            # The scratch memory begins with a cache line.
+            self.line("%memory = call ptr @malloc(i64 SCRATCH)")
+            end = self.let(f"getelementptr double, ptr %memory, i64 {LINE - 1}")
+            self.line(f"%scratch = call ptr @llvm.ptrmask.p0.i64(ptr {end}, i64 {-8 * LINE})")
         for array, items in (("params", self.params), ("state", self.state)):
             for place, row in places(items):
                 if isinstance(row, Row):
-                    address = f"getelementptr double, ptr %{array}, i64 {place}"
-                    self.addresses[row] = self.let(address, "row")
-        if self.program.has_rows:
-            self.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
-            self.line("%scratch = call ptr @malloc(i64 SCRATCH)")
+                    self._find_row(
+                        row, self.let(f"getelementptr double, ptr %{array}, i64 {place}")
+                    )
+
+    def _find_row(self, row: Row, address: str) -> None:
+        if row not in self.widths:
+            self.addresses[row] = address
+            return
+        home = self.homes[row] = self._elsewhere(row, address)
+        self.addresses[row] = self._new_address(row)
+        self._rearrange(home, row)
+
+    def _new_address(self, row: Row) -> str:
+        first = self.new_memory(row)
+        return self.let(f"getelementptr double, ptr %scratch, i64 {first}", "row")
+
+    def _elsewhere(self, row: Row, address: str) -> Row:
+        """A row of the same length in the order of the caller, at an address."""
+        other = Row(next(self.numbering), row.length, row.kind)
+        self.addresses[other] = address
+        return other
+
+    def _rearrange(self, source: Row, target: Row) -> None:
+        """Copy a row to one that is stored in another order."""
+        width = self.widths.get(source) or self.widths[target]
+        columns = [(c, width, source.length // width) for c in range(width)]
+        values = [Value(next(self.numbering), "float") for _ in columns]
+        reads = tuple((v, View(source, *c)) for v, c in zip(values, columns, strict=True))
+        writes = tuple((View(target, *c), v) for v, c in zip(values, columns, strict=True))
+        self.renamed |= {v: f"%{self.fresh('moved')}" for v in values}
+        self.instruction(Each(source.length // width, reads, Block(), writes))
 
     def leave(self, result: str) -> None:
+        for _, row in self.rows:
+            if row in self.homes:
+                self._rearrange(row, self.homes[row])
         if self.program.has_rows:
-            self.line("call void @free(ptr %scratch)")
+            self.line("call void @free(ptr %memory)")
         self.line(f"ret i64 {result}")
 
     # The loop over records: saves, then takes `every` steps; the registers of the state are
@@ -96,12 +165,12 @@ class _Kernel(Assembly):
 
     def _records(self) -> None:
         self.begin("records.head")
-        self.line("%record = phi i64 [ 0, %entry ], [ %record.next, %save ]")
-        self.line("%k.record = phi i64 [ %start, %entry ], [ %k.step, %save ]")
-        self.merge("alive.record", "bool", ("%alive.start", "entry"), ("%alive", "save"))
+        self.line("%record = phi i64 [ 0, %ready ], [ %record.next, %saved ]")
+        self.line("%k.record = phi i64 [ %start, %ready ], [ %k.step, %saved ]")
+        self.merge("alive.record", "bool", ("%alive.start", "ready"), ("%alive", "saved"))
         for _, value in self.numbers:
             start, step = f"%start.{value.number}", self.name(value)
-            self.merge(f"at.{value.number}", "float", (start, "entry"), (step, "save"))
+            self.merge(f"at.{value.number}", "float", (start, "ready"), (step, "saved"))
         self.line("%more.records = icmp slt i64 %record, %records")
         self.line("br i1 %more.records, label %steps.head, label %finish")
         self._steps()
@@ -111,13 +180,18 @@ class _Kernel(Assembly):
             self.store(self.name(value), "out", self.let(f"add i64 {first}, {place}"))
         for place, row in self.rows:
             target = self.place("out", self.let(f"add i64 {first}, {place}"))
-            self.copy_row(target, self.addresses[row], row.length)
+            if row in self.homes:
+                self._rearrange(row, self._elsewhere(row, target))
+            else:
+                self.copy_row(target, self.addresses[row], row.length)
         time = self.time("%k.step")
         self.store(time, "out", self.let(f"add i64 {first}, {self.size - 1}"))
         first = self.let(f"mul i64 %record, {len(INTERVAL)}")
         for i, name in enumerate(INTERVAL):
             self.store(f"%{name}", "interval", self.let(f"add i64 {first}, {i}"))
         self.line("%record.next = add i64 %record, 1")
+        self.line("br label %saved")
+        self.begin("saved")
         self.line("br label %records.head")
         self.begin("finish")
         for place, value in self.numbers:
@@ -147,7 +221,7 @@ class _Kernel(Assembly):
         self.begin("step")
         self.line(f"{self.name(self.state[-1])} = {self.copy(self.time('%k.step'), 'float')}")
         self.active = "%alive"
-        self.outermost(self.program.block, self.program.outputs)
+        self.outermost(self.program.block, (*self.program.outputs, *self.memory.last))
         self._judge()
 
     def _judge(self) -> None:
@@ -178,8 +252,13 @@ class _Kernel(Assembly):
         self.line(f"br i1 {self.any(bad)}, label %failed, label %moved, !prof !0")
         self.begin("moved")
         new_rows = [x for x in self.new[:-1] if isinstance(x, Row)]
-        for (_, row), new in zip(self.rows, new_rows, strict=True):
-            self.copy_row(self.addresses[row], self._address(new), row.length)
+        moved_rows = zip((row for _, row in self.rows), new_rows, strict=True)
+        for row, new in (*moved_rows, *self._remembered()):
+            self.copy_row(
+                self.addresses[row],
+                self._address(new),
+                row.length if row not in self.widths else self.room(row),
+            )
         self.line("br label %step.next")
         self.begin("failed")
         kept = {

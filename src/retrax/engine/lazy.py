@@ -6,6 +6,7 @@ some thing along a kept axis, takes that side.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
 from retrax.engine.program import (
@@ -35,7 +36,8 @@ _Users = dict[Value, list[Operation | None]]
 def lazy(program: Program) -> Program:
     """The program with costly sides of choices in blocks of their own."""
     users: _Users = {}
-    made = [x.number for i in walk(program.block) for x in made_by(i)]
+    blocks = [program.block, *([program.memory.opening] if program.memory else ())]
+    made = [x.number for block in blocks for i in walk(block) for x in made_by(i)]
     numbers = count(1 + max([*made, *(x.number for x in program.inputs)]))
 
     def fresh(like: Value) -> Value:
@@ -47,7 +49,7 @@ def lazy(program: Program) -> Program:
         reader = instruction if isinstance(instruction, Operation) else None
         for operand in operands_of(instruction):
             _note(users, operand, reader)
-    return Program(program.inputs, program.outputs, _block(program.block, users, fresh))
+    return replace(program, block=_block(program.block, users, fresh))
 
 
 def is_costly(block: Block) -> bool:

@@ -1,6 +1,7 @@
 """Removal of instructions that no result depends on."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from retrax.engine.program import (
     Block,
@@ -23,7 +24,11 @@ from retrax.engine.program import (
 def live(program: Program) -> Program:
     """The program without dead instructions, loop variables and choices."""
     needed: set[Value | Row] = set(_values(program.outputs))
-    return Program(program.inputs, program.outputs, _swept(program.block, needed))
+    memory = program.memory
+    if memory is not None:
+        needed.update(memory.last)
+        memory = replace(memory, opening=_swept(memory.opening, set(memory.first)))
+    return replace(program, block=_swept(program.block, needed), memory=memory)
 
 
 def _values(operands: Iterable[Operand | Row]) -> Iterable[Value | Row]:

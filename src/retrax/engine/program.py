@@ -140,6 +140,20 @@ class Block:
 
 
 @dataclass(slots=True)
+class Memory:
+    """What a step leaves to the next one besides the state, such as the forces where it ended.
+
+    A step reads `rows`. Before the first step the block `opening` makes their entries, as `first`;
+    after each step they are what it has left in `last`.
+    """
+
+    rows: tuple[Row, ...]
+    opening: "Block"
+    first: tuple[Row, ...]
+    last: tuple[Row, ...]
+
+
+@dataclass(slots=True)
 class Program:
     """A function of scalars and rows: `inputs` to `outputs`.
 
@@ -149,6 +163,7 @@ class Program:
     inputs: tuple[Value | Row, ...]
     outputs: tuple[Operand | Row, ...]
     block: Block
+    memory: Memory | None = None
 
     @property
     def has_rows(self) -> bool:

@@ -11,7 +11,7 @@ from retrax.engine.layout import Layout
 from retrax.engine.lazy import lazy
 from retrax.engine.live import live
 from retrax.engine.program import Program
-from retrax.engine.scalarise import scalarise
+from retrax.engine.scalarise import remembers_rows, scalarise, scalarise_in_turn
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.numerics.checks import shape_and_dtype
 
@@ -38,7 +38,21 @@ def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
         system, integrator = jax.tree.unflatten(inner, params)
         return guarded_step(system, integrator, state, h)
 
-    program = lazy(live(scalarise(step, params, state, jnp.zeros(()), invariant=len(params))))
+    def opening(params, state, h):
+        system, integrator = jax.tree.unflatten(inner, params)
+        return integrator.remembered(system, state)
+
+    def next_step(params, state, h, memory):
+        system, integrator = jax.tree.unflatten(inner, params)
+        new, info, memory = integrator.next_step(system, state, h, memory)
+        return new, info, _finite(new), memory
+
+    examples = (params, state, jnp.zeros(()))
+    if remembers_rows(opening, *examples):
+        program = scalarise_in_turn(opening, next_step, *examples, invariant=len(params))
+    else:
+        program = scalarise(step, *examples, invariant=len(params))
+    program = lazy(live(program))
     items = len(program.outputs) - len(StepInfo._fields) - 1
     return program, Layout(params=len(program.inputs) - items - 1, state=items)
 
@@ -46,6 +60,10 @@ def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
 def guarded_step(system: Any, integrator: AbstractIntegrator, state: Any, h: Any) -> tuple:
     """The new state, how the step went, and whether all of its numbers are finite."""
     new, info = integrator.step(system, state, h)
+    return new, info, _finite(new)
+
+
+def _finite(new: Any) -> Any:
+    """Whether all numbers of a state are finite: a sum is only if everything in it is."""
     sums = [jnp.sum(leaf) for leaf in jax.tree.leaves(eqx.tree_at(lambda s: s.t, new, None))]
-    # A sum is finite only if everything in it is.
-    return new, info, jnp.isfinite(sum(sums[1:], sums[0]))
+    return jnp.isfinite(sum(sums[1:], sums[0]))

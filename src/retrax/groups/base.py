@@ -217,7 +217,7 @@ class AbstractLieGroup(Frozen):
 
     def check_membership(self, name: str, g: HostElement) -> None:
         """The last part of `check`: raise `BadInput` if a finite `g` is off the group."""
-        defect = float(_defect(self, g))
+        defect = float(defect_of(self, g))
         if not defect <= ALLOWED_DEFECT:
             raise BadInput(
                 f"{name} is not an element of {self.name}: its defect is {defect:.2g}, allowed "
@@ -226,7 +226,7 @@ class AbstractLieGroup(Frozen):
 
 
 @jax.jit
-def _defect(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
+def defect_of(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
     return group.defect(g)
 
 

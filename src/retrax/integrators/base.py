@@ -91,6 +91,16 @@ class AbstractIntegrator(Frozen):
     ) -> tuple[State, StepInfo]:
         """The state one step of size `h` later, and how the step went."""
 
+    def remembered(self, system: AbstractGroupSystem, state: State) -> Any:
+        """What a step from `state` needs that the step before it had found, or `None`."""
+        return None
+
+    def next_step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Any
+    ) -> tuple[State, StepInfo, Any]:
+        """`step`, from what is `remembered` at its start to what is at its end."""
+        return *self.step(system, state, h), memory
+
     def check(self, system: AbstractGroupSystem) -> None:
         """Refuse, with `BadInput`, a system that this integrator cannot treat."""
 

@@ -1,6 +1,6 @@
 """Variational Stoermer-Verlet on a Lie group."""
 
-from typing import ClassVar, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -16,7 +16,7 @@ from retrax.integrators.base import (
 from retrax.integrators.predictor import midpoint_velocity
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.newton import newton
 
 
@@ -82,11 +82,23 @@ class LieVerlet(AbstractIntegrator):
     def _splits(self, system: AbstractGroupSystem) -> TypeGuard[AbstractSplitSystem]:
         return isinstance(system, AbstractSplitSystem) and isinstance(self.retraction, Cayley)
 
+    def remembered(self, system: AbstractGroupSystem, state: State) -> Coordinates | None:
+        """The force with which one step of (5) ends and the next one begins."""
+        return system.kick(state.g, state.t) if self._splits(system) else None
+
+    def next_step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Any
+    ) -> tuple[State, StepInfo, Any]:
+        if self._splits(system):
+            return _kick_drift_kick(system, state, h, memory)
+        return super().next_step(system, state, h, memory)
+
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         if self._splits(system):
-            return _kick_drift_kick(system, state, h)
+            new, info, _ = self.next_step(system, state, h, self.remembered(system, state))
+            return new, info
         group, tau = system.group, self.retraction
         g0, mu0, t0 = state.g, state.momentum, state.t
 
@@ -111,11 +123,12 @@ class LieVerlet(AbstractIntegrator):
 
 
 def _kick_drift_kick(
-    system: AbstractSplitSystem, state: State, h: Float[Array, ""]
-) -> tuple[State, StepInfo]:
-    """(5): the step of a system that splits."""
+    system: AbstractSplitSystem, state: State, h: Float[Array, ""], force: Coordinates
+) -> tuple[State, StepInfo, Coordinates]:
+    """(5): the step of a system that splits, from the force where it is to that where it gets."""
     mu0, t1 = state.momentum, state.t + h
-    first = h / 2 * system.kick(state.g, state.t)
+    first = h / 2 * force
     g1, change, move, status, in_chart = system.drift(state.g, mu0 + first, h)
-    mu1 = mu0 + (first + change + h / 2 * system.kick(g1, t1))
-    return State(g1, mu1, t1), step_info(status, move, in_chart)
+    force = system.kick(g1, t1)
+    mu1 = mu0 + (first + change + h / 2 * force)
+    return State(g1, mu1, t1), step_info(status, move, in_chart), force

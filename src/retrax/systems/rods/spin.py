@@ -6,9 +6,9 @@ $\Lambda_1 = \Lambda_0\,\mathrm{cay}(hw)$ has the velocity $w$ that solves
 $$ Jw + \tfrac h2\,w\times Jw + \tfrac{h^2}4(w\cdot Jw)\,w = \Pi, \tag{1} $$
 
 and leaves the momentum $\mathrm{cay}(hw)^T\Pi$, so that $\Lambda\Pi$ stays as it is. From
-$w^0 = J^{-1}(\Pi - \tfrac h2 u\times Ju)$, $u = J^{-1}\Pi$, which is off by $O(h^2)$, one step with
-$J$ for the derivative and one of Newton's method are always taken, and more where some node still
-needs them.
+$w^0 = J^{-1}(\Pi - \tfrac h2 u\times Ju)$, $u = J^{-1}\Pi$, which is off by $O(h^2)$, two steps
+with $J$ for the derivative are always taken, each of which gains a factor $O(h)$, and then steps of
+Newton's method where some node still needs them.
 """
 
 from typing import NamedTuple
@@ -46,7 +46,7 @@ def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, Newto
         inverse = 1 / J
         w = (P - h / 2 * cross(P * inverse, P)) * inverse
         w = w - inverse * _mismatch(J, P, h, w)
-        return _improved(J, P, h, w)
+        return w - inverse * _mismatch(J, P, h, w)
 
     def residual(w):
         return jnp.max(

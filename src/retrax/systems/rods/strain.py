@@ -56,12 +56,13 @@ class Strain(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """What (1) to (6) share: the strain, $q$, and the turns $\\eta$ and $x$."""
+    """What (1) to (6) share: the strain, $q$, the turns $\\eta$ and $x$, and $4/(4 + |x|^2)$."""
 
     strain: Strain
     q: Vector
     eta: Vector
     x: Vector
+    factor: Array
 
 
 class Loads(NamedTuple):
@@ -75,22 +76,25 @@ class Loads(NamedTuple):
 def segment(kind: str, before: Rotation, after: Rotation, step: Vector, h: Array) -> Segment:
     """The segment between frames `before` and `after` that are `step` apart in space."""
     eta, q = SO3().cay_inv(before.T @ after), before.T @ step
-    x = jnp.zeros_like(eta)
+    x, factor = jnp.zeros_like(eta), jnp.ones_like(h)
     if kind == "mid":
-        x = eta / (1 + jnp.sqrt(1 + eta @ eta / 4))
-        gamma = _turned(-x, q)  # (1)
+        # With s = sqrt(1 + |eta|^2/4), 4/(4 + |x|^2) is (1 + s)/2s: one quotient for both.
+        s = jnp.sqrt(1 + eta @ eta / 4)
+        quotient = 1 / (s * (1 + s))
+        x, factor = (s * quotient) * eta, quotient * (1 + s) ** 2 / 2
+        gamma = _turned(-x, factor, q)  # (1)
     elif kind == "cay":
         gamma = q - cross(eta, q) / 2  # (2)
     else:
         gamma = q  # (3)
-    return Segment(Strain(gamma / h, eta / h), q, eta, x)
+    return Segment(Strain(gamma / h, eta / h), q, eta, x, factor)
 
 
 def loads(kind: str, before: Rotation, seg: Segment, n: Vector, m: Vector, h: Array) -> Loads:
     """What a segment with the stress resultants `n` and `m` does to its nodes."""
     q, eta, x = seg.q, seg.eta, seg.x
     if kind == "mid":
-        f = before @ _turned(x, n)  # (4)
+        f = before @ _turned(x, seg.factor, n)  # (4)
         c = h / 2 * cross(n, seg.strain.stretch)
         tilt = cross(x, c) / 2
         forward, backward = _moments(eta, m)
@@ -103,10 +107,10 @@ def loads(kind: str, before: Rotation, seg: Segment, n: Vector, m: Vector, h: Ar
     return Loads(forward + cross(q, n), -backward, before @ n)  # (6)
 
 
-def _turned(x: Vector, v: Vector) -> Vector:
-    """cay(x) v."""
+def _turned(x: Vector, factor: Array, v: Vector) -> Vector:
+    """cay(x) v, where `factor` is 4 / (4 + |x|^2)."""
     across = cross(x, v)
-    return v + 4 / (4 + x @ x) * (across + cross(x, across) / 2)
+    return v + factor * (across + cross(x, across) / 2)
 
 
 def _moments(eta: Vector, m: Vector) -> tuple[Vector, Vector]:

@@ -1,0 +1,270 @@
+"""Jaxprs evaluated on arrays of operands: moving entries is free, arithmetic is emitted."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend import core as jex
+
+from retrax.engine.builder import Builder
+from retrax.engine.control import ControlRules
+from retrax.engine.flat import dispatch_flat
+from retrax.engine.kept import Flat, Kept, Loops, Operands, Unscalarisable
+from retrax.engine.kept_rules import dispatch
+from retrax.engine.program import Kind, Operand, Value
+from retrax.engine.structural import RULES as STRUCTURAL
+from retrax.numerics.kept_axis import KEPT_AXIS
+
+# Arrays larger than this are not small: unrolling them would make a program of millions of lines.
+LARGEST = 4096
+# The shortest axis that is kept where it is asked for with `keep_axis`.
+_SHORTEST_KEPT = 4
+
+
+def kind_of_aval(aval: Any) -> Kind:
+    letter = np.dtype(aval.dtype).kind
+    if letter not in "fiub":
+        raise Unscalarisable(f"it computes with numbers of type {aval.dtype}")
+    kinds: dict[str, Kind] = {"f": "float", "i": "int", "u": "int", "b": "bool"}
+    return kinds[letter]
+
+
+def _constant(x: Any) -> Operands:
+    x = np.asarray(x)
+    if x.size > LARGEST:
+        raise Unscalarisable(f"it has a constant of {x.size} numbers")
+    return x.astype(object)
+
+
+# Primitives that act entry by entry, and the operation each becomes.
+_ENTRYWISE = {
+    "add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "div": "div", "neg": "neg",
+    "max": "max", "min": "min", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "ceil",
+    "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh",
+    "cosh": "cosh", "tanh": "tanh", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
+    "atan2": "arctan2", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
+    "log1p": "log1p", "pow": "power", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq",
+    "ne": "ne", "and": "and", "or": "or", "not": "not", "is_finite": "isfinite",
+}  # fmt: skip
+_REDUCTIONS = {
+    "reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "max", "reduce_min": "min",
+    "reduce_and": "and", "reduce_or": "or",
+}  # fmt: skip
+_SAME = {"stop_gradient", "copy", "copy_p", "optimization_barrier", "reduce_precision"}
+_CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat2"}
+_CONTROL = {"while", "scan", "cond", "call_hi_primitive", "name"}
+_CALLS |= {"checkpoint", "custom_lin", "remat", "eval_jaxpr"}
+
+
+class Evaluator(ControlRules):
+    """Evaluates jaxprs on object arrays of operands, and on arrays with a kept axis."""
+
+    entrywise_names, reductions, same_names = _ENTRYWISE, _REDUCTIONS, _SAME
+
+    def __init__(self, build: Builder, unroll: bool):
+        self.build = build
+        self.unroll = unroll
+        self.emit = build.emit
+        self.loops = Loops(build)
+
+    def closed(self, closed: Any, arguments: Sequence[Operands]) -> list[Operands]:
+        """The results as rows and operands, none of them flat."""
+        return [self.plain(x) for x in self.inlined(closed, arguments)]
+
+    def inlined(self, closed: Any, arguments: Sequence[Operands]) -> list[Operands]:
+        return self.jaxpr(closed.jaxpr, [_constant(c) for c in closed.consts], arguments)
+
+    def plain(self, x: Any) -> Any:
+        return self.loops.plain(x) if isinstance(x, Flat) else x
+
+    def jaxpr(self, jaxpr: Any, consts: Sequence, arguments: Sequence) -> list[Operands]:
+        known: dict[Any, Operands] = dict(zip(jaxpr.constvars, consts, strict=True))
+        known.update(zip(jaxpr.invars, arguments, strict=True))
+
+        def read(v):
+            return _constant(v.val) if isinstance(v, jex.Literal) else known[v]
+
+        for equation in jaxpr.eqns:
+            outs = self.equation(equation, [read(v) for v in equation.invars])
+            known.update(zip(equation.outvars, outs, strict=True))
+        return [read(v) for v in jaxpr.outvars]
+
+    def equation(self, equation: Any, ins: list[Operands]) -> list[Operands]:
+        name, params = equation.primitive.name, equation.params
+        if name in _CALLS:
+            return self.call(params, ins)
+        if any(isinstance(x, Flat) for x in ins):
+            return dispatch_flat(self, equation, ins)
+        if name not in _CONTROL and any(isinstance(x, Kept) for x in ins):
+            return dispatch(self, equation, ins)
+        if name in _ENTRYWISE:
+            return [self.entrywise(_ENTRYWISE[name], *ins)]
+        if name in STRUCTURAL:
+            out = STRUCTURAL[name](*ins, **params)
+            return list(out) if equation.primitive.multiple_results else [np.asarray(out, object)]
+        if name in _REDUCTIONS:
+            return [self.reduce(_REDUCTIONS[name], ins[0], params["axes"])]
+        if name in _SAME:
+            return ins
+        rule = getattr(self, f"rule_{name.replace('-', '_')}", None)
+        if rule is None:
+            raise Unscalarisable(f"the primitive '{name}' has no scalar form")
+        outs = rule(equation, ins)
+        return outs if equation.primitive.multiple_results else [outs]
+
+    def entrywise(self, operation: str, *ins: Operands) -> Operands:
+        ins = np.broadcast_arrays(*ins)
+        out = np.empty(ins[0].shape, object)
+        for index in np.ndindex(*out.shape):
+            out[index] = self.emit(operation, *(x[index] for x in ins))
+        return out
+
+    def reduce(self, operation: str, x: Operands, axes: Sequence) -> Operands:
+        kept = [axis for axis in range(x.ndim) if axis not in axes]
+        rows = x.transpose(*kept, *axes).reshape(*(x.shape[axis] for axis in kept), -1)
+        out = np.empty(rows.shape[:-1], object)
+        for index in np.ndindex(*out.shape):
+            total, *rest = rows[index]
+            for entry in rest:
+                total = self.emit(operation, total, entry)
+            out[index] = total
+        return out
+
+    def call(self, params: dict, ins: list[Operands]) -> list[Operands]:
+        inner = next(params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in params)
+        if hasattr(inner, "consts"):
+            return self.inlined(inner, ins)
+        return self.jaxpr(inner, [], ins)
+
+    def rule_name(self, equation, ins):
+        """A name does nothing, except one: that of an axis that is to be kept."""
+        (x,) = ins
+        asked = equation.params["name"] == KEPT_AXIS and not self.unroll
+        if isinstance(x, Kept) or not asked or self.loops.inside or len(x) < _SHORTEST_KEPT:
+            return x
+        return self.loops.keep(x, 0)
+
+    def rule_call_hi_primitive(self, equation, ins):
+        """A call of JAX 0.11 with derivative rules of its own: what it expands to."""
+        called = equation.params["_prim"]
+
+        def expanded(*arguments):
+            return jax.tree.leaves(called.expand(*jax.tree.unflatten(called.in_tree, arguments)))
+
+        shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in equation.invars]
+        return self.closed(jax.make_jaxpr(expanded)(*shapes), ins)
+
+    def rule_convert_element_type(self, equation, ins):
+        return self.entrywise(kind_of_aval(equation.outvars[0].aval), ins[0])
+
+    def rule_select_n(self, equation, ins):
+        which, *cases = ins
+        if len(cases) != 2:
+            raise Unscalarisable("'select_n' chooses between more than two cases")
+        return self.entrywise("select", np.broadcast_to(which, cases[0].shape), *cases)
+
+    def rule_integer_pow(self, equation, ins):
+        power = equation.params["y"]
+        out = np.empty(ins[0].shape, object)
+        for index in np.ndindex(*out.shape):
+            out[index] = self.power(ins[0][index], power)
+        return out
+
+    def power(self, x: Operand, n: int) -> Operand:
+        """x^n by repeated squaring."""
+        if n < 0:
+            return self.emit("div", 1.0, self.power(x, -n))
+        result: Operand = 1.0
+        while n:
+            if n & 1:
+                result = self.emit("mul", result, x)
+            n >>= 1
+            x = self.emit("mul", x, x) if n else x
+        return result
+
+    def rule_square(self, equation, ins):
+        return self.entrywise("mul", ins[0], ins[0])
+
+    def rule_rsqrt(self, equation, ins):
+        return self.entrywise("div", _constant(1.0), self.entrywise("sqrt", ins[0]))
+
+    def rule_clamp(self, equation, ins):
+        low, x, high = ins
+        return self.entrywise("min", self.entrywise("max", x, low), high)
+
+    def rule_iota(self, equation, ins):
+        shape, axis = equation.params["shape"], equation.params["dimension"]
+        along = [1] * len(shape)
+        along[axis] = shape[axis]
+        values = np.broadcast_to(np.arange(shape[axis]).reshape(along), shape)
+        return self.entrywise(kind_of_aval(equation.outvars[0].aval), values.astype(object))
+
+    def rule_gather(self, equation, ins):
+        """Indexing with constant indices: which entry goes where is found on a numbered array."""
+        operand, indices = ins
+        if any(isinstance(x, Value) for x in indices.ravel()):
+            raise Unscalarisable("'gather' has indices that depend on the state")
+        numbered = np.arange(operand.size).reshape(operand.shape)
+        with jax.ensure_compile_time_eval():
+            constant = indices.astype(equation.invars[1].aval.dtype)
+            places = np.asarray(equation.primitive.bind(numbered, constant, **equation.params))
+        if np.any((places < 0) | (places >= operand.size)):
+            raise Unscalarisable("'gather' has indices that are out of bounds")
+        return operand.ravel()[places]
+
+    def rule_scatter(self, equation, ins):
+        """Entries replaced at constant indices, found on numbered arrays as for `gather`."""
+        operand, indices, updates = ins
+        old = np.arange(operand.size).reshape(operand.shape)
+        new = np.arange(operand.size, operand.size + updates.size).reshape(updates.shape)
+        places = self.scattered(equation, old, indices, new).astype(int)
+        return np.concatenate([operand.ravel(), updates.ravel()])[places]
+
+    def rule_scatter_add(self, equation, ins):
+        """Entries added at constant indices; where each goes is found by adding a single one."""
+        operand, indices, updates = ins
+        out: Any = np.array(operand, object)
+        nothing, one = np.zeros(operand.shape, int), np.zeros(updates.shape, int)
+        for place in np.ndindex(*updates.shape):
+            one[place] = 1
+            for target in np.argwhere(self.scattered(equation, nothing, indices, one)):
+                index = tuple(target)
+                out[index] = self.emit("add", out[index], updates[place])
+            one[place] = 0
+        return out
+
+    def scattered(self, equation, old: np.ndarray, indices: Operands, new: np.ndarray):
+        if any(isinstance(x, Value) for x in indices.ravel()):
+            name = equation.primitive.name
+            raise Unscalarisable(f"'{name}' has indices that depend on the state")
+        with jax.ensure_compile_time_eval():
+            # In the types of the equation, which hold these whole numbers exactly.
+            given = (old, indices, new)
+            typed = [x.astype(v.aval.dtype) for x, v in zip(given, equation.invars, strict=True)]
+            return np.asarray(equation.primitive.bind(*typed, **equation.params))
+
+    def rule_dot_general(self, equation, ins):
+        a, b = ins
+        return self.dot_general(a, b, equation.params["dimension_numbers"])
+
+    def dot_general(self, a: Operands, b: Operands, dimension_numbers) -> Operands:
+        (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
+        a_free = [i for i in range(a.ndim) if i not in (*a_sum, *a_batch)]
+        b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
+        a, b = a.transpose(*a_batch, *a_free, *a_sum), b.transpose(*b_batch, *b_free, *b_sum)
+        batch, left = a.shape[: len(a_batch)], a.shape[len(a_batch) : a.ndim - len(a_sum)]
+        right, length = (
+            b.shape[len(b_batch) : b.ndim - len(b_sum)],
+            math.prod(a.shape[-len(a_sum) :] if a_sum else ()),
+        )
+        rows = a.reshape((*batch, math.prod(left), length))
+        columns = b.reshape((*batch, math.prod(right), length))
+        out = np.empty((*batch, rows.shape[-2], columns.shape[-2]), object)
+        for *k, i, j in np.ndindex(*out.shape):
+            total: Operand = 0.0
+            for x, y in zip(rows[(*k, i)], columns[(*k, j)], strict=True):
+                total = self.emit("add", total, self.emit("mul", x, y))
+            out[(*k, i, j)] = total
+        return out.reshape((*batch, *left, *right))

@@ -1,0 +1,100 @@
+"""Where long rows lie in memory, and what a step leaves to the next one."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from evaluate import evaluate_program
+
+import retrax as rx
+from retrax.engine.columns import LINE, place_of, size_of, stored, widths
+from retrax.engine.kernel import assemble
+from retrax.engine.live import live
+from retrax.engine.program import Each, Row, View, walk
+from retrax.engine.scalarise import scalarise
+from retrax.engine.step_program import signature, step_program
+
+N = 37
+RNG = np.random.default_rng(8)
+X = jnp.asarray(RNG.normal(size=(N, 3)))
+F = jnp.asarray(RNG.normal(size=3 * N))
+
+
+def rod(elements=24, **others):
+    return rx.systems.Rod(
+        elements, 1.3, stretching=(9.0, 8.0, 30.0), bending=(0.02, 0.03, 0.015), mass=0.9,
+        inertia=(2e-3, 1.5e-3, 3e-3), **others,
+    )  # fmt: skip
+
+
+def thrown(system):
+    s = np.linspace(0.0, 1.0, system.nodes)
+    v = 0.4 * np.stack([s, 1 - s**2, np.sin(5 * s)], axis=1)
+    omega = 0.7 * np.stack([np.cos(3 * s), s, s**2], axis=1)
+    return system.state(system.straight((0.3, -0.2, 1.0)), velocity=system.velocity_of(omega, v))
+
+
+@pytest.mark.parametrize("width, length", [(3, 37), (9, 16), (2, 1024)])
+def test_every_entry_has_a_place_of_its_own(width, length):
+    row = Row(1, width * length)
+    places = [place_of(row, i, width) for i in range(row.length)]
+    assert len(set(places)) == row.length and max(places) < size_of(row, width)
+    view = stored(View(row, width + 1, 2 * width, 5), width)
+    assert [view.offset + k * view.stride for k in range(5)] == [
+        places[width + 1 + 2 * width * k] for k in range(5)
+    ]
+    starts = [places[c] for c in range(width)]
+    assert all(start % LINE == 0 for start in starts)
+    assert (starts[1] - starts[0]) % 512
+
+
+def test_a_row_that_is_read_number_by_number_stays_as_it_is():
+    by_things = live(scalarise(lambda x: x[1:] - 2.0 * x[:-1], X))
+    assert set(widths(by_things, ()).values()) == {3}
+    both = live(scalarise(lambda f: (f[1:] - f[:-1], f.reshape(N, 3) * 2.0), F))
+    assert both.inputs[0] not in widths(both, ())
+
+
+FLAT = {
+    "sum": lambda x, f: (x.reshape(-1) * 2.0 - f) * f,
+    "total": lambda x, f: jnp.sum(f * f) + jnp.max(f) + x[0, 0],
+    "neighbours": lambda x, f: f[1:] * f[:-1] + jnp.sum(x),
+    "back": lambda x, f: x + (f + jnp.arange(3.0 * N)).reshape(N, 3),
+    "both": lambda x, f: (jnp.flip(f * 3.0), jnp.where(f > 0, x.reshape(-1), 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_flat_coordinates_are_computed_thing_by_thing(name):
+    program = live(scalarise(FLAT[name], X, F))
+    ours = np.array(evaluate_program(program, np.concatenate([X.ravel(), F])), float)
+    exact = FLAT[name](X, F)
+    exact = np.concatenate([np.ravel(e) for e in (exact if isinstance(exact, tuple) else (exact,))])
+    np.testing.assert_allclose(ours, exact, rtol=1e-13, atol=1e-13)
+    if name != "neighbours" and name != "both":
+        lengths = {i.length for i in walk(program.block) if isinstance(i, Each)}
+        assert 3 * N not in lengths
+
+
+def test_the_force_between_two_kicks_is_found_once():
+    system = rod()
+    state = thrown(system)
+    program, layout = step_program(*signature(system, rx.LieVerlet(), state))
+    assert program.memory is not None and len(program.memory.rows) == 1
+    square_roots = assemble(program, layout, lanes=1, shared=True).count(
+        "call <8 x double> @llvm.sqrt"
+    )
+    assert square_roots == 2  # one before the first step, one in each
+
+
+@pytest.mark.parametrize("ends", [("free", "free"), ("clamped", "free")])
+def test_steps_do_not_depend_on_where_a_run_is_cut(ends):
+    system = rod(ends=ends, gravity=(0.3, -9.81, 0.1), damping=1e-4)
+    state, h = thrown(system), 2e-3
+    whole = rx.simulate(system, rx.LieVerlet(), state, h=h, steps=60, backend="native")
+    first = rx.simulate(system, rx.LieVerlet(), state, h=h, steps=23, backend="native")
+    second = rx.simulate(system, rx.LieVerlet(), first.final, h=h, steps=37, backend="native")
+    plain = rx.simulate(system, rx.LieVerlet(), state, h=h, steps=60, backend="xla")
+    for run, tolerance in ((second, 1e-14), (plain, 1e-12)):
+        for ours, other in zip(whole.final.g, run.final.g, strict=True):
+            np.testing.assert_allclose(ours, other, atol=tolerance)
+        np.testing.assert_allclose(whole.final.momentum, run.final.momentum, atol=tolerance)
