@@ -54,8 +54,9 @@ def test_all_back_ends_agree(problem, name):
     system, state = SETTINGS[problem, name]()
     integrator = rx.INTEGRATORS[name]
     steps = STEPS // 10 if isinstance(integrator, rx.Composition) else STEPS
+    h = 1e-4 if "string" in problem else H  # elastic waves need short steps
     native, xla = (
-        rx.simulate(system, integrator, state, h=H, steps=steps, save_every=steps, backend=backend)
+        rx.simulate(system, integrator, state, h=h, steps=steps, save_every=steps, backend=backend)
         for backend in ("native", "xla")
     )
     assert native.provenance["backend"] == "native"
@@ -63,12 +64,14 @@ def test_all_back_ends_agree(problem, name):
     for ours, theirs in zip(expected, jax.tree.leaves(xla.final), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-11)
     iterations = [int(np.sum(run.info.iterations)) for run in (native, xla)]
-    assert iterations[0] == pytest.approx(iterations[1], rel=0.02, abs=5)
+    # The equation of the string is solved after one iteration, up to rounding, which may ask for two.
+    if "string" not in problem:
+        assert iterations[0] == pytest.approx(iterations[1], rel=0.02, abs=5)
     np.testing.assert_allclose(native.info.increment, xla.info.increment, rtol=0, atol=1e-13)
 
     arrays = ["xla"] * ((problem, name) in ON_ARRAYS) + ["pallas"] * ON_GPU
     for backend in ["native", *arrays]:
-        runs = rx.ensemble(system, integrator, spread(state, 9), h=H, steps=steps, backend=backend)
+        runs = rx.ensemble(system, integrator, spread(state, 9), h=h, steps=steps, backend=backend)
         assert runs.attrs["provenance_backend"] == backend
         names = [n for n, v in runs.data_vars.items() if v.attrs.get("kind") == "configuration"]
         for name_of, theirs in zip([*names, "momentum"], expected[:-1], strict=True):

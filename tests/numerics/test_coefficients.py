@@ -32,7 +32,7 @@ def test_order_conditions(name):
     a = np.array([list(row) + [0.0] * (s - len(row)) for row in t.a])
     b, c = np.array(t.b), np.array(t.c)
     for value, target in trees(t.order):
-        assert abs(value(a, b, c) - target) < 4e-16
+        assert abs(value(a, b, c) - target) < 9e-16  # measured 4.4e-16: rounding of the sum
 
 
 @pytest.mark.parametrize("order, stages", [(4, 5), (6, 9), (8, 17)])

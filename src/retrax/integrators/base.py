@@ -91,7 +91,7 @@ class AbstractIntegrator(Frozen):
     ) -> tuple[State, StepInfo]:
         """The state one step of size `h` later, and how the step went."""
 
-    def remembered(self, system: AbstractGroupSystem, state: State) -> Any:
+    def remembered(self, system: AbstractGroupSystem, state: Any) -> Any:
         """What a step from `state` needs that the step before it had found, or `None`."""
         return None
 

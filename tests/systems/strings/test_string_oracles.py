@@ -42,7 +42,7 @@ def axial_modes(chain):
     K[-1, -1] = chain.kappa
     w2, shapes = np.linalg.eig(np.linalg.solve(chain.T, K))
     order = np.argsort(w2)
-    return np.sqrt(w2[order]), shapes[:, order]
+    return np.sqrt(w2[order].real), shapes[:, order].real
 
 
 def test_axial_waves_follow_the_discrete_cosine_and_the_bound_is_theirs():
