@@ -71,6 +71,17 @@ def test_pressed_equilibrium():
     assert float(pair.energy(kicked()[1])) == pytest.approx(0.08477544153920, abs=1e-13)
 
 
+def test_the_pressure_converges_with_order_two_at_a_fixed_width():
+    found = []
+    for elements in (20, 40, 80):
+        pair, rest = S.crossed_rods(elements, kick=0.0)
+        lam = jax.jit(lambda p, s: p.multipliers(s))(pair, rest)
+        found.append(float(pair.contact_force(rest.g, lam)["pressure"]))
+    np.testing.assert_allclose(found, [0.0396087, 0.0397844, 0.0398280], rtol=0, atol=6e-8)
+    coarse, fine = np.diff(found)
+    assert np.log2(coarse / fine) == pytest.approx(2.01, abs=0.01)
+
+
 def test_rolling_converges_to_the_reference_and_keeps_the_gap():
     """s and the contact force at t = 1 and 2, by Richardson's extrapolation of order 2."""
     pair, start = kicked()
