@@ -101,4 +101,5 @@ def _first_line(thing: Any) -> str:
 
 def _readable(text: str) -> str:
     """A line of a docstring for a terminal, where formulas are not set."""
-    return re.sub(r"[$`\\]|\*\*", "", text.replace(r"\,", " ").replace(r"\cdot", "·"))
+    text = text.replace(r"\,", " ").replace(r"\cdot", " · ")
+    return " ".join(re.sub(r"\\([A-Za-z]+)", r" \1", re.sub(r"[$`]|\*\*", "", text)).split())
