@@ -20,7 +20,7 @@ _SETTINGS: dict[Any, Any] = {
 _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
 
 
-def save(figure: Figure, path: str | Path) -> Path:
+def save(figure: Figure | Any, path: str | Path) -> Path:
     """Write a figure whole or not at all: `.svg` and `.pdf` as vectors, `.png` as pixels.
 
     **Raises:** `BadInput` for another suffix, or a folder that does not exist.
