@@ -1,6 +1,5 @@
 """Many bodies with many parameters, on many machines, into one store."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +27,11 @@ def sweep(
     h: Any,
     steps: Any,
     save_every: Any = None,
-    store: str | Path,
-    measure: Callable[..., Any] | None = None,
+    store: Any,
+    measure: Any = None,
     client: Any = None,
-    chunk: int | None = None,
-    retries: int = 3,
+    chunk: Any = None,
+    retries: Any = 3,
     backend: str = "auto",
     progress: Any = None,
 ) -> "xr.Dataset":

@@ -115,11 +115,14 @@ def _require_members(states: State) -> int:
 
 def stacked_systems(systems: Sequence[Any]) -> Any:
     """Systems of the same kind as one, its arrays stacked along a first axis."""
-    structures = {jax.tree.structure(system) for system in systems}
-    if len(structures) != 1:
+    kinds = {
+        (jax.tree.structure(system), tuple(np.shape(x) for x in jax.tree.leaves(system)))
+        for system in systems
+    }
+    if len(kinds) != 1:
         raise BadInput(
             f"the {len(systems)} systems of an ensemble must be of one kind, differing in numbers "
-            f"only, but they are of {len(structures)} kinds."
+            f"only, but they are of {len(kinds)} kinds."
         )
     return jax.tree.map(lambda *xs: jnp.stack(xs), *systems)
 

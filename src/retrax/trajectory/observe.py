@@ -45,7 +45,7 @@ def observe(
     `owner` the arrays of `system` have a first axis, and it says which row is that of each state;
     symmetries are then those of the first.
     """
-    one = system if owner is None else jax.tree.map(lambda x: x[0], system)
+    one = system if owner is None else jax.tree.map(lambda x: jnp.asarray(x[0]), system)
     symmetries = one.symmetries()
     size = None if h is None else jnp.asarray(h, jnp.float64)
 

@@ -39,7 +39,7 @@ class Plan:
         bodies: Bodies,
         backend: str,
         measure: Callable[..., Any] | None,
-        chunk: int | None,
+        chunk: Any,
     ):
         self._path, self._axes, self._settings, self._bodies = path, axes, settings, bodies
         self._backend, self._measure = backend, measure
@@ -136,7 +136,7 @@ class Plan:
             self._bodies.some(few), setting, parameters, backend, self._measure, threads=1
         )
 
-    def _members_of_a_block(self, chunk: int | None, example: "xr.Dataset") -> int:
+    def _members_of_a_block(self, chunk: Any, example: "xr.Dataset") -> int:
         if chunk is not None:
             require_count("chunk", chunk)
             return int(chunk)

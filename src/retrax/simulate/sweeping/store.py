@@ -7,6 +7,7 @@ one chunk, so a block is committed or not, whenever the process that writes it d
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -72,16 +73,12 @@ def create(
 ) -> None:
     """A store without results, made beside `path` and put in place whole."""
     require_folder(path)
-    cells = sum(
-        np.dtype(v.dtype).itemsize * int(np.prod([*v.before.values(), *v.after.values()]))
-        for v in results
-    )
-    _require_room(path, cells * int(np.prod(list(sizes.values()))))
     try:
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
     except OSError as cause:
         raise _unusable(path, cause) from cause
     try:
+        _require_room(path, results, sizes)
         _fill(temporary, results, sizes, sides, count, labels, attributes)
         temporary.chmod(0o755)
         os.replace(temporary, path)
@@ -202,8 +199,12 @@ def _opened(path: Path) -> Any:
     return zarr.open_group(str(path), mode="r+")
 
 
-def _require_room(path: Path, needed: int) -> None:
-    free = shutil.disk_usage(path.parent).free
+def _require_room(path: Path, results: Sequence[Variable], sizes: dict[str, int]) -> None:
+    each = sum(
+        np.dtype(v.dtype).itemsize * math.prod([*v.before.values(), *v.after.values()])
+        for v in results
+    )
+    needed, free = each * math.prod(sizes.values()), shutil.disk_usage(path.parent).free
     if needed > free:
         raise BadInput(
             f"store = {str(path)!r} will take up to {gigabytes(needed)}, but its disk has "

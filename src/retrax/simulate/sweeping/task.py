@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
@@ -104,6 +105,7 @@ def results(
         for name, values in parameters.items()
         if name not in runs
     }
+    system = jax.tree.map(jnp.asarray, system)
     measured = _measured(measure, runs.assign_coords(labels), system)
     return measured.assign({name: runs[name] for name in _FAILURES})
 
