@@ -11,7 +11,13 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.quadratic_field import AbstractQuadraticField, require_quadratic
-from retrax.numerics.checks import MOST_ROWS, is_traced, require_instance, require_output, require_whole
+from retrax.numerics.checks import (
+    MOST_ROWS,
+    is_traced,
+    require_instance,
+    require_output,
+    require_whole,
+)
 from retrax.numerics.determinant import determinant
 from retrax.numerics.precision import require_double_precision
 from retrax.numerics.solve import solve

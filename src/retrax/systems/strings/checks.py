@@ -7,7 +7,14 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanics.solids import require_rigid_body
-from retrax.numerics.checks import MOST_NODES, is_traced, require_finite, require_shape, require_whole, shown
+from retrax.numerics.checks import (
+    MOST_NODES,
+    is_traced,
+    require_finite,
+    require_shape,
+    require_whole,
+    shown,
+)
 from retrax.numerics.precision import float64, host_float64
 from retrax.systems.strings.damping import StringDamping
 
