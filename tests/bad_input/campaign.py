@@ -15,7 +15,7 @@ _CHECKS = list(HealthCheck)
 
 
 @st.composite
-def calls(draw: st.DrawFn, right: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def calls(draw: st.DrawFn, entry: Entry, right: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """One or two arguments wrong, two exchanged, one missing or one unknown; rarely all right."""
     names = sorted(right)
     how = draw(st.integers(0, 19))
@@ -29,8 +29,8 @@ def calls(draw: st.DrawFn, right: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if how == 3 and len(names) > 1:
         a, b = draw(st.permutations(names))[:2]
         return f"{a} and {b} exchanged", right | {a: right[b], b: right[a]}
-    changed = [draw(st.sampled_from(names)) for _ in range(1 + (how > 16))]
-    values = {name: draw(wrong(right[name])) for name in changed}
+    changed = [draw(st.sampled_from(names)) for _ in range(1 + (entry.pairs and how > 16))]
+    values = {name: draw(entry.values.get(name) or wrong(right[name])) for name in changed}
     return ", ".join(f"{k}={_text(v)}" for k, v in values.items()), right | values
 
 
@@ -63,7 +63,7 @@ def examine(entry: Entry, examples: int) -> Count:
         phases=[Phase.generate],
         suppress_health_check=_CHECKS,
     )
-    @given(calls(right))
+    @given(calls(entry, right))
     def run(call: tuple[str, dict[str, Any]]) -> None:
         what, arguments = call
         verdict = judge(entry, arguments, complete=arguments.keys() == right.keys())

@@ -84,4 +84,3 @@ entry("SpaceFlow (field)", rx.SpaceFlow, kind=KIND, weight=0.3)(
 entry("QuadraticField (numbers)", rx.QuadraticField, kind=KIND)(
     lambda: {"field": (np.ones((2, 2, 2)), [[0.0, 1.0], [-1.0, 0.0]], [0.1, 0.2]), "dim": None}
 )
-entry("State", kind="states")(lambda: {"g": jnp.eye(3), "momentum": jnp.ones(3), "t": 0.0})

@@ -1,7 +1,7 @@
 """What is called: one entry for every public constructor and function."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import retrax as rx
@@ -20,6 +20,8 @@ class Entry:
     - `arguments`: a function that makes right arguments, by keyword.
     - `refusals`: the classes of error that it may raise.
     - `sound`: whether a result is one; its arrays are finite in any case.
+    - `values`: strategies for arguments whose kind says too little.
+    - `pairs`: whether two arguments may be wrong at once.
     - `weight`: its part of the examples, 1 for the others.
     - `kind`: the class of input it is counted under.
     """
@@ -29,6 +31,8 @@ class Entry:
     arguments: Callable[[], dict[str, Any]]
     refusals: tuple[type[Exception], ...] = (rx.BadInput,)
     sound: Callable[[Any], bool] = sound
+    values: Mapping[str, Any] = field(default_factory=dict)
+    pairs: bool = True
     weight: float = 1.0
     kind: str = ""
 

@@ -75,7 +75,8 @@ def make_members(
     made_for = signature(own, integrator, one)
 
     def scalar() -> Members:
-        program, _ = step_program(*made_for)
+        # Arrays of members have no rows: short axes that a step keeps are taken apart.
+        program, _ = step_program(*made_for, unroll=chosen != "native")
         if chosen == "native" and program.has_rows:
             return LargeMembers(single_kernel(*made_for), params, state, h)
         if chosen == "native":
