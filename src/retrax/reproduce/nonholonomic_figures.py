@@ -147,7 +147,7 @@ def equations(measured: "dict[str, Measured]") -> Drawing:
             axes.set_title(f"$\\Pi_{k + 1}$; exact: 1 for ever (grey)")
             axes.set_xlabel("time (s)")
         panels[0].set_ylabel("body momentum (kg m$^2$/s)")
-        panels[1].legend(loc="upper right")
+        panels[1].legend(loc="center right")
     named = by_name("scheme", curves, ("time", *_TIME), ("momentum", *_MOMENTUM))
     return Drawing(
         "equations",
@@ -172,7 +172,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
             axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} (slope {slope:.2f})")
         axes.set_xlabel("h (s)")
         axes.set_ylabel("largest error (rad/s)")
-        axes.legend(loc="lower left", fontsize=7)
+        axes.legend(loc="best", fontsize=7)
     error = ("error", "rad/s", "largest error of the velocity at 2 s")
     return Drawing(
         "orders",
