@@ -24,7 +24,8 @@ def figure_3(run: "Trajectory") -> Drawing:
             axes.set_title(f"({'abcdef'[k]}) {title}")
             axes.set_ylabel(unit)
             if len(curves) > 1:
-                axes.legend(fontsize=6, ncols=2)
+                axes.margins(y=0.25)
+                axes.legend(fontsize=6, ncols=3, loc="upper center")
             if k >= 4:
                 axes.set_xlabel("time (s)")
     named = {name or title: (y, unit.replace("²", "2")) for title, unit, curves in panels
@@ -132,7 +133,7 @@ def solver(rates: dict[float, tuple[float, int]], newton: float) -> Drawing:
         right.loglog(scales, count, "o-", color=BLUE, label="fixed point")
         right.axhline(newton, color=GREEN, label=f"Newton, string eliminated: {newton:.1f}")
         right.set(xlabel="length of the arm / the paper's", ylabel="iterations a step")
-        right.legend(loc="center left")
+        right.legend(loc="upper left")
     data = columns(
         arm=("arm", scales, "1", "length of the arm over the paper's"),
         rate=("arm", rate, "1", "contraction of the fixed point"),

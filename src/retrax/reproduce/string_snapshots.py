@@ -35,7 +35,7 @@ def figure_1(run: "Trajectory") -> Drawing:
         axes.plot(*nodes.T, color=BLUE, lw=2.0)
         axes.plot(*nodes.T, ".", color=BLUE, ms=4)
         _draw_body(axes, body, k, alpha=0.25)
-        for x, text in ((np.zeros(3), "pivot"), (middle, "$P$: $r(s, t)$"), (end, "$s = l$")):
+        for x, text in ((np.zeros(3), "pivot"), (middle, "$P$: $r(s, t)$"), (end, "")):
             axes.plot(*x[:, None], "o", color=GREY, ms=5)
             axes.text(*(x + [0.03, 0.0, -0.04]), text, fontsize=9)
         axes.plot(*np.stack([end, centre]).T, color=ORANGE, lw=2.0)
@@ -86,7 +86,7 @@ def figure_2(run: "Trajectory") -> Drawing:
                 axes.add_collection3d(lines)
                 _draw_body(axes, body, k, alpha=0.7)
             axes.set(xlim=(-1.1, 1.1), ylim=(-0.6, 0.6), zlim=(1.2, -0.3))
-            axes.set_box_aspect((2.2, 1.2, 1.5), zoom=1.25)
+            axes.set_box_aspect((2.2, 1.2, 1.5), zoom=1.5)
             axes.set_title(f"({'abcd'[place]}) t from {span[0]:g} to {span[1]:g} s", loc="center")
             axes.tick_params(labelsize=6)
             axes.view_init(elev=12, azim=-68)
