@@ -91,9 +91,9 @@ class Rod(AbstractRod):
         damping: ArrayLike | None = None,
     ):
         self.elements = count("elements", elements)
-        self.ends = tuple(choice("ends", end, ENDS) for end in ends)  # type: ignore[assignment]
-        if len(self.ends) != 2:
+        if not isinstance(ends, list | tuple) or len(ends) != 2:
             raise BadInput(f"ends = {ends!r} must be two words, one for each end of the rod.")
+        self.ends = (choice("ends", ends[0], ENDS), choice("ends", ends[1], ENDS))
         self.strain = choice("strain", strain, STRAINS)
         self.spacing = positive("length", length) / self.elements
         self.stretching = positive("stretching", stretching, (3,))
