@@ -21,6 +21,7 @@ from retrax.errors import RetraxError as RetraxError
 from retrax.errors import Separation as Separation
 from retrax.errors import Slip as Slip
 from retrax.errors import StepFailed as StepFailed
+from retrax.errors import SweepStopped as SweepStopped
 from retrax.groups.matrix_group import MatrixGroup as MatrixGroup
 from retrax.groups.power import Power as Power
 from retrax.groups.product import Product as Product
@@ -78,6 +79,7 @@ from retrax.numerics.nodes import radau_left as radau_left
 from retrax.numerics.tableaus import Tableau as Tableau
 from retrax.simulate.ensemble import ensemble as ensemble
 from retrax.simulate.simulate import simulate as simulate
+from retrax.simulate.sweep import sweep as sweep
 from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
 from retrax.spaces.grassmann import Grassmann as Grassmann
 from retrax.spaces.group_itself import GroupItself as GroupItself

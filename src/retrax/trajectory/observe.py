@@ -33,17 +33,24 @@ class Observations(NamedTuple):
 
 
 def observe(
-    system: "AbstractGroupSystem", states: "State", integrator: Any = None, h: Any = None
+    system: "AbstractGroupSystem",
+    states: "State",
+    integrator: Any = None,
+    h: Any = None,
+    owner: np.ndarray | None = None,
 ) -> Observations:
     """Everything that `Observations` holds, of every state.
 
-    With `integrator` and `h` the integrals of the steps themselves join the invariants.
+    With `integrator` and `h` the integrals of the steps themselves join the invariants. With
+    `owner` the arrays of `system` have a first axis, and it says which row is that of each state;
+    symmetries are then those of the first.
     """
-    symmetries = system.symmetries()
+    one = system if owner is None else jax.tree.map(lambda x: jnp.asarray(x[0]), system)
+    symmetries = one.symmetries()
     size = None if h is None else jnp.asarray(h, jnp.float64)
 
     @jax.jit
-    @partial(jax.vmap, in_axes=(None, 0))
+    @partial(jax.vmap, in_axes=(None if owner is None else 0, 0))
     def look(system, state):
         exact = {} if integrator is None else integrator.exact_integrals(system, state, size)
         return (
@@ -62,6 +69,10 @@ def observe(
     for first in range(0, count, block):
         # The last block is filled up by repeating the last state: one compiled shape for all.
         rows = np.minimum(np.arange(first, first + block), count - 1)
-        part = look(system, jax.tree.map(lambda x, rows=rows: jnp.asarray(x[rows]), states))
+        here = jax.tree.map(lambda x, rows=rows: jnp.asarray(x[rows]), states)
+        own = system
+        if owner is not None:
+            own = jax.tree.map(lambda x, at=owner[rows]: jnp.asarray(x)[at], system)
+        part = look(own, here)
         parts.append(jax.tree.map(np.asarray, part))
     return Observations(*jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts))
