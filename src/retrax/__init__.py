@@ -1,5 +1,8 @@
 """Mechanical systems on Lie groups, simulated so that the numbers stay true."""
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 import jax as _jax
 
 _jax.config.update("jax_enable_x64", True)
@@ -86,3 +89,10 @@ from retrax.spaces.stiefel import Stiefel as Stiefel
 from retrax.spaces.torus import Torus as Torus
 from retrax.trajectory.storage import load as load
 from retrax.trajectory.trajectory import Trajectory as Trajectory
+
+
+def __getattr__(name: str) -> _Any:
+    """`rx.show` is loaded when it is first used: it brings matplotlib with it."""
+    if name == "show":
+        return _import_module("retrax.show")
+    raise AttributeError(f"module 'retrax' has no attribute {name!r}")
