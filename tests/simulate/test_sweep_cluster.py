@@ -71,8 +71,18 @@ def test_an_address_where_nobody_answers_is_refused(tmp_path, monkeypatch):
         sweep(tmp_path, "tcp://127.0.0.1:9")
 
 
+def test_who_has_a_gpu_and_no_cluster_runs_alone(client, monkeypatch):
+    assert cluster.runs_here("serial") and not cluster.runs_here("tcp://127.0.0.1:9")
+    monkeypatch.setattr(cluster.jax, "default_backend", lambda: "gpu")
+    assert not cluster.runs_here(None)  # the current client
+    monkeypatch.setattr(cluster, "_current", lambda: None)
+    assert cluster.runs_here(None)
+
+
 class Stuck:
     """A client whose blocks never succeed."""
+
+    asynchronous = False
 
     def __init__(self, threads, cause=None):
         self.threads, self.cause, self.submitted = threads, cause, 0

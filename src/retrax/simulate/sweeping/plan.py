@@ -66,6 +66,7 @@ class Plan:
         gone = total - sum(len(block.members) for block in todo)
         report(gone, total)
         if begun and todo:
+            store.require_writable(self._path)
             self._compare_versions()
 
         def finished(load: Load) -> None:

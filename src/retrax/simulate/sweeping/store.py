@@ -153,9 +153,12 @@ def existing(path: Path, identity: dict[str, Any]) -> bool:
             f"store = {str(path)!r} holds another sweep, which differs from this one in "
             f"{' and '.join(other)}; choose another path, or remove it."
         )
+    return True
+
+
+def require_writable(path: Path) -> None:
     if not os.access(path, os.W_OK):
         raise BadInput(f"store = {str(path)!r} cannot be written to.")
-    return True
 
 
 def committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) -> set[int]:
