@@ -4,7 +4,14 @@ from typing import Any
 
 
 class RetraxError(Exception):
-    """The base of every exception that retrax raises on purpose."""
+    """The base of every exception that retrax raises on purpose.
+
+    Its message is one line that ends with a full stop, whatever the text of a value holds.
+    """
+
+    def __init__(self, message: Any = ""):
+        line = " ".join(str(message).split())
+        super().__init__(line if line.endswith((".", "?", "!")) or not line else f"{line}.")
 
 
 class BadInput(RetraxError, ValueError):

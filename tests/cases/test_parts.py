@@ -130,7 +130,7 @@ BODY = {"name": "FreeRigidBody", "inertia": [1.0, 2.0, 2.5]}
         (system_of, {"name": "clebsch", "a": [1, 2, 3], "rho": True, "sigma": 1},
          "rho = True must be a number"),
         (system_of, {"name": "Rod", "elements": 5, "length": 1, "stretching": 1, "bending": 1,
-                     "mass": 1, "inertia": 1, "ends": 3}, "Rod cannot be made of elements = 5"),
+                     "mass": 1, "inertia": 1, "ends": 3}, "ends = 3 must be two words"),
         (system_of, {"name": "Suslov", "inertia": [1, 2, 2.5], "potential": {"name": "Weight"}},
          "potential: Weight needs the parameter 'moment'"),
         (system_of, {"name": "Suslov", "inertia": [1, 2, 2.5], "potential": "weight"},

@@ -12,8 +12,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.errors import BadInput, StepFailed
+from retrax.groups.retractions import AbstractRetraction
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
+from retrax.numerics.checks import require_instance
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.newton import NewtonStatus
 
@@ -80,6 +82,12 @@ class AbstractIntegrator(Frozen):
     preserves: eqx.AbstractClassVar[frozenset[str]] | eqx.AbstractVar[frozenset[str]]
     needs_momentum: ClassVar[bool] = True  # and so cannot step a quadratic field
     counted: ClassVar[str] = "iterations"  # what `StepInfo.iterations` counts
+
+    def __check_init__(self):
+        """Every integrator with a retraction has one."""
+        if hasattr(self, "retraction"):
+            what = "a retraction; pass an instance, such as Cayley()"
+            require_instance("retraction", self.retraction, AbstractRetraction, what)
 
     def __repr__(self) -> str:
         arrays, tree = jax.tree.flatten(self)

@@ -1,11 +1,13 @@
 """A mechanical system on a Lie group, before any time step."""
 
 import abc
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
@@ -62,6 +64,17 @@ class AbstractGroupSystem(Frozen):
     has_momentum: ClassVar[bool] = True  # or else a flow of first order, whose momenta are zero
     units: ClassVar[dict[str, str]] = {}
     quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
+
+    def __check_init__(self):
+        """Refuse a system some of whose numbers, made from those given, are no numbers."""
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name, None)
+            if isinstance(value, jax.Array) and not is_traced(value):
+                if not np.isfinite(np.asarray(value)).all():
+                    raise BadInput(
+                        f"{field.name} of this {type(self).__name__} is not finite: it was made "
+                        "from numbers that are too large or too small to compute with."
+                    )
 
     @property
     def configuration_space(self) -> AbstractHomogeneousSpace:
@@ -159,7 +172,7 @@ class AbstractGroupSystem(Frozen):
         """
         require_double_precision()
         where = self.configuration_space
-        g = _element("g", g, where.layout())
+        g = element("g", g, where.layout())
         where.check("g", g)
         if (velocity is None) == (momentum is None):
             raise BadInput(
@@ -221,8 +234,8 @@ class AbstractGroupSystem(Frozen):
         return {}
 
 
-def _element(name: str, value: ArrayLike, like: PyTree[jax.ShapeDtypeStruct]) -> Any:
+def element(name: str, value: ArrayLike, like: PyTree[jax.ShapeDtypeStruct]) -> Any:
     """`value` with every leaf a float64 array, lists of numbers included."""
     if isinstance(like, tuple) and isinstance(value, tuple | list) and len(value) == len(like):
-        return tuple(_element(name, v, part) for v, part in zip(value, like, strict=True))
+        return tuple(element(name, v, part) for v, part in zip(value, like, strict=True))
     return value if isinstance(like, tuple) else float64(name, value)
