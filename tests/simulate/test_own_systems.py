@@ -39,7 +39,7 @@ def test_lists_that_do_not_fit_are_refused():
         three = jax.tree.map(lambda x: jnp.stack([x[0]] * 3), states)
         rx.ensemble(bodies, rx.LieVerlet(), three, **RUN)
     matrix = rx.systems.FreeRigidBody(jnp.diag(jnp.array(INERTIA)))
-    with pytest.raises(rx.BadInput, match="must be of one kind, .* but they are of 2 kinds"):
+    with pytest.raises(rx.BadInput, match=r"must be of one kind, .* but they are of 2 kinds"):
         rx.ensemble([bodies[0], matrix], rx.LieVerlet(), states, **RUN)
 
 
