@@ -12,20 +12,30 @@ from retrax.cli.bench import bench
 from retrax.cli.listing import list_
 from retrax.cli.report import report
 from retrax.cli.reproduce import reproduce
+from retrax.cli.resume import resume
 from retrax.cli.run import run
 from retrax.cli.verify import verify
-from retrax.errors import BadInput, RetraxError
+from retrax.errors import BadInput, Interrupted, RetraxError
 
 
 class Sentences(TyperGroup):
-    """Commands whose errors are sentences: status 2 for bad input, 1 for a run that failed."""
+    """Commands whose errors are sentences: status 2 for bad input, 1 for a run that failed.
+
+    As shells have it, a run that a signal stopped ends with 128 and the number of the signal.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except RetraxError as error:
             Console(stderr=True, soft_wrap=True).print(Text(str(error), style="red"))
-            raise typer.Exit(2 if isinstance(error, BadInput) else 1) from error
+            raise typer.Exit(_status(error)) from error
+
+
+def _status(error: RetraxError) -> int:
+    if isinstance(error, Interrupted):
+        return 128 + error.signal
+    return 2 if isinstance(error, BadInput) else 1
 
 
 app = typer.Typer(
@@ -37,6 +47,7 @@ app = typer.Typer(
 )
 app.command("list")(list_)
 app.command()(run)
+app.command()(resume)
 app.command()(report)
 app.command()(reproduce)
 app.command()(verify)

@@ -12,6 +12,7 @@ from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.simulate.simulate import simulate
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.files import require_folder
+from retrax.trajectory.provenance import labelled
 from retrax.trajectory.trajectory import Trajectory
 
 _SAVED_STATES = 2000
@@ -36,6 +37,14 @@ def run(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Keep the run in this NetCDF file.")
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Keep the run here as it goes on; `retrax resume` goes on with it."),
+    ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(help="Steps between commits to the checkpoint.", show_default="10 s"),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,
@@ -58,7 +67,7 @@ def run(
     system, state, default_h, default_steps = chosen.make()
     count = default_steps if steps is None else steps
     try:
-        trajectory = simulate(
+        trajectory = labelled(case=chosen.name)(simulate)(
             system,
             method,
             state,
@@ -66,6 +75,8 @@ def run(
             steps=count,
             save_every=max(1, round(count / _SAVED_STATES)) if save_every is None else save_every,
             progress=progress,
+            checkpoint=checkpoint,
+            every=every,
         )
     except StepFailed as failure:
         if output is None:
@@ -79,6 +90,8 @@ def run(
         typer.echo(json.dumps(measured, indent=2))
         return
     typer.echo(trajectory.summary())
+    if checkpoint is not None:
+        typer.echo(f"\nThe run is in {checkpoint}; `retrax resume {checkpoint}` goes on with it.")
     if output is not None:
         typer.echo(f"\nThe run is in {output}; `retrax report {output}` makes a page of it.")
 

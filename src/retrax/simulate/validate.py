@@ -36,8 +36,21 @@ def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, sa
     _require_step_size(h)
     if not is_traced(system, integrator, state, h):
         integrator.check_step(system, state, float(h))
-    _require_count("steps", steps)
-    _require_count("save_every", save_every)
+    require_count("steps", steps)
+    require_count("save_every", save_every)
+
+
+def require_commits(checkpoint: Any, every: Any, traced: bool) -> None:
+    """Refuse steps between commits that are none, and checkpoints of what cannot have one."""
+    if checkpoint is not None and traced:
+        raise BadInput(
+            f"checkpoint = {checkpoint!r} is for runs, but this one is being traced by JAX and has "
+            "no numbers to keep."
+        )
+    if every is not None:
+        require_count("every", every)
+        if checkpoint is None:
+            raise BadInput(f"every = {every!r} is the steps between commits to a checkpoint=...")
 
 
 def require_ensemble(
@@ -51,9 +64,9 @@ def require_ensemble(
             "which can be differentiated."
         )
     _require_step_size(h)
-    _require_count("steps", steps)
+    require_count("steps", steps)
     if save_every is not None:
-        _require_count("save_every", save_every)
+        require_count("save_every", save_every)
     members = _require_members(states)
     shared = _is_shared(system, jax.tree.map(lambda x: x[0], states), members)
     one = system if shared else jax.tree.map(lambda x: x[0], system)
@@ -240,7 +253,7 @@ def _require_step_size(h: Any) -> None:
         raise BadInput(f"h = {value} must be a positive, finite number of seconds.")
 
 
-def _require_count(name: str, value: Any) -> None:
+def require_count(name: str, value: Any) -> None:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
     if not whole or value < 1:
         raise BadInput(f"{name} = {value!r} must be a whole number of at least 1.")
