@@ -9,6 +9,7 @@ import numpy as np
 
 from retrax.engine.packing import Packing
 from retrax.errors import BadInput
+from retrax.simulate.checkpoint import restart
 from retrax.simulate.checkpoint_store import Store, require_free
 from retrax.simulate.running import Running
 from retrax.trajectory.checkpoint_format import FORMAT, FORMAT_VERSION, columns, numbers_text
@@ -71,11 +72,17 @@ def new_store(
         "plan": list(plan),
         "environment": environment(running.loop.name),
         "compile_seconds": compile_seconds,
+        "status": "running",
+        "failure": None,
+        "steps": running.steps,
         "completed": 0,
+        "seconds": 0.0,
+        "restart": restart(running.at, running.since),
         **{f"provenance_{key}": value for key, value in made.items()},
     }
     first = {"probe": numbers_text(probe(running)), "probe_steps": min(_PROBE, running.steps)}
-    return Store.create(path, columns(state, made["group"]), record, {**objects, **first})
+    kinds = columns(state, made["group"])
+    return Store.create(path, kinds, record, {**objects, **first}, running.saved[0])
 
 
 def probe(running: Running, steps: int = _PROBE) -> np.ndarray:

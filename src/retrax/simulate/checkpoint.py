@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrax.engine.packing import Packing
+from retrax.engine.progress import Interval, Progress
 from retrax.errors import CheckpointFailed
 from retrax.simulate.checkpoint_store import Store
 from retrax.simulate.checkpoint_writer import Writer
@@ -24,11 +25,10 @@ class Checkpoint:
     or `None` for time and size to decide; `sent`: how many chunks of rows the files have already.
     """
 
-    def __init__(self, store: Store, running: Running, every: int | None, sent: int = 0):
+    def __init__(self, store: Store, running: Running, every: int | None, sent: int):
         self.path: Path = store.path
         self._running, self._every = running, every
         self._writer = Writer(store)
-        self._packing = Packing(running.at.state)
         self._sent, self._last_step = sent, int(running.at.step)
         self._last_time = time.perf_counter()
         self._restart = running.at, running.since
@@ -60,7 +60,7 @@ class Checkpoint:
                 "steps": running.steps,
                 "completed": running.completed(),
                 "seconds": running.seconds,
-                "restart": self._position(),
+                "restart": restart(*self._restart),
             },
         )
         self._sent, self._last_step = len(running.saved), int(running.at.step)
@@ -79,18 +79,18 @@ class Checkpoint:
                 f"rx.resume({str(self.path)!r}) goes on from there."
             ) from cause
 
-    def _position(self) -> dict[str, Any]:
-        """All that is needed to go on from the last place where that gives the same bits."""
-        at, since = self._restart
-        return {
-            "step": int(at.step),
-            "state": numbers_text(self._packing.rows(at.state)[:, 0]),
-            "since": numbers_text(np.array([float(x) for x in since])),
-        }
-
     def _due(self, step: int) -> bool:
         if self._every is not None:
             return step + self._running.plan.length - self._last_step > self._every
         waiting = self._running.saved[self._sent :]
         waiting_bytes = sum(leaf.nbytes for rows in waiting for leaf in rows)
         return waiting_bytes >= _BYTES or time.perf_counter() - self._last_time >= _SECONDS
+
+
+def restart(at: Progress, since: Interval) -> dict[str, Any]:
+    """All that is needed to go on from here."""
+    return {
+        "step": int(at.step),
+        "state": numbers_text(Packing.rows(at.state)[:, 0]),
+        "since": numbers_text(np.array([float(x) for x in since])),
+    }

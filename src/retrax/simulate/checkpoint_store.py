@@ -48,30 +48,36 @@ class Store:
 
     @classmethod
     def create(
-        cls, path: Path, kinds: list[Column], record: dict[str, Any], start: dict[str, Any]
+        cls,
+        path: Path,
+        kinds: list[Column],
+        record: dict[str, Any],
+        start: dict[str, Any],
+        leaves: list[np.ndarray],
     ) -> "Store":
-        """A store with no rows. It appears under its name when all of it is there."""
+        """A store with its first rows. It appears under its name when all of it is there."""
         require_free(path)
+        made = None
         try:
             made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
-        except OSError as cause:
-            raise unwritable(path, cause) from cause
-        try:
             made.chmod(0o755)
-            for kind in kinds:
-                (made / kind.name).mkdir()
-            (made / START).parent.mkdir()
+            for folder in (*(kind.name for kind in kinds), Path(START).parent):
+                (made / folder).mkdir()
             place(made / START, start_text(start))
-            empty = {"rows": 0, "crc": {kind.name: 0 for kind in kinds}}
-            record = {**record, **empty, "rows_per_chunk": rows_per_chunk(kinds), "commit": 0}
-            place(made / RECORD, record_text(record, kinds))
-            sync_folder(made)
+            sync_folder((made / START).parent)
+            store = cls(
+                made, kinds, {**record, "rows_per_chunk": rows_per_chunk(kinds), "commit": 0}
+            )
+            store.append(leaves)
+            store.commit({})
             made.rename(path)
             sync_folder(path.parent)
         except OSError as cause:
-            shutil.rmtree(made, ignore_errors=True)
+            if made is not None:
+                shutil.rmtree(made, ignore_errors=True)
             raise unwritable(path, cause) from cause
-        return cls(path, kinds, record)
+        store.path = path
+        return store
 
     @classmethod
     def reopen(cls, stored: Stored, rows: int, again: int) -> "Store":

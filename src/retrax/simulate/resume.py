@@ -22,7 +22,12 @@ from retrax.simulate.plan import Plan
 from retrax.simulate.running import Running
 from retrax.simulate.validate import require_count, require_run
 from retrax.trajectory.checkpoint_format import read_numbers
-from retrax.trajectory.checkpoint_read import Stored, read_checkpoint, trajectory_of
+from retrax.trajectory.checkpoint_read import (
+    Stored,
+    read_checkpoint,
+    state_like,
+    trajectory_of,
+)
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.trajectory import Trajectory
 
@@ -120,13 +125,12 @@ def _steps(stored: Stored, steps: Any) -> int:
 def _started(stored: Stored, system: Any, integrator: Any, steps: int) -> State:
     """The state in which the run began, seen to fit the system."""
     record = stored.record
-    state = jax.tree.map(lambda x: x[0], stored.states())
+    state = stored.states()
     where = getattr(system, "configuration_space", None)
     if where is not None:
-        leaves, tree = jax.tree.leaves(state.g), jax.tree.structure(where.layout())
-        if tree.num_leaves == len(leaves):
-            state = State(jax.tree.unflatten(tree, leaves), state.momentum, state.t)
-            state = jax.tree.map(np.asarray, state)
+        leaves, g = jax.tree.leaves(state), where.layout()
+        state = state_like(g, leaves) if len(jax.tree.leaves(g)) == len(leaves) - 2 else state
+    state = jax.tree.map(lambda x: np.asarray(x[0]), state)
     require_run(system, integrator, state, record["h"], steps, record["save_every"])
     return state
 

@@ -108,8 +108,7 @@ def _simulate(
     store = new_store(
         path, objects, running, h=h, every=every, compile_seconds=compile_seconds, made=made
     )
-    checkpoint = Checkpoint(store, running, every)
-    checkpoint.commit("running")
+    checkpoint = Checkpoint(store, running, every, sent=len(running.saved))
     return finish_with_checkpoint(running, checkpoint, progress, about)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import google_crc32c
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.progress import Interval
@@ -44,9 +45,9 @@ class Stored(NamedTuple):
 
     def states(self) -> State:
         """The states, stacked along time, their configuration as nested tuples."""
-        count = len(self.arrays) - len(Interval._fields) - 2
-        g = unflattened(json.loads(self.record["configuration"]), lambda k: self.arrays[k])
-        return jax.tree.map(np.asarray, State(g, self.arrays[count], self.arrays[count + 1]))
+        nested = json.loads(self.record["configuration"])
+        g = unflattened(nested, lambda k: self.columns[k].name)
+        return state_like(g, self.arrays[: -len(Interval._fields)])
 
     def provenance(self) -> dict[str, str]:
         record = self.record
@@ -54,6 +55,13 @@ class Stored(NamedTuple):
         if record["failure"] is not None:
             made["failure"] = record["failure"]["sentence"]
         return made
+
+
+def state_like(g: Any, leaves: list[Any]) -> State:
+    """A state whose configuration is nested like `g`, from its leaves as NumPy arrays."""
+    nested = jax.tree.map(lambda _: jnp.zeros(()), g)
+    tree = jax.tree.structure(State(nested, jnp.zeros(1), jnp.zeros(())))
+    return jax.tree.unflatten(tree, leaves)
 
 
 def read_record(path: Path) -> tuple[dict[str, Any], list[Column]]:

@@ -12,14 +12,13 @@ from typing import Any
 
 import jax
 
-
-_LABELS: ContextVar[dict[str, str]] = ContextVar("labels", default={})
+_LABELS: ContextVar[dict[str, str] | None] = ContextVar("labels", default=None)
 
 
 @contextlib.contextmanager
 def labelled(**labels: str) -> Iterator[None]:
     """Runs made meanwhile carry these labels, from their first commit on."""
-    before = _LABELS.set(_LABELS.get() | labels)
+    before = _LABELS.set((_LABELS.get() or {}) | labels)
     try:
         yield
     finally:
@@ -44,7 +43,7 @@ def provenance(system: Any, integrator: Any, backend: str) -> dict[str, str]:
         "device": jax.devices()[0].device_kind,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         **versions(),
-        **_LABELS.get(),
+        **(_LABELS.get() or {}),
     }
 
 
