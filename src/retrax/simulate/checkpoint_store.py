@@ -121,8 +121,9 @@ class Store:
             self._unsynced = False
         crc = {kind.name: value for kind, value in zip(self.kinds, self._crc, strict=True)}
         number = self.record["commit"] + 1
-        self.record = {**self.record, **changes, "rows": self._rows, "crc": crc, "commit": number}
-        place(self.path / RECORD, record_text(self.record, self.kinds))
+        record = {**self.record, **changes, "rows": self._rows, "crc": crc, "commit": number}
+        place(self.path / RECORD, record_text(record, self.kinds))
+        self.record = record
         sync_folder(self.path)
 
     def release(self) -> None:

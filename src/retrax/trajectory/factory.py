@@ -38,7 +38,7 @@ class Factory:
         return made
 
 
-def factory(function: Callable[..., Any]) -> Factory:
+def factory(function: Callable[..., Any] | Any) -> Factory:
     """Mark a function that makes a system, so that a checkpoint can name it instead of storing it.
 
     A file keeps data and no code, so a system with a function of yours in it, such as
