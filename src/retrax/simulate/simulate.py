@@ -122,6 +122,7 @@ def _simulate(
     )
     if failed:
         error, sentence = explain(system, integrator, at, h, steps)
+        trajectory.provenance["failure"] = sentence
         raise error(sentence, trajectory)
     return trajectory
 
