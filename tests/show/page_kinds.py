@@ -64,6 +64,13 @@ def _body():
     return written("SO(3)", TURNING, momentum=momentum, name="free rigid body")
 
 
+def _failed():
+    run = _body()
+    run.steps = 100
+    run.provenance["failure"] = "LieVerlet(): step 41 of 100 did not converge. Try h = 0.05."
+    return run
+
+
 def _top():
     top = rx.systems.HeavyTop([1.2, 1.6, 0.8], 1.0, [0.0, 0.0, 0.6])
     return written("SO(3)", TURNING, drawing=top.drawing, momentum=WAVE, made={"up": "e3"})
@@ -153,6 +160,7 @@ def _plane():
 
 KINDS = {
     "body": _body,
+    "failed": _failed,
     "top": _top,
     "disk": _disk,
     "sleigh": _sleigh,

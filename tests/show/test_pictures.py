@@ -16,6 +16,7 @@ from retrax.show.pictures.things import Track
 
 DRAWN = {
     "body": {"body", "arrow", "path"},
+    "failed": {"body", "arrow", "path"},
     "top": {"body", "arrow", "path"},
     "disk": {"body", "path"},
     "sleigh": {"body", "path"},

@@ -132,4 +132,5 @@ def _leaves(y: Any) -> list[Any]:
 
 def _curve(t: np.ndarray, name: str, values: np.ndarray) -> dict[str, Any]:
     kept = extremes(np.asarray(values, dtype=float), _POINTS)
-    return {"name": name, "t": single(np.asarray(t)[kept]), "y": single(values[kept])}
+    times, shown = single(np.asarray(t)[kept]), single(values[kept])
+    return {"name": name, "t": times, "y": shown, "whole": len(kept) == len(t)}

@@ -25,8 +25,9 @@ const Plots = (() => {
       return [Array.from(singles(t)), values];
     })));
 
-  // The value of a curve at a time, on the straight line between its points.
-  function valueAt([times, ...columns], n, time) {
+  // What a curve says at a time: its value on the straight line between two points, or, of a curve
+  // with more states than points, the least and the largest value about there.
+  function valueAt([times, ...columns], n, time, whole) {
     const values = columns[n];
     let [low, high] = [0, times.length - 1];
     while (high - low > 1) {
@@ -34,11 +35,19 @@ const Plots = (() => {
       if (times[middle] <= time) low = middle;
       else high = middle;
     }
-    while (low > 0 && values[low] === null) low--;
-    while (high < times.length - 1 && values[high] === null) high++;
-    if (values[low] === null || values[high] === null) return values[low] ?? values[high];
+    const next = (k, by) => {
+      while (values[k] == null && k + by >= 0 && k + by < times.length) k += by;
+      return k;
+    };
+    [low, high] = [next(low, -1), next(high, 1)];
+    if (values[low] == null || values[high] == null) return short(values[low] ?? values[high], 4);
+    if (!whole) {
+      const near = [low, high, next(Math.max(low - 1, 0), -1), next(Math.min(high + 1, times.length - 1), 1)];
+      const seen = near.map((k) => values[k]).filter((v) => v != null);
+      return `${short(Math.min(...seen))} to ${short(Math.max(...seen))}`;
+    }
     const part = high > low ? (time - times[low]) / (times[high] - times[low]) : 0;
-    return values[low] + Math.min(Math.max(part, 0), 1) * (values[high] - values[low]);
+    return short(values[low] + Math.min(Math.max(part, 0), 1) * (values[high] - values[low]), 4);
   }
 
   function options(panel, width) {
@@ -47,7 +56,7 @@ const Plots = (() => {
     const axis = { stroke, grid, ticks: { ...grid, size: 4 }, font: "11px system-ui, sans-serif" };
     const only = (_, splits) => splits.map((v) => (Number.isInteger(Math.log10(v)) ? v : null));
     const decades = panel.log
-      ? { filter: only, grid: { ...grid, filter: only }, ticks: { ...axis.ticks, filter: only } }
+      ? { filter: only, grid: { ...grid, filter: only }, ticks: { show: false } }
       : {};
     const range = (_, low, high) => {
       if (low === null || high === null) return [-1, 1];
@@ -58,7 +67,7 @@ const Plots = (() => {
     return {
       width,
       height: HEIGHT,
-      padding: [6, 12, 0, 0],
+      padding: [6, 24, 0, 0],
       legend: { show: false },
       scales: { x: { time: false }, y: panel.log ? { distr: 3 } : { range } },
       axes: [
@@ -126,7 +135,7 @@ const Plots = (() => {
     const mark = plot.over.appendChild(document.createElement("div"));
     mark.className = "mark";
     plot.hooks.setScale = [() => place({ plot, mark })];
-    return { plot, mark, cells, area, table: tables[n] };
+    return { plot, mark, cells, area, table: tables[n], curves: panel.curves };
   }
 
   function place({ plot, mark }) {
@@ -139,7 +148,7 @@ const Plots = (() => {
     now = time;
     for (const panel of panels) {
       place(panel);
-      const values = panel.cells.map((_, n) => short(valueAt(panel.table, n, now), 4));
+      const values = panel.cells.map((_, n) => valueAt(panel.table, n, now, panel.curves[n].whole));
       panel.cells.forEach((cell, n) => (cell.textContent = values[n]));
       panel.area.setAttribute("aria-valuenow", String(now));
       panel.area.setAttribute("aria-valuetext", `${short(now, 6)} s: ${values.join(", ")}`);

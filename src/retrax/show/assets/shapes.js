@@ -93,7 +93,7 @@ const Shapes = Stage && (() => {
     pen.fillText(text, 6, 30);
     const map = new THREE.CanvasTexture(sheet);
     map.colorSpace = "srgb";
-    const sprite = new THREE.Sprite(new THREE.SpriteMaterial({ map, depthTest: false }));
+    const sprite = new THREE.Sprite(new THREE.SpriteMaterial({ map, alphaTest: 0.05 }));
     const height = size * Stage.radius;
     sprite.scale.set((height * sheet.width) / sheet.height, height, 1);
     sprite.position.set(...at);

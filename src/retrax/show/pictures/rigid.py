@@ -106,8 +106,8 @@ def with_mass(run: "Trajectory", said: dict[str, Any]) -> Picture:
     notes = ()
     if travels:
         size = max(size, side)
-    elif side > 0.9 * size:  # a box that would hide the arm
-        corners, side = corners * (0.9 * size / side), 0.9 * size
+    elif side > 0.6 * size:  # a box that would hide the arm
+        corners, side = corners * (0.6 * size / side), 0.6 * size
         notes = ("The box has the proportions of the body and is drawn smaller than it.",)
     parts: list[dict[str, Any]] = [{"box": corners + arm}]
     if np.any(arm):
