@@ -4,7 +4,14 @@ from typing import Any
 
 
 class RetraxError(Exception):
-    """The base of every exception that retrax raises on purpose."""
+    """The base of every exception that retrax raises on purpose.
+
+    Its message is one line that ends with a full stop, whatever the text of a value holds.
+    """
+
+    def __init__(self, message: Any = ""):
+        line = " ".join(str(message).split())
+        super().__init__(line if line.endswith((".", "?", "!")) or not line else f"{line}.")
 
 
 class BadInput(RetraxError, ValueError):
@@ -22,6 +29,10 @@ class StepFailed(RetraxError):
     def __init__(self, message: str, trajectory: Any = None):
         super().__init__(message)
         self.trajectory = trajectory
+
+
+class SweepStopped(RetraxError):
+    """A sweep ended before its end; what is in its store stays, and the same sweep goes on."""
 
 
 class CheckFailed(RetraxError, AssertionError):

@@ -16,7 +16,7 @@ from retrax.mechanics.drawing import told
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.checks import is_traced, require_finite, require_instance, require_shape
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64
 
@@ -72,6 +72,8 @@ class LiePoisson(AbstractQuadraticField):
         if self.linear is not None:
             require_shape("linear", self.linear, (n,))
             require_finite("linear", self.linear)
+        if name is not None:
+            require_instance("name", name, str, "a text")
         self.title = f"Lie-Poisson field on R^{n}" if name is None else name
 
     @property
@@ -178,5 +180,7 @@ def _symmetric(A: Any, n: int) -> Any:
     if A.ndim == 2 and not is_traced(A):
         defect = float(jnp.max(jnp.abs(A - A.T)))
         if defect > _ROUNDING * float(jnp.max(jnp.abs(A))):
-            raise BadInput(f"quadratic is not symmetric: it differs from its transpose by {defect}")
+            raise BadInput(
+                f"quadratic is not symmetric: it differs from its transpose by {defect:.3g}."
+            )
     return A
