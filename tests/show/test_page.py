@@ -128,10 +128,10 @@ def test_a_failed_run_of_one_state_has_a_page(runs, tmp_path):
 def test_a_page_says_how_to_run_a_case_again_and_a_system_of_ones_own(runs):
     case = runs("SO(3), third axis down")
     case.provenance["case"] = "pendulum3d"
-    text = again(case)
-    assert (
-        "retrax run pendulum3d --integrator lie-verlet --h 0.05 --steps 40 --save-every 1" in text
-    )
+    options = "--integrator lie-verlet --h 0.05 --steps 40 --save-every 1"
+    assert f"retrax run pendulum3d {options}<" in again(case) and "CASES[" in again(case)
+    case.provenance["asked"] = "mine.toml"
+    assert f"retrax run mine.toml {options}<" in again(case) and "CASES[" not in again(case)
     assert "rx.RKMK(" in again(runs("SE(3)"))
 
 

@@ -85,7 +85,7 @@ def run(
     for path in (asked.output, asked.report):
         if path is not None:
             require_folder(path)
-    trajectory = _simulated(asked, progress)
+    trajectory = _simulated(asked, case, progress)
     if asked.report is not None:
         trajectory.report(asked.report)
     if as_json:
@@ -121,8 +121,9 @@ def _asked(what: str, integrator: str | None) -> RunFile:
     return RunFile(name, system, state, make_integrator(method), method, h, steps)
 
 
-def _simulated(asked: RunFile, progress: bool | None) -> Trajectory:
-    """The run, kept where that is asked for, also as far as it came."""
+def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
+    """The run, kept where that is asked for, also as far as it came; it knows what was typed."""
+    called = {"case": asked.name, "asked": typed}
     every = asked.save_every
     if every is None:
         every = max(1, round(asked.steps / _SAVED_STATES)) if isinstance(asked.steps, int) else 1
@@ -140,14 +141,11 @@ def _simulated(asked: RunFile, progress: bool | None) -> Trajectory:
     except StepFailed as failure:
         if asked.output is None:
             raise
-        path = _keep(failure.trajectory, asked.name, asked.output)
+        failure.trajectory.provenance.update(called)
+        path = failure.trajectory.save(asked.output)
         error = type(failure)
         raise error(f"{failure} It was saved to {path}.", failure.trajectory) from failure
+    trajectory.provenance.update(called)
     if asked.output is not None:
-        _keep(trajectory, asked.name, asked.output)
+        trajectory.save(asked.output)
     return trajectory
-
-
-def _keep(trajectory: Trajectory, case: str, path: Path) -> Path:
-    trajectory.provenance["case"] = case
-    return trajectory.save(path)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.systems.catalogue import CASES
 from retrax.trajectory.summary import counted
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
 
 # What a page needs of how a run was made, but nobody wants to read there.
-_UNREAD = ("drawing", "units", "up", "counted", "failure")
+_UNREAD = ("drawing", "units", "up", "counted", "failure", "asked")
 
 
 def kept_table(run: "Trajectory") -> str:
@@ -51,30 +52,35 @@ def made_table(run: "Trajectory") -> str:
 def again(run: "Trajectory") -> str:
     """The command and the lines of Python that make the run again, where it can be made again."""
     made = run.provenance
-    numbers = f"h={float(run.h)!r}, steps={run.steps}, save_every={run.save_every}"
+    asked = made.get("asked", made.get("case", ""))
     known = {repr(method): name for name, method in (INTEGRATORS | ROLLING).items()}
     name = known.get(made["integrator"], "")
-    if "case" not in made or not name:
-        integrator = re.sub(r"\b([A-Z]\w*\()", r"rx.\1", made["integrator"])
-        what = f"# system and state: the {made['system']} of this run, and its start"
-        call = f"run = rx.simulate(system, {integrator}, state, {numbers})"
-        text = f"import retrax as rx\n\n{what}\n{call}"
-        return _block("In Python, with the system and the start it was made from", text)
-    options = (
-        f"--integrator {name} --h {float(run.h)!r} --steps {run.steps} "
-        f"--save-every {run.save_every}"
-    )
-    command = f"retrax run {made['case']} {options} -o {made['case']}.nc"
+    numbers = f"h={float(run.h)!r}, steps={run.steps}, save_every={run.save_every}"
+    blocks = []
+    if asked and (name or asked.endswith(".toml")):
+        chosen = f" --integrator {name}" if name else ""
+        options = f"--h {float(run.h)!r} --steps {run.steps} --save-every {run.save_every}"
+        blocks.append(_block("On the command line", f"retrax run {asked}{chosen} {options}"))
+    if asked in CASES and name:
+        lines = (
+            "import retrax as rx",
+            "from retrax.integrators.catalogue import INTEGRATORS, ROLLING",
+            "from retrax.systems.catalogue import CASES",
+            "",
+            f'system, state, _, _ = CASES["{asked}"].make()',
+            f'integrator = (INTEGRATORS | ROLLING)["{name}"]',
+            f"run = rx.simulate(system, integrator, state, {numbers})",
+        )
+        return blocks[0] + _block("In Python", "\n".join(lines))
+    integrator = re.sub(r"\b([A-Z]\w*\()", r"rx.\1", made["integrator"])
     lines = (
         "import retrax as rx",
-        "from retrax.integrators.catalogue import INTEGRATORS, ROLLING",
-        "from retrax.systems.catalogue import CASES",
         "",
-        f'system, state, _, _ = CASES["{made["case"]}"].make()',
-        f'integrator = (INTEGRATORS | ROLLING)["{name}"]',
-        f"run = rx.simulate(system, integrator, state, {numbers})",
+        f"# system and state: the {made['system']} of this run, and its start",
+        f"run = rx.simulate(system, {integrator}, state, {numbers})",
     )
-    return _block("On the command line", command) + _block("In Python", "\n".join(lines))
+    heading = "In Python, with the system and the start it was made from"
+    return "".join([*blocks, _block(heading, "\n".join(lines))])
 
 
 def failure(run: "Trajectory") -> str:
