@@ -18,7 +18,7 @@ from retrax.mechanics.inertia import require_positive
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.checks import as_float, is_traced, require_finite, require_shape, shown
 from retrax.numerics.precision import require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace
 
@@ -68,15 +68,15 @@ def require_ensemble(
 def _require_parts(system: Any, integrator: Any, state: Any) -> None:
     require_double_precision()
     if not isinstance(system, AbstractGroupSystem):
-        raise BadInput(f"system = {system!r} is not a retrax system.")
+        raise BadInput(f"system = {shown(system)} is not a retrax system.")
     if not isinstance(integrator, AbstractIntegrator):
         raise BadInput(
-            f"integrator = {integrator!r} is not a retrax integrator; "
+            f"integrator = {shown(integrator)} is not a retrax integrator; "
             "an instance is needed, such as LieVerlet()."
         )
     if not isinstance(state, State):
         raise BadInput(
-            f"state = {state!r} is not a State; make one with system.state(g, velocity=...)."
+            f"state = {shown(state)} is not a State; make one with system.state(g, velocity=...)."
         )
 
 
@@ -155,7 +155,7 @@ def _shapes_fit(tree: Any, avals: tuple) -> bool:
     system, state = jax.tree.unflatten(tree, leaves)
     try:
         return all(x.shape == state.momentum.shape for x in jax.eval_shape(rates, system, state))
-    except (TypeError, ValueError):
+    except Exception:  # whatever a system says of arrays that are none of its own
         return False
 
 
@@ -232,12 +232,9 @@ def _require_state(system: AbstractGroupSystem, state: State) -> None:
 def _require_step_size(h: Any) -> None:
     if is_traced(h):
         return
-    try:
-        value = float(h)
-    except (TypeError, ValueError) as cause:
-        raise BadInput(f"h = {h!r} must be a positive number of seconds.") from cause
+    value = as_float(h)
     if not (math.isfinite(value) and value > 0):
-        raise BadInput(f"h = {value} must be a positive, finite number of seconds.")
+        raise BadInput(f"h = {shown(h)} must be a positive, finite number of seconds.")
 
 
 def _require_count(name: str, value: Any) -> None:
