@@ -48,14 +48,16 @@ def on_the_group(run: rx.Trajectory) -> bool:
     """A run that was accepted is one: on the group, times in order, energies finite."""
     energy = run.invariants()["energy"]
     increasing = bool(np.all(np.diff(run.t) > 0))
-    return increasing and bool(np.all(run.group_defect() < 1e-9)) and bool(np.all(np.isfinite(energy)))
+    return (
+        increasing and bool(np.all(run.group_defect() < 1e-9)) and bool(np.all(np.isfinite(energy)))
+    )
 
 
 OTHERS = st.sampled_from(
     [
         rx.RKMK(), rx.Kahan(), rx.LagrangeDAlembert(), rx.RollingVerlet(), rx.ContactDKD(),
-        rx.KahanAttitude(), rx.HamelMidpoint(), rx.RadialProjection(rx.Kahan()), rx.ContactMidpoint(),
-        rx.ProjectedLift(), rx.RollingDKD(),
+        rx.KahanAttitude(), rx.HamelMidpoint(), rx.RadialProjection(rx.Kahan()),
+        rx.ContactMidpoint(), rx.ProjectedLift(), rx.RollingDKD(),
     ]
 )  # fmt: skip
 
@@ -71,7 +73,8 @@ def systems() -> st.SearchStrategy[Any]:
     other = [
         lambda: rx.systems.Suslov([1.0, 2.0, 2.5]), lambda: rx.systems.EulerTop([1.0, 2.0, 2.5]),
         lambda: rx.systems.Kuramoto([0.1, 0.2], 0.5), lambda: rod(), lambda: rx.systems.Toda(3),
-        lambda: rx.systems.ChaplyginSleigh(1.0, 0.5, 0.2), lambda: rx.systems.StringsInContact(n=32),
+        lambda: rx.systems.ChaplyginSleigh(1.0, 0.5, 0.2),
+        lambda: rx.systems.StringsInContact(n=32),
     ]  # fmt: skip
     return st.sampled_from(other).map(lambda make: make())
 

@@ -111,7 +111,9 @@ def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[
     listed = isinstance(devices, list | tuple)
     given = jax.devices() if devices is None else list(devices) if listed else []
     if not given or not all(isinstance(d, jax.Device) for d in given):
-        raise BadInput(f"devices = {shown(devices)} must be a list of JAX devices, as jax.devices().")
+        raise BadInput(
+            f"devices = {shown(devices)} must be a list of JAX devices, as jax.devices()."
+        )
     on_gpu = given[0].platform == "gpu"
     if backend == "auto":
         backend = "pallas" if on_gpu else "native" if devices is None else "xla"

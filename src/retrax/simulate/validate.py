@@ -32,7 +32,7 @@ def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, sa
     """Refuse a run that cannot start."""
     _require_parts(system, integrator, state)
     _require_fit(system, integrator)
-    _require_state(system, state)
+    require_state(system, state)
     _require_step_size(h)
     if not is_traced(system, integrator, state, h):
         integrator.check_step(system, state, float(h))
@@ -74,6 +74,10 @@ def _require_parts(system: Any, integrator: Any, state: Any) -> None:
             f"integrator = {shown(integrator)} is not a retrax integrator; "
             "an instance is needed, such as LieVerlet()."
         )
+    _require_is_state(state)
+
+
+def _require_is_state(state: Any) -> None:
     if not isinstance(state, State):
         raise BadInput(
             f"state = {shown(state)} is not a State; make one with system.state(g, velocity=...)."
@@ -215,7 +219,9 @@ def _require_each_system(system: Any) -> None:
             )
 
 
-def _require_state(system: AbstractGroupSystem, state: State) -> None:
+def require_state(system: AbstractGroupSystem, state: Any) -> None:
+    """Refuse what is no state of that system."""
+    _require_is_state(state)
     if is_traced(state):
         return
     for leaf in jax.tree.leaves(state):
