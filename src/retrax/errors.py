@@ -31,6 +31,10 @@ class StepFailed(RetraxError):
         self.trajectory = trajectory
 
 
+class SweepStopped(RetraxError):
+    """A sweep ended before its end; what is in its store stays, and the same sweep goes on."""
+
+
 class CheckFailed(RetraxError, AssertionError):
     """A law that `retrax.testing` checks does not hold; the message names it and by how much."""
 

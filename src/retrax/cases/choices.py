@@ -7,12 +7,14 @@ from typing import TypeVar
 from retrax.errors import BadInput
 
 Value = TypeVar("Value")
+# More choices than this are not listed where one of them is close.
+_MANY = 50
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
     """The known name that looks most like `name`, capitals apart; `None` where none does."""
-    folded = {one.lower(): one for one in known}
-    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
+    folded = {one.lower().strip("-"): one for one in known}
+    found = difflib.get_close_matches(name.lower().strip("-"), folded, n=1)
     return folded[found[0]] if found else None
 
 
@@ -23,10 +25,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def choose(kind: str, name: str, choices: Mapping[str, Value]) -> Value:
-    """The choice called `name`; otherwise a sentence with the closest name and all names."""
+    """The choice called `name`; otherwise a sentence with the closest name and all names.
+
+    Of many names only the closest.
+    """
     if name in choices:
         return choices[name]
+    meant = did_you_mean(name, choices)
+    listed = f" The choices are {', '.join(sorted(choices))}."
     raise BadInput(
-        f"{kind} = {name!r} is not known.{did_you_mean(name, choices)} The choices are "
-        f"{', '.join(sorted(choices))}."
+        f"{kind} = {name!r} is not known.{meant}{'' if meant and len(choices) > _MANY else listed}"
     )

@@ -55,12 +55,12 @@ class RunFile:
     state: State
     integrator: AbstractIntegrator
     method: str
-    h: float
-    steps: int
-    save_every: int | None
-    backend: str
-    output: Path | None
-    report: Path | None
+    h: Any
+    steps: Any
+    save_every: int | None = None
+    backend: str = "auto"
+    output: Path | None = None
+    report: Path | None = None
 
 
 def read(path: str | Path) -> RunFile:

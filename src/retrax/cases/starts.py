@@ -10,7 +10,6 @@ from retrax.cases.choices import choose, did_you_mean
 from retrax.cases.parts import typed
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_shape
 from retrax.numerics.precision import float64
 
@@ -58,7 +57,7 @@ def _placement(system: Any, given: Mapping[str, Any]) -> Any:
     return choose("g", g, _placements(system))() if isinstance(g, str) else g
 
 
-def _placements(system: AbstractGroupSystem | Any) -> dict[str, Any]:
+def _placements(system: Any) -> dict[str, Any]:
     """Configurations that have names."""
     found = {"identity": system.group.identity}
     if hasattr(system, "straight"):

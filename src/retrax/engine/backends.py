@@ -57,10 +57,12 @@ def make_members(
     h: float,
     devices: Sequence[Any] | None,
     shared: bool,
+    threads: int | None = None,
 ) -> Members:
     """The loop of many bodies. `auto` is native on a processor and Pallas on an NVIDIA GPU.
 
     `shared` says whether all members have the same system, or each its own along the first axis.
+    `threads` is how many the native back end may use: all cores by default.
     """
     chosen, devices = _choice(backend, devices)
     one = jax.tree.map(lambda x: x[0], states)
@@ -79,9 +81,10 @@ def make_members(
         # Arrays of members have no rows: short axes that a step keeps are taken apart.
         program, _ = step_program(*made_for, unroll=chosen != "native")
         if chosen == "native" and program.has_rows:
-            return LargeMembers(single_kernel(*made_for), params, state, h)
+            return LargeMembers(single_kernel(*made_for), params, state, h, threads)
         if chosen == "native":
-            return NativeMembers(_member_kernel(*made_for, shared), params, state, h)
+            kernel = _member_kernel(*made_for, shared)
+            return NativeMembers(kernel, params, state, h, shared, threads)
         if program.has_rows:
             raise Unscalarisable("it has a long axis, and arrays of members have no room for it")
         if backend != "pallas" and program.count() > _MOST_ON_ARRAYS:

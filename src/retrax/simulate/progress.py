@@ -13,8 +13,8 @@ Reporter = Callable[[int, int], object]
 
 
 @contextlib.contextmanager
-def reporter(progress: Any, description: str) -> Iterator[Reporter]:
-    """A function to call with (steps done, steps in all).
+def reporter(progress: Any, description: str, unit: str = "steps") -> Iterator[Reporter]:
+    """A function to call with (steps done, steps in all), or what else is counted.
 
     `None` shows a bar where standard error is a terminal; `True` and `False` overrule that; a
     function is called as it is.
@@ -29,7 +29,7 @@ def reporter(progress: Any, description: str) -> Iterator[Reporter]:
     if not wanted:
         yield lambda done, total: None
         return
-    with _bar(force=progress is True) as bar:
+    with _bar(progress is True, unit) as bar:
         task = bar.add_task(description, total=None)
 
         def show(done: int, total: int) -> None:
@@ -50,7 +50,7 @@ def _require_two_arguments(progress: Any) -> None:
         return
 
 
-def _bar(force: bool):
+def _bar(force: bool, unit: str):
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -65,7 +65,7 @@ def _bar(force: bool):
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("steps,"),
+        TextColumn(f"{unit},"),
         TimeElapsedColumn(),
         TextColumn("gone,"),
         TimeRemainingColumn(),

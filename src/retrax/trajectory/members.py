@@ -1,6 +1,5 @@
 """The runs of many bodies as one xarray dataset."""
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -89,28 +88,19 @@ def _failures(failure: np.ndarray) -> dict[str, Any]:
 def _blank(
     states: State, interval: np.ndarray, behind: np.ndarray, failed_step: np.ndarray
 ) -> None:
-    """NaN for everything that a failed member has not reached, and one sentence about it."""
-    (failed,) = np.nonzero(failed_step > 0)
-    if not len(failed):
-        return
-    for member in failed:
+    """NaN for everything that a failed member has not reached."""
+    for member in np.nonzero(failed_step > 0)[0]:
         lost = behind >= failed_step[member]
         for leaf in jax.tree.leaves((states.g, states.momentum)):
             leaf[lost, member] = np.nan
         interval[lost, :, member] = np.nan
-    first = failed[np.argmin(failed_step[failed])]
-    warnings.warn(
-        f"{len(failed)} of {len(failed_step)} members failed, the first of them member {first} at "
-        f"step {failed_step[first]} of {behind[-1]}; see failed_step and failure in the dataset. "
-        "They are NaN from there on.",
-        stacklevel=4,
-    )
 
 
 def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
     """The dataset of `ensemble` with velocity, invariants and group defect added.
 
-    **Arguments:** `system`: the one system of all members; `runs`: what `ensemble` returned.
+    **Arguments:** `system`: the one system of all members, or one for each along the first axis of
+    its arrays; `runs`: what `ensemble` returned.
     """
     from retrax.trajectory.dataset import identifier
 
@@ -136,7 +126,10 @@ def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
         (tree, runs["momentum"].values),
     )
     t = runs["t"].values if "t" in runs else np.repeat(runs["time"].values[:, None], members, 1)
-    seen = observe(system, State(g, momentum, jnp.asarray(t.ravel())))
+    states = State(g, momentum, jnp.asarray(t.ravel()))
+    shared = runs.attrs.get("shared_system", 1)
+    owner = None if shared else np.tile(np.arange(members), records)
+    seen = observe(system, states, owner=owner)
     both = ("time", "member")
 
     def shaped(x):
