@@ -161,7 +161,6 @@ def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
         path = failure.trajectory.save(asked.output)
         error = type(failure)
         raise error(f"{failure} It was saved to {path}.", failure.trajectory) from failure
-    trajectory.provenance.update(called)
     if asked.output is not None:
         trajectory.save(asked.output)
     return trajectory
