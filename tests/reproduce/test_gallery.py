@@ -86,8 +86,10 @@ def test_everything_is_written_and_can_be_read(tmp_path, stub):
     assert numbers["invariants"][0]["largest_error"] == pytest.approx(0.1)
     assert numbers["invariants"][0]["drift"] == pytest.approx(0.1)
     page = (folder / "index.html").read_text()
-    for piece in ("A stub &amp; a paper", "flat &lt; 1", "<code>rx.steep</code>", 'href="parabola.nc"',
-                  "&lt;b&gt;steep", "quick mode", 'href="motion.html"', "+1.0e-01"):  # fmt: skip
+    for piece in (
+        "A stub &amp; a paper", "flat &lt; 1", "<code>rx.steep</code>", 'href="parabola.nc"',
+        "&lt;b&gt;steep", "quick mode", 'href="motion.html"', "+1.0e-01",
+    ):  # fmt: skip
         assert piece in page
     index = made.index.read_text()
     assert 'href="stub/index.html"' in index and 'href="stub/motion.html"' in index
@@ -126,7 +128,7 @@ def test_a_complete_gallery_is_not_written_over(tmp_path, stub):
     make_gallery([stub.paper], folder, quick=True)
     before = (folder / "manifest.json").read_text()
     for quick in (True, False):
-        with pytest.raises(BadInput, match="holds a complete gallery .quick mode") as refusal:
+        with pytest.raises(BadInput, match=r"holds a complete gallery \(quick mode") as refusal:
             make_gallery([stub.paper], folder, quick=quick)
         assert str(refusal.value).count(". ") == 0 and "--force" in str(refusal.value)
     assert (folder / "manifest.json").read_text() == before

@@ -42,7 +42,12 @@ def figure_6(short: "dict[str, Short]") -> Drawing:
     names = list(short)
     named: dict[str, Column] = {
         "time": ("time", run.t, "s", "time"),
-        "integrator": ("integrator", np.array(names, dtype=object), "1", "integrator, two or three nodes"),
+        "integrator": (
+            "integrator",
+            np.array(names, dtype=object),
+            "1",
+            "integrator, two or three nodes",
+        ),
         "velocity": (
             ("integrator", "time", "axis"),
             np.stack([short[name].velocity for name in names]),
@@ -82,7 +87,9 @@ def energy(regular: "dict[str, Long]", chaotic: "dict[str, Long]") -> Drawing:
             axes.set_title(title)
             axes.set_xlabel("t (s)")
             x, y = (f"time_{kind}", "s", "time"), (f"energy_{kind}", "J", f"energy error, {kind}")
-            named |= by_name("integrator", {n: (run.t, run.errors) for n, run in runs.items()}, x, y)
+            named |= by_name(
+                "integrator", {n: (run.t, run.errors) for n, run in runs.items()}, x, y
+            )
         figure.axes[0].set_ylabel("energy error (J)")
         figure.axes[0].legend(loc="center right", markerscale=6)
     return Drawing(

@@ -29,7 +29,9 @@ def figure_1(run: "Trajectory") -> Drawing:
     R, centre, end = body.rotation[k], body.position[k], nodes[-1]
     middle = nodes[len(nodes) // 2]
     with style():
-        figure = new_figure(7.0, 5.0, f"The elastic string pendulum (Fig. 1), at t = {run.t[k]:g} s")
+        figure = new_figure(
+            7.0, 5.0, f"The elastic string pendulum (Fig. 1), at t = {run.t[k]:g} s"
+        )
         axes = figure.add_subplot(projection="3d")
         assert isinstance(axes, Axes3D)
         axes.plot(*nodes.T, color=BLUE, lw=2.0)
@@ -37,15 +39,15 @@ def figure_1(run: "Trajectory") -> Drawing:
         _draw_body(axes, body, k, alpha=0.25)
         for x, text in ((np.zeros(3), "pivot"), (middle, "$P$: $r(s, t)$"), (end, "")):
             axes.plot(*x[:, None], "o", color=GREY, ms=5)
-            axes.text(*(x + [0.03, 0.0, -0.04]), text, fontsize=9)
+            axes.text(*(x + np.array([0.03, 0.0, -0.04])), text, fontsize=9)
         axes.plot(*np.stack([end, centre]).T, color=ORANGE, lw=2.0)
-        axes.text(*(centre + [0.02, 0.0, 0.06]), "$R\\rho_c$", color=ORANGE, fontsize=10)
+        axes.text(*(centre + np.array([0.02, 0.0, 0.06])), "$R\\rho_c$", color=ORANGE, fontsize=10)
         for i in range(3):
             axes.plot(*np.stack([end, end + 0.16 * R[:, i]]).T, color=GREEN, lw=1.2)
             axes.text(*(end + 0.19 * R[:, i]), f"$b_{i + 1}$", color=GREEN, fontsize=9)
         low, high = np.min(nodes, axis=0) - 0.15, np.max(nodes, axis=0) + 0.2
         axes.set(xlim=(low[0], high[0]), ylim=(low[1] - 0.1, high[1] + 0.1), zlim=(high[2], low[2]))
-        axes.set_box_aspect((high - low + [0.0, 0.2, 0.0]))
+        axes.set_box_aspect(high - low + np.array([0.0, 0.2, 0.0]))
         axes.set(xlabel="$e_1$ (m)", ylabel="$e_2$ (m)", zlabel="$e_3$, down (m)")
         axes.view_init(elev=15, azim=-70)
     data = columns(
