@@ -76,7 +76,7 @@ def make_gallery(
     manifest = _make_parts(manifest, papers, quick, workers, watch)
     made = {paper.name: _of_paper(folder, paper) for paper in papers}
     seconds = {
-        paper.name: sum(manifest.parts[key(paper, part)]["seconds"] for part in paper.parts)
+        paper.name: float(sum(manifest.parts[key(paper, part)]["seconds"] for part in paper.parts))
         for paper in papers
     }
     for paper in papers:

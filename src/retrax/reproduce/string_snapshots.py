@@ -1,10 +1,9 @@
 """Figs. 1 and 2 of the string pendulum paper: the pendulum with its names, and snapshots."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import Normalize
-from mpl_toolkits.mplot3d import Axes3D
 from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
 from retrax.reproduce.drawings import Drawing, columns
@@ -32,8 +31,7 @@ def figure_1(run: "Trajectory") -> Drawing:
         figure = new_figure(
             7.0, 5.0, f"The elastic string pendulum (Fig. 1), at t = {run.t[k]:g} s"
         )
-        axes = figure.add_subplot(projection="3d")
-        assert isinstance(axes, Axes3D)
+        axes: Any = figure.add_subplot(projection="3d")
         axes.plot(*nodes.T, color=BLUE, lw=2.0)
         axes.plot(*nodes.T, ".", color=BLUE, ms=4)
         _draw_body(axes, body, k, alpha=0.25)
@@ -78,8 +76,7 @@ def figure_2(run: "Trajectory") -> Drawing:
     with style():
         figure = new_figure(12.0, 7.2, "Snapshots; colour: elastic energy of the elements (J)")
         for place, (span, shown) in enumerate(zip(_SPANS, chosen, strict=True)):
-            axes = figure.add_subplot(2, 2, place + 1, projection="3d")
-            assert isinstance(axes, Axes3D)
+            axes: Any = figure.add_subplot(2, 2, place + 1, projection="3d")
             for k in shown:
                 nodes = _nodes(run, k)
                 parts = list(np.stack([nodes[:-1], nodes[1:]], axis=1))
@@ -122,7 +119,7 @@ def _body(run: "Trajectory") -> "Body":
     return string_bodies(run, told)[0]
 
 
-def _draw_body(axes: Axes3D, body: "Body", k: int, alpha: float) -> None:
+def _draw_body(axes: Any, body: "Body", k: int, alpha: float) -> None:
     assert body.rotation is not None and body.position is not None and body.corners is not None
     corners = body.corners @ body.rotation[k].T + body.position[k]
     faces = [corners[list(face)] for face in _FACES]
