@@ -70,7 +70,7 @@ def figure_2(run: "Trajectory") -> Drawing:
     energy, body = run.observables()["elastic energy of elements"], _body(run)
     spans = [np.linspace(a, b, _SHOWN) for a, b in _SPANS]
     chosen = [[int(np.argmin(np.abs(run.t - t))) for t in span] for span in spans]
-    flat = np.concatenate(chosen)
+    flat = [k for shown in chosen for k in shown]
     norm = Normalize(0.0, float(np.quantile(energy[flat], 0.98)))
     lines: Line3DCollection | None = None
     with style():
