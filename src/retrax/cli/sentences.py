@@ -60,8 +60,7 @@ def _ending(ctx: Any) -> Iterator[None]:
             warnings.showwarning = _show_warning
             yield
     except RetraxError as error:
-        status = BAD_INPUT if isinstance(error, BadInput) else FAILED
-        _end(ctx, error, str(error), status)
+        _end(ctx, error, str(error), _status(error))
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
@@ -85,6 +84,13 @@ def _ending(ctx: Any) -> Iterator[None]:
         )
 
 
+def _status(error: RetraxError) -> int:
+    stopped_by = getattr(error, "signal", None)  # the number of a signal, which shells add to 128
+    if stopped_by is not None:
+        return 128 + stopped_by
+    return BAD_INPUT if isinstance(error, BadInput) else FAILED
+
+
 def _end(ctx: Any, error: BaseException, sentence: str, status: int) -> None:
     Console(stderr=True, soft_wrap=True).print(Text(sentence, style="red"))
     if ctx.meta[_JSON]:
@@ -95,8 +101,8 @@ def _end(ctx: Any, error: BaseException, sentence: str, status: int) -> None:
 
 def _usage(error: Any) -> str:
     """The sentence for an option, an argument or a value that a command does not take."""
-    unknown = getattr(error, "option_name", None)
     if type(error).__name__ == "NoSuchOption" and error.ctx is not None:
+        unknown = error.option_name
         known = [name for p in error.ctx.command.params for name in p.opts if name.startswith("--")]
         known += [name for p in error.ctx.command.params for name in p.secondary_opts]
         return (
