@@ -66,13 +66,13 @@ def phase_portrait(
 
 
 def _axes_of(run: "Trajectory") -> tuple[str, str]:
-    known = names(run)
-    moving = np.any(np.asarray(run.momentum))
+    known = set(names(run))
+    moving = bool(np.any(np.asarray(run.momentum)))
+    vector = "momentum" if moving else "velocity"
     for pair in (
         ("position 1", "momentum 1") if moving else ("position 1", "position 2"),
-        ("momentum 1", "momentum 2"),
-        ("time", "momentum 1"),
+        (f"{vector} 1", f"{vector} 2"),
     ):
-        if set(pair) <= set(known):
+        if known.issuperset(pair):
             return pair
-    return "time", known[-1]
+    return "time", f"{vector} 1"
