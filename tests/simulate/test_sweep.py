@@ -314,7 +314,7 @@ def test_a_parameter_must_not_have_the_name_of_a_result(tmp_path):
 
 
 def test_a_store_that_cannot_be_used_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(rx.BadInput, match="the folder .*nowhere.* does not exist"):
+    with pytest.raises(rx.BadInput, match=r"the folder .*nowhere.* does not exist"):
         sweep(tmp_path / "nowhere")
     with pytest.raises(rx.BadInput, match="cannot be written"):
         sweep(Path("/proc"))
@@ -328,7 +328,7 @@ def test_a_store_that_cannot_be_used_is_refused(tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "sweep.zarr")
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(store.shutil, "disk_usage", lambda folder: usage)
-    with pytest.raises(rx.BadInput, match="will take up to .* kB, but its disk has 1 kB free"):
+    with pytest.raises(rx.BadInput, match=r"will take up to .* kB, but its disk has 1 kB free"):
         sweep(tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -343,7 +343,7 @@ def test_a_disk_that_fills_up_stops_a_sweep_with_a_sentence(tmp_path, monkeypatc
 
     real = store.write
     monkeypatch.setattr(task, "write", full)
-    with pytest.raises(rx.SweepStopped, match="No space left on device. Of 6 blocks 2 are in"):
+    with pytest.raises(rx.SweepStopped, match=r"No space left on device. Of 6 blocks 2 are in"):
         sweep(tmp_path)
     monkeypatch.undo()
     sweep(tmp_path, progress=lambda *done: calls.append(done))

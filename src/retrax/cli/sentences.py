@@ -13,15 +13,16 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from retrax.cases.choices import choose, did_you_mean
-from retrax.errors import BadInput, RetraxError
+from retrax.errors import BadInput, Interrupted, RetraxError
 
-FAILED, BAD_INPUT, DEFECT, INTERRUPTED = 1, 2, 70, 130
+FAILED, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
 STATUSES = {
     0: "all went well",
     FAILED: "a run failed, a claim does not hold, or a file could not be written",
     BAD_INPUT: "something that was asked for cannot be: a name, an option, a value, a file",
     DEFECT: "an error in retrax itself, which should be reported",
     INTERRUPTED: "interrupted from the keyboard",
+    TERMINATED: "stopped by a signal to terminate, with a checkpoint to go on from",
 }
 
 # What the command line itself refuses; it lives in typer or in click, as versions go.
@@ -85,9 +86,8 @@ def _ending(ctx: Any) -> Iterator[None]:
 
 
 def _status(error: RetraxError) -> int:
-    stopped_by = getattr(error, "signal", None)  # the number of a signal, which shells add to 128
-    if stopped_by is not None:
-        return 128 + stopped_by
+    if isinstance(error, Interrupted):  # as shells have it
+        return 128 + error.signal
     return BAD_INPUT if isinstance(error, BadInput) else FAILED
 
 

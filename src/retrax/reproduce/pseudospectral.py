@@ -20,9 +20,7 @@ def diagrams(folder: Path, quick: bool) -> Reproduction:
     """Figs. 1 to 3: the commuting diagrams."""
     measured = commuting()
     pictures = write_drawings(folder, [diagrams_drawing(measured)])
-    return Reproduction(
-        tuple(found.diagrams(measured)), {"diagrams": measured._asdict()}, pictures
-    )
+    return Reproduction(tuple(found.diagrams(measured)), {"diagrams": measured._asdict()}, pictures)
 
 
 def pendulum(folder: Path, quick: bool) -> Reproduction:

@@ -138,9 +138,7 @@ def end_error(method: AbstractIntegrator, time: float, h: float) -> tuple[float,
 
 def convergence(stages: tuple[int, ...]) -> dict[int, list[tuple[float, float]]]:
     """Pairs (h, error at t = 10) of the corrected method, for numbers of Gauss nodes."""
-    return {
-        s: [(h, end_error(Collocation(gauss(s)), 10.0, h)[0]) for h in SIZES] for s in stages
-    }
+    return {s: [(h, end_error(Collocation(gauss(s)), 10.0, h)[0]) for h in SIZES] for s in stages}
 
 
 def spectral(stages: tuple[int, ...]) -> list[tuple[int, float]]:

@@ -40,7 +40,9 @@ def contact(folder: Path, quick: bool) -> Reproduction:
     found = measure(time)
     pictures = write_drawings(folder, [figure_1(found.rolling), force_drawing(found.rolling)])
     found.rolling.report(folder / "rods.html")
-    page = Extra("rods.html", "Two rods that roll on each other, with the contact force (animation)")
+    page = Extra(
+        "rods.html", "Two rods that roll on each other, with the contact force (animation)"
+    )
     numbers = found._asdict()
     del numbers["rolling"]
     kept = tuple(kept_by("RollingVerlet, h = 0.02", found.rolling))

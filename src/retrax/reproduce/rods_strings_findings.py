@@ -45,8 +45,7 @@ def model(moving: "Motion") -> list[Finding]:
 def spectra(motions: "dict[str, Motion]", frozen_lines: list[float]) -> list[Finding]:
     """Lines, and what lies between them."""
     free, frozen, moving = (
-        motions[name].spectrum
-        for name in ("no contact", "frozen contact", "moving contact")
+        motions[name].spectrum for name in ("no contact", "frozen contact", "moving contact")
     )
     lines, exact = frozen.peaks(), np.array(frozen_lines)
     missed = max(float(np.min(np.abs(exact - omega))) for omega in lines[:, 0] if omega < 2.1)

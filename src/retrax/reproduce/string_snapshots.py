@@ -29,7 +29,9 @@ def figure_1(run: "Trajectory") -> Drawing:
     R, centre, end = body.rotation[k], body.position[k], nodes[-1]
     middle = nodes[len(nodes) // 2]
     with style():
-        figure = new_figure(7.0, 5.0, f"The elastic string pendulum (Fig. 1), at t = {run.t[k]:g} s")
+        figure = new_figure(
+            7.0, 5.0, f"The elastic string pendulum (Fig. 1), at t = {run.t[k]:g} s"
+        )
         axes = figure.add_subplot(projection="3d")
         assert isinstance(axes, Axes3D)
         axes.plot(*nodes.T, color=BLUE, lw=2.0)

@@ -59,7 +59,8 @@ def sweep(
         coordinates, `system` one for all of these members or one for each along the first axis. It
         returns numbers with an axis of members, or a dict of such.
     - `client`: a Dask client, or the address of a scheduler. `None` takes the current client, or
-        else starts a process for each core of this machine; `"serial"` runs in this process.
+        else starts a process for each core of this machine, or stays in this one where JAX has a
+        GPU; `"serial"` runs in this process.
     - `chunk`: how many members a block has at most.
     - `retries`: how often a block that fails, or whose worker dies, is tried again.
     - `backend`: as for `ensemble`; `"auto"` is the best one of each worker.

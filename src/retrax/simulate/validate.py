@@ -40,6 +40,19 @@ def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, sa
     require_count("save_every", save_every)
 
 
+def require_commits(checkpoint: Any, every: Any, traced: bool) -> None:
+    """Refuse steps between commits that are none, and checkpoints of what cannot have one."""
+    if checkpoint is not None and traced:
+        raise BadInput(
+            f"checkpoint = {checkpoint!r} is for runs, but this one is being traced by JAX and has "
+            "no numbers to keep."
+        )
+    if every is not None:
+        require_count("every", every)
+        if checkpoint is None:
+            raise BadInput(f"every = {every!r} is the steps between commits to a checkpoint=...")
+
+
 def require_ensemble(
     system: Any,
     integrator: Any,

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from retrax.errors import RetraxError
+from retrax.errors import BadInput, RetraxError
 from retrax.trajectory.html import html
 from retrax.trajectory.measure import deviations, drift
 from retrax.trajectory.observe import Observations, observe
@@ -35,7 +35,7 @@ class Trajectory:
     - `h`, `steps`, `save_every`: the run as asked for; `completed`: the steps that were taken.
     - `seconds`, `compile_seconds`: wall-clock time of the loop and of compiling it.
     - `provenance`: names and versions of everything involved.
-    - `system`, `integrator`: the objects, `None` in a trajectory loaded from a file.
+    - `system`, `integrator`: the objects, `None` in a trajectory loaded from a NetCDF file.
     """
 
     def __init__(
@@ -103,6 +103,11 @@ class Trajectory:
     def observations(self) -> Observations:
         """What can be read off every saved state; computed once."""
         if self._observations is None:
+            if self.system is None:
+                raise BadInput(
+                    "the system of this run is not in its file, so what is derived from the states "
+                    "cannot be computed; rx.resume(path, system=..., integrator=...) brings it."
+                )
             self._observations = observe(self.system, self.states, self.integrator, self.h)
         return self._observations
 

@@ -136,26 +136,38 @@ def existing(path: Path, identity: dict[str, Any]) -> bool:
         return False
     try:
         attributes = dict(zarr.open_group(str(path), mode="r").attrs)
+        found, version = attributes["format"], int(str(attributes["format_version"]))
+        theirs = dict(json.loads(str(attributes["identity"])))
     except Exception as cause:
-        raise BadInput(f"store = {str(path)!r} exists and is not a sweep of retrax.") from cause
-    if attributes.get("format") != FORMAT:
-        raise BadInput(f"store = {str(path)!r} exists and is not a sweep of retrax.")
-    theirs = json.loads(str(attributes["identity"]))
+        raise _no_sweep(path) from cause
+    if found != FORMAT:
+        raise _no_sweep(path)
+    if version > FORMAT_VERSION:
+        raise BadInput(
+            f"store = {str(path)!r} is written in format {version}, and this retrax writes "
+            f"{FORMAT_VERSION}: a newer retrax is needed."
+        )
     other = [key for key in identity if theirs.get(key) != identity[key]]
     if other:
         raise BadInput(
             f"store = {str(path)!r} holds another sweep, which differs from this one in "
             f"{' and '.join(other)}; choose another path, or remove it."
         )
+    return True
+
+
+def require_writable(path: Path) -> None:
     if not os.access(path, os.W_OK):
         raise BadInput(f"store = {str(path)!r} cannot be written to.")
-    return True
 
 
 def committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) -> set[int]:
     """The numbers of the blocks that are in the store whole: what is read has its checksum."""
     group = _opened(path)
-    rows = np.asarray(group[_COMMITTED][...])
+    try:
+        rows = np.asarray(group[_COMMITTED][...])
+    except Exception:  # without its commits nothing in a store counts
+        rows = np.zeros((len(blocks), 2), dtype=np.uint64)
     return {
         block.number
         for block in blocks
@@ -210,6 +222,10 @@ def _require_room(path: Path, results: Sequence[Variable], sizes: dict[str, int]
             f"store = {str(path)!r} will take up to {gigabytes(needed)}, but its disk has "
             f"{gigabytes(free)} free: save fewer states, or measure them."
         )
+
+
+def _no_sweep(path: Path) -> BadInput:
+    return BadInput(f"store = {str(path)!r} exists and is not a sweep of retrax, or is damaged.")
 
 
 def _unusable(path: Path, cause: OSError) -> BadInput:
