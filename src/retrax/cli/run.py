@@ -96,7 +96,7 @@ def run(
     for path in (asked.output, asked.report):
         if path is not None:
             require_folder(path)
-    trajectory = _simulated(asked, progress)
+    trajectory = _simulated(asked, case, progress)
     if asked.report is not None:
         trajectory.report(asked.report)
     if as_json:
@@ -135,14 +135,14 @@ def _asked(what: str, integrator: str | None) -> RunFile:
     return RunFile(name, system, state, make_integrator(method), method, h, steps)
 
 
-def _simulated(asked: RunFile, progress: bool | None) -> Trajectory:
-    """The run, kept where that is asked for, also as far as it came."""
+def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
+    """The run, kept where that is asked for, also as far as it came; it knows what was typed."""
     save_every = asked.save_every
     if save_every is None:
         whole = isinstance(asked.steps, int)
         save_every = max(1, round(asked.steps / _SAVED_STATES)) if whole else 1
     try:
-        with labelled(case=asked.name):
+        with labelled(case=asked.name, asked=typed):
             trajectory = simulate(
                 asked.system,
                 asked.integrator,

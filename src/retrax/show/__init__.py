@@ -8,11 +8,10 @@ from importlib.util import find_spec
 
 from retrax.errors import RetraxError
 
-for _package in ("matplotlib", "plotly"):
-    if find_spec(_package) is None:
-        raise RetraxError(
-            f"Figures and pages need {_package}, which is not there: pip install 'retrax[show]'."
-        )
+if find_spec("matplotlib") is None:
+    raise RetraxError(
+        "Figures and pages need matplotlib, which is not there: pip install 'retrax[show]'."
+    )
 
 from retrax.show.figures import invariants as invariants
 from retrax.show.figures import momentum_sphere as momentum_sphere

@@ -76,5 +76,6 @@ def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
     failure = running.failure(trajectory.h)
     if failure is not None:
         error, sentence = failure
+        trajectory.provenance["failure"] = sentence
         raise error(sentence, trajectory)
     return trajectory

@@ -75,6 +75,11 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
     """The trajectory that a dataset holds. Its system and integrator are known by name only."""
     from retrax.trajectory.trajectory import Trajectory
 
+    if ds.attrs.get("format") == "retrax-ensemble":
+        raise BadInput(
+            "this dataset holds an ensemble, many runs at once: it is read with xarray, and a page "
+            "shows a single run, simulated by itself."
+        )
     if ds.attrs.get("format") != FORMAT:
         raise BadInput(
             f"this dataset is not a retrax run: it has no attribute format = {FORMAT!r}."

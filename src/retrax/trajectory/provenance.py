@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import json
 import os
 import platform
 from collections.abc import Iterator
@@ -28,7 +29,8 @@ def labelled(**labels: str) -> Iterator[None]:
 def provenance(system: Any, integrator: Any, backend: str) -> dict[str, str]:
     """Names of what was run and versions of what ran it; for a body in gravity, where up is.
 
-    A system that is more than its group tells says what there is to draw, in JSON.
+    A system that is more than its group tells says what there is to draw, and one that measures
+    more than its invariants in what units, both in JSON.
     """
     upright = getattr(system, "e3_points_up", None)
     drawing = getattr(system, "drawing", None)
@@ -39,6 +41,7 @@ def provenance(system: Any, integrator: Any, backend: str) -> dict[str, str]:
         "counted": integrator.counted,
         **({} if upright is None else {"up": "e3" if upright else "-e3"}),
         **({} if drawing is None else {"drawing": drawing}),
+        **({"units": json.dumps(system.units)} if system.units else {}),
         "backend": backend,
         "device": jax.devices()[0].device_kind,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
