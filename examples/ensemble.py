@@ -32,7 +32,7 @@ def main(members: int = 1000, steps: int = 600):
         time = float(runs["time"][k])
         places.plot(*axis[k, :, :2].T, ".", markersize=2, label=f"t = {time:.0f} s")
     places.set(xlabel="x (m)", ylabel="y (m)", aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1))
-    places.legend(loc="center", markerscale=3)
+    places.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), markerscale=3)
     growth.semilogy(runs["time"][1:], np.max(np.std(axis, axis=1), axis=1)[1:])
     growth.set(xlabel="t (s)", ylabel="standard deviation (m)")
     return figure

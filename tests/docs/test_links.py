@@ -92,6 +92,9 @@ def test_every_block_says_what_it_is():
         for indent, language, code in blocks:
             assert language in LANGUAGES, (page, language)
             assert language != "python" or not indent, f"{page}: an indented block is not run"
+        run = len(re.findall(r"^```python$", text, re.M))  # what test_docs.py looks for
+        assert run == sum(language == "python" for _, language, _ in blocks), page
+        for _, language, code in blocks:
             assert language or not re.search(r"^(import|from) \w+", code, re.M), page
 
 
