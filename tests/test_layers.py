@@ -13,6 +13,7 @@ LAYERS = [
     "mechanics",
     "systems",
     "integrators",
+    "cases",
     "engine",
     "trajectory",
     "simulate",

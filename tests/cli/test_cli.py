@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -55,6 +56,9 @@ def test_run_prints_a_summary_and_keeps_the_run(kept):
     assert "energy" in said and "spatial momentum e3" in said
     assert str(path) in said
     run = rx.load(path)
+    assert "The run stopped after" in _call("report", path).stdout
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert 'role="alert"' in page and "did not converge" in page
     assert len(run) == 11 and run.completed == 50
     assert run.provenance["case"] == "pendulum3d"
 
@@ -91,7 +95,7 @@ def test_cases_can_start(name):
     (INTEGRATORS | ROLLING)[CASES[name].integrator].check(system)
     system.configuration_space.check("g", state.g)
     assert h > 0 and steps > 0
-    assert CASES[name].length in (None, (h, steps))
+    assert CASES[name].length == (h, steps)
 
 
 def test_report_writes_a_page_and_figures_and_says_where(kept):
@@ -99,16 +103,28 @@ def test_report_writes_a_page_and_figures_and_says_where(kept):
     result = _call("report", path)
     assert result.exit_code == 0, result.stderr
     page = path.with_suffix(".html")
-    assert str(page) in result.stdout and page.stat().st_size > 1_000_000
+    assert str(page) in result.stdout and page.stat().st_size > 700_000
     for name in ("overview", "invariants", "momentum-sphere"):
         figure = path.with_name(f"pendulum-{name}.png")
         assert str(figure) in result.stdout and figure.exists()
 
 
 def test_report_writes_where_it_is_told(kept, tmp_path):
-    result = _call("report", kept[0], "-o", tmp_path / "other.html")
+    result = _call("report", kept[0], "-o", tmp_path / "other.html", "--json")
     assert result.exit_code == 0
-    assert (tmp_path / "other.html").exists() and (tmp_path / "other-overview.png").exists()
+    told = json.loads(result.stdout)
+    assert told["page"] == str(tmp_path / "other.html") and told["completed"] == told["steps"]
+    assert str(tmp_path / "other-overview.png") in told["figures"]
+    assert all(Path(path).exists() for path in (told["page"], *told["figures"]))
+
+
+def test_an_ensemble_has_no_page_and_the_sentence_says_why(tmp_path):
+    import xarray as xr
+
+    path = tmp_path / "many.nc"
+    xr.Dataset(attrs={"format": "retrax-ensemble"}).to_netcdf(path, engine="h5netcdf")
+    result = _call("report", path)
+    assert result.exit_code == 2 and "a page shows a single run" in _one_sentence(result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +159,9 @@ def test_a_failed_run_keeps_what_was_computed(tmp_path):
     long = ["--integrator", "cotangent-lift", "--h", 10, "--steps", 50, "--json", "-o", path]
     result = _call("run", "heavy-top", *long)
     assert result.exit_code == 1
-    assert result.stdout == ""
+    error = json.loads(result.stdout)["error"]
+    assert error["kind"] == "StepFailed" and error["status"] == 1
+    assert error["sentence"] == result.stderr.strip()
     assert "did not converge" in result.stderr and str(path) in _one_sentence(result.stderr)
     run = rx.load(path)
     assert 0 < run.completed < 50 and len(run) == run.completed + 1
@@ -179,7 +197,9 @@ def test_verify_prints_the_ledger_and_its_status_tells(monkeypatch, tmp_path, pa
     assert json.loads(result.stdout) == {"passed": passed, "rows": rows}
 
 
-@pytest.mark.parametrize("command", [[], ["list"], ["run"], ["report"], ["verify"]])
+@pytest.mark.parametrize(
+    "command", [[], ["list"], ["init"], ["run"], ["report"], ["reproduce"], ["verify"], ["bench"]]
+)
 def test_every_command_has_help_with_an_example(command):
     result = _call(*command, "--help")
     assert result.exit_code == 0 and "Example: retrax" in result.stdout

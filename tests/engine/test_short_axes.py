@@ -8,6 +8,7 @@ from evaluate import evaluate_program
 from jax import lax
 
 import retrax as rx
+from retrax.engine.backends import make_members
 from retrax.engine.kernel import assemble
 from retrax.engine.lazy import COSTLY, is_costly, lazy
 from retrax.engine.live import live
@@ -145,3 +146,23 @@ def test_a_choice_may_depend_on_the_one_before():
     for x in (0.3, 0.8):
         (ours,) = evaluate_program(program, np.array([x]))
         assert ours == pytest.approx(float(twice(jnp.asarray(x))), abs=1e-15)
+
+
+def test_arrays_of_members_take_short_axes_apart():
+    """They have no rows; without this a method of four stages would run as it is, with a notice."""
+    pendulum, start, h, _ = rx.systems.Pendulum3D.paper()
+    states = jax.tree.map(lambda x: jnp.stack([x, x]), start)
+    method = rx.Collocation(rx.gauss(4))
+    made_for = signature(pendulum, method, start)
+    assert step_program(*made_for)[0].has_rows
+    program, _ = step_program(*made_for, unroll=True)
+    assert not program.has_rows
+    make_members("xla", pendulum, method, states, h, None, shared=True)
+
+
+def test_the_same_step_gives_the_same_machine_code():
+    """Or two processes could round differently."""
+    pendulum, start, *_ = rx.systems.Pendulum3D.paper()
+    made_for = signature(pendulum, rx.Collocation(rx.gauss(8)), start)
+    texts = [assemble(*step_program.__wrapped__(*made_for), lanes=1, shared=True) for _ in range(2)]
+    assert texts[0] == texts[1]

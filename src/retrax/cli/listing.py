@@ -1,50 +1,63 @@
 """`retrax list`: what there is to run, and with what."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
+from retrax.cases.integrators import READY
+from retrax.cli import completion
+from retrax.cli.details import details, print_details
+from retrax.cli.options import AsJson
+from retrax.cli.tables import print_lines, print_table
 from retrax.integrators.base import VOCABULARY
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.systems.catalogue import CASES
 
 
 def list_(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A case, a ready system or an integrator: tell all about it.",
+            autocompletion=completion.names,
+        ),
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List the cases and the integrators, with the order of each and what it preserves.
 
-    Example: retrax list --json
+    Example: retrax list heavy-top
     """
-    if as_json:
-        typer.echo(json.dumps({"cases": _cases(), "integrators": _integrators()}, indent=2))
+    if name is not None:
+        told = details(name)
+        if as_json:
+            typer.echo(json.dumps(told, indent=2))
+        else:
+            print_details(told)
         return
-    console = Console()
-    cases = Table(
-        Column("case", min_width=max(map(len, CASES))),
-        "what it is",
-        "integrator",
-        "h",
-        "steps",
-        title="Cases",
-    )
-    for name, case in _cases().items():
-        cases.add_row(
-            name, case["description"], case["integrator"], f"{case['h']:g} s", f"{case['steps']:,}"
-        )
-    widest = Column("integrator", min_width=max(map(len, INTEGRATORS)))
-    integrators = Table(widest, "order", *VOCABULARY, title="Integrators")
-    for name, claims in _integrators().items():
-        kept = ["yes" if word in claims["preserves"] else "-" for word in VOCABULARY]
-        integrators.add_row(name, str(claims["order"]), *kept)
-    meaning = "\n".join(f"{word}: {meaning}" for word, meaning in VOCABULARY.items())
-    console.print(cases, integrators, meaning, sep="\n")
+    cases, integrators = _cases(), _integrators()
+    if as_json:
+        typer.echo(json.dumps({"cases": cases, "integrators": integrators}, indent=2))
+        return
+    rows = [
+        [name, case["description"], case["integrator"], f"{case['h']:g} s", f"{case['steps']:,}"]
+        for name, case in cases.items()
+    ]
+    print_table(["case", "what it is", "integrator", "h", "steps"], rows, "Cases")
+    rows = [
+        [name, str(claims["order"]), *_marks(claims["preserves"])]
+        for name, claims in integrators.items()
+    ]
+    print_table(["integrator", "order", *VOCABULARY], rows, "Integrators")
+    print_lines(*(f"{word}: {meaning}" for word, meaning in VOCABULARY.items()))
+    print_lines("", "`retrax list NAME` tells more about one of them.")
 
 
-def _cases() -> dict[str, dict]:
+def _marks(kept: list[str]) -> list[str]:
+    return ["yes" if word in kept else "-" for word in VOCABULARY]
+
+
+def _cases() -> dict[str, dict[str, Any]]:
     rows = {}
     for name, case in CASES.items():
         h, steps = case.length or case.make()[2:]
@@ -57,12 +70,12 @@ def _cases() -> dict[str, dict]:
     return rows
 
 
-def _integrators() -> dict[str, dict]:
+def _integrators() -> dict[str, dict[str, Any]]:
     return {
         name: {
             "integrator": repr(integrator),
             "order": integrator.order,
             "preserves": [word for word in VOCABULARY if word in integrator.preserves],
         }
-        for name, integrator in (INTEGRATORS | ROLLING).items()
+        for name, integrator in READY.items()
     }

@@ -1,42 +1,33 @@
 """The command `retrax`. Nothing computes here."""
 
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
-from typer.core import TyperGroup
 
 from retrax.cli.bench import bench
+from retrax.cli.init import init
 from retrax.cli.listing import list_
 from retrax.cli.report import report
 from retrax.cli.reproduce import reproduce
+from retrax.cli.resume import resume
 from retrax.cli.run import run
+from retrax.cli.sentences import STATUSES, Sentences
 from retrax.cli.verify import verify
-from retrax.errors import BadInput, RetraxError
-
-
-class Sentences(TyperGroup):
-    """Commands whose errors are sentences: status 2 for bad input, 1 for a run that failed."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except RetraxError as error:
-            Console(stderr=True, soft_wrap=True).print(Text(str(error), style="red"))
-            raise typer.Exit(2 if isinstance(error, BadInput) else 1) from error
-
 
 app = typer.Typer(
     cls=Sentences,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help"]},
+    epilog="Ends with status "
+    + "; ".join(f"{status}: {meaning}" for status, meaning in STATUSES.items())
+    + ".",
 )
 app.command("list")(list_)
+app.command()(init)
 app.command()(run)
+app.command()(resume)
 app.command()(report)
 app.command()(reproduce)
 app.command()(verify)
@@ -57,6 +48,9 @@ def main(
         typer.Option(
             "--version", help="Print the version.", callback=_print_version, is_eager=True
         ),
+    ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where an unexpected error comes from.")
     ] = False,
 ) -> None:
     """Simulate mechanical systems on Lie groups so that the numbers stay true.

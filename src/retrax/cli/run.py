@@ -1,88 +1,166 @@
-"""`retrax run CASE`: simulate, say how well it went, keep the run if asked to."""
+"""`retrax run`: simulate a case, a run file or a system of the user's own."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from retrax.cli.choices import choose
-from retrax.errors import StepFailed
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.cases.choices import choose
+from retrax.cases.integrators import default_integrator, make_integrator
+from retrax.cases.python_file import is_reference, load_setting
+from retrax.cases.run_file import RunFile, read
+from retrax.cli import completion
+from retrax.cli.options import AsJson, Progress
+from retrax.cli.tables import print_lines, print_table
+from retrax.errors import BadInput, StepFailed
 from retrax.simulate.simulate import simulate
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.files import require_folder
+from retrax.trajectory.provenance import labelled
+from retrax.trajectory.summary import COLUMNS, heading, rows
 from retrax.trajectory.trajectory import Trajectory
 
 _SAVED_STATES = 2000
-_OF_THE_CASE = "that of the case"
+_AS_ASKED = "that of the case"
 
 
 def run(
-    case: Annotated[str, typer.Argument(help="A name from `retrax list`.")],
+    case: Annotated[
+        str,
+        typer.Argument(
+            help="A name from `retrax list`, a run file `my_case.toml`, or a function in a Python "
+            "file, `my_system.py:make`; that file is run.",
+            autocompletion=completion.runnable,
+        ),
+    ],
     integrator: Annotated[
-        str | None, typer.Option(help="A name from `retrax list`.", show_default=_OF_THE_CASE)
+        str | None,
+        typer.Option(
+            help="A name from `retrax list`.",
+            show_default=_AS_ASKED,
+            autocompletion=completion.integrators,
+        ),
     ] = None,
     h: Annotated[
-        float | None, typer.Option("--h", help="The step in seconds.", show_default=_OF_THE_CASE)
+        float | None, typer.Option("--h", help="The step in seconds.", show_default=_AS_ASKED)
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="How many steps.", show_default=_OF_THE_CASE)
+        int | None, typer.Option(help="How many steps.", show_default=_AS_ASKED)
     ] = None,
     save_every: Annotated[
         int | None,
         typer.Option(help="Steps between saved states.", show_default=f"{_SAVED_STATES} states"),
     ] = None,
+    backend: Annotated[
+        str | None, typer.Option(help="auto, native or xla.", show_default="auto")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Keep the run in this NetCDF file.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress", help="Show progress.", show_default="on a terminal"
-        ),
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Make a page of the run, this HTML file.")
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Keep the run here as it goes on; `retrax resume` goes on with it."),
+    ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(help="Steps between commits to the checkpoint.", show_default="10 s"),
+    ] = None,
+    as_json: AsJson = False,
+    progress: Progress = None,
 ) -> None:
     """Simulate a case and print how well its invariants were kept.
 
+    What is given here goes before what the case or the run file says.
+
     Example: retrax run heavy-top --integrator composition-4 --h 0.02 --steps 5000 -o top.nc
     """
-    chosen = choose("case", case, CASES)
-    name = integrator or chosen.integrator
-    method = choose("integrator", name, INTEGRATORS | ROLLING)
-    if output is not None:
-        require_folder(output)
-    system, state, default_h, default_steps = chosen.make()
-    count = default_steps if steps is None else steps
-    try:
-        trajectory = simulate(
-            system,
-            method,
-            state,
-            h=default_h if h is None else h,
-            steps=count,
-            save_every=max(1, round(count / _SAVED_STATES)) if save_every is None else save_every,
-            progress=progress,
-        )
-    except StepFailed as failure:
-        if output is None:
-            raise
-        path = _keep(failure.trajectory, chosen.name, output)
-        raise StepFailed(f"{failure} It was saved to {path}.", failure.trajectory) from failure
-    if output is not None:
-        _keep(trajectory, chosen.name, output)
+    if integrator is not None:
+        make_integrator(integrator)  # a wrong name is told before a system is made
+    given = {
+        "h": h,
+        "steps": steps,
+        "save_every": save_every,
+        "backend": backend,
+        "output": output,
+        "report": report,
+        "checkpoint": checkpoint,
+        "every": every,
+    }
+    asked = _asked(case, integrator)
+    asked = dataclasses.replace(asked, **{k: x for k, x in given.items() if x is not None})
+    for path in (asked.output, asked.report):
+        if path is not None:
+            require_folder(path)
+    trajectory = _simulated(asked, case, progress)
+    if asked.report is not None:
+        trajectory.report(asked.report)
     if as_json:
-        measured = {**trajectory.measures(), "case": chosen.name, "integrator": name}
+        measured = {**trajectory.measures(), "case": asked.name, "integrator": asked.method}
         typer.echo(json.dumps(measured, indent=2))
         return
-    typer.echo(trajectory.summary())
-    if output is not None:
-        typer.echo(f"\nThe run is in {output}; `retrax report {output}` makes a page of it.")
+    print_lines(*heading(trajectory), "")
+    print_table(COLUMNS, rows(trajectory))
+    if asked.checkpoint is not None:
+        path = asked.checkpoint
+        print_lines(f"The run is in {path}; `retrax resume {path}` takes it further.")
+    if asked.output is not None:
+        path = asked.output
+        print_lines(f"The run is in {path}; `retrax report {path}` makes a page of it.")
+    if asked.report is not None:
+        print_lines(f"The page is {asked.report}.")
 
 
-def _keep(trajectory: Trajectory, case: str, path: Path) -> Path:
-    trajectory.provenance["case"] = case
-    return trajectory.save(path)
+def _asked(what: str, integrator: str | None) -> RunFile:
+    """What is to be run, from whichever of the three ways to say it."""
+    if what.endswith(".toml"):
+        asked = read(what)
+        method = integrator or asked.method
+        chosen = asked.integrator if integrator is None else make_integrator(integrator)
+        return dataclasses.replace(asked, integrator=chosen, method=method)
+    if is_reference(what):
+        name, method = what, integrator
+        system, state, h, steps = load_setting(what)
+    else:
+        if Path(what).is_file():
+            raise BadInput(f"{what!r} is a file, but run files end in .toml, Python files in .py.")
+        case = choose("case", what, CASES)
+        name, method = case.name, integrator or case.integrator
+        system, state, h, steps = case.make()
+    method = method or default_integrator(system)
+    return RunFile(name, system, state, make_integrator(method), method, h, steps)
+
+
+def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
+    """The run, kept where that is asked for, also as far as it came; it knows what was typed."""
+    save_every = asked.save_every
+    if save_every is None:
+        whole = isinstance(asked.steps, int)
+        save_every = max(1, round(asked.steps / _SAVED_STATES)) if whole else 1
+    try:
+        with labelled(case=asked.name, asked=typed):
+            trajectory = simulate(
+                asked.system,
+                asked.integrator,
+                asked.state,
+                h=asked.h,
+                steps=asked.steps,
+                save_every=save_every,
+                backend=asked.backend,
+                progress=progress,
+                checkpoint=asked.checkpoint,
+                every=asked.every,
+            )
+    except StepFailed as failure:
+        if asked.output is None:
+            raise
+        path = failure.trajectory.save(asked.output)
+        error = type(failure)
+        raise error(f"{failure} It was saved to {path}.", failure.trajectory) from failure
+    if asked.output is not None:
+        trajectory.save(asked.output)
+    return trajectory

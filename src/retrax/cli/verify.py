@@ -1,11 +1,15 @@
 """`retrax verify`: measure every claim of every integrator."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from retrax.cli.options import AsJson, Progress
+from retrax.cli.sentences import FAILED
+from retrax.cli.tables import print_lines, print_table
 from retrax.trajectory.files import require_folder
 
 
@@ -13,19 +17,12 @@ def verify(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the table to this Markdown file.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
-    progress: Annotated[
-        bool | None,
-        typer.Option(
-            "--progress/--no-progress", help="Show progress.", show_default="on a terminal"
-        ),
-    ] = None,
+    as_json: AsJson = False,
+    progress: Progress = None,
 ) -> None:
     """Measure the order of every integrator and everything it claims to preserve.
 
-    Ends with status 1 when a claim does not hold.
+    Prints tables on a terminal, Markdown elsewhere. Ends with status 1 when a claim does not hold.
 
     Example: retrax verify -o docs/verification.md
     """
@@ -40,8 +37,20 @@ def verify(
         rows = [row._asdict() for row in ledger.rows]
         typer.echo(json.dumps({"passed": ledger.passed, "rows": rows}, indent=2))
     else:
-        typer.echo(ledger.markdown())
+        _print(ledger)
         if output is not None:
-            typer.echo(f"\nThe table is in {output}.")
+            print_lines("", f"The table is in {output}.")
     if not ledger.passed:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
+
+
+def _print(ledger) -> None:
+    if not sys.stdout.isatty():
+        typer.echo(ledger.markdown())
+        return
+    for title, columns, rows in ledger.tables():
+        cells = [[cell.strip("`") for cell in row] for row in rows]
+        wrong = [row for row in cells if len(row) > 3 and row[-1] != "yes"]
+        print_table(columns, cells, title, marked=wrong)
+    failed = [f"{row.integrator}: {row.failure}" for row in ledger.rows if row.failure is not None]
+    print_lines(*(failed or ["Every claim holds."]))

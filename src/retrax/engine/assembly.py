@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from retrax.engine.columns import Widths, place_of, size_of, stored
+from retrax.engine.columns import place_of
 from retrax.engine.lazy import is_costly, zero_of
 from retrax.engine.live import rows_of
-from retrax.engine.llvm import SCALAR, Operations, literal
+from retrax.engine.llvm import SCALAR, literal
 from retrax.engine.program import (
     Block,
     Choose,
@@ -19,13 +19,13 @@ from retrax.engine.program import (
     Row,
     Store,
     Value,
-    View,
     While,
     kind_of,
     made_by,
     operands_of,
     walk,
 )
+from retrax.engine.rows import Rows
 from retrax.engine.settle import settled
 
 # Things along a kept axis that are worked on side by side.
@@ -34,19 +34,13 @@ _WIDTH = 8
 _SHORT = 16
 
 
-class Assembly(Operations):
+class Assembly(Rows):
     """LLVM instructions on values of `lanes` lanes, in static single assignment form."""
 
     def __init__(self, lanes: int = 1):
         super().__init__(lanes)
         # The lanes that matter: a loop does not wait for the others.
         self.active: str | None = None
-        # Where rows are: those of the caller, and those in scratch memory, by first entry.
-        self.addresses: dict[Row, str] = {}
-        self.widths: Widths = {}
-        self.scratch: dict[Row, int] = {}
-        self.scratch_size = 0
-        self.spare: dict[int, list[int]] = {}
 
     def outermost(self, block: Block, outputs: Iterable[Operand | Row]) -> None:
         """A whole program: the memory of a row is given to others after its last use."""
@@ -62,7 +56,7 @@ class Assembly(Operations):
         last = {row: k for k, rows in enumerate(touched) for row in rows}
         for k, instruction in enumerate(block.instructions):
             self.instruction(instruction)
-            for row in touched[k]:
+            for row in sorted(touched[k], key=lambda row: row.number):
                 if last[row] == k and row in self.scratch and row not in kept:
                     self.spare.setdefault(self.room(row), []).append(self.scratch[row])
 
@@ -206,40 +200,6 @@ class Assembly(Operations):
             for (kind, _), name in zip(results, names, strict=True)
         ]
 
-    # Rows: numbers in memory, and loops along them.
-
-    def entry(self, row: Row, index: str) -> str:
-        """The address of an entry of a row."""
-        return self.let(f"getelementptr double, ptr {self._address(row)}, i64 {index}")
-
-    def single(self, row: Row, index: int) -> str:
-        """The address of an entry that is known here."""
-        return self.entry(row, str(place_of(row, index, self.widths.get(row, 1))))
-
-    def _address(self, row: Row) -> str:
-        if row in self.addresses:
-            return self.addresses[row]
-        if row.table is not None:
-            entries = ", ".join(f"double {literal(x, 'float')}" for x in row.table)
-            name = f"@row.{row.number}"
-            self.globals.append(
-                f"{name} = private unnamed_addr constant [{row.length} x double] [{entries}]"
-            )
-            self.addresses[row] = name
-            return name
-        if row not in self.scratch:
-            spare = self.spare.get(self.room(row))
-            self.scratch[row] = spare.pop() if spare else self.new_memory(row)
-        return self.let(f"getelementptr double, ptr %scratch, i64 {self.scratch[row]}")
-
-    def new_memory(self, row: Row) -> int:
-        """The first entry of a part of scratch memory that no row has had."""
-        first, self.scratch_size = self.scratch_size, self.scratch_size + self.room(row)
-        return first
-
-    def room(self, row: Row) -> int:
-        return size_of(row, self.widths.get(row, 1))
-
     def _each(self, loop: Each) -> None:
         """Independent rounds run `_WIDTH` at a time, the last ones again where they do not fill."""
         side_by_side = not loop.carried and self.lanes == 1
@@ -264,10 +224,10 @@ class Assembly(Operations):
         beyond = self.let(f"icmp ugt i64 {scaled}, {loop.length - width}")
         k = self.let(f"select i1 {beyond}, i64 {loop.length - width}, i64 {scaled}")
         for value, view in loop.reads:
-            self._read(value, self.stored(view), k)
+            self.read(value, view, k)
         self.block(loop.body)
         for view, operand in loop.writes:
-            self._write(self.stored(view), operand, k)
+            self.write(view, operand, k)
         self.line(f"br label %{latch}")
         self.begin(latch)
         self.line(f"{following} = add i64 {counter}, 1")
@@ -288,10 +248,10 @@ class Assembly(Operations):
             outside = self._widen(loop, width)
             self.renamed |= {value: f"%{self.fresh('v')}" for value in made}
             for value, view in loop.reads:
-                self._read(value, self.stored(view), str(start))
+                self.read(value, view, str(start))
             self.block(loop.body)
             for view, operand in loop.writes:
-                self._write(self.stored(view), operand, str(start))
+                self.write(view, operand, str(start))
             self.lanes, self.active, self.renamed = outside
             start += width
 
@@ -304,44 +264,6 @@ class Assembly(Operations):
             self.active = None
             self.renamed |= {v: self.splat(name, v.kind) for v, name in scalars.items()}
         return outside
-
-    def stored(self, view: View) -> View:
-        return stored(view, self.widths.get(view.row, 1))
-
-    def _places(self, view: View, k: str) -> list[str]:
-        """The addresses of the entries k, k + 1, ... of a view, one for each lane."""
-        first = self.let(f"mul i64 {k}, {view.stride}")
-        return [
-            self.entry(view.row, self.let(f"add i64 {first}, {view.offset + lane * view.stride}"))
-            for lane in range(self.lanes if view.stride != 1 else 1)
-        ]
-
-    def _read(self, value: Value, view: View, k: str) -> None:
-        places, vector = self._places(view, k), self.type("float")
-        if view.stride == 1 or self.lanes == 1:
-            self.line(f"{self.name(value)} = load {vector}, ptr {places[0]}, align 8")
-            return
-        gathered = "poison"
-        for lane, place in enumerate(places):
-            one = self.let(f"load double, ptr {place}")
-            text = f"insertelement {vector} {gathered}, double {one}, i64 {lane}"
-            if lane == self.lanes - 1:
-                self.line(f"{self.name(value)} = {text}")
-            else:
-                gathered = self.let(text)
-
-    def _write(self, view: View, operand: Operand, k: str) -> None:
-        kind, vector = kind_of(operand), self.type("float")
-        number = self.name(operand)
-        if kind != "float":
-            number = self.let(self._float(kind, self.type(kind), [number], ()))
-        places = self._places(view, k)
-        if view.stride == 1 or self.lanes == 1:
-            self.line(f"store {vector} {number}, ptr {places[0]}, align 8")
-            return
-        for lane, place in enumerate(places):
-            one = self.let(f"extractelement {vector} {number}, i64 {lane}")
-            self.line(f"store double {one}, ptr {place}")
 
 
 def _free(loop: Each) -> list[Value]:

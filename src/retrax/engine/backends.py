@@ -17,6 +17,7 @@ from retrax.engine.step_program import signature, step_program
 from retrax.engine.xla import XLALoop
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
+from retrax.numerics.checks import shown
 
 BACKENDS = ("auto", "native", "xla", "pallas")
 # Operations of a program that XLA and Pallas compile in a reasonable time: half a minute.
@@ -24,8 +25,8 @@ _MOST_ON_ARRAYS = 5000
 
 
 def require_backend(backend: str) -> None:
-    if backend not in BACKENDS:
-        raise BadInput(f"backend = {backend!r} must be one of {', '.join(BACKENDS)}.")
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise BadInput(f"backend = {shown(backend)} must be one of {', '.join(BACKENDS)}.")
 
 
 def make_loop(
@@ -56,10 +57,12 @@ def make_members(
     h: float,
     devices: Sequence[Any] | None,
     shared: bool,
+    threads: int | None = None,
 ) -> Members:
     """The loop of many bodies. `auto` is native on a processor and Pallas on an NVIDIA GPU.
 
     `shared` says whether all members have the same system, or each its own along the first axis.
+    `threads` is how many the native back end may use: all cores by default.
     """
     chosen, devices = _choice(backend, devices)
     one = jax.tree.map(lambda x: x[0], states)
@@ -75,11 +78,13 @@ def make_members(
     made_for = signature(own, integrator, one)
 
     def scalar() -> Members:
-        program, _ = step_program(*made_for)
+        # Arrays of members have no rows: short axes that a step keeps are taken apart.
+        program, _ = step_program(*made_for, unroll=chosen != "native")
         if chosen == "native" and program.has_rows:
-            return LargeMembers(single_kernel(*made_for), params, state, h)
+            return LargeMembers(single_kernel(*made_for), params, state, h, threads)
         if chosen == "native":
-            return NativeMembers(_member_kernel(*made_for, shared), params, state, h)
+            kernel = _member_kernel(*made_for, shared)
+            return NativeMembers(kernel, params, state, h, shared, threads)
         if program.has_rows:
             raise Unscalarisable("it has a long axis, and arrays of members have no room for it")
         if backend != "pallas" and program.count() > _MOST_ON_ARRAYS:
@@ -106,9 +111,12 @@ def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[
             "backend = 'native' uses all cores of the processor and takes no devices; "
             "leave devices out, or use backend='xla'."
         )
-    given = list(devices) if devices is not None else jax.devices()
+    listed = isinstance(devices, list | tuple)
+    given = jax.devices() if devices is None else list(devices) if listed else []
     if not given or not all(isinstance(d, jax.Device) for d in given):
-        raise BadInput(f"devices = {devices!r} must be a list of JAX devices, as jax.devices().")
+        raise BadInput(
+            f"devices = {shown(devices)} must be a list of JAX devices, as jax.devices()."
+        )
     on_gpu = given[0].platform == "gpu"
     if backend == "auto":
         backend = "pallas" if on_gpu else "native" if devices is None else "xla"

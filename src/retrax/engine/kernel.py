@@ -11,12 +11,10 @@ kept, fills a block by itself: then `members` is 1, and its rows stay in memory 
 those of several columns in another order: see `columns`.
 """
 
-from itertools import count
-
-from retrax.engine.assembly import Assembly
-from retrax.engine.columns import LINE, widths
-from retrax.engine.layout import FAILURE, INTERVAL, Layout, length, places
-from retrax.engine.program import Block, Each, Memory, Program, Row, Value, View, kind_of
+from retrax.engine.body_rows import BodyRows
+from retrax.engine.columns import LINE
+from retrax.engine.layout import FAILURE, INTERVAL, Layout, places
+from retrax.engine.program import Program, Row, Value, kind_of
 from retrax.integrators.base import StepInfo
 
 HEADER = (
@@ -34,31 +32,18 @@ def assemble(program: Program, layout: Layout, lanes: int, shared: bool) -> str:
     return _Kernel(program, layout, lanes, shared).module()
 
 
-class _Kernel(Assembly):
+class _Kernel(BodyRows):
     def __init__(self, program: Program, layout: Layout, lanes: int, shared: bool):
-        super().__init__(lanes)
-        self.program = program
+        super().__init__(program, layout, lanes)
         self.shared = shared
-        self.params, self.state, self.h = layout.split(program.inputs)
-        self.size = sum(length(x) for x in self.state)
-        # The numbers of the state that live in registers, and what a step makes of them.
-        self.numbers = [(k, x) for k, x in places(self.state[:-1]) if isinstance(x, Value)]
-        self.new = program.outputs[: layout.state]
         self.moved = [x for x in self.new[:-1] if not isinstance(x, Row)]
         self.info = program.outputs[layout.state : -1]
         self.finite = program.outputs[-1]
         self.vector = self.type("float")
-        olds, news = ([x for x in items if isinstance(x, Row)] for items in (self.state, self.new))
-        self.memory = program.memory or Memory((), Block(), (), ())
-        kept = (*zip(olds, news, strict=True), *self._remembered(), *self._opened())
-        self.widths = widths(program, kept)
-        # Rows in columns, and where the caller has the same numbers in his order.
-        self.homes: dict[Row, Row] = {}
-        self.numbering = count(-1, -1)
 
     def module(self) -> str:
         self.begin("entry")
-        self._find_rows()
+        self.find_rows()
         for place, value in places(self.params):
             if isinstance(value, Value):
                 self.parameter(place, value)
@@ -66,7 +51,7 @@ class _Kernel(Assembly):
             self.load(f"%start.{value.number}", "state", place)
         self.line(f"{self.name(self.h)} = {self.copy(self.splat('%h', 'float'), 'float')}")
         self.t0 = self.load("%t0", "state", self.size - 1)
-        self._open()
+        self.open(self.time("%start"))
         # A body that has failed before stays where it is.
         failed_at = self.load("%failed.at", "failure", 0)
         self.line(f"%alive.start = fcmp uno {self.vector} {failed_at}, {failed_at}")
@@ -87,78 +72,6 @@ class _Kernel(Assembly):
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',
         ]
         return "\n".join(parts)
-
-    def _remembered(self) -> list[tuple[Row, Row]]:
-        """What a step remembers, and where it leaves it to the next one."""
-        return list(zip(self.memory.rows, self.memory.last, strict=True))
-
-    def _opened(self) -> list[tuple[Row, Row]]:
-        return list(zip(self.memory.rows, self.memory.first, strict=True))
-
-    def _open(self) -> None:
-        """Make what the first step remembers."""
-        for row in self.memory.rows:
-            self.addresses[row] = self._new_address(row)
-        outside = dict(self.renamed)
-        self.renamed |= {value: f"%start.{value.number}" for _, value in self.numbers}
-        self.renamed[self.state[-1]] = self.time("%start")
-        self.outermost(self.memory.opening, self.memory.first)
-        self.renamed = outside
-        for row, first in self._opened():
-            self.copy_row(self.addresses[row], self._address(first), self.room(row))
-
-    def _find_rows(self) -> None:
-        """Rows of the caller are where the caller has them, all others in scratch memory."""
-        self.rows = [(k, x) for k, x in places(self.state) if isinstance(x, Row)]
-        if self.program.has_rows:
-            self.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
-            self.declarations.add("declare ptr @llvm.ptrmask.p0.i64(ptr, i64)")
-            # The scratch memory begins with a cache line.
-            self.line("%memory = call ptr @malloc(i64 SCRATCH)")
-            end = self.let(f"getelementptr double, ptr %memory, i64 {LINE - 1}")
-            self.line(f"%scratch = call ptr @llvm.ptrmask.p0.i64(ptr {end}, i64 {-8 * LINE})")
-        for array, items in (("params", self.params), ("state", self.state)):
-            for place, row in places(items):
-                if isinstance(row, Row):
-                    self._find_row(
-                        row, self.let(f"getelementptr double, ptr %{array}, i64 {place}")
-                    )
-
-    def _find_row(self, row: Row, address: str) -> None:
-        if row not in self.widths:
-            self.addresses[row] = address
-            return
-        home = self.homes[row] = self._elsewhere(row, address)
-        self.addresses[row] = self._new_address(row)
-        self._rearrange(home, row)
-
-    def _new_address(self, row: Row) -> str:
-        first = self.new_memory(row)
-        return self.let(f"getelementptr double, ptr %scratch, i64 {first}", "row")
-
-    def _elsewhere(self, row: Row, address: str) -> Row:
-        """A row of the same length in the order of the caller, at an address."""
-        other = Row(next(self.numbering), row.length, row.kind)
-        self.addresses[other] = address
-        return other
-
-    def _rearrange(self, source: Row, target: Row) -> None:
-        """Copy a row to one that is stored in another order."""
-        width = self.widths.get(source) or self.widths[target]
-        columns = [(c, width, source.length // width) for c in range(width)]
-        values = [Value(next(self.numbering), "float") for _ in columns]
-        reads = tuple((v, View(source, *c)) for v, c in zip(values, columns, strict=True))
-        writes = tuple((View(target, *c), v) for v, c in zip(values, columns, strict=True))
-        self.renamed |= {v: f"%{self.fresh('moved')}" for v in values}
-        self.instruction(Each(source.length // width, reads, Block(), writes))
-
-    def leave(self, result: str) -> None:
-        for _, row in self.rows:
-            if row in self.homes:
-                self._rearrange(row, self.homes[row])
-        if self.program.has_rows:
-            self.line("call void @free(ptr %memory)")
-        self.line(f"ret i64 {result}")
 
     # The loop over records: saves, then takes `every` steps; the registers of the state are
     # `at` here, the step's own inputs inside the loop over steps.
@@ -181,7 +94,7 @@ class _Kernel(Assembly):
         for place, row in self.rows:
             target = self.place("out", self.let(f"add i64 {first}, {place}"))
             if row in self.homes:
-                self._rearrange(row, self._elsewhere(row, target))
+                self.rearrange(row, self.elsewhere(row, target))
             else:
                 self.copy_row(target, self.addresses[row], row.length)
         time = self.time("%k.step")
@@ -197,12 +110,6 @@ class _Kernel(Assembly):
         for place, value in self.numbers:
             self.store(f"%at.{value.number}", "state", str(place))
         self.leave("%record")
-
-    def copy_row(self, target: str, source: str, length: int) -> None:
-        function = "llvm.memcpy.p0.p0.i64"
-        self.declarations.add(f"declare void @{function}(ptr, ptr, i64, i1)")
-        arguments = f"ptr {target}, ptr {source}, i64 {8 * length}, i1 false"
-        self.line(f"call void @{function}({arguments})")
 
     def _steps(self) -> None:
         self.begin("steps.head")
@@ -253,10 +160,10 @@ class _Kernel(Assembly):
         self.begin("moved")
         new_rows = [x for x in self.new[:-1] if isinstance(x, Row)]
         moved_rows = zip((row for _, row in self.rows), new_rows, strict=True)
-        for row, new in (*moved_rows, *self._remembered()):
+        for row, new in (*moved_rows, *self.remembered()):
             self.copy_row(
                 self.addresses[row],
-                self._address(new),
+                self.address(new),
                 row.length if row not in self.widths else self.room(row),
             )
         self.line("br label %step.next")

@@ -50,10 +50,18 @@ class NativeMembers:
 
     name = "native"
 
-    def __init__(self, kernel: Any, params: np.ndarray, state: np.ndarray, h: float):
+    def __init__(
+        self,
+        kernel: Any,
+        params: np.ndarray,
+        state: np.ndarray,
+        h: float,
+        shared: bool,
+        threads: int | None = None,
+    ):
+        self._threads = threads or _cores()
         self.blocks = -(-state.shape[1] // LANES)
         self.columns = self.blocks * LANES
-        shared = params.shape[1] == 1
         self._kernel, self._h, self._step = kernel, h, 0
         self._params = np.ascontiguousarray(params) if shared else padded(params, self.columns)
         self._state = padded(state, self.columns)
@@ -62,8 +70,7 @@ class NativeMembers:
     def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
         arrays = (self._params, self._state, saved, interval, self.failure)
         pointers = [x.ctypes.data for x in arrays]
-        threads = _cores()
-        group = max(1, self.blocks // (threads * _GROUPS_PER_THREAD))
+        group = max(1, self.blocks // (self._threads * _GROUPS_PER_THREAD))
 
         def work(first: int) -> None:
             last = min(first + group, self.blocks)
@@ -71,7 +78,7 @@ class NativeMembers:
                 *pointers, self._h, self._step, len(saved), every, self.columns, first, last
             )
 
-        _spread(work, range(0, self.blocks, group), threads)
+        _spread(work, range(0, self.blocks, group), self._threads)
         self._step += len(saved) * every
 
 
@@ -83,7 +90,15 @@ class LargeMembers:
 
     name = "native"
 
-    def __init__(self, kernel: Any, params: np.ndarray, state: np.ndarray, h: float):
+    def __init__(
+        self,
+        kernel: Any,
+        params: np.ndarray,
+        state: np.ndarray,
+        h: float,
+        threads: int | None = None,
+    ):
+        self._threads = threads or _cores()
         self.columns = state.shape[1]
         self._kernel, self._h, self._step = kernel, h, 0
         self._params, self._state = (np.ascontiguousarray(x.T) for x in (params, state))
@@ -103,7 +118,7 @@ class LargeMembers:
             self._kernel.run(*pointers, self._h, self._step, len(saved), every, 1, 0, 1)
             saved[..., member], interval[..., member] = out, passed
 
-        _spread(work, range(self.columns), _cores())
+        _spread(work, range(self.columns), self._threads)
         self._step += len(saved) * every
 
 

@@ -53,7 +53,7 @@ def scalarise_in_turn(
         jax.make_jaxpr(function)(*examples, remembered),
     )
     build = Builder()
-    evaluator = Evaluator(build, False)
+    evaluator = Evaluator(build, unroll=False)
     count = len(first.out_avals)
     arguments = _arguments(build, closed.in_avals, invariant)
     given, memory = arguments[:-count], arguments[-count:]

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from retrax.engine.columns import Widths
 from retrax.engine.live import rows_of
-from retrax.engine.program import Block, Each, Row, View
+from retrax.engine.program import Block, Each, Row, Value, View
 
 # The result and its column that a row is made in.
 Homes = dict[Row, tuple[Row, int]]
@@ -36,7 +36,8 @@ def _moved(instruction: object, results: Collection[Row], widths: Widths) -> Hom
     sources = dict(instruction.reads)
     homes: Homes = {}
     for view, operand in instruction.writes:
-        source, width = sources.get(operand), widths.get(view.row, 0)  # type: ignore[arg-type]
+        source = sources.get(operand) if isinstance(operand, Value) else None
+        width = widths.get(view.row, 0)
         if source is None or view.row not in results or source.row.table is not None:
             return None
         column = View(view.row, view.offset, width, view.row.length // max(width, 1))

@@ -25,10 +25,11 @@ def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signat
 
 
 @lru_cache(maxsize=256)
-def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
+def step_program(tree: Any, avals: tuple, unroll: bool = False) -> tuple[Program, Layout]:
     """The scalar program of one step: parameters, state (its time last) and h, to `guarded_step`.
 
-    Everything in the system and the integrator that is an array stays an input.
+    Everything in the system and the integrator that is an array stays an input. With `unroll` short
+    axes are taken apart even where the step asks to keep them.
     """
     leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
     system, integrator, state = jax.tree.unflatten(tree, leaves)
@@ -51,7 +52,7 @@ def step_program(tree: Any, avals: tuple) -> tuple[Program, Layout]:
     if remembers_rows(opening, *examples):
         program = scalarise_in_turn(opening, next_step, *examples, invariant=len(params))
     else:
-        program = scalarise(step, *examples, invariant=len(params))
+        program = scalarise(step, *examples, invariant=len(params), unroll=unroll)
     program = lazy(live(program))
     items = len(program.outputs) - len(StepInfo._fields) - 1
     return program, Layout(params=len(program.inputs) - items - 1, state=items)

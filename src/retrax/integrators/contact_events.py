@@ -112,12 +112,12 @@ def _sentence(
             f"The pressure between them falls to zero {place}; from there on the constraint would "
             "have to pull.",
         )
-    if kind is Slip:
+    if kind is Slip and system.friction is not None:
         tangential = float(np.linalg.norm(end.acting["tangential"]))
         return (
             "needs more friction than there is",
             f"The force leaves the friction cone {place}: its tangential part reaches "
-            f"{tangential:.6g} N, {float(system.friction):g} times the pressure of "  # type: ignore[arg-type]
+            f"{tangential:.6g} N, {float(system.friction):g} times the pressure of "
             f"{float(end.acting['pressure']):.6g} N.",
         )
     if kind is ContactLeftRod:

@@ -9,16 +9,16 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo
-from retrax.integrators.contact_events import intact, refused
-from retrax.integrators.rolling_verlet import along, force, mobility, require_pair
+from retrax.integrators.base import StepInfo
+from retrax.integrators.contact_events import intact
+from retrax.integrators.rolling import AbstractRolling, along, force, mobility
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.solve import solve
 from retrax.systems.rods.pair import RodsInContact
 
 
-class RollingDKD(AbstractIntegrator):
+class RollingDKD(AbstractRolling):
     r"""Half a free flight, one kick with one multiplier, half a free flight.
 
     With $\varphi$ the exact free flight of all nodes (symmetric tops), and everything in the kick
@@ -43,7 +43,7 @@ class RollingDKD(AbstractIntegrator):
     preserves: ClassVar[frozenset[str]] = frozenset({"group", "momentum", "symmetric"})
 
     def check(self, system: Any) -> None:
-        require_pair(self, system)
+        super().check(system)
         for rod in system.rods:
             moments = rod.parts(rod.inertia)[0]
             if not is_traced(moments) and not np.allclose(moments[:, 0], moments[:, 1], rtol=1e-12):
@@ -51,19 +51,6 @@ class RollingDKD(AbstractIntegrator):
                     f"inertia of the {rod.name} has two different moments across it, but "
                     "RollingDKD knows the free flight of round sections only; use RollingVerlet."
                 )
-
-    def check_step(self, system: Any, state: State, h: float) -> None:
-        for rod, g in zip(system.rods, state.g[:2], strict=True):
-            rod.require_stable(g, h)
-
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
-        return refused(self, system, state, h)
-
-    def step(
-        self, system: RodsInContact, state: State, h: Float[Array, ""]
-    ) -> tuple[State, StepInfo]:
-        new, info, _ = self.step_and_force(system, state, h)
-        return new, info
 
     def step_and_force(
         self, system: RodsInContact, state: State, h: Float[Array, ""]

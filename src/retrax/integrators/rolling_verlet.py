@@ -7,8 +7,9 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo
-from retrax.integrators.contact_events import intact, refused
+from retrax.integrators.base import StepInfo
+from retrax.integrators.contact_events import intact
+from retrax.integrators.rolling import AbstractRolling, along, force, mobility
 from retrax.mechanics.state import State
 from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.solve import solve
@@ -29,7 +30,7 @@ class _Attempt(NamedTuple):
     iterations: Array
 
 
-class RollingVerlet(AbstractIntegrator):
+class RollingVerlet(AbstractRolling):
     r"""`LieVerlet` with the impulses of a rolling contact, the gap kept to round-off.
 
     From $(q_k, p_k)$ with $C(q_k)\,M^{-1}p_k = 0$, with $F$ the forces, $A$ the matrix of the
@@ -66,25 +67,12 @@ class RollingVerlet(AbstractIntegrator):
     )
 
     def check(self, system: Any) -> None:
-        require_pair(self, system)
+        super().check(system)
         if system.variant != "rolling":
             raise BadInput(
                 f"RollingVerlet keeps the gap, which the equations of variant = {system.variant!r} "
                 "do not; use RollingDKD or RKMK."
             )
-
-    def check_step(self, system: Any, state: State, h: float) -> None:
-        for rod, g in zip(system.rods, state.g[:2], strict=True):
-            rod.require_stable(g, h)
-
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
-        return refused(self, system, state, h)
-
-    def step(
-        self, system: RodsInContact, state: State, h: Float[Array, ""]
-    ) -> tuple[State, StepInfo]:
-        new, info, _ = self.step_and_force(system, state, h)
-        return new, info
 
     def step_and_force(
         self, system: RodsInContact, state: State, h: Float[Array, ""]
@@ -152,29 +140,6 @@ class RollingVerlet(AbstractIntegrator):
         return lax.while_loop(
             unfinished, again, _Attempt(start, s, none, worst, worst, jnp.asarray(0))
         )
-
-
-def require_pair(integrator: AbstractIntegrator, system: Any) -> None:
-    if not isinstance(system, RodsInContact):
-        raise BadInput(
-            f"{integrator!r} steps two rods in contact, but the {system.name} is none; use "
-            "LieVerlet."
-        )
-
-
-def force(system: RodsInContact, g: Any, mu: Any, t: Any) -> Any:
-    return system.total_force(g, system.mobile(mu), mu, t)
-
-
-def along(lam: Float[Array, "3"], rows: Any) -> Any:
-    """$A^T\\lambda$."""
-    return lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2]
-
-
-def mobility(system: RodsInContact, rows: Any) -> Float[Array, "3 3"]:
-    """$A M^{-1} A^T$."""
-    moved = [system.mobile(row) for row in rows]
-    return jnp.stack([jnp.stack([jnp.sum(a * b) for b in moved]) for a in rows])
 
 
 def flown(system: RodsInContact, g: Any, mu: Any, h: Any) -> tuple[Any, Any, Any, NewtonStatus]:

@@ -7,13 +7,14 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
-from retrax.groups.base import AbstractLieGroup
+from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree, require_group, require_output
+from retrax.mechanics.functions import arguments, as_pytree
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.legendre import invert
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
+from retrax.numerics.checks import require_output
 from retrax.numerics.precision import require_double_precision
 
 
@@ -52,7 +53,7 @@ class LagrangianSystem(AbstractGroupSystem):
         self.constraint = checked_constraint(group, constraint)
         g, xi, t = arguments(group)
         require_output("lagrangian", lagrangian, (g, xi), ())
-        require_output("force", force, (g, xi, t), (group.dim,))
+        require_output("force", force, (g, xi, t), (group.dim,), optional=True)
         self.lagrangian = as_pytree(lagrangian)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)

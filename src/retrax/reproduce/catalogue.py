@@ -1,45 +1,19 @@
 """The papers that can be reproduced."""
 
-from collections.abc import Callable
-from pathlib import Path
+from importlib import import_module
 
-from retrax.reproduce.report import Reproduction
+from retrax.reproduce.paper import Paper
 
-
-def _nonholonomic(folder: Path) -> Reproduction:
-    from retrax.reproduce.nonholonomic import reproduce
-
-    return reproduce(folder)
-
-
-def _kahan(folder: Path) -> Reproduction:
-    from retrax.reproduce.kahan import reproduce
-
-    return reproduce(folder)
-
-
-def _pseudospectral(folder: Path) -> Reproduction:
-    from retrax.reproduce.pseudospectral import reproduce
-
-    return reproduce(folder)
-
-
-def _rods(folder: Path) -> Reproduction:
-    from retrax.reproduce.rods import reproduce
-
-    return reproduce(folder)
-
-
-def _string_pendulum(folder: Path) -> Reproduction:
-    from retrax.reproduce.string_pendulum import reproduce
-
-    return reproduce(folder)
-
-
-PAPERS: dict[str, Callable[[Path], Reproduction]] = {
-    "nonholonomic": _nonholonomic,
-    "kahan": _kahan,
-    "pseudospectral": _pseudospectral,
-    "rods": _rods,
-    "string-pendulum": _string_pendulum,
+# Each module has a `PAPER`; it is loaded when somebody asks for it.
+PAPERS: dict[str, str] = {
+    "nonholonomic": "retrax.reproduce.nonholonomic",
+    "kahan": "retrax.reproduce.kahan",
+    "pseudospectral": "retrax.reproduce.pseudospectral",
+    "rods": "retrax.reproduce.rods",
+    "string-pendulum": "retrax.reproduce.string_pendulum",
 }
+
+
+def paper(name: str) -> Paper:
+    """The paper of that name."""
+    return import_module(PAPERS[name]).PAPER

@@ -1,221 +1,92 @@
-r"""The paper on Kahan's integrator for the free rigid body, measured.
+"""The paper on Kahan's integrator for the free rigid body: its theorem, and what lies beyond."""
 
-Euler's top with $\mathbb I = (3, 2, 1)$ from $m = (1, 1, 1)$ unless something else is said, and
-what the paper does not look at: symmetric tops, blow-up, Lotka-Volterra.
-"""
-
-import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
-from retrax.errors import StepFailed
-from retrax.groups.so3 import SO3
-from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.composition import Composition
-from retrax.integrators.kahan import Kahan, kahan_map, step_jacobian
-from retrax.integrators.radial_projection import RadialProjection
-from retrax.integrators.runge_kutta import RungeKutta
-from retrax.reproduce.report import Reproduction
-from retrax.simulate.ensemble import ensemble
+from retrax.integrators.kahan_attitude import KahanAttitude
+from retrax.reproduce import kahan_figures as figures
+from retrax.reproduce import kahan_findings as found
+from retrax.reproduce import kahan_runs as runs
+from retrax.reproduce.drawings import write_drawings
+from retrax.reproduce.paper import Paper, Part
+from retrax.reproduce.report import Extra, Reproduction, kept_by
 from retrax.simulate.simulate import simulate
-from retrax.systems.euler_solution import exact_momentum
-from retrax.systems.euler_top import EulerTop
-from retrax.systems.lotka_volterra import LotkaVolterra
-
-TITLE = "Kahan's integrator for the free rigid body dynamics"
-MOMENTS, START = (3.0, 2.0, 1.0), (1.0, 1.0, 1.0)
-# Where the structure is looked at, and with which steps.
-POINT, SIZES = (1.0, 0.5, 2.0), (0.4, 0.2, 0.1, 0.05)
-TOPS = {"3, 2, 1": MOMENTS, "3, 3, 1": (3.0, 3.0, 1.0), "3, 1, 1": (3.0, 1.0, 1.0)}
-METHODS: dict[str, AbstractIntegrator] = {
-    "Kahan": Kahan(),
-    "Kahan, order 4, projected": RadialProjection(Composition(Kahan(), order=4)),
-    "Kahan, order 6, projected": RadialProjection(Composition(Kahan(), order=6)),
-    "explicit Euler": RungeKutta("euler"),
-    "Runge-Kutta 4": RungeKutta("rk4"),
-}
-ORBITS: dict[str, tuple[AbstractIntegrator, float, int]] = {
-    "Kahan": (Kahan(), 0.5, 2000),
-    "explicit Euler": (RungeKutta("euler"), 0.1, 200),
-    "Runge-Kutta 4": (RungeKutta("rk4"), 1.0, 1000),
-}
-PREY: dict[str, tuple[AbstractIntegrator, float, int]] = {
-    "Kahan": (Kahan(), 0.1, 1000),
-    "explicit Euler": (RungeKutta("euler"), 0.1, 200),
-    "Runge-Kutta 4": (RungeKutta("rk4"), 0.9, 300),
-}
-# Four orbits about each of two axes, and two close to the separatrix, as directions.
-_DIRECTIONS = ((0.95, 0.1, 0.3), (0.8, 0.1, 0.55), (0.3, 0.1, 0.95), (0.45, 0.15, 0.88))
+from retrax.systems.rigid_body import FreeRigidBody
 
 
-class Structure(NamedTuple):
-    """By how much one step from `POINT` misses three laws, for each of `SIZES`."""
-
-    bracket: list[float]
-    energy: list[float]
-    casimir: list[float]
-
-
-class LongRun(NamedTuple):
-    """A long run: energy bounds at both ends of it, and what the map conserves."""
-
-    energy_first: tuple[float, float]
-    energy_last: tuple[float, float]
-    ratio: float
-    casimir_over_b: float
-    formula: float
-
-
-class Boundary(NamedTuple):
-    """Whether runs met a pole, over $h\\,m_2(0)$ and $h\\,m_1(0)$, and the sharp bound."""
-
-    second: np.ndarray
-    first: np.ndarray
-    failed_step: np.ndarray
-    bound: float
-
-
-class Measured(NamedTuple):
-    """Everything that was measured."""
-
-    structure: dict[str, Structure]
-    errors: dict[str, list[tuple[float, float]]]
-    long: dict[float, LongRun]
-    orbits: dict[str, list[np.ndarray]]
-    prey: dict[str, np.ndarray]
-    boundary: Boundary
-    pole_step: int
-    pole_determinant: float
-
-
-def reproduce(folder: Path, steps: int = 1_000_000) -> Reproduction:
-    """Measure everything, draw the figures into `folder`, and say what was found.
-
-    **Arguments:** `steps`: of the long runs.
-    """
-    from retrax.reproduce.kahan_figures import draw
-    from retrax.reproduce.kahan_findings import findings
-
-    measured = measure(steps)
+def theorem(folder: Path, quick: bool) -> Reproduction:
+    """Bracket, energy and momentum in one step, of three tops."""
+    measured = {name: runs.structure(moments) for name, moments in runs.TOPS.items()}
     numbers = {
-        "sizes": list(SIZES),
-        "structure": {name: one._asdict() for name, one in measured.structure.items()},
-        "errors at t = 100": {name: dict(rows) for name, rows in measured.errors.items()},
-        "long runs": {f"h = {h:g}": one._asdict() for h, one in measured.long.items()},
-        "safe step bound": measured.boundary.bound,
-        "pole": {"step": measured.pole_step, "determinant": measured.pole_determinant},
+        "sizes": list(runs.SIZES),
+        "structure": {name: one._asdict() for name, one in measured.items()},
     }
-    figures = draw(folder, measured)
-    return Reproduction("kahan", TITLE, tuple(findings(measured)), numbers, tuple(figures))
+    pictures = write_drawings(folder, [figures.theorem(measured)])
+    return Reproduction(tuple(found.theorem(measured)), numbers, pictures)
 
 
-def measure(steps: int) -> Measured:
-    """All numbers and curves."""
-    pole_step, determinant = pole()
-    return Measured(
-        structure={name: structure(moments) for name, moments in TOPS.items()},
-        errors=error_runs(),
-        long={h: long_run(h, steps) for h in (0.1, 1.0)},
-        orbits=orbit_runs(),
-        prey=prey_runs(),
-        boundary=boundary(),
-        pole_step=pole_step,
-        pole_determinant=determinant,
-    )
+def long_runs(folder: Path, quick: bool) -> Reproduction:
+    """A million steps: what stays bounded, and what stays."""
+    measured = {h: runs.long_run(h, 100_000 if quick else 1_000_000) for h in (0.1, 1.0)}
+    numbers = {"long runs": {f"h = {h:g}": one.numbers() for h, one in measured.items()}}
+    pictures = write_drawings(folder, [figures.long_runs(measured)])
+    kept = tuple(row for one in measured.values() for row in one.kept)
+    return Reproduction(tuple(found.long_runs(measured)), numbers, pictures, kept)
 
 
-def structure(moments: tuple[float, ...]) -> Structure:
-    """The defects of the Lie-Poisson bracket, of H and of C in one step."""
-    top, m, hat = EulerTop(moments, physical=False), jnp.array(POINT), SO3().hat
-
-    @jax.jit
-    def defects(h):
-        after, J = kahan_map(top, m, h), step_jacobian(top, m, h)
-        bracket = jnp.max(jnp.abs(J @ hat(m) @ J.T - hat(after)))
-        energy = top.hamiltonian_energy(after, m) - top.hamiltonian_energy(m, m)
-        return bracket, jnp.abs(energy), jnp.abs(top.casimir(after) - top.casimir(m))
-
-    rows = [[float(x) for x in defects(jnp.asarray(h))] for h in SIZES]
-    return Structure(*([row[k] for row in rows] for k in range(3)))
+def orbits(folder: Path, quick: bool) -> Reproduction:
+    """Momenta on the sphere by four methods, and a body that turns with them."""
+    pictures = write_drawings(folder, [figures.orbits(runs.orbit_runs())])
+    body = FreeRigidBody(runs.MOMENTS)
+    state = body.state(jnp.eye(3), momentum=runs.START)
+    run = simulate(body, KahanAttitude(project=True), state, h=0.05, steps=1200, progress=False)
+    run.report(folder / "body.html")
+    page = Extra("body.html", "A free rigid body whose momentum takes Kahan's steps (animation)")
+    kept = tuple(kept_by("KahanAttitude, projected, h = 0.05", run))
+    return Reproduction((), {}, pictures, kept, (page,))
 
 
-def error_runs() -> dict[str, list[tuple[float, float]]]:
-    """Pairs (h, error of the momentum at t = 100) for every method."""
-    top, out = EulerTop(MOMENTS), {}
-    exact = exact_momentum(top, START, 100.0)
-    for name, method in METHODS.items():
-        out[name] = []
-        for n in (250, 500, 1000, 2000, 4000):
-            try:
-                run = simulate(top, method, START, h=100 / n, steps=n, save_every=n, progress=False)
-            except StepFailed:  # explicit Euler at coarse steps
-                continue
-            out[name].append((100 / n, float(np.max(np.abs(run.y[-1] - exact)))))
-    return out
+def orders(folder: Path, quick: bool) -> Reproduction:
+    """Errors of the momentum at t = 100 against the step."""
+    errors = runs.error_runs()
+    numbers = {"errors at t = 100": {name: dict(rows) for name, rows in errors.items()}}
+    pictures = write_drawings(folder, [figures.orders(errors)])
+    return Reproduction(tuple(found.accuracy(errors)), numbers, pictures)
 
 
-def long_run(h: float, steps: int) -> LongRun:
-    """Kahan's method for a long time: bounded energy, exact integrals of the map."""
-    top = EulerTop(MOMENTS)
-    run = simulate(top, Kahan(), START, h=h, steps=steps, progress=False)
-    kept, tenth = run.invariants(), max(steps // 10, 1)
-    energy = kept["energy"]
-    predict = jax.jit(jax.vmap(lambda m: top.relative_error(jnp.array(START), m, h)))
-    missed = energy / energy[0] - 1 - np.asarray(predict(run.y))
-    return LongRun(
-        energy_first=(float(energy[: tenth + 1].min()), float(energy[: tenth + 1].max())),
-        energy_last=(float(energy[-tenth:].min()), float(energy[-tenth:].max())),
-        ratio=float(np.ptp(kept["H/C"])),
-        casimir_over_b=float(np.ptp(kept["C/B2"])),
-        formula=float(np.max(np.abs(missed))),
-    )
+def predators(folder: Path, quick: bool) -> Reproduction:
+    """Predators and prey, of which the theorem that the paper cites speaks."""
+    prey = runs.prey_runs()
+    pictures = write_drawings(folder, [figures.predators(prey)])
+    return Reproduction(tuple(found.symplectic(prey)), {}, pictures)
 
 
-def orbit_runs() -> dict[str, list[np.ndarray]]:
-    """Orbits of four starts on the momentum sphere, by each method and exactly."""
-    top = EulerTop(MOMENTS)
-    starts = [np.array(d) / np.linalg.norm(d) for d in _DIRECTIONS]
-    out = {
-        name: [simulate(top, method, m, h=h, steps=n, progress=False).y for m in starts]
-        for name, (method, h, n) in ORBITS.items()
+def poles(folder: Path, quick: bool) -> Reproduction:
+    """Which starts meet a pole of the map."""
+    edge = runs.boundary(cells=50 if quick else 100)
+    step, determinant = runs.pole()
+    numbers = {
+        "safe step bound": edge.bound,
+        "pole": {"step": step, "determinant": determinant},
     }
-    times = np.linspace(0.0, 60.0, 2001)
-    return {"exact": [exact_momentum(top, m, times) for m in starts], **out}
+    pictures = write_drawings(folder, [figures.poles(edge)])
+    return Reproduction(tuple(found.blow_up(edge, step, determinant)), numbers, pictures)
 
 
-def prey_runs() -> dict[str, np.ndarray]:
-    """Predators and prey from (2, 1)."""
-    system = LotkaVolterra.predator_prey()
-    return {
-        name: simulate(system, method, [2.0, 1.0], h=h, steps=n, progress=False).y
-        for name, (method, h, n) in PREY.items()
-    }
-
-
-def boundary(cells: int = 100, steps: int = 2000) -> Boundary:
-    r"""Which starts meet a pole, with $h = 1$: $\Phi_h(sx) = s\,\Phi_{sh}(x)$ makes $h$ a scale."""
-    top = EulerTop(MOMENTS)
-    weight = float(np.sqrt(top.rates[0] * top.rates[2]))
-    second, first = np.linspace(0.05, 12.0, cells), np.linspace(0.05, 12.0, cells)
-    grid = np.stack([*np.meshgrid(first, second, indexing="ij"), np.full((cells, cells), 1.0)], -1)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".* members failed")
-        starts: Any = jnp.asarray(grid.reshape(-1, 3))
-        runs = ensemble(top, Kahan(), starts, h=1.0, steps=steps, progress=False)
-    failed = runs["failed_step"].values.reshape(cells, cells)
-    return Boundary(second, first, failed, 2 / weight)
-
-
-def pole() -> tuple[int, float]:
-    """The step at which h = 7 meets a pole, and the determinant there."""
-    top, m, h = EulerTop(MOMENTS), jnp.array(START), jnp.asarray(7.0)
-    for k in range(1, 100):
-        value = float(jnp.linalg.det(jnp.eye(3) - h / 2 * top.jacobian(m)))
-        if value <= 0:
-            return k, value
-        m = kahan_map(top, m, h)
-    return -1, float("nan")
+PAPER = Paper(
+    "kahan",
+    "Kahan's integrator for the free rigid body dynamics",
+    "The theorem is an equivalence of two false statements under the paper's own assumption; made "
+    "precise, it holds exactly for bodies with two equal moments. The map is integrable, and its "
+    "poles have a sharp bound.",
+    (
+        Part("theorem", "bracket, energy and momentum in one step", theorem, (4, 4)),
+        Part("long-runs", "long runs", long_runs, (4, 5)),
+        Part("orbits", "momenta on the sphere", orbits, (6, 6)),
+        Part("orders", "errors against the step", orders, (4, 4)),
+        Part("predators", "predators and prey", predators, (3, 3)),
+        Part("poles", "starts that meet a pole", poles, (5, 6)),
+    ),
+    cover="orbits",
+)

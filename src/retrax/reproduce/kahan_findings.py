@@ -7,31 +7,24 @@ import numpy as np
 from retrax.reproduce.report import Finding
 
 if TYPE_CHECKING:
-    from retrax.reproduce.kahan import Measured
+    from retrax.reproduce.kahan_runs import Boundary, LongRun, Structure
+
+Errors = dict[str, list[tuple[float, float]]]
 
 
-def findings(measured: "Measured") -> list[Finding]:
-    """The table of the comparison, with the numbers of this run."""
-    return [*_equations(), *_theorem(measured), *_long(measured), *_beyond(measured)]
-
-
-def _equations() -> list[Finding]:
+def theorem(measured: "dict[str, Structure]") -> list[Finding]:
+    """The equation that is printed wrongly, and the two sides of the theorem."""
+    generic = measured["3, 2, 1"]
+    symmetric = [measured[name] for name in ("3, 3, 1", "3, 1, 1")]
+    worst = max(max(*s.bracket, *s.energy, *s.casimir) for s in symmetric)
+    slope = np.log2(generic.bracket[-2] / generic.bracket[-1])
     return [
         Finding(
             "(2.1), third equation",
             "m3' = a3 m1 m3, as scanned",
             "m3' = a3 m1 m2",
             "only this is m x (I^-1 m), and only this conserves energy and momentum",
-        )
-    ]
-
-
-def _theorem(measured: "Measured") -> list[Finding]:
-    generic = measured.structure["3, 2, 1"]
-    symmetric = [measured.structure[name] for name in ("3, 3, 1", "3, 1, 1")]
-    worst = max(max(*s.bracket, *s.energy, *s.casimir) for s in symmetric)
-    slope = np.log2(generic.bracket[-2] / generic.bracket[-1])
-    return [
+        ),
         Finding(
             "Theorem 3.1, bracket, I = (3, 2, 1)",
             "Poisson if and only if the energy is preserved, for I1 > I2 > I3",
@@ -55,8 +48,9 @@ def _theorem(measured: "Measured") -> list[Finding]:
     ]
 
 
-def _long(measured: "Measured") -> list[Finding]:
-    fine, coarse = measured.long[0.1], measured.long[1.0]
+def long_runs(measured: "dict[float, LongRun]") -> list[Finding]:
+    """What a long run keeps."""
+    fine, coarse = measured[0.1], measured[1.0]
     return [
         Finding(
             "energy of long runs",
@@ -76,29 +70,40 @@ def _long(measured: "Measured") -> list[Finding]:
     ]
 
 
-def _beyond(measured: "Measured") -> list[Finding]:
-    kahan = dict(measured.errors["Kahan"])
-    projected = dict(measured.errors["Kahan, order 6, projected"])
-    edge = measured.boundary
-    below = edge.second < 0.999 * edge.bound
-    failed_below = int(np.sum(edge.failed_step[:, below] > 0))
-    above = edge.failed_step[:, edge.second > 1.001 * edge.bound] > 0
-    radii = {name: np.linalg.norm(y - 1.0, axis=1) for name, y in measured.prey.items()}
+def accuracy(errors: Errors) -> list[Finding]:
+    """How far from the exact solution."""
+    kahan, projected = dict(errors["Kahan"]), dict(errors["Kahan, order 6, projected"])
     return [
         Finding(
             "accuracy at t = 100, h = 0.1",
             "-",
             f"{kahan[0.1]:.4e}; explicit, order 6, exact H and C: {projected[0.1]:.1e}",
             "a phase error, linear in time; compositions keep H/C, projection does the rest",
-        ),
+        )
+    ]
+
+
+def blow_up(edge: "Boundary", step: int, determinant: float) -> list[Finding]:
+    """Where the map has poles."""
+    below = edge.second < 0.999 * edge.bound
+    failed_below = int(np.sum(edge.failed_step[:, below] > 0))
+    above = edge.failed_step[:, edge.second > 1.001 * edge.bound] > 0
+    return [
         Finding(
             "blow-up",
             "-",
             f"{failed_below} of {edge.failed_step[:, below].size} starts below the bound met a "
             f"pole, {np.mean(above):.0%} of those above it; h = 7 from (1, 1, 1) at step "
-            f"{measured.pole_step} (determinant {measured.pole_determinant:.3g})",
+            f"{step} (determinant {determinant:.3g})",
             "steps with h m2(0) sqrt(a1 a3) below 2 in size never meet a pole; the bound is sharp",
-        ),
+        )
+    ]
+
+
+def symplectic(prey: dict[str, np.ndarray]) -> list[Finding]:
+    """The system of which the theorem that the paper cites speaks."""
+    radii = {name: np.linalg.norm(y - 1.0, axis=1) for name, y in prey.items()}
+    return [
         Finding(
             "Kahan's method is symplectic",
             "said with Sanz-Serna's theorem",
@@ -107,7 +112,7 @@ def _beyond(measured: "Measured") -> list[Finding]:
             "growing",
             "that theorem speaks of Lotka-Volterra and its form dx dy/(xy); for the rigid body "
             "the bracket that is kept is a modified one",
-        ),
+        )
     ]
 
 

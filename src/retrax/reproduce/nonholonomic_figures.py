@@ -1,126 +1,193 @@
-"""Figs. 1 and 2 of the nonholonomic paper, and what they do not show."""
+"""Figs. 1 and 2 of the nonholonomic paper, what they do not show, its equations, and orders."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from retrax.reproduce.drawings import Drawing, by_name, columns
 from retrax.show.downsample import extremes
 from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, new_figure, style
-from retrax.trajectory.files import written_whole
 
 if TYPE_CHECKING:
-    from retrax.reproduce.nonholonomic import Measured
+    from retrax.reproduce.nonholonomic_runs import Measured
 
 _COLOURS = {"exponential": BLUE, "Cayley": ORANGE}
 _POINTS, _PARTS = 2000, 300
 # The stretch of time that is shown in detail, in seconds.
 _CLOSE_UP = 30.0
+_TIME, _MOMENTUM = ("s", "time"), ("kg m2/s", "body momentum")
 
 
-def draw(
-    folder: Path,
-    measured: "dict[str, Measured]",
-    orders: dict[str, list[tuple[float, float]]],
-) -> list[Path]:
-    """Write the three figures; returns their paths."""
+def figure_1(measured: "dict[str, Measured]") -> Drawing:
+    """Energy, group and constraint as in the paper, and the momentum."""
+    drawn = {name: {} for name in ("energy", "group", "constraint")}
     with style():
-        figures = {
-            "figure-1": _figure_1(measured),
-            "figure-2": _figure_2(measured),
-            "orders": _orders(orders),
-        }
-    paths = []
-    for name, figure in figures.items():
-        path = folder / f"{name}.png"
-        with written_whole(path) as temporary:
-            figure.savefig(temporary, format="png", dpi=160)
-        paths.append(path)
-    return paths
-
-
-def _figure_1(measured: "dict[str, Measured]") -> Figure:
-    figure = new_figure(
-        11.0, 6.4, "Suslov's problem, adapted integrators: what Fig. 1 shows (left)"
+        figure = new_figure(
+            11.0, 6.4, "Suslov's problem, adapted integrators: what Fig. 1 shows (left)"
+        )
+        grid = figure.add_gridspec(3, 2, width_ratios=[5, 6])
+        panels = [figure.add_subplot(grid[k, 0]) for k in range(3)]
+        for kind, colour in _COLOURS.items():
+            name = f"(17), s = 0, {kind}"
+            one = measured[name]
+            drawn["energy"][name] = _few(one.t, one.energy)
+            drawn["group"][name] = _largest(one.t, one.defect)
+            drawn["constraint"][name] = _largest(one.t[1:], one.across)
+            for axes, curves in zip(panels, drawn.values(), strict=True):
+                axes.plot(*curves[name], color=colour, label=name)
+        for axes, words in zip(panels, ("energy error (J)", "norm of $R^TR - 1$",
+                                        "constraint (rad/s)"), strict=True):  # fmt: skip
+            axes.set_ylabel(words)
+        panels[2].set_xlabel("time (s)")
+        panels[0].legend(loc="best")
+        momenta = _momenta(figure.add_subplot(grid[:, 1]), measured)
+    units = {"energy": ("J", "energy error"), "group": ("1", "norm of R^T R - 1")}
+    units["constraint"] = ("rad/s", "largest third component of the increment of R over h")
+    named = {}
+    for name, curves in drawn.items():
+        named |= by_name("scheme", curves, (f"time_{name}", *_TIME), (name, *units[name]))
+    x, y = ("time_momentum", *_TIME), ("momentum", *_MOMENTUM)
+    named |= by_name("scheme_momentum", momenta, x, y)
+    return Drawing(
+        "figure-1",
+        "Fig. 1: adapted integrators, and what the figure does not show",
+        "Left, as in the paper: energy error, distance from SO(3) and constraint of (17) with "
+        "s = 0. Right: the momentum, which should stay at (1, 1); inverting the paper's definition "
+        "(11) (Lagrange-d'Alembert) and the Hamel midpoint rule do that, the printed scheme drifts.",
+        figure,
+        columns(**named),
     )
-    grid = figure.add_gridspec(3, 2, width_ratios=[5, 6])
-    energy, group, across = (figure.add_subplot(grid[k, 0]) for k in range(3))
-    for kind, colour in _COLOURS.items():
-        one = measured[f"(17), s = 0, {kind}"]
-        energy.plot(*_few(one.t, one.energy), color=colour, label=f"(17), s = 0, {kind}")
-        group.plot(*_largest(one.t, one.defect), color=colour)
-        across.plot(*_largest(one.t[1:], one.across), color=colour)
-    energy.set_ylabel("energy error (J)")
-    group.set_ylabel("norm of $R^TR - 1$")
-    across.set_ylabel("constraint (rad/s)")
-    across.set_xlabel("time (s)")
-    energy.legend(loc="best")
-    _momenta(figure.add_subplot(grid[:, 1]), measured)
-    return figure
 
 
-def _momenta(axes: Axes, measured: "dict[str, Measured]") -> None:
+def _momenta(
+    axes: Axes, measured: "dict[str, Measured]"
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     shown = {
         "(17), s = 0, exponential": (ORANGE, "-"),
         "Lagrange-d'Alembert, s = 0, exponential": (BLUE, "-"),
         "Hamel midpoint, exponential": (GREEN, "--"),
     }
+    curves = {}
     for name, (colour, line) in shown.items():
-        one = measured[name]
-        for k in range(2):
-            label = name if k == 0 else None
-            axes.plot(*_few(one.t, one.path[:, k]), line, color=colour, label=label)
-    drifting = measured["(17), s = 0, exponential"]
+        curves[name] = _path(measured[name])
+        t, path = curves[name]
+        axes.plot(t, path[:, 0], line, color=colour, label=name)
+        axes.plot(t, path[:, 1], line, color=colour)
+    t, path = curves["(17), s = 0, exponential"]
     for k in range(2):
-        end = (drifting.t[-1], drifting.path[-1, k])
+        end = (t[-1], path[-1, k])
         axes.annotate(f"$\\Pi_{k + 1}$", end, xytext=(-14, 5), textcoords="offset points")
     axes.annotate(
-        "$\\Pi_1 = \\Pi_2 = 1$", (drifting.t[-1], 1.0), xytext=(-62, 5), textcoords="offset points"
+        "$\\Pi_1 = \\Pi_2 = 1$", (t[-1], 1.0), xytext=(-62, 5), textcoords="offset points"
     )
     axes.set_title("what it does not show: the momentum, which should stay at (1, 1)")
     axes.set_xlabel("time (s)")
     axes.set_ylabel("body momentum (kg m$^2$/s)")
     axes.legend(loc="center right")
+    return curves
 
 
-def _figure_2(measured: "dict[str, Measured]") -> Figure:
-    figure = new_figure(10.0, 4.8, "The unadapted integrator (10) is the free rigid body (Fig. 2)")
-    panels = figure.subplots(2, 2, width_ratios=[3, 4])
-    for kind, colour in _COLOURS.items():
-        one = measured[f"(10), {kind}"]
-        begin = one.t <= _CLOSE_UP
-        for row, values in zip(panels, (one.energy, one.path[:, 2]), strict=True):
-            row[0].plot(one.t[begin], values[begin], color=colour, label=kind)
-            for signed in (values, -values):
-                t, largest = _largest(one.t, signed)
-                row[1].plot(t, largest if signed is values else -largest, color=colour)
-    for axes in panels[1]:
-        for sign in (-1, 1):
-            axes.axhline(sign * np.sqrt(10 / 11), color=GREY, lw=0.8, ls=":")
-        axes.set_xlabel("time (s)")
-    panels[0, 0].set_ylabel("energy error (J)")
-    panels[1, 0].set_ylabel("$\\Pi_3$ (dotted: theory)")
-    panels[0, 0].set_title("the beginning")
-    panels[0, 1].set_title("the whole run: least and largest values")
-    panels[0, 1].legend(*panels[0, 0].get_legend_handles_labels(), loc="center right")
-    return figure
-
-
-def _orders(orders: dict[str, list[tuple[float, float]]]) -> Figure:
-    figure = new_figure(
-        6.4, 4.6, "Suslov's problem with a full inertia: error of the velocity at 2 s"
+def figure_2(measured: "dict[str, Measured]") -> Drawing:
+    """Energy and third momentum of the free body."""
+    named, units = {}, {"energy": ("J", "energy error"), "Pi_3": ("kg m2/s", "third momentum")}
+    with style():
+        figure = new_figure(
+            10.0, 4.8, "The unadapted integrator (10) is the free rigid body (Fig. 2)"
+        )
+        panels = figure.subplots(2, 2, width_ratios=[3, 4])
+        for row, (name, told) in zip(panels, units.items(), strict=True):
+            begun, whole = {}, {}
+            for kind, colour in _COLOURS.items():
+                one = measured[f"(10), {kind}"]
+                values = one.energy if name == "energy" else one.path[:, 2]
+                begin = one.t <= _CLOSE_UP
+                begun[kind] = (one.t[begin], values[begin])
+                row[0].plot(*begun[kind], color=colour, label=kind)
+                t, above = _largest(one.t, values)
+                below = -_largest(one.t, -values)[1]
+                whole[kind] = (t, np.stack([below, above], axis=1))
+                row[1].plot(t, above, color=colour)
+                row[1].plot(t, below, color=colour)
+            x = (f"time_{name}", *_TIME)
+            named |= by_name("map", begun, x, (name, *told))
+            x, y = (f"time_{name}_extremes", *_TIME), f"{name}_extremes"
+            named |= by_name("map", whole, x, (y, told[0], f"least and largest {told[1]}"))
+        for axes in panels[1]:
+            for sign in (-1, 1):
+                axes.axhline(sign * np.sqrt(10 / 11), color=GREY, lw=0.8, ls=":")
+            axes.set_xlabel("time (s)")
+        panels[0, 0].set_ylabel("energy error (J)")
+        panels[1, 0].set_ylabel("$\\Pi_3$ (dotted: theory)")
+        panels[0, 0].set_title("the beginning")
+        panels[0, 1].set_title("the whole run: least and largest values")
+        panels[0, 1].legend(*panels[0, 0].get_legend_handles_labels(), loc="center right")
+    return Drawing(
+        "figure-2",
+        "Fig. 2: the unadapted integrator",
+        "Its third momentum leaves zero because no reaction is in its equations: it integrates the "
+        "free rigid body, and does that well. Dotted: the free body's own bound, sqrt(10/11).",
+        figure,
+        columns(**named),
     )
-    axes = figure.add_subplot(111)
-    for (name, rows), colour in zip(orders.items(), CYCLE, strict=False):
-        h, error = np.array(rows).T
-        slope = np.log2(error[0] / error[1]) / np.log2(h[0] / h[1])
-        axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} (slope {slope:.2f})")
-    axes.set_xlabel("h (s)")
-    axes.set_ylabel("largest error (rad/s)")
-    axes.legend(loc="lower left", fontsize=7)
-    return figure
+
+
+def equations(measured: "dict[str, Measured]") -> Drawing:
+    """The momenta of (18) and (19), corrected and as printed."""
+    curves = {name: _path(one) for name, one in measured.items()}
+    with style():
+        figure = new_figure(9.0, 3.8, "Equations (18) and (19) on the example of Fig. 1")
+        panels = figure.subplots(1, 2, sharex=True)
+        lines = ("-", "--", ":")
+        for (name, (t, path)), colour, line in zip(curves.items(), CYCLE, lines, strict=False):
+            for k, axes in enumerate(panels):
+                axes.plot(t, path[:, k], line, color=colour, lw=1.4, label=name)
+        for k, axes in enumerate(panels):
+            axes.axhline(1.0, color=GREY, lw=0.8)
+            axes.set_title(f"$\\Pi_{k + 1}$; exact: 1 for ever (grey)")
+            axes.set_xlabel("time (s)")
+        panels[0].set_ylabel("body momentum (kg m$^2$/s)")
+        panels[1].legend(loc="center right")
+    named = by_name("scheme", curves, ("time", *_TIME), ("momentum", *_MOMENTUM))
+    return Drawing(
+        "equations",
+        "Equations (18) and (19): corrected, and as printed",
+        "Corrected, both are (17) with s = 1: first order, and they drift the other way. As "
+        "printed, (19) turns everything four times too fast.",
+        figure,
+        columns(**named),
+    )
+
+
+def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
+    """The error of the velocity against the step."""
+    curves = {name: tuple(np.array(rows).T) for name, rows in errors.items()}
+    with style():
+        figure = new_figure(
+            6.4, 4.6, "Suslov's problem with a full inertia: error of the velocity at 2 s"
+        )
+        axes = figure.add_subplot(111)
+        for (name, (h, error)), colour in zip(curves.items(), CYCLE, strict=False):
+            slope = np.log2(error[0] / error[1]) / np.log2(h[0] / h[1])
+            axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} (slope {slope:.2f})")
+        axes.set_xlabel("h (s)")
+        axes.set_ylabel("largest error (rad/s)")
+        axes.legend(loc="best", fontsize=7)
+    error = ("error", "rad/s", "largest error of the velocity at 2 s")
+    return Drawing(
+        "orders",
+        "Errors against the step, with a full inertia",
+        "Beyond the paper. A diagonal inertia hides every error of sign; with a full one (17) with "
+        "s = 0 is of order 1, its inverted form of order 2, and compositions of order 4 and 6.",
+        figure,
+        columns(**by_name("scheme", curves, ("h", "s", "step size"), error)),
+    )
+
+
+def _path(one: "Measured") -> tuple[np.ndarray, np.ndarray]:
+    """The two momenta in the plane of the constraint, with fewer points."""
+    chosen = np.unique(np.linspace(0, len(one.t) - 1, _POINTS).astype(int))
+    return one.t[chosen], one.path[chosen, :2]
 
 
 def _few(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,21 +5,15 @@ from typing import TYPE_CHECKING
 from retrax.reproduce.report import Finding
 
 if TYPE_CHECKING:
-    from retrax.reproduce.nonholonomic import Measured
-
-
-def findings(
-    measured: "dict[str, Measured]", orders: dict[str, list[tuple[float, float]]]
-) -> list[Finding]:
-    """The table of the comparison, with the numbers of this run."""
-    return [*_figure_1(measured), *_figure_2(measured), *_equations(measured), *_orders(orders)]
+    from retrax.reproduce.nonholonomic_runs import Measured
 
 
 def _momentum(one: "Measured") -> str:
     return f"Pi = ({one.momentum[0]:.6f}, {one.momentum[1]:.6f}) at the end"
 
 
-def _figure_1(measured: "dict[str, Measured]") -> list[Finding]:
+def figure_1(measured: "dict[str, Measured]") -> list[Finding]:
+    """The adapted integrators."""
     exp, cay = measured["(17), s = 0, exponential"], measured["(17), s = 0, Cayley"]
     dla = measured["Lagrange-d'Alembert, s = 0, exponential"]
     half, hamel = measured["(17), s = 1/2, exponential"], measured["Hamel midpoint, exponential"]
@@ -72,7 +66,8 @@ def _figure_1(measured: "dict[str, Measured]") -> list[Finding]:
     ]
 
 
-def _figure_2(measured: "dict[str, Measured]") -> list[Finding]:
+def figure_2(measured: "dict[str, Measured]") -> list[Finding]:
+    """The unadapted integrator."""
     exp, cay = measured["(10), exponential"], measured["(10), Cayley"]
     held = measured["(10) with the multiplier as a force"]
     return [
@@ -94,7 +89,8 @@ def _figure_2(measured: "dict[str, Measured]") -> list[Finding]:
     ]
 
 
-def _equations(measured: "dict[str, Measured]") -> list[Finding]:
+def equations(measured: "dict[str, Measured]") -> list[Finding]:
+    """Equations (18) and (19)."""
     exp, cay = measured["(18), corrected, exponential"], measured["(19), corrected, Cayley"]
     literal = measured["(19), literally"]
     return [
@@ -118,14 +114,15 @@ def _equations(measured: "dict[str, Measured]") -> list[Finding]:
     ]
 
 
-def _orders(orders: dict[str, list[tuple[float, float]]]) -> list[Finding]:
-    ends = {name: rows[-1] for name, rows in orders.items()}
-    errors = "; ".join(f"{name}: {error:.1e} at h = {h:g}" for name, (h, error) in ends.items())
+def orders(errors: dict[str, list[tuple[float, float]]]) -> list[Finding]:
+    """Errors against a closed form."""
+    ends = {name: rows[-1] for name, rows in errors.items()}
+    said = "; ".join(f"{name}: {error:.1e} at h = {h:g}" for name, (h, error) in ends.items())
     return [
         Finding(
             "Order, on Suslov's problem with a full inertia",
             "-",
-            errors,
+            said,
             "errors of Omega(2) against the closed form; the diagonal inertia of the paper hides "
             "every error of sign",
         )

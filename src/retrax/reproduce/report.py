@@ -2,10 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from retrax.trajectory.files import written_whole
+from retrax.trajectory.measure import deviations, drift
 from retrax.trajectory.provenance import versions
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
 
 
 class Finding(NamedTuple):
@@ -17,37 +23,106 @@ class Finding(NamedTuple):
     explanation: str
 
 
-class Reproduction(NamedTuple):
-    """The findings, the numbers behind them, figures that were drawn and files that were left."""
+class Kept(NamedTuple):
+    """How well a quantity that should stay constant did in a run."""
+
+    run: str
+    name: str
+    initial: float
+    largest_error: float
+    drift: float
+
+
+class Picture(NamedTuple):
+    """A figure: its files are `name.png`, `name.pdf` and, with the numbers behind it, `name.nc`."""
 
     name: str
     title: str
-    findings: tuple[Finding, ...]
-    numbers: dict[str, Any]
-    figures: tuple[Path, ...]
-    files: tuple[Path, ...] = ()
+    caption: str
 
-    def json(self) -> str:
-        findings = [finding._asdict() for finding in self.findings]
-        out = {"paper": self.title, "findings": findings, "numbers": self.numbers}
-        return json.dumps({**out, "figures": [str(path) for path in self.figures]}, indent=2)
 
-    def markdown(self) -> str:
-        columns = ("", "the paper", "measured", "explanation")
-        lines = [columns, ("---",) * 4, *self.findings]
-        table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        # Pages are linked to, pictures shown.
-        shown = ("" if path.suffix == ".html" else "!" for path in self.figures)
-        pairs = zip(shown, self.figures, strict=True)
-        pictures = "\n\n".join(f"{mark}[{path.stem}]({path.name})" for mark, path in pairs)
-        made = ", ".join(f"{name} {version}" for name, version in versions().items())
-        return f"# {self.title}\n\n{table}\n\n{pictures}\n\nMeasured with {made}.\n"
+class Extra(NamedTuple):
+    """Another file beside the figures, and what it is: a page, a sound, an animation."""
 
-    def write(self, folder: Path) -> tuple[Path, ...]:
-        """Write `table.md` and `numbers.json` beside the figures; returns all paths."""
-        written = []
-        for name, text in (("table.md", self.markdown()), ("numbers.json", self.json())):
-            with written_whole(folder / name) as temporary:
-                temporary.write_text(text)
-            written.append(folder / name)
-        return (*written, *self.figures, *self.files)
+    file: str
+    what: str
+
+
+class Reproduction(NamedTuple):
+    """Findings, the numbers behind them, pictures, invariants and other files."""
+
+    findings: tuple[Finding, ...] = ()
+    numbers: dict[str, Any] = {}  # noqa: RUF012
+    pictures: tuple[Picture, ...] = ()
+    invariants: tuple[Kept, ...] = ()
+    extras: tuple[Extra, ...] = ()
+
+    def files(self) -> list[str]:
+        """The names of all files of the pictures and extras."""
+        drawn = [f"{one.name}.{end}" for one in self.pictures for end in ("png", "pdf", "nc")]
+        return drawn + [extra.file for extra in self.extras]
+
+    def data(self) -> dict[str, Any]:
+        """The same as nested dictionaries and lists, ready for JSON."""
+        rows = ("findings", "pictures", "invariants", "extras")
+        told = {name: [one._asdict() for one in getattr(self, name)] for name in rows}
+        return {**told, "numbers": self.numbers}
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> "Reproduction":
+        """What `data` wrote."""
+        return cls(
+            tuple(Finding(**row) for row in data["findings"]),
+            data["numbers"],
+            tuple(Picture(**row) for row in data["pictures"]),
+            tuple(Kept(**row) for row in data["invariants"]),
+            tuple(Extra(**row) for row in data["extras"]),
+        )
+
+
+def together(parts: list[Reproduction]) -> Reproduction:
+    """Several parts of a paper as one."""
+    return Reproduction(
+        tuple(finding for part in parts for finding in part.findings),
+        {name: value for part in parts for name, value in part.numbers.items()},
+        tuple(picture for part in parts for picture in part.pictures),
+        tuple(kept for part in parts for kept in part.invariants),
+        tuple(extra for part in parts for extra in part.extras),
+    )
+
+
+def kept(run: str, name: str, t: Any, values: Any) -> Kept:
+    """The row of a quantity along a run."""
+    values = np.asarray(values, dtype=float)
+    worst = float(np.max(np.abs(deviations(values))))
+    return Kept(run, name, float(values[0]), worst, drift(np.asarray(t), values))
+
+
+def kept_by(label: str, run: "Trajectory") -> list[Kept]:
+    """The rows of all invariants of a run, and of its distance from the group."""
+    rows = [kept(label, name, run.t, values) for name, values in run.invariants().items()]
+    return [*rows, kept(label, f"distance from {run.provenance['group']}", run.t,
+                        run.group_defect())]  # fmt: skip
+
+
+def markdown(title: str, done: Reproduction) -> str:
+    """The findings as a table, with the pictures below it and links to the other files."""
+    columns = ("", "the paper", "measured", "explanation")
+    lines = [columns, ("---",) * 4, *done.findings]
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    pictures = [f"![{one.title}]({one.name}.png)" for one in done.pictures]
+    links = [f"[{extra.what}]({extra.file})" for extra in done.extras]
+    made = ", ".join(f"{name} {version}" for name, version in versions().items())
+    return "\n\n".join([f"# {title}", table, *pictures, *links, f"Measured with {made}.\n"])
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a file whole or not at all."""
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_json(path: Path, data: Any) -> Path:
+    """The same for JSON."""
+    return write_text(path, json.dumps(data, indent=1) + "\n")

@@ -9,8 +9,9 @@ import numpy as np
 from retrax.errors import ContactLost
 from retrax.integrators.rolling_dkd import RollingDKD
 from retrax.integrators.rolling_verlet import RollingVerlet
-from retrax.reproduce.report import Finding, Reproduction
-from retrax.reproduce.rods_contact_figures import draw
+from retrax.reproduce.drawings import write_drawings
+from retrax.reproduce.report import Extra, Finding, Reproduction, kept_by
+from retrax.reproduce.rods_contact_figures import figure_1, force_drawing
 from retrax.simulate.simulate import simulate
 from retrax.systems.rods.crossing import crossed_rods, kicked
 from retrax.systems.rods.dispersion import dispersion, printed_dispersion
@@ -33,13 +34,19 @@ class Measured(NamedTuple):
     frequencies: dict[str, float]
 
 
-def contact(folder: Path, time: float = TIME) -> Reproduction:
+def contact(folder: Path, quick: bool) -> Reproduction:
     """The rods of the test problem, by both integrators and by the equations as printed."""
+    time = 10.0 if quick else TIME
     found = measure(time)
-    figures = draw(folder, found.rolling)
+    pictures = write_drawings(folder, [figure_1(found.rolling), force_drawing(found.rolling)])
+    found.rolling.report(folder / "rods.html")
+    page = Extra(
+        "rods.html", "Two rods that roll on each other, with the contact force (animation)"
+    )
     numbers = found._asdict()
     del numbers["rolling"]
-    return Reproduction("contact", "rods in contact", _findings(found, time), numbers, figures)
+    kept = tuple(kept_by("RollingVerlet, h = 0.02", found.rolling))
+    return Reproduction(_findings(found, time), {"contact": numbers}, pictures, kept, (page,))
 
 
 def measure(time: float) -> Measured:
@@ -47,7 +54,7 @@ def measure(time: float) -> Measured:
     pair, start = crossed_rods(friction=_PLENTY)
     steps = round(time / H)
     runs: dict[str, Trajectory] = {
-        name: simulate(pair, method, start, h=H, steps=steps)
+        name: simulate(pair, method, start, h=H, steps=steps, progress=False)
         for name, method in (("RollingVerlet", RollingVerlet()), ("RollingDKD", RollingDKD()))
     }
     gaps = {name: _worst_gap(pair, run) for name, run in runs.items()}
@@ -55,8 +62,9 @@ def measure(time: float) -> Measured:
         other, begin = kicked(pair, start.g, variant=variant)
         on = "xla" if variant == "printed 10" else "auto"  # no scalar program has its transpose
         run = simulate(
-            other, RollingDKD(), begin, h=H, steps=round(10 / H), save_every=10, backend=on
-        )
+            other, RollingDKD(), begin, h=H, steps=round(10 / H), save_every=10, backend=on,
+            progress=False,
+        )  # fmt: skip
         gaps[variant] = _worst_gap(pair, run)
     energies = {name: _spread(run.invariants()["energy"]) for name, run in runs.items()}
     events = {
@@ -90,7 +98,8 @@ def _spread(energy: Any) -> float:
 
 def _event(pair: RodsInContact, start: Any) -> str:
     try:
-        simulate(pair, RollingVerlet(), start, h=0.002, steps=1000, save_every=1000)
+        simulate(pair, RollingVerlet(), start, h=0.002, steps=1000, save_every=1000,
+                 progress=False)  # fmt: skip
     except ContactLost as event:
         at = str(event).split("at t = ")[1].split(" s,")[0]
         return f"{type(event).__name__} at t = {float(at):.6f}"

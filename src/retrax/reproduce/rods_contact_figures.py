@@ -1,64 +1,76 @@
 """Two crossed rods in space with the contact force, and the force along time."""
 
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 from mpl_toolkits.mplot3d import Axes3D
 
-from retrax.show.style import BLUE, GREY, ORANGE, new_figure, style
-from retrax.trajectory.files import written_whole
+from retrax.reproduce.drawings import Drawing, along_time, columns
+from retrax.show.style import BLUE, GREEN, GREY, ORANGE, new_figure, style
 from retrax.trajectory.trajectory import Trajectory
 
-_FRAMES = 60
+_SKETCHED = 2.0  # the time of the sketch, in seconds
+_LONG = 10.0  # metres of arrow for a newton
 
 
-def draw(folder: Path, run: Trajectory) -> tuple[Path, ...]:
-    """A figure of the force, and an animation of the rods; returns their paths."""
-    force = np.asarray(run.multipliers)
-    return _history(folder / "contact-force.png", run, force), _animation(
-        folder / "rods-in-contact.gif", run, force
+def figure_1(run: Trajectory) -> Drawing:
+    """The two rods at one moment, their centres of contact, and the force on the first."""
+    k = int(np.argmin(np.abs(run.t - _SKETCHED)))
+    now = jax.tree.map(lambda x: x[k], run.g)
+    strands = run.system.strands(now)
+    centres = np.stack([np.asarray(strand.point) for strand in strands])
+    rods = [np.asarray(now[i][1]) for i in (0, 1)]
+    middle, force = centres.mean(axis=0), np.asarray(run.multipliers[k])
+    with style():
+        figure = new_figure(7.5, 4.6, f"Two rods in contact (Fig. 1), at t = {run.t[k]:g} s")
+        axes: Any = figure.add_subplot(projection="3d")
+        assert isinstance(axes, Axes3D)
+        for rod, colour, name in zip(rods, (BLUE, GREY), ("rod 1", "rod 2"), strict=True):
+            axes.plot(*rod.T, color=colour, lw=6, alpha=0.6, solid_capstyle="round", label=name)
+            axes.plot(*rod.T, ".", color=colour, ms=3)
+        axes.plot(*centres.T, "o-", color=GREEN, ms=4, label="$r_1$, $r_2$ at the contact")
+        arrow = np.stack([middle, middle + _LONG * force])
+        axes.plot(*arrow.T, color=ORANGE, lw=2.2, label="$\\lambda$, the force on rod 1")
+        axes.set(xlim=(-1.2, 1.2), ylim=(-1.4, 1.0), zlim=(-0.5, 0.3))
+        axes.set_box_aspect((2.4, 2.4, 1.0), zoom=1.2)
+        axes.view_init(elev=18, azim=-60)
+        axes.legend(loc="upper left")
+    data = columns(
+        rod=("rod", [1, 2], "1", "rod"),
+        axis=("axis", np.array(["x", "y", "z"], dtype=object), "1", "axis of space"),
+        position=(("rod", "node", "axis"), np.stack(rods), "m", "nodes of the centrelines"),
+        centre=(("rod", "axis"), centres, "m", "centres of the discs in contact"),
+        force=("axis", force, "N", "contact force on rod 1"),
+    )
+    return Drawing(
+        "figure-1",
+        "Fig. 1: two rods in contact, drawn from a run",
+        "The line through the centres r1, r2 of the discs in contact passes through the point of "
+        "contact; the arrow is the force on the first rod, 10 m for a newton.",
+        figure,
+        data,
     )
 
 
-def _history(path: Path, run: Trajectory, force: np.ndarray) -> Path:
-    parts = jax.jit(jax.vmap(run.system.contact_force))(run.g, force)
+def force_drawing(run: Trajectory) -> Drawing:
+    """Pressure and friction along time."""
+    parts = jax.jit(jax.vmap(run.system.contact_force))(run.g, np.asarray(run.multipliers))
+    pressure, friction = np.asarray(parts["pressure"]), np.asarray(parts["friction"])
     with style():
         figure = new_figure(9.0, 4.6, "Two rods in rolling contact")
         above, below = figure.subplots(2, 1, sharex=True)
-        above.plot(run.t, parts["pressure"], color=BLUE)
+        above.plot(run.t, pressure, color=BLUE)
         above.set_ylabel("pressure N (N)")
-        below.plot(run.t, parts["friction"], color=ORANGE)
+        below.plot(run.t, friction, color=ORANGE)
         below.set_ylabel("friction needed")
         below.set_xlabel("t (s)")
-        with written_whole(path) as temporary:
-            figure.savefig(temporary, format="png", dpi=160)
-    return path
-
-
-def _animation(path: Path, run: Trajectory, force: np.ndarray) -> Path:
-    from matplotlib.animation import FuncAnimation, PillowWriter
-
-    chosen = np.linspace(0, len(run.t) - 1, min(_FRAMES, len(run.t))).astype(int)
-    first, second = (np.asarray(run.g[k][1]) for k in (0, 1))
-    strands = jax.jit(jax.vmap(run.system.strands))(run.g)
-    middle = np.asarray(jax.vmap(lambda s: (s[0].point + s[1].point) / 2)(strands))
-    tip = middle + 10 * force
-    with style():
-        figure = new_figure(5.0, 4.5, "Two rods in rolling contact, and the force on rod 1")
-        axes: Any = figure.add_subplot(projection="3d")
-        assert isinstance(axes, Axes3D)
-        axes.set(xlim=(-1.2, 1.2), ylim=(-1.4, 1.0), zlim=(-0.5, 0.3))
-        lines: list[Any] = [axes.plot([], [], [], color=c, linewidth=5)[0] for c in (BLUE, GREY)]
-        arrow: Any = axes.plot([], [], [], color=ORANGE, linewidth=2)[0]
-
-        def show(k):
-            for line, rod in zip(lines, (first, second), strict=True):
-                line.set_data_3d(*rod[k].T)
-            arrow.set_data_3d(*np.stack([middle[k], tip[k]]).T)
-            return [*lines, arrow]
-
-        movie = FuncAnimation(figure, show, frames=list(chosen))
-        movie.save(path, writer=PillowWriter(fps=15), dpi=80)
-    return path
+    curves = {"pressure": (pressure, "N"), "friction needed": (friction, "1")}
+    return Drawing(
+        "contact-force",
+        "The contact force of two rods",
+        "Beyond the paper: the pressure, and the coefficient of friction that rolling without slip "
+        "needs. Rods of 20 elements, clamped, stretched by 1.2, pressed together and kicked.",
+        figure,
+        along_time(run.t, curves),
+    )

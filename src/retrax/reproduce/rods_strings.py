@@ -1,4 +1,4 @@
-r"""The one-dimensional model of the paper: strings in contact, measured.
+r"""Runs of the one-dimensional model of the paper on rods: strings in contact.
 
 The paper states none of the parameters of its Fig. 2. Here $c = 1$, $l = 2\pi$, fixed ends,
 $u = \sin x$, $v = 0$, both at rest, $F = 1$, $s = (2, 2.6)$ and $G_1 = G_2 = 0.8$ unless something
@@ -6,7 +6,6 @@ else is said; steps of half a segment.
 """
 
 import math
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -16,8 +15,7 @@ from retrax.analysis.lyapunov import Lyapunov, lyapunov
 from retrax.analysis.spectrum import Spectrum, spectrum
 from retrax.integrators.contact_dkd import ContactDKD
 from retrax.mechanics.state import State
-from retrax.reproduce.report import Reproduction
-from retrax.show.sound import write_sound
+from retrax.reproduce.report import Kept, kept
 from retrax.simulate.simulate import simulate
 from retrax.systems.strings.characteristics import characteristic_path
 from retrax.systems.strings.closed_form import exact_path
@@ -37,6 +35,7 @@ class Motion(NamedTuple):
     spectrum: Spectrum
     energy: float
     modified: float
+    kept: tuple[Kept, ...]
 
 
 class Paths(NamedTuple):
@@ -47,69 +46,18 @@ class Paths(NamedTuple):
     same_place: list[float]
 
 
-class Measured(NamedTuple):
-    """Everything that was measured; of the exponents, G and n, or the name of a variation."""
-
-    picture: Trajectory
-    motions: dict[str, Motion]
-    frozen_lines: list[float]
-    exponents: dict[tuple[float, int], Lyapunov]
-    variations: dict[str, Lyapunov]
-    parting: dict[float, float]
-    paths: Paths
-    time: float
+def motions(n: int) -> dict[str, Motion]:
+    """The first harmonic without contact, with a frozen and with a moving one."""
+    return {
+        "no contact": motion(0.0, n, (2.0, 2.0), touching=False),
+        "frozen contact": motion(0.0, n, PLACES),
+        "moving contact": motion(0.8, n, PLACES),
+    }
 
 
-def strings(
-    folder: Path,
-    time: float = 2000.0,
-    segments: tuple[int, ...] = (64, 128, 256),
-    seconds: float = 3.0,
-) -> Reproduction:
-    """Measure everything, draw the figures and write the sound into `folder`.
-
-    **Arguments:** `time`: of the runs for the exponents; `segments`: the lattices; `seconds`: of
-    sound.
-    """
-    from retrax.reproduce.rods_strings_figures import draw
-    from retrax.reproduce.rods_strings_findings import findings
-
-    measured = measure(time, segments)
-    sound = write_sound(_sounding(seconds), folder / "contact.wav")
-    numbers = {
-        "energies": {name: {"energy": one.energy, "modified": one.modified} for name, one in
-                     measured.motions.items()},
-        "lines above -40 dB": {name: one.spectrum.peaks().tolist() for name, one in
-                               measured.motions.items()},
-        "floors (dB)": {name: one.spectrum.floor(4.0) for name, one in measured.motions.items()},
-        "frozen lines, exact": measured.frozen_lines,
-        "exponents": {f"G = {G:g}, n = {n}": _short(one) for (G, n), one in
-                      measured.exponents.items()},
-        "variations": {name: _short(one) for name, one in measured.variations.items()},
-        "characteristics": {f"h = {h:g}": rate for h, rate in measured.parting.items()},
-        "exact paths": measured.paths._asdict(),
-    }  # fmt: skip
-    figures = tuple(draw(folder, measured))
-    return Reproduction("strings", "strings", tuple(findings(measured)), numbers, figures, (sound,))
-
-
-def measure(time: float, segments: tuple[int, ...]) -> Measured:
-    """All numbers and curves."""
-    n, finest = segments[len(segments) // 2], segments[-1]
-    return Measured(
-        picture=_run(StringsInContact(G=0.8, n=finest), PLACES, 8 * PERIOD),
-        motions={
-            "no contact": motion(0.0, finest, (2.0, 2.0), touching=False),
-            "frozen contact": motion(0.0, finest, PLACES),
-            "moving contact": motion(0.8, finest, PLACES),
-        },
-        frozen_lines=frozen_lines(*PLACES),
-        exponents={(G, m): exponent(time, n=m, G=G) for m in segments for G in COUPLINGS},
-        variations=variations(time, n),
-        parting={h: parting(time / 2, h) for h in (0.04, 0.02)},
-        paths=paths(segments),
-        time=time,
-    )
+def picture(n: int) -> Trajectory:
+    """The run of Fig. 2."""
+    return _run(StringsInContact(G=0.8, n=n), PLACES, 8 * PERIOD)
 
 
 def motion(G: float, n: int, s: tuple[float, float], touching: bool = True) -> Motion:
@@ -123,10 +71,12 @@ def motion(G: float, n: int, s: tuple[float, float], touching: bool = True) -> M
         return jnp.stack([system.harmonic(state.g), system.energy(state), exact])
 
     harmonic, energy, modified = run.along(look).T
+    label = f"strings, ContactDKD, G = {G:g}" + ("" if touching else ", no contact")
     return Motion(
         spectrum(run.t, harmonic),
         float(np.max(np.abs(energy / energy[0] - 1))),
         float(np.ptp(modified)),
+        (kept(label, "energy", run.t, energy), kept(label, "modified energy", run.t, modified)),
     )
 
 
@@ -156,10 +106,12 @@ def exponent(time: float, *, n: int, s: tuple[float, float] = PLACES, **settings
     return lyapunov(system, ContactDKD(), start, h=h, steps=round(time / h))
 
 
-def variations(time: float, n: int) -> dict[str, Lyapunov]:
-    """Other bumps and other starts, at G = 0.8."""
-    return {
-        "the same place, s = (2, 2)": exponent(time, n=n, s=(2.0, 2.0)),
+def variations(time: float, n: int, few: bool = False) -> dict[str, Lyapunov]:
+    """Other bumps and other starts, at G = 0.8; `few`: only the start that is not chaotic."""
+    same = {"the same place, s = (2, 2)": exponent(time, n=n, s=(2.0, 2.0))}
+    if few:
+        return same
+    return same | {
         "s = (1.3, 3.5)": exponent(time, n=n, s=(1.3, 3.5)),
         "F = 0.6, G = (0.8, 0.48)": exponent(time, n=n, F=0.6, G=(0.8, 0.48)),
         "periodic ends": exponent(time, n=n, ends="periodic"),
@@ -215,10 +167,11 @@ def _run(system: StringsInContact, s: tuple[float, float], time: float, v: Any =
     return simulate(system, ContactDKD(), start, h=h, steps=steps, save_every=every, progress=False)
 
 
-def _sounding(seconds: float) -> Trajectory:
+def sounding(seconds: float) -> Trajectory:
     """A run long enough for this much sound, on a coarse lattice."""
     return _run(StringsInContact(G=0.8, n=64), PLACES, 1.01 * seconds * 220.0 * PERIOD)
 
 
-def _short(one: Lyapunov) -> dict[str, float]:
+def short(one: Lyapunov) -> dict[str, float]:
+    """The numbers of an exponent."""
     return {"exponent": one.exponent, "error": one.error, "growth": one.growth}

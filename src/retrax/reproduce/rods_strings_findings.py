@@ -8,16 +8,11 @@ from retrax.reproduce.report import Finding
 
 if TYPE_CHECKING:
     from retrax.analysis.lyapunov import Lyapunov
-    from retrax.reproduce.rods_strings import Measured
+    from retrax.reproduce.rods_strings import Motion, Paths
 
 
-def findings(measured: "Measured") -> list[Finding]:
-    """The table of the comparison, with the numbers of this run."""
-    return [*_model(measured), *_spectra(measured), *_chaos(measured)]
-
-
-def _model(measured: "Measured") -> list[Finding]:
-    moving = measured.motions["moving contact"]
+def model(moving: "Motion") -> list[Finding]:
+    """The equations of the model; `moving`: a run with a moving contact."""
     return [
         Finding(
             "(15), second contact",
@@ -47,12 +42,12 @@ def _model(measured: "Measured") -> list[Finding]:
     ]
 
 
-def _spectra(measured: "Measured") -> list[Finding]:
+def spectra(motions: "dict[str, Motion]", frozen_lines: list[float]) -> list[Finding]:
+    """Lines, and what lies between them."""
     free, frozen, moving = (
-        measured.motions[name].spectrum
-        for name in ("no contact", "frozen contact", "moving contact")
+        motions[name].spectrum for name in ("no contact", "frozen contact", "moving contact")
     )
-    lines, exact = frozen.peaks(), np.array(measured.frozen_lines)
+    lines, exact = frozen.peaks(), np.array(frozen_lines)
     missed = max(float(np.min(np.abs(exact - omega))) for omega in lines[:, 0] if omega < 2.1)
     counts = ", ".join(str(len(one.peaks())) for one in (free, frozen, moving))
     return [
@@ -74,26 +69,38 @@ def _spectra(measured: "Measured") -> list[Finding]:
     ]
 
 
-def _chaos(measured: "Measured") -> list[Finding]:
-    sizes = sorted({n for _, n in measured.exponents})
-    n = sizes[len(sizes) // 2]
-    by_G = ", ".join(f"G = {G:g}: {_number(one)}" for (G, m), one in
-                     measured.exponents.items() if m == n)  # fmt: skip
-    by_n = ", ".join(f"n = {m}: {_number(measured.exponents[0.8, m])}" for m in sizes)
-    others = "; ".join(f"{name}: {_number(one)}" for name, one in measured.variations.items())
-    still, weak = measured.exponents[0.0, n], measured.exponents[0.2, n]
-    ring, same = measured.paths.periodic, measured.paths.same_place
+def exact(paths: "Paths") -> list[Finding]:
+    """Motions that are not chaotic."""
     return [
         Finding(
             "chaos for all initial conditions: exact solutions",
             "chaotic for all initial conditions",
             "periodic paths, known in closed form, for every start from rest with periodic ends "
             "and for s1 = s2 with fixed ends; the lattice misses them by "
-            f"{_row(ring)} and {_row(same)} for n = {', '.join(map(str, measured.paths.segments))}",
+            f"{_row(paths.periodic)} and {_row(paths.same_place)} for n = "
+            f"{', '.join(map(str, paths.segments))}",
             "false as a general statement",
-        ),
+        )
+    ]
+
+
+def chaos(
+    exponents: "dict[tuple[float, int], Lyapunov]",
+    variations: "dict[str, Lyapunov]",
+    parting: dict[float, float],
+    time: float,
+) -> list[Finding]:
+    """Exponents, against coupling, lattice, bump and start."""
+    sizes = sorted({n for _, n in exponents})
+    n = sizes[len(sizes) // 2]
+    by_G = ", ".join(f"G = {G:g}: {_number(one)}" for (G, m), one in
+                     exponents.items() if m == n)  # fmt: skip
+    by_n = ", ".join(f"n = {m}: {_number(exponents[0.8, m])}" for m in sizes)
+    others = "; ".join(f"{name}: {_number(one)}" for name, one in variations.items())
+    still, weak = exponents[0.0, n], exponents[0.2, n]
+    return [
         Finding(
-            f"largest exponent against G, n = {n}, T = {measured.time:g}",
+            f"largest exponent against G, n = {n}, T = {time:g}",
             "chaotic",
             by_G,
             f"for small G nothing but algebraic growth: its logarithm is {weak.growth:.1f} for "
@@ -109,7 +116,7 @@ def _chaos(measured: "Measured") -> list[Finding]:
         Finding(
             "without a lattice, G = 0.8",
             "-",
-            ", ".join(f"step {h:g}: {rate:.4f}" for h, rate in measured.parting.items()),
+            ", ".join(f"step {h:g}: {rate:.4f}" for h, rate in parting.items()),
             "two paths 1e-9 apart, along characteristics: not an effect of the lattice, and "
             "growing as the step is refined",
         ),

@@ -1,195 +1,92 @@
-"""The paper on the elastic string pendulum, measured: its two figures, and what they cannot show.
+"""The paper on the elastic string pendulum: its figures, and what they cannot show."""
 
-Everything is done with `StringPendulum.paper()`: 20 elements, h = 1e-4 s, five seconds.
-"""
-
-import warnings
 from pathlib import Path
-from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from retrax.integrators.lie_verlet import LieVerlet
-from retrax.mechanics.solids import elliptic_cylinder
-from retrax.mechanics.state import State
-from retrax.reproduce.fixed_point import contraction, turn_by_fixed_point
-from retrax.reproduce.report import Reproduction
-from retrax.simulate.simulate import simulate
-from retrax.systems.strings.observe import angular_momentum
+from retrax.reproduce import string_figures as figures
+from retrax.reproduce import string_findings as found
+from retrax.reproduce import string_runs as runs
+from retrax.reproduce.drawings import write_drawings
+from retrax.reproduce.paper import Paper, Part
+from retrax.reproduce.report import Extra, Reproduction, kept_by
+from retrax.reproduce.string_snapshots import figure_1, figure_2
 from retrax.systems.strings.string_pendulum import StringPendulum
-from retrax.trajectory.trajectory import Trajectory
-
-TITLE = "Dynamics of a 3D elastic string pendulum"
-END, SAVED = 5.0, 0.01
-SIZES = (4e-4, 2e-4, 1e-4)
-TIMES = (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
-SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
-NUDGE = 1e-9
 
 
-class Growth(NamedTuple):
-    """How errors of the point of attachment grow: of the step, and of a nudge at the start."""
-
-    t: np.ndarray
-    step: np.ndarray
-    turn: np.ndarray
-    nudge: np.ndarray
-
-
-class Plateau(NamedTuple):
-    """The energy deviation of a long run at one step size, and its mean over the last fifth."""
-
-    t: np.ndarray
-    deviation: np.ndarray
-    level: float
-
-
-class Measured(NamedTuple):
-    """Everything that was measured."""
-
-    run: Trajectory
-    growth: Growth
-    long: dict[float, Plateau]
-    readings: dict[str, float]
-    fixed_point: dict[float, tuple[float, int]]
-    along: list[int]
-    newton: float
-    agreement: float
-    naive: float
-
-
-def reproduce(folder: Path, seconds: float = 100.0) -> Reproduction:
-    """Measure everything, draw the figures and an animation into `folder`, say what was found.
-
-    **Arguments:** `seconds`: of the long runs.
-    """
-    from retrax.reproduce.string_figures import draw
-    from retrax.reproduce.string_findings import findings
-
-    measured = measure(seconds)
-    kept = measured.run.invariants()
-    at = [int(np.argmin(np.abs(measured.growth.t - t))) for t in TIMES]
+def motion(folder: Path, quick: bool) -> Reproduction:
+    """Figs. 1 to 3: five seconds, as in the paper."""
+    run = runs.paper_run()
+    naive, readings = runs.naive_momentum(), runs.readings(run)
+    kept = run.invariants()
     numbers = {
-        "times": list(TIMES),
-        "error of position": [float(measured.growth.step[k]) for k in at],
-        "error of attitude": [float(measured.growth.turn[k]) for k in at],
-        "growth of a nudge of 1e-9": [float(measured.growth.nudge[k]) for k in at],
         "largest energy deviation": float(np.max(np.abs(kept["energy"] - kept["energy"][0]))),
         "largest deviation of J3": float(np.ptp(kept["angular momentum e3"])),
-        "largest distance from SO(3)": float(np.max(measured.run.group_defect())),
-        "J3 read off differences": measured.naive,
-        "plateau": {f"h = {h:g}": one.level for h, one in measured.long.items()},
-        "readings, r(0.5 s) from A": measured.readings,
-        "fixed point": {f"arm x {s:g}": list(v) for s, v in measured.fixed_point.items()},
-        "fixed-point iterations along the run": measured.along,
-        "Newton iterations a step": measured.newton,
-        "largest difference of the two solvers": measured.agreement,
+        "largest distance from SO(3)": float(np.max(run.group_defect())),
+        "J3 read off differences": naive,
+        "readings, r(0.5 s) from A": readings,
     }
-    figures = (*draw(folder, measured), measured.run.report(folder / "motion.html"))
-    found = tuple(findings(measured))
-    return Reproduction("string-pendulum", TITLE, found, numbers, figures)
+    said = (*found.equations(), *found.left_open(readings), *found.kept(run, naive))
+    pictures = write_drawings(folder, [figure_1(run), figure_2(run), figures.figure_3(run)])
+    run.report(folder / "motion.html")
+    page = Extra("motion.html", "The maneuver of the paper, coloured by tension (animation)")
+    rows = tuple(kept_by("LieVerlet, h = 1e-4", run))
+    return Reproduction(said, numbers, pictures, rows, (page,))
 
 
-def measure(seconds: float) -> Measured:
-    """All numbers and curves."""
-    system, start, h, _ = StringPendulum.paper()
-    run = followed(system, start, h)
-    along = [state_at(run, t) for t in (0.2, 0.66, 1.7, 2.9, 4.2)]
-    both = [solvers(system, state, h) for state in along]
-    return Measured(
-        run=run,
-        growth=growth(system, start, run),
-        long={h: plateau(system, start, h, seconds) for h in SIZES},
-        readings=readings(run),
-        fixed_point={scale: fixed_point(scale) for scale in SCALES},
-        along=[count for count, _ in both],
-        newton=float(np.sum(run.info.iterations)) / run.completed,
-        agreement=max(apart for _, apart in both),
-        naive=naive_momentum(system, start, h),
-    )
+def growth(folder: Path, quick: bool) -> Reproduction:
+    """How fast errors grow."""
+    measured = runs.growth(runs.paper_run())
+    at = [int(np.argmin(np.abs(measured.t - t))) for t in runs.TIMES]
+    numbers = {
+        "times": list(runs.TIMES),
+        "error of position": [float(measured.step[k]) for k in at],
+        "error of attitude": [float(measured.turn[k]) for k in at],
+        "growth of a nudge of 1e-9": [float(measured.nudge[k]) for k in at],
+    }
+    pictures = write_drawings(folder, [figures.growth(measured)])
+    return Reproduction(tuple(found.comparable(measured)), numbers, pictures)
 
 
-def followed(system: StringPendulum, start: State, h: float, end: float = END) -> Trajectory:
-    """A run by `LieVerlet`, saved every hundredth of a second."""
-    return simulate(
-        system, LieVerlet(), start, h=h, steps=round(end / h), save_every=round(SAVED / h),
-        progress=False,
-    )  # fmt: skip
+def long_run(folder: Path, quick: bool) -> Reproduction:
+    """The energy deviation of long runs at three step sizes."""
+    measured = {h: runs.plateau(h, 20.0 if quick else 100.0) for h in runs.SIZES}
+    numbers = {"plateau": {f"h = {h:g}": one.level for h, one in measured.items()}}
+    pictures = write_drawings(folder, [figures.long_run(measured)])
+    return Reproduction(tuple(found.long_run(measured)), numbers, pictures)
 
 
-def state_at(run: Trajectory, t: float) -> State:
-    k = int(np.argmin(np.abs(run.t - t)))
-    return jax.tree.map(lambda x: jnp.asarray(x[k]), run.states)
+def solver(folder: Path, quick: bool) -> Reproduction:
+    """The paper's fixed-point iteration against Newton's with the string eliminated."""
+    system, _, h, _ = StringPendulum.paper()
+    run = runs.paper_run()
+    states = [runs.state_at(run, t) for t in runs.LOOKED_AT]
+    both = [runs.solvers(system, state, h) for state in states]
+    rates = {scale: runs.fixed_point(scale) for scale in runs.SCALES}
+    along = [count for count, _ in both]
+    newton = float(np.sum(run.info.iterations)) / run.completed
+    agreement = max(apart for _, apart in both)
+    numbers = {
+        "fixed point": {f"arm x {s:g}": list(v) for s, v in rates.items()},
+        "fixed-point iterations along the run": along,
+        "Newton iterations a step": newton,
+        "largest difference of the two solvers": agreement,
+    }
+    pictures = write_drawings(folder, [figures.solver(rates, newton)])
+    return Reproduction(tuple(found.solver(along, newton, agreement, rates)), numbers, pictures)
 
 
-def growth(system: StringPendulum, start: State, run: Trajectory) -> Growth:
-    """Errors against steps eight times shorter, and the effect of a nudge of 1e-9 kg m/s."""
-    fine = followed(system, start, run.h / 8)
-    nudged = State(start.g, start.momentum.at[-6].add(NUDGE), start.t)
-    other = followed(system, nudged, run.h)
-
-    def apart(a, b):
-        return np.max(np.abs(a[:, -1] - b[:, -1]), axis=1)
-
-    turn = np.linalg.norm(run.g[1] - fine.g[1], axis=(1, 2))
-    return Growth(run.t, apart(run.g[0], fine.g[0]), turn, apart(run.g[0], other.g[0]))
-
-
-def plateau(system: StringPendulum, start: State, h: float, seconds: float) -> Plateau:
-    """The energy deviation of a long run, averaged over tenths of a second."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*more than half of the longest stable step")
-        run = followed(system, start, h, seconds)
-    energy = run.invariants()["energy"]
-    deviation = energy - energy[0]
-    return Plateau(run.t, deviation, float(np.mean(deviation[run.t > 0.8 * seconds])))
-
-
-def readings(run: Trajectory) -> dict[str, float]:
-    """How far the point of attachment is from reading A at half a second, by other readings."""
-    k = int(np.argmin(np.abs(run.t - 0.5)))
-    out = {}
-    for name in ("B", "C"):
-        system, start, h, _ = StringPendulum.paper(name)
-        other = followed(system, start, h, 0.5)
-        out[name] = float(np.linalg.norm(other.g[0][-1, -1] - run.g[0][k, -1]))
-    return out
-
-
-def fixed_point(scale: float) -> tuple[float, int]:
-    """The rate and the iterations of the paper's solver for an arm of another length."""
-    system, start, h, _ = StringPendulum.paper()
-    arm = scale * np.asarray(system.arm[0])
-    inertia = elliptic_cylinder(0.1, (0.06, 0.04), 0.1, arm)
-    other = StringPendulum(1.0, 0.025, 40.0, 20, 0.1, arm, inertia, 9.81)
-    spun = other.state(start.g, velocity=[*[0.0] * 57, 0.0, 0.2, -0.5, 3.0, -5.0, 4.0])
-    return contraction(other), turn_by_fixed_point(other, spun, h)[1]
-
-
-def solvers(system: StringPendulum, state: State, h: float) -> tuple[int, float]:
-    """Iterations of the paper's solver at a state, and how far its turn is from Newton's."""
-    x, count = turn_by_fixed_point(system, state, h)
-    kicked = state.momentum + h / 2 * system.kick(state.g, state.t)
-    move = system.drift(state.g, kicked, jnp.asarray(h)).move
-    return count, float(np.max(np.abs(np.asarray(move)[-3:] - np.asarray(x))))
-
-
-def naive_momentum(system: StringPendulum, start: State, h: float) -> float:
-    """The oscillation of J3 where velocities are read off differences of positions."""
-    run = simulate(system, LieVerlet(), start, h=h, steps=10_000, progress=False)
-    r, R = run.g
-    d = (r[1:] - r[:-1]) / h
-    F = np.swapaxes(R[:-1], 1, 2) @ R[1:]
-    skew = (F - np.swapaxes(F, 1, 2)) / 2
-    omega = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1) / h
-    xi = np.concatenate([d.reshape(len(d), -1), omega], axis=1)
-
-    @jax.jit
-    @jax.vmap
-    def momentum(r, R, xi):
-        state = State((r, R), system.momentum((r, R), xi), jnp.zeros(()))
-        return angular_momentum(system, state)[2]
-
-    return float(np.ptp(momentum(r[:-1], R[:-1], xi))) / 2
+PAPER = Paper(
+    "string-pendulum",
+    "Dynamics of a 3D elastic string pendulum",
+    "The discrete equations are right as printed, and the step can be made at a cost in proportion "
+    "to the elements. Curves can be compared for two or three seconds only: after that errors "
+    "grow a millionfold in four.",
+    (
+        Part("motion", "Figs. 1 to 3, five seconds", motion, (14, 14)),
+        Part("growth", "growth of errors", growth, (8, 8)),
+        Part("long-run", "energy over a long time", long_run, (6, 20)),
+        Part("solver", "the fixed-point iteration", solver, (12, 12)),
+    ),
+    cover="figure-2",
+)

@@ -87,8 +87,10 @@ def _values(run: "Trajectory", observable: Any) -> np.ndarray:
                 "heard? Give a function of the state, or values at the saved times."
             )
         strings = run.system
-        observable = lambda state: strings.harmonic(state.g)  # noqa: E731
-    values = run.along(observable) if callable(observable) else np.asarray(observable, dtype=float)
+        values = run.along(lambda state: strings.harmonic(state.g))
+    else:
+        called = callable(observable)
+        values = run.along(observable) if called else np.asarray(observable, dtype=float)
     if values.shape != (len(run.t),) or not np.isfinite(values).all():
         raise BadInput(
             f"observable has values of shape {values.shape}, but one finite number at each of the "

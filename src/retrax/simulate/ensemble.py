@@ -1,6 +1,7 @@
 """Many bodies at once."""
 
 import time
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -64,25 +65,64 @@ def ensemble(
 
     **Raises:** `BadInput` where the run cannot start, or its results would not fit into memory.
     """
-    from retrax.trajectory.members import members_dataset
-
+    shared = None
     if isinstance(system, list | tuple):
-        system = stacked_systems(system)
+        system, shared = stacked_systems(system), False
     states = started(system, states)
     if isinstance(states, State) and not is_traced(states):
         states = jax.tree.map(np.asarray, states)
-    members, shared = require_ensemble(system, integrator, states, h, steps, save_every)
-    h, steps = float(h), int(steps)
-    every = steps if save_every is None else int(save_every)
-    records = -(-steps // every) + (save_every is not None)
+    shared = require_ensemble(system, integrator, states, h, steps, save_every, shared)
+    if save_every is not None:
+        save_every = int(save_every)
+    runs = run_members(
+        system, integrator, states, float(h), int(steps), save_every,
+        shared=shared, backend=backend, devices=devices, progress=progress,
+    )  # fmt: skip
+    _warn_of_failures(runs["failed_step"].values, int(steps))
+    return runs
+
+
+def saved_states(steps: int, save_every: int | None) -> int:
+    """How many states are saved of each member."""
+    return 1 if save_every is None else -(-steps // save_every) + 1
+
+
+def saved_steps(steps: int, save_every: int | None) -> np.ndarray:
+    """The number of steps behind each saved state."""
+    every = save_every or steps
+    return np.minimum(np.arange(0 if save_every else every, steps + every, every), steps)
+
+
+def run_members(
+    system: Any,
+    integrator: Any,
+    states: State,
+    h: float,
+    steps: int,
+    save_every: int | None,
+    *,
+    shared: bool,
+    backend: str = "auto",
+    devices: Sequence[Any] | None = None,
+    threads: int | None = None,
+    progress: Any = False,
+) -> "xr.Dataset":
+    """`ensemble` behind the door: nothing is checked but memory, and nobody is warned.
+
+    `threads` is how many the native back end may use: all cores by default.
+    """
+    from retrax.trajectory.members import members_dataset
+
+    members = len(states.t)
+    every = save_every or steps
+    records = saved_states(steps, save_every)
     packing = Packing(jax.tree.map(lambda x: x[0], states))
     needed = 8 * records * (packing.size + len(INTERVAL)) * members
     require_memory(needed, members, records)
-    # The number of steps behind each saved state.
-    behind = np.minimum(np.arange(0 if save_every else every, steps + every, every), steps)
+    behind = saved_steps(steps, save_every)
 
     clock = time.perf_counter()
-    runner = make_members(backend, system, integrator, states, h, devices, shared)
+    runner = make_members(backend, system, integrator, states, h, devices, shared, threads)
     saved = np.empty((records, packing.size, runner.columns))
     interval = np.zeros((records, len(INTERVAL), runner.columns))
     first = int(behind[0] == 0)
@@ -107,10 +147,24 @@ def ensemble(
             "h": h,
             "steps": steps,
             "save_every": every,
+            "shared_system": int(shared),
             "seconds": seconds,
             "compile_seconds": compile_seconds,
             **{f"provenance_{key}": value for key, value in made.items()},
         },
+    )
+
+
+def _warn_of_failures(failed_step: np.ndarray, steps: int) -> None:
+    (failed,) = np.nonzero(failed_step > 0)
+    if not len(failed):
+        return
+    first = failed[np.argmin(failed_step[failed])]
+    warnings.warn(
+        f"{len(failed)} of {len(failed_step)} members failed, the first of them member {first} at "
+        f"step {failed_step[first]} of {steps}; see failed_step and failure in the dataset. "
+        "They are NaN from there on.",
+        stacklevel=3,
     )
 
 

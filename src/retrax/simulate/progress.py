@@ -1,32 +1,35 @@
 """Progress of a long run, with an estimate of the time left."""
 
 import contextlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from retrax.errors import BadInput
+from retrax.numerics.checks import shown
 
 Reporter = Callable[[int, int], object]
 
 
 @contextlib.contextmanager
-def reporter(progress: Any, description: str) -> Iterator[Reporter]:
-    """A function to call with (steps done, steps in all).
+def reporter(progress: Any, description: str, unit: str = "steps") -> Iterator[Reporter]:
+    """A function to call with (steps done, steps in all), or what else is counted.
 
     `None` shows a bar where standard error is a terminal; `True` and `False` overrule that; a
     function is called as it is.
     """
     if callable(progress):
+        _require_two_arguments(progress)
         yield progress
         return
-    if progress not in (None, True, False):
-        raise BadInput(f"progress = {progress!r} must be None, True, False or a function.")
+    if progress is not None and not isinstance(progress, bool):
+        raise BadInput(f"progress = {shown(progress)} must be None, True, False or a function.")
     wanted = sys.stderr.isatty() if progress is None else progress
     if not wanted:
         yield lambda done, total: None
         return
-    with _bar(force=progress is True) as bar:
+    with _bar(progress is True, unit) as bar:
         task = bar.add_task(description, total=None)
 
         def show(done: int, total: int) -> None:
@@ -35,7 +38,19 @@ def reporter(progress: Any, description: str) -> Iterator[Reporter]:
         yield show
 
 
-def _bar(force: bool):
+def _require_two_arguments(progress: Any) -> None:
+    """Refuse a function that cannot be called with (done, total), before any step is taken."""
+    try:
+        inspect.signature(progress).bind(0, 1)
+    except TypeError as cause:
+        raise BadInput(
+            f"progress = {shown(progress)} must be a function of (done, total), but {cause}."
+        ) from cause
+    except ValueError:  # a function of another language, whose arguments cannot be looked at
+        return
+
+
+def _bar(force: bool, unit: str):
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -50,7 +65,7 @@ def _bar(force: bool):
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("steps,"),
+        TextColumn(f"{unit},"),
         TimeElapsedColumn(),
         TextColumn("gone,"),
         TimeRemainingColumn(),

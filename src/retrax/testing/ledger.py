@@ -87,7 +87,7 @@ class Ledger(NamedTuple):
 
     def markdown(self) -> str:
         """The page of the documentation."""
-        tables = [_table(title, columns, rows) for title, columns, rows in self._tables()]
+        tables = [_table(title, columns, rows) for title, columns, rows in self.tables()]
         made = ", ".join(f"{name} {version}" for name, version in versions().items())
         return "\n".join([_INTRODUCTION, *tables, f"Measured with {made}.", ""])
 
@@ -97,7 +97,8 @@ class Ledger(NamedTuple):
             temporary.write_text(self.markdown())
         return path
 
-    def _tables(self) -> Iterable[tuple[str, list[str], list[list[str]]]]:
+    def tables(self) -> Iterable[tuple[str, list[str], list[list[str]]]]:
+        """The tables of the page: title, columns, rows."""
         laws = ["group", "momentum", "symplectic", "symmetric", "constraint"]
         columns = ["integrator", "order", "measured", *laws, "energy", "drift", "claims hold"]
         claims = [row for row in self.rows if row.energy is not None]

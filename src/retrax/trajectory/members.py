@@ -1,6 +1,5 @@
 """The runs of many bodies as one xarray dataset."""
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -8,7 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.layout import FAILURE, INTERVAL
+from retrax.errors import BadInput
 from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import require_instance, shown
 from retrax.trajectory.observe import observe
 
 if TYPE_CHECKING:
@@ -86,31 +88,25 @@ def _failures(failure: np.ndarray) -> dict[str, Any]:
 def _blank(
     states: State, interval: np.ndarray, behind: np.ndarray, failed_step: np.ndarray
 ) -> None:
-    """NaN for everything that a failed member has not reached, and one sentence about it."""
-    (failed,) = np.nonzero(failed_step > 0)
-    if not len(failed):
-        return
-    for member in failed:
+    """NaN for everything that a failed member has not reached."""
+    for member in np.nonzero(failed_step > 0)[0]:
         lost = behind >= failed_step[member]
         for leaf in jax.tree.leaves((states.g, states.momentum)):
             leaf[lost, member] = np.nan
         interval[lost, :, member] = np.nan
-    first = failed[np.argmin(failed_step[failed])]
-    warnings.warn(
-        f"{len(failed)} of {len(failed_step)} members failed, the first of them member {first} at "
-        f"step {failed_step[first]} of {behind[-1]}; see failed_step and failure in the dataset. "
-        "They are NaN from there on.",
-        stacklevel=4,
-    )
 
 
 def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
     """The dataset of `ensemble` with velocity, invariants and group defect added.
 
-    **Arguments:** `system`: the one system of all members; `runs`: what `ensemble` returned.
+    **Arguments:** `system`: the one system of all members, or one for each along the first axis of
+    its arrays; `runs`: what `ensemble` returned.
     """
     from retrax.trajectory.dataset import identifier
 
+    require_instance("system", system, AbstractGroupSystem, "a retrax system")
+    if getattr(runs, "attrs", {}).get("format") != FORMAT:
+        raise BadInput(f"runs = {shown(runs)} is not a dataset that ensemble returned.")
     records, members = runs.sizes["time"], runs.sizes["member"]
     g = [
         runs[name].values
@@ -118,13 +114,22 @@ def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
         if runs[name].attrs.get("kind") == "configuration"
     ]
     like = system.configuration_space.layout()
+    shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
+    if [part.shape[2:] for part in g] != shapes:
+        raise BadInput(
+            f"runs has configurations of shapes {[part.shape[2:] for part in g]}, but those of the "
+            f"{system.name} have {shapes}: it is of another system."
+        )
     tree = jax.tree.unflatten(jax.tree.structure(like), g)
     g, momentum = jax.tree.map(
         lambda x: jnp.asarray(x).reshape(records * members, *x.shape[2:]),
         (tree, runs["momentum"].values),
     )
     t = runs["t"].values if "t" in runs else np.repeat(runs["time"].values[:, None], members, 1)
-    seen = observe(system, State(g, momentum, jnp.asarray(t.ravel())))
+    states = State(g, momentum, jnp.asarray(t.ravel()))
+    shared = runs.attrs.get("shared_system", 1)
+    owner = None if shared else np.tile(np.arange(members), records)
+    seen = observe(system, states, owner=owner)
     both = ("time", "member")
 
     def shaped(x):

@@ -1,11 +1,14 @@
 """What can be read off the states of a run."""
 
-from functools import partial
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from retrax.mechanics.symmetry import Symmetries
 
 if TYPE_CHECKING:
     from retrax.mechanics.state import State
@@ -33,18 +36,50 @@ class Observations(NamedTuple):
 
 
 def observe(
-    system: "AbstractGroupSystem", states: "State", integrator: Any = None, h: Any = None
+    system: "AbstractGroupSystem",
+    states: "State",
+    integrator: Any = None,
+    h: Any = None,
+    owner: np.ndarray | None = None,
 ) -> Observations:
     """Everything that `Observations` holds, of every state.
 
-    With `integrator` and `h` the integrals of the steps themselves join the invariants.
+    With `integrator` and `h` the integrals of the steps themselves join the invariants. With
+    `owner` the arrays of `system` have a first axis, and it says which row is that of each state;
+    symmetries are then those of the first.
     """
-    symmetries = system.symmetries()
+    one = system if owner is None else jax.tree.map(lambda x: jnp.asarray(x[0]), system)
+    found = one.symmetries()
+    rows_of = (tuple(map(tuple, generators.tolist())) for generators in found)
+    look = _look(*rows_of, owner is not None)
     size = None if h is None else jnp.asarray(h, jnp.float64)
 
+    count = len(np.asarray(states.t))
+    block = min(_BLOCK, count)
+    parts = []
+    for first in range(0, count, block):
+        # The last block is filled up by repeating the last state: one compiled shape for all.
+        rows = np.minimum(np.arange(first, first + block), count - 1)
+        here = jax.tree.map(lambda x, rows=rows: jnp.asarray(x[rows]), states)
+        own = system
+        if owner is not None:
+            own = jax.tree.map(lambda x, at=owner[rows]: jnp.asarray(x)[at], system)
+        part = look(own, here, integrator, size)
+        parts.append(jax.tree.map(np.asarray, part))
+    return Observations(*jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts))
+
+
+@lru_cache(maxsize=256)
+def _look(space: tuple, body: tuple, each: bool) -> Callable:
+    """The function that looks at states, compiled once for systems of one kind.
+
+    Depends on the symmetries, and on whether each state has a system of its own.
+    """
+    symmetries = Symmetries(np.array(space), np.array(body))
+
     @jax.jit
-    @partial(jax.vmap, in_axes=(None, 0))
-    def look(system, state):
+    @partial(jax.vmap, in_axes=(0 if each else None, 0, None, None))
+    def look(system, state, integrator, size):
         exact = {} if integrator is None else integrator.exact_integrals(system, state, size)
         return (
             system.velocity_at(state),
@@ -56,12 +91,4 @@ def observe(
             system.observables(state),
         )
 
-    count = len(np.asarray(states.t))
-    block = min(_BLOCK, count)
-    parts = []
-    for first in range(0, count, block):
-        # The last block is filled up by repeating the last state: one compiled shape for all.
-        rows = np.minimum(np.arange(first, first + block), count - 1)
-        part = look(system, jax.tree.map(lambda x, rows=rows: jnp.asarray(x[rows]), states))
-        parts.append(jax.tree.map(np.asarray, part))
-    return Observations(*jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts))
+    return look

@@ -10,33 +10,43 @@ if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
 
 
+COLUMNS = ("invariant", "initial", "largest error", "drift per second")
+
+
 def summary(run: "Trajectory") -> str:
     """What was run, how fast, and how well each invariant held."""
-    rows = [("invariant", "initial", "largest error", "drift per second")]
-    for name, values in run.invariants().items():
-        worst = float(np.max(np.abs(deviations(values))))
-        rows.append((name, f"{values[0]:.10g}", f"{worst:.2e}", f"{drift(run.t, values):+.2e}"))
-    defect = run.group_defect()
-    rows.append(
-        (f"distance from {run.provenance['group']}", f"{defect[0]:.2g}", f"{max(defect):.2e}", "")
-    )
-    if run.multipliers.shape[1]:
-        broken = run.constraint_violation()
-        rows.append(
-            ("velocity across the constraint", f"{broken[0]:.2g}", f"{max(broken):.2e}", "")
-        )
+    return "\n".join([*heading(run), "", *_aligned([COLUMNS, *rows(run)])])
+
+
+def heading(run: "Trajectory") -> list[str]:
+    """What was run, how far and how fast: a few lines."""
     rate = run.completed / run.seconds if run.seconds > 0 else 0.0
     per_step = float(np.sum(run.info.iterations)) / max(run.completed, 1)
-    lines = [
+    return [
         f"{run.provenance['system']} by {run.provenance['integrator']}",
         f"{run.completed:,} steps of h = {run.h:g} s, from t = {run.t[0]:g} to {run.t[-1]:g} s, "
         f"{len(run.t):,} states saved",
         f"{run.seconds:.3g} s ({rate:,.0f} steps/s), compiled in {run.compile_seconds:.2g} s; "
         f"{per_step:.2f} {counted(run)} a step",
-        "",
-        *_aligned(rows),
     ]
-    return "\n".join(lines)
+
+
+def rows(run: "Trajectory") -> list[tuple[str, ...]]:
+    """How well each invariant held, one row each under `COLUMNS`."""
+    found = []
+    for name, values in run.invariants().items():
+        worst = float(np.max(np.abs(deviations(values))))
+        found.append((name, f"{values[0]:.10g}", f"{worst:.2e}", f"{drift(run.t, values):+.2e}"))
+    defect = run.group_defect()
+    found.append(
+        (f"distance from {run.provenance['group']}", f"{defect[0]:.2g}", f"{max(defect):.2e}", "")
+    )
+    if run.multipliers.shape[1]:
+        broken = run.constraint_violation()
+        found.append(
+            ("velocity across the constraint", f"{broken[0]:.2g}", f"{max(broken):.2e}", "")
+        )
+    return found
 
 
 def counted(run: "Trajectory") -> str:

@@ -1,0 +1,120 @@
+"""A system from the user's own Python file. The file is run: it may do all that Python may."""
+
+import inspect
+import sys
+import traceback
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from retrax.cases.choices import did_you_mean
+from retrax.errors import BadInput, RetraxError
+from retrax.mechanics.system import AbstractGroupSystem
+
+_PROMISE = "it must return (system, state, h, steps), or a system whose paper() does"
+
+
+class Setting(NamedTuple):
+    """A system with a start, a step and a number of steps."""
+
+    system: Any
+    state: Any
+    h: Any
+    steps: Any
+
+
+def is_reference(text: str) -> bool:
+    """Whether `text` names a function in a Python file, `my_system.py:make`."""
+    return text.partition(":")[0].endswith(".py")
+
+
+def load_setting(reference: str, folder: Path | None = None) -> Setting:
+    """What the function of `my_system.py:make` returns; without a name it is `make`.
+
+    The file is run, and then the function, as Python runs them. `folder` is where a relative path
+    starts.
+    """
+    path, _, name = reference.partition(":")
+    file = (folder or Path()) / path
+    if not file.is_file():
+        raise BadInput(f"{reference!r}: there is no file {str(file)!r}.")
+    module = _run_file(file)
+    make = _function(module, file, name or "make")
+    try:
+        made = make()
+        if isinstance(made, AbstractGroupSystem) and hasattr(made, "paper"):
+            made = made.paper()  # pyright: ignore[reportAttributeAccessIssue]
+    except Exception as cause:
+        raise BadInput(_told(file, f"{make.__name__}()", cause)) from cause
+    return _checked(file, make.__name__, made)
+
+
+def _run_file(file: Path) -> ModuleType:
+    spec = spec_from_file_location(f"retrax_user_{file.stem}", file)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as cause:
+        del sys.modules[spec.name]
+        raise BadInput(_told(file, "the file", cause)) from cause
+    return module
+
+
+def _function(module: ModuleType, file: Path, name: str) -> Any:
+    own = {
+        key: value
+        for key, value in vars(module).items()
+        if callable(value) and getattr(value, "__module__", None) == module.__name__
+    }
+    if name not in own:
+        listed = f"it has {', '.join(own)}" if own else "it has none"
+        raise BadInput(
+            f"{str(file)!r} has no function {name!r}: {listed}.{did_you_mean(name, own)}"
+        )
+    make = own[name]
+    if isinstance(make, type) and hasattr(make, "paper"):
+        make = make.paper
+    needed = [
+        parameter.name
+        for parameter in inspect.signature(make).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if needed:
+        raise BadInput(
+            f"{name} in {str(file)!r} needs the arguments {', '.join(needed)}, but it is called "
+            f"with none; {_PROMISE}."
+        )
+    return make
+
+
+def _checked(file: Path, name: str, made: Any) -> Setting:
+    where = f"{name} in {str(file)!r}"
+    if not isinstance(made, tuple) or len(made) != len(Setting._fields):
+        what = f"a tuple of {len(made)}" if isinstance(made, tuple) else f"{type(made).__name__}"
+        raise BadInput(f"{where} returns {what}, but {_PROMISE}.")
+    setting = Setting(*made)
+    if not isinstance(setting.system, AbstractGroupSystem):
+        raise BadInput(
+            f"{where} returns {type(setting.system).__name__} where the system is expected; "
+            f"{_PROMISE}."
+        )
+    return setting
+
+
+def _told(file: Path, what: str, cause: Exception) -> str:
+    """One sentence about an exception in the user's file, with the line of the file."""
+    text = " ".join(str(cause).split())
+    if isinstance(cause, SyntaxError):
+        return f"{str(file)!r} is not Python: line {cause.lineno}: {cause.msg}."
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(cause.__traceback__)
+        if Path(frame.filename) == file
+    ]
+    where = f", line {lines[-1]}" if lines else ""
+    kind = "" if isinstance(cause, RetraxError) else f" {type(cause).__name__}:"
+    return f"{str(file)!r}{where}: {what} ends in an error:{kind} {text}"

@@ -1,0 +1,150 @@
+"""Run files: a system, its start and how to run it, in TOML. A run file is data, never code.
+
+The one exception is the key `file`, which names a function in the user's own Python file; that
+file is run. Every path in a run file starts from the folder of the run file.
+"""
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from retrax.cases.choices import choose, did_you_mean
+from retrax.cases.integrators import default_integrator, make_integrator
+from retrax.cases.parts import located, typed
+from retrax.cases.python_file import load_setting
+from retrax.cases.starts import make_state
+from retrax.cases.systems import make_system
+from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.systems.catalogue import CASES
+
+# The keys that hold one value, and of what kind; the others are tables or names.
+_PLAIN: dict[str, type] = {
+    "case": str,
+    "file": str,
+    "h": float,
+    "steps": int,
+    "save_every": int,
+    "backend": str,
+    "output": str,
+    "report": str,
+    "checkpoint": str,
+    "every": int,
+}
+_SOURCES = ("case", "file", "system")
+KEYS = (*_PLAIN, "system", "state", "integrator")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFile:
+    """What a run file asks for, made.
+
+    **Attributes:**
+
+    - `name`: what the run is called: the case, or the name of the file.
+    - `system`, `state`: what moves and where it starts.
+    - `integrator`: how a step is taken; `method`: what it is called in tables.
+    - `h`, `steps`, `save_every`, `backend`: as `simulate` takes them; `save_every` may be `None`.
+    - `output`, `report`: where the run and its page are to go, or `None`.
+    - `checkpoint`, `every`: where the run is kept as it goes on, and the steps between commits.
+    """
+
+    name: str
+    system: AbstractGroupSystem
+    state: State
+    integrator: AbstractIntegrator
+    method: str
+    h: Any
+    steps: Any
+    save_every: int | None = None
+    backend: str = "auto"
+    output: Path | None = None
+    report: Path | None = None
+    checkpoint: Path | None = None
+    every: int | None = None
+
+
+def read(path: str | Path) -> RunFile:
+    """Read a run file and make what it names.
+
+    **Raises:** `BadInput`, one sentence with the file, the key, what is wrong and the closest key
+    or name that is known.
+    """
+    path = Path(path)
+    with located(str(path)):
+        return _made(_tables(path), path)
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file, with no key that a run file does not have."""
+    if not path.is_file():
+        raise BadInput("there is no such file.")
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
+        raise BadInput(f"this is not TOML: {cause}.") from cause
+    for key in given:
+        if key not in KEYS:
+            raise BadInput(
+                f"the key {key!r} is not known: the keys are {', '.join(KEYS)}."
+                f"{did_you_mean(key, KEYS)}"
+            )
+    plain = {key: typed(key, x, _PLAIN[key]) for key, x in given.items() if key in _PLAIN}
+    for key in ("system", "state"):
+        if key in given and not isinstance(given[key], Mapping):
+            raise BadInput(f"{key} = {given[key]!r} must be a table: [{key}] and its keys below.")
+    return given | plain
+
+
+def _made(given: dict[str, Any], path: Path) -> RunFile:
+    sources = [key for key in _SOURCES if key in given]
+    if len(sources) != 1:
+        found = f"{' and '.join(sources)} are given" if sources else "none is given"
+        raise BadInput(f"one of case, file and [system] says what moves, but {found}.")
+    name, system, state, h, steps, method = _source(sources[0], given, path)
+    if "state" in given:
+        with located("[state]"):
+            state = make_state(system, given["state"])
+    if "integrator" in given:
+        with located("integrator"):
+            integrator = make_integrator(given["integrator"])
+        named = isinstance(given["integrator"], str)
+        method = given["integrator"] if named else repr(integrator)
+    else:
+        method = default_integrator(system) if method is None else method
+        integrator = make_integrator(method)
+    h, steps = given.get("h", h), given.get("steps", steps)
+    for key, value in (("[state]", state), ("h", h), ("steps", steps)):
+        if value is None:
+            raise BadInput(f"{key} is missing, and a [system] does not bring one with it.")
+    return RunFile(
+        name=name,
+        system=system,
+        state=state,
+        integrator=integrator,
+        method=method,
+        h=h,
+        steps=steps,
+        save_every=given.get("save_every"),
+        backend=given.get("backend", "auto"),
+        output=path.parent / given["output"] if "output" in given else None,
+        report=path.parent / given["report"] if "report" in given else None,
+        checkpoint=path.parent / given["checkpoint"] if "checkpoint" in given else None,
+        every=given.get("every"),
+    )
+
+
+def _source(source: str, given: dict[str, Any], path: Path) -> tuple:
+    """What is called what: name, system, and of state, h, steps, integrator what is known."""
+    if source == "case":
+        case = choose("case", given["case"], CASES)
+        return case.name, *case.make(), case.integrator
+    if source == "file":
+        with located("file"):
+            return path.stem, *load_setting(given["file"], path.parent), None
+    with located("[system]"):
+        return path.stem, make_system(given["system"]), None, None, None, None

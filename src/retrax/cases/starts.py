@@ -1,0 +1,76 @@
+"""Where a system starts, from plain data."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+
+from retrax.cases.choices import choose, did_you_mean
+from retrax.cases.parts import typed
+from retrax.errors import BadInput
+from retrax.mechanics.state import State
+from retrax.numerics.checks import require_shape
+from retrax.numerics.precision import float64
+
+_KEYS = ("g", "exp", "velocity", "momentum", "t", "project")
+
+
+def make_state(system: Any, given: Mapping[str, Any]) -> State:
+    """The state of `system` that the keys of `given` describe.
+
+    Systems with momenta: `g` as the group stores it, or `exp`, its exponential coordinates, or
+    neither for the identity; `velocity` or `momentum`, or neither for rest; `t`; `project` for the
+    nearest velocity that the constraint admits. Instead of numbers `g` may be `"identity"`, of a
+    rod `"straight"`, of a string `"hanging"`. Flows and fields: what `system.at` takes.
+    """
+    if hasattr(system, "at"):
+        return _at(system, given)
+    _require_known(system, given, _KEYS)
+    if "g" in given and "exp" in given:
+        raise BadInput("g and exp are both given, but either says where the system starts.")
+    g = _placement(system, given)
+    moving = {key: given[key] for key in ("velocity", "momentum") if key in given}
+    return system.state(
+        g,
+        **(moving or {"velocity": jnp.zeros(system.group.dim)}),
+        t=typed("t", given.get("t", 0.0), float),
+        project=typed("project", given.get("project", False), bool),
+    )
+
+
+def _at(system: Any, given: Mapping[str, Any]) -> State:
+    parameters = inspect.signature(system.at).parameters
+    _require_known(system, given, parameters)
+    for key, parameter in parameters.items():
+        if parameter.default is parameter.empty and key not in given:
+            raise BadInput(f"the {system.name} needs {key!r} to start from.")
+    return system.at(**{key: typed(key, x, parameters[key].annotation) for key, x in given.items()})
+
+
+def _placement(system: Any, given: Mapping[str, Any]) -> Any:
+    if "exp" in given:
+        coordinates = float64("exp", given["exp"])
+        require_shape("exp", coordinates, (system.group.dim,))
+        return system.group.exp(coordinates)
+    g = given.get("g", "identity")
+    return choose("g", g, _placements(system))() if isinstance(g, str) else g
+
+
+def _placements(system: Any) -> dict[str, Any]:
+    """Configurations that have names."""
+    found = {"identity": system.group.identity}
+    if hasattr(system, "straight"):
+        found["straight"] = system.straight
+    if hasattr(system, "hanging"):
+        found["hanging"] = lambda: system.hanging().g
+    return found
+
+
+def _require_known(system: Any, given: Mapping[str, Any], known: Any) -> None:
+    for key in given:
+        if key not in known:
+            raise BadInput(
+                f"{key!r} says nothing about the start of the {system.name}: the keys are "
+                f"{', '.join(known)}.{did_you_mean(key, known)}"
+            )

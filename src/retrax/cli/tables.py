@@ -1,0 +1,55 @@
+"""Tables for people: framed on a terminal, plain and never cut anywhere else."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+Rows = Sequence[Sequence[str]]
+
+
+def print_table(columns: Sequence[str], rows: Rows, title: str = "", marked: Rows = ()) -> None:
+    """Print a table; columns of numbers to the right, rows in `marked` in red.
+
+    Where standard output is no terminal it is aligned text, one line a row whatever the width, for
+    files and for other programs.
+    """
+    console = Console(soft_wrap=False)
+    if not console.is_terminal:
+        print("\n".join([*([title] if title else []), *aligned(columns, rows), ""]))
+        return
+    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left")
+    for k, column in enumerate(columns):
+        right = _numbers([row[k] for row in rows])
+        table.add_column(column, justify="right" if right else "left", no_wrap=k == 0)
+    for row in rows:
+        table.add_row(*map(Text, row), style="red" if row in marked else None)
+    console.print(table)
+
+
+def print_lines(*lines: str) -> None:
+    """Print sentences, wrapped by the terminal where there is one."""
+    console = Console(soft_wrap=True, highlight=False)
+    for line in lines:
+        console.print(Text(line))
+
+
+def aligned(columns: Sequence[str], rows: Rows) -> list[str]:
+    """A table as lines of text, the names of the columns first."""
+    everything = [list(columns), *(list(row) for row in rows)]
+    widths = [max(len(row[k]) for row in everything) for k in range(len(columns))]
+    right = [_numbers([row[k] for row in rows]) for k in range(len(columns))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = zip(row, widths, right, strict=True)
+        return "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in cells).rstrip()
+
+    return [line(everything[0]), "  ".join("-" * w for w in widths), *map(line, everything[1:])]
+
+
+def _numbers(cells: Sequence[str]) -> bool:
+    """Whether a column holds numbers, some with a unit, and gaps."""
+    filled = [cell for cell in cells if cell not in ("", "-")]
+    return bool(filled) and all(cell.lstrip("+-(")[:1].isdigit() for cell in filled)

@@ -1,0 +1,95 @@
+"""Rows in memory: where their entries are, and how they are read and written."""
+
+from retrax.engine.columns import Widths, place_of, size_of, stored
+from retrax.engine.llvm import Operations, literal
+from retrax.engine.program import Operand, Row, Value, View, kind_of
+
+
+class Rows(Operations):
+    """Operations, and rows of numbers that they load and store.
+
+    Rows are the caller's, tables, or parts of one scratch memory that are used again.
+    """
+
+    def __init__(self, lanes: int = 1):
+        super().__init__(lanes)
+        # Where rows are: those of the caller, and those in scratch memory, by first entry.
+        self.addresses: dict[Row, str] = {}
+        self.widths: Widths = {}
+        self.scratch: dict[Row, int] = {}
+        self.scratch_size = 0
+        self.spare: dict[int, list[int]] = {}
+
+    def entry(self, row: Row, index: str) -> str:
+        """The address of an entry of a row."""
+        return self.let(f"getelementptr double, ptr {self.address(row)}, i64 {index}")
+
+    def single(self, row: Row, index: int) -> str:
+        """The address of an entry that is known here."""
+        return self.entry(row, str(place_of(row, index, self.widths.get(row, 1))))
+
+    def address(self, row: Row) -> str:
+        """Where a row begins; one that has no place yet gets one."""
+        if row in self.addresses:
+            return self.addresses[row]
+        if row.table is not None:
+            entries = ", ".join(f"double {literal(x, 'float')}" for x in row.table)
+            name = f"@row.{row.number}"
+            self.globals.append(
+                f"{name} = private unnamed_addr constant [{row.length} x double] [{entries}]"
+            )
+            self.addresses[row] = name
+            return name
+        if row not in self.scratch:
+            spare = self.spare.get(self.room(row))
+            self.scratch[row] = spare.pop() if spare else self.new_memory(row)
+        return self.let(f"getelementptr double, ptr %scratch, i64 {self.scratch[row]}")
+
+    def new_memory(self, row: Row) -> int:
+        """The first entry of a part of scratch memory that no row has had."""
+        first, self.scratch_size = self.scratch_size, self.scratch_size + self.room(row)
+        return first
+
+    def room(self, row: Row) -> int:
+        """How many numbers a row takes in memory."""
+        return size_of(row, self.widths.get(row, 1))
+
+    def _stored(self, view: View) -> View:
+        return stored(view, self.widths.get(view.row, 1))
+
+    def _places(self, view: View, k: str) -> list[str]:
+        """The addresses of the entries k, k + 1, ... of a view in memory, one for each lane."""
+        first = self.let(f"mul i64 {k}, {view.stride}")
+        return [
+            self.entry(view.row, self.let(f"add i64 {first}, {view.offset + lane * view.stride}"))
+            for lane in range(self.lanes if view.stride != 1 else 1)
+        ]
+
+    def read(self, value: Value, view: View, k: str) -> None:
+        view, vector = self._stored(view), self.type("float")
+        places = self._places(view, k)
+        if view.stride == 1 or self.lanes == 1:
+            self.line(f"{self.name(value)} = load {vector}, ptr {places[0]}, align 8")
+            return
+        gathered = "poison"
+        for lane, place in enumerate(places):
+            one = self.let(f"load double, ptr {place}")
+            text = f"insertelement {vector} {gathered}, double {one}, i64 {lane}"
+            if lane == self.lanes - 1:
+                self.line(f"{self.name(value)} = {text}")
+            else:
+                gathered = self.let(text)
+
+    def write(self, view: View, operand: Operand, k: str) -> None:
+        kind, vector = kind_of(operand), self.type("float")
+        number = self.name(operand)
+        if kind != "float":
+            number = self.let(self._float(kind, self.type(kind), [number], ()))
+        view = self._stored(view)
+        places = self._places(view, k)
+        if view.stride == 1 or self.lanes == 1:
+            self.line(f"store {vector} {number}, ptr {places[0]}, align 8")
+            return
+        for lane, place in enumerate(places):
+            one = self.let(f"extractelement {vector} {number}, i64 {lane}")
+            self.line(f"store double {one}, ptr {place}")

@@ -1,0 +1,100 @@
+"""Figures with the numbers behind them: PNG for pages, PDF for print, NetCDF for everybody."""
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from retrax.reproduce.report import Picture
+from retrax.show.style import style
+from retrax.trajectory.dataset import identifier
+from retrax.trajectory.files import written_whole
+from retrax.trajectory.provenance import versions
+
+Column = tuple[str | tuple[str, ...], Any, str, str]
+"""Dimensions, values, units, and a name in words."""
+
+
+class Drawing(NamedTuple):
+    """A figure before it is written, with its data."""
+
+    name: str
+    title: str
+    caption: str
+    figure: Figure
+    data: xr.Dataset
+
+
+def write_drawings(folder: Path, drawings: Sequence[Drawing]) -> tuple[Picture, ...]:
+    """Write `name.png`, `name.pdf` and `name.nc` of each; returns their names and captions."""
+    for one in drawings:
+        with style():
+            for suffix, settings in (("png", {"dpi": 160}), ("pdf", {"dpi": 200})):
+                with written_whole(folder / f"{one.name}.{suffix}") as temporary:
+                    one.figure.savefig(temporary, format=suffix, **settings)
+        data = one.data.assign_attrs(
+            title=one.title,
+            comment=one.caption,
+            **{f"provenance_{name}": version for name, version in versions().items()},
+        )
+        _write_dataset(folder / f"{one.name}.nc", data)
+    return tuple(Picture(one.name, one.title, one.caption) for one in drawings)
+
+
+def _write_dataset(path: Path, data: xr.Dataset) -> None:
+    packed = {
+        name: {"zlib": True, "complevel": 4} for name in data.variables if data[name].size > 1000
+    }
+    with written_whole(path) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=xr.SerializationWarning)
+        data.to_netcdf(temporary, engine="h5netcdf", encoding=packed)
+
+
+def columns(**named: Column) -> xr.Dataset:
+    """A dataset; a variable that is named as its only dimension becomes a coordinate."""
+    told = {
+        name: (dims, np.asarray(values), {"units": units, "long_name": words})
+        for name, (dims, values, units, words) in named.items()
+    }
+    own = {name for name, (dims, *_) in told.items() if dims in (name, (name,))}
+    coordinates = {name: told[name] for name in own}
+    return xr.Dataset({n: v for n, v in told.items() if n not in own}, coords=coordinates)
+
+
+def by_name(
+    kind: str, runs: dict[str, tuple[Any, Any]], x: tuple[str, str, str], y: tuple[str, str, str]
+) -> dict[str, Column]:
+    """Curves of several runs, each with its own abscissae, as columns; short ones end in NaN.
+
+    **Arguments:** `kind`: what the runs differ in, a dimension; `x` and `y`: name, units, words.
+    """
+    longest = max((len(np.atleast_1d(a)) for a, _ in runs.values()), default=0)
+
+    def filled(values: Any) -> np.ndarray:
+        values = np.asarray(values, dtype=float)
+        missing = [(0, longest - len(values))] + [(0, 0)] * (values.ndim - 1)
+        return np.pad(values, missing, constant_values=np.nan)
+
+    dims, index = (kind, f"{y[0]}_sample"), list(runs)
+    across = [filled(a) for a, _ in runs.values()]
+    up = [filled(b) for _, b in runs.values()]
+    deeper = tuple(f"{y[0]}_{k}" for k in range(np.ndim(up[0]) - 1))
+    return {
+        kind: (kind, np.array(index, dtype=object), "1", kind.replace("_", " ")),
+        x[0]: (dims, np.stack(across), *x[1:]),
+        y[0]: ((*dims, *deeper), np.stack(up), *y[1:]),
+    }
+
+
+def along_time(t: Any, curves: dict[str, tuple[Any, str]]) -> xr.Dataset:
+    """Curves over one time axis, from (values, units) by name."""
+    named: dict[str, Column] = {"time": ("time", t, "s", "time")}
+    for name, (values, units) in curves.items():
+        key = identifier(name)
+        more = tuple(f"{key}_{k}" for k in range(np.ndim(values) - 1))
+        named[key] = (("time", *more), values, units, name)
+    return columns(**named)

@@ -1,0 +1,35 @@
+"""A paper as a list of parts, each of which can be made, kept and left alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from retrax.reproduce.report import Reproduction
+
+
+class Part(NamedTuple):
+    """A piece of work that leaves its own findings, numbers and figures.
+
+    **Attributes:**
+
+    - `name`: unique in its paper; `what`: a few words for the progress bar and the page.
+    - `make(folder, quick)`: does it, and writes its files into `folder`. `quick` asks for shorter
+        runs and coarser samples that still fill every figure.
+    - `cost`: about how many seconds it takes, quick and in full, for the estimate of the time left.
+    """
+
+    name: str
+    what: str
+    make: Callable[[Path, bool], Reproduction]
+    cost: tuple[float, float] = (1.0, 1.0)
+
+
+class Paper(NamedTuple):
+    """A paper: its name here, its title, one sentence on what was found, and its parts."""
+
+    name: str
+    title: str
+    about: str
+    parts: tuple[Part, ...]
+    cover: str
+    """The picture that stands for the paper on the index page."""

@@ -1,0 +1,232 @@
+"""One Zarr store for the results of a sweep, filled region by region.
+
+A block is first written and then committed: its row in the array `blocks/committed` gets a checksum
+of what was written. Zarr writes every chunk to a file beside it and renames that, and the row is
+one chunk, so a block is committed or not, whenever the process that writes it dies.
+"""
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from retrax.errors import BadInput
+from retrax.simulate.memory import gigabytes
+from retrax.simulate.sweeping.axes import MEMBER
+from retrax.simulate.sweeping.blocks import Block
+from retrax.trajectory.files import require_folder
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FORMAT, FORMAT_VERSION = "retrax-sweep", 1
+_COMMITTED = "blocks/committed"
+# What a row of that array holds: a checksum, never 0, and the nanoseconds that the block took.
+_CHECKSUM, _NANOSECONDS = 0, 1
+
+
+class Variable(NamedTuple):
+    """A result: `before` and `after` are its dimensions on both sides of those of the sweep."""
+
+    name: str
+    before: dict[str, int]
+    after: dict[str, int]
+    dtype: str
+    attributes: dict[str, Any]
+
+    def region(self, block: Block) -> tuple[slice, ...]:
+        whole = slice(None)
+        return (*[whole] * len(self.before), *block.region, *[whole] * len(self.after))
+
+
+def variables(example: "xr.Dataset") -> tuple[Variable, ...]:
+    """The results of a sweep, after those of a few members."""
+    found = []
+    for name, array in example.data_vars.items():
+        place = array.dims.index(MEMBER)
+        sizes = [(str(dim), array.sizes[dim]) for dim in array.dims]
+        attributes = {
+            key: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+            for key, value in array.attrs.items()
+        }
+        before, after = dict(sizes[:place]), dict(sizes[place + 1 :])
+        found.append(Variable(str(name), before, after, str(array.dtype), attributes))
+    return tuple(found)
+
+
+def create(
+    path: Path,
+    results: Sequence[Variable],
+    sizes: dict[str, int],
+    sides: Sequence[int],
+    count: int,
+    labels: dict[str, tuple[tuple[str, ...], np.ndarray]],
+    attributes: dict[str, Any],
+) -> None:
+    """A store without results, made beside `path` and put in place whole."""
+    require_folder(path)
+    try:
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+    except OSError as cause:
+        raise _unusable(path, cause) from cause
+    try:
+        _require_room(path, results, sizes)
+        _fill(temporary, results, sizes, sides, count, labels, attributes)
+        temporary.chmod(0o755)
+        os.replace(temporary, path)
+    except OSError as cause:
+        raise _unusable(path, cause) from cause
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _fill(
+    path: Path,
+    results: Sequence[Variable],
+    sizes: dict[str, int],
+    sides: Sequence[int],
+    count: int,
+    labels: dict[str, tuple[tuple[str, ...], np.ndarray]],
+    attributes: dict[str, Any],
+) -> None:
+    import zarr
+
+    group = zarr.create_group(str(path), zarr_format=3, attributes=attributes)
+    for v in results:
+        whole = v.before | sizes | v.after
+        group.create_array(
+            v.name,
+            shape=tuple(whole.values()),
+            chunks=(*v.before.values(), *sides, *v.after.values()),
+            dtype=v.dtype,
+            fill_value=np.nan if np.dtype(v.dtype).kind in "fc" else None,
+            dimension_names=tuple(whole),
+            attributes=v.attributes,
+        )
+    for name, (dims, values) in labels.items():
+        words = values.dtype.kind == "U"
+        array = group.create_array(
+            name,
+            shape=values.shape,
+            chunks=values.shape,
+            dtype=str if words else values.dtype,
+            dimension_names=dims,
+            attributes={"units": "s"} if name in ("time", "t", "h") else {},
+        )
+        array[...] = values
+    group.create_array(_COMMITTED, shape=(count, 2), chunks=(1, 2), dtype="uint64", fill_value=0)
+    with warnings.catch_warnings():  # that other readers may not know of consolidated metadata
+        warnings.simplefilter("ignore")
+        zarr.consolidate_metadata(str(path))
+
+
+def existing(path: Path, identity: dict[str, Any]) -> bool:
+    """Whether the store is there already; refused where it is not that of this sweep."""
+    import zarr
+
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return False
+    try:
+        attributes = dict(zarr.open_group(str(path), mode="r").attrs)
+        found, version = attributes["format"], int(str(attributes["format_version"]))
+        theirs = dict(json.loads(str(attributes["identity"])))
+    except Exception as cause:
+        raise _no_sweep(path) from cause
+    if found != FORMAT:
+        raise _no_sweep(path)
+    if version > FORMAT_VERSION:
+        raise BadInput(
+            f"store = {str(path)!r} is written in format {version}, and this retrax writes "
+            f"{FORMAT_VERSION}: a newer retrax is needed."
+        )
+    other = [key for key in identity if theirs.get(key) != identity[key]]
+    if other:
+        raise BadInput(
+            f"store = {str(path)!r} holds another sweep, which differs from this one in "
+            f"{' and '.join(other)}; choose another path, or remove it."
+        )
+    return True
+
+
+def require_writable(path: Path) -> None:
+    if not os.access(path, os.W_OK):
+        raise BadInput(f"store = {str(path)!r} cannot be written to.")
+
+
+def committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) -> set[int]:
+    """The numbers of the blocks that are in the store whole: what is read has its checksum."""
+    group = _opened(path)
+    try:
+        rows = np.asarray(group[_COMMITTED][...])
+    except Exception:  # without its commits nothing in a store counts
+        rows = np.zeros((len(blocks), 2), dtype=np.uint64)
+    return {
+        block.number
+        for block in blocks
+        if rows[block.number, _CHECKSUM] and _is_whole(group, results, block, rows)
+    }
+
+
+def _is_whole(group: Any, results: Sequence[Variable], block: Block, rows: np.ndarray) -> bool:
+    try:
+        values = [np.asarray(group[v.name][v.region(block)]) for v in results]
+    except Exception:  # a chunk that is cut short or cannot be decompressed
+        return False
+    return bool(rows[block.number, _CHECKSUM] == _checksum(values))
+
+
+def write(
+    path: Path, results: Sequence[Variable], block: Block, runs: "xr.Dataset", seconds: float
+) -> None:
+    """Write the results of a block, then commit it."""
+    group = _opened(path)
+    values = []
+    for v in results:
+        array = runs[v.name].transpose(*v.before, MEMBER, *v.after).values
+        shape = (*v.before.values(), *block.shape, *v.after.values())
+        values.append(np.ascontiguousarray(array, dtype=v.dtype).reshape(shape))
+        group[v.name][v.region(block)] = values[-1]
+    row = np.array([[_checksum(values), int(1e9 * seconds)]], dtype=np.uint64)
+    group[_COMMITTED][block.number : block.number + 1] = row
+
+
+def _checksum(values: Sequence[np.ndarray]) -> np.uint64:
+    total = hashlib.blake2b(digest_size=8)
+    for array in values:
+        total.update(array.tobytes())
+    return np.uint64(int.from_bytes(total.digest(), "little") or 1)
+
+
+def _opened(path: Path) -> Any:
+    import zarr
+
+    return zarr.open_group(str(path), mode="r+")
+
+
+def _require_room(path: Path, results: Sequence[Variable], sizes: dict[str, int]) -> None:
+    each = sum(
+        np.dtype(v.dtype).itemsize * math.prod([*v.before.values(), *v.after.values()])
+        for v in results
+    )
+    needed, free = each * math.prod(sizes.values()), shutil.disk_usage(path.parent).free
+    if needed > free:
+        raise BadInput(
+            f"store = {str(path)!r} will take up to {gigabytes(needed)}, but its disk has "
+            f"{gigabytes(free)} free: save fewer states, or measure them."
+        )
+
+
+def _no_sweep(path: Path) -> BadInput:
+    return BadInput(f"store = {str(path)!r} exists and is not a sweep of retrax, or is damaged.")
+
+
+def _unusable(path: Path, cause: OSError) -> BadInput:
+    return BadInput(f"store = {str(path)!r} cannot be written: {cause.strerror or cause}.")

@@ -1,0 +1,183 @@
+"""Objects from names and numbers are those that Python makes; everything else is refused."""
+
+import inspect
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import retrax as rx
+from retrax.cases import default_integrator, describe, fitting, make_integrator, make_state
+from retrax.cases import make_system as system_of
+from retrax.cases.integrators import READY
+from retrax.cases.systems import SYSTEMS
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.systems.catalogue import CASES
+
+
+def _same(one, other):
+    assert jax.tree.structure(one) == jax.tree.structure(other)
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_every_ready_system_has_a_name_or_is_made_of_functions():
+    classes = {
+        name
+        for name, value in vars(rx.systems).items()
+        if inspect.isclass(value) and issubclass(value, AbstractGroupSystem)
+    }
+    assert classes - set(SYSTEMS) == {"CubicHamiltonian"}
+
+
+def test_systems_are_those_that_python_makes():
+    made = system_of({"name": "HeavyTop", "inertia": [1.2, 1.6, 0.8], "mass": 2, "arm": [0, 0, 1]})
+    _same(made, rx.systems.HeavyTop([1.2, 1.6, 0.8], 2.0, [0.0, 0.0, 1.0]))
+    weight = {"name": "Weight", "moment": [0.8, -0.5, 0.0]}
+    made = system_of({"name": "Suslov", "inertia": [1.0, 2.0, 2.5], "potential": weight})
+    _same(made, rx.systems.Suslov([1.0, 2.0, 2.5], rx.systems.Weight([0.8, -0.5, 0.0])))
+
+
+def test_a_body_on_a_product_with_a_constraint():
+    made = system_of(
+        {
+            "name": "MechanicalSystem",
+            "group": {"name": "Product", "groups": ["SO3", {"name": "Translation", "n": 2}]},
+            "inertia": [1.0, 2.0, 2.5, 3.0, 3.0],
+            "constraint": {
+                "name": "Distribution",
+                "rows": [[1, 0, 0, 0, 0], [0, 1, 0, 0.5, 0], [0, 0, 0, 0, 1]],
+            },
+        }
+    )
+    rows = ((1.0, 0, 0, 0, 0), (0, 1.0, 0, 0.5, 0), (0, 0, 0, 0, 1.0))
+    by_hand = rx.MechanicalSystem(
+        rx.Product(rx.SO3(), rx.Translation(2)),
+        inertia=[1.0, 2.0, 2.5, 3.0, 3.0],
+        constraint=rx.Distribution(rows),
+    )
+    assert made.group == by_hand.group
+    _same(made.state(made.group.identity(), velocity=[1.0, 2, 0, 1, 3]),
+          by_hand.state(made.group.identity(), velocity=[1.0, 2, 0, 1, 3]))  # fmt: skip
+
+
+def test_integrators_are_those_that_python_makes():
+    assert make_integrator("lie-verlet") == rx.LieVerlet()
+    assert make_integrator({"name": "LieVerlet", "retraction": "Exp"}) == rx.LieVerlet(rx.Exp())
+    composed = {"name": "Composition", "base": "lie-verlet-exp", "order": 6}
+    assert make_integrator(composed) == rx.Composition(rx.LieVerlet(rx.Exp()), order=6)
+    staged = {"name": "Collocation", "nodes": {"name": "radau", "s": 3}, "centred": True}
+    assert make_integrator(staged) == rx.Collocation(rx.radau(3), centred=True)
+
+
+def test_states_are_those_that_python_makes():
+    top, start = CASES["heavy-top"].make()[:2]
+    _same(make_state(top, {"exp": [1.0, 0, 0], "velocity": [0.6, 0.2, 8.0]}), start)
+    rest = make_state(top, {})
+    _same(rest, top.state(jnp.eye(3), velocity=[0.0, 0.0, 0.0]))
+    sleigh = rx.systems.ChaplyginSleigh(mass=1.5, inertia=0.8, arm=0.6)
+    given = {"velocity": [1.25, -0.6, 0.3], "project": True, "t": 2}
+    by_hand = sleigh.state((jnp.eye(2), jnp.zeros(2)), velocity=[1.25, -0.6, 0.3], project=True)
+    assert make_state(sleigh, given).t == 2.0
+    np.testing.assert_array_equal(make_state(sleigh, given).momentum, by_hand.momentum)
+    prey = rx.systems.LotkaVolterra.predator_prey()
+    _same(make_state(prey, {"x": [2.0, 1.0]}), prey.at([2.0, 1.0]))
+
+
+@pytest.mark.parametrize("name", READY)
+def test_integrators_are_described_without_loss(name):
+    described = json.loads(json.dumps(describe(READY[name])))
+    assert make_integrator(described) == READY[name]
+
+
+def test_systems_are_described_without_loss():
+    for name in ("heavy-top", "suslov", "kharlamova", "turntable", "euler-top", "predator-prey"):
+        system = CASES[name].make()[0]
+        _same(system_of(json.loads(json.dumps(describe(system)))), system)
+
+
+def test_what_no_table_says_has_no_description():
+    assert describe(rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda R: R[2, 2])) is None
+    assert describe(CASES["henon-heiles"].make()[0]) is None
+
+
+def test_each_kind_of_system_has_its_usual_integrator():
+    for name in ("heavy-top", "suslov", "gyrostat", "kuramoto"):
+        system = CASES[name].make()[0]
+        assert default_integrator(system) == CASES[name].integrator
+        assert CASES[name].integrator in fitting(system)
+    assert "kahan" not in fitting(CASES["heavy-top"].make()[0])
+
+
+BODY = {"name": "FreeRigidBody", "inertia": [1.0, 2.0, 2.5]}
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "says"),
+    [
+        (system_of, {**BODY, "inertai": 1}, "'inertai' is no parameter of FreeRigidBody: they are "
+         "inertia, physical. Did you mean 'inertia'?"),
+        (system_of, {"name": "freerigidbody"}, "Did you mean 'FreeRigidBody'?"),
+        (system_of, {"name": "FreeRigidBody"}, "needs the parameter 'inertia'"),
+        (system_of, {**BODY, "physical": "yes"}, "physical = 'yes' must be true or false"),
+        (system_of, {**BODY, "inertia": "big"}, "inertia = 'big' must be an array of real numbers"),
+        (system_of, {**BODY, "inertia": [1, 1, 5]}, "is not that of a rigid body"),
+        (system_of, {"inertia": [1, 2, 3]}, "system needs the key 'name'"),
+        (system_of, {"name": 3}, "system needs the key 'name', which is text"),
+        (system_of, {"name": "Toda", "n": 2.5}, "n = 2.5 must be a whole number"),
+        (system_of, {"name": "clebsch", "a": [1, 2, 3], "rho": True, "sigma": 1},
+         "rho = True must be a number"),
+        (system_of, {"name": "Rod", "elements": 5, "length": 1, "stretching": 1, "bending": 1,
+                     "mass": 1, "inertia": 1, "ends": 3}, "ends = 3 must be two words"),
+        (system_of, {"name": "Suslov", "inertia": [1, 2, 2.5], "potential": {"name": "Weight"}},
+         "potential: Weight needs the parameter 'moment'"),
+        (system_of, {"name": "Suslov", "inertia": [1, 2, 2.5], "potential": "weight"},
+         "potential = 'weight' is not known. Did you mean 'Weight'?"),
+        (system_of, {"name": "MechanicalSystem", "group": "SO33", "inertia": [1, 2, 2.5]},
+         "group = 'SO33' is not known. Did you mean 'SO3'?"),
+        (system_of, {"name": "MechanicalSystem", "group": {"name": "Product", "groups": 2},
+                     "inertia": [1]}, "group: groups = 2 must be a list of groups"),
+        (make_integrator, "lie-verlett", "Did you mean 'lie-verlet'?"),
+        (make_integrator, 3, "integrator = 3 must be a name, or a table"),
+        (make_integrator, {"name": "composition-4", "order": 6}, "'composition-4' takes no "
+         "parameters, but has order: it stands for Composition(LieVerlet(), order=4)"),
+        (make_integrator, {"name": "Composition", "base": "LieVerlet", "order": 5}, "order = 5"),
+        (make_integrator, {"name": "Kahan", "s": 1}, "'s' is no parameter of Kahan: it has none"),
+    ],
+)  # fmt: skip
+def test_wrong_descriptions_are_refused_in_a_sentence(make, given, says):
+    with pytest.raises(rx.BadInput) as refused:
+        make(given)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"velocty": [1, 2, 3]}, "'velocty' says nothing about the start of the free rigid body"),
+        ({"velocty": [1, 2, 3]}, "Did you mean 'velocity'?"),
+        ({"velocity": [1, 2]}, "velocity has shape (2,)"),
+        ({"velocity": [1, 2, 3], "momentum": [1, 2, 3]}, "exactly one of"),
+        ({"g": "identity", "exp": [1, 0, 0]}, "g and exp are both given"),
+        ({"g": "hanging"}, "g = 'hanging' is not known. The choices are identity."),
+        ({"g": [[2, 0, 0], [0, 1, 0], [0, 0, 1]]}, "g is not a rotation"),
+        ({"exp": [1, 0]}, "exp has shape (2,)"),
+        ({"project": 1}, "project = 1 must be true or false"),
+        ({"t": "now"}, "t = 'now' must be a number"),
+    ],
+)
+def test_wrong_starts_are_refused_in_a_sentence(given, says):
+    with pytest.raises(rx.BadInput) as refused:
+        make_state(system_of(BODY), given)
+    assert says in str(refused.value)
+
+
+def test_fields_say_what_they_start_from():
+    prey = rx.systems.LotkaVolterra.predator_prey()
+    with pytest.raises(rx.BadInput, match="needs 'x' to start from"):
+        make_state(prey, {})
+    with pytest.raises(rx.BadInput, match="'y' says nothing about the start"):
+        make_state(prey, {"y": [1.0, 1.0]})
