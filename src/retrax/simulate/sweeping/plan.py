@@ -82,10 +82,11 @@ class Plan:
                 if not begun:
                     self._create()
                 runner(self._job(), self._loads(todo), finished)
-        except SweepStopped as stopped:
-            raise SweepStopped(
-                f"{stopped} Of {len(self._blocks)} blocks {len(done)} are in the store and stay "
-                "there; the same sweep goes on with the others."
+        except (SweepStopped, KeyboardInterrupt) as stopped:
+            raise type(stopped)(
+                f"{str(stopped) or 'the sweep was interrupted.'} Of {len(self._blocks)} blocks "
+                f"{len(done)} are in the store and stay there; the same sweep goes on with the "
+                "others."
             ) from stopped
 
     def opened(self) -> "xr.Dataset":
