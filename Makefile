@@ -18,17 +18,22 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 .PHONY: help demo test docs verify clean distclean
 
 help:
-	@echo "make demo     simulate a heavy top, print its invariants, write a page and figures to demo/"
+	@echo "make demo     reproduce five papers in quick mode and simulate a heavy top; see demo/"
 	@echo "make test     lint, check types, run the tests"
 	@echo "make docs     build the documentation into site/"
 	@echo "make verify   measure the order and every claim of every integrator"
 	@echo "make clean    remove what the commands above wrote, keep the environment"
 	@echo "make distclean  remove the environment too"
 
+# A gallery that is there is left alone; one that was interrupted goes on where it stopped.
 demo: $(ENVIRONMENT)
 	@mkdir -p demo
 	@$(BIN)/retrax run heavy-top -o demo/heavy-top.nc
 	@$(BIN)/retrax report demo/heavy-top.nc
+	@test -f demo/gallery/index.html || $(BIN)/retrax reproduce all --quick -o demo/gallery
+	@echo
+	@echo "Look at demo/gallery/index.html (five papers, computed again) and demo/heavy-top.html"
+	@echo "(a heavy top) in a browser; neither needs a network."
 
 test: $(ENVIRONMENT)
 	@$(BIN)/ruff check

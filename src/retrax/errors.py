@@ -35,6 +35,34 @@ class SweepStopped(RetraxError):
     """A sweep ended before its end; what is in its store stays, and the same sweep goes on."""
 
 
+class Interrupted(RetraxError):
+    """A signal stopped a run that has a checkpoint; the message says how to go on.
+
+    **Attributes:**
+
+    - `trajectory`: what was computed up to there.
+    - `signal`: the number of the signal.
+    """
+
+    def __init__(self, message: str, trajectory: Any = None, signal: int = 2):
+        super().__init__(message)
+        self.trajectory = trajectory
+        self.signal = signal
+
+
+class CheckpointFailed(RetraxError):
+    """A checkpoint could not be written; what was committed before is whole.
+
+    **Attributes:**
+
+    - `trajectory`: what was computed up to there, or `None`.
+    """
+
+    def __init__(self, message: str, trajectory: Any = None):
+        super().__init__(message)
+        self.trajectory = trajectory
+
+
 class CheckFailed(RetraxError, AssertionError):
     """A law that `retrax.testing` checks does not hold; the message names it and by how much."""
 

@@ -30,7 +30,10 @@ def calls(draw: st.DrawFn, entry: Entry, right: dict[str, Any]) -> tuple[str, di
         a, b = draw(st.permutations(names))[:2]
         return f"{a} and {b} exchanged", right | {a: right[b], b: right[a]}
     changed = [draw(st.sampled_from(names)) for _ in range(1 + (entry.pairs and how > 16))]
-    values = {name: draw(entry.values.get(name) or wrong(right[name])) for name in changed}
+    values = {
+        name: draw(entry.values[name] if name in entry.values else wrong(right[name]))
+        for name in changed
+    }
     return ", ".join(f"{k}={_text(v)}" for k, v in values.items()), right | values
 
 

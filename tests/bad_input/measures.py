@@ -18,7 +18,7 @@ def one_step() -> dict[str, Any]:
     return {"system": top(), "integrator": rx.LieVerlet(), "state": start(), "h": 0.02}
 
 
-@entry("analysis.convergence", kind=KIND, refusals=MAY_BREAK, pairs=False, values=few, weight=0.5)
+@entry("analysis.convergence", kind=KIND, refusals=MAY_BREAK, pairs=False, values=few, weight=0.2)
 def _convergence():
     return {**one_step(), "h": 0.1, "time": 0.4, "halvings": 2}
 
@@ -65,7 +65,7 @@ def several():
     return rx.ensemble(top(), rx.LieVerlet(), members(), h=0.01, steps=5, save_every=2)
 
 
-@entry("analysis.observe_members", kind=KIND, weight=0.5)
+@entry("analysis.observe_members", kind=KIND, weight=0.2)
 def _observe():
     return {"system": top(), "runs": several()}
 
@@ -77,11 +77,11 @@ LAWS = {
     "check_system": lambda: {"system": top(), "state": start()},
 }
 for name, right in LAWS.items():
-    entry(f"testing.{name}", kind=KIND, refusals=MAY_BREAK, weight=0.2)(
+    entry(f"testing.{name}", kind=KIND, refusals=MAY_BREAK, weight=0.05)(
         lambda right=right: {**right(), "key": jax.random.key(0)}
     )
 
 
-@entry("testing.check_integrator", kind=KIND, refusals=MAY_BREAK, weight=0.1)
+@entry("testing.check_integrator", kind=KIND, refusals=MAY_BREAK, weight=0.02)
 def _check_integrator():
     return {"integrator": rx.RungeKutta("euler"), "problem": None}

@@ -12,11 +12,16 @@ import retrax as rx
 
 from .entries import entry
 from .rods import rod
-from .values import JUNK, WHOLES, wrong
+from .values import JUNK, NUMBERS, WHOLES, raises, wrong
 
 MAY_FAIL = (rx.BadInput, rx.StepFailed)
 MAY_BREAK = (*MAY_FAIL, rx.CheckFailed)
 # Runs so long that they would go on for hours are no mistake, so they are not asked for.
+
+
+def _as_step(value: Any) -> bool:
+    single = isinstance(value, float | np.floating) and np.isfinite(value)
+    return not single or value <= 0.5 or value == 1e300
 
 
 def short(value: Any) -> bool:
@@ -43,16 +48,24 @@ def on_the_group(run: rx.Trajectory) -> bool:
     """A run that was accepted is one: on the group, times in order, energies finite."""
     energy = run.invariants()["energy"]
     increasing = bool(np.all(np.diff(run.t) > 0))
-    return increasing and bool(np.all(run.group_defect() < 1e-9)) and bool(np.all(np.isfinite(energy)))
+    return (
+        increasing and bool(np.all(run.group_defect() < 1e-9)) and bool(np.all(np.isfinite(energy)))
+    )
 
 
 OTHERS = st.sampled_from(
     [
         rx.RKMK(), rx.Kahan(), rx.LagrangeDAlembert(), rx.RollingVerlet(), rx.ContactDKD(),
-        rx.KahanAttitude(), rx.HamelMidpoint(), rx.RadialProjection(rx.Kahan()), rx.ContactMidpoint(),
-        rx.ProjectedLift(), rx.RollingDKD(),
+        rx.KahanAttitude(), rx.HamelMidpoint(), rx.RadialProjection(rx.Kahan()),
+        rx.ContactMidpoint(), rx.ProjectedLift(), rx.RollingDKD(),
     ]
 )  # fmt: skip
+
+
+# Steps that are too long: each is looked into, which takes a second, so there are few of them.
+STEPS = st.sampled_from([v for v in (*JUNK, *NUMBERS) if _as_step(v)]) | st.floats(1e-9, 0.05)
+# A function that is called as a run goes on may raise what it likes, and it is heard.
+CALLED = st.sampled_from([v for v in (*JUNK, *NUMBERS) if v is not raises])
 
 
 def systems() -> st.SearchStrategy[Any]:
@@ -60,7 +73,8 @@ def systems() -> st.SearchStrategy[Any]:
     other = [
         lambda: rx.systems.Suslov([1.0, 2.0, 2.5]), lambda: rx.systems.EulerTop([1.0, 2.0, 2.5]),
         lambda: rx.systems.Kuramoto([0.1, 0.2], 0.5), lambda: rod(), lambda: rx.systems.Toda(3),
-        lambda: rx.systems.ChaplyginSleigh(1.0, 0.5, 0.2), lambda: rx.systems.StringsInContact(n=32),
+        lambda: rx.systems.ChaplyginSleigh(1.0, 0.5, 0.2),
+        lambda: rx.systems.StringsInContact(n=32),
     ]  # fmt: skip
     return st.sampled_from(other).map(lambda make: make())
 
@@ -70,7 +84,8 @@ def systems() -> st.SearchStrategy[Any]:
     values=few | {
         "integrator": wrong(None) | OTHERS,
         "system": wrong(None) | systems(),
-        "h": wrong(0.01),
+        "h": STEPS,
+        "progress": CALLED,
     },
 )  # fmt: skip
 def _simulate():
@@ -130,8 +145,11 @@ def failed_or_finite(runs: Any) -> bool:
 
 
 @entry(
-    "ensemble", kind="runs", refusals=MAY_FAIL, pairs=False, weight=2.0,
-    values=few | {"integrator": wrong(None) | OTHERS, "system": wrong(None) | systems()},
+    "ensemble", kind="runs", refusals=MAY_FAIL, sound=failed_or_finite, pairs=False, weight=2.0,
+    values=few | {
+        "integrator": wrong(None) | OTHERS, "system": wrong(None) | systems(), "h": STEPS,
+        "progress": CALLED,
+    },
 )  # fmt: skip
 def _ensemble():
     return {
@@ -144,7 +162,7 @@ def _from_members(**given: Any) -> Any:
     return rx.ensemble(top(), rx.LieVerlet(), rx.State(**given), h=0.01, steps=5)
 
 
-@entry("ensemble (states)", _from_members, kind="runs", refusals=MAY_FAIL)
+@entry("ensemble (states)", _from_members, kind="runs", refusals=MAY_FAIL, sound=failed_or_finite)
 def _states():
     return {
         "g": np.asarray(members().g), "momentum": np.asarray(members().momentum),

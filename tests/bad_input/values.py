@@ -4,6 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
@@ -96,6 +97,8 @@ def wrong(value: Any) -> st.SearchStrategy[Any]:
         return junk | _parts(value)
     if isinstance(value, dict):
         return junk | _fields(value)
+    if hasattr(value, "dtype") and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return junk
     if type(value).__module__.startswith("jax"):
         return junk | _arrays(value)
     if callable(value):

@@ -14,4 +14,4 @@ def test_example_runs_and_writes_its_page(script, tmp_path):
     page = tmp_path / "page.html"
     command = [sys.executable, str(script), str(page)]
     subprocess.run(command, check=True, capture_output=True, text=True)
-    assert page.stat().st_size > 1_000_000
+    assert page.stat().st_size > 700_000

@@ -18,6 +18,7 @@ from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_instance
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.newton import NewtonStatus
+from retrax.numerics.one_line import one_line
 
 # A word may stand in `preserves` only if a test measures it; this is the list of those tests.
 VOCABULARY: dict[str, str] = {
@@ -92,6 +93,13 @@ class AbstractIntegrator(Frozen):
     def __repr__(self) -> str:
         arrays, tree = jax.tree.flatten(self)
         return super().__repr__() if arrays else _text(tree)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        kept = [word for word in VOCABULARY if word in self.preserves]
+        return one_line(
+            repr(self), {"order": self.order, "preserves": ", ".join(kept) or "nothing"}
+        )
 
     @abc.abstractmethod
     def step(

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.translation import Translation
+from retrax.mechanics.drawing import told
 from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.polynomial import SparseQuadratic
 from retrax.mechanics.state import State
@@ -57,6 +58,11 @@ class AbstractQuadraticField(AbstractGroupSystem):
     @property
     def group(self) -> Translation:
         return Translation(self.dim)
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: that a point is no place in space."""
+        return told("field")
 
     def jacobian(self, x: Point) -> Matrix:
         """The matrix $f'(x)$."""

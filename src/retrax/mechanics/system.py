@@ -18,6 +18,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, find_symmetries
 from retrax.numerics.checks import is_traced, require_finite, require_shape
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.one_line import one_line
 from retrax.numerics.precision import float64, require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.spaces.group_itself import GroupItself
@@ -85,6 +86,12 @@ class AbstractGroupSystem(Frozen):
     @abc.abstractmethod
     def name(self) -> str:
         """What the system is called in tables and figures."""
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        arrays = {key: x for key, x in fields.items() if isinstance(x, jax.Array)}
+        return one_line(self.name, {"on": self.configuration_space.name, **arrays})
 
     @abc.abstractmethod
     def momentum(self, g: Element, xi: Coordinates) -> Coordinates:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.mechanics.drawing import told
 from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.quadratic_field import AbstractQuadraticField, require_quadratic
 from retrax.numerics.checks import (
@@ -73,6 +74,11 @@ class CubicHamiltonian(AbstractQuadraticField):
     @property
     def name(self) -> str:
         return self.title
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: that the numbers are positions, then momenta."""
+        return told("field", canonical=(True, 0))
 
     def field(self, x: Point) -> Point:
         slope = jax.grad(self.hamiltonian)(x)

@@ -4,10 +4,13 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import Inertia, checked_inertia
+from retrax.mechanics.solids import about_centre
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import is_traced, shown
@@ -39,6 +42,16 @@ class AbstractHeavyBody(AbstractRigidBody):
     @property
     def free(self) -> bool:
         return False
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: the arm, the mass and the inertia about the centre of mass."""
+        many = self.arm.ndim != 1 or self.mass.ndim != 0 or self.inertia.shape not in ((3,), (3, 3))
+        if is_traced(self) or many:
+            return None
+        J = np.asarray(self.inertia)
+        central = about_centre(np.diag(J) if J.ndim == 1 else J, float(self.mass), self.arm)
+        return told("body", mass=(self.mass, 0), arm=(self.arm, 1), inertia=(central, 2))
 
     def weight_arm(self) -> Float[Array, "3"]:
         r"""The vector $w$ with $V = w\cdot R^Te_3$."""

@@ -10,6 +10,9 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
+from retrax.groups.se3 import SE3
+from retrax.groups.so3 import SO3
+from retrax.mechanics.drawing import told
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
@@ -63,10 +66,7 @@ class LiePoisson(AbstractQuadraticField):
         constants = structure_constants(algebra)
         n = len(constants)
         self.dim = n
-        self.terms = tuple(
-            (int(i), int(j), int(k), float(constants[i, j, k]))
-            for i, j, k in np.argwhere(constants)
-        )
+        self.terms = _terms(constants)
         self.quadratic = _symmetric(float64("quadratic", quadratic), n)
         self.linear = None if linear is None else float64("linear", linear)
         if self.linear is not None:
@@ -79,6 +79,14 @@ class LiePoisson(AbstractQuadraticField):
     @property
     def name(self) -> str:
         return self.title
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: which vectors of space the coordinates are."""
+        for group, names in ((SO3(), ["m"]), (SE3(), ["m", "p"])):
+            if self.dim == group.dim and self.terms == _terms(structure_constants(group)):
+                return told("field", vectors=(names, 1))
+        return told("field")
 
     def gradient(self, x: Point) -> Point:
         """$dH = Ax + b$."""
@@ -105,6 +113,12 @@ class LiePoisson(AbstractQuadraticField):
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         values = self.casimirs(state.g)
         return {f"Casimir {k + 1}": values[k] for k in range(len(values))}
+
+
+def _terms(constants: np.ndarray) -> tuple[Term, ...]:
+    return tuple(
+        (int(i), int(j), int(k), float(constants[i, j, k])) for i, j, k in np.argwhere(constants)
+    )
 
 
 def structure_constants(algebra: AbstractLieGroup | ArrayLike) -> np.ndarray:

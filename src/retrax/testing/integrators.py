@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from retrax.errors import CheckFailed
 from retrax.integrators.base import VOCABULARY, AbstractIntegrator
+from retrax.numerics.checks import require_instance
 from retrax.testing import measurements
 from retrax.testing.constrained import claims_problem
 from retrax.testing.measurements import COARSE_STEPS, Problem, roundoff
@@ -36,6 +37,9 @@ def check_integrator(
 
     **Raises:** `CheckFailed`, with a sentence that names the claim, the measurement and the bound.
     """
+    require_instance("integrator", integrator, AbstractIntegrator, "an integrator, such as RKMK()")
+    if problem is not None:
+        require_instance("problem", problem, Problem, "a rx.testing.Problem")
     problem = claims_problem(integrator)[1] if problem is None else problem
     unknown = integrator.preserves - set(VOCABULARY)
     if unknown:

@@ -1,4 +1,4 @@
-"""Runs on disk: NetCDF, written atomically, read without running anything."""
+"""Runs on disk: NetCDF, written atomically, read without running anything; checkpoints."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,12 +21,18 @@ def save(run: "Trajectory", path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> "Trajectory":
-    """The run that `Trajectory.save` wrote to `path`."""
+    """The run that `Trajectory.save` wrote to `path`, or a checkpoint, as far as it is committed.
+
+    A file is data: nothing that it names outside retrax is imported or called.
+    """
     import xarray as xr
 
+    from retrax.trajectory.checkpoint_read import load_checkpoint
     from retrax.trajectory.dataset import from_dataset
 
     path = Path(path)
+    if path.is_dir():
+        return load_checkpoint(path)
     if not path.is_file():
         raise BadInput(f"path = {str(path)!r}: there is no such file.")
     try:
