@@ -18,11 +18,16 @@ def main() -> int:
     parser.add_argument("--examples", type=int, default=300, help="calls in all")
     parser.add_argument("--only", default="", help="entries whose name has this in it")
     parser.add_argument("--show", type=int, default=5, help="wrong calls to show of each entry")
+    parser.add_argument("--cheap", action="store_true", help="leave out what takes seconds a call")
+    parser.add_argument("--list", action="store_true", help="print the names of the entries")
     options = parser.parse_args()
+    if options.list:
+        print("\n".join(REGISTRY))
+        return 0
     # A call that asks for more memory than this fails by itself, and not the machine.
     resource.setrlimit(resource.RLIMIT_AS, (10 * 2**30,) * 2)
 
-    chosen = [e for e in REGISTRY.values() if options.only in e.name]
+    chosen = [e for e in REGISTRY.values() if options.only in e.name and e.cheap >= options.cheap]
     total = sum(e.weight for e in chosen)
     kinds: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     clock = time.perf_counter()

@@ -64,7 +64,7 @@ def _constrained():
     }  # fmt: skip
 
 
-@entry("MechanicalSystem (symmetry)", rx.MechanicalSystem, kind=KIND, weight=0.2)
+@entry("MechanicalSystem (symmetry)", rx.MechanicalSystem, kind=KIND, weight=0.2, cheap=False)
 def _symmetric():
     return {
         "group": rx.SO3(), "inertia": MOMENTS, "potential": heavy, "symmetry": [0.0, 0.0, 1.0],
@@ -81,6 +81,6 @@ simple(KIND, "QuadraticField", field=euler, dim=3)
 entry("SpaceFlow (field)", rx.SpaceFlow, kind=KIND, weight=0.3)(
     lambda: {"space": rx.Sphere(3), "field": lambda t, y: jnp.cross(jnp.array([1.0, 2.0, 3.0]), y)}
 )
-entry("QuadraticField (numbers)", rx.QuadraticField, kind=KIND)(
+entry("QuadraticField (numbers)", rx.QuadraticField, kind=KIND, weight=0.5)(
     lambda: {"field": (np.ones((2, 2, 2)), [[0.0, 1.0], [-1.0, 0.0]], [0.1, 0.2]), "dim": None}
 )

@@ -47,7 +47,7 @@ def figure_1(run: "Trajectory") -> Drawing:
             axes.text(*(end + 0.19 * R[:, i]), f"$b_{i + 1}$", color=GREEN, fontsize=9)
         low, high = np.min(nodes, axis=0) - 0.15, np.max(nodes, axis=0) + 0.2
         axes.set(xlim=(low[0], high[0]), ylim=(low[1] - 0.1, high[1] + 0.1), zlim=(high[2], low[2]))
-        axes.set_box_aspect(high - low + [0.0, 0.2, 0.0])
+        axes.set_box_aspect((high - low + [0.0, 0.2, 0.0]))
         axes.set(xlabel="$e_1$ (m)", ylabel="$e_2$ (m)", zlabel="$e_3$, down (m)")
         axes.view_init(elev=15, azim=-70)
     data = columns(
