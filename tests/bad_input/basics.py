@@ -20,7 +20,7 @@ for name in ("Exp", "Cayley"):
 simple("groups", "SO", n=4)
 simple("groups", "Translation", n=3)
 simple("groups", "Power", group=rx.SE3(), n=3)
-entry("MatrixGroup", kind="groups", cheap=False, weight=0.5)(
+entry("MatrixGroup", kind="groups", cheap=False, weight=0.1)(
     lambda: {"basis": ROTATIONS, "name": "turns"}
 )
 entry("Product", lambda first, second: rx.Product(first, second), kind="groups")(

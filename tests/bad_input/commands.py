@@ -61,7 +61,9 @@ def _lines(draw: st.DrawFn) -> tuple[str, ...]:
     return (*safe, "--steps", "5") if safe[:1] == ["run"] else tuple(safe) or ("run",)
 
 
-@entry("command line", _command, kind=KIND, refusals=MAY_FAIL, values={"words": _lines()})
+@entry(
+    "command line", _command, kind=KIND, refusals=MAY_FAIL, values={"words": _lines()}, weight=0.4
+)
 def _words():
     whole()
     return {"words": ("run", "free-rigid-body", "--steps", "5", "--no-progress")}
@@ -102,7 +104,7 @@ def _table(right: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 
 @entry(
-    "run file", _run_file, kind=KIND, refusals=MAY_FAIL, pairs=False, weight=2.0,
+    "run file", _run_file, kind=KIND, refusals=MAY_FAIL, pairs=False, weight=0.7,
     values={
         "system": _table(SYSTEM), "state": _table(STATE), "h": FIELDS,
         "steps": FIELDS.filter(lambda v: not (isinstance(v, int) and v > 1000)),

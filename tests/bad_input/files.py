@@ -1,4 +1,4 @@
-"""Files: runs that are cut, changed, foreign or hostile. A file is data: reading it runs nothing."""
+"""Files: runs that are cut, changed, foreign or hostile. Reading one runs nothing."""
 
 import functools
 import tempfile
@@ -108,7 +108,7 @@ def _same(run: rx.Trajectory) -> bool:
     return len(run.t) == len(run.momentum) and isinstance(run.summary(), str)
 
 
-@entry("load (content)", _load, kind=KIND, values={"content": _contents()}, sound=_same, weight=1.5)
+@entry("load (content)", _load, kind=KIND, values={"content": _contents()}, sound=_same, weight=0.7)
 def _content():
     return {"content": whole()}
 
@@ -127,6 +127,6 @@ def _save(path: Any) -> Any:
     return rx.load(folder() / "whole.nc").save(path)
 
 
-@entry("Trajectory.save", _save, kind=KIND, values={"path": PATHS}, weight=0.5)
+@entry("Trajectory.save", _save, kind=KIND, values={"path": PATHS}, weight=0.2)
 def _saved():
     return {"path": folder() / "again.nc"}

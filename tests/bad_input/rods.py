@@ -51,7 +51,7 @@ def _pair():
 
 
 @entry(
-    "systems.crossed_rods", kind=KIND, weight=0.1, cheap=False, refusals=(*NO_REST, rx.ContactLost)
+    "systems.crossed_rods", kind=KIND, weight=0.02, cheap=False, refusals=(*NO_REST, rx.ContactLost)
 )
 def _crossed():
     return {
@@ -75,20 +75,20 @@ def _speeds():
     return {"rod": rod(), "stretch": 1.0}
 
 
-@entry("systems.equilibrium", kind="helpers", weight=0.5, cheap=False, refusals=NO_REST)
+@entry("systems.equilibrium", kind="helpers", weight=0.1, cheap=False, refusals=NO_REST)
 def _equilibrium():
     held = rx.systems.Rod(3, 1.0, **LENGTHS, ends=("clamped", "clamped"))
     return {"rod": held, "g": held.straight()}
 
 
-@entry("systems.modes", kind="helpers", cheap=False, weight=0.5)
+@entry("systems.modes", kind="helpers", cheap=False, weight=0.1)
 def _modes():
     held = rx.systems.Rod(3, 1.0, **LENGTHS, ends=("clamped", "clamped"))
     return {"rod": held, "g": held.straight(), "number": 4}
 
 
 @entry(
-    "systems.press", kind="helpers", weight=0.1, cheap=False, refusals=(*NO_REST, rx.ContactLost)
+    "systems.press", kind="helpers", weight=0.02, cheap=False, refusals=(*NO_REST, rx.ContactLost)
 )
 def _press():
     system, state = pair()

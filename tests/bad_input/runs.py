@@ -82,7 +82,7 @@ def systems() -> st.SearchStrategy[Any]:
 
 
 @entry(
-    "simulate", kind="runs", refusals=MAY_FAIL, sound=on_the_group, pairs=False, weight=2.0,
+    "simulate", kind="runs", refusals=MAY_FAIL, sound=on_the_group, pairs=False,
     values=few | {
         "integrator": wrong(None) | OTHERS,
         "system": wrong(None) | systems(),
@@ -147,7 +147,7 @@ def failed_or_finite(runs: Any) -> bool:
 
 
 @entry(
-    "ensemble", kind="runs", refusals=MAY_FAIL, sound=failed_or_finite, pairs=False, weight=2.0,
+    "ensemble", kind="runs", refusals=MAY_FAIL, sound=failed_or_finite, pairs=False, weight=0.7,
     values=few | {
         "integrator": wrong(None) | OTHERS, "system": wrong(None) | systems(), "h": STEPS,
         "progress": CALLED,
@@ -199,7 +199,8 @@ def _register_states() -> None:
         def state(make=make, **arguments):
             return make()[0].state(**arguments)
 
-        entry(f"{name}.state", state, kind="states", cheap=name == "HeavyTop")(given)
+        quick = name == "HeavyTop"
+        entry(f"{name}.state", state, kind="states", cheap=quick, weight=1 if quick else 0.2)(given)
 
 
 _register_states()
@@ -211,12 +212,13 @@ def make(mass: float) -> tuple[Any, Any]:
 
 
 @entry(
-    "sweep", kind="runs", refusals=(rx.BadInput, rx.SweepStopped), pairs=False, weight=0.3,
+    "sweep", kind="runs", refusals=(rx.BadInput, rx.SweepStopped), pairs=False, weight=0.1,
     cheap=False,
     values=few | {
         "client": st.sampled_from([v for v in JUNK if not isinstance(v, str | None)]),
         "integrator": wrong(None) | OTHERS, "h": STEPS, "progress": CALLED,
-        "store": st.sampled_from([v for v in JUNK if not isinstance(v, str)]), "retries": few["steps"],
+        "store": st.sampled_from([v for v in JUNK if not isinstance(v, str)]),
+        "retries": few["steps"],
     },
 )  # fmt: skip
 def _sweep():

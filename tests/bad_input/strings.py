@@ -22,7 +22,7 @@ def still(x: np.ndarray) -> np.ndarray:
     return 0.0 * x
 
 
-@entry("systems.StringPendulum", kind=KIND)
+@entry("systems.StringPendulum", kind=KIND, weight=0.5)
 def _pendulum():
     return {
         "length": 1.0, "density": 0.025, "stiffness": 40.0, "elements": 3, "mass": 0.1, "arm": ARM,
