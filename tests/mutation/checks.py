@@ -76,7 +76,9 @@ WATCHED: dict[str, Watched] = {
     "retrax.groups.so3": Watched(_laws(rx.SO3()), ("tests/groups/test_so3.py",)),
     "retrax.groups.se2": Watched(_laws(rx.SE2())),
     "retrax.groups.se3": Watched(_laws(rx.SE3()), ("tests/groups/test_se3.py",)),
-    "retrax.groups.retractions": Watched(_laws(rx.SO3())[1:], ("tests/integrators/test_diagnosis.py",)),
+    "retrax.groups.retractions": Watched(
+        _laws(rx.SO3())[1:], ("tests/integrators/test_diagnosis.py",)
+    ),
     "retrax.numerics.newton": Watched((), ("tests/numerics/test_newton.py",)),
     "retrax.numerics.solve": Watched((), ("tests/numerics/test_solve.py",)),
     "retrax.numerics.series": Watched(_laws(rx.SO3())[:1], ("tests/numerics/test_series.py",)),
@@ -111,7 +113,11 @@ WATCHED: dict[str, Watched] = {
         _claims(rx.Kahan()), ("tests/integrators/test_kahan.py",)
     ),
     "retrax.integrators.rkmk": Watched(
-        (*_orders(top, rx.RKMK("rk4")), *_orders(forced, rx.RKMK("heun3")), *_orders(on_flow, rx.RKMK("rk4")))
+        (
+            *_orders(top, rx.RKMK("rk4")),
+            *_orders(forced, rx.RKMK("heun3")),
+            *_orders(on_flow, rx.RKMK("rk4")),
+        )
     ),
     "retrax.integrators.collocation_step": Watched(
         _orders(top, rx.Collocation(rx.gauss(2)), rx.Collocation(rx.gauss(2), centred=True)),

@@ -128,7 +128,8 @@ def _changed(node: Any, change: str) -> Any:
         case "constant" if isinstance(node.value, bool):
             node.value = not node.value
         case "constant":
-            node.value = node.value + 1 if isinstance(node.value, int) else 1.1 * node.value
+            whole = isinstance(node.value, int) or node.value == 0
+            node.value = node.value + 1 if whole else 1.1 * node.value
     return node
 
 

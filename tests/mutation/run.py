@@ -18,14 +18,13 @@ import threading
 from pathlib import Path
 from queue import Empty, Queue
 
+from checks import WATCHED
+from mutants import Mutant, mutants
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RESULTS = HERE / "results.jsonl"
 SEED = 10
-sys.path.insert(0, str(HERE))
-
-from checks import WATCHED
-from mutants import Mutant, mutants
 
 
 class Worker:

@@ -14,8 +14,8 @@ SYMPLECTIC_ALLOWED = 5e-15
 # There and back is `BACK_STEPS` coarse steps each way; the motion spreads the rounding errors.
 SYMMETRY_ALLOWED = 3e-13
 # The straight line through the energy errors may explain this part of their size. A bounded error
-# that wanders leans one way or the other by chance: by 0.15 of its size in 20,000 steps of a chaotic
-# top, differently on every processor, but by no more than 0.06 in ten times as many.
+# that wanders leans one way or the other by chance: by 0.15 of its size in 20,000 steps of the
+# chaotic top, differently on every processor, but by no more than 0.06 in ten times as many.
 DRIFT_ALLOWED, DRIFT_STEPS = 0.1, 200_000
 # What speaks of systems without external force: a force does work and exerts a torque.
 WITHOUT_FORCE = frozenset({"momentum", "spatial momentum", "symplectic", "energy"})
