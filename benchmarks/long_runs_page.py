@@ -14,24 +14,26 @@ walk: after $n$ steps $\\varepsilon\\sqrt n$, about $10^{-12}$ at the end, and a
 A bias, however small, would add up to $\\varepsilon n$ instead.
 
 This page is written by `python -m benchmarks.long_runs --page` from `results/long_runs.json`, and
-that by `python -m benchmarks.long_runs`; do not edit it. The tests in `tests/simulate/test_long_runs.py`
-make the same measurements over 200,000 steps.
+that by `python -m benchmarks.long_runs`; do not edit it. `tests/simulate/test_long_runs.py` makes
+the same measurements over 200,000 steps.
 
 Every run is one trajectory on the native back end; a thousand states are saved. *Error* is the
 largest difference from the start. *Exponent* is the power of time with which differences between
 two moments grow with the time between them: 1/2 for a random walk, 1 for a drift, 0 for an error
 that stays bounded ([`growth_exponent`](api/analysis.md)). *Bias* is the slope of the errors in
-standard errors, from straight lines through 16 parts of the run ([`bias`](api/analysis.md)): a number
-of size one is chance. Of several momenta the one with the largest error is shown.
+standard errors, from straight lines through 16 parts of the run ([`bias`](api/analysis.md)): a
+number of size one is chance. Of several momenta the one with the largest error is shown.
 """
 
 READING = """
-- **Momentum.** Below $10^{-11}$ after $10^8$ steps with every method, and a random walk.
+- **Momentum.** Below $10^{-11}$ after $10^8$ steps of the heavy top with every method, and a random
+  walk.
 - **Group.** Rotations stay within a few units in the last place however long the run: every step
-  subtracts the defect that it finds ([decision 3](decisions/0003-group-membership-without-drift.md)).
-  The row *R not corrected* is the same step without it. This one-step projection is part of
-  `SO2`, `SO3`, `SE2`, `SE3`, the rotations of $n$ dimensions, and their products and powers. A `MatrixGroup`, of
-  which only a basis is known, has none, and its defect grows like that of the uncorrected row.
+  subtracts the defect that it finds
+  ([decision 3](decisions/0003-group-membership-without-drift.md)). The row *R not corrected* is the
+  same step without it. This one-step projection is part of `SO2`, `SO3`, `SE2`, `SE3`, of rotations
+  in $n$ dimensions, and of their products and powers. A `MatrixGroup`, of which only a basis is known,
+  has none, and its defect grows like that of the uncorrected row.
 - **Energy.** The error of a symplectic method of low order is truncation, which stays bounded:
   exponent 0, no bias. With order 8 at this step nothing is left but rounding, which walks.
 - **Clock.** Times are $t_0 + kh$, each computed by itself; every saved time of every run equals it.
@@ -44,17 +46,18 @@ COMPENSATED = """
 
 A step adds small changes to $R$ and $\\mu$, and rounds each sum once. Compensated summation keeps
 what rounding takes away and adds it to the next change. `python -m benchmarks.compensated` runs
-four variants of one step of Störmer-Verlet, {steps:,} steps of h = {h} from {starts} starts, through XLA;
-the momentum error is the root of the mean square over the starts, its look at the state done in
-extended precision.
+four variants of one step of Störmer-Verlet, {steps:,} steps of h = {h} from {starts} starts,
+through XLA; the momentum error is the root of the mean square over the starts, computed from the
+states in extended precision.
 
 {table}
 It makes the error of the momentum about {gain:.0f} times smaller if $R$ and $\\mu$ are both
-compensated, {part:.0f} times if $\\mu$ alone is. It is **not** adopted: what was taken away has to be kept, so the state would be twice
-as large in every file, checkpoint, ensemble and derivative, while after $10^8$ steps the momentum is
-right to $10^{{-12}}$ without it, and the correction of $R$, which keeps the defect at one rounding error,
-and the compensation of $R$, which lets it walk, exclude each other. Adding the small changes of a step up before they are
-added to the state, which costs nothing, is done everywhere.
+compensated, {part:.1f} times if $\\mu$ alone is. It is **not** adopted. What was taken away has to
+be kept, so the state would be twice as large in every file, checkpoint, ensemble and derivative,
+while after $10^8$ steps the momentum is right to $10^{{-12}}$ without it. And the correction of
+$R$, which keeps the defect at one rounding error, excludes the compensation of $R$, with which the
+defect walks. Adding up the small changes of a step before they are added to the state costs
+nothing and is done everywhere.
 """
 
 HEADER = ["method", "steps", "group defect", "momentum error", "exponent", "bias",

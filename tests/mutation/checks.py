@@ -71,11 +71,12 @@ def hamiltonian() -> Problem:
     return Problem(*quartic_body())
 
 
+CORRECTIONS = "tests/groups/test_corrections.py"
 WATCHED: dict[str, Watched] = {
-    "retrax.groups.so2": Watched(_laws(rx.SO2())),
-    "retrax.groups.so3": Watched(_laws(rx.SO3()), ("tests/groups/test_so3.py",)),
-    "retrax.groups.se2": Watched(_laws(rx.SE2())),
-    "retrax.groups.se3": Watched(_laws(rx.SE3()), ("tests/groups/test_se3.py",)),
+    "retrax.groups.so2": Watched(_laws(rx.SO2()), (CORRECTIONS,)),
+    "retrax.groups.so3": Watched(_laws(rx.SO3()), (CORRECTIONS, "tests/groups/test_so3.py")),
+    "retrax.groups.se2": Watched(_laws(rx.SE2()), (CORRECTIONS,)),
+    "retrax.groups.se3": Watched(_laws(rx.SE3()), (CORRECTIONS, "tests/groups/test_se3.py")),
     "retrax.groups.retractions": Watched(
         _laws(rx.SO3())[1:], ("tests/integrators/test_diagnosis.py",)
     ),

@@ -37,6 +37,12 @@ class Mutant(NamedTuple):
     change: str
 
     @property
+    def changes_something(self) -> bool:
+        """Not `x @ x` reversed."""
+        before, _, after = self.change.partition(" -> ")
+        return before != after
+
+    @property
     def key(self) -> str:
         return f"{self.module}:{self.number}"
 
@@ -142,25 +148,25 @@ def _replace(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
                 return setattr(parent, field, [new if item is old else item for item in value])
 
 
-def _functions(code: CodeType) -> dict[tuple[str, int], CodeType]:
-    """The code of every function of a module that is not inside another, by name and line."""
+def _functions(code: CodeType) -> dict[str, CodeType]:
+    """The code of every function of a module that is not inside another, by its full name."""
     found = {}
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             if inner.co_flags & 0x1:  # of a function; that of a class has no fast locals
-                found[inner.co_qualname, inner.co_firstlineno] = inner
+                found[inner.co_qualname] = inner
             else:
                 found |= _functions(inner)
     return found
 
 
-def _live(module: ModuleType, codes: dict) -> list[tuple[tuple[str, int], FunctionType]]:
+def _live(module: ModuleType, codes: dict) -> list[tuple[str, FunctionType]]:
     """The functions of a module in this process, wherever they are kept."""
     return [
         (place, f)
         for f in gc.get_objects()
         if isinstance(f, FunctionType) and f.__code__.co_filename == module.__file__
-        if (place := (f.__code__.co_qualname, f.__code__.co_firstlineno)) in codes
+        if (place := f.__code__.co_qualname) in codes
     ]
 
 

@@ -69,7 +69,7 @@ class Worker:
 
 
 def sampled(module: str, size: int) -> list[Mutant]:
-    everything = mutants(module)
+    everything = [m for m in mutants(module) if m.changes_something]
     if size == 0 or len(everything) <= size:
         return everything
     chosen = random.Random(f"{SEED} {module}").sample(everything, len(everything))[:size]
