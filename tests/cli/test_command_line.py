@@ -16,7 +16,7 @@ from retrax.cli.main import app
 from retrax.cli.sentences import STATUSES
 from retrax.systems.catalogue import CASES
 
-COMMANDS = ["list", "init", "run", "resume", "reproduce", "verify", "bench"]
+COMMANDS = [one.name or one.callback.__name__ for one in app.registered_commands]
 
 
 def _call(*arguments, **env):
