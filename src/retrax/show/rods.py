@@ -1,6 +1,5 @@
-"""Rods in a picture: their centrelines by stretch, where they touch, and the force there."""
+"""Rods in a picture: their centrelines, where they touch, and the force there."""
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -13,9 +12,6 @@ from retrax.systems.rods.bump import weights
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
-
-# A finer rod is drawn through this many of its nodes at most.
-_DRAWN_NODES = 40
 
 
 def rod_bodies(run: "Trajectory", told: dict[str, Any]) -> list[Body]:
@@ -36,33 +32,6 @@ def rod_bodies(run: "Trajectory", told: dict[str, Any]) -> list[Body]:
             None,
             arrow=np.asarray(run.multipliers),
         )
-    ]
-
-
-def rod_lines(run: "Trajectory", told: dict[str, Any], played: np.ndarray) -> list[dict[str, Any]]:
-    """Each rod at the played times: its nodes, and the stretch between them."""
-    drawn = []
-    for places, rod in zip(centrelines(run, told), told["rods"], strict=True):
-        last = places.shape[1] - 1
-        kept = np.linspace(0, last, min(last, _DRAWN_NODES) + 1).round().astype(int)
-        points = places[played][:, kept]
-        lengths = np.linalg.norm(np.diff(points, axis=1), axis=2)
-        stretch = lengths / (rod["spacing"] * np.diff(kept))
-        drawn.append((points, stretch, rod["radius"]))
-    low = min(float(np.min(stretch)) for _, stretch, _ in drawn)
-    high = max(float(np.max(stretch)) for _, stretch, _ in drawn)
-    span = max(high - low, 1e-9)
-    size = max(float(np.ptp(points)) for points, _, _ in drawn)
-    decimals = 4 - math.floor(math.log10(max(size, 1e-3)))
-    return [
-        {
-            "nodes": points.shape[1],
-            "points": np.round(points, decimals).ravel().tolist(),
-            "tension": np.round((stretch - low) / span, 3).ravel().tolist(),
-            "radius": radius,
-            "range": [low, high],
-        }
-        for points, stretch, radius in drawn
     ]
 
 

@@ -14,7 +14,8 @@ from jaxtyping import Float
 _ANY_BODY = np.array([1.0, 0.7, 0.4])
 _THINNEST = 0.08
 _TOLERANCE = 1e-6
-_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+# Corner 4i + 2j + k lies at the i-th x, j-th y and k-th z.
+CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 
 
 def box(
@@ -23,7 +24,7 @@ def box(
     """The eight corners in body axes, longest side 1, and whether they come from the inertia."""
     inertia = fitted_inertia(velocity, momentum)
     if inertia is None:
-        return _CORNERS * _ANY_BODY, False
+        return CORNERS * _ANY_BODY, False
     return box_of(inertia), True
 
 
@@ -33,7 +34,19 @@ def box_of(inertia: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "8 3"]:
     axes[:, 0] *= np.sign(np.linalg.det(axes))  # right-handed: no mirrored box
     squares = np.maximum(np.sum(moments) - 2 * moments, 0.0)  # (1)
     sides = np.maximum(np.sqrt(squares / np.max(squares)), _THINNEST)
-    return (_CORNERS * sides) @ axes.T
+    return (CORNERS * sides) @ axes.T
+
+
+def solid_box(mass: float, inertia: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], float]:
+    """Corners and longest side of the homogeneous box with this mass and these moments, in metres.
+
+    A body that is thinner than a box can be drawn is drawn a little thicker.
+    """
+    moments, axes = np.linalg.eigh(inertia)
+    axes[:, 0] *= np.sign(np.linalg.det(axes))  # right-handed: no mirrored box
+    sides = np.sqrt(6 / mass * np.maximum(np.sum(moments) - 2 * moments, 0.0))
+    longest = float(np.max(sides)) or 1.0
+    return (CORNERS * np.maximum(sides, _THINNEST * longest)) @ axes.T, longest
 
 
 def fitted_inertia(

@@ -18,14 +18,13 @@ from retrax.show.pictures.things import (
     path,
     point,
 )
-from retrax.show.shape import box, box_of
+from retrax.show.shape import CORNERS, box, box_of, solid_box
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
 
 _SHOWN_BODIES = 8
 _SPACING = 2.8
-_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 _SHAPE_UNKNOWN = "The shape of the box is not that of the body."
 
 
@@ -74,7 +73,7 @@ def _things(
     if one.rotation is None:
         return [point(one.label, place), path(f"path{of}", place)], True
     if one.coordinates is None:  # a body in the plane
-        corners, known = _CORNERS * [1.0, 0.5, 0.15], True
+        corners, known = CORNERS * [1.0, 0.5, 0.15], True
     else:
         corners, known = _shape(run, one.coordinates)
     things = [body(one.label, one.rotation, place, [{"box": size * corners}], 0.85 * size)]
@@ -124,15 +123,3 @@ def with_mass(run: "Trajectory", said: dict[str, Any]) -> Picture:
     things.append(path("path of the centre of mass", turns @ arm))
     sphere = {"sphere": float(np.linalg.norm(arm))}
     return Picture(things, sphere, np.zeros(3), 1.7 * size, notes)
-
-
-def solid_box(mass: float, inertia: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], float]:
-    """Corners and longest side of the homogeneous box with this mass and these moments, in metres.
-
-    A body that is thinner than a box can be drawn is drawn a little thicker.
-    """
-    moments, axes = np.linalg.eigh(inertia)
-    axes[:, 0] *= np.sign(np.linalg.det(axes))  # right-handed: no mirrored box
-    sides = np.sqrt(6 / mass * np.maximum(np.sum(moments) - 2 * moments, 0.0))
-    longest = float(np.max(sides)) or 1.0
-    return (_CORNERS * np.maximum(sides, 0.08 * longest)) @ axes.T, longest
