@@ -20,7 +20,9 @@ for name in ("Exp", "Cayley"):
 simple("groups", "SO", n=4)
 simple("groups", "Translation", n=3)
 simple("groups", "Power", group=rx.SE3(), n=3)
-simple("groups", "MatrixGroup", basis=ROTATIONS, name="turns")
+entry("MatrixGroup", kind="groups", cheap=False, weight=0.1)(
+    lambda: {"basis": ROTATIONS, "name": "turns"}
+)
 entry("Product", lambda first, second: rx.Product(first, second), kind="groups")(
     lambda: {"first": rx.SO3(), "second": rx.Translation(2)}
 )

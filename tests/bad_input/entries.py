@@ -22,6 +22,7 @@ class Entry:
     - `sound`: whether a result is one; its arrays are finite in any case.
     - `values`: strategies for arguments whose kind says too little.
     - `pairs`: whether two arguments may be wrong at once.
+    - `cheap`: whether a call takes less than a second.
     - `weight`: its part of the examples, 1 for the others.
     - `kind`: the class of input it is counted under.
     """
@@ -33,6 +34,7 @@ class Entry:
     sound: Callable[[Any], bool] = sound
     values: Mapping[str, Any] = field(default_factory=dict)
     pairs: bool = True
+    cheap: bool = True
     weight: float = 1.0
     kind: str = ""
 

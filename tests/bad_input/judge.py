@@ -67,7 +67,7 @@ def _refused(entry: Entry, error: Exception) -> Verdict:
     text = str(error)
     if not isinstance(error, entry.refusals):
         return Verdict("wrong", f"class {type(error).__name__}: {text}")
-    if "\n" in text or not text.endswith(".") or text.endswith("..") or len(text) < 10:
+    if "\n" in text or not text.endswith((".", "?")) or len(text) < 10:
         return Verdict("wrong", f"not a sentence: {text!r}")
     if len(text) > LONGEST:
         return Verdict("wrong", f"too long a sentence ({len(text)} characters): {text[:200]}")

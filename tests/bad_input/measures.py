@@ -18,22 +18,38 @@ def one_step() -> dict[str, Any]:
     return {"system": top(), "integrator": rx.LieVerlet(), "state": start(), "h": 0.02}
 
 
-@entry("analysis.convergence", kind=KIND, refusals=MAY_BREAK, pairs=False, values=few, weight=0.2)
+@entry(
+    "analysis.convergence",
+    kind=KIND,
+    refusals=MAY_BREAK,
+    pairs=False,
+    values=few,
+    cheap=False,
+    weight=0.2,
+)
 def _convergence():
     return {**one_step(), "h": 0.1, "time": 0.4, "halvings": 2}
 
 
-@entry("analysis.symplecticity", kind=KIND, refusals=MAY_FAIL, pairs=False)
+@entry("analysis.symplecticity", kind=KIND, refusals=MAY_FAIL, pairs=False, cheap=False, weight=0.1)
 def _symplecticity():
     return one_step()
 
 
-@entry("analysis.reversibility", kind=KIND, refusals=MAY_FAIL, pairs=False, values=few)
+@entry("analysis.reversibility", kind=KIND, refusals=MAY_FAIL, pairs=False, values=few, weight=0.3)
 def _reversibility():
     return {**one_step(), "steps": 2}
 
 
-@entry("analysis.lyapunov", kind=KIND, refusals=MAY_FAIL, pairs=False, values=few, weight=0.7)
+@entry(
+    "analysis.lyapunov",
+    kind=KIND,
+    refusals=MAY_FAIL,
+    pairs=False,
+    values=few,
+    cheap=False,
+    weight=0.4,
+)
 def _lyapunov():
     return {
         **one_step(), "steps": 40, "skip": 2, "blocks": 4, "history": 20,
@@ -41,7 +57,7 @@ def _lyapunov():
     }  # fmt: skip
 
 
-@entry("analysis.kahan_integrals", kind=KIND, values={"degree": few["steps"]})
+@entry("analysis.kahan_integrals", kind=KIND, values={"degree": few["steps"]}, weight=0.3)
 def _integrals():
     return {
         "field": rx.systems.EulerTop([1.0, 2.0, 2.5]), "degree": 2, "functions": None, "seed": 0,
@@ -65,7 +81,7 @@ def several():
     return rx.ensemble(top(), rx.LieVerlet(), members(), h=0.01, steps=5, save_every=2)
 
 
-@entry("analysis.observe_members", kind=KIND, weight=0.2)
+@entry("analysis.observe_members", kind=KIND, cheap=False, weight=0.05)
 def _observe():
     return {"system": top(), "runs": several()}
 
@@ -77,11 +93,11 @@ LAWS = {
     "check_system": lambda: {"system": top(), "state": start()},
 }
 for name, right in LAWS.items():
-    entry(f"testing.{name}", kind=KIND, refusals=MAY_BREAK, weight=0.05)(
+    entry(f"testing.{name}", kind=KIND, refusals=MAY_BREAK, cheap=False, weight=0.01)(
         lambda right=right: {**right(), "key": jax.random.key(0)}
     )
 
 
-@entry("testing.check_integrator", kind=KIND, refusals=MAY_BREAK, weight=0.02)
+@entry("testing.check_integrator", kind=KIND, refusals=MAY_BREAK, cheap=False, weight=0.02)
 def _check_integrator():
     return {"integrator": rx.RungeKutta("euler"), "problem": None}

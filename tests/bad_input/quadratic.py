@@ -19,7 +19,9 @@ simple(KIND, "systems.EulerTop", inertia=[1.0, 2.0, 2.5], physical=True)
 simple(KIND, "systems.BodyOnSphere", inertia=[1.0, 2.0, 2.5], length=1.0)
 simple(KIND, "systems.ContinuousQR", matrix=SYMMETRIC, columns=2)
 simple(KIND, "systems.SubspaceFlow", matrix=SYMMETRIC, dimension=1)
-simple(KIND, "systems.CubicHamiltonian", hamiltonian=cubic, dim=2, name="cubic")
+entry("systems.CubicHamiltonian", kind=KIND, weight=0.3)(
+    lambda: {"hamiltonian": cubic, "dim": 2, "name": "cubic"}
+)
 simple(KIND, "systems.HeavyTopOrbit", inertia=[1.0, 1.2, 1.5], weight=[0.1, 0.2, 1.0])
 simple(KIND, "systems.Kuramoto", frequencies=[0.1, 0.2, 0.3], coupling=0.5)
 simple(KIND, "systems.LiePoisson", algebra=rx.SO3(), quadratic=SYMMETRIC, linear=[0.1, 0.0, 0.2],
@@ -30,10 +32,8 @@ simple(KIND, "systems.Nambu", first=SYMMETRIC, second=np.diag([1.0, 2.0, 3.0]), 
 simple(KIND, "systems.Toda", n=3)
 simple(KIND, "systems.clebsch", a=[1.0, 2.0, 3.0], rho=0.5, sigma=0.25)
 simple(KIND, "systems.euler_poisson", inertia=[1.0, 2.0, 2.5], weight=[0.1, 0.2, 0.3])
-simple(KIND, "systems.four_dimensional_body", quadratic=np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
 simple(KIND, "systems.kirchhoff", a=[1.0, 2.0, 3.0], b=[3.0, 1.0, 2.0])
 simple(KIND, "systems.lagrange_top", across=1.0, along=0.5, weight=2.0)
-simple(KIND, "systems.manakov", a=[1.0, 2.0, 3.0, 4.0], b=[4.0, 3.0, 1.0, 2.0])
 simple(KIND, "systems.zhukovski_volterra", inertia=[3.0, 2.0, 1.0], rotor=[0.7, -0.3, 0.4])
 for name in (
     "henon_heiles", "EulerTop.paper", "BodyOnSphere.example", "ContinuousQR.example",
@@ -52,3 +52,13 @@ def _exact_momentum():
 @entry("systems.period", kind="helpers")
 def _period():
     return {"top": rx.systems.EulerTop([1.0, 2.0, 2.5]), "start": [0.3, 0.2, 0.9]}
+
+
+@entry("systems.four_dimensional_body", kind=KIND, cheap=False, weight=0.02)
+def _body():
+    return {"quadratic": np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])}
+
+
+@entry("systems.manakov", kind=KIND, cheap=False, weight=0.02)
+def _manakov():
+    return {"a": [1.0, 2.0, 3.0, 4.0], "b": [4.0, 3.0, 1.0, 2.0]}

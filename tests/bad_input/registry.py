@@ -1,4 +1,15 @@
 """All entries."""
 
-from . import basics, energies, measures, quadratic, ready, rods, runs, strings  # noqa: F401
+from . import (  # noqa: F401
+    basics,
+    commands,
+    energies,
+    files,
+    measures,
+    quadratic,
+    ready,
+    rods,
+    runs,
+    strings,
+)
 from .entries import REGISTRY as REGISTRY

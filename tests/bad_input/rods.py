@@ -50,7 +50,9 @@ def _pair():
     }  # fmt: skip
 
 
-@entry("systems.crossed_rods", kind=KIND, weight=0.1, refusals=(*NO_REST, rx.ContactLost))
+@entry(
+    "systems.crossed_rods", kind=KIND, weight=0.02, cheap=False, refusals=(*NO_REST, rx.ContactLost)
+)
 def _crossed():
     return {
         "elements": 20, "pressed": 0.1, "kick": 1.0, "angle": 70.0, "meet": (0.9, 1.15),
@@ -73,19 +75,21 @@ def _speeds():
     return {"rod": rod(), "stretch": 1.0}
 
 
-@entry("systems.equilibrium", kind="helpers", weight=0.5, refusals=NO_REST)
+@entry("systems.equilibrium", kind="helpers", weight=0.1, cheap=False, refusals=NO_REST)
 def _equilibrium():
     held = rx.systems.Rod(3, 1.0, **LENGTHS, ends=("clamped", "clamped"))
     return {"rod": held, "g": held.straight()}
 
 
-@entry("systems.modes", kind="helpers", weight=0.5)
+@entry("systems.modes", kind="helpers", cheap=False, weight=0.1)
 def _modes():
     held = rx.systems.Rod(3, 1.0, **LENGTHS, ends=("clamped", "clamped"))
     return {"rod": held, "g": held.straight(), "number": 4}
 
 
-@entry("systems.press", kind="helpers", weight=0.1, refusals=(*NO_REST, rx.ContactLost))
+@entry(
+    "systems.press", kind="helpers", weight=0.02, cheap=False, refusals=(*NO_REST, rx.ContactLost)
+)
 def _press():
     system, state = pair()
     return {"pair": system, "g": state.g, "force": 0.1}

@@ -1,6 +1,8 @@
 """States, runs of one body and of many, and what is measured on them."""
 
+import tempfile
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -80,7 +82,7 @@ def systems() -> st.SearchStrategy[Any]:
 
 
 @entry(
-    "simulate", kind="runs", refusals=MAY_FAIL, sound=on_the_group, pairs=False, weight=3.0,
+    "simulate", kind="runs", refusals=MAY_FAIL, sound=on_the_group, pairs=False,
     values=few | {
         "integrator": wrong(None) | OTHERS,
         "system": wrong(None) | systems(),
@@ -145,7 +147,7 @@ def failed_or_finite(runs: Any) -> bool:
 
 
 @entry(
-    "ensemble", kind="runs", refusals=MAY_FAIL, sound=failed_or_finite, pairs=False, weight=2.0,
+    "ensemble", kind="runs", refusals=MAY_FAIL, sound=failed_or_finite, pairs=False, weight=0.7,
     values=few | {
         "integrator": wrong(None) | OTHERS, "system": wrong(None) | systems(), "h": STEPS,
         "progress": CALLED,
@@ -197,7 +199,32 @@ def _register_states() -> None:
         def state(make=make, **arguments):
             return make()[0].state(**arguments)
 
-        entry(f"{name}.state", state, kind="states")(given)
+        quick = name == "HeavyTop"
+        entry(f"{name}.state", state, kind="states", cheap=quick, weight=1 if quick else 0.2)(given)
 
 
 _register_states()
+
+
+def make(mass: float) -> tuple[Any, Any]:
+    body = rx.systems.HeavyTop([1.2, 1.6, 0.8], mass, [0.0, 0.1, 0.6])
+    return body, body.state(jnp.eye(3), velocity=[0.6, 0.2, 3.0])
+
+
+@entry(
+    "sweep", kind="runs", refusals=(rx.BadInput, rx.SweepStopped), pairs=False, weight=0.1,
+    cheap=False,
+    values=few | {
+        "client": st.sampled_from([v for v in JUNK if not isinstance(v, str | None)]),
+        "integrator": wrong(None) | OTHERS, "h": STEPS, "progress": CALLED,
+        "store": st.sampled_from([v for v in JUNK if not isinstance(v, str)]),
+        "retries": few["steps"],
+    },
+)  # fmt: skip
+def _sweep():
+    store = Path(tempfile.mkdtemp(prefix="retrax-bad-input-")) / "sweep.zarr"
+    return {
+        "make": make, "integrator": rx.LieVerlet(), "grid": {"mass": [1.0, 2.0]}, "h": 0.01,
+        "steps": 5, "save_every": 2, "store": store, "measure": None, "client": "serial",
+        "chunk": 1, "retries": 1, "backend": "native", "progress": False,
+    }  # fmt: skip

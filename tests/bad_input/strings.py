@@ -22,7 +22,7 @@ def still(x: np.ndarray) -> np.ndarray:
     return 0.0 * x
 
 
-@entry("systems.StringPendulum", kind=KIND, weight=2.0)
+@entry("systems.StringPendulum", kind=KIND, weight=0.5)
 def _pendulum():
     return {
         "length": 1.0, "density": 0.025, "stiffness": 40.0, "elements": 3, "mass": 0.1, "arm": ARM,
@@ -34,10 +34,10 @@ def _pendulum():
 simple(KIND, "systems.StringDamping", drag=0.1, viscosity=0.2)
 simple(KIND, "systems.StringsInContact", F=1.0, G=0.8, n=32, c=1.0, length=6.28, ends="fixed",
        degree=5, width=1)  # fmt: skip
-entry("systems.StringPendulum.paper", kind=KIND, weight=0.1)(
+entry("systems.StringPendulum.paper", kind=KIND, cheap=False, weight=0.1)(
     lambda: {"reading": "A", "elements": 4, "law": "two-sided"}
 )
-entry("systems.StringsInContact.paper", kind=KIND, weight=0.02)(dict)
+entry("systems.StringsInContact.paper", kind=KIND, cheap=False, weight=0.02)(dict)
 
 
 @entry("systems.CharacteristicPath", kind="helpers", weight=0.5)

@@ -75,5 +75,8 @@ def test_unknown_names_and_implicit_tableaus_are_refused():
         tableau("rk5")
     with pytest.raises(BadInput, match="not explicit"):
         tableau(Tableau("implicit midpoint", 2, ((0.5,),), (1.0,)))
+    with pytest.raises(BadInput, match="has 1 embedded weights"):
+        tableau(Tableau("short", 1, ((),), (1.0,), (1.0,)))
+    assert tableau(Tableau("euler twice", 1, ((),), (1.0,), (0.5, 0.5))).order == 1
     with pytest.raises(BadInput, match="orders 4, 6, 8"):
         fractions(3)

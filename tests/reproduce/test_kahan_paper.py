@@ -1,26 +1,23 @@
-"""The paper on Kahan's integrator: the numbers of the theorem, the boundary, what is written."""
+"""The paper on Kahan's integrator, in quick mode by the command: numbers, boundary, files."""
 
 import json
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from retrax.cli.main import app
-from retrax.reproduce import kahan
+from retrax.reproduce import kahan_runs
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     from typer.testing import CliRunner
 
-    folder = tmp_path_factory.mktemp("papers")
-    short = pytest.MonkeyPatch()
-    short.setattr(
-        "retrax.cli.reproduce.PAPERS", {"kahan": lambda f: kahan.reproduce(f, steps=20_000)}
-    )
-    result = CliRunner().invoke(app, ["reproduce", "kahan", "-o", str(folder), "--json"])
-    short.undo()
-    assert result.exit_code == 0, result.stderr
+    folder = tmp_path_factory.mktemp("papers") / "gallery"
+    call = ["reproduce", "kahan", "-o", str(folder), "--quick", "--json", "--workers", "2"]
+    result = CliRunner().invoke(app, call)
+    assert (result.exit_code, result.stderr) == (0, "")
     return folder / "kahan", json.loads(result.stdout)
 
 
@@ -50,17 +47,26 @@ def test_long_runs_orders_and_poles(done):
 
 
 def test_the_boundary_is_sharp():
-    edge = kahan.boundary(cells=40)
+    edge = kahan_runs.boundary(cells=40)
     below = edge.second < edge.bound
     assert not (edge.failed_step[:, below] > 0).any()
     assert (edge.failed_step[:, edge.second > 1.01 * edge.bound] > 0).all()
 
 
-def test_figures_and_table_are_written(done):
+def test_every_figure_has_its_data_and_the_page_shows_it(done):
     folder, said = done
-    for name in ("orbits", "orders", "predators", "poles"):
-        assert (folder / f"{name}.png").stat().st_size > 10_000
-    table = (folder / "table.md").read_text()
-    rows = [line for line in table.splitlines() if line.startswith("| ")]
-    assert len(rows) == 2 + len(said["findings"])
-    assert all(row.count("|") == 5 for row in rows)
+    names = ["theorem", "long-run", "orbits", "orders", "predators", "poles"]
+    assert said["figures"] == [f"{name}.png" for name in names]
+    page = (folder / "index.html").read_text()
+    for name in names:
+        assert (folder / f"{name}.png").stat().st_size > 10_000 and f'href="{name}.nc"' in page
+        with xr.open_dataset(folder / f"{name}.nc") as data:
+            assert all({"units", "long_name"} <= set(data[v].attrs) for v in data.variables)
+    with xr.open_dataset(folder / "orders.nc") as data:
+        drawn = data["error"].sel(integrator="Kahan").values
+    assert drawn == pytest.approx(list(said["numbers"]["errors at t = 100"]["Kahan"].values()))
+    rows = [line for line in (folder / "table.md").read_text().splitlines() if line[:2] == "| "]
+    assert len(rows) == 2 + len(said["findings"]) and all(row.count("|") == 5 for row in rows)
+    kept = {(row["run"], row["name"]): row["largest_error"] for row in said["invariants"]}
+    assert kept["Kahan, h = 0.1", "H/C"] < 2e-14
+    assert (folder / "body.html").stat().st_size < 8_000_000

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import retrax as rx
 
@@ -15,9 +16,11 @@ import retrax as rx
 PROGRAM = """
 import sys
 from pathlib import Path
-from retrax.reproduce.pseudospectral import reproduce
-done = reproduce(Path(sys.argv[1]), steps=20_000)
-done.write(Path(sys.argv[1]))
+from retrax.reproduce import pseudospectral as paper
+from retrax.reproduce.report import together, write_json
+folder = Path(sys.argv[1])
+parts = (paper.diagrams, paper.pendulum, paper.algorithm, paper.long_runs)
+write_json(folder / "numbers.json", together([part(folder, False) for part in parts]).data())
 """
 
 
@@ -106,10 +109,19 @@ def test_an_iteration_that_stops_early_leaves_the_group(done):
     assert loose == pytest.approx(4.2e-12, rel=0.1)
 
 
-def test_figures_and_table_are_written(done):
+def test_the_diagrams_commute_on_one_side_only(done):
+    diagrams = done[1]["numbers"]["diagrams"]
+    assert max(diagrams[name] for name in ("action", "translation", "right")) < 2e-13
+    assert diagrams["left"] > 1
+
+
+def test_every_figure_has_its_data(done):
     folder, said = done
-    for name in ("pendulum", "energy", "convergence"):
+    names = ["figures-1-to-3", "figure-4", "figure-6", "convergence", "energy"]
+    assert [one["name"] for one in said["pictures"]] == names
+    for name in names:
         assert (folder / f"{name}.png").stat().st_size > 10_000
-    rows = [line for line in (folder / "table.md").read_text().splitlines() if line[:2] == "| "]
-    assert len(rows) == 2 + len(said["findings"])
-    assert all(row.count("|") == 5 for row in rows)
+    with xr.open_dataset(folder / "figure-6.nc") as data:
+        worst = np.abs(data["energies"].sel(integrator="geometric Gauss")).max()
+    assert float(worst) == said["numbers"]["30 s"]["geometric Gauss"]["energy"]
+    assert len(said["findings"]) == 17

@@ -1,13 +1,13 @@
 """The one-dimensional part of the paper on rods: numbers, figures, sound, table."""
 
-import json
 import math
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from retrax.reproduce import rods, rods_strings
-from retrax.reproduce.catalogue import PAPERS
+from retrax.reproduce.report import markdown, together
 from retrax.reproduce.rods_friction import estimate, friction
 
 
@@ -26,34 +26,26 @@ def test_the_lines_of_a_frozen_contact():
 
 
 def test_all_of_it_on_a_coarse_lattice(tmp_path, monkeypatch):
-    """Every figure, number and sentence; the couplings and variations cut down."""
+    """Every figure, number and sentence; the couplings cut down."""
     monkeypatch.setattr(rods_strings, "COUPLINGS", (0.0, 0.2, 0.8))
-    alike = {"s = (2, 2)": (2.0, 2.0)}
-    monkeypatch.setattr(
-        rods_strings,
-        "variations",
-        lambda time, n: {name: rods_strings.exponent(time, n=n, s=s) for name, s in alike.items()},
-    )
-    real = rods_strings.parting
-    monkeypatch.setattr(rods_strings, "parting", lambda time, h: real(10.0, 5 * h))
-    monkeypatch.setattr(
-        rods, "PARTS", (lambda folder: rods_strings.strings(folder, 100.0, (32,), 0.15), friction)
-    )
-    done = PAPERS["rods"](tmp_path)
-    written = done.write(tmp_path)
-    assert {path.name for path in written} == {
-        "table.md", "numbers.json", "strings-figure-2.png", "strings-spectra.png",
-        "strings-exponents.png", "contact.wav",
-    }  # fmt: skip
-    assert (tmp_path / "contact.wav").stat().st_size > 2 * 44_100 * 0.15 * 0.99
-    numbers = json.loads((tmp_path / "numbers.json").read_text())["numbers"]
-    strings = numbers["strings"]
-    assert strings["energies"]["moving contact"]["modified"] < 1e-12
-    counts = [len(lines) for lines in strings["lines above -40 dB"].values()]
+    real = rods_strings.exponent
+    monkeypatch.setattr(rods_strings, "exponent", lambda time, **told: real(100.0, **told))
+    parts = (rods.figure_2, rods.paths, rods.exponents, friction)
+    done = together([part(tmp_path, True) for part in parts])
+    names = ["figure-2", "spectra", "exponents", "friction"]
+    assert [one.name for one in done.pictures] == names
+    assert (tmp_path / "contact.wav").stat().st_size > 2 * 44_100 * 0.99
+    numbers = done.numbers
+    assert numbers["energies"]["moving contact"]["modified"] < 1e-12
+    counts = [len(lines) for lines in numbers["lines above -40 dB"].values()]
     assert counts[:2] == [1, 4] and counts[2] > 6
-    assert set(strings["exponents"]) == {f"G = {G:g}, n = 32" for G in (0.0, 0.2, 0.8)}
-    assert all(math.isfinite(one["exponent"]) for one in strings["exponents"].values())
-    assert np.max(strings["exact paths"]["periodic"]) < 6e-3  # measured 3.8e-3
-    text = done.markdown()
-    for sentence in ("false as a general statement", "1.94 %", "s2' = G2 v_t(s2)"):
+    assert set(numbers["exponents"]) == {f"G = {G:g}, n = {n}" for n in (32, 64)
+                                         for G in (0.0, 0.2, 0.8)}  # fmt: skip
+    assert all(math.isfinite(one["exponent"]) for one in numbers["exponents"].values())
+    assert np.max(numbers["exact paths"]["periodic"]) < 6e-3  # measured 3.8e-3
+    with xr.open_dataset(tmp_path / "exponents.nc") as data:
+        drawn = float(data["exponent"].sel(G=0.8, n=64))
+    assert drawn == numbers["exponents"]["G = 0.8, n = 64"]["exponent"]
+    text = markdown("Rods", done)
+    for sentence in ("false as a general statement", "1.9", "s2' = G2 v_t(s2)"):
         assert sentence in text

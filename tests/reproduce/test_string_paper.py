@@ -1,32 +1,21 @@
 """The string pendulum paper: error growth, plateau, solvers, and what is written."""
 
-import json
-
 import numpy as np
 import pytest
+import xarray as xr
 
-from retrax.cli.main import app
-from retrax.reproduce import string_pendulum
+from retrax.reproduce.report import together
+from retrax.reproduce.string_pendulum import PAPER
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    from typer.testing import CliRunner
-
     folder = tmp_path_factory.mktemp("papers")
-    short = pytest.MonkeyPatch()
-    short.setattr(
-        "retrax.cli.reproduce.PAPERS",
-        {"string-pendulum": lambda f: string_pendulum.reproduce(f, seconds=20.0)},
-    )
-    result = CliRunner().invoke(app, ["reproduce", "string-pendulum", "-o", str(folder), "--json"])
-    short.undo()
-    assert result.exit_code == 0, result.stderr
-    return folder / "string-pendulum", json.loads(result.stdout)
+    return folder, together([part.make(folder, True) for part in PAPER.parts])
 
 
 def test_errors_grow_as_tabulated(done):
-    numbers = done[1]["numbers"]
+    numbers = done[1].numbers
     position = dict(zip(numbers["times"], numbers["error of position"], strict=True))
     # The specification has 3e-10, 1.2e-7, 9e-7, 2e-5, 1.4e-4 (Euclidean) at these times.
     expected = {0.1: 2.2e-10, 0.5: 1.2e-7, 1.0: 8.6e-7, 1.5: 1.5e-5, 2.0: 1.2e-4}
@@ -38,7 +27,7 @@ def test_errors_grow_as_tabulated(done):
 
 
 def test_what_is_kept_and_the_plateau(done):
-    numbers = done[1]["numbers"]
+    numbers = done[1].numbers
     assert numbers["largest deviation of J3"] < 7e-15
     assert numbers["largest distance from SO(3)"] < 1e-15
     assert numbers["largest energy deviation"] < 3.1e-5
@@ -48,7 +37,7 @@ def test_what_is_kept_and_the_plateau(done):
 
 
 def test_the_fixed_point_contracts_at_its_rate_and_newton_needs_one(done):
-    numbers = done[1]["numbers"]
+    numbers = done[1].numbers
     rates = [rate for rate, _ in numbers["fixed point"].values()]
     assert rates == pytest.approx([0.17, 0.45, 0.767, 0.927, 0.978], abs=0.005)
     assert all(40 <= count <= 75 for count in numbers["fixed-point iterations along the run"])
@@ -56,10 +45,14 @@ def test_the_fixed_point_contracts_at_its_rate_and_newton_needs_one(done):
     assert numbers["largest difference of the two solvers"] < 3e-13
 
 
-def test_figures_page_and_table_are_written(done):
-    folder, said = done
-    for name in ("figure-2", "figure-3", "growth", "long-run"):
+def test_figures_with_their_data_and_the_page(done):
+    folder, found = done
+    names = ["figure-1", "figure-2", "figure-3", "growth", "long-run", "solver"]
+    assert [one.name for one in found.pictures] == names
+    for name in names:
         assert (folder / f"{name}.png").stat().st_size > 10_000
-    assert "[motion](motion.html)" in (folder / "table.md").read_text()
+    with xr.open_dataset(folder / "figure-3.nc") as data:
+        assert float(data["stretched_length"].max()) > 1.1
+        assert data["stretched_length"].attrs["units"] == "m"
     assert (folder / "motion.html").stat().st_size < 8_000_000
-    assert len(said["findings"]) == 12
+    assert len(found.findings) == 13

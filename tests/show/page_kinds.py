@@ -2,6 +2,7 @@
 
 import json
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -62,6 +63,19 @@ def written(group, g, *, drawing=None, momentum=None, **more):
 def _body():
     momentum = np.stack([1 + 0 * T, 0.5 * np.sin(T), 2 + 0 * T], axis=1)
     return written("SO(3)", TURNING, momentum=momentum, name="free rigid body")
+
+
+def million():
+    """A body that turns about e3 for a million states, one of which is off in energy by 1e-6."""
+    run, count = _body(), 1_000_000
+    t = 0.01 * np.arange(count)
+    moved = (turned((0.0, 0.0, 1.0), t), np.ones((count, 3)), t)
+    run.t, run.states = t, eqx.tree_at(lambda s: (s.g, s.momentum, s.t), run.states, moved)
+    energy = 2 + 1e-9 * np.cos(0.7 * t) + 1e-6 * (np.arange(count) == 777_777)
+    run._observations = run.observations._replace(
+        velocity=moved[1], invariants={"energy": energy}, defect=1e-16 * np.ones(count)
+    )
+    return run
 
 
 def _failed():

@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
-from page_kinds import KINDS
+from page_kinds import KINDS, million
 
 from retrax.show.page import write_page
 
@@ -134,6 +134,22 @@ def test_every_kind_is_drawn_and_moves(show, kind):
     scrub(tab, 0.6)
     assert differing(first, picture(tab)) > 0.001
     assert tab.locator(".plot canvas").count() > 1
+
+
+def test_a_page_of_a_million_states_opens_at_once(browser, tmp_path):
+    """By processor time of the page, for the machine may be busy with other tests."""
+    path = write_page(million(), tmp_path / "million.html")
+    context = browser.new_context(viewport={"width": 1000, "height": 600})
+    tab = context.new_page()
+    meter = context.new_cdp_session(tab)
+    meter.send("Performance.enable", {"timeDomain": "threadTicks"})
+    tab.goto(path.as_uri())
+    tab.wait_for_function("performance.getEntriesByName('retrax-ready').length")
+    spent = {m["name"]: m["value"] for m in meter.send("Performance.getMetrics")["metrics"]}
+    first = picture(tab)
+    scrub(tab, 0.9)
+    assert spent["TaskDuration"] < 3 and differing(first, picture(tab)) > 0.001
+    context.close()
 
 
 def test_play_goes_on_in_time_and_pause_stops_it(show):
@@ -271,6 +287,13 @@ def test_everything_that_can_be_used_has_a_name(show):
     tab.keyboard.press("Tab")
     width = tab.evaluate("getComputedStyle(document.activeElement).outlineWidth")
     assert width == "3px"
+
+
+def test_how_to_run_it_again_is_copied(show):
+    tab = show("body", permissions=["clipboard-read", "clipboard-write"])
+    tab.click(".copy >> nth=0")
+    tab.wait_for_function("document.querySelector('.copy').textContent === 'Copied'")
+    assert "rx.simulate(system" in tab.evaluate("navigator.clipboard.readText()")
 
 
 def test_a_run_that_stopped_says_so_first(show):

@@ -1,6 +1,7 @@
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,3 +156,13 @@ def test_loaded_run_gives_the_same_picture(runs, tmp_path):
 def test_a_missing_folder_is_a_sentence(runs, tmp_path):
     with pytest.raises(rx.BadInput, match=r"folder .* does not exist"):
         runs("SO(3)").report(tmp_path / "nowhere" / "top.html")
+
+
+def test_the_libraries_carried_along_are_those_that_are_pinned():
+    root = Path(__file__).parents[2]
+    pinned = json.loads((root / "web/package.json").read_text())["devDependencies"]
+    vendor = root / "src/retrax/show/assets/vendor"
+    assert f"three.js {pinned['three']}" in (vendor / "three.min.js").read_text()[:200]
+    assert f"(v{pinned['uplot']})" in (vendor / "uplot.min.js").read_text()[:200]
+    licences = (vendor / "LICENSES.txt").read_text()
+    assert all(f"{name} {pinned[name]} (MIT)" in licences for name in ("three", "uplot"))

@@ -5,7 +5,7 @@ import json
 import equinox as eqx
 import numpy as np
 import pytest
-from page_kinds import COUNT, KINDS, T
+from page_kinds import COUNT, KINDS, T, million
 
 import retrax as rx
 from retrax.show.frames import played
@@ -129,21 +129,9 @@ def test_frames_cover_the_run_whatever_its_length():
 
 
 def test_a_page_of_a_million_states_is_small():
-    count = 1_000_000
-    t = 0.01 * np.arange(count)
-    run = KINDS["body"]()
-    c, s, o, e = np.cos(t), np.sin(t), np.zeros(count), np.ones(count)
-    R = np.stack([np.stack([c, -s, o], 1), np.stack([s, c, o], 1), np.stack([o, o, e], 1)], 1)
-    run.t = t
-    moved = (R, np.ones((count, 3)), t)
-    run.states = eqx.tree_at(lambda s: (s.g, s.momentum, s.t), run.states, moved)
-    seen = run.observations
-    noise = {"energy": 2 + 1e-9 * np.cos(0.7 * t) + 1e-6 * (np.arange(count) == 777_777)}
-    run._observations = seen._replace(
-        velocity=np.ones((count, 3)), invariants=noise, defect=1e-16 * e
-    )
+    run = million()
     data = page_data(run)
     assert len(page(run)) < 8_000_000
     # The one state that stands out is not lost among a million.
     assert np.max(read_single(data["panels"][0]["curves"][0]["y"])) > 9e-7
-    assert read_single(data["scene"]["t"])[-1] == np.float32(t[-1])
+    assert read_single(data["scene"]["t"])[-1] == np.float32(run.t[-1])

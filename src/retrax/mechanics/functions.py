@@ -6,9 +6,15 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.tree_util import Partial
 
+from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
+from retrax.numerics.checks import is_traced
+
+# At so many random elements an energy is looked at before it is said to be a number nowhere.
+_PLACES = 3
 
 
 def as_pytree(function: Any) -> Any:
@@ -29,3 +35,18 @@ def arguments(group: AbstractLieGroup) -> tuple:
     """What functions are given, without the numbers: `g`, a vector or covector, and `t`."""
     coordinates = jax.ShapeDtypeStruct((group.dim,), jnp.float64)
     return group.layout(), coordinates, jax.ShapeDtypeStruct((), jnp.float64)
+
+
+def require_energy(name: str, energy: Any, group: AbstractLieGroup, *fibre: Any) -> None:
+    """Refuse an energy that is a number nowhere: its slopes may be, and a run would not notice.
+
+    It is looked at where the group is the identity and, where it is singular there, at random
+    elements.
+    """
+    keys = jax.random.split(jax.random.key(7), _PLACES)
+    for k in range(-1, _PLACES):
+        g = group.identity() if k < 0 else group.random(keys[k])
+        value = energy(g, *fibre)
+        if is_traced(value) or np.isfinite(np.asarray(value)).all():
+            return
+    raise BadInput(f"{name} is {value} at the identity and at random places: it must be a number.")

@@ -5,11 +5,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree
+from retrax.mechanics.functions import arguments, as_pytree, require_energy
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.legendre import invert
 from retrax.mechanics.symmetry import declared
@@ -57,6 +58,7 @@ class HamiltonianSystem(AbstractGroupSystem):
         g, xi, t = arguments(group)
         require_output("hamiltonian", hamiltonian, (g, xi), ())
         require_output("force", force, (g, xi, t), (group.dim,), optional=True)
+        require_energy("hamiltonian", hamiltonian, group, jnp.full(group.dim, 0.3))
         self.hamiltonian = as_pytree(hamiltonian)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)

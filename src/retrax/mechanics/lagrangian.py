@@ -5,11 +5,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree
+from retrax.mechanics.functions import arguments, as_pytree, require_energy
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.legendre import invert
 from retrax.mechanics.symmetry import declared
@@ -54,6 +55,7 @@ class LagrangianSystem(AbstractGroupSystem):
         g, xi, t = arguments(group)
         require_output("lagrangian", lagrangian, (g, xi), ())
         require_output("force", force, (g, xi, t), (group.dim,), optional=True)
+        require_energy("lagrangian", lagrangian, group, jnp.full(group.dim, 0.3))
         self.lagrangian = as_pytree(lagrangian)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)

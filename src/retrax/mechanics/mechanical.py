@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree
+from retrax.mechanics.functions import arguments, as_pytree, require_energy
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.inertia import require_body, require_positive
 from retrax.mechanics.state import State
@@ -128,6 +128,8 @@ class MechanicalSystem(AbstractMechanicalSystem):
         g, xi, t = arguments(group)
         require_output("potential", potential, (g,), (), optional=True)
         require_output("force", force, (g, xi, t), (group.dim,), optional=True)
+        if potential is not None:
+            require_energy("potential", potential, group)
         self.potential = as_pytree(potential)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)

@@ -33,9 +33,9 @@ def write_drawings(folder: Path, drawings: Sequence[Drawing]) -> tuple[Picture, 
     """Write `name.png`, `name.pdf` and `name.nc` of each; returns their names and captions."""
     for one in drawings:
         with style():
-            for suffix, settings in (("png", {"dpi": 160}), ("pdf", {"dpi": 200})):
+            for suffix in ("png", "pdf"):
                 with written_whole(folder / f"{one.name}.{suffix}") as temporary:
-                    one.figure.savefig(temporary, format=suffix, **settings)
+                    one.figure.savefig(temporary, format=suffix, dpi=160)
         data = one.data.assign_attrs(
             title=one.title,
             comment=one.caption,

@@ -10,13 +10,8 @@ from retrax.errors import BadInput
 from retrax.reproduce.manifest import Manifest, open_gallery
 from retrax.reproduce.pages import Shown, index_page, paper_page
 from retrax.reproduce.paper import Paper, Part
-from retrax.reproduce.report import (
-    Reproduction,
-    markdown,
-    together,
-    write_json,
-    write_text,
-)
+from retrax.reproduce.report import Reproduction, markdown, together, write_json, write_text
+from retrax.reproduce.workers import made_parts, record
 
 
 class Event(NamedTuple):
@@ -54,6 +49,7 @@ def make_gallery(
     *,
     quick: bool = False,
     force: bool = False,
+    workers: int = 1,
     watch: Callable[[Event], object] = lambda event: None,
 ) -> Gallery:
     """Make the parts that are not finished, then all pages.
@@ -63,6 +59,7 @@ def make_gallery(
     - `papers`: whose parts are made; papers that the gallery has already keep their pages.
     - `quick`: shorter runs and coarser samples.
     - `force`: make everything again, and write into a folder that is not a gallery.
+    - `workers`: processes that share the parts.
     - `watch`: is called with an `Event` before and after each part.
 
     **Raises:** `BadInput` where the folder must not be written to.
@@ -76,10 +73,10 @@ def make_gallery(
     manifest = open_gallery(folder, names, mode, force)
     folder.mkdir(exist_ok=True)
     manifest.write()
-    manifest = _make_parts(manifest, papers, quick, watch)
+    manifest = _make_parts(manifest, papers, quick, workers, watch)
     made = {paper.name: _of_paper(folder, paper) for paper in papers}
     seconds = {
-        paper.name: sum(manifest.parts[key(paper, part)]["seconds"] for part in paper.parts)
+        paper.name: float(sum(manifest.parts[key(paper, part)]["seconds"] for part in paper.parts))
         for paper in papers
     }
     for paper in papers:
@@ -97,52 +94,42 @@ def key(paper: Paper, part: Part) -> str:
 
 
 def _make_parts(
-    manifest: Manifest, papers: Sequence[Paper], quick: bool, watch: Callable[[Event], object]
+    manifest: Manifest,
+    papers: Sequence[Paper],
+    quick: bool,
+    workers: int,
+    watch: Callable[[Event], object],
 ) -> Manifest:
-    jobs = [(paper, part) for paper in papers for part in paper.parts]
-    costs = [part.cost[0 if quick else 1] for _, part in jobs]
-    intact = [manifest.intact(key(paper, part)) for paper, part in jobs]
-    work = sum(cost for cost, there in zip(costs, intact, strict=True) if not there)
+    """Make what is missing; the manifest is written after every part."""
+    every = [(paper, part) for paper in papers for part in paper.parts]
+    there = {job: manifest.intact(key(*job)) for job in every}
+    jobs = [job for job in every if not there[job]]
+    work = sum(_cost(part, quick) for _, part in jobs)
     behind, begun = 0.0, time.perf_counter()
-    for (paper, part), cost, there in zip(jobs, costs, intact, strict=True):
 
-        def tell(seconds: float | None, paper=paper, part=part, there=there) -> None:
-            pace = (time.perf_counter() - begun) / behind if behind > 0 else 1.0
-            share = behind / work if work > 0 else 1.0
-            watch(Event(paper, part, seconds, there, share, (work - behind) * pace))
+    def tell(paper: Paper, part: Part, seconds: float | None = None) -> None:
+        pace = (time.perf_counter() - begun) / behind if behind > 0 else 1.0
+        share = behind / work if work > 0 else 1.0
+        left = (work - behind) * pace
+        watch(Event(paper, part, seconds, there[paper, part], share, left))
 
-        if there:
-            tell(manifest.parts[key(paper, part)]["seconds"])
-            continue
-        tell(None)
-        started = time.perf_counter()
-        files = _make(manifest.folder, paper, part, quick)
-        behind += cost
-        seconds = time.perf_counter() - started
-        manifest = manifest.with_part(key(paper, part), files, seconds)
+    for job in every:
+        if there[job]:
+            tell(*job, manifest.parts[key(*job)]["seconds"])
+    for made in made_parts(manifest.folder, jobs, quick, workers, tell):
+        behind += _cost(made.part, quick)
+        manifest = manifest.with_part(key(made.paper, made.part), made.files, made.seconds)
         manifest.write()
-        tell(seconds)
+        tell(made.paper, made.part, made.seconds)
     return manifest
 
 
-def _make(folder: Path, paper: Paper, part: Part, quick: bool) -> list[str]:
-    """Make a part; returns the names of its files in the gallery, its record among them."""
-    place = folder / paper.name
-    place.mkdir(exist_ok=True)
-    done = part.make(place, quick)
-    record = _record(folder, paper, part)
-    record.parent.mkdir(exist_ok=True)
-    write_json(record, done.data())
-    files = [f"{paper.name}/{name}" for name in done.files()]
-    return [*files, record.relative_to(folder).as_posix()]
-
-
-def _record(folder: Path, paper: Paper, part: Part) -> Path:
-    return folder / paper.name / "parts" / f"{part.name}.json"
+def _cost(part: Part, quick: bool) -> float:
+    return float(part.cost[0 if quick else 1])
 
 
 def _of_paper(folder: Path, paper: Paper) -> Reproduction:
-    texts = [_record(folder, paper, part).read_text(encoding="utf-8") for part in paper.parts]
+    texts = [record(folder, paper, part).read_text(encoding="utf-8") for part in paper.parts]
     return together([Reproduction.from_data(json.loads(text)) for text in texts])
 
 

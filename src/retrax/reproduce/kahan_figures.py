@@ -125,7 +125,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
         "Beyond the paper. Kahan's method is of order 2; its compositions, with the length of the "
         "momentum restored, are of order 4 and 6, explicit, and exact in energy and momentum.",
         figure,
-        columns(**by_name("method", pairs, ("h", "s", "step size"), error)),
+        columns(**by_name("integrator", pairs, ("h", "s", "step size"), error)),
     )
 
 
@@ -149,7 +149,7 @@ def predators(prey: dict[str, np.ndarray]) -> Drawing:
         "Sanz-Serna's theorem, which the paper cites, is about this system and the form "
         "dx dy/(xy): orbits close, where explicit methods spiral.",
         figure,
-        columns(**by_name("method", times, ("time", "s", "time"), count)),
+        columns(**by_name("integrator", times, ("time", "s", "time"), count)),
     )
 
 

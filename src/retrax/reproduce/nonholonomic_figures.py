@@ -54,7 +54,8 @@ def figure_1(measured: "dict[str, Measured]") -> Drawing:
         "Fig. 1: adapted integrators, and what the figure does not show",
         "Left, as in the paper: energy error, distance from SO(3) and constraint of (17) with "
         "s = 0. Right: the momentum, which should stay at (1, 1); inverting the paper's definition "
-        "(11) (Lagrange-d'Alembert) and the Hamel midpoint rule do that, the printed scheme drifts.",
+        "(11) (Lagrange-d'Alembert) and the Hamel midpoint rule do that, the printed scheme does "
+        "not.",
         figure,
         columns(**named),
     )

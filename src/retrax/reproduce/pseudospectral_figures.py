@@ -42,9 +42,14 @@ def figure_6(short: "dict[str, Short]") -> Drawing:
     names = list(short)
     named: dict[str, Column] = {
         "time": ("time", run.t, "s", "time"),
-        "method": ("method", np.array(names, dtype=object), "1", "method, two or three nodes"),
+        "integrator": (
+            "integrator",
+            np.array(names, dtype=object),
+            "1",
+            "integrator, two or three nodes",
+        ),
         "velocity": (
-            ("method", "time", "axis"),
+            ("integrator", "time", "axis"),
             np.stack([short[name].velocity for name in names]),
             "rad/s",
             "body angular velocity",
@@ -53,7 +58,7 @@ def figure_6(short: "dict[str, Short]") -> Drawing:
     words = ("distance from SO(3)", "energy error", "error of the vertical momentum")
     for (what, (_, units)), said in zip(_PANELS.items(), words, strict=True):
         values = np.stack([getattr(short[name], what) for name in names])
-        named[what] = (("method", "time"), values, units, said)
+        named[what] = (("integrator", "time"), values, units, said)
     return Drawing(
         "figure-6",
         "Fig. 6: angular velocity, SO(3), energy and momentum for 30 s",
@@ -82,7 +87,9 @@ def energy(regular: "dict[str, Long]", chaotic: "dict[str, Long]") -> Drawing:
             axes.set_title(title)
             axes.set_xlabel("t (s)")
             x, y = (f"time_{kind}", "s", "time"), (f"energy_{kind}", "J", f"energy error, {kind}")
-            named |= by_name("method", {n: (run.t, run.errors) for n, run in runs.items()}, x, y)
+            named |= by_name(
+                "integrator", {n: (run.t, run.errors) for n, run in runs.items()}, x, y
+            )
         figure.axes[0].set_ylabel("energy error (J)")
         figure.axes[0].legend(loc="center right", markerscale=6)
     return Drawing(
@@ -119,7 +126,7 @@ def convergence(
         right.set_title("h = 1 s")
         right.set_xlabel("nodes s")
     words = ("error", "1", "largest error of (R, omega) at t = 10 s")
-    named = by_name("method", curves, ("h", "s", "step size"), words)
+    named = by_name("integrator", curves, ("h", "s", "step size"), words)
     named["nodes"] = ("nodes", [s for s, _ in nodes], "1", "Gauss nodes")
     named["error_h_1"] = ("nodes", [e for _, e in nodes], "1", "the same with h = 1 s")
     return Drawing(

@@ -146,10 +146,9 @@ def spectral(stages: tuple[int, ...]) -> list[tuple[int, float]]:
     return [(s, end_error(Collocation(gauss(s)), 10.0, 1.0)[0]) for s in stages]
 
 
-def symplectic_defects() -> dict[str, float]:
+def symplectic_defects(names: tuple[str, ...]) -> dict[str, float]:
     """By how much one step of h = 0.2 changes the symplectic form."""
     system, state, _, _ = Pendulum3D.paper()
-    names = ("geometric Gauss", "variational Gauss")
     return {name: symplecticity(system, SHORT[name], state, h=0.2) for name in names}
 
 

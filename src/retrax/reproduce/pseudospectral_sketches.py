@@ -1,10 +1,9 @@
 """Figs. 1 to 4 of the pseudospectral paper: its diagrams with their defects, its pendulum."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.reproduce.drawings import Drawing, columns
 from retrax.show.sphere import draw_sphere
@@ -85,8 +84,7 @@ def pendulum_drawing(run: "Short") -> Drawing:
     path = run.path
     with style():
         figure = new_figure(9.0, 4.4, "The 3D pendulum (Fig. 4), and where its centre of mass goes")
-        axes = figure.add_subplot(121, projection="3d")
-        assert isinstance(axes, Axes3D)
+        axes: Any = figure.add_subplot(121, projection="3d")
         draw_sphere(axes, e3_up=False)
         end = path[_SNAPSHOT]
         axes.plot(*np.stack([np.zeros(3), end]).T, color=_INK, lw=2.2)

@@ -4,7 +4,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.reproduce.drawings import Drawing, along_time, columns
 from retrax.show.style import BLUE, GREEN, GREY, ORANGE, new_figure, style
@@ -25,7 +24,6 @@ def figure_1(run: Trajectory) -> Drawing:
     with style():
         figure = new_figure(7.5, 4.6, f"Two rods in contact (Fig. 1), at t = {run.t[k]:g} s")
         axes: Any = figure.add_subplot(projection="3d")
-        assert isinstance(axes, Axes3D)
         for rod, colour, name in zip(rods, (BLUE, GREY), ("rod 1", "rod 2"), strict=True):
             axes.plot(*rod.T, color=colour, lw=6, alpha=0.6, solid_capstyle="round", label=name)
             axes.plot(*rod.T, ".", color=colour, ms=3)

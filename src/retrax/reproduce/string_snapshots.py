@@ -1,10 +1,9 @@
 """Figs. 1 and 2 of the string pendulum paper: the pendulum with its names, and snapshots."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import Normalize
-from mpl_toolkits.mplot3d import Axes3D
 from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
 from retrax.reproduce.drawings import Drawing, columns
@@ -32,22 +31,21 @@ def figure_1(run: "Trajectory") -> Drawing:
         figure = new_figure(
             7.0, 5.0, f"The elastic string pendulum (Fig. 1), at t = {run.t[k]:g} s"
         )
-        axes = figure.add_subplot(projection="3d")
-        assert isinstance(axes, Axes3D)
+        axes: Any = figure.add_subplot(projection="3d")
         axes.plot(*nodes.T, color=BLUE, lw=2.0)
         axes.plot(*nodes.T, ".", color=BLUE, ms=4)
         _draw_body(axes, body, k, alpha=0.25)
         for x, text in ((np.zeros(3), "pivot"), (middle, "$P$: $r(s, t)$"), (end, "")):
             axes.plot(*x[:, None], "o", color=GREY, ms=5)
-            axes.text(*(x + [0.03, 0.0, -0.04]), text, fontsize=9)
+            axes.text(*(x + np.array([0.03, 0.0, -0.04])), text, fontsize=9)
         axes.plot(*np.stack([end, centre]).T, color=ORANGE, lw=2.0)
-        axes.text(*(centre + [0.02, 0.0, 0.06]), "$R\\rho_c$", color=ORANGE, fontsize=10)
+        axes.text(*(centre + np.array([0.02, 0.0, 0.06])), "$R\\rho_c$", color=ORANGE, fontsize=10)
         for i in range(3):
             axes.plot(*np.stack([end, end + 0.16 * R[:, i]]).T, color=GREEN, lw=1.2)
             axes.text(*(end + 0.19 * R[:, i]), f"$b_{i + 1}$", color=GREEN, fontsize=9)
         low, high = np.min(nodes, axis=0) - 0.15, np.max(nodes, axis=0) + 0.2
         axes.set(xlim=(low[0], high[0]), ylim=(low[1] - 0.1, high[1] + 0.1), zlim=(high[2], low[2]))
-        axes.set_box_aspect(high - low + [0.0, 0.2, 0.0])
+        axes.set_box_aspect(high - low + np.array([0.0, 0.2, 0.0]))
         axes.set(xlabel="$e_1$ (m)", ylabel="$e_2$ (m)", zlabel="$e_3$, down (m)")
         axes.view_init(elev=15, azim=-70)
     data = columns(
@@ -72,14 +70,13 @@ def figure_2(run: "Trajectory") -> Drawing:
     energy, body = run.observables()["elastic energy of elements"], _body(run)
     spans = [np.linspace(a, b, _SHOWN) for a, b in _SPANS]
     chosen = [[int(np.argmin(np.abs(run.t - t))) for t in span] for span in spans]
-    flat = np.concatenate(chosen)
+    flat = [k for shown in chosen for k in shown]
     norm = Normalize(0.0, float(np.quantile(energy[flat], 0.98)))
     lines: Line3DCollection | None = None
     with style():
         figure = new_figure(12.0, 7.2, "Snapshots; colour: elastic energy of the elements (J)")
         for place, (span, shown) in enumerate(zip(_SPANS, chosen, strict=True)):
-            axes = figure.add_subplot(2, 2, place + 1, projection="3d")
-            assert isinstance(axes, Axes3D)
+            axes: Any = figure.add_subplot(2, 2, place + 1, projection="3d")
             for k in shown:
                 nodes = _nodes(run, k)
                 parts = list(np.stack([nodes[:-1], nodes[1:]], axis=1))
@@ -122,7 +119,7 @@ def _body(run: "Trajectory") -> "Body":
     return string_bodies(run, told)[0]
 
 
-def _draw_body(axes: Axes3D, body: "Body", k: int, alpha: float) -> None:
+def _draw_body(axes: Any, body: "Body", k: int, alpha: float) -> None:
     assert body.rotation is not None and body.position is not None and body.corners is not None
     corners = body.corners @ body.rotation[k].T + body.position[k]
     faces = [corners[list(face)] for face in _FACES]

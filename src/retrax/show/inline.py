@@ -2,7 +2,7 @@
 
 import base64
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -24,7 +24,7 @@ def inline_image(run: "Trajectory") -> str:
     with those of the page.
     """
     errors = {name: deviations(x) for name, x in run.invariants().items()}
-    parts = [("velocity", np.asarray(run.velocity).T[:_CURVES])]
+    parts: list[tuple[str, Any]] = [("velocity", np.asarray(run.velocity).T[:_CURVES])]
     if errors:
         parts.append(("errors of the invariants", list(errors.values())[:_CURVES]))
     with style(), rc_context({"svg.fonttype": "path", "axes.titlesize": 8}):

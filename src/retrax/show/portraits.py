@@ -37,18 +37,18 @@ def phase_portrait(
     - `joined`: whether saved states are joined by a line; `False` draws dots, for sections and for
         runs that were saved seldom.
     """
-    runs = list(runs) if isinstance(runs, list | tuple) else [runs]
-    if not runs:
+    every_run: list[Any] = list(runs) if isinstance(runs, list | tuple) else [runs]
+    if not every_run:
         raise BadInput("runs is empty: a phase portrait needs at least one run.")
-    default = _axes_of(runs[0])
+    default = _axes_of(every_run[0])
     x, y = default[0] if x is None else x, default[1] if y is None else y
-    if labels and len(labels) != len(runs):
-        raise BadInput(f"labels has {len(labels)} names for {len(runs)} runs.")
-    made = runs[0].provenance
+    if labels and len(labels) != len(every_run):
+        raise BadInput(f"labels has {len(labels)} names for {len(every_run)} runs.")
+    made = every_run[0].provenance
     with style():
         figure = new_figure(5.6, 5.2, f"{made['system']} by {made['integrator']}")
         axes = figure.add_subplot()
-        for k, run in enumerate(runs):
+        for k, run in enumerate(every_run):
             across, up = quantity(run, x), quantity(run, y)
             every = -(-len(run.t) // _POINTS)
             how: dict[str, Any] = look(k)
@@ -66,13 +66,13 @@ def phase_portrait(
 
 
 def _axes_of(run: "Trajectory") -> tuple[str, str]:
-    known = names(run)
-    moving = np.any(np.asarray(run.momentum))
+    known = set(names(run))
+    moving = bool(np.any(np.asarray(run.momentum)))
+    vector = "momentum" if moving else "velocity"
     for pair in (
         ("position 1", "momentum 1") if moving else ("position 1", "position 2"),
-        ("momentum 1", "momentum 2"),
-        ("time", "momentum 1"),
+        (f"{vector} 1", f"{vector} 2"),
     ):
-        if set(pair) <= set(known):
+        if known.issuperset(pair):
             return pair
-    return "time", known[-1]
+    return "time", f"{vector} 1"

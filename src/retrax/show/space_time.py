@@ -71,7 +71,9 @@ def _mesh(axes: Axes, places: np.ndarray, times: np.ndarray, values: np.ndarray,
     low, high = float(np.min(values)), float(np.max(values))
     size = max(abs(low), abs(high)) or 1.0
     signed = low < 0 < high
-    scale = {"cmap": "RdBu_r", "vmin": -size, "vmax": size} if signed else {"cmap": "cividis"}
+    scale: dict[str, Any] = (
+        {"cmap": "RdBu_r", "vmin": -size, "vmax": size} if signed else {"cmap": "cividis"}
+    )
     axes.grid(False)
     mesh = axes.pcolormesh(places, times, values, shading="nearest", rasterized=True, **scale)
     axes.set_ylabel("time (s)")

@@ -8,7 +8,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import numpy as np
 
 from retrax.errors import BadInput
@@ -16,6 +15,7 @@ from retrax.trajectory.checkpoint_format import (
     RECORD,
     START,
     Column,
+    chunk_end,
     record_text,
     rows_per_chunk,
     start_text,
@@ -134,9 +134,8 @@ class Store:
 
     def _write_chunks(self, number: int, filled: int) -> None:
         for kind, chunk in zip(self.kinds, self._chunks, strict=True):
-            check = google_crc32c.value(chunk.tobytes()).to_bytes(4, "little")
-            rows = chunk[:filled].tobytes()
-            place(self.path / kind.file(number), rows, check, size=chunk.nbytes)
+            rows, end = chunk[:filled].tobytes(), chunk_end(chunk.tobytes())
+            place(self.path / kind.file(number), rows, end, size=chunk.nbytes)
         self._unsynced = True
 
 

@@ -12,6 +12,7 @@ from retrax.simulate.sweeping.bodies import bodies, bodies_from
 from retrax.simulate.sweeping.plan import Plan
 from retrax.simulate.sweeping.settings import settings
 from retrax.simulate.validate import require_count, require_ensemble
+from retrax.trajectory.files import require_folder
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -98,6 +99,7 @@ def _require_rest(make: Any, store: Any, measure: Any, retries: Any, backend: st
         )
     if not isinstance(store, str | Path):
         raise BadInput(f"store = {store!r} must be the path of a folder.")
+    require_folder(Path(store))
     if measure is not None and not callable(measure):
         raise BadInput(f"measure = {measure!r} must be a function of the runs and their system.")
     if retries != 0:

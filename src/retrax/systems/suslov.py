@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.mechanics.constraints import Distribution
-from retrax.mechanics.functions import as_pytree
+from retrax.mechanics.functions import as_pytree, require_energy
 from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
@@ -54,6 +54,8 @@ class Suslov(AbstractRigidBody):
     def __init__(self, inertia: ArrayLike, potential: Any = None, *, physical: bool = True):
         self.inertia = checked_inertia(self.group, inertia, physical)
         require_output("potential", potential, (self.group.layout(),), (), optional=True)
+        if potential is not None:
+            require_energy("potential", potential, self.group)
         self.potential = as_pytree(potential)
 
     @classmethod

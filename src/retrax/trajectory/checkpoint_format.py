@@ -141,6 +141,13 @@ def read_text(text: bytes, path: str) -> dict[str, Any]:
     return record
 
 
+def chunk_end(body: bytes) -> bytes:
+    """What stands behind the rows of a chunk: the CRC-32C of Zarr."""
+    import google_crc32c
+
+    return google_crc32c.value(body).to_bytes(4, "little")
+
+
 def numbers_text(numbers: np.ndarray) -> str:
     """Float64 numbers as text, every bit of them."""
     return base64.b64encode(np.ascontiguousarray(numbers, "<f8").tobytes()).decode()

@@ -5,7 +5,6 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import google_crc32c
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +18,7 @@ from retrax.trajectory.checkpoint_format import (
     RECORD,
     START,
     Column,
+    chunk_end,
     read_text,
 )
 from retrax.trajectory.decoding import NeedsImport, decode
@@ -110,7 +110,7 @@ def _column(path: Path, kind: Column, record: dict[str, Any]) -> np.ndarray:
         text = _bytes(file, f"the checkpoint {str(path)!r} is not whole")
         size = per_chunk * kind.row_bytes()
         body, check = text[:size], text[size:]
-        if len(body) != size or check != google_crc32c.value(body).to_bytes(4, "little"):
+        if len(body) != size or check != chunk_end(body):
             raise BadInput(f"path = {str(file)!r} is damaged: its bytes do not fit their checksum.")
         here = data[chunk * per_chunk : (chunk + 1) * per_chunk]
         here[:] = np.frombuffer(body, kind.dtype).reshape(per_chunk, *kind.shape)[: len(here)]

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from retrax.errors import BadInput
-from retrax.trajectory.files import written_whole
+from retrax.numerics.checks import reason
+from retrax.trajectory.files import as_path, written_whole
+from retrax.trajectory.whole import whole_run
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -14,7 +16,7 @@ def save(run: "Trajectory", path: str | Path) -> Path:
     """Write beside `path`, then rename: a crash leaves the old file or the new one."""
     from retrax.trajectory.dataset import dataset
 
-    path = Path(path)
+    path = as_path(path)
     with written_whole(path) as temporary:
         dataset(run).to_netcdf(temporary, engine="h5netcdf")
     return path
@@ -30,7 +32,7 @@ def load(path: str | Path) -> "Trajectory":
     from retrax.trajectory.checkpoint_read import load_checkpoint
     from retrax.trajectory.dataset import from_dataset
 
-    path = Path(path)
+    path = as_path(path)
     if path.is_dir():
         return load_checkpoint(path)
     if not path.is_file():
@@ -38,6 +40,8 @@ def load(path: str | Path) -> "Trajectory":
     try:
         with xr.open_dataset(path, engine="h5netcdf") as ds:
             ds.load()
-    except (OSError, ValueError, KeyError) as cause:
-        raise BadInput(f"path = {str(path)!r} is not a readable NetCDF file: {cause}") from cause
-    return from_dataset(ds)
+    except Exception as cause:  # whatever the libraries below make of bytes that are no run
+        raise BadInput(
+            f"path = {str(path)!r} is not a readable NetCDF file: {reason(cause)}."
+        ) from cause
+    return whole_run(path, lambda: from_dataset(ds))

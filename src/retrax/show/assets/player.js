@@ -112,11 +112,16 @@
     act();
   }
 
-  async function copy(event) {
-    const text = event.target.parentElement.querySelector("code").textContent;
-    await navigator.clipboard.writeText(text);
-    event.target.textContent = "Copied";
-    setTimeout(() => (event.target.textContent = "Copy"), 1500);
+  // Into the clipboard, or, where a browser does not let a file do that, selected for the reader to copy.
+  async function copy({ target }) {
+    const code = target.parentElement.querySelector("code");
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      target.textContent = "Copied";
+      setTimeout(() => (target.textContent = "Copy"), 1500);
+    } catch {
+      window.getSelection().selectAllChildren(code);
+    }
   }
 
   Object.assign(slider, { min: first, max: last });

@@ -50,4 +50,4 @@ def rods(run: "Trajectory", told: dict[str, Any]) -> Picture:
         label, at = "force on the first rod", followed.position
         force = arrow(label, at, followed.arrow, 0.5 * radius, "N")
         things += [point("contact", at, 2, inside=True), force]
-    return Picture(things, {"frame": frame(every, METRES)}, centre, radius)
+    return Picture(things, {"frame": frame(every, METRES)}, centre, 1.15 * radius)

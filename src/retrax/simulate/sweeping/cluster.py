@@ -13,6 +13,8 @@ from retrax.errors import BadInput, SweepStopped
 SERIAL = "serial"
 # Seconds in which a scheduler at a given address must answer.
 _ANSWER = 10.0
+# How long workers of our own wait for something to do.
+_IDLE = "2 minutes"
 
 
 def runs_here(client: Any) -> bool:
@@ -92,7 +94,11 @@ def _own_workers(tasks: int) -> Iterator[Any]:
     os.environ.update(there)
     try:
         cluster: Any = SubprocessCluster(
-            n_workers=max(1, min(cores or 1, tasks)), threads_per_worker=1, dashboard_address=":0"
+            n_workers=max(1, min(cores or 1, tasks)),
+            threads_per_worker=1,
+            dashboard_address=":0",
+            # Should this process be killed, they do not outlive it for long.
+            scheduler_kwargs={"idle_timeout": _IDLE},
         )
     except (OSError, RuntimeError) as cause:
         raise SweepStopped(f"no workers could be started on this machine: {cause}.") from cause

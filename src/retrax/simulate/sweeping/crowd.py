@@ -100,10 +100,10 @@ class _Crowd:
         if isinstance(cause, RetraxError):
             raise cause
         number = load.block.number
-        self._failed[number] += 1
-        if self._failed[number] > self._retries:
+        failures = self._failed[number] = self._failed[number] + 1
+        if failures > self._retries:
             raise SweepStopped(
-                f"block {number} failed {self._retries + 1} times, at last because {_why(cause)}."
+                f"block {number} failed {failures} times, at last because {_why(cause)}."
             ) from cause
         self.submit(load)
 

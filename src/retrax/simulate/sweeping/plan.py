@@ -82,10 +82,11 @@ class Plan:
                 if not begun:
                     self._create()
                 runner(self._job(), self._loads(todo), finished)
-        except SweepStopped as stopped:
-            raise SweepStopped(
-                f"{stopped} Of {len(self._blocks)} blocks {len(done)} are in the store and stay "
-                "there; the same sweep goes on with the others."
+        except (SweepStopped, KeyboardInterrupt) as stopped:
+            raise type(stopped)(
+                f"{str(stopped) or 'the sweep was interrupted.'} Of {len(self._blocks)} blocks "
+                f"{len(done)} are in the store and stay there; the same sweep goes on with the "
+                "others."
             ) from stopped
 
     def opened(self) -> "xr.Dataset":
@@ -142,12 +143,11 @@ class Plan:
         if chunk is not None:
             require_count("chunk", chunk)
             return int(chunk)
-        records = self._settings.records
-        states = sum(leaf.nbytes for leaf in jax.tree.leaves(self._bodies.states))
-        run = records * states // self._axes.members
+        members, records = self._axes.members, self._settings.records
+        numbers = sum(leaf.size for leaf in jax.tree.leaves(self._bodies.states)) // members
         steps = max(setting.steps for setting in self._settings.each)
         kept = example.nbytes // example.sizes[MEMBER]
-        return usual_block(self._axes.members, steps, max(run, kept, 1))
+        return usual_block(members, steps * numbers, max(8 * records * numbers, kept))
 
     def _require_names(self) -> None:
         """Refuse a parameter with the name of a result."""

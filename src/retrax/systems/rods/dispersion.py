@@ -76,11 +76,12 @@ def wave_speeds(rod: Any, stretch: float = 1.0) -> dict[str, float]:
     stretch = require_number("stretch", stretch, "> 0")
     _, _, EA, GJ = _stiffness(rod)
     mass, moments = _inertia(rod)
-    tension = max(EA * (stretch - 1), 0.0)
+    # N0/g, with nothing in between that could overflow.
+    tension = max(EA * (1 - 1 / stretch), 0.0)
     return {
         "stretch": float(np.sqrt(EA / mass)),
         "twist": float(np.sqrt(GJ / moments[2])),
-        "string": float(np.sqrt(tension / (stretch * mass))),
+        "string": float(np.sqrt(tension / mass)),
     }
 
 
