@@ -58,13 +58,19 @@ def on_page_markdown(markdown: str, page, **_) -> str:
 def _table(names: list[str]) -> str:
     rows = [(name, ledger()[name]) for name in names]
     laws = [law for law in _LAWS if any(row.cells[law] for _, row in rows)]
-    lines = [["integrator", "order", "measured", *laws, "on the"], ["---"] * (len(laws) + 4)]
+    lines = [["integrator", "order", "measured", *laws], ["---"] * (len(laws) + 3)]
     for name, row in rows:
         claimed = _range(sorted({order for order, _ in row.orders.values()}), "{}")
         measured = _range(sorted(value for _, value in row.orders.values()), "{:.3f}")
-        laws_kept = [row.cells[law] for law in laws]
-        lines.append([f"`{name}`", claimed, measured, *laws_kept, row.problem])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        lines.append([f"`{name}`", claimed, measured, *(row.cells[law] for law in laws)])
+    where = dict.fromkeys(row.problem for _, row in rows)
+    return "\n".join(
+        [
+            *("| " + " | ".join(line) + " |" for line in lines),
+            "",
+            f"Laws and energy were measured on the {', the '.join(where)}.",
+        ]
+    )
 
 
 def _range(values: list, form: str) -> str:

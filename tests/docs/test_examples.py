@@ -16,7 +16,7 @@ SMALL = {
     "kahan_top": {"steps": 100},
     "rolling_disk": {"steps": 20},
     "string_pendulum": {"elements": 4, "steps": 240},
-    "strings_in_contact": {"n": 16, "periods": 0.5},
+    "strings_in_contact": {"n": 24, "periods": 0.5},
     "suslov": {"steps": 1000},
 }
 
