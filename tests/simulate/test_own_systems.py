@@ -43,6 +43,15 @@ def test_lists_that_do_not_fit_are_refused():
         rx.ensemble([bodies[0], matrix], rx.LieVerlet(), states, **RUN)
 
 
+def test_states_that_do_not_fit_are_refused():
+    bodies, states = free(INERTIA, [1.5, 2.0, 2.5])
+    odd = rx.State(states.g, states.momentum, jnp.zeros((2, 1)))
+    with pytest.raises(rx.BadInput, match=r"states.t has shape"):
+        rx.ensemble(bodies, rx.LieVerlet(), odd, **RUN)
+    with pytest.raises(rx.BadInput, match="is more than 2"):
+        rx.ensemble(bodies, rx.LieVerlet(), states, h=0.01, steps=10**30)
+
+
 def test_energies_of_members_with_their_own_systems():
     tops = [ready_top(mass, 5.0) for mass in (0.5, 1.0, 1.5)]
     systems, states = jax.tree.map(lambda *xs: jnp.stack(xs), *tops)

@@ -213,6 +213,7 @@ def _require_each(system: AbstractGroupSystem, states: State) -> None:
             raise BadInput(
                 f"states holds {np.asarray(leaf).dtype} numbers, but retrax computes in float64."
             )
+    require_shape("states.t", states.t, np.shape(states.momentum)[:1])
     ok = np.isfinite(np.asarray(states.t))
     for leaf in jax.tree.leaves((states.g, states.momentum)):
         array = np.asarray(leaf)
@@ -288,3 +289,5 @@ def require_step_size(h: Any) -> None:
 
 def require_count(name: str, value: Any) -> None:
     require_whole(name, value, 1)
+    if name == "steps" and value > 2**53:
+        raise BadInput(f"steps = {value} is more than 2**53, beyond which times are not exact.")
