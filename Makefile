@@ -15,12 +15,14 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test docs verify clean distclean
+.PHONY: help demo test coverage docs pictures verify clean distclean
 
 help:
 	@echo "make demo     reproduce five papers in quick mode and simulate a heavy top; see demo/"
-	@echo "make test     lint, check types, run the tests"
+	@echo "make test     lint, check types, build the documentation, run the tests"
+	@echo "make coverage run the tests and report the lines and branches that they reach"
 	@echo "make docs     build the documentation into site/"
+	@echo "make pictures make the pictures of the examples in the documentation again"
 	@echo "make verify   measure the order and every claim of every integrator"
 	@echo "make clean    remove what the commands above wrote, keep the environment"
 	@echo "make distclean  remove the environment too"
@@ -35,21 +37,32 @@ demo: $(ENVIRONMENT)
 	@echo "Look at demo/gallery/index.html (five papers, computed again) and demo/heavy-top.html"
 	@echo "(a heavy top) in a browser; neither needs a network."
 
-test: $(ENVIRONMENT)
+test: $(DOCS_ENVIRONMENT)
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/pyright
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@$(BIN)/python -m pytest -n $(WORKERS) -q
+
+coverage: $(ENVIRONMENT)
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report --skip-covered --sort=cover
 
 docs: $(DOCS_ENVIRONMENT)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation is in site/index.html."
 
+pictures: $(ENVIRONMENT)
+	@for e in examples/*.py; do \
+		$(BIN)/python "$$e" "docs/examples/$$(basename "$$e" .py).png" || exit 1; done
+
 verify: $(ENVIRONMENT)
 	@$(BIN)/retrax verify
 
 clean:
-	@rm -rf demo site build dist .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .coverage* demo site build dist .pytest_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean

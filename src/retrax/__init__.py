@@ -1,5 +1,8 @@
 """Mechanical systems on Lie groups, simulated so that the numbers stay true."""
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 import jax as _jax
 
 _jax.config.update("jax_enable_x64", True)
@@ -9,10 +12,12 @@ from retrax import systems as systems
 from retrax import testing as testing
 from retrax.errors import BadInput as BadInput
 from retrax.errors import CheckFailed as CheckFailed
+from retrax.errors import CheckpointFailed as CheckpointFailed
 from retrax.errors import ContactDegenerate as ContactDegenerate
 from retrax.errors import ContactLeftRod as ContactLeftRod
 from retrax.errors import ContactLost as ContactLost
 from retrax.errors import ContactTooFast as ContactTooFast
+from retrax.errors import Interrupted as Interrupted
 from retrax.errors import NoEquilibrium as NoEquilibrium
 from retrax.errors import RetraxError as RetraxError
 from retrax.errors import Separation as Separation
@@ -75,6 +80,7 @@ from retrax.numerics.nodes import radau as radau
 from retrax.numerics.nodes import radau_left as radau_left
 from retrax.numerics.tableaus import Tableau as Tableau
 from retrax.simulate.ensemble import ensemble as ensemble
+from retrax.simulate.resume import resume as resume
 from retrax.simulate.simulate import simulate as simulate
 from retrax.simulate.sweep import sweep as sweep
 from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
@@ -84,5 +90,13 @@ from retrax.spaces.isospectral import Isospectral as Isospectral
 from retrax.spaces.sphere import Sphere as Sphere
 from retrax.spaces.stiefel import Stiefel as Stiefel
 from retrax.spaces.torus import Torus as Torus
+from retrax.trajectory.factory import factory as factory
 from retrax.trajectory.storage import load as load
 from retrax.trajectory.trajectory import Trajectory as Trajectory
+
+
+def __getattr__(name: str) -> _Any:
+    """`rx.show` is loaded when it is first used: it brings matplotlib with it."""
+    if name == "show":
+        return _import_module("retrax.show")
+    raise AttributeError(f"module 'retrax' has no attribute {name!r}")

@@ -4,7 +4,14 @@ from typing import Any
 
 
 class RetraxError(Exception):
-    """The base of every exception that retrax raises on purpose."""
+    """The base of every exception that retrax raises on purpose.
+
+    Its message is one line that ends with a full stop, whatever the text of a value holds.
+    """
+
+    def __init__(self, message: Any = ""):
+        line = " ".join(str(message).split())
+        super().__init__(line if line.endswith((".", "?", "!")) or not line else f"{line}.")
 
 
 class BadInput(RetraxError, ValueError):
@@ -26,6 +33,34 @@ class StepFailed(RetraxError):
 
 class SweepStopped(RetraxError):
     """A sweep ended before its end; what is in its store stays, and the same sweep goes on."""
+
+
+class Interrupted(RetraxError):
+    """A signal stopped a run that has a checkpoint; the message says how to go on.
+
+    **Attributes:**
+
+    - `trajectory`: what was computed up to there.
+    - `signal`: the number of the signal.
+    """
+
+    def __init__(self, message: str, trajectory: Any = None, signal: int = 2):
+        super().__init__(message)
+        self.trajectory = trajectory
+        self.signal = signal
+
+
+class CheckpointFailed(RetraxError):
+    """A checkpoint could not be written; what was committed before is whole.
+
+    **Attributes:**
+
+    - `trajectory`: what was computed up to there, or `None`.
+    """
+
+    def __init__(self, message: str, trajectory: Any = None):
+        super().__init__(message)
+        self.trajectory = trajectory
 
 
 class CheckFailed(RetraxError, AssertionError):

@@ -85,6 +85,8 @@ def test_the_file_of_the_user_is_found_beside_the_run_file(written):
     written(OWN, "own.py")
     asked = read(written('file = "own.py:make"\nsteps = 3'))
     assert (asked.h, asked.steps, asked.method) == (0.05, 3, "lie-verlet")
+    written("from own import make as made\ndef make(): return made()", "other.py")
+    assert read(written('file = "other.py"')).steps == 60
     paper = read(written('file = "own.py:system_alone"'))
     assert (paper.h, paper.steps) == CASES["pendulum3d"].make()[2:]
 
@@ -103,6 +105,7 @@ def _changed(old, new):
         (_changed("steps = 40", "steps = 40.5"), "steps = 40.5 must be a whole number."),
         (_changed("h = 0.01", 'h = "small"'), "h = 'small' must be a number."),
         (_changed("h = 0.01", "h = true"), "h = True must be a number."),
+        (_changed("steps = 40", "steps = true"), "steps = True must be a whole number."),
         (_changed("h = 0.01", ""), "h is missing"),
         (_changed("steps = 40", ""), "steps is missing"),
         (_changed('output = "top.nc"', "output = 3"), "output = 3 must be text."),
@@ -144,12 +147,14 @@ def test_everything_wrong_in_a_run_file_is_one_sentence(written, text, says):
         ("own.py:refused", "line 17: refused() ends in an error: inertia with principal moments"),
         ("broken.py:make", "broken.py' is not Python: line 1"),
         ("raises.py:make", "raises.py', line 2: the file ends in an error: KeyError: 'x'"),
+        ("leaves.py:make", "leaves.py', line 1: the file ends in an error: SystemExit: 3"),
     ],
 )  # fmt: skip
 def test_everything_wrong_in_a_file_of_the_user_is_one_sentence(written, name, says):
     written(OWN, "own.py")
     written("def make(:", "broken.py")
     written("x = {}\nx['x']", "raises.py")
+    written("raise SystemExit(3)", "leaves.py")
     with pytest.raises(rx.BadInput) as refused:
         read(written(f'file = "{name}"'))
     assert says in str(refused.value) and "\n" not in str(refused.value)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -99,16 +100,28 @@ def test_report_writes_a_page_and_figures_and_says_where(kept):
     result = _call("report", path)
     assert result.exit_code == 0, result.stderr
     page = path.with_suffix(".html")
-    assert str(page) in result.stdout and page.stat().st_size > 1_000_000
+    assert str(page) in result.stdout and page.stat().st_size > 700_000
     for name in ("overview", "invariants", "momentum-sphere"):
         figure = path.with_name(f"pendulum-{name}.png")
         assert str(figure) in result.stdout and figure.exists()
 
 
 def test_report_writes_where_it_is_told(kept, tmp_path):
-    result = _call("report", kept[0], "-o", tmp_path / "other.html")
+    result = _call("report", kept[0], "-o", tmp_path / "other.html", "--json")
     assert result.exit_code == 0
-    assert (tmp_path / "other.html").exists() and (tmp_path / "other-overview.png").exists()
+    told = json.loads(result.stdout)
+    assert told["page"] == str(tmp_path / "other.html") and told["completed"] == told["steps"]
+    assert str(tmp_path / "other-overview.png") in told["figures"]
+    assert all(Path(path).exists() for path in (told["page"], *told["figures"]))
+
+
+def test_an_ensemble_has_no_page_and_the_sentence_says_why(tmp_path):
+    import xarray as xr
+
+    path = tmp_path / "many.nc"
+    xr.Dataset(attrs={"format": "retrax-ensemble"}).to_netcdf(path, engine="h5netcdf")
+    result = _call("report", path)
+    assert result.exit_code == 2 and "a page shows a single run" in _one_sentence(result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +162,9 @@ def test_a_failed_run_keeps_what_was_computed(tmp_path):
     assert "did not converge" in result.stderr and str(path) in _one_sentence(result.stderr)
     run = rx.load(path)
     assert 0 < run.completed < 50 and len(run) == run.completed + 1
+    assert "The run stopped after" in _call("report", path).stdout
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert 'role="alert"' in page and "did not converge" in page
 
 
 class _Row(NamedTuple):

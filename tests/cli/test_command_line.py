@@ -1,7 +1,9 @@
 """The command line as a whole: run files, completion, tables, and how it ends."""
 
 import json
+import sys
 import warnings
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -14,7 +16,7 @@ from retrax.cli.main import app
 from retrax.cli.sentences import STATUSES
 from retrax.systems.catalogue import CASES
 
-COMMANDS = ["list", "init", "run", "reproduce", "verify", "bench"]
+COMMANDS = ["list", "init", "run", "resume", "reproduce", "verify", "bench"]
 
 
 def _call(*arguments, **env):
@@ -210,6 +212,23 @@ def test_the_shell_completes_names(here):
     assert _completed("list", "compo") == ["composition-4", "composition-6", "composition-8"]
     assert "init" in _completed("in")
     assert "--install-completion" in _call("--help", COLUMNS="200").stdout
+
+
+def test_verify_marks_what_does_not_hold(monkeypatch):
+    rows = [["`kahan`", "2", "2.00", "yes"], ["`rkmk-4`", "4", "3.10", "order 3.1, not 4"]]
+    failed = SimpleNamespace(integrator="rkmk-4", failure="order 3.1, not 4")
+    ledger = SimpleNamespace(
+        passed=False,
+        rows=[failed],
+        markdown=lambda: "| Markdown |",
+        tables=lambda: [("On the top", ["integrator", "order", "measured", "claims hold"], rows)],
+    )
+    found = SimpleNamespace(verify=lambda progress: ledger)
+    monkeypatch.setitem(sys.modules, "retrax.testing.ledger", found)
+    assert _call("verify").stdout == "| Markdown |\n"
+    said = _call("verify", FORCE_COLOR="1", COLUMNS="120")
+    assert said.exit_code == 1 and "On the top" in said.stdout
+    assert said.stdout.count("\x1b[31m") > 0 and "rkmk-4: order 3.1, not 4" in said.stdout
 
 
 def test_tables_are_framed_on_a_terminal_and_plain_elsewhere(capsys, monkeypatch):

@@ -44,7 +44,9 @@ def test_a_page_has_the_five_parts_and_numbered_equations(page):
     assert "docs/theory" not in text and page.stem in (PAGES[0].parent / "index.md").read_text()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "docs/papers/errata.md"], ids=lambda page: page.stem
+)
 def test_the_tests_that_a_page_names_exist(page):
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text())
     assert named

@@ -58,9 +58,8 @@ def survive(kills: int, folder: Path, client=None, seed: int = 1) -> Report:
     killer = Killer(kills, blocks * MEMBERS_PER_BLOCK, seed)
     clock = time.monotonic()
     with killer:
-        killed = rx.sweep(
-            top, rx.LieVerlet(), store=folder / "b.zarr", client=client, progress=killer, **arguments
-        )  # fmt: skip
+        arguments |= {"client": client, "progress": killer}
+        killed = rx.sweep(top, rx.LieVerlet(), store=folder / "b.zarr", **arguments)
     seconds = time.monotonic() - clock
     return Report(killer.done, blocks, seconds, xr.Dataset.equals(serial.load(), killed.load()))
 

@@ -1,5 +1,7 @@
 """Runge-Kutta tableaus and compositions satisfy their order conditions."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -9,30 +11,52 @@ from retrax.numerics.tableaus import TABLEAUS, Tableau, tableau
 
 
 def trees(order):
-    """(value of the elementary weight, 1/density) for every rooted tree up to order 4."""
+    """(elementary weight, 1/density) of every rooted tree up to order 4, and of all of order 5."""
     conditions = [
         (1, lambda a, b, c: b.sum(), 1),
-        (2, lambda a, b, c: b @ c, 1 / 2),
-        (3, lambda a, b, c: b @ c**2, 1 / 3),
-        (3, lambda a, b, c: b @ a @ c, 1 / 6),
-        (4, lambda a, b, c: b @ c**3, 1 / 4),
-        (4, lambda a, b, c: (b * c) @ a @ c, 1 / 8),
-        (4, lambda a, b, c: b @ a @ c**2, 1 / 12),
-        (4, lambda a, b, c: b @ a @ a @ c, 1 / 24),
-        (5, lambda a, b, c: b @ c**4, 1 / 5),
-        (5, lambda a, b, c: b @ a @ a @ a @ c, 1 / 120),
+        (2, lambda a, b, c: b @ c, 2),
+        (3, lambda a, b, c: b @ c**2, 3),
+        (3, lambda a, b, c: b @ a @ c, 6),
+        (4, lambda a, b, c: b @ c**3, 4),
+        (4, lambda a, b, c: (b * c) @ a @ c, 8),
+        (4, lambda a, b, c: b @ a @ c**2, 12),
+        (4, lambda a, b, c: b @ a @ a @ c, 24),
+        (5, lambda a, b, c: b @ c**4, 5),
+        (5, lambda a, b, c: (b * c**2) @ a @ c, 10),
+        (5, lambda a, b, c: b @ (a @ c) ** 2, 20),
+        (5, lambda a, b, c: (b * c) @ a @ c**2, 15),
+        (5, lambda a, b, c: b @ a @ c**3, 20),
+        (5, lambda a, b, c: (b * c) @ a @ a @ c, 30),
+        (5, lambda a, b, c: b @ a @ (c * (a @ c)), 40),
+        (5, lambda a, b, c: b @ a @ a @ c**2, 60),
+        (5, lambda a, b, c: b @ a @ a @ a @ c, 120),
     ]
-    return [(value, target) for p, value, target in conditions if p <= order]
+    return [(value, Fraction(1, density)) for p, value, density in conditions if p <= order]
+
+
+def exactly(numbers):
+    """The fractions that floats stand for; every denominator is below 400,000."""
+    rational = [Fraction(x).limit_denominator(400_000) for x in numbers]
+    assert [float(x) for x in rational] == list(numbers)
+    return rational
 
 
 @pytest.mark.parametrize("name", TABLEAUS)
-def test_order_conditions(name):
+def test_order_conditions_hold_exactly(name):
+    """In rational arithmetic: no tolerance, and no rounding error to allow for."""
     t = TABLEAUS[name]
     s = len(t.b)
-    a = np.array([list(row) + [0.0] * (s - len(row)) for row in t.a])
-    b, c = np.array(t.b), np.array(t.c)
+    a = np.array([exactly(row) + [Fraction(0)] * (s - len(row)) for row in t.a])
+    b, c = np.array(exactly(t.b)), a.sum(axis=1)
     for value, target in trees(t.order):
-        assert abs(value(a, b, c) - target) < 9e-16  # measured 4.4e-16: rounding of the sum
+        assert value(a, b, c) == target
+    np.testing.assert_allclose(t.c, c.astype(float), rtol=0, atol=2.3e-16)  # sums of floats
+    if t.embedded:  # its last stage is the end of the step
+        a = np.block([[a, np.zeros((s, 1), int)], [b[None], np.zeros((1, 1), int)]])
+        b, c = np.array(exactly(t.embedded)), a.sum(axis=1)
+        for value, target in trees(t.order - 1):
+            assert value(a, b, c) == target
+        assert any(value(a, b, c) != target for value, target in trees(t.order))
 
 
 @pytest.mark.parametrize("order, stages", [(4, 5), (6, 9), (8, 17)])
@@ -51,5 +75,8 @@ def test_unknown_names_and_implicit_tableaus_are_refused():
         tableau("rk5")
     with pytest.raises(BadInput, match="not explicit"):
         tableau(Tableau("implicit midpoint", 2, ((0.5,),), (1.0,)))
+    with pytest.raises(BadInput, match="has 1 embedded weights"):
+        tableau(Tableau("short", 1, ((),), (1.0,), (1.0,)))
+    assert tableau(Tableau("euler twice", 1, ((),), (1.0,), (0.5, 0.5))).order == 1
     with pytest.raises(BadInput, match="orders 4, 6, 8"):
         fractions(3)

@@ -13,7 +13,7 @@ import xarray as xr
 from tops import ARM, INERTIA, SPIN, ready_top, slope, start, top
 
 import retrax as rx
-from retrax.simulate.sweeping import cluster, plan, store, task
+from retrax.simulate.sweeping import blocks, cluster, plan, store, task
 
 GRID = {"mass": [0.5, 1, 1.5], "gravity": np.linspace(1.0, 9.0, 5)}
 RUN = {"h": 0.02, "steps": 60, "save_every": 20}
@@ -173,7 +173,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path, monkeypatch):
         if done == 9:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match=r"interrupted. Of 6 blocks 3 are in the store"):
         sweep(tmp_path, progress=interrupted)
     before = {file: file.stat().st_mtime_ns for file in (path / "g").rglob("*") if file.is_file()}
     seen = []
@@ -314,7 +314,7 @@ def test_a_parameter_must_not_have_the_name_of_a_result(tmp_path):
 
 
 def test_a_store_that_cannot_be_used_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(rx.BadInput, match="the folder .*nowhere.* does not exist"):
+    with pytest.raises(rx.BadInput, match=r"the folder .*nowhere.* does not exist"):
         sweep(tmp_path / "nowhere")
     with pytest.raises(rx.BadInput, match="cannot be written"):
         sweep(Path("/proc"))
@@ -328,7 +328,7 @@ def test_a_store_that_cannot_be_used_is_refused(tmp_path, monkeypatch):
     shutil.rmtree(tmp_path / "sweep.zarr")
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(store.shutil, "disk_usage", lambda folder: usage)
-    with pytest.raises(rx.BadInput, match="will take up to .* kB, but its disk has 1 kB free"):
+    with pytest.raises(rx.BadInput, match=r"will take up to .* kB, but its disk has 1 kB free"):
         sweep(tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -343,7 +343,7 @@ def test_a_disk_that_fills_up_stops_a_sweep_with_a_sentence(tmp_path, monkeypatc
 
     real = store.write
     monkeypatch.setattr(task, "write", full)
-    with pytest.raises(rx.SweepStopped, match="No space left on device. Of 6 blocks 2 are in"):
+    with pytest.raises(rx.SweepStopped, match=r"No space left on device. Of 6 blocks 2 are in"):
         sweep(tmp_path)
     monkeypatch.undo()
     sweep(tmp_path, progress=lambda *done: calls.append(done))
@@ -355,3 +355,16 @@ def test_without_dask_one_sentence_says_what_to_install(tmp_path, monkeypatch):
     with pytest.raises(rx.BadInput, match=r"pip install 'retrax\[dask\]'"):
         sweep(tmp_path, client=None)
     assert sweep(tmp_path, client=cluster.SERIAL).sizes["mass"] == 3
+
+
+@pytest.mark.parametrize(
+    "members, work, size, expected",
+    [(60, 2000 * 13, 100, 60), (10**6, 10**5 * 13, 100, 15625), (100, 20_000 * 378, 3000, 4),
+     (10**6, 10**5 * 13, 2**20, 64), (5, 10**9, 2**30, 1)],
+    ids=["small", "large", "rods", "many bytes", "one at a time"],
+)  # fmt: skip
+def test_how_many_members_a_block_has_depends_on_the_sweep_alone(members, work, size, expected):
+    assert blocks.usual_block(members, work, size) == expected
+    assert blocks.block_shape([3, 5, 7], 20) == (1, 2, 7)
+    assert blocks.block_shape([3, 5, 7], 1000) == (3, 5, 7)
+    assert blocks.block_shape([3, 50], 20) == (1, 20)

@@ -6,6 +6,9 @@ from retrax.analysis.kahan_integrals import Relations as Relations
 from retrax.analysis.kahan_integrals import kahan_integrals as kahan_integrals
 from retrax.analysis.lyapunov import Lyapunov as Lyapunov
 from retrax.analysis.lyapunov import lyapunov as lyapunov
+from retrax.analysis.random_walk import Slope as Slope
+from retrax.analysis.random_walk import bias as bias
+from retrax.analysis.random_walk import growth_exponent as growth_exponent
 from retrax.analysis.reversibility import reversibility as reversibility
 from retrax.analysis.spectrum import Spectrum as Spectrum
 from retrax.analysis.spectrum import spectrum as spectrum

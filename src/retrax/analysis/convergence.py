@@ -12,10 +12,13 @@ from retrax.errors import BadInput, CheckFailed
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import require_number, require_whole
 from retrax.simulate.simulate import simulate
+from retrax.simulate.validate import require_run, started
 
 # A difference of fewer rounding errors than this would measure arithmetic, not the method.
 _CLEAR = 50.0
+_MOST_HALVINGS = 30
 
 
 class Convergence(NamedTuple):
@@ -67,11 +70,12 @@ def convergence(
     **Raises:** `CheckFailed` where a difference is so small that it shows rounding errors: choose a
     larger `h` or fewer halvings. `StepFailed` where a run fails.
     """
+    require_run(system, integrator, started(system, state), h, 1, 1)
+    h, time = float(h), require_number("time", time, "> 0", "s")
+    halvings = require_whole("halvings", halvings, 2, _MOST_HALVINGS)
     first = round(time / h) if h > 0 and math.isfinite(time / h) else 0
     if first < 1 or abs(first * h - time) > 1e-9 * time:
         raise BadInput(f"time = {time} is not a whole number of steps of h = {h}.")
-    if halvings < 2:
-        raise BadInput(f"halvings = {halvings} gives no slope: at least 2 are needed.")
     steps = tuple(first * 2**k for k in range(halvings + 1))
     sizes = tuple(time / n for n in steps)
     ends = [

@@ -7,6 +7,7 @@ has a probability of about $10^{-17}$.
 """
 
 import itertools
+import math
 import random
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -16,12 +17,15 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
+from retrax.numerics.checks import require_whole, shown
 
 PRIME = 2**61 - 1
 # A coefficient is taken for the simplest fraction this close to it, relative to the largest one.
 _ROUNDING, _LARGEST_DENOMINATOR = 1e-14, 10**5
 # Points beyond as many as there are functions: a rank that is not full stays so.
 _MORE = 8
+# The rank of more functions than this takes minutes.
+_MOST = 200
 
 Row = list[int]
 
@@ -65,12 +69,16 @@ def kahan_integrals(
     References: [PetreraPfadlerSuris2011].
     """
     Q, B, c = (_modular(part) for part in _exact(field))
-    n = len(c)
-    if degree < 1:
-        raise BadInput(f"degree = {degree} must be at least 1.")
-    chosen = _monomials(n, degree) if functions is None else [tuple(f) for f in functions]
-    if any(len(f) != n or min(f) < 0 for f in chosen):
-        raise BadInput(f"functions must be tuples of {n} exponents, none of them negative.")
+    n, seed = len(c), require_whole("seed", seed, 0)
+    degree = require_whole("degree", degree, 1)
+    if functions is None:
+        count = math.comb(n + degree, n)
+        if count > _MOST:
+            raise BadInput(
+                f"degree = {degree} makes {count} monomials of {n} coordinates, of which at most "
+                f"{_MOST} can be ranked in exact arithmetic; choose some with functions=..."
+            )
+    chosen = _monomials(n, degree) if functions is None else _exponents(functions, n)
     rng = random.Random(seed)
     half = rng.randrange(2, PRIME)
     x = [rng.randrange(2, PRIME) for _ in range(n)]
@@ -82,6 +90,23 @@ def kahan_integrals(
     return Relations(len(chosen) - _rank(rows), tuple(chosen), points)
 
 
+def _exponents(functions: Any, n: int) -> list[tuple[int, ...]]:
+    """Monomials as tuples of exponents, refused where they are none."""
+    try:
+        chosen = [tuple(f) for f in functions]
+    except TypeError as cause:
+        raise BadInput(
+            f"functions = {shown(functions)} must be a list of tuples of {n} exponents."
+        ) from cause
+    whole = all(type(e) is int for f in chosen for e in f)
+    if not whole or not 1 <= len(chosen) <= _MOST or any(len(f) != n or min(f) < 0 for f in chosen):
+        raise BadInput(
+            f"functions = {shown(functions)} must be from 1 to {_MOST} tuples of {n} exponents, "
+            "none of them negative."
+        )
+    return chosen
+
+
 def _exact(field: Any) -> tuple[np.ndarray, ...]:
     """The coefficients as arrays of fractions, Q symmetric."""
     if isinstance(field, AbstractQuadraticField):
@@ -89,10 +114,28 @@ def _exact(field: Any) -> tuple[np.ndarray, ...]:
         size = max(float(np.max(np.abs(part))) for part in given)
         parts = [np.vectorize(lambda v: _fraction(v, size), otypes=[object])(p) for p in given]
     else:
-        exact = np.vectorize(Fraction, otypes=[object])
-        parts = [exact(np.array(part, dtype=object)) for part in field]
+        parts = _fractions(field)
     Q, B, c = parts
+    n = len(c) if c.ndim else 0
+    if not n or (Q.shape, B.shape, c.shape) != ((n, n, n), (n, n), (n,)):
+        raise BadInput(
+            f"field has parts of shapes {Q.shape}, {B.shape}, {c.shape}, but (Q, B, c) have the "
+            "shapes (n, n, n), (n, n), (n,)."
+        )
     return (Q + np.swapaxes(Q, 1, 2)) / 2, B, c
+
+
+def _fractions(field: Any) -> list[np.ndarray]:
+    """(Q, B, c), given as numbers without rounding."""
+    exact = np.vectorize(Fraction, otypes=[object])
+    try:
+        Q, B, c = (exact(np.array(part, dtype=object)) for part in field)
+    except Exception as cause:
+        raise BadInput(
+            f"field = {shown(field)} must be a quadratic field, or (Q, B, c) in integers or "
+            "fractions."
+        ) from cause
+    return [Q, B, c]
 
 
 def _fraction(value: float, size: float) -> Fraction:

@@ -16,8 +16,10 @@ from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
+from retrax.numerics.checks import require_finite, require_whole
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.once import compiled_once
+from retrax.numerics.precision import host_float64
 from retrax.simulate.validate import require_run, started
 
 
@@ -85,6 +87,8 @@ def lyapunov(
     """
     state = started(system, state)
     require_run(system, integrator, state, h, steps, 1)
+    blocks, history = require_whole("blocks", blocks, 2), require_whole("history", history, 2)
+    skip, seed = require_whole("skip", skip, 0), require_whole("seed", seed, 0)
     if not 2 <= blocks <= history <= steps:
         raise BadInput(
             f"blocks = {blocks}, history = {history}, steps = {steps}: at least 2 blocks, and no "
@@ -154,7 +158,8 @@ def _first(system: AbstractGroupSystem, state: State, direction: Any, seed: int)
     dim, group = system.group.dim, system.group
     if direction is None:
         direction = np.random.default_rng(seed).normal(size=2 * dim)
-    vector = np.asarray(direction, dtype=float)
+    vector = host_float64("direction", direction)
+    require_finite("direction", vector)
     if vector.shape != (2 * dim,) or not np.any(vector):
         raise BadInput(
             f"direction has shape {vector.shape}, but {2 * dim} numbers that are not all 0 are "

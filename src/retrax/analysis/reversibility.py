@@ -1,6 +1,7 @@
 """Whether a step back undoes a step forward."""
 
 import jax
+import numpy as np
 
 from retrax.analysis.distance import distance
 from retrax.engine.backends import make_loop
@@ -9,6 +10,7 @@ from retrax.errors import StepFailed
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.simulate.validate import require_run, started
 
 
 def reversibility(
@@ -26,7 +28,9 @@ def reversibility(
 
     **Raises:** `StepFailed` where a step, forward or back, fails.
     """
-    now = state
+    state = started(system, state)
+    require_run(system, integrator, state, h, steps, 1)
+    now, h, steps = jax.tree.map(np.asarray, state), float(h), int(steps)
     for size in (h, -h):
         loop = make_loop("auto", system, integrator, now, size)
         at, *_ = loop.run(start(now), 1, steps, 1)

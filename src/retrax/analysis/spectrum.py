@@ -1,11 +1,14 @@
 """The lines of a signal, and what lies between them."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
+from retrax.numerics.checks import require_finite
+from retrax.numerics.precision import host_float64
 
 # The window of Blackman and Harris with four terms: its own lobes lie 92 dB below a line.
 _WINDOW = (0.35875, 0.48829, 0.14128, 0.01168)
@@ -65,12 +68,14 @@ def spectrum(t: np.ndarray, values: np.ndarray) -> Spectrum:
 
     **Raises:** `BadInput` where the times are not equally spaced, or fewer than 16.
     """
-    t, x = np.asarray(t, dtype=float), np.asarray(values, dtype=float)
+    t, x = host_float64("t", t), host_float64("values", values)
     if t.ndim != 1 or t.shape != x.shape or len(t) < 16:
         raise BadInput(
             f"t and values have shapes {t.shape} and {x.shape}, but a spectrum needs two vectors "
             "of one length, at least 16."
         )
+    require_finite("t", t)
+    require_finite("values", x)
     step = (t[-1] - t[0]) / (len(t) - 1)
     if not step > 0 or np.max(np.abs(np.diff(t) - step)) > 1e-6 * step:
         raise BadInput("the times are not equally spaced: let save_every divide the steps.")
@@ -78,6 +83,8 @@ def spectrum(t: np.ndarray, values: np.ndarray) -> Spectrum:
     window = sum((-1) ** k * a * np.cos(k * phase) for k, a in enumerate(_WINDOW))
     power = np.abs(np.fft.rfft(window * (x - x.mean()))) ** 2  # (1)
     total = float(np.sum(power))
+    if not math.isfinite(total):
+        raise BadInput("values are so large that their squares are no numbers: scale them.")
     if total == 0:
         raise BadInput("values do not change: a constant has no spectrum.")
     return Spectrum(2 * np.pi * np.fft.rfftfreq(len(t), step), power / total)

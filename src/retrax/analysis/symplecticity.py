@@ -1,14 +1,18 @@
 """Whether a step preserves the symplectic form."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from retrax.errors import StepFailed
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.once import compiled_once
+from retrax.simulate.validate import require_run
 
 
 def symplecticity(
@@ -30,7 +34,14 @@ def symplecticity(
 
     Round-off for a symplectic method, the local error for any other.
     """
-    return float(_defect(system, integrator, state, jnp.asarray(h, jnp.float64)))
+    require_run(system, integrator, state, h, 1, 1)
+    defect = float(_defect(system, integrator, state, jnp.asarray(h, jnp.float64)))
+    if not math.isfinite(defect):
+        raise StepFailed(
+            f"{integrator!r} on the {system.name}: the step of h = {h:g} or its derivative gave "
+            "numbers that are not finite; try a smaller h."
+        )
+    return defect
 
 
 def symplectic_form(

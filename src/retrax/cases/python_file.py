@@ -1,8 +1,10 @@
 """A system from the user's own Python file. The file is run: it may do all that Python may."""
 
+import contextlib
 import inspect
 import sys
 import traceback
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -39,15 +41,27 @@ def load_setting(reference: str, folder: Path | None = None) -> Setting:
     file = (folder or Path()) / path
     if not file.is_file():
         raise BadInput(f"{reference!r}: there is no file {str(file)!r}.")
-    module = _run_file(file)
-    make = _function(module, file, name or "make")
-    try:
-        made = make()
-        if isinstance(made, AbstractGroupSystem) and hasattr(made, "paper"):
-            made = made.paper()  # pyright: ignore[reportAttributeAccessIssue]
-    except Exception as cause:
-        raise BadInput(_told(file, f"{make.__name__}()", cause)) from cause
+    with _neighbours(file):
+        module = _run_file(file)
+        make = _function(module, file, name or "make")
+        try:
+            made = make()
+            if isinstance(made, AbstractGroupSystem) and hasattr(made, "paper"):
+                made = made.paper()  # pyright: ignore[reportAttributeAccessIssue]
+        except (Exception, SystemExit) as cause:
+            raise BadInput(_told(file, f"{make.__name__}()", cause)) from cause
     return _checked(file, make.__name__, made)
+
+
+@contextlib.contextmanager
+def _neighbours(file: Path) -> Iterator[None]:
+    """Let the file import those beside it, as a script may."""
+    folder = str(file.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
 
 
 def _run_file(file: Path) -> ModuleType:
@@ -57,7 +71,7 @@ def _run_file(file: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as cause:
+    except (Exception, SystemExit) as cause:
         del sys.modules[spec.name]
         raise BadInput(_told(file, "the file", cause)) from cause
     return module
@@ -105,7 +119,7 @@ def _checked(file: Path, name: str, made: Any) -> Setting:
     return setting
 
 
-def _told(file: Path, what: str, cause: Exception) -> str:
+def _told(file: Path, what: str, cause: BaseException) -> str:
     """One sentence about an exception in the user's file, with the line of the file."""
     text = " ".join(str(cause).split())
     if isinstance(cause, SyntaxError):
@@ -113,7 +127,7 @@ def _told(file: Path, what: str, cause: Exception) -> str:
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(cause.__traceback__)
-        if Path(frame.filename) == file
+        if Path(frame.filename).resolve() == file.resolve()
     ]
     where = f", line {lines[-1]}" if lines else ""
     kind = "" if isinstance(cause, RetraxError) else f" {type(cause).__name__}:"

@@ -32,6 +32,8 @@ _PLAIN: dict[str, type] = {
     "backend": str,
     "output": str,
     "report": str,
+    "checkpoint": str,
+    "every": int,
 }
 _SOURCES = ("case", "file", "system")
 KEYS = (*_PLAIN, "system", "state", "integrator")
@@ -48,6 +50,7 @@ class RunFile:
     - `integrator`: how a step is taken; `method`: what it is called in tables.
     - `h`, `steps`, `save_every`, `backend`: as `simulate` takes them; `save_every` may be `None`.
     - `output`, `report`: where the run and its page are to go, or `None`.
+    - `checkpoint`, `every`: where the run is kept as it goes on, and the steps between commits.
     """
 
     name: str
@@ -61,6 +64,8 @@ class RunFile:
     backend: str = "auto"
     output: Path | None = None
     report: Path | None = None
+    checkpoint: Path | None = None
+    every: int | None = None
 
 
 def read(path: str | Path) -> RunFile:
@@ -128,6 +133,8 @@ def _made(given: dict[str, Any], path: Path) -> RunFile:
         backend=given.get("backend", "auto"),
         output=path.parent / given["output"] if "output" in given else None,
         report=path.parent / given["report"] if "report" in given else None,
+        checkpoint=path.parent / given["checkpoint"] if "checkpoint" in given else None,
+        every=given.get("every"),
     )
 
 

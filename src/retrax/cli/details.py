@@ -15,7 +15,7 @@ from retrax.systems.catalogue import CASES
 
 def details(name: str) -> dict[str, Any]:
     """What is known about `name`, by headings."""
-    choose("name", name, CASES | METHODS | dict(SYSTEMS))
+    choose("name", name, {**CASES, **METHODS, **SYSTEMS})
     if name in CASES:
         return _case(name)
     return _integrator(name) if name in METHODS else _system(name)
@@ -63,7 +63,7 @@ def _system(name: str) -> dict[str, Any]:
 
 
 def _integrator(name: str) -> dict[str, Any]:
-    known = METHODS[name]
+    known: Any = METHODS[name]
     if not isinstance(known, AbstractIntegrator):
         return {
             "name": name,

@@ -10,6 +10,7 @@ from retrax.cli.init import init
 from retrax.cli.listing import list_
 from retrax.cli.report import report
 from retrax.cli.reproduce import reproduce
+from retrax.cli.resume import resume
 from retrax.cli.run import run
 from retrax.cli.sentences import STATUSES, Sentences
 from retrax.cli.verify import verify
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command("list")(list_)
 app.command()(init)
 app.command()(run)
+app.command()(resume)
 app.command()(report)
 app.command()(reproduce)
 app.command()(verify)

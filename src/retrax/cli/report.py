@@ -1,5 +1,6 @@
 """`retrax report run.nc`: a page and figures of a run."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -16,16 +17,29 @@ def report(
             "--output", "-o", help="The page.", show_default="the run's name, ending in .html"
         ),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
 ) -> None:
     """Make a page of a run, with the moving body and its invariants, and figures beside it.
+
+    A run that stopped before its end has a page too; it says where and why.
 
     Example: retrax report top.nc -o top.html
     """
     from retrax.show.figures import write_figures
     from retrax.show.page import write_page
 
-    trajectory = load(path)
-    page = write_page(trajectory, path.with_suffix(".html") if output is None else output)
-    figures = write_figures(trajectory, page.with_suffix(""))
+    run = load(path)
+    page = write_page(run, path.with_suffix(".html") if output is None else output)
+    figures = write_figures(run, page.with_suffix(""))
+    if as_json:
+        written = {"page": str(page), "figures": [str(figure) for figure in figures]}
+        typer.echo(
+            json.dumps({**written, "steps": run.steps, "completed": run.completed}, indent=2)
+        )
+        return
     typer.echo(f"The page is {page} (open it in a browser; it needs no network).")
     typer.echo("The figures are\n" + "\n".join(f"  {figure}" for figure in figures))
+    if run.completed < run.steps:
+        typer.echo(f"The run stopped after {run.completed:,} of {run.steps:,} steps.")

@@ -18,6 +18,7 @@ from retrax.errors import BadInput, StepFailed
 from retrax.simulate.simulate import simulate
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.files import require_folder
+from retrax.trajectory.provenance import labelled
 from retrax.trajectory.summary import COLUMNS, heading, rows
 from retrax.trajectory.trajectory import Trajectory
 
@@ -61,6 +62,14 @@ def run(
     report: Annotated[
         Path | None, typer.Option("--report", help="Make a page of the run, this HTML file.")
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Keep the run here as it goes on; `retrax resume` goes on with it."),
+    ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(help="Steps between commits to the checkpoint.", show_default="10 s"),
+    ] = None,
     as_json: AsJson = False,
     progress: Progress = None,
 ) -> None:
@@ -79,13 +88,15 @@ def run(
         "backend": backend,
         "output": output,
         "report": report,
+        "checkpoint": checkpoint,
+        "every": every,
     }
     asked = _asked(case, integrator)
     asked = dataclasses.replace(asked, **{k: x for k, x in given.items() if x is not None})
     for path in (asked.output, asked.report):
         if path is not None:
             require_folder(path)
-    trajectory = _simulated(asked, progress)
+    trajectory = _simulated(asked, case, progress)
     if asked.report is not None:
         trajectory.report(asked.report)
     if as_json:
@@ -94,6 +105,9 @@ def run(
         return
     print_lines(*heading(trajectory), "")
     print_table(COLUMNS, rows(trajectory))
+    if asked.checkpoint is not None:
+        path = asked.checkpoint
+        print_lines(f"The run is in {path}; `retrax resume {path}` takes it further.")
     if asked.output is not None:
         path = asked.output
         print_lines(f"The run is in {path}; `retrax report {path}` makes a page of it.")
@@ -121,33 +135,32 @@ def _asked(what: str, integrator: str | None) -> RunFile:
     return RunFile(name, system, state, make_integrator(method), method, h, steps)
 
 
-def _simulated(asked: RunFile, progress: bool | None) -> Trajectory:
-    """The run, kept where that is asked for, also as far as it came."""
-    every = asked.save_every
-    if every is None:
-        every = max(1, round(asked.steps / _SAVED_STATES)) if isinstance(asked.steps, int) else 1
+def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
+    """The run, kept where that is asked for, also as far as it came; it knows what was typed."""
+    save_every = asked.save_every
+    if save_every is None:
+        whole = isinstance(asked.steps, int)
+        save_every = max(1, round(asked.steps / _SAVED_STATES)) if whole else 1
     try:
-        trajectory = simulate(
-            asked.system,
-            asked.integrator,
-            asked.state,
-            h=asked.h,
-            steps=asked.steps,
-            save_every=every,
-            backend=asked.backend,
-            progress=progress,
-        )
+        with labelled(case=asked.name, asked=typed):
+            trajectory = simulate(
+                asked.system,
+                asked.integrator,
+                asked.state,
+                h=asked.h,
+                steps=asked.steps,
+                save_every=save_every,
+                backend=asked.backend,
+                progress=progress,
+                checkpoint=asked.checkpoint,
+                every=asked.every,
+            )
     except StepFailed as failure:
         if asked.output is None:
             raise
-        path = _keep(failure.trajectory, asked.name, asked.output)
+        path = failure.trajectory.save(asked.output)
         error = type(failure)
         raise error(f"{failure} It was saved to {path}.", failure.trajectory) from failure
     if asked.output is not None:
-        _keep(trajectory, asked.name, asked.output)
+        trajectory.save(asked.output)
     return trajectory
-
-
-def _keep(trajectory: Trajectory, case: str, path: Path) -> Path:
-    trajectory.provenance["case"] = case
-    return trajectory.save(path)

@@ -13,15 +13,16 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from retrax.cases.choices import choose, did_you_mean
-from retrax.errors import BadInput, RetraxError
+from retrax.errors import BadInput, Interrupted, RetraxError
 
-FAILED, BAD_INPUT, DEFECT, INTERRUPTED = 1, 2, 70, 130
+FAILED, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
 STATUSES = {
     0: "all went well",
     FAILED: "a run failed, a claim does not hold, or a file could not be written",
     BAD_INPUT: "something that was asked for cannot be: a name, an option, a value, a file",
     DEFECT: "an error in retrax itself, which should be reported",
     INTERRUPTED: "interrupted from the keyboard",
+    TERMINATED: "stopped by a signal to terminate, with a checkpoint to go on from",
 }
 
 # What the command line itself refuses; it lives in typer or in click, as versions go.
@@ -60,8 +61,7 @@ def _ending(ctx: Any) -> Iterator[None]:
             warnings.showwarning = _show_warning
             yield
     except RetraxError as error:
-        status = BAD_INPUT if isinstance(error, BadInput) else FAILED
-        _end(ctx, error, str(error), status)
+        _end(ctx, error, str(error), _status(error))
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
@@ -85,6 +85,12 @@ def _ending(ctx: Any) -> Iterator[None]:
         )
 
 
+def _status(error: RetraxError) -> int:
+    if isinstance(error, Interrupted):  # as shells have it
+        return 128 + error.signal
+    return BAD_INPUT if isinstance(error, BadInput) else FAILED
+
+
 def _end(ctx: Any, error: BaseException, sentence: str, status: int) -> None:
     Console(stderr=True, soft_wrap=True).print(Text(sentence, style="red"))
     if ctx.meta[_JSON]:
@@ -95,8 +101,8 @@ def _end(ctx: Any, error: BaseException, sentence: str, status: int) -> None:
 
 def _usage(error: Any) -> str:
     """The sentence for an option, an argument or a value that a command does not take."""
-    unknown = getattr(error, "option_name", None)
     if type(error).__name__ == "NoSuchOption" and error.ctx is not None:
+        unknown = error.option_name
         known = [name for p in error.ctx.command.params for name in p.opts if name.startswith("--")]
         known += [name for p in error.ctx.command.params for name in p.secondary_opts]
         return (

@@ -16,8 +16,7 @@ def print_table(columns: Sequence[str], rows: Rows, title: str = "", marked: Row
     Where standard output is no terminal it is aligned text, one line a row whatever the width, for
     files and for other programs.
     """
-    console = Console(soft_wrap=False)
-    if not console.is_terminal:
+    if not on_terminal():
         print("\n".join([*([title] if title else []), *aligned(columns, rows), ""]))
         return
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left")
@@ -26,7 +25,12 @@ def print_table(columns: Sequence[str], rows: Rows, title: str = "", marked: Row
         table.add_column(column, justify="right" if right else "left", no_wrap=k == 0)
     for row in rows:
         table.add_row(*map(Text, row), style="red" if row in marked else None)
-    console.print(table)
+    Console().print(table)
+
+
+def on_terminal() -> bool:
+    """Whether somebody looks at standard output, as far as rich can tell."""
+    return Console().is_terminal
 
 
 def print_lines(*lines: str) -> None:

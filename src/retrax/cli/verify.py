@@ -1,7 +1,6 @@
 """`retrax verify`: measure every claim of every integrator."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import typer
 
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.sentences import FAILED
-from retrax.cli.tables import print_lines, print_table
+from retrax.cli.tables import on_terminal, print_lines, print_table
 from retrax.trajectory.files import require_folder
 
 
@@ -45,7 +44,7 @@ def verify(
 
 
 def _print(ledger) -> None:
-    if not sys.stdout.isatty():
+    if not on_terminal():
         typer.echo(ledger.markdown())
         return
     for title, columns, rows in ledger.tables():

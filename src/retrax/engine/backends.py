@@ -17,6 +17,7 @@ from retrax.engine.step_program import signature, step_program
 from retrax.engine.xla import XLALoop
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
+from retrax.numerics.checks import shown
 
 BACKENDS = ("auto", "native", "xla", "pallas")
 # Operations of a program that XLA and Pallas compile in a reasonable time: half a minute.
@@ -24,8 +25,8 @@ _MOST_ON_ARRAYS = 5000
 
 
 def require_backend(backend: str) -> None:
-    if backend not in BACKENDS:
-        raise BadInput(f"backend = {backend!r} must be one of {', '.join(BACKENDS)}.")
+    if not isinstance(backend, str) or backend not in BACKENDS:
+        raise BadInput(f"backend = {shown(backend)} must be one of {', '.join(BACKENDS)}.")
 
 
 def make_loop(
@@ -110,9 +111,12 @@ def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[
             "backend = 'native' uses all cores of the processor and takes no devices; "
             "leave devices out, or use backend='xla'."
         )
-    given = list(devices) if devices is not None else jax.devices()
+    listed = isinstance(devices, list | tuple)
+    given = jax.devices() if devices is None else list(devices) if listed else []
     if not given or not all(isinstance(d, jax.Device) for d in given):
-        raise BadInput(f"devices = {devices!r} must be a list of JAX devices, as jax.devices().")
+        raise BadInput(
+            f"devices = {shown(devices)} must be a list of JAX devices, as jax.devices()."
+        )
     on_gpu = given[0].platform == "gpu"
     if backend == "auto":
         backend = "pallas" if on_gpu else "native" if devices is None else "xla"

@@ -12,7 +12,13 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import is_traced, require_finite, require_float64, shape_and_dtype
+from retrax.numerics.checks import (
+    is_traced,
+    require_finite,
+    require_float64,
+    require_instance,
+    shape_and_dtype,
+)
 from retrax.numerics.frozen import Frozen
 
 Element = PyTree[Float[Array, "..."]]
@@ -223,6 +229,12 @@ class AbstractLieGroup(Frozen):
                 f"{name} is not an element of {self.name}: its defect is {defect:.2g}, allowed "
                 f"{ALLOWED_DEFECT:.0e}; make it one with {self!r}.project({name})."
             )
+
+
+def require_group(group: Any) -> AbstractLieGroup:
+    """Refuse anything that is not a group object."""
+    what = "a Lie group; pass an instance, such as SO3()"
+    return require_instance("group", group, AbstractLieGroup, what)
 
 
 @jax.jit

@@ -11,14 +11,17 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Matrix
 from retrax.groups.invariant_tensors import InvariantTensors
-from retrax.numerics.checks import require_finite
+from retrax.numerics.checks import require_finite, require_instance
 from retrax.numerics.matrix_functions import logm, phi1
+from retrax.numerics.precision import host_float64
 from retrax.numerics.solve import inverse, solve
 
 Square = Float[Array, "n n"]
 
 _CLOSED = 1e-10
 _LOG_STEPS = 3
+# Entries whose products of three are numbers, with room to spare.
+_SMALLEST, _LARGEST = 1e-60, 1e60
 
 
 class MatrixGroup(AbstractLieGroup):
@@ -56,6 +59,8 @@ class MatrixGroup(AbstractLieGroup):
 
     def __init__(self, basis: Any, name: str | None = None):
         e = _checked(basis)
+        if name is not None:
+            require_instance("name", name, str, "a text")
         dim, n, _ = e.shape
         flat = e.reshape(dim, -1)
         dual = np.linalg.pinv(flat).T.reshape(e.shape)
@@ -186,12 +191,18 @@ def _log_jvp(primals, tangents):
 
 def _checked(basis: Any) -> np.ndarray:
     """The basis as an array, if it is a list of independent square matrices."""
-    e = np.asarray(basis, dtype=float)
+    e = host_float64("basis", basis)
     if e.ndim != 3 or e.shape[1] != e.shape[2] or 0 in e.shape:
         raise BadInput(
             f"MatrixGroup(basis) needs an array of shape (dim, n, n), but its shape is {e.shape}."
         )
-    require_finite("MatrixGroup(basis)", e)
+    require_finite("basis", e)
+    largest = float(np.max(np.abs(e)))
+    if not _SMALLEST <= largest <= _LARGEST:
+        raise BadInput(
+            f"MatrixGroup(basis): the largest entry is {largest:.3g}, but products of the matrices "
+            f"must fit into numbers: scale them to between {_SMALLEST:g} and {_LARGEST:g}."
+        )
     sizes = np.linalg.svd(e.reshape(len(e), -1), compute_uv=False)
     if len(e) > e.shape[1] ** 2 or sizes[-1] <= _CLOSED * sizes[0]:
         raise BadInput(

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
-from retrax.errors import BadInput
 from retrax.groups.base import (
     ALLOWED_DEFECT,
     AbstractLieGroup,
@@ -16,7 +15,9 @@ from retrax.groups.base import (
     HostElement,
     Matrix,
     defect_of,
+    require_group,
 )
+from retrax.numerics.checks import MOST_NODES, require_whole
 
 # From so many nodes on, compiling a check of all at once pays.
 _MANY = 2000
@@ -40,11 +41,8 @@ class Power(AbstractLieGroup):
     n: int = eqx.field(static=True)
 
     def __init__(self, group: Any, n: Any):
-        if not isinstance(group, AbstractLieGroup):
-            raise BadInput(f"Power: group must be a group, but it is {group!r}.")
-        if not (isinstance(n, int) and n >= 1):
-            raise BadInput(f"Power({group!r}, n={n!r}): n must be an integer of at least 1.")
-        self.group, self.n = group, n
+        self.group = require_group(group)
+        self.n = require_whole("Power: n", n, 1, MOST_NODES)
 
     def __repr__(self) -> str:
         return f"Power({self.group!r}, {self.n})"

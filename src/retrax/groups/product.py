@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element, HostElement, Matrix
+from retrax.numerics.checks import require_instance
 
 
 class Product(AbstractLieGroup):
@@ -33,8 +34,7 @@ class Product(AbstractLieGroup):
         if not self.groups:
             raise BadInput("Product() has no factors: give it at least one group.")
         for i, group in enumerate(self.groups):
-            if not isinstance(group, AbstractLieGroup):
-                raise BadInput(f"Product: factor {i} must be a group, but it is {group!r}.")
+            require_instance(f"factor {i}", group, AbstractLieGroup, "a Lie group")
 
     def __repr__(self) -> str:
         return f"Product({', '.join(map(repr, self.groups))})"

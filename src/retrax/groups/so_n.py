@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Matrix
+from retrax.numerics.checks import MOST_ROWS, require_whole
 from retrax.numerics.matrix_functions import logm, phi1, phi1_short
 from retrax.numerics.solve import inverse, solve
 
@@ -52,9 +52,7 @@ class SO(AbstractLieGroup):
     has_cayley: ClassVar[bool] = True
 
     def __init__(self, n: Any):
-        if not (isinstance(n, int) and not isinstance(n, bool) and n >= 2):
-            raise BadInput(f"SO(n={n!r}): n must be an integer of at least 2.")
-        self.n = n
+        self.n = require_whole("SO: n", n, 2, MOST_ROWS)
 
     def __repr__(self) -> str:
         return f"SO({self.n})"

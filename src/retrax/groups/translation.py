@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, HostElement
+from retrax.numerics.checks import MOST_NODES, require_whole
 
 Vector = Float[Array, " n"]
 
@@ -29,9 +29,7 @@ class Translation(AbstractLieGroup):
     has_cayley: ClassVar[bool] = True
 
     def __init__(self, n: Any):
-        if not (isinstance(n, int) and n >= 1):
-            raise BadInput(f"Translation(n={n!r}): n must be an integer of at least 1.")
-        self.n = n
+        self.n = require_whole("Translation: n", n, 1, MOST_NODES)
 
     def __repr__(self) -> str:
         return f"Translation({self.n})"

@@ -15,6 +15,7 @@ from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, expli
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import as_float, require_whole, shown
 from retrax.numerics.precision import float64
 
 Scalar = Float[Array, ""]
@@ -24,6 +25,7 @@ _SAFETY, _SHRINK, _GROW = 0.9, 0.05, 5.0
 _FAILED = 0.25  # how much shorter the next try is where a step could not be taken at all
 _FIRST_MOVE = 0.5  # the first try moves by no more than this on the group
 _TINY_RATIO = 1e-8
+_MOST_TRIES = 10**9
 _SHORTEST = 16 * _EPS
 
 
@@ -95,12 +97,12 @@ class Adaptive(AbstractIntegrator):
 
     def __init__(self, base: AbstractIntegrator | Any, tolerance: float, most: int = 100_000):
         if not isinstance(base, AbstractIntegrator) or isinstance(base, Adaptive):
-            raise BadInput(f"base = {base!r} must be an integrator of fixed steps, such as RKMK().")
-        if not (isinstance(tolerance, float) and 1e-14 <= tolerance <= 0.1):
-            raise BadInput(f"tolerance = {tolerance!r} must be a number from 1e-14 to 0.1.")
-        if not (isinstance(most, int) and most >= 1):
-            raise BadInput(f"most = {most!r} must be a whole number of at least 1.")
-        self.base, self.most = base, most
+            raise BadInput(
+                f"base = {shown(base)} must be an integrator of fixed steps, such as RKMK()."
+            )
+        if not 1e-14 <= as_float(tolerance) <= 0.1:
+            raise BadInput(f"tolerance = {shown(tolerance)} must be a number from 1e-14 to 0.1.")
+        self.base, self.most = base, require_whole("most", most, 1, _MOST_TRIES)
         self.tolerance = float64("tolerance", tolerance)
         self.order = base.order
         self.preserves = base.preserves & {"group"}

@@ -12,10 +12,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.errors import BadInput, StepFailed
+from retrax.groups.retractions import AbstractRetraction
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
+from retrax.numerics.checks import require_instance
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.newton import NewtonStatus
+from retrax.numerics.one_line import one_line
 
 # A word may stand in `preserves` only if a test measures it; this is the list of those tests.
 VOCABULARY: dict[str, str] = {
@@ -81,9 +84,22 @@ class AbstractIntegrator(Frozen):
     needs_momentum: ClassVar[bool] = True  # and so cannot step a quadratic field
     counted: ClassVar[str] = "iterations"  # what `StepInfo.iterations` counts
 
+    def __check_init__(self):
+        """Every integrator with a retraction has one."""
+        if hasattr(self, "retraction"):
+            what = "a retraction; pass an instance, such as Cayley()"
+            require_instance("retraction", self.retraction, AbstractRetraction, what)
+
     def __repr__(self) -> str:
         arrays, tree = jax.tree.flatten(self)
         return super().__repr__() if arrays else _text(tree)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        kept = [word for word in VOCABULARY if word in self.preserves]
+        return one_line(
+            repr(self), {"order": self.order, "preserves": ", ".join(kept) or "nothing"}
+        )
 
     @abc.abstractmethod
     def step(

@@ -73,6 +73,7 @@ INTEGRATORS: dict[str, AbstractIntegrator] = {
     "galerkin-4": GalerkinVariational(gauss(2)),
     "plain-collocation-4": PlainCollocation(gauss(2)),
 }
+"""Every integrator, by its name on the command line and in the verification ledger."""
 
 # These step two rods in contact and nothing else, so that none of the common problems fits them.
 ROLLING: dict[str, AbstractIntegrator] = {

@@ -13,6 +13,7 @@ from retrax.integrators.forms import FORMS, check_form, flow_of
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics import nodes as node_families
+from retrax.numerics.checks import require_choice, require_flag
 
 
 class Collocation(AbstractIntegrator):
@@ -53,9 +54,8 @@ class Collocation(AbstractIntegrator):
         form: str = "body",
     ):
         self.nodes = node_families.nodes(nodes)
-        if form not in FORMS:
-            raise BadInput(f"form = {form!r} is not known: choose one of {', '.join(FORMS)}.")
-        self.centred, self.form, self.order = bool(centred), form, self.nodes.order
+        self.centred = require_flag("centred", centred)
+        self.form, self.order = require_choice("form", form, FORMS), self.nodes.order
         if self.order < 1:
             raise BadInput(f"nodes = {self.nodes!r} make a method of order 0, which is none.")
         midpoint = self.nodes.stages == 1 and self.nodes.symmetric

@@ -12,6 +12,7 @@ from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import require_instance
 from retrax.numerics.compositions import fractions
 
 
@@ -40,7 +41,8 @@ class Composition(AbstractIntegrator):
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
 
-    def __init__(self, base: AbstractIntegrator, order: int):
+    def __init__(self, base: AbstractIntegrator | Any, order: int | Any):
+        require_instance("base", base, AbstractIntegrator, "an integrator, such as LieVerlet()")
         if "symmetric" not in base.preserves or base.order != 2:
             raise BadInput(
                 f"base = {base!r} cannot be composed: the coefficients raise the order of "
@@ -49,7 +51,7 @@ class Composition(AbstractIntegrator):
             )
         fractions(order)
         self.base = base
-        self.order = order
+        self.order = int(order)
         self.preserves = base.preserves - {"energy"}
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from retrax.integrators.kahan import pole_refusal
 from retrax.integrators.radial_projection import rescaled
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import require_flag
 from retrax.numerics.cross import cross
 from retrax.numerics.determinant import determinant
 from retrax.numerics.solve import inverse, solve_and_determinant
@@ -54,7 +55,9 @@ class KahanAttitude(AbstractIntegrator):
     preserves: frozenset[str] = eqx.field(static=True)
 
     def __init__(self, aligned: bool = True, project: bool = False):
-        self.aligned, self.project, self.order = aligned, project, 2
+        self.aligned = aligned = require_flag("aligned", aligned)
+        self.project = project = require_flag("project", project)
+        self.order = 2
         exact = {"energy", "momentum"} if aligned else {"energy"}
         self.preserves = frozenset({"group"} | (exact if project else {"symmetric"}))
 

@@ -6,6 +6,7 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction
 from retrax.mechanics.system import Coordinates, Element
+from retrax.numerics.checks import as_float, shown
 
 
 class LiftedMap(NamedTuple):
@@ -48,6 +49,9 @@ class LiftedMap(NamedTuple):
 
 def require_base_point(s: float) -> float:
     """Refuse a base point that does not lie in the step."""
-    if not (isinstance(s, int | float) and 0 <= s <= 1):
-        raise BadInput(f"s = {s!r} is not between 0 and 1: the base point must lie in the step.")
-    return float(s)
+    place = as_float(s)
+    if not 0 <= place <= 1:
+        raise BadInput(
+            f"s = {shown(s)} is not between 0 and 1: the base point must lie in the step."
+        )
+    return place

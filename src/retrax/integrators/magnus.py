@@ -1,5 +1,6 @@
 """Magnus methods: the generator interpolated, its series of brackets in closed form."""
 
+import numbers
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from retrax.integrators.collocation_step import Moved, in_chart, measures
 from retrax.integrators.forms import Flow, flow_of
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
+from retrax.numerics.checks import shown
 from retrax.numerics.nodes import Nodes, gauss
 from retrax.numerics.stage_newton import square_slope, stage_direction
 from retrax.numerics.stages import Stages, settle
@@ -58,8 +60,10 @@ class Magnus(AbstractIntegrator):
     needs_momentum: ClassVar[bool] = False
 
     def __init__(self, order: int | Any):
-        if order not in _SERIES:
-            raise BadInput(f"order = {order!r} is not available: Magnus has orders 2, 4, 6, 8.")
+        if not isinstance(order, numbers.Integral) or order not in _SERIES:
+            raise BadInput(
+                f"order = {shown(order)} is not available: Magnus has orders 2, 4, 6, 8."
+            )
         self.order = int(order)
         self.preserves = frozenset({"group", "symmetric"} if order == 2 else {"group"})
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
@@ -17,11 +16,11 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
-from retrax.mechanics.functions import as_pytree, require_output
-from retrax.numerics.checks import require_finite
+from retrax.mechanics.functions import as_pytree
+from retrax.numerics.checks import output, require_finite, require_output, require_shape
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import float64
+from retrax.numerics.precision import float64, host_float64
 
 Rows = Float[Array, "k dim"]
 # Rows are dependent where their smallest singular value is this part of their largest.
@@ -81,7 +80,7 @@ class Distribution(AbstractDistribution):
     normals: tuple[tuple[float, ...], ...] = eqx.field(static=True)
 
     def __init__(self, rows: Any):
-        given = _numbers(rows)
+        given = _numbers("rows", rows)
         m, n = given.shape
         singular = np.linalg.svd(given, compute_uv=False)
         if not singular[-1] > _DEPENDENT * singular[0] or m > n:
@@ -136,9 +135,16 @@ class VelocityConstraint(AbstractConstraint):
         A: Callable[[Element], Rows] | Any,
         c: Callable[[Element], Float[Array, " k"]] | Any = None,
     ):
-        self.A = as_pytree(A) if callable(A) else Partial(_constant, jnp.asarray(_numbers(A)))
-        given = c is None or callable(c)
-        self.c = as_pytree(c) if given else Partial(_constant, float64("c", c))
+        rows = _numbers("A", A) if not callable(A) else None
+        self.A = as_pytree(A) if rows is None else Partial(_constant, jnp.asarray(rows))
+        if c is None or callable(c):
+            self.c = as_pytree(c)
+            return
+        offset = float64("c", c)
+        if rows is not None:
+            require_shape("c", offset, rows.shape[:1])
+        require_finite("c", offset)
+        self.c = Partial(_constant, offset)
 
     def rows(self, g: Element) -> Rows:
         return jnp.asarray(self.A(g))
@@ -149,19 +155,15 @@ class VelocityConstraint(AbstractConstraint):
         return jnp.asarray(self.c(g))
 
     def check(self, group: AbstractLieGroup) -> None:
-        one, n = group.identity(), group.dim
-        try:
-            shape = jax.eval_shape(lambda g: jnp.asarray(self.A(g)), one).shape
-        except Exception as cause:
+        one, n = group.layout(), group.dim
+        out = output("A", self.A, (one,))
+        shape = out.shape
+        if out.dtype != jnp.float64 or len(shape) != 2 or shape[1] != n or not 1 <= shape[0] < n:
             raise BadInput(
-                f"A cannot be evaluated on JAX arrays: {type(cause).__name__}: {cause}"
-            ) from cause
-        if len(shape) != 2 or shape[1] != n or not 1 <= shape[0] < n:
-            raise BadInput(
-                f"A(g) has shape {shape}, but on {group.name} it has {n} columns and from 1 to "
-                f"{n - 1} rows, one for each velocity that is taken away."
+                f"A(g) is {out.dtype} of shape {shape}, but on {group.name} it has {n} "
+                f"columns and from 1 to {n - 1} rows, one for each velocity that is taken away."
             )
-        require_output("c", self.c, (one,), shape[:1])
+        require_output("c", self.c, (one,), shape[:1], optional=True)
 
 
 def smallest_singular_value(constraint: AbstractConstraint, g: Element) -> tuple[float, float]:
@@ -184,15 +186,15 @@ def _constant(value: Array, g: Element) -> Array:
     return value
 
 
-def _numbers(rows: Any) -> Float[np.ndarray, "m n"]:
+def _numbers(name: str, rows: Any) -> Float[np.ndarray, "m n"]:
     """Rows of numbers as a matrix."""
-    array = np.asarray(float64("rows", rows))
+    array = host_float64(name, rows)
     if array.ndim != 2 or array.size == 0:
         raise BadInput(
-            f"rows have shape {array.shape}, but a matrix with at least one row is needed: no row "
+            f"{name} has shape {array.shape}, but a matrix with at least one row is needed: no row "
             "at all would leave no motion."
         )
-    require_finite("rows", array)
+    require_finite(name, array)
     return array
 
 

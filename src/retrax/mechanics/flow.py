@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.base import AbstractLieGroup
-from retrax.mechanics.functions import as_pytree, require_group, require_output
+from retrax.groups.base import AbstractLieGroup, require_group
+from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
+from retrax.numerics.checks import require_output
 from retrax.numerics.precision import require_double_precision
 
 
@@ -35,7 +36,7 @@ class GroupFlow(AbstractGroupSystem):
     ):
         require_double_precision()
         self.group = require_group(group)
-        require_output("field", field, (group.identity(),), (group.dim,))
+        require_output("field", field, (group.layout(),), (group.dim,))
         self.field = as_pytree(field)
 
     def at(self, g: ArrayLike, t: ArrayLike = 0.0) -> State:

@@ -6,17 +6,15 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.tree_util import Partial
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
+from retrax.numerics.checks import is_traced
 
-
-def require_group(group: Any) -> AbstractLieGroup:
-    """Refuse anything that is not a group object."""
-    if not isinstance(group, AbstractLieGroup):
-        raise BadInput(f"group = {group!r} is not a Lie group; pass an instance, such as SO3().")
-    return group
+# At so many random elements an energy is looked at before it is said to be a number nowhere.
+_PLACES = 3
 
 
 def as_pytree(function: Any) -> Any:
@@ -39,20 +37,16 @@ def arguments(group: AbstractLieGroup) -> tuple:
     return group.layout(), coordinates, jax.ShapeDtypeStruct((), jnp.float64)
 
 
-def require_output(name: str, function: Any, arguments: tuple, shape: tuple[int, ...]) -> None:
-    """Refuse a function that cannot be traced or that returns something of another shape."""
-    if function is None:
-        return
-    if not callable(function):
-        raise BadInput(f"{name} = {function!r} must be a function of JAX arrays.")
-    try:
-        out = jax.eval_shape(lambda *a: jnp.asarray(function(*a)), *arguments)
-    except Exception as cause:
-        raise BadInput(
-            f"{name} cannot be evaluated on JAX arrays: {type(cause).__name__}: {cause}"
-        ) from cause
-    if out.shape != shape or not jnp.issubdtype(out.dtype, jnp.floating):
-        wanted = "a real number" if shape == () else f"real numbers of shape {shape}"
-        raise BadInput(
-            f"{name} returns {out.dtype} of shape {out.shape}, but it must return {wanted}."
-        )
+def require_energy(name: str, energy: Any, group: AbstractLieGroup, *fibre: Any) -> None:
+    """Refuse an energy that is a number nowhere: its slopes may be, and a run would not notice.
+
+    It is looked at where the group is the identity and, where it is singular there, at random
+    elements.
+    """
+    keys = jax.random.split(jax.random.key(7), _PLACES)
+    for k in range(-1, _PLACES):
+        g = group.identity() if k < 0 else group.random(keys[k])
+        value = energy(g, *fibre)
+        if is_traced(value) or np.isfinite(np.asarray(value)).all():
+            return
+    raise BadInput(f"{name} is {value} at the identity and at random places: it must be a number.")

@@ -26,10 +26,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Coordinates
+from retrax.groups.base import AbstractLieGroup, Coordinates, require_group
 from retrax.mechanics.constraints import AbstractConstraint, AbstractDistribution, Distribution
+from retrax.numerics.checks import require_finite, shown
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.null_space import null_space
+from retrax.numerics.precision import finite64, float64
 from retrax.numerics.solve import solve
 
 # A bracket that leaves the distribution by less than this is taken to lie in it.
@@ -54,9 +56,30 @@ class HamelFrame(Frozen):
     basis: Float[Array, "m dim"]
     inertia: Float[Array, "dim dim"]
 
+    def __init__(self, group: AbstractLieGroup | Any, basis: Any, inertia: Any):
+        self.group = require_group(group)
+        self.basis = float64("basis", basis)
+        self.inertia = finite64("inertia", inertia, (group.dim, group.dim))
+        if self.basis.ndim != 2 or self.basis.shape[1] != group.dim or not len(self.basis):
+            raise BadInput(
+                f"basis has shape {self.basis.shape}, but on {group.name} it has at least one row "
+                f"of {group.dim} components."
+            )
+        require_finite("basis", self.basis)
+
     @classmethod
     def of(cls, system: Any) -> "HamelFrame":
         """The frame of a mechanical system with one inertia and one distribution everywhere."""
+        if not getattr(system, "invariant_inertia", False):
+            raise BadInput(
+                f"system = {shown(system)} has no inertia that is the same everywhere, as a "
+                "MechanicalSystem with numbers for its inertia has."
+            )
+        if not isinstance(system.constraint, AbstractDistribution | None):
+            raise BadInput(
+                f"the constraint of the {system.name} is no Distribution: its admissible "
+                "velocities have no basis that is the same everywhere."
+            )
         inertia = system.inertia_at(system.group.identity())
         matrix = jnp.diag(inertia) if inertia.ndim == 1 else inertia
         if system.constraint is None:
@@ -120,7 +143,7 @@ def checked_constraint(group: AbstractLieGroup, constraint: Any) -> AbstractCons
         return None
     if not isinstance(constraint, AbstractConstraint):
         raise BadInput(
-            f"constraint = {constraint!r} is no constraint; pass a Distribution(rows) or a "
+            f"constraint = {shown(constraint)} is no constraint; pass a Distribution(rows) or a "
             "VelocityConstraint(A, c)."
         )
     constraint.check(group)

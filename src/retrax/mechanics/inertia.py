@@ -21,10 +21,12 @@ def require_positive(inertia: np.ndarray) -> None:
                 f"inertia = {inertia.tolist()} is not positive: every moment must be > 0."
             )
         return
-    skew = float(np.max(np.abs(inertia - inertia.T)))
-    if skew > _ROUNDING * float(np.max(np.abs(inertia))):
+    size = float(np.max(np.abs(inertia)))
+    scaled = inertia / (size or 1.0)  # nothing that is computed from it can overflow
+    skew = size * float(np.max(np.abs(scaled - scaled.T)))
+    if skew > _ROUNDING * size:
         raise BadInput(f"inertia is not symmetric: max |I - I^T| = {skew:.3g}, but it must be 0.")
-    smallest = float(np.linalg.eigvalsh(inertia)[0])
+    smallest = size * float(np.linalg.eigvalsh(scaled)[0])
     if smallest <= 0:
         raise BadInput(
             f"inertia is not positive definite: its smallest eigenvalue is {smallest:.6g}, "
@@ -69,7 +71,8 @@ def _require_rigid(matrix: np.ndarray) -> None:
 
 
 def _require_triangle(matrix: np.ndarray, where: str) -> None:
-    a, b, c = (float(x) for x in np.linalg.eigvalsh(matrix))
+    size = float(np.max(np.abs(matrix)))
+    a, b, c = (size * float(x) for x in np.linalg.eigvalsh(matrix / size))
     if a + b < c * (1 - _ROUNDING):
         raise BadInput(
             f"inertia with principal moments ({a:.6g}, {b:.6g}, {c:.6g}){where} is not that of a "

@@ -5,15 +5,17 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.base import AbstractLieGroup
+from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree, require_group, require_output
+from retrax.mechanics.functions import arguments, as_pytree, require_energy
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.legendre import invert
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
+from retrax.numerics.checks import require_output
 from retrax.numerics.precision import require_double_precision
 
 
@@ -52,7 +54,8 @@ class LagrangianSystem(AbstractGroupSystem):
         self.constraint = checked_constraint(group, constraint)
         g, xi, t = arguments(group)
         require_output("lagrangian", lagrangian, (g, xi), ())
-        require_output("force", force, (g, xi, t), (group.dim,))
+        require_output("force", force, (g, xi, t), (group.dim,), optional=True)
+        require_energy("lagrangian", lagrangian, group, jnp.full(group.dim, 0.3))
         self.lagrangian = as_pytree(lagrangian)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)

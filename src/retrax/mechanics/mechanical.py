@@ -12,15 +12,22 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup
+from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree, require_group, require_output
+from retrax.mechanics.functions import arguments, as_pytree, require_energy
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.inertia import require_body, require_positive
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
-from retrax.numerics.checks import is_traced, require_finite
+from retrax.numerics.checks import (
+    is_traced,
+    output,
+    require_finite,
+    require_flag,
+    require_output,
+    require_real,
+)
 from retrax.numerics.precision import float64, require_double_precision
 from retrax.numerics.solve import solve
 
@@ -119,8 +126,10 @@ class MechanicalSystem(AbstractMechanicalSystem):
         self.constraint = checked_constraint(group, constraint)
         self.inertia = checked_inertia(group, inertia, physical)
         g, xi, t = arguments(group)
-        require_output("potential", potential, (g,), ())
-        require_output("force", force, (g, xi, t), (group.dim,))
+        require_output("potential", potential, (g,), (), optional=True)
+        require_output("force", force, (g, xi, t), (group.dim,), optional=True)
+        if potential is not None:
+            require_energy("potential", potential, group)
         self.potential = as_pytree(potential)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)
@@ -149,11 +158,17 @@ class MechanicalSystem(AbstractMechanicalSystem):
 def checked_inertia(group: AbstractLieGroup, inertia: Any, physical: bool = True) -> Any:
     """The inertia as a float64 array or a pytree function, refused where it is not one."""
     require_double_precision()
+    physical = require_flag("physical", physical)
     if callable(inertia):
         inertia = as_pytree(inertia)
-        sample = jax.eval_shape(lambda g: jnp.asarray(inertia(g)), group.layout())
-        _require_inertia_shape(group, sample.shape)
-        sample = np.asarray(inertia(group.identity()))
+        like = output("inertia", inertia, (group.layout(),))
+        _require_inertia_shape(group, like.shape)
+        require_real("inertia", like, like.shape)
+        sample = inertia(group.identity())
+        if is_traced(sample):
+            return inertia
+        require_finite("inertia at the identity", sample)
+        sample = np.asarray(sample)
     else:
         inertia = inertia if is_traced(inertia) else float64("inertia", inertia)
         _require_inertia_shape(group, inertia.shape)

@@ -12,12 +12,13 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.translation import Translation
+from retrax.mechanics.drawing import told
 from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.polynomial import SparseQuadratic
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import MOST_ROWS, is_traced, require_output, require_whole, shown
 from retrax.numerics.precision import float64, require_double_precision
 
 Point = Float[Array, " n"]
@@ -57,6 +58,11 @@ class AbstractQuadraticField(AbstractGroupSystem):
     @property
     def group(self) -> Translation:
         return Translation(self.dim)
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: that a point is no place in space."""
+        return told("field")
 
     def jacobian(self, x: Point) -> Matrix:
         """The matrix $f'(x)$."""
@@ -141,9 +147,10 @@ class QuadraticField(AbstractQuadraticField):
         dim: int | None = None,
     ):
         require_double_precision()
-        given = SparseQuadratic(*field) if isinstance(field, tuple) else field
+        triple = isinstance(field, tuple) and 1 <= len(field) <= 3
+        given = SparseQuadratic(*field) if triple else field
         if not callable(given):
-            raise BadInput(f"field = {field!r} must be a function of JAX arrays or (Q, B, c).")
+            raise BadInput(f"field = {shown(field)} must be a function of JAX arrays or (Q, B, c).")
         function = as_pytree(given)
         self.function = function
         self.dim = _dimension(function, dim)
@@ -182,8 +189,8 @@ def require_quadratic(name: str, f: Callable[[Point], Point], dim: int) -> None:
 def _dimension(function: Any, dim: int | None) -> int:
     """The dimension given, or the only one in which the function maps a space to itself."""
     if dim is not None:
-        if not _maps_to_itself(function, dim):
-            raise BadInput(f"field does not map vectors of dim = {dim} real numbers to such ones.")
+        dim = require_whole("dim", dim, 1, MOST_ROWS)
+        require_output("field", function, (jax.ShapeDtypeStruct((dim,), jnp.float64),), (dim,))
         return dim
     fitting = [n for n in range(1, _LARGEST_DIMENSION + 1) if _maps_to_itself(function, n)]
     if len(fitting) != 1:

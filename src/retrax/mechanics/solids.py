@@ -24,6 +24,8 @@ from jaxtyping import Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.inertia import require_positive
+from retrax.numerics.checks import require_finite, require_number, require_shape, shown
+from retrax.numerics.precision import host_float64
 
 _ROUNDING = 1e-12
 Matrix = Float[np.ndarray, "3 3"]
@@ -31,12 +33,14 @@ Matrix = Float[np.ndarray, "3 3"]
 
 def about(inertia: Any, mass: float, arm: Any) -> Matrix:
     """(4): the inertia about a point, from that about the centre of mass, which is at `arm`."""
-    return np.asarray(inertia, float) + _parallel(_positive("mass", mass), _vector("arm", arm))
+    shift = _parallel(_positive("mass", mass), _vector("arm", arm))
+    return _fits(_matrix(inertia) + shift)
 
 
 def about_centre(inertia: Any, mass: float, arm: Any) -> Matrix:
     """(4) backwards: the inertia about the centre of mass, from that about a point."""
-    return np.asarray(inertia, float) - _parallel(_positive("mass", mass), _vector("arm", arm))
+    shift = _parallel(_positive("mass", mass), _vector("arm", arm))
+    return _fits(_matrix(inertia) - shift)
 
 
 def ellipsoid(mass: float, semi_axes: Any, arm: Any = (0.0, 0.0, 0.0)) -> Matrix:
@@ -47,7 +51,7 @@ def ellipsoid(mass: float, semi_axes: Any, arm: Any = (0.0, 0.0, 0.0)) -> Matrix
 
 def sphere(mass: float, radius: float, arm: Any = (0.0, 0.0, 0.0)) -> Matrix:
     """A solid ball."""
-    return ellipsoid(mass, [radius] * 3, arm)
+    return ellipsoid(mass, [_positive("radius", radius)] * 3, arm)
 
 
 def box(mass: float, edges: Any, arm: Any = (0.0, 0.0, 0.0)) -> Matrix:
@@ -61,22 +65,20 @@ def elliptic_cylinder(
 ) -> Matrix:
     """(3): a solid cylinder along $e_3$ with `semi_axes` along $e_1$ and $e_2$ (m)."""
     a, b = _sizes("semi_axes", semi_axes, 2) ** 2
-    c = _positive("height", height) ** 2
+    c = np.float64(_positive("height", height)) ** 2
     moments = [b / 4 + c / 12, a / 4 + c / 12, (a + b) / 4]
     return about(_positive("mass", mass) * np.diag(moments), mass, arm)
 
 
 def cylinder(mass: float, radius: float, height: float, arm: Any = (0.0, 0.0, 0.0)) -> Matrix:
     """A solid circular cylinder along $e_3$."""
-    return elliptic_cylinder(mass, [radius] * 2, height, arm)
+    return elliptic_cylinder(mass, [_positive("radius", radius)] * 2, height, arm)
 
 
 def rod(mass: float, length: float, arm: Any = (0.0, 0.0, 0.0), thickness: float = 0.0) -> Matrix:
     """A rod along $e_3$; a `thickness` of 0 (its radius) leaves it no moment about its axis."""
-    moment = _positive("mass", mass) * _positive("length", length) ** 2 / 12
-    if not (np.isfinite(thickness) and thickness >= 0):
-        raise BadInput(f"thickness = {thickness!r} m must be a finite number of at least 0.")
-    across = mass * thickness**2 / 4
+    moment = _positive("mass", mass) * np.float64(_positive("length", length)) ** 2 / 12
+    across = float(mass) * np.float64(require_number("thickness", thickness, ">= 0", "m")) ** 2 / 4
     return about(np.diag([moment + across, moment + across, 2 * across]), mass, arm)
 
 
@@ -102,24 +104,36 @@ def require_rigid_body(inertia: np.ndarray, mass: float, arm: np.ndarray, whose:
 
 
 def _parallel(mass: float, arm: np.ndarray) -> Matrix:
-    return mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
 
 
-def _positive(name: str, value: float) -> float:
-    if not (np.ndim(value) == 0 and np.isfinite(value) and value > 0):
-        raise BadInput(f"{name} = {value!r} must be a positive, finite number.")
-    return float(value)
+def _matrix(inertia: Any) -> Matrix:
+    array = host_float64("inertia", inertia)
+    require_shape("inertia", array, (3, 3))
+    require_finite("inertia", array)
+    return array
+
+
+def _positive(name: str, value: Any) -> float:
+    return require_number(name, value, "> 0")
 
 
 def _sizes(name: str, values: Any, count: int) -> np.ndarray:
-    array = np.asarray(values, float)
+    array = host_float64(name, values)
     if array.shape != (count,) or not np.all(np.isfinite(array)) or not np.all(array > 0):
-        raise BadInput(f"{name} = {values!r} must be {count} positive lengths.")
+        raise BadInput(f"{name} = {shown(values)} must be {count} positive lengths.")
     return array
 
 
 def _vector(name: str, value: Any) -> np.ndarray:
-    array = np.asarray(value, float)
-    if array.shape != (3,) or not np.all(np.isfinite(array)):
-        raise BadInput(f"{name} = {value!r} must be three finite numbers.")
+    array = host_float64(name, value)
+    require_shape(name, array, (3,))
+    require_finite(name, array)
     return array
+
+
+def _fits(inertia: Matrix) -> Matrix:
+    """An inertia that is one: sizes may be so large that their squares are no numbers."""
+    require_finite("the inertia of a body of this size and mass", inertia)
+    return inertia

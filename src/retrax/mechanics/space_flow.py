@@ -11,12 +11,18 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup
-from retrax.mechanics.functions import as_pytree, require_output
+from retrax.groups.base import AbstractLieGroup, in_words
+from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Derivative
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import (
+    is_traced,
+    reason,
+    require_instance,
+    require_output,
+    shown,
+)
 from retrax.numerics.precision import float64, require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace, Point, Tangent
 
@@ -141,26 +147,28 @@ class SpaceFlow(AbstractSpaceFlow):
         invariants: Mapping[str, Callable[[Point], Any]] | None = None,
     ):
         require_double_precision()
-        if not isinstance(space, AbstractHomogeneousSpace):
-            raise BadInput(f"space = {space!r} is not a space; pass one, such as Sphere(3).")
+        what = "a space; pass one, such as Sphere(3)"
+        require_instance("space", space, AbstractHomogeneousSpace, what)
         if (generator is None) == (field is None):
             raise BadInput(
-                f"SpaceFlow(space, generator={generator!r}, field={field!r}) needs exactly one of "
-                "generator and field."
+                f"SpaceFlow(space, generator={shown(generator)}, field={shown(field)}) needs "
+                "exactly one of generator and field."
             )
         time, like = jax.ShapeDtypeStruct((), jnp.float64), space.layout()
-        given = {} if invariants is None else dict(invariants)
+        given = {} if invariants is None else invariants
+        require_instance("invariants", given, Mapping, "a dictionary of functions by name")
         for name, function in given.items():
+            require_instance("a name of invariants", name, str, "a text")
             require_output(f"invariants[{name!r}]", function, (like,), ())
-        self.space, self.lifted = space, generator is None
-        self.function = as_pytree(field if generator is None else generator)
-        self.names, self.named = tuple(given), tuple(map(as_pytree, given.values()))
         if generator is not None:
             require_output("generator", generator, (time, like), (space.group.dim,))
         else:
             _require_points("field", field, (time, like), like)
-            if not is_traced(self.function):
-                _require_tangent(space, field)
+        self.space, self.lifted = space, generator is None
+        self.function = as_pytree(field if generator is None else generator)
+        self.names, self.named = tuple(given), tuple(map(as_pytree, given.values()))
+        if self.lifted and not is_traced(self.function):
+            _require_tangent(space, field)
 
     def generator(self, t: Time, y: Point) -> Coordinates:
         value = self.function(t, y)
@@ -178,9 +186,17 @@ def _require_points(name: str, function: Any, arguments: tuple, like: Any) -> No
     if isinstance(like, jax.ShapeDtypeStruct):
         require_output(name, function, arguments, like.shape)
         return
-    out = jax.eval_shape(function, *arguments)
+    if not callable(function):
+        raise BadInput(f"{name} = {shown(function)} must be a function of JAX arrays.")
+    try:
+        out = jax.eval_shape(function, *arguments)
+    except Exception as cause:
+        raise BadInput(f"{name} cannot be evaluated on JAX arrays: {reason(cause)}.") from cause
     if jax.tree.map(lambda x: x.shape, out) != jax.tree.map(lambda x: x.shape, like):
-        raise BadInput(f"{name} returns {out}, but a velocity is stored as a point is: {like}.")
+        raise BadInput(
+            f"{name} returns {in_words(out)}, but a velocity is stored as a point is, "
+            f"{in_words(like)}."
+        )
 
 
 def _require_tangent(space: AbstractHomogeneousSpace, field: Any) -> None:

@@ -1,10 +1,17 @@
 """Where a system is and how it moves."""
 
+from typing import Any
+
 import equinox as eqx
-import jax.numpy as jnp
+import jax
 from jaxtyping import Array, Float, PyTree
 
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.precision import float64
+
+
+def _time(t: Any) -> Any:
+    return t if isinstance(t, jax.Array) else float64("t", t)
 
 
 class State(Frozen):
@@ -21,4 +28,4 @@ class State(Frozen):
 
     g: PyTree[Float[Array, "..."]]
     momentum: Float[Array, "*time dim"]
-    t: Float[Array, "*time"] = eqx.field(converter=jnp.asarray, default=0.0)
+    t: Float[Array, "*time"] = eqx.field(converter=_time, default=0.0)

@@ -31,7 +31,9 @@ from retrax.errors import BadInput
 from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
+from retrax.numerics.checks import require_finite
 from retrax.numerics.null_space import null_space
+from retrax.numerics.precision import host_float64
 
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
@@ -117,7 +119,8 @@ def declared(
     """Declared generators as hashable rows."""
     if symmetry is None:
         return None
-    rows = np.atleast_2d(np.asarray(symmetry, dtype=float))
+    rows = np.atleast_2d(host_float64("symmetry", symmetry))
+    require_finite("symmetry", rows)
     if rows.ndim != 2 or rows.shape[1] != group.dim:
         raise BadInput(
             f"symmetry has shape {np.shape(symmetry)}, but each row is a generator of {group.name} "

@@ -1,11 +1,13 @@
 """A mechanical system on a Lie group, before any time step."""
 
 import abc
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
@@ -16,6 +18,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, find_symmetries
 from retrax.numerics.checks import is_traced, require_finite, require_shape
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.one_line import one_line
 from retrax.numerics.precision import float64, require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.spaces.group_itself import GroupItself
@@ -63,6 +66,17 @@ class AbstractGroupSystem(Frozen):
     units: ClassVar[dict[str, str]] = {}
     quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
 
+    def __check_init__(self):
+        """Refuse a system some of whose numbers, made from those given, are no numbers."""
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name, None)
+            if isinstance(value, jax.Array) and not is_traced(value):
+                if not np.isfinite(np.asarray(value)).all():
+                    raise BadInput(
+                        f"{field.name} of this {type(self).__name__} is not finite: it was made "
+                        "from numbers that are too large or too small to compute with."
+                    )
+
     @property
     def configuration_space(self) -> AbstractHomogeneousSpace:
         """Where configurations lie, and how a generator moves them: the group, from the right."""
@@ -72,6 +86,12 @@ class AbstractGroupSystem(Frozen):
     @abc.abstractmethod
     def name(self) -> str:
         """What the system is called in tables and figures."""
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        arrays = {key: x for key, x in fields.items() if isinstance(x, jax.Array)}
+        return one_line(self.name, {"on": self.configuration_space.name, **arrays})
 
     @abc.abstractmethod
     def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
@@ -159,7 +179,7 @@ class AbstractGroupSystem(Frozen):
         """
         require_double_precision()
         where = self.configuration_space
-        g = _element("g", g, where.layout())
+        g = element("g", g, where.layout())
         where.check("g", g)
         if (velocity is None) == (momentum is None):
             raise BadInput(
@@ -221,8 +241,8 @@ class AbstractGroupSystem(Frozen):
         return {}
 
 
-def _element(name: str, value: ArrayLike, like: PyTree[jax.ShapeDtypeStruct]) -> Any:
+def element(name: str, value: ArrayLike, like: PyTree[jax.ShapeDtypeStruct]) -> Any:
     """`value` with every leaf a float64 array, lists of numbers included."""
     if isinstance(like, tuple) and isinstance(value, tuple | list) and len(value) == len(like):
-        return tuple(_element(name, v, part) for v, part in zip(value, like, strict=True))
+        return tuple(element(name, v, part) for v, part in zip(value, like, strict=True))
     return value if isinstance(like, tuple) else float64(name, value)

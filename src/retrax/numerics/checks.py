@@ -1,6 +1,9 @@
 """Checks of values at the door, on the host; a traced value cannot be checked and passes."""
 
-from typing import Any
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +11,28 @@ import numpy as np
 from jax.core import Tracer
 
 from retrax.errors import BadInput
+
+T = TypeVar("T")
+
+# A sentence shows this much of a value, and of the reason that another library gave.
+_SHOWN = 160
+# Matrices of more rows than this, and lists of more nodes, fit no memory or no patience.
+MOST_ROWS, MOST_NODES = 1000, 1_000_000
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence shows it: on one line, and not all of a long one."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 4]} ..."
+
+
+def reason(cause: BaseException) -> str:
+    """What another library said: the kind of error and the first line of its text."""
+    kind, text = type(cause).__name__, str(cause).strip()
+    return f"{kind}: {text.splitlines()[0][:_SHOWN].rstrip('.')}" if text else kind
 
 
 def is_traced(*values: Any) -> bool:
@@ -47,3 +72,86 @@ def require_finite(name: str, x: Any) -> None:
             raise BadInput(
                 f"{name} must be finite, but its entry {list(where)} is {values[where]}."
             )
+
+
+def require_instance(name: str, value: Any, kind: type[T], what: str) -> T:
+    """`value`, where it is a `kind`; `what` says in the sentence what that is."""
+    if not isinstance(value, kind):
+        raise BadInput(f"{name} = {shown(value)} is not {what}.")
+    return value
+
+
+def require_whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """`value` as an `int`, where it is a whole number from `least` to `most`."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or not least <= value <= (value if most is None else most):
+        low = isinstance(value, numbers.Integral) and value < least
+        span = f"of at least {least}" if most is None or low else f"from {least} to {most}"
+        raise BadInput(f"{name} = {shown(value)} must be a whole number {span}.")
+    return int(value)
+
+
+def require_flag(name: str, value: Any) -> bool:
+    """`value` as a `bool`, where it is one."""
+    if not isinstance(value, bool | np.bool_):
+        raise BadInput(f"{name} = {shown(value)} must be True or False.")
+    return bool(value)
+
+
+def require_choice(name: str, value: Any, choices: Sequence[T]) -> T:
+    """The one of `choices` that `value` is."""
+    for choice in choices:
+        if type(value) is type(choice) and value == choice:
+            return choice
+    listed = ", ".join(str(choice) for choice in choices)
+    raise BadInput(f"{name} = {shown(value)} is not known: choose one of {listed}.")
+
+
+def require_number(name: str, value: Any, rule: str = "finite", unit: str = "") -> float:
+    """`value` as a `float`, where it is one real number that is "finite", "> 0" or ">= 0"."""
+    number = as_float(value)
+    kept = {"finite": True, "> 0": number > 0, ">= 0": number >= 0}[rule]
+    if not (math.isfinite(number) and kept):
+        wanted = "a finite number" if rule == "finite" else f"a finite number {rule}"
+        raise BadInput(f"{name} = {shown(value)}{unit and f' {unit}'} must be {wanted}.")
+    return number
+
+
+def as_float(value: Any) -> float:
+    """One real number of any kind as a `float`; NaN where it is none, or none that fits."""
+    array = isinstance(value, np.ndarray | np.generic | jax.Array)
+    single = array and np.shape(value) == () and np.asarray(value).dtype.kind in "iuf"
+    if not (single or isinstance(value, numbers.Real)) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except (OverflowError, TypeError, ValueError):
+        return math.nan
+
+
+def output(name: str, function: Any, arguments: tuple) -> jax.ShapeDtypeStruct:
+    """What a function returns, without the numbers; refused where it cannot be traced."""
+    if not callable(function):
+        raise BadInput(f"{name} = {shown(function)} must be a function of JAX arrays.")
+    try:
+        return jax.eval_shape(lambda *a: jnp.asarray(function(*a)), *arguments)
+    except Exception as cause:
+        raise BadInput(f"{name} cannot be evaluated on JAX arrays: {reason(cause)}.") from cause
+
+
+def require_output(
+    name: str, function: Any, arguments: tuple, shape: tuple[int, ...], optional: bool = False
+) -> None:
+    """Refuse a function that cannot be traced or that returns something of another shape."""
+    if not (optional and function is None):
+        require_real(name, output(name, function, arguments), shape)
+
+
+def require_real(name: str, out: jax.ShapeDtypeStruct, shape: tuple[int, ...]) -> None:
+    """Refuse what a function returns where it is not real numbers of that shape."""
+    if out.shape != shape or out.dtype != jnp.float64:
+        wanted = "a real number" if shape == () else f"real numbers of shape {shape}"
+        raise BadInput(
+            f"{name} returns {out.dtype} of shape {out.shape}, but it must return {wanted} "
+            "in float64."
+        )

@@ -5,7 +5,10 @@ $\\gamma_i = \\gamma_{m+1-i}$ and $\\sum_i \\gamma_i = 1$. The coefficients solv
 conditions with small $\\max|\\gamma_i|$; the middle one is computed from the sum.
 """
 
+import numbers
+
 from retrax.errors import BadInput
+from retrax.numerics.checks import shown
 
 # Order 4: Suzuki's five-fold step, gamma = 1/(4 - 4^(1/3)) four times: [Suzuki1990].
 _SUZUKI = 1 / (4 - 4 ** (1 / 3))
@@ -34,9 +37,10 @@ _OUTER: dict[int, tuple[float, ...]] = {
 
 def fractions(order: int) -> tuple[float, ...]:
     """The step fractions $\\gamma_1, \\dots, \\gamma_m$ of the composition of that order."""
-    if order not in _OUTER:
+    if not isinstance(order, numbers.Integral) or order not in _OUTER:
         raise BadInput(
-            f"order = {order!r} is not available: symmetric compositions come in orders 4, 6, 8."
+            f"order = {shown(order)} is not available: symmetric compositions come in orders 4, 6, "
+            "8."
         )
     outer = _OUTER[order]
     middle = 1 - 2 * sum(outer)

@@ -14,6 +14,7 @@ polynomials, are integrated exactly. Roots and integrals are computed in extende
 rounded once.
 """
 
+import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -22,6 +23,15 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from retrax.errors import BadInput
+from retrax.numerics.checks import (
+    require_finite,
+    require_flag,
+    require_instance,
+    require_shape,
+    require_whole,
+    shown,
+)
+from retrax.numerics.precision import host_float64
 
 _Extended = np.longdouble
 # An integral of (2) may be missed by this much, relative to the weights.
@@ -96,32 +106,54 @@ def chebyshev_lobatto(s: int | Any) -> Nodes:
 def nodes(c: Sequence[float] | Any) -> Nodes:
     """Any distinct nodes from 0 to 1, in increasing order."""
     if isinstance(c, Nodes):
-        return c
+        return _consistent(c)
     if isinstance(c, int | float):
+        text = shown(c)
         raise BadInput(
-            f"nodes = {c!r} is a number, but nodes say where a step is looked at as well as how "
-            f"often: write gauss({c:g}), radau({c:g}) or lobatto({c:g}), or give a list of times "
-            "between 0 and 1."
+            f"nodes = {text} is a number, but nodes say where a step is looked at as well as how "
+            f"often: write gauss({text}), radau({text}) or lobatto({text}), or give a list of "
+            "times between 0 and 1."
         )
-    try:
-        values = np.asarray(c, dtype=np.float64)
-    except (TypeError, ValueError) as cause:
-        raise BadInput(f"nodes = {c!r} must be a list of numbers between 0 and 1.") from cause
+    values = _increasing(c)
+    made = _method(f"nodes({values.tolist()})", values.astype(_Extended))
+    if not np.all(np.isfinite([*made.b, *itertools.chain(*made.A)])):
+        raise BadInput(
+            f"nodes = {values.tolist()} lie so close together that their weights are no numbers."
+        )
+    return made
+
+
+def _increasing(c: Any) -> np.ndarray:
+    """Nodes as an array, refused where they are none."""
+    values = host_float64("nodes", c)
     if values.ndim != 1 or not 1 <= values.size <= _MOST or not np.all(np.isfinite(values)):
-        raise BadInput(f"nodes = {c!r} must be a list of 1 to {_MOST} numbers between 0 and 1.")
+        raise BadInput(f"nodes = {shown(c)} must be a list of 1 to {_MOST} numbers from 0 to 1.")
     if values[0] < 0 or values[-1] > 1 or np.any(np.diff(values) <= 0):
         raise BadInput(
             f"nodes = {values.tolist()} must increase from node to node and lie between 0, the "
             "start of the step, and 1, its end."
         )
-    return _method(f"nodes({values.tolist()})", values.astype(_Extended))
+    return values
+
+
+def _consistent(given: Nodes) -> Nodes:
+    """Nodes that somebody put together by hand, refused where the parts do not fit."""
+    s = len(_increasing(given.c))
+    for name, value, shape in (("A", given.A, (s, s)), ("b", given.b, (s,))):
+        part = host_float64(f"{name} of the nodes", value)
+        require_shape(f"{name} of the nodes", part, shape)
+        require_finite(f"{name} of the nodes", part)
+    require_instance("name of the nodes", given.name, str, "a text")
+    require_whole("order of the nodes", given.order, 0, 2 * s)
+    require_flag("symmetric of the nodes", given.symmetric)
+    return given
 
 
 def _family(name: str, s: Any, fewest: int) -> Nodes:
     whole = isinstance(s, int | np.integer) and not isinstance(s, bool)
     if not whole or not fewest <= s <= _MOST:
         raise BadInput(
-            f"{name}(s = {s!r}): the number of nodes must be a whole number from {fewest} to "
+            f"{name}(s = {shown(s)}): the number of nodes must be a whole number from {fewest} to "
             f"{_MOST}."
         )
     return _made(name, int(s))

@@ -1,5 +1,6 @@
 """Double precision, always."""
 
+import numbers
 from typing import Any
 
 import jax
@@ -8,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import is_traced, require_finite, require_shape, shown
 
 
 def require_double_precision() -> None:
@@ -27,7 +28,30 @@ def float64(name: str, value: Any) -> Float[Array, "..."]:
     """
     if is_traced(value):
         return jnp.asarray(value)
+    return jax.device_put(host_float64(name, value))
+
+
+def host_float64(name: str, value: Any) -> Float[np.ndarray, "..."]:
+    """`float64`, on the host: numbers of any real kind, but no text, truth values or gaps."""
     try:
-        return jax.device_put(np.array(value, dtype=np.float64))
-    except (TypeError, ValueError) as cause:
-        raise BadInput(f"{name} = {value!r} must be an array of real numbers.") from cause
+        given = np.asarray(value)
+        real = given.dtype.kind in "iuf" or (given.dtype.kind == "O" and _all_real(given))
+        if real and not np.ma.is_masked(value):
+            return np.array(given, dtype=np.float64)
+        cause = None
+    except Exception as error:  # whatever `__array__` and `__len__` of a foreign object raise
+        cause = error
+    raise BadInput(f"{name} = {shown(value)} must be an array of real numbers.") from cause
+
+
+def finite64(name: str, value: Any, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
+    """`float64`, for numbers that must be finite and of one shape."""
+    array = float64(name, value)
+    require_shape(name, array, shape)
+    require_finite(name, array)
+    return array
+
+
+def _all_real(entries: np.ndarray) -> bool:
+    kinds = numbers.Real | np.ndarray | jax.Array
+    return all(isinstance(x, kinds) and not isinstance(x, bool) for x in entries.flat)

@@ -4,6 +4,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from retrax.errors import BadInput
+from retrax.numerics.checks import (
+    require_finite,
+    require_instance,
+    require_shape,
+    require_whole,
+    shown,
+)
+from retrax.numerics.precision import host_float64
 
 
 class Tableau(NamedTuple):
@@ -57,17 +65,30 @@ _ALL = [
 TABLEAUS: dict[str, Tableau] = {tableau.name: tableau for tableau in _ALL}
 
 
+def _require_numbers(given: Tableau) -> None:
+    """Refuse a tableau whose parts are not what they are called."""
+    require_instance("name of the tableau", given.name, str, "a text")
+    require_whole("order of the tableau", given.order, 1)
+    rows = require_instance("a of the tableau", given.a, tuple, "a tuple of rows")
+    parts = {"b": given.b, "embedded": given.embedded}
+    for name, part in {**parts, **{f"row {i} of a": row for i, row in enumerate(rows)}}.items():
+        require_instance(f"{name} of the tableau", part, tuple, "a tuple of numbers")
+        array = host_float64(f"{name} of the tableau", part)
+        require_shape(f"{name} of the tableau", array, (len(part),))
+        require_finite(f"{name} of the tableau", array)
+
+
 def tableau(choice: str | Tableau) -> Tableau:
     """The tableau of that name, or the given one after a look at its shape."""
     if isinstance(choice, str):
         if choice not in TABLEAUS:
             raise BadInput(
-                f"tableau = {choice!r} is not known: choose one of {', '.join(TABLEAUS)}, "
+                f"tableau = {shown(choice)} is not known: choose one of {', '.join(TABLEAUS)}, "
                 "or pass a retrax.Tableau(name, order, a, b)."
             )
         return TABLEAUS[choice]
-    if not isinstance(choice, Tableau):
-        raise BadInput(f"tableau = {choice!r} must be a name or a retrax.Tableau.")
+    require_instance("tableau", choice, Tableau, "a name or a retrax.Tableau")
+    _require_numbers(choice)
     if choice.embedded and len(choice.embedded) != len(choice.b) + 1:
         raise BadInput(
             f"tableau {choice.name!r} has {len(choice.embedded)} embedded weights, but there must "

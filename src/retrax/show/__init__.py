@@ -1,11 +1,26 @@
-"""Runs as pictures: figures for print, a page that moves. Needs the extra `show`."""
+"""Runs as pictures: figures for print, a page that moves. Needs the extra `show`.
+
+`import retrax` does not load this; `rx.show` does, when it is first used. Every function returns a
+matplotlib `Figure` that belongs to no window; a notebook shows it, `save` writes it.
+"""
 
 from importlib.util import find_spec
 
 from retrax.errors import RetraxError
 
-for _package in ("matplotlib", "plotly"):
-    if find_spec(_package) is None:
-        raise RetraxError(
-            f"Figures and pages need {_package}, which is not there: pip install 'retrax[show]'."
-        )
+if find_spec("matplotlib") is None:
+    raise RetraxError(
+        "Figures and pages need matplotlib, which is not there: pip install 'retrax[show]'."
+    )
+
+from retrax.show.figures import invariants as invariants
+from retrax.show.figures import momentum_sphere as momentum_sphere
+from retrax.show.figures import overview as overview
+from retrax.show.figures import write_figures as write_figures
+from retrax.show.orders import convergence as convergence
+from retrax.show.orders import work_precision as work_precision
+from retrax.show.portraits import phase_portrait as phase_portrait
+from retrax.show.quantities import quantity as quantity
+from retrax.show.saving import save as save
+from retrax.show.space_time import space_time as space_time
+from retrax.show.spectra import spectrum as spectrum

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import SubplotSpec
 from mpl_toolkits.mplot3d import Axes3D
 
+from retrax.errors import BadInput
 from retrax.show import panels
 from retrax.show.bodies import Body
 from retrax.show.drawn import drawn_bodies
@@ -53,6 +54,8 @@ def overview(run: "Trajectory") -> Figure:
 def invariants(run: "Trajectory") -> Figure:
     """One panel for the error of each invariant, with its largest error and its drift."""
     names = list(run.invariants())[:_SHOWN_INVARIANTS]
+    if not names:
+        raise BadInput(f"the {run.provenance['system']} has no invariants to show.")
     with style():
         figure = new_figure(8.0, 1.8 * len(names) + 0.5, title(run))
         stack = [figure.add_subplot(len(names), 1, k + 1) for k in range(len(names))]
@@ -88,7 +91,7 @@ def write_figures(run: "Trajectory", stem: str | Path) -> list[Path]:
     require_folder(stem)
     made = {
         "overview": overview(run),
-        "invariants": invariants(run),
+        "invariants": invariants(run) if run.invariants() else None,
         "momentum-sphere": momentum_sphere(run),
     }
     written = []

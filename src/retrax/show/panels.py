@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from retrax.show.downsample import extremes
-from retrax.show.style import CYCLE, POINTS
+from retrax.show.style import POINTS, look
 from retrax.show.units import unit
 from retrax.trajectory.measure import deviations, drift
 
@@ -67,8 +67,7 @@ def draw_velocity(axes: Axes, run: "Trajectory") -> None:
 
 def _curve(axes: Axes, t: np.ndarray, values: np.ndarray, label: str) -> None:
     kept = extremes(np.asarray(values, dtype=float), POINTS)
-    colour = CYCLE[len(axes.lines) % len(CYCLE)]
-    axes.plot(t[kept], values[kept], color=colour, label=label)
+    axes.plot(t[kept], values[kept], label=label, **look(len(axes.lines)))
 
 
 def _legend(axes: Axes) -> None:

@@ -20,7 +20,7 @@ _DRAWN_NODES = 40
 
 def rod_bodies(run: "Trajectory", told: dict[str, Any]) -> list[Body]:
     """The point to follow: the contact with the force on the first rod, or the end of one rod."""
-    lines = _centrelines(run, told)
+    lines = centrelines(run, told)
     if len(lines) == 1:
         return [Body("end of the rod", None, lines[0][:, -1], None)]
     s = np.asarray(run.g[2])
@@ -42,7 +42,7 @@ def rod_bodies(run: "Trajectory", told: dict[str, Any]) -> list[Body]:
 def rod_lines(run: "Trajectory", told: dict[str, Any], played: np.ndarray) -> list[dict[str, Any]]:
     """Each rod at the played times: its nodes, and the stretch between them."""
     drawn = []
-    for places, rod in zip(_centrelines(run, told), told["rods"], strict=True):
+    for places, rod in zip(centrelines(run, told), told["rods"], strict=True):
         last = places.shape[1] - 1
         kept = np.linspace(0, last, min(last, _DRAWN_NODES) + 1).round().astype(int)
         points = places[played][:, kept]
@@ -79,7 +79,7 @@ def contact_force(run: "Trajectory") -> dict[str, np.ndarray]:
     return {axis: force[:, k] for k, axis in enumerate("xyz")} if force.shape[1] == 3 else {}
 
 
-def _centrelines(run: "Trajectory", told: dict[str, Any]) -> list[Float[np.ndarray, "time n 3"]]:
+def centrelines(run: "Trajectory", told: dict[str, Any]) -> list[Float[np.ndarray, "time n 3"]]:
     if len(told["rods"]) == 1:
         return [np.asarray(run.g[1])]
     return [np.asarray(run.g[k][1]) for k in range(2)]

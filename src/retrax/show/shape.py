@@ -24,11 +24,16 @@ def box(
     inertia = fitted_inertia(velocity, momentum)
     if inertia is None:
         return _CORNERS * _ANY_BODY, False
+    return box_of(inertia), True
+
+
+def box_of(inertia: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "8 3"]:
+    """The corners in body axes of the box with this inertia, longest side 1."""
     moments, axes = np.linalg.eigh(inertia)
     axes[:, 0] *= np.sign(np.linalg.det(axes))  # right-handed: no mirrored box
     squares = np.maximum(np.sum(moments) - 2 * moments, 0.0)  # (1)
     sides = np.maximum(np.sqrt(squares / np.max(squares)), _THINNEST)
-    return (_CORNERS * sides) @ axes.T, True
+    return (_CORNERS * sides) @ axes.T
 
 
 def fitted_inertia(

@@ -1,6 +1,6 @@
-"""Strings in contact in space and time."""
+"""What happens along a string or a rod, in space and time."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,14 +18,69 @@ _MOST_TIMES = 1200
 _PATH = "#202020"
 
 
-def space_time(run: "Trajectory") -> Figure:
-    """Both strings as colours over place and time, with the paths of their contacts."""
-    if not isinstance(run.system, StringsInContact):
+def space_time(
+    run: "Trajectory", what: Any = None, *, places: Any = None, label: str = ""
+) -> Figure:
+    """A quantity along a string or rod as colours over place and time.
+
+    **Arguments:**
+
+    - `what`: an observable with a value at each node or element, `"tension"` of a string pendulum
+        for instance, or a function of the state that returns such values. Left out, strings in
+        contact show both strings with the paths of their contacts.
+    - `places`: where the values belong (m); left out, they are numbered.
+    - `label`: what the colours are, with a unit.
+    """
+    if what is None and isinstance(run.system, StringsInContact):
+        return _strings(run, run.system)
+    values = _values(run, what)
+    across = np.arange(values.shape[1]) if places is None else np.asarray(places, dtype=float)
+    if across.shape != values.shape[1:]:
         raise BadInput(
-            f"the {run.provenance['system']} has no picture in space and time: strings in contact "
-            "have one."
+            f"places has shape {across.shape}, but there are {values.shape[1]} values at each time."
         )
-    strings = run.system
+    every = -(-len(run.t) // _MOST_TIMES)
+    with style():
+        figure = new_figure(6.4, 4.6, f"{run.provenance['system']}: {label or what}")
+        axes = figure.add_subplot()
+        _mesh(axes, across, run.t[::every], values[::every], label or f"{what}")
+        axes.set_xlabel("number along the body" if places is None else "place (m)")
+    return figure
+
+
+def _values(run: "Trajectory", what: Any) -> np.ndarray:
+    along = {key: x for key, x in run.observables().items() if np.ndim(x) == 2}
+    if what is None or (isinstance(what, str) and what not in along):
+        named = f"{what!r} is none of them" if what is not None else "none is named"
+        raise BadInput(
+            f"the {run.provenance['system']} has {', '.join(along) or 'no observables'} to show "
+            f"over place and time, but {named}: give a name, or a function of the state that "
+            "returns a value at each place."
+        )
+    values = along[what] if isinstance(what, str) else run.along(what)
+    if np.ndim(values) != 2:
+        raise BadInput(
+            f"what returns values of shape {values.shape[1:]} at each time, but a picture in space "
+            "and time needs a list of them."
+        )
+    return np.asarray(values)
+
+
+def _mesh(axes: Axes, places: np.ndarray, times: np.ndarray, values: np.ndarray, label: str):
+    """Colours that are white at zero where both signs occur; else dark where there is much."""
+    low, high = float(np.min(values)), float(np.max(values))
+    size = max(abs(low), abs(high)) or 1.0
+    signed = low < 0 < high
+    scale: dict[str, Any] = (
+        {"cmap": "RdBu_r", "vmin": -size, "vmax": size} if signed else {"cmap": "cividis"}
+    )
+    axes.grid(False)
+    mesh = axes.pcolormesh(places, times, values, shading="nearest", rasterized=True, **scale)
+    axes.set_ylabel("time (s)")
+    axes.figure.colorbar(mesh, ax=axes, label=label)
+
+
+def _strings(run: "Trajectory", strings: StringsInContact) -> Figure:
     title = f"Strings in contact, F = {float(strings.F):g}, G = {np.asarray(strings.G).tolist()}"
     with style():
         figure = new_figure(9.6, 4.6, title)
@@ -41,15 +96,8 @@ def draw_space_time(axes: Axes, run: "Trajectory", string: int = 0) -> None:
     strings = run.system
     every = -(-len(run.t) // _MOST_TIMES)
     values, s = np.asarray(run.g[string])[::every], np.asarray(run.g[2])[:, string]
-    size = float(np.max(np.abs(values))) or 1.0
-    axes.grid(False)
-    mesh = axes.pcolormesh(
-        np.asarray(strings.nodes), run.t[::every], values,
-        cmap="RdBu_r", vmin=-size, vmax=size, shading="nearest", rasterized=True,
-    )  # fmt: skip
+    _mesh(axes, np.asarray(strings.nodes), run.t[::every], values, "displacement (m)")
     path = np.mod(s, float(strings.length))
     path[1:][np.abs(np.diff(path)) > float(strings.length) / 2] = np.nan  # round the ring
     axes.plot(path, run.t, color=_PATH)
     axes.set_xlabel("place (m)")
-    axes.set_ylabel("time (s)")
-    axes.figure.colorbar(mesh, ax=axes, label="displacement (m)")

@@ -12,6 +12,10 @@ SKY, AMBER, GREY = "#56B4E9", "#E69F00", "#7F7F7F"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, SKY, AMBER)
 CYCLE_ON_DARK = (SKY, AMBER, "#2FC79A", PURPLE, "#F07030", "#F0E442")
 
+MARKERS = ("o", "s", "^", "D", "v", "P")
+# The first four colours stand 3 to 1 against white; paler ones are dashed as well.
+_STRONG = 4
+
 # A curve is drawn with this many points at most; the extremes of what is left out are kept.
 POINTS = 4000
 
@@ -44,6 +48,12 @@ _SETTINGS: dict[Any, Any] = {
 def style() -> AbstractContextManager[None]:
     """A context in which figures take this look; nothing outside it changes."""
     return rc_context(rc=_SETTINGS)
+
+
+def look(k: int) -> dict[str, Any]:
+    """Colour and line of the curve with number `k`, to be told apart also without colours."""
+    turn = k % len(CYCLE)
+    return {"color": CYCLE[turn], "linestyle": "-" if turn < _STRONG else "--"}
 
 
 def new_figure(width: float, height: float, title: str) -> Figure:

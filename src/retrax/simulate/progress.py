@@ -1,11 +1,13 @@
 """Progress of a long run, with an estimate of the time left."""
 
 import contextlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from retrax.errors import BadInput
+from retrax.numerics.checks import shown
 
 Reporter = Callable[[int, int], object]
 
@@ -18,10 +20,11 @@ def reporter(progress: Any, description: str, unit: str = "steps") -> Iterator[R
     function is called as it is.
     """
     if callable(progress):
+        _require_two_arguments(progress)
         yield progress
         return
-    if progress not in (None, True, False):
-        raise BadInput(f"progress = {progress!r} must be None, True, False or a function.")
+    if progress is not None and not isinstance(progress, bool):
+        raise BadInput(f"progress = {shown(progress)} must be None, True, False or a function.")
     wanted = sys.stderr.isatty() if progress is None else progress
     if not wanted:
         yield lambda done, total: None
@@ -33,6 +36,18 @@ def reporter(progress: Any, description: str, unit: str = "steps") -> Iterator[R
             bar.update(task, completed=done, total=total)
 
         yield show
+
+
+def _require_two_arguments(progress: Any) -> None:
+    """Refuse a function that cannot be called with (done, total), before any step is taken."""
+    try:
+        inspect.signature(progress).bind(0, 1)
+    except TypeError as cause:
+        raise BadInput(
+            f"progress = {shown(progress)} must be a function of (done, total), but {cause}."
+        ) from cause
+    except ValueError:  # a function of another language, whose arguments cannot be looked at
+        return
 
 
 def _bar(force: bool, unit: str):

@@ -13,16 +13,15 @@ from retrax.engine.progress import start
 from retrax.engine.xla import run_differentiable
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
-from retrax.simulate.failure import explain
-from retrax.simulate.progress import reporter
-from retrax.simulate.validate import require_run, started
+from retrax.simulate.beginning import new_store, require_path, stored_objects
+from retrax.simulate.checkpoint import Checkpoint
+from retrax.simulate.finish import finish, finish_with_checkpoint
+from retrax.simulate.memory import require_room
+from retrax.simulate.plan import Plan
+from retrax.simulate.running import Running
+from retrax.simulate.validate import require_commits, require_run, started
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.trajectory import Trajectory
-
-# A chunk is what runs between two looks at the clock: at most this many steps and this many bytes.
-_CHUNK_STEPS, _CHUNK_RECORDS, _CHUNK_BYTES = 50_000, 1024, 2**25
-# Of larger states fewer steps, for each takes longer.
-_SMALL_STATE = 2048
 
 
 def simulate(
@@ -35,6 +34,8 @@ def simulate(
     save_every: Any = 1,
     progress: Any = None,
     backend: str = "auto",
+    checkpoint: Any = None,
+    every: Any = None,
 ) -> Trajectory:
     """Take `steps` steps of size `h` from `state`.
 
@@ -52,78 +53,63 @@ def simulate(
     - `backend`: `"native"` runs machine code made for this step, `"xla"` a JAX program, `"auto"`
         the first where it can.
     - `progress`: `None` shows a bar on a terminal; `True`, `False`, or a function of (done, total).
+    - `checkpoint`: a path such as `"run.zarr"`, where there is nothing yet. The run is kept there
+        as it goes on, `load` reads what is committed, and `resume` takes it up again.
+    - `every`: how many steps lie between two commits, at the most; a slow disk may take longer.
+        Ten seconds or 32 MB lie between them unless it is given.
 
     **Raises:** `StepFailed` at the first step that does not converge or gives a number that is not
-    finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
+    finite; it carries the trajectory up to there. `BadInput` where the run cannot start. With a
+    checkpoint `Interrupted` on Ctrl-C or SIGTERM, and `CheckpointFailed` where it cannot be
+    written; both carry the trajectory up to there.
     """
     traced = is_traced(system, integrator, state, h)
     state = started(system, state)
     if isinstance(state, State):
         state = jax.tree.map(jnp.asarray if traced else np.asarray, state)
     require_run(system, integrator, state, h, steps, save_every)
+    require_commits(checkpoint, every, traced)
     if traced:
         return _simulate_traced(system, integrator, state, h, steps, save_every)
+    bytes_per_record = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+    require_room(bytes_per_record, int(steps), int(save_every))
+    every = None if every is None else int(every)
     return _simulate(
-        system, integrator, state, float(h), int(steps), int(save_every), progress, backend
+        system,
+        integrator,
+        state,
+        h=float(h),
+        steps=int(steps),
+        plan=Plan.of(bytes_per_record, int(save_every), every),
+        path=None if checkpoint is None else require_path(checkpoint),
+        every=every,
+        progress=progress,
+        backend=backend,
     )
 
 
 def _simulate(
-    system: Any,
-    integrator: Any,
-    state: Any,
-    h: float,
-    steps: int,
-    save_every: int,
-    progress: Any,
-    backend: str,
+    system: Any, integrator: Any, state: Any, *, steps: int, plan: Plan, h: float, **options: Any
 ) -> Trajectory:
-    bytes_per_record = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
-    capacity = max(1, min(_CHUNK_RECORDS, _CHUNK_BYTES // bytes_per_record))
-    steps_at_once = _CHUNK_STEPS * _SMALL_STATE // max(_SMALL_STATE, bytes_per_record)
-    per_chunk = min(capacity, max(1, steps_at_once // save_every))
-
+    path, every, progress = options["path"], options["every"], options["progress"]
+    objects = {} if path is None else stored_objects(system, integrator)
     clock = time.perf_counter()
-    loop = make_loop(backend, system, integrator, state, h)
+    loop = make_loop(options["backend"], system, integrator, state, h)
     at = start(state)
-    loop.compile(at, capacity)
+    loop.compile(at, plan.capacity)
     compile_seconds = time.perf_counter() - clock
 
-    leaves, tree = jax.tree.flatten((state, at.interval))
-    saved = [[leaf[None] for leaf in leaves]]
-    clock = time.perf_counter()
-    with reporter(progress, system.name) as report:
-        for records, every in chunks(steps, save_every, per_chunk):
-            at, *chunk = loop.run(at, records, every, capacity)
-            saved.append(jax.tree.leaves(chunk))
-            report(int(at.step), steps)
-            if at.failed:
-                break
-    seconds = time.perf_counter() - clock
-
-    failed = bool(at.failed)
-    if failed and int(at.step) % save_every != 0:
-        saved.append([np.asarray(leaf)[None] for leaf in jax.tree.leaves((at.state, at.interval))])
-    stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
-    states, info = jax.tree.unflatten(tree, stacked)
-    trajectory = Trajectory(
-        t=np.asarray(states.t),
-        states=states,
-        info=info,
-        h=h,
-        steps=steps,
-        completed=int(at.step),
-        save_every=save_every,
-        seconds=seconds,
-        compile_seconds=compile_seconds,
-        provenance=provenance(system, integrator, loop.name),
-        system=system,
-        integrator=integrator,
+    made = provenance(system, integrator, loop.name)
+    about = {"h": h, "compile_seconds": compile_seconds, "provenance": made}
+    running = Running(system, integrator, loop, plan, at, steps)
+    running.save(state, at.interval)
+    if path is None:
+        return finish(running, progress, about)
+    store = new_store(
+        path, objects, running, h=h, every=every, compile_seconds=compile_seconds, made=made
     )
-    if failed:
-        error, sentence = explain(system, integrator, at, h, steps)
-        raise error(sentence, trajectory)
-    return trajectory
+    checkpoint = Checkpoint(store, running, every, sent=len(running.saved))
+    return finish_with_checkpoint(running, checkpoint, progress, about)
 
 
 def chunks(steps: int, save_every: int, per_chunk: int):

@@ -12,6 +12,7 @@ from retrax.simulate.sweeping.bodies import bodies, bodies_from
 from retrax.simulate.sweeping.plan import Plan
 from retrax.simulate.sweeping.settings import settings
 from retrax.simulate.validate import require_count, require_ensemble
+from retrax.trajectory.files import require_folder
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,7 +60,8 @@ def sweep(
         coordinates, `system` one for all of these members or one for each along the first axis. It
         returns numbers with an axis of members, or a dict of such.
     - `client`: a Dask client, or the address of a scheduler. `None` takes the current client, or
-        else starts a process for each core of this machine; `"serial"` runs in this process.
+        else starts a process for each core of this machine, or stays in this one where JAX has a
+        GPU; `"serial"` runs in this process.
     - `chunk`: how many members a block has at most.
     - `retries`: how often a block that fails, or whose worker dies, is tried again.
     - `backend`: as for `ensemble`; `"auto"` is the best one of each worker.
@@ -97,6 +99,7 @@ def _require_rest(make: Any, store: Any, measure: Any, retries: Any, backend: st
         )
     if not isinstance(store, str | Path):
         raise BadInput(f"store = {store!r} must be the path of a folder.")
+    require_folder(Path(store))
     if measure is not None and not callable(measure):
         raise BadInput(f"measure = {measure!r} must be a function of the runs and their system.")
     if retries != 0:

@@ -1,7 +1,6 @@
 """Host-side checks of a run before it starts: one sentence for each thing that is wrong."""
 
 import math
-import numbers
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
@@ -18,7 +17,14 @@ from retrax.mechanics.inertia import require_positive
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.checks import (
+    as_float,
+    is_traced,
+    require_finite,
+    require_shape,
+    require_whole,
+    shown,
+)
 from retrax.numerics.precision import require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace
 
@@ -32,12 +38,25 @@ def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, sa
     """Refuse a run that cannot start."""
     _require_parts(system, integrator, state)
     _require_fit(system, integrator)
-    _require_state(system, state)
+    require_state(system, state)
     require_step_size(h)
     if not is_traced(system, integrator, state, h):
         integrator.check_step(system, state, float(h))
     require_count("steps", steps)
     require_count("save_every", save_every)
+
+
+def require_commits(checkpoint: Any, every: Any, traced: bool) -> None:
+    """Refuse steps between commits that are none, and checkpoints of what cannot have one."""
+    if checkpoint is not None and traced:
+        raise BadInput(
+            f"checkpoint = {checkpoint!r} is for runs, but this one is being traced by JAX and has "
+            "no numbers to keep."
+        )
+    if every is not None:
+        require_count("every", every)
+        if checkpoint is None:
+            raise BadInput(f"every = {every!r} is the steps between commits to a checkpoint=...")
 
 
 def require_ensemble(
@@ -80,15 +99,19 @@ def require_ensemble(
 def _require_parts(system: Any, integrator: Any, state: Any) -> None:
     require_double_precision()
     if not isinstance(system, AbstractGroupSystem):
-        raise BadInput(f"system = {system!r} is not a retrax system.")
+        raise BadInput(f"system = {shown(system)} is not a retrax system.")
     if not isinstance(integrator, AbstractIntegrator):
         raise BadInput(
-            f"integrator = {integrator!r} is not a retrax integrator; "
+            f"integrator = {shown(integrator)} is not a retrax integrator; "
             "an instance is needed, such as LieVerlet()."
         )
+    _require_is_state(state)
+
+
+def _require_is_state(state: Any) -> None:
     if not isinstance(state, State):
         raise BadInput(
-            f"state = {state!r} is not a State; make one with system.state(g, velocity=...)."
+            f"state = {shown(state)} is not a State; make one with system.state(g, velocity=...)."
         )
 
 
@@ -179,7 +202,7 @@ def _shapes_fit(tree: Any, avals: tuple) -> bool:
     system, state = jax.tree.unflatten(tree, leaves)
     try:
         return all(x.shape == state.momentum.shape for x in jax.eval_shape(rates, system, state))
-    except (TypeError, ValueError):
+    except Exception:  # whatever a system says of arrays that are none of its own
         return False
 
 
@@ -239,7 +262,9 @@ def _require_each_system(system: Any) -> None:
             )
 
 
-def _require_state(system: AbstractGroupSystem, state: State) -> None:
+def require_state(system: AbstractGroupSystem, state: Any) -> None:
+    """Refuse what is no state of that system."""
+    _require_is_state(state)
     if is_traced(state):
         return
     for leaf in jax.tree.leaves(state):
@@ -256,15 +281,10 @@ def _require_state(system: AbstractGroupSystem, state: State) -> None:
 def require_step_size(h: Any) -> None:
     if is_traced(h):
         return
-    try:
-        value = float(h)
-    except (TypeError, ValueError) as cause:
-        raise BadInput(f"h = {h!r} must be a positive number of seconds.") from cause
+    value = as_float(h)
     if not (math.isfinite(value) and value > 0):
-        raise BadInput(f"h = {value} must be a positive, finite number of seconds.")
+        raise BadInput(f"h = {shown(h)} must be a positive, finite number of seconds.")
 
 
 def require_count(name: str, value: Any) -> None:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-    if not whole or value < 1:
-        raise BadInput(f"{name} = {value!r} must be a whole number of at least 1.")
+    require_whole(name, value, 1)

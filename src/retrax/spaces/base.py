@@ -12,7 +12,13 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup, Coordinates, in_words
 from retrax.groups.retractions import Exp
-from retrax.numerics.checks import is_traced, require_finite, require_float64
+from retrax.numerics.checks import (
+    MOST_ROWS,
+    is_traced,
+    require_finite,
+    require_float64,
+    require_whole,
+)
 from retrax.numerics.frozen import Frozen
 
 Point = PyTree[Float[Array, "..."]]
@@ -134,5 +140,4 @@ def _defect(space: AbstractHomogeneousSpace, y: Point) -> Float[Array, ""]:
 def require_size(space: str, **sizes: Any) -> None:
     """Refuse sizes that are not whole numbers of at least 1."""
     for name, value in sizes.items():
-        if not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
-            raise BadInput(f"{space}({name}={value!r}): {name} must be an integer of at least 1.")
+        require_whole(f"{space}: {name}", value, 1, MOST_ROWS)

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Coordinates
+from retrax.groups.base import AbstractLieGroup, Coordinates, require_group
 from retrax.groups.se2 import SE2
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.groups.so_n import SO
+from retrax.numerics.checks import require_instance, require_output, shown
 from retrax.numerics.cross import cross
 from retrax.spaces.base import AbstractHomogeneousSpace
 
@@ -56,12 +56,13 @@ class CoadjointOrbit(AbstractHomogeneousSpace):
     def __init__(
         self, group: AbstractLieGroup | Any, casimirs: Mapping[str, Casimir] | None = None
     ):
-        if not isinstance(group, AbstractLieGroup):
-            raise BadInput(
-                f"group = {group!r} is not a Lie group; pass an instance, such as SE3()."
-            )
-        self.group = group
-        self.casimirs = tuple((known_casimirs(group) if casimirs is None else casimirs).items())
+        self.group = require_group(group)
+        given = known_casimirs(group) if casimirs is None else casimirs
+        require_instance("casimirs", given, Mapping, "a dictionary of functions by name")
+        covector = jax.ShapeDtypeStruct((group.dim,), jnp.float64)
+        for name, function in given.items():
+            require_output(f"casimirs[{shown(name)}]", function, (covector,), ())
+        self.casimirs = tuple(given.items())
 
     def __repr__(self) -> str:
         return f"CoadjointOrbit({self.group!r})"

@@ -38,7 +38,7 @@ class Grassmann(AbstractHomogeneousSpace):
 
     def __init__(self, n: Any, k: Any):
         require_subspace("Grassmann", n, k)
-        self.n, self.k = n, k
+        self.n, self.k = int(n), int(k)
 
     def __repr__(self) -> str:
         return f"Grassmann({self.n}, {self.k})"

@@ -9,7 +9,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Coordinates, Element
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element, require_group
+from retrax.numerics.checks import shown
 from retrax.numerics.solve import solve
 from retrax.spaces.base import AbstractHomogeneousSpace, Tangent
 
@@ -37,13 +38,10 @@ class GroupItself(AbstractHomogeneousSpace):
     side: int = eqx.field(static=True)
 
     def __init__(self, group: AbstractLieGroup | Any, side: int = -1):
-        if not isinstance(group, AbstractLieGroup):
-            raise BadInput(
-                f"group = {group!r} is not a Lie group; pass an instance, such as SO3()."
-            )
-        if side not in (-1, 1):
-            raise BadInput(f"side = {side!r} must be -1 (g exp u) or +1 (exp u g).")
-        self.group, self.side = group, side
+        self.group = require_group(group)
+        if type(side) is not int or side not in (-1, 1):
+            raise BadInput(f"side = {shown(side)} must be -1 (g exp u) or +1 (exp u g).")
+        self.side = side
 
     def __repr__(self) -> str:
         return f"GroupItself({self.group!r}, side={self.side})"

@@ -45,7 +45,7 @@ class Isospectral(AbstractHomogeneousSpace):
         require_size("Isospectral", n=n)
         if n < 2:
             raise BadInput("Isospectral(n=1) is a point; n must be at least 2.")
-        self.n = n
+        self.n = int(n)
 
     def __repr__(self) -> str:
         return f"Isospectral({self.n})"

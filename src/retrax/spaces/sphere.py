@@ -42,7 +42,7 @@ class Sphere(AbstractHomogeneousSpace):
         require_size("Sphere", n=n)
         if n < 2:
             raise BadInput("Sphere(n=1) is two points; n must be at least 2.")
-        self.n = n
+        self.n = int(n)
 
     def __repr__(self) -> str:
         return f"Sphere({self.n})"

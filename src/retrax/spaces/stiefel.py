@@ -40,7 +40,7 @@ class Stiefel(AbstractHomogeneousSpace):
 
     def __init__(self, n: Any, k: Any):
         require_subspace("Stiefel", n, k)
-        self.n, self.k = n, k
+        self.n, self.k = int(n), int(k)
 
     def __repr__(self) -> str:
         return f"Stiefel({self.n}, {self.k})"

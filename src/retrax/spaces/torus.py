@@ -37,7 +37,7 @@ class Torus(AbstractHomogeneousSpace):
 
     def __init__(self, n: Any):
         require_size("Torus", n=n)
-        self.n = n
+        self.n = int(n)
 
     def __repr__(self) -> str:
         return f"Torus({self.n})"

@@ -9,9 +9,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.functions import as_pytree, require_output
+from retrax.mechanics.drawing import told
+from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.quadratic_field import AbstractQuadraticField, require_quadratic
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import (
+    MOST_ROWS,
+    is_traced,
+    require_instance,
+    require_output,
+    require_whole,
+)
 from retrax.numerics.determinant import determinant
 from retrax.numerics.precision import require_double_precision
 from retrax.numerics.solve import solve
@@ -51,8 +58,11 @@ class CubicHamiltonian(AbstractQuadraticField):
         self, hamiltonian: Callable[[Point], Float[Array, ""]], dim: int, *, name: str | None = None
     ):
         require_double_precision()
-        if dim < 2 or dim % 2:
+        dim = require_whole("dim", dim, 2, MOST_ROWS)
+        if dim % 2:
             raise BadInput(f"dim = {dim} must be an even number: as many momenta as positions.")
+        if name is not None:
+            require_instance("name", name, str, "a text")
         layout = (jax.ShapeDtypeStruct((dim,), jnp.float64),)
         require_output("hamiltonian", hamiltonian, layout, ())
         function = as_pytree(hamiltonian)
@@ -64,6 +74,11 @@ class CubicHamiltonian(AbstractQuadraticField):
     @property
     def name(self) -> str:
         return self.title
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: that the numbers are positions, then momenta."""
+        return told("field", canonical=(True, 0))
 
     def field(self, x: Point) -> Point:
         slope = jax.grad(self.hamiltonian)(x)

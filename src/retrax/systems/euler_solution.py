@@ -5,11 +5,14 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
+from retrax.numerics.checks import require_finite, require_instance, require_shape
 from retrax.numerics.elliptic import complete, incomplete, jacobi
+from retrax.numerics.precision import host_float64
 from retrax.systems.euler_top import EulerTop
 
 # Closer to the separatrix than this, relative to |m|^2, the period is infinite to the eye.
 _SEPARATRIX = 1e-9
+_SMALLEST, _LARGEST = 1e-70, 1e70
 
 
 def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
@@ -26,7 +29,9 @@ def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
 
     **Raises:** `BadInput` where moments coincide, or on the separatrix $2HI_2 = L$.
     """
-    moments, m = np.asarray(top.inertia, dtype=float), np.asarray(start, dtype=float)
+    moments, m = _given(top, start)
+    t = host_float64("t", t)
+    require_finite("t", t)
     order = _order(moments, m)
     (i1, i2, i3), (m1, m2, m3) = moments[order], m[order]
     twice, length = float(np.sum(m * m / moments)), float(m @ m)
@@ -43,7 +48,7 @@ def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
     nu = s * a2 * A1 * A3 / A2
     modulus = jnp.asarray(k2)
     u0 = incomplete(jnp.asarray(np.arctan2(m2 / A2, m1 / A1)), modulus)
-    sn, cn, dn = jacobi(jnp.asarray(nu * np.asarray(t, dtype=float)) + u0, modulus)
+    sn, cn, dn = jacobi(jnp.asarray(nu * t) + u0, modulus)
     out = np.empty((*np.shape(t), 3))
     out[..., order[0]], out[..., order[1]], out[..., order[2]] = A1 * cn, A2 * sn, s * A3 * dn
     return out  # (1)
@@ -51,7 +56,7 @@ def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
 
 def period(top: EulerTop, start: ArrayLike) -> float:
     r"""The time $4K(k^2)/|\nu|$ after which the momenta are back."""
-    moments, m = np.asarray(top.inertia, dtype=float), np.asarray(start, dtype=float)
+    moments, m = _given(top, start)
     order = _order(moments, m)
     i1, i2, i3 = moments[order]
     twice, length = float(np.sum(m * m / moments)), float(m @ m)
@@ -59,6 +64,21 @@ def period(top: EulerTop, start: ArrayLike) -> float:
     k2 = (i1 - i2) * (length - twice * i3) / ((i2 - i3) * (twice * i1 - length))
     nu = np.sqrt((i2 - i3) * (twice * i1 - length) / (i1 * i2 * i3))
     return float(4 * complete(jnp.asarray(k2)) / abs(nu))
+
+
+def _given(top: EulerTop, start: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Moments and the first momentum, refused where they are none, or too large to be squared."""
+    require_instance("top", top, EulerTop, "an EulerTop")
+    m = host_float64("start", start)
+    require_shape("start", m, (3,))
+    require_finite("start", m)
+    size = float(np.max(np.abs(m)))
+    if not _SMALLEST < size < _LARGEST:
+        raise BadInput(
+            f"start = {m.tolist()} must have momenta whose squares are numbers: the largest from "
+            f"{_SMALLEST:g} to {_LARGEST:g}."
+        )
+    return np.asarray(top.inertia, dtype=float), m
 
 
 def _order(moments: np.ndarray, m: np.ndarray) -> np.ndarray:

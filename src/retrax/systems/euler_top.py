@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
+from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.state import State
@@ -62,6 +63,11 @@ class EulerTop(AbstractQuadraticField):
     @property
     def name(self) -> str:
         return "Euler top"
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: that the three numbers are a vector of space."""
+        return told("field", vectors=(["m"], 1))
 
     @property
     def rates(self) -> Vector:

@@ -8,11 +8,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import Inertia, checked_inertia
+from retrax.mechanics.solids import about_centre
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import is_traced, shown
+from retrax.numerics.precision import finite64
 from retrax.systems.rigid_body import AbstractRigidBody
 
 
@@ -40,6 +42,16 @@ class AbstractHeavyBody(AbstractRigidBody):
     @property
     def free(self) -> bool:
         return False
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: the arm, the mass and the inertia about the centre of mass."""
+        many = self.arm.ndim != 1 or self.mass.ndim != 0 or self.inertia.shape not in ((3,), (3, 3))
+        if is_traced(self) or many:
+            return None
+        J = np.asarray(self.inertia)
+        central = about_centre(np.diag(J) if J.ndim == 1 else J, float(self.mass), self.arm)
+        return told("body", mass=(self.mass, 0), arm=(self.arm, 1), inertia=(central, 2))
 
     def weight_arm(self) -> Float[Array, "3"]:
         r"""The vector $w$ with $V = w\cdot R^Te_3$."""
@@ -123,13 +135,7 @@ class Pendulum3D(AbstractHeavyBody):
 
 def _checked_weight(mass: ArrayLike, arm: ArrayLike, gravity: ArrayLike) -> tuple[Array, ...]:
     """Mass, arm and gravity as arrays, refused where they are not those of a body."""
-    given = {"mass": (mass, ()), "arm": (arm, (3,)), "gravity": (gravity, ())}
-    checked = []
-    for name, (value, shape) in given.items():
-        array = float64(name, value)
-        require_shape(name, array, shape)
-        require_finite(name, array)
-        checked.append(array)
-    if not is_traced(mass) and not float(np.asarray(mass)) > 0:
-        raise BadInput(f"mass = {mass} kg is not positive: a body has mass.")
-    return tuple(checked)
+    checked = finite64("mass", mass), finite64("arm", arm, (3,)), finite64("gravity", gravity)
+    if not is_traced(mass) and not float(checked[0]) > 0:
+        raise BadInput(f"mass = {shown(mass)} kg is not positive: a body has mass.")
+    return checked

@@ -10,10 +10,13 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
+from retrax.groups.se3 import SE3
+from retrax.groups.so3 import SO3
+from retrax.mechanics.drawing import told
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.checks import is_traced, require_finite, require_instance, require_shape
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64
 
@@ -63,20 +66,27 @@ class LiePoisson(AbstractQuadraticField):
         constants = structure_constants(algebra)
         n = len(constants)
         self.dim = n
-        self.terms = tuple(
-            (int(i), int(j), int(k), float(constants[i, j, k]))
-            for i, j, k in np.argwhere(constants)
-        )
+        self.terms = _terms(constants)
         self.quadratic = _symmetric(float64("quadratic", quadratic), n)
         self.linear = None if linear is None else float64("linear", linear)
         if self.linear is not None:
             require_shape("linear", self.linear, (n,))
             require_finite("linear", self.linear)
+        if name is not None:
+            require_instance("name", name, str, "a text")
         self.title = f"Lie-Poisson field on R^{n}" if name is None else name
 
     @property
     def name(self) -> str:
         return self.title
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: which vectors of space the coordinates are."""
+        for group, names in ((SO3(), ["m"]), (SE3(), ["m", "p"])):
+            if self.dim == group.dim and self.terms == _terms(structure_constants(group)):
+                return told("field", vectors=(names, 1))
+        return told("field")
 
     def gradient(self, x: Point) -> Point:
         """$dH = Ax + b$."""
@@ -103,6 +113,12 @@ class LiePoisson(AbstractQuadraticField):
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         values = self.casimirs(state.g)
         return {f"Casimir {k + 1}": values[k] for k in range(len(values))}
+
+
+def _terms(constants: np.ndarray) -> tuple[Term, ...]:
+    return tuple(
+        (int(i), int(j), int(k), float(constants[i, j, k])) for i, j, k in np.argwhere(constants)
+    )
 
 
 def structure_constants(algebra: AbstractLieGroup | ArrayLike) -> np.ndarray:
@@ -164,5 +180,7 @@ def _symmetric(A: Any, n: int) -> Any:
     if A.ndim == 2 and not is_traced(A):
         defect = float(jnp.max(jnp.abs(A - A.T)))
         if defect > _ROUNDING * float(jnp.max(jnp.abs(A))):
-            raise BadInput(f"quadratic is not symmetric: it differs from its transpose by {defect}")
+            raise BadInput(
+                f"quadratic is not symmetric: it differs from its transpose by {defect:.3g}."
+            )
     return A

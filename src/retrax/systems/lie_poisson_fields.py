@@ -9,8 +9,8 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.precision import finite64, float64
 from retrax.systems.lie_poisson import LiePoisson
 
 # The planes of four dimensions, in the order of the coordinates of so(4).
@@ -44,7 +44,10 @@ def euler_poisson(inertia: ArrayLike, weight: ArrayLike) -> LiePoisson:
 
 def lagrange_top(across: float, along: float, weight: float) -> LiePoisson:
     """Lagrange's top: the moments `across`, `across`, `along`, its weight on the third axis."""
-    return euler_poisson([across, across, along], [0.0, 0.0, weight])
+    across, along = finite64("across", across), finite64("along", along)
+    zero = jnp.zeros(())
+    moments = jnp.stack([across, across, along])
+    return euler_poisson(moments, jnp.stack([zero, zero, finite64("weight", weight)]))
 
 
 def kirchhoff(a: ArrayLike, b: ArrayLike) -> LiePoisson:
@@ -63,6 +66,7 @@ def clebsch(a: ArrayLike, rho: float, sigma: float) -> LiePoisson:
     $\tfrac{b_1 - b_2}{a_3} + \tfrac{b_2 - b_3}{a_1} + \tfrac{b_3 - b_1}{a_2} = 0$.
     """
     rates = _three("a", float64("a", a))
+    rho, sigma = finite64("rho", rho), finite64("sigma", sigma)
     b = rho + sigma * jnp.roll(rates, -1) * jnp.roll(rates, -2)
     return LiePoisson(SE3(), jnp.concatenate([rates, b]), name="Clebsch body")
 
@@ -87,6 +91,7 @@ def manakov(a: ArrayLike, b: ArrayLike) -> LiePoisson:
     top, bottom = np.asarray(float64("b", b)), np.asarray(float64("a", a))
     for name, values in (("a", bottom), ("b", top)):
         require_shape(name, values, (4,))
+        require_finite(name, values)
     if len(set(bottom.tolist())) < 4:
         raise BadInput(f"a = {bottom.tolist()} must be four different numbers.")
     rates = [(top[i] - top[j]) / (bottom[i] - bottom[j]) for i, j in PLANES]

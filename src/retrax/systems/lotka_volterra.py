@@ -6,7 +6,7 @@ from jaxtyping import Array, Bool, Float
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.precision import finite64, float64
 
 Point = Float[Array, " n"]
 
@@ -39,7 +39,11 @@ class LotkaVolterra(AbstractQuadraticField):
         cls, a: float = 1.0, b: float = 1.0, c: float = 1.0, d: float = 1.0
     ) -> "LotkaVolterra":
         r"""$\dot x = x(a - by)$, $\dot y = y(cx - d)$."""
-        return cls([a, -d], [[0.0, -b], [c, 0.0]])
+        given = {"a": a, "b": b, "c": c, "d": d}
+        a, b, c, d = (finite64(name, value) for name, value in given.items())
+        zero = jnp.zeros(())
+        rows = jnp.stack([jnp.stack([zero, -b]), jnp.stack([c, zero])])
+        return cls(jnp.stack([a, -d]), rows)
 
     @classmethod
     def cyclic(cls) -> "LotkaVolterra":

@@ -10,6 +10,7 @@ from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import VelocityConstraint
+from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
@@ -88,6 +89,11 @@ class ChaplyginBall(AbstractRollingBall):
         return "Chaplygin ball"
 
     @property
+    def drawing(self) -> str | None:
+        """What a picture needs: the radius."""
+        return told("ball", radius=(self.radius, 0))
+
+    @property
     def constraint(self) -> VelocityConstraint:
         return VelocityConstraint(Rolling(self.radius))
 
@@ -125,6 +131,11 @@ class BallOnTurntable(AbstractRollingBall):
     @property
     def name(self) -> str:
         return "ball on a turntable"
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: the radius, and how fast the table turns."""
+        return told("ball", radius=(self.radius, 0), rate=(self.rate, 0))
 
     @property
     def constraint(self) -> VelocityConstraint:

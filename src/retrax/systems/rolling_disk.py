@@ -11,6 +11,7 @@ from retrax.groups.product import Product
 from retrax.groups.se2 import SE2
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import AbstractDistribution
+from retrax.mechanics.drawing import told
 from retrax.mechanics.system import ArrayLike, Element
 from retrax.systems.sliding import AbstractSlidingBody, positive, stacked
 
@@ -64,6 +65,11 @@ class RollingDisk(AbstractSlidingBody):
     @property
     def name(self) -> str:
         return "rolling disk"
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: the radius."""
+        return told("disk", radius=(self.radius, 0))
 
     @property
     def constraint(self) -> UprightRolling:

@@ -9,8 +9,8 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.system import ArrayLike, Element
-from retrax.numerics.checks import is_traced, require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import is_traced, shown
+from retrax.numerics.precision import finite64
 
 
 class AbstractSlidingBody(AbstractMechanicalSystem):
@@ -33,17 +33,14 @@ class AbstractSlidingBody(AbstractMechanicalSystem):
 
 def number(name: str, value: ArrayLike) -> Float[Array, ""]:
     """One finite number."""
-    array = float64(name, value)
-    require_shape(name, array, ())
-    require_finite(name, array)
-    return array
+    return finite64(name, value)
 
 
 def positive(name: str, value: ArrayLike) -> Float[Array, ""]:
     """One number above zero."""
     array = number(name, value)
     if not is_traced(array) and not float(np.asarray(array)) > 0:
-        raise BadInput(f"{name} = {value} must be positive.")
+        raise BadInput(f"{name} = {shown(value)} must be positive.")
     return array
 
 

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.mechanics.constraints import Distribution
-from retrax.mechanics.functions import as_pytree, require_output
+from retrax.mechanics.functions import as_pytree, require_energy
 from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.checks import require_finite, require_output, require_shape
 from retrax.numerics.precision import float64
 from retrax.systems.rigid_body import AbstractRigidBody
 
@@ -53,7 +53,9 @@ class Suslov(AbstractRigidBody):
 
     def __init__(self, inertia: ArrayLike, potential: Any = None, *, physical: bool = True):
         self.inertia = checked_inertia(self.group, inertia, physical)
-        require_output("potential", potential, (self.group.identity(),), ())
+        require_output("potential", potential, (self.group.layout(),), (), optional=True)
+        if potential is not None:
+            require_energy("potential", potential, self.group)
         self.potential = as_pytree(potential)
 
     @classmethod

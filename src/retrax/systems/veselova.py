@@ -6,9 +6,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.mechanics.constraints import VelocityConstraint
-from retrax.mechanics.functions import as_pytree, require_output
+from retrax.mechanics.functions import as_pytree, require_energy
 from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.system import ArrayLike
+from retrax.numerics.checks import require_output
 from retrax.systems.rigid_body import AbstractRigidBody
 
 
@@ -35,7 +36,9 @@ class Veselova(AbstractRigidBody):
 
     def __init__(self, inertia: ArrayLike, potential: Any = None, *, physical: bool = True):
         self.inertia = checked_inertia(self.group, inertia, physical)
-        require_output("potential", potential, (self.group.identity(),), ())
+        require_output("potential", potential, (self.group.layout(),), (), optional=True)
+        if potential is not None:
+            require_energy("potential", potential, self.group)
         self.potential = as_pytree(potential)
 
     @property

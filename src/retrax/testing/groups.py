@@ -4,7 +4,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from retrax.groups.base import AbstractLieGroup
+from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.numerics.matrix_functions import phi1
 from retrax.testing.laws import (
     Batched,
@@ -35,6 +35,7 @@ def check_group(group: AbstractLieGroup, key: Key[Array, ""] | None = None) -> d
 
     **Raises:** `CheckFailed`, naming the law that is broken, by how much, and what is allowed.
     """
+    require_group(group)
     rng = generator(key)
     xi = algebra_samples(group, rng)
     G = Batched(group, len(xi))

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from retrax.errors import CheckFailed
+from retrax.errors import BadInput, CheckFailed
 from retrax.groups.base import AbstractLieGroup
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import is_traced, shown
 
 SAMPLES = 4
 SCALES = (2.0, 1e-5, 1e-9)  # of xi; two more mix a small half with a large one
@@ -48,7 +49,15 @@ def on_batches(function: Callable) -> Callable:
 
 def generator(key: Key[Array, ""] | None) -> np.random.Generator:
     """A NumPy generator seeded by a JAX key; the same one for `None` every time."""
+    require_key(key)
     return np.random.default_rng(0 if key is None else np.asarray(jax.random.key_data(key)))
+
+
+def require_key(key: Any) -> None:
+    """Refuse what is neither `None` nor one key."""
+    typed = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    if key is not None and not (typed and key.shape == ()):
+        raise BadInput(f"key = {shown(key)} is not a key, as jax.random.key(0) makes one.")
 
 
 def algebra_samples(group: AbstractLieGroup, rng: np.random.Generator) -> Float[np.ndarray, "m n"]:

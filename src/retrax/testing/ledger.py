@@ -40,7 +40,8 @@ the constraint depends on the configuration. Kahan's method is measured on quadr
 gyrostat whose rotor has no principal axis, a body in a fluid that is not integrable, and Euler's
 top; the methods for strings in contact on a pair of strings that differ in everything.
 `retrax verify -o docs/verification.md` writes this page; the tests make the same measurements, and
-fail where a claim does not hold.
+fail where a claim does not hold. What is left after 1e8 steps stands under
+[very long runs](long-runs.md).
 
 *Order*: the slope of the last halving of the step, from differences of successive runs, refused
 where they are rounding errors; the claim holds within 0.05. The laws are measured at a coarse step,

@@ -22,7 +22,7 @@ from retrax.simulate.simulate import simulate
 from retrax.trajectory.measure import deviations, drift
 
 COARSE, COARSE_STEPS = 0.1, 2000
-LONG, LONG_STEPS, LONG_SAVE = 0.05, 20_000, 10
+LONG, LONG_STEPS, LONG_SAVES = 0.05, 20_000, 2000
 ONE_STEP = 0.2
 BACK_STEPS = 100
 ORDER_TIME, ORDER_STEP, ORDER_MAX_STEPS = 10, 1 / 8, 2**14
@@ -94,9 +94,9 @@ def conservation(integrator: AbstractIntegrator, problem: Problem) -> Conservati
     return Conservation(float(np.max(seen.defect)), float(np.max(errors)), float(np.max(of_space)))
 
 
-def energy(integrator: AbstractIntegrator, problem: Problem) -> Energy:
-    """Energy error, and drift times duration, over 20,000 steps."""
-    seen = _observed(integrator, problem, LONG, LONG_STEPS, LONG_SAVE)
+def energy(integrator: AbstractIntegrator, problem: Problem, steps: int = LONG_STEPS) -> Energy:
+    """Energy error, and drift times duration, over 20,000 steps unless another number is given."""
+    seen = _observed(integrator, problem, LONG, steps, steps // LONG_SAVES)
     errors = deviations(np.asarray(seen.energy))
     t = np.linspace(0.0, 1.0, len(errors))  # of the whole run: the slope is the total drift
     return Energy(float(np.max(np.abs(errors))), drift(t, errors))

@@ -4,8 +4,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from retrax.groups.base import AbstractLieGroup
+from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.groups.retractions import AbstractRetraction
+from retrax.numerics.checks import require_instance
 from retrax.testing.laws import (
     Batched,
     algebra_samples,
@@ -36,6 +37,8 @@ def check_retraction(
     **Raises:** `CheckFailed`, naming the law that is broken; `BadInput` from `retraction.check` if
     the retraction does not fit the group.
     """
+    require_group(group)
+    require_instance("retraction", retraction, AbstractRetraction, "a retraction, such as Exp()")
     retraction.check(group)
     rng = generator(key)
     xi = algebra_samples(group, rng)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
+from retrax.numerics.checks import require_instance
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.testing.laws import gap, generator, judge, on_batches
 
@@ -42,6 +43,8 @@ def check_space(
 
     **Raises:** `CheckFailed`, naming the law that is broken, by how much, and what is allowed.
     """
+    what = "a space; pass one, such as Sphere(3)"
+    require_instance("space", space, AbstractHomogeneousSpace, what)
     rng = generator(key)
     keys = jax.random.split(jax.random.key(rng.integers(2**31)), SAMPLES)
     u, w, xi = rng.standard_normal((3, SAMPLES, space.group.dim))

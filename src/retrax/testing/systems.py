@@ -10,7 +10,9 @@ from jaxtyping import Array, Float, Key
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.testing.laws import gap, judge, on_batches
+from retrax.numerics.checks import require_instance
+from retrax.simulate.validate import require_state
+from retrax.testing.laws import gap, judge, on_batches, require_key
 
 SAMPLES = 3
 # Central differences of fourth order: with this step truncation and rounding are both near 1e-12.
@@ -62,6 +64,10 @@ def check_system(
     **Raises:** `CheckFailed`, naming the law that is broken, by how much, and what is allowed;
     `BadInput` where a declared symmetry is none.
     """
+    require_instance("system", system, AbstractGroupSystem, "a retrax system")
+    require_key(key)
+    if state is not None:
+        require_state(system, state)
     states = _random_states(system, key) if state is None else jax.tree.map(_batch_of_one, state)
     seen = _look(system, system.symmetries(), states)
     in_g, in_mu = _slopes(system, states)

@@ -1,7 +1,6 @@
 """A run as an xarray dataset, and back."""
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -12,6 +11,7 @@ import xarray as xr
 from retrax.engine.progress import Interval
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
+from retrax.trajectory.nesting import flattened, unflattened
 from retrax.trajectory.observe import Observations
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _TIMINGS = {"seconds": float, "compile_seconds": float}
 
 def dataset(run: "Trajectory") -> xr.Dataset:
     """All of a run: configuration, momentum, velocity, invariants, statistics, provenance."""
-    _, structure = _flatten(run.g)
+    _, structure = flattened(run.g)
     variables = configuration_variables(run.g, ("time",), run.provenance["group"])
     body = ("time", "body")
     variables["momentum"] = (body, np.asarray(run.momentum), {"long_name": "body momentum"})
@@ -61,7 +61,7 @@ def dataset(run: "Trajectory") -> xr.Dataset:
 
 def configuration_variables(g: Any, dims: tuple[str, ...], group: str) -> dict[str, Any]:
     """The parts of a configuration as variables; `dims` are the axes in front of its own."""
-    leaves, _ = _flatten(g)
+    leaves, _ = flattened(g)
     variables: dict[str, Any] = {}
     for k, leaf in enumerate(leaves):
         name = "g" if len(leaves) == 1 else f"g{k}"
@@ -75,6 +75,11 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
     """The trajectory that a dataset holds. Its system and integrator are known by name only."""
     from retrax.trajectory.trajectory import Trajectory
 
+    if ds.attrs.get("format") == "retrax-ensemble":
+        raise BadInput(
+            "this dataset holds an ensemble, many runs at once: it is read with xarray, and a page "
+            "shows a single run, simulated by itself."
+        )
     if ds.attrs.get("format") != FORMAT:
         raise BadInput(
             f"this dataset is not a retrax run: it has no attribute format = {FORMAT!r}."
@@ -95,7 +100,7 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
         if v.attrs.get("kind") == "invariant"
     }
     prefix = "provenance_"
-    g = _unflatten(structure, lambda k: jnp.asarray(read("g" if structure == 0 else f"g{k}")))
+    g = unflattened(structure, lambda k: jnp.asarray(read("g" if structure == 0 else f"g{k}")))
     numbers: dict[str, Any] = {
         name: kind(ds.attrs[name]) for name, kind in (_NUMBERS | _TIMINGS).items()
     }
@@ -157,22 +162,3 @@ def _read_reactions(ds: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 def identifier(name: str) -> str:
     kept = "".join(c if c.isalnum() else "_" for c in name)
     return "_".join(part for part in kept.split("_") if part)
-
-
-def _flatten(g: Any, first: int = 0) -> tuple[list[np.ndarray], Any]:
-    """The leaves of nested tuples, and the same nesting with their numbers in place."""
-    if not isinstance(g, tuple):
-        return [np.asarray(g)], first
-    leaves: list[np.ndarray] = []
-    structure = []
-    for part in g:
-        inner, numbered = _flatten(part, first + len(leaves))
-        leaves += inner
-        structure.append(numbered)
-    return leaves, structure
-
-
-def _unflatten(structure: Any, leaf: Callable[[int], Any]) -> Any:
-    if isinstance(structure, int):
-        return leaf(structure)
-    return tuple(_unflatten(part, leaf) for part in structure)

@@ -5,8 +5,17 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from retrax.errors import BadInput
+from retrax.numerics.checks import shown
+
+
+def as_path(path: Any) -> Path:
+    """What a user gave for a path, as one."""
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fsdecode(path):
+        raise BadInput(f"path = {shown(path)} is not a path of a file.")
+    return Path(path)
 
 
 def require_folder(path: Path) -> None:
@@ -19,6 +28,8 @@ def require_folder(path: Path) -> None:
 def written_whole(path: Path) -> Iterator[Path]:
     """A temporary file beside `path` to write to; it takes its place when all has gone well."""
     require_folder(path)
+    if path.is_dir():
+        raise BadInput(f"path = {str(path)!r} is a folder, not a file that can be written.")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     os.close(handle)
     temporary = Path(name)

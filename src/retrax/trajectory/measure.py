@@ -1,6 +1,12 @@
 """How well a quantity that should stay constant did."""
 
+import math
+
 import numpy as np
+
+from retrax.errors import BadInput
+from retrax.numerics.checks import require_finite
+from retrax.numerics.precision import host_float64
 
 
 def deviations(values: np.ndarray) -> np.ndarray:
@@ -16,8 +22,21 @@ def drift(t: np.ndarray, values: np.ndarray) -> float:
 
     A bounded oscillation has none in the long run; a secular error has nothing else.
     """
-    t, x = np.asarray(t, dtype=float), deviations(values)
+    t, x = host_float64("t", t), host_float64("values", values)
+    if t.ndim != 1 or t.shape != x.shape:
+        raise BadInput(
+            f"t and values have shapes {t.shape} and {x.shape}, but must be two vectors of one "
+            "length."
+        )
+    require_finite("t", t)
+    require_finite("values", x)
     if len(t) < 2:
         return 0.0
-    t = t - t.mean()
-    return float(t @ (x - x.mean()) / (t @ t))
+    t, x = t - t.mean(), deviations(x)
+    squares = float(t @ t)
+    if not 0 < squares < math.inf:
+        raise BadInput(
+            f"t goes from {t.min():.3g} s to {t.max():.3g} s about its mean: a slope needs times "
+            "that differ, and whose squares are numbers."
+        )
+    return float(t @ (x - x.mean()) / squares)

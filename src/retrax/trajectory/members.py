@@ -7,7 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.layout import FAILURE, INTERVAL
+from retrax.errors import BadInput
 from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import require_instance, shown
 from retrax.trajectory.observe import observe
 
 if TYPE_CHECKING:
@@ -101,6 +104,9 @@ def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
     """
     from retrax.trajectory.dataset import identifier
 
+    require_instance("system", system, AbstractGroupSystem, "a retrax system")
+    if getattr(runs, "attrs", {}).get("format") != FORMAT:
+        raise BadInput(f"runs = {shown(runs)} is not a dataset that ensemble returned.")
     records, members = runs.sizes["time"], runs.sizes["member"]
     g = [
         runs[name].values
@@ -108,6 +114,12 @@ def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
         if runs[name].attrs.get("kind") == "configuration"
     ]
     like = system.configuration_space.layout()
+    shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
+    if [part.shape[2:] for part in g] != shapes:
+        raise BadInput(
+            f"runs has configurations of shapes {[part.shape[2:] for part in g]}, but those of the "
+            f"{system.name} have {shapes}: it is of another system."
+        )
     tree = jax.tree.unflatten(jax.tree.structure(like), g)
     g, momentum = jax.tree.map(
         lambda x: jnp.asarray(x).reshape(records * members, *x.shape[2:]),

@@ -1,11 +1,14 @@
 """What can be read off the states of a run."""
 
-from functools import partial
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from retrax.mechanics.symmetry import Symmetries
 
 if TYPE_CHECKING:
     from retrax.mechanics.state import State
@@ -46,22 +49,10 @@ def observe(
     symmetries are then those of the first.
     """
     one = system if owner is None else jax.tree.map(lambda x: jnp.asarray(x[0]), system)
-    symmetries = one.symmetries()
+    found = one.symmetries()
+    rows_of = (tuple(map(tuple, generators.tolist())) for generators in found)
+    look = _look(*rows_of, owner is not None)
     size = None if h is None else jnp.asarray(h, jnp.float64)
-
-    @jax.jit
-    @partial(jax.vmap, in_axes=(None if owner is None else 0, 0))
-    def look(system, state):
-        exact = {} if integrator is None else integrator.exact_integrals(system, state, size)
-        return (
-            system.velocity_at(state),
-            system.invariants(state, symmetries) | exact,
-            system.configuration_space.defect(state.g),
-            system.multipliers(state),
-            system.reaction(state),
-            system.constraint_violation(state),
-            system.observables(state),
-        )
 
     count = len(np.asarray(states.t))
     block = min(_BLOCK, count)
@@ -73,6 +64,31 @@ def observe(
         own = system
         if owner is not None:
             own = jax.tree.map(lambda x, at=owner[rows]: jnp.asarray(x)[at], system)
-        part = look(own, here)
+        part = look(own, here, integrator, size)
         parts.append(jax.tree.map(np.asarray, part))
     return Observations(*jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts))
+
+
+@lru_cache(maxsize=256)
+def _look(space: tuple, body: tuple, each: bool) -> Callable:
+    """The function that looks at states, compiled once for systems of one kind.
+
+    Depends on the symmetries, and on whether each state has a system of its own.
+    """
+    symmetries = Symmetries(np.array(space), np.array(body))
+
+    @jax.jit
+    @partial(jax.vmap, in_axes=(0 if each else None, 0, None, None))
+    def look(system, state, integrator, size):
+        exact = {} if integrator is None else integrator.exact_integrals(system, state, size)
+        return (
+            system.velocity_at(state),
+            system.invariants(state, symmetries) | exact,
+            system.configuration_space.defect(state.g),
+            system.multipliers(state),
+            system.reaction(state),
+            system.constraint_violation(state),
+            system.observables(state),
+        )
+
+    return look

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from retrax.errors import BadInput, RetraxError
+from retrax.trajectory.html import html
 from retrax.trajectory.measure import deviations, drift
 from retrax.trajectory.observe import Observations, observe
 from retrax.trajectory.summary import summary
@@ -33,7 +35,7 @@ class Trajectory:
     - `h`, `steps`, `save_every`: the run as asked for; `completed`: the steps that were taken.
     - `seconds`, `compile_seconds`: wall-clock time of the loop and of compiling it.
     - `provenance`: names and versions of everything involved.
-    - `system`, `integrator`: the objects, `None` in a trajectory loaded from a file.
+    - `system`, `integrator`: the objects, `None` in a trajectory loaded from a NetCDF file.
     """
 
     def __init__(
@@ -101,6 +103,11 @@ class Trajectory:
     def observations(self) -> Observations:
         """What can be read off every saved state; computed once."""
         if self._observations is None:
+            if self.system is None:
+                raise BadInput(
+                    "the system of this run is not in its file, so what is derived from the states "
+                    "cannot be computed; rx.resume(path, system=..., integrator=...) brings it."
+                )
             self._observations = observe(self.system, self.states, self.integrator, self.h)
         return self._observations
 
@@ -179,11 +186,25 @@ class Trajectory:
 
         return save(self, path)
 
-    def plot(self) -> "Figure":
-        """The invariants and the motion as one matplotlib figure."""
-        from retrax.show.figures import overview
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """The invariants and the motion as one matplotlib figure, also written to `path`.
 
-        return overview(self)
+        The suffix says how: `.svg` and `.pdf` hold vectors, `.png` pixels. `retrax.show` has more.
+        """
+        from retrax.show import overview, save
+
+        figure = overview(self)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the summary, with a small picture where matplotlib is there."""
+        try:
+            from retrax.show.inline import inline_image
+        except RetraxError:
+            return html(self)
+        return html(self, inline_image(self))
 
     def report(self, path: str | Path) -> Path:
         """Write one self-contained HTML page: the motion in 3-D with its invariants beside it."""

@@ -1,9 +1,8 @@
 // Time: play, pause, scrub, speed; everything on the page follows it.
 
-const Player = (() => {
-  const get = (id) => document.getElementById(id);
-  const [button, slider, clock, speed] = ["play", "time", "clock", "speed"].map(get);
-  const t = Motion ? Motion.t : [0];
+(() => {
+  const [button, slider, clock, speed, follow] = ["play", "time", "clock", "speed", "follow"].map(get);
+  const { t } = Motion;
   const [first, last] = [t[0], t[t.length - 1]];
   const length = last - first;
   let now = first;
@@ -13,14 +12,18 @@ const Player = (() => {
   function show() {
     slider.value = String(now);
     clock.textContent = `${now.toFixed(length < 10 ? 3 : 2)} s`;
-    Scene.move(Motion.frame(now));
+    slider.setAttribute("aria-valuetext", clock.textContent);
+    if (Stage) {
+      Things.move(Motion.frame(now));
+      if (follow.checked) Stage.follow(Things.place(Motion.frame(now)), run.scene.follow);
+      Stage.draw();
+    }
     Plots.move(now);
   }
 
   function play(on) {
     playing = on && length > 0;
     button.textContent = playing ? "Pause" : "Play";
-    button.setAttribute("aria-pressed", String(playing));
     if (playing && now >= last) now = first;
     before = null;
     if (playing) requestAnimationFrame(tick);
@@ -40,25 +43,46 @@ const Player = (() => {
     show();
   }
 
-  // A run of seconds to minutes is played as it was, any other so that it takes about a minute.
+  // One frame on or back: to a state that was computed.
+  function step(by) {
+    play(false);
+    const at = Motion.frame(now);
+    const next = by > 0 ? Math.floor(at + 1e-6) + 1 : Math.ceil(at - 1e-6) - 1;
+    go(t[Math.min(Math.max(next, 0), t.length - 1)]);
+  }
+
+  // A run of seconds to minutes is played as it was, any other so that it takes about half a minute.
   function offerSpeeds() {
-    const asItWas = length >= 5 && length <= 600;
-    const natural = asItWas ? 1 : 10 ** Math.round(Math.log10(length / 60 || 1));
+    const asItWas = length >= 5 && length <= 300;
+    const natural = asItWas ? 1 : 10 ** Math.round(Math.log10(length / 30 || 1));
     for (const factor of [0.1, 0.25, 0.5, 1, 2, 5, 10]) {
       const rate = Number((factor * natural).toPrecision(3));
       speed.add(new Option(`${rate} ×`, rate, factor === 1, factor === 1));
     }
   }
 
+  // The legend: a swatch and words for everything that is drawn.
   function explain() {
-    const [tip, momentum, e1, e2] = colours();
-    const mark = (colour, text) => `<b style="color:${colour}">${text}</b>`;
-    const axes = `axes of the body ${mark(e1, "e1")} ${mark(e2, "e2")} ${mark(tip, "e3")}, `;
-    const box = run.scene.bodies.some((body) => body.corners) ? axes : "";
-    const meaning = run.scene.rods.length ? "force on the first rod" : "angular momentum";
-    const arrow = run.scene.momenta ? `${mark(momentum, meaning)}, ` : "";
-    const path = box && !run.scene.travels ? "path of the tip" : "path";
-    get("key").innerHTML = `${box}${arrow}${mark(tip, path)}. Drag to turn the view.`;
+    const items = run.scene.things.flatMap(({ kind, label, colour: k, axes, scale }) => {
+      if (!label) return [];
+      if (kind === "line") {
+        const [name, low, high, unit] = scale;
+        const ends = `${Number(low.toPrecision(3))} to ${Number(high.toPrecision(3))} ${unit === "1" ? "" : unit}`;
+        return [[`linear-gradient(to right, ${colour(0)}, ${colour(1)})`, `${label}: ${name} ${ends}`]];
+      }
+      if (kind === "bars") return [[colour(0), label], [colour(1), "negative entries"]];
+      const named = [[k === undefined ? css("--body") : colour(k), label]];
+      return axes ? [...named, [colour(2), "e1"], [colour(3), "e2"], [colour(0), "e3"]] : named;
+    });
+    const { ground } = run.scene.around;
+    if (ground) items.push([css("--grid"), `squares of ${Number(square(ground).toPrecision(1))} m`]);
+    get("key").replaceChildren(...items.map(([paint, text]) => {
+      const item = document.createElement("li");
+      const swatch = item.appendChild(document.createElement("i"));
+      swatch.style.background = paint;
+      item.append(text);
+      return item;
+    }));
   }
 
   function note(text) {
@@ -69,28 +93,59 @@ const Player = (() => {
   }
 
   function dress() {
-    if (Motion) {
-      explain();
-      Scene.draw();
+    explain();
+    if (Stage) {
+      Stage.clear();
+      Around.build();
+      Things.build();
     }
-    return Plots.draw();
+    Plots.build();
+    show();
   }
 
-  if (Motion) {
-    Object.assign(slider, { min: first, max: last });
-    button.addEventListener("click", () => play(!playing));
-    slider.addEventListener("input", () => go(Number(slider.value)));
-    get("notes").replaceChildren(...run.scene.notes.map(note));
-    offerSpeeds();
-  } else {
-    get("motion").remove();
-    get("cursor").remove();
-    get("hint").replaceWith(note("There is no picture for configurations of this group."));
+  function keys(event) {
+    const typing = event.target.closest("input, select, button, pre, [role=slider]");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const act = { " ": () => play(!playing), ",": () => step(-1), ".": () => step(1) }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
   }
-  dark.addEventListener("change", dress);
-  return dress().then(() => {
-    if (!Motion) return;
-    Plots.listen(go);
-    show();
+
+  // Into the clipboard, or, where a browser does not let a file do that, selected for the reader to copy.
+  async function copy({ target }) {
+    const code = target.parentElement.querySelector("code");
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      target.textContent = "Copied";
+      setTimeout(() => (target.textContent = "Copy"), 1500);
+    } catch {
+      window.getSelection().selectAllChildren(code);
+    }
+  }
+
+  Object.assign(slider, { min: first, max: last });
+  slider.step = "any";
+  button.addEventListener("click", () => play(!playing));
+  slider.addEventListener("input", () => go(Number(slider.value)));
+  get("back").addEventListener("click", () => step(-1));
+  get("on").addEventListener("click", () => step(1));
+  slider.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    go(now + (by * length) / 200);
   });
+  follow.addEventListener("change", () => (follow.checked ? show() : Stage.reset()));
+  follow.parentElement.hidden = !(Stage && run.scene.follow);
+  document.addEventListener("keydown", keys);
+  for (const each of document.querySelectorAll(".copy")) each.addEventListener("click", copy);
+  const missing = "This browser draws no 3-D pictures (WebGL is off); the plots and tables work.";
+  get("notes").replaceChildren(...[...run.scene.notes, ...(Stage ? [] : [missing])].map(note));
+  if (!Stage) get("scene").remove();
+  offerSpeeds();
+  Plots.onPick(go);
+  Theme.onChange(dress);
+  dress();
+  performance.mark("retrax-ready");
 })();

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-# The default: about this many blocks, none of less work or more bytes than these.
-_BLOCKS, _LEAST_STEPS, _MOST_BYTES = 64, 2e7, 2**26
+# The default: about this many blocks, none of less work, in steps times numbers of a state, or of
+# more bytes than these.
+_BLOCKS, _LEAST_WORK, _MOST_BYTES = 64, 2.5e7, 2**26
 
 
 class Block(NamedTuple):
@@ -39,9 +40,9 @@ def block_shape(sizes: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(reversed(sides))
 
 
-def usual_block(members: int, steps: int, bytes_per_member: int) -> int:
-    """How many members go into a block where nobody says."""
-    enough = max(math.ceil(members / _BLOCKS), math.ceil(_LEAST_STEPS / steps))
+def usual_block(members: int, work: int, bytes_per_member: int) -> int:
+    """How many members go into a block where nobody says; `work` is that of one member."""
+    enough = max(math.ceil(members / _BLOCKS), math.ceil(_LEAST_WORK / work))
     return max(1, min(enough, _MOST_BYTES // bytes_per_member, members))
 
 

@@ -2,25 +2,26 @@
 
 import contextlib
 import json
-import math
 import platform
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
-from retrax.simulate.ensemble import saved_steps
 from retrax.simulate.sweeping import store
 from retrax.simulate.sweeping.axes import MEMBER, Axes
 from retrax.simulate.sweeping.blocks import Block, block_shape, blocks, usual_block
 from retrax.simulate.sweeping.bodies import Bodies
-from retrax.simulate.sweeping.cluster import SERIAL, connected, run_on, run_serially
+from retrax.simulate.sweeping.cluster import connected, runs_here
+from retrax.simulate.sweeping.crowd import run_on, run_serially
 from retrax.simulate.sweeping.likeness import digest
 from retrax.simulate.sweeping.settings import Setting, Settings
 from retrax.simulate.sweeping.task import Job, Load, loaded, results
+from retrax.simulate.sweeping.times import times
 from retrax.simulate.validate import require_count
 from retrax.trajectory.provenance import provenance, versions
 
@@ -47,7 +48,7 @@ class Plan:
         self._results = store.variables(example)
         self._labels = axes.labels | settings.labels
         if any("time" in v.before or "time" in v.after for v in self._results):
-            self._labels |= _times(axes, settings, bodies)
+            self._labels |= times(axes, settings, bodies)
         self._require_names()
         most = self._members_of_a_block(chunk, example)
         self._sizes = settings.sizes | axes.sizes
@@ -65,6 +66,7 @@ class Plan:
         gone = total - sum(len(block.members) for block in todo)
         report(gone, total)
         if begun and todo:
+            store.require_writable(self._path)
             self._compare_versions()
 
         def finished(load: Load) -> None:
@@ -80,10 +82,11 @@ class Plan:
                 if not begun:
                     self._create()
                 runner(self._job(), self._loads(todo), finished)
-        except SweepStopped as stopped:
-            raise SweepStopped(
-                f"{stopped} Of {len(self._blocks)} blocks {len(done)} are in the store and stay "
-                "there; the same sweep goes on with the others."
+        except (SweepStopped, KeyboardInterrupt) as stopped:
+            raise type(stopped)(
+                f"{str(stopped) or 'the sweep was interrupted.'} Of {len(self._blocks)} blocks "
+                f"{len(done)} are in the store and stay there; the same sweep goes on with the "
+                "others."
             ) from stopped
 
     def opened(self) -> "xr.Dataset":
@@ -110,7 +113,7 @@ class Plan:
 
     @contextlib.contextmanager
     def _runner(self, client: Any, tasks: int, retries: int) -> Iterator[Callable[..., None]]:
-        if isinstance(client, str) and client == SERIAL:
+        if runs_here(client):
             yield run_serially
             return
         with connected(client, tasks) as workers:
@@ -140,12 +143,11 @@ class Plan:
         if chunk is not None:
             require_count("chunk", chunk)
             return int(chunk)
-        records = self._settings.records
-        states = [leaf.nbytes for leaf in _leaves(self._bodies.states)]
-        run = records * sum(states) // self._axes.members
+        members, records = self._axes.members, self._settings.records
+        numbers = sum(leaf.size for leaf in jax.tree.leaves(self._bodies.states)) // members
         steps = max(setting.steps for setting in self._settings.each)
         kept = example.nbytes // example.sizes[MEMBER]
-        return usual_block(self._axes.members, steps, max(run, kept, 1))
+        return usual_block(members, steps * numbers, max(8 * records * numbers, kept))
 
     def _require_names(self) -> None:
         """Refuse a parameter with the name of a result."""
@@ -176,11 +178,16 @@ class Plan:
         }
 
     def _create(self) -> None:
-        made = provenance(self._bodies.system, self._settings.each[0].integrator, self._backend)
+        each, one = self._settings.each, len(self._settings.each) == 1
+        made = provenance(self._bodies.system, each[0].integrator, self._backend)
         attributes = {
             "format": store.FORMAT,
             "format_version": store.FORMAT_VERSION,
             "identity": json.dumps(self._identity()),
+            **{
+                name: getattr(each[0], name) if one else [getattr(s, name) for s in each]
+                for name in ("h", "steps", "save_every")
+            },
             **{f"provenance_{key}": value for key, value in made.items()},
         }
         store.create(
@@ -206,31 +213,3 @@ class Plan:
                 "its members may differ by rounding.",
                 stacklevel=4,
             )
-
-
-def _leaves(states: Any) -> list[np.ndarray]:
-    import jax
-
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(states)]
-
-
-def _times(axes: Axes, settings: Settings, bodies: Bodies) -> dict[str, Any]:
-    """The times of the saved states: one list for all, or as many as step sizes and starts differ.
-
-    They are the times that a run has, t0 + k h.
-    """
-    one_of_each_h = settings.each[: settings.sizes.get("h", 1)]
-    behind = np.stack([saved_steps(s.steps, s.save_every) * s.h for s in one_of_each_h], axis=1)
-    starts = np.asarray(bodies.states.t)
-    alike = bool((starts == starts[0]).all())
-    if alike and "h" not in settings.sizes:
-        return {"time": (("time",), starts[0] + behind[:, 0])}
-    dims, shape = ["time"], [len(behind)]
-    if "h" in settings.sizes:
-        dims, shape = ["time", "h"], list(behind.shape)
-    t = behind.reshape(shape)
-    if alike:
-        return {"t": (tuple(dims), starts[0] + t)}
-    several = starts.reshape(math.prod(axes.sizes.values()))
-    t = t[..., None] + several
-    return {"t": ((*dims, *axes.sizes), t.reshape(*shape, *axes.sizes.values()))}

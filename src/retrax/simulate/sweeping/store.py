@@ -14,7 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from retrax.errors import BadInput
 from retrax.simulate.memory import gigabytes
 from retrax.simulate.sweeping.axes import MEMBER
 from retrax.simulate.sweeping.blocks import Block
-from retrax.trajectory.files import require_folder
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -72,7 +71,6 @@ def create(
     attributes: dict[str, Any],
 ) -> None:
     """A store without results, made beside `path` and put in place whole."""
-    require_folder(path)
     try:
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
     except OSError as cause:
@@ -136,26 +134,38 @@ def existing(path: Path, identity: dict[str, Any]) -> bool:
         return False
     try:
         attributes = dict(zarr.open_group(str(path), mode="r").attrs)
+        found, version = attributes["format"], int(str(attributes["format_version"]))
+        theirs = dict(json.loads(str(attributes["identity"])))
     except Exception as cause:
-        raise BadInput(f"store = {str(path)!r} exists and is not a sweep of retrax.") from cause
-    if attributes.get("format") != FORMAT:
-        raise BadInput(f"store = {str(path)!r} exists and is not a sweep of retrax.")
-    theirs = json.loads(str(attributes["identity"]))
+        raise _no_sweep(path) from cause
+    if found != FORMAT:
+        raise _no_sweep(path)
+    if version > FORMAT_VERSION:
+        raise BadInput(
+            f"store = {str(path)!r} is written in format {version}, and this retrax writes "
+            f"{FORMAT_VERSION}: a newer retrax is needed."
+        )
     other = [key for key in identity if theirs.get(key) != identity[key]]
     if other:
         raise BadInput(
             f"store = {str(path)!r} holds another sweep, which differs from this one in "
             f"{' and '.join(other)}; choose another path, or remove it."
         )
+    return True
+
+
+def require_writable(path: Path) -> None:
     if not os.access(path, os.W_OK):
         raise BadInput(f"store = {str(path)!r} cannot be written to.")
-    return True
 
 
 def committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) -> set[int]:
     """The numbers of the blocks that are in the store whole: what is read has its checksum."""
-    group = _opened(path)
-    rows = np.asarray(group[_COMMITTED][...])
+    group = _opened(path, "r")
+    try:
+        rows = np.asarray(group[_COMMITTED][...])
+    except Exception:  # without its commits nothing in a store counts
+        rows = np.zeros((len(blocks), 2), dtype=np.uint64)
     return {
         block.number
         for block in blocks
@@ -175,7 +185,7 @@ def write(
     path: Path, results: Sequence[Variable], block: Block, runs: "xr.Dataset", seconds: float
 ) -> None:
     """Write the results of a block, then commit it."""
-    group = _opened(path)
+    group = _opened(path, "r+")
     values = []
     for v in results:
         array = runs[v.name].transpose(*v.before, MEMBER, *v.after).values
@@ -193,10 +203,10 @@ def _checksum(values: Sequence[np.ndarray]) -> np.uint64:
     return np.uint64(int.from_bytes(total.digest(), "little") or 1)
 
 
-def _opened(path: Path) -> Any:
+def _opened(path: Path, mode: Literal["r", "r+"]) -> Any:
     import zarr
 
-    return zarr.open_group(str(path), mode="r+")
+    return zarr.open_group(str(path), mode=mode)
 
 
 def _require_room(path: Path, results: Sequence[Variable], sizes: dict[str, int]) -> None:
@@ -210,6 +220,10 @@ def _require_room(path: Path, results: Sequence[Variable], sizes: dict[str, int]
             f"store = {str(path)!r} will take up to {gigabytes(needed)}, but its disk has "
             f"{gigabytes(free)} free: save fewer states, or measure them."
         )
+
+
+def _no_sweep(path: Path) -> BadInput:
+    return BadInput(f"store = {str(path)!r} exists and is not a sweep of retrax, or is damaged.")
 
 
 def _unusable(path: Path, cause: OSError) -> BadInput:

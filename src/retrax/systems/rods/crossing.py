@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.mechanics.state import State
+from retrax.numerics.checks import require_number
+from retrax.numerics.precision import finite64
 from retrax.systems.rods.material import section
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pressing import closest, press
@@ -42,6 +44,10 @@ def crossed_rods(
     - `angle`: between the rods, in degrees; `meet`: the arc lengths at which they cross (m).
     - `width`: of the bump; `ends`, `friction`, `variant`: as for `Rod` and `RodsInContact`.
     """
+    pressed, kick = require_number("pressed", pressed), require_number("kick", kick)
+    angle = require_number("angle", angle)
+    first, second = (float(s) for s in finite64("meet", meet, (2,)))
+    meet = (first, second)
     made = section(1.0, 0.5, 1.0, _RADIUS)
     rods = [Rod(elements, _LENGTH, **made, ends=ends, **rod) for _ in range(2)]
     pair = RodsInContact(*rods, radius=_RADIUS, width=width, friction=friction, variant=variant)

@@ -26,6 +26,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from retrax.errors import BadInput
+from retrax.numerics.checks import require_finite, require_flag, require_number, shown
+from retrax.numerics.precision import host_float64
+from retrax.systems.rods.placed import require_rod
+
 _SAMPLES = 257
 
 Numbers = Float[np.ndarray, " k"]
@@ -39,8 +44,8 @@ def dispersion(
     Names are `stretch`, `twist`, and for both planes `bending x`, `shear x`, `bending y`,
     `shear y`: the direction in which the first axis of a frame, or the second, moves.
     """
-    k = np.atleast_1d(np.asarray(k, float))
-    h = float(rod.spacing)
+    k, stretch = _wave_numbers(rod, k), require_number("stretch", stretch, "> 0")
+    lattice, h = require_flag("lattice", lattice), float(rod.spacing)
     S, c = (2 / h * np.sin(k * h / 2), np.cos(k * h / 2)) if lattice else (k, np.ones_like(k))
     GA, EI, EA, GJ = _stiffness(rod)
     mass, moments = _inertia(rod)
@@ -53,26 +58,30 @@ def dispersion(
             GA[axis] * S**2 * (EI[across] * S**2 + stretch * a * c**2) - a**2 * S**2 * c**2,
         )
         out[f"bending {'xy'[axis]}"], out[f"shear {'xy'[axis]}"] = slow, fast
-    return out
+    return _as_numbers(out, k)
 
 
 def printed_dispersion(rod: Any, k: Any) -> dict[str, Numbers]:
     """(3): what (13) of the paper has for shear and bending."""
-    k = np.atleast_1d(np.asarray(k, float))
+    k = _wave_numbers(rod, k)
     GA, EI, _, _ = _stiffness(rod)
     mass, moments = _inertia(rod)
-    return {"shear": k * np.sqrt(GA[0] / mass), "bending": k * np.sqrt(EI[0] / moments[0])}
+    out = {"shear": k * np.sqrt(GA[0] / mass), "bending": k * np.sqrt(EI[0] / moments[0])}
+    return _as_numbers(out, k)
 
 
 def wave_speeds(rod: Any, stretch: float = 1.0) -> dict[str, float]:
     r"""Speeds per unstretched length: stretch, twist, and $\sqrt{N_0/g\rho A}$ of a string."""
+    require_rod(rod)
+    stretch = require_number("stretch", stretch, "> 0")
     _, _, EA, GJ = _stiffness(rod)
     mass, moments = _inertia(rod)
-    tension = max(EA * (stretch - 1), 0.0)
+    # N0/g, with nothing in between that could overflow.
+    tension = max(EA * (1 - 1 / stretch), 0.0)
     return {
         "stretch": float(np.sqrt(EA / mass)),
         "twist": float(np.sqrt(GJ / moments[2])),
-        "string": float(np.sqrt(tension / (stretch * mass))),
+        "string": float(np.sqrt(tension / mass)),
     }
 
 
@@ -80,6 +89,24 @@ def fastest(rod: Any, stretch: float = 1.0) -> float:
     """The highest frequency on the lattice: steps of two over it or more are unstable."""
     k = np.linspace(0.0, np.pi / float(rod.spacing), _SAMPLES)
     return float(max(np.max(values) for values in dispersion(rod, k, stretch=stretch).values()))
+
+
+def _wave_numbers(rod: Any, k: Any) -> Numbers:
+    require_rod(rod)
+    numbers = np.atleast_1d(host_float64("k", k))
+    if numbers.ndim != 1:
+        raise BadInput(f"k has shape {numbers.shape}, but is one wave number or a list of them.")
+    require_finite("k", numbers)
+    return numbers
+
+
+def _as_numbers(out: dict[str, Numbers], k: Numbers) -> dict[str, Numbers]:
+    if not all(np.isfinite(values).all() for values in out.values()):
+        raise BadInput(
+            f"k = {shown(k.tolist())}: at wave numbers this large, or this stretch, the squares of "
+            "the frequencies are no numbers."
+        )
+    return out
 
 
 def _stiffness(rod: Any) -> tuple[np.ndarray, np.ndarray, float, float]:

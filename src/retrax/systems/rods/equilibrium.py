@@ -10,6 +10,7 @@ from jaxtyping import Float
 from retrax.errors import NoEquilibrium
 from retrax.numerics.block_tridiagonal import BlockTridiagonal
 from retrax.numerics.precision import require_double_precision
+from retrax.systems.rods.placed import placed, require_rod
 from retrax.systems.rods.tangent_stiffness import tangent_stiffness
 
 _MOST = 100
@@ -29,6 +30,8 @@ def equilibrium(rod: Any, g: Any) -> Any:
     **Raises:** `NoEquilibrium` where the iteration does not settle.
     """
     require_double_precision()
+    require_rod(rod)
+    g = placed(g, rod)
     move, smallest = jax.jit(rod.group.compose), np.inf
     for _ in range(_MOST):
         here = tangent_stiffness(rod, g)

@@ -1,6 +1,5 @@
 """What the makers of rods are given, checked; and the masses of the nodes."""
 
-import numbers
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,36 +8,28 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import MOST_NODES, is_traced, require_whole, shown
+from retrax.numerics.precision import finite64
 
 ENDS = ("free", "pinned", "clamped")
 
 
 def count(name: str, value: Any) -> int:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-    if not whole or value < 2:
-        raise BadInput(f"{name} = {value!r} must be a whole number of at least 2.")
-    return int(value)
+    return require_whole(name, value, 2, MOST_NODES)
 
 
 def choice(name: str, value: Any, words: tuple[str, ...]) -> str:
-    if value not in words:
-        raise BadInput(f"{name} has {value!r}, but must be one of {', '.join(words)}.")
+    if not isinstance(value, str) or value not in words:
+        raise BadInput(f"{name} has {shown(value)}, but must be one of {', '.join(words)}.")
     return value
 
 
 def vector(name: str, value: ArrayLike) -> Float[Array, "3"]:
-    array = float64(name, value)
-    require_shape(name, array, (3,))
-    require_finite(name, array)
-    return array
+    return finite64(name, value, (3,))
 
 
 def positive(name: str, value: ArrayLike, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
-    array = float64(name, value)
-    require_shape(name, array, shape)
-    require_finite(name, array)
+    array = finite64(name, value, shape)
     if not is_traced(array) and not np.all(np.asarray(array) > 0):
         raise BadInput(f"{name} = {np.asarray(array).tolist()} must be positive.")
     return array

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from retrax.errors import BadInput
 from retrax.numerics.block_tridiagonal import BlockTridiagonal
+from retrax.numerics.checks import require_whole
+from retrax.systems.rods.placed import placed, require_rod
 from retrax.systems.rods.tangent_stiffness import tangent_stiffness
 
 _BLOCK, _TOLERANCE = 6, 1e-13
@@ -32,11 +33,11 @@ class Modes(NamedTuple):
 
 def modes(rod: Any, g: Any, number: int = 6) -> Modes:
     """The `number` lowest modes about the equilibrium `g`; rigid motions have frequency 0."""
-    here = tangent_stiffness(rod, g)
+    require_rod(rod)
+    here = tangent_stiffness(rod, placed(g, rod))
     mobile = np.asarray(rod.mobility).reshape(-1, 6)
     free = int(np.count_nonzero(mobile))
-    if not 1 <= number <= free:
-        raise BadInput(f"number = {number} must be from 1 to {free}, the modes that the rod has.")
+    number = require_whole("number", number, 1, free)
     shift = -_lowest_estimate(rod)
     mass = np.asarray(rod.inertia).reshape(-1, 6)
     # (1); held parts have a stiffness of one and take no part.

@@ -12,7 +12,7 @@ from retrax.errors import BadInput, ContactDegenerate, ContactLeftRod
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import is_traced, shown
 from retrax.numerics.once import compiled_once
 from retrax.numerics.solve import solve
 from retrax.systems.rods.bump import SUPPORT
@@ -83,7 +83,7 @@ class RodsInContact(AbstractRollingPair):
     ):
         for name, rod in (("first", first), ("second", second)):
             if not isinstance(rod, Rod):
-                raise BadInput(f"{name} = {rod!r} must be a Rod.")
+                raise BadInput(f"{name} = {shown(rod)} must be a Rod.")
         self.first, self.second = first, second
         self.radius, self.width = positive("radius", radius), positive("width", width)
         self.friction = None if friction is None else positive("friction", friction)
@@ -94,7 +94,7 @@ class RodsInContact(AbstractRollingPair):
             if is_traced(self.width, rod.spacing):
                 continue
             ratio = float(self.width / rod.spacing)
-            if not (round(ratio) >= 1 and abs(ratio - round(ratio)) < 1e-9 * ratio):
+            if not (0.5 < ratio < 1e9 and abs(ratio - round(ratio)) < 1e-9 * ratio):
                 raise BadInput(
                     f"width = {float(self.width):g} is {ratio:.6g} spacings of the {rod.name}, but "
                     "must be a whole multiple, at least one: else the weights of the contact do "

@@ -27,9 +27,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from retrax.errors import ContactDegenerate, NoEquilibrium
+from retrax.errors import BadInput, ContactDegenerate, NoEquilibrium
 from retrax.numerics.block_tridiagonal import BlockTridiagonal
+from retrax.numerics.checks import require_number, shown
 from retrax.systems.rods.limits import degenerate, too_flat
+from retrax.systems.rods.placed import placed
 from retrax.systems.rods.tangent_stiffness import tangent_stiffness
 
 _MOST = 60
@@ -57,7 +59,10 @@ def press(pair: Any, g: Any, force: float = 0.0) -> Any:
 
     **Raises:** `NoEquilibrium` where the iteration does not settle.
     """
-    g, pressure, smallest, longest = _on_host(g), float(force), np.inf, np.inf
+    pressure = require_number("force", force)
+    if not hasattr(pair, "rods"):
+        raise BadInput(f"pair = {shown(pair)} is not a RodsInContact.")
+    g, smallest, longest = _on_host(placed(g, pair)), np.inf, np.inf
     for _ in range(_MOST):
         moves, y = _newton_step(pair, g, pressure)
         longest = max(*(np.abs(x).max() for x in moves), np.abs(y[:2]).max())

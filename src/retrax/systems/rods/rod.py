@@ -12,7 +12,8 @@ from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import is_traced, require_number, shown
+from retrax.numerics.precision import finite64
 from retrax.systems.rods.elastic import AbstractRod, Placement
 from retrax.systems.rods.given import ENDS, choice, count, masses, positive, vector
 from retrax.systems.rods.material import circular
@@ -92,7 +93,7 @@ class Rod(AbstractRod):
     ):
         self.elements = count("elements", elements)
         if not isinstance(ends, list | tuple) or len(ends) != 2:
-            raise BadInput(f"ends = {ends!r} must be two words, one for each end of the rod.")
+            raise BadInput(f"ends = {shown(ends)} must be two words, one for each end of the rod.")
         self.ends = (choice("ends", ends[0], ENDS), choice("ends", ends[1], ENDS))
         self.strain = choice("strain", strain, STRAINS)
         self.spacing = positive("length", length) / self.elements
@@ -146,6 +147,13 @@ class Rod(AbstractRod):
         a = a - (a @ t) * t
         a = a / jnp.sqrt(a @ a)
         frame = jnp.stack([a, jnp.cross(t, a), t], axis=1)
+        if not is_traced(frame) and not np.isfinite(np.asarray(frame)).all():
+            raise BadInput(
+                f"direction = {shown(direction)} and normal = {shown(normal)} must be vectors of "
+                "which neither is zero or so long that its square is no number, and not parallel."
+            )
+        if not is_traced(stretch):
+            stretch = require_number("stretch", stretch, "> 0")
         along = stretch * self.spacing * jnp.arange(self.nodes, dtype=float)
         places = vector("start", start)[None] + jnp.outer(along, t)
         return jnp.broadcast_to(frame, (self.nodes, 3, 3)), places
@@ -157,8 +165,12 @@ class Rod(AbstractRod):
 
         Held nodes stay at rest, whatever their rows say.
         """
-        rows = [np.zeros((self.nodes, 3)) if part is None else part for part in (omega, v)]
-        flat = jnp.concatenate([jnp.asarray(part, jnp.float64) for part in rows], axis=1)
+        given, shape = {"omega": omega, "v": v}, (self.nodes, 3)
+        rows = [
+            jnp.zeros(shape) if part is None else finite64(name, part, shape)
+            for name, part in given.items()
+        ]
+        flat = jnp.concatenate(rows, axis=1)
         return jnp.where(self.mobility > 0, flat.reshape(-1), 0.0)
 
     def state(self, g: ArrayLike, **given: Any) -> State:

@@ -19,11 +19,21 @@ lane is one such way: emissions are recorded at a key that is constant along it,
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from retrax.errors import BadInput, ContactTooFast
+from retrax.numerics.checks import (
+    reason,
+    require_finite,
+    require_instance,
+    require_number,
+    require_shape,
+    require_whole,
+    shown,
+)
+from retrax.numerics.precision import finite64, host_float64
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
 Wave = Callable[[np.ndarray], np.ndarray]
@@ -85,6 +95,11 @@ def characteristic_path(
 
     **Raises:** `ContactTooFast` where a contact reaches the speed of the waves.
     """
+    require_instance("system", system, StringsInContact, "a StringsInContact")
+    h, steps = require_number("h", h, "> 0", "s"), require_whole("steps", steps, 1)
+    s = tuple(float(place) for place in finite64("s", s, (2,)))
+    waves = {"u_t": u_t, "u_x": u_x, "v_t": v_t, "v_x": v_x}
+    u_t, u_x, v_t, v_x = (_checked_wave(name, wave, s[0]) for name, wave in waves.items())
     F, c, length = float(system.F), float(system.c), float(system.length)
     G = (float(system.G[0]), float(system.G[1]))
     start = np.array([float(s[0]), float(s[1])])
@@ -120,6 +135,20 @@ def characteristic_path(
         k4 = speeds(look(t[k] + h, now + h * k3)[0])
         now = now + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
     return CharacteristicPath(t, places, forces)
+
+
+def _checked_wave(name: str, wave: Any, place: float) -> Wave:
+    """A wave, refused where it is no function of the place that returns finite numbers."""
+    if not callable(wave):
+        raise BadInput(f"{name} = {shown(wave)} must be a function of the place.")
+    try:
+        value = wave(np.float64(place))
+    except Exception as cause:
+        raise BadInput(f"{name} cannot be evaluated at s = {place:g}: {reason(cause)}.") from cause
+    array = host_float64(f"{name}(s)", value)
+    require_shape(f"{name}(s)", array, ())
+    require_finite(f"{name}(s)", array)
+    return wave
 
 
 def _lanes(ends: str, c: float, length: float, rate: Wave, slope: Wave, steps: int) -> tuple:

@@ -1,6 +1,5 @@
 """What a string and its bodies must satisfy, one sentence for each thing that is wrong."""
 
-import numbers
 from typing import Any
 
 import jax
@@ -8,8 +7,15 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanics.solids import require_rigid_body
-from retrax.numerics.checks import is_traced, require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import (
+    MOST_NODES,
+    is_traced,
+    require_finite,
+    require_shape,
+    require_whole,
+    shown,
+)
+from retrax.numerics.precision import float64, host_float64
 from retrax.systems.strings.damping import StringDamping
 
 LAWS = ("two-sided", "slack")
@@ -17,15 +23,12 @@ LAWS = ("two-sided", "slack")
 
 def checked_elements(elements: Any) -> int:
     """The number of elements, a whole number of at least 1."""
-    whole = isinstance(elements, numbers.Integral) and not isinstance(elements, bool)
-    if not whole or elements < 1:
-        raise BadInput(f"elements = {elements!r} must be a whole number of at least 1.")
-    return int(elements)
+    return require_whole("elements", elements, 1, MOST_NODES)
 
 
 def checked_law(law: Any) -> str:
-    if law not in LAWS:
-        raise BadInput(f"law = {law!r} is not known: a string is 'two-sided' or 'slack'.")
+    if not isinstance(law, str) or law not in LAWS:
+        raise BadInput(f"law = {shown(law)} is not known: a string is 'two-sided' or 'slack'.")
     return law
 
 
@@ -35,7 +38,7 @@ def checked_scalar(name: str, value: Any, unit: str, *, least: str = "") -> Any:
     require_shape(name, array, ())
     require_finite(name, array)
     if least and not is_traced(value):
-        number = float(np.asarray(value))
+        number = float(array)
         if number < 0 or (least == "> 0" and number == 0):
             raise BadInput(f"{name} = {number:g} {unit} is not physical: it must be {least}.")
     return array
@@ -44,7 +47,7 @@ def checked_scalar(name: str, value: Any, unit: str, *, least: str = "") -> Any:
 def checked_density(density: Any, elements: int) -> Any:
     """The mass per length; only a single element may be massless."""
     array = checked_scalar("density", density, "kg/m", least=">= 0")
-    if not is_traced(density) and elements > 1 and float(np.asarray(density)) == 0:
+    if not is_traced(density) and elements > 1 and float(array) == 0:
         raise BadInput(
             f"density = 0 kg/m leaves the {elements - 1} inner nodes of {elements} elements "
             "without mass: it must be > 0, or elements = 1."
@@ -56,7 +59,10 @@ def checked_nodes(nodes: Any, elements: int) -> tuple[int, ...]:
     """The nodes that carry bodies: different whole numbers from 1 to the number of elements."""
     if nodes is None:
         return (elements,)
-    listed = tuple(int(node) for node in np.atleast_1d(nodes))
+    given = np.atleast_1d(host_float64("nodes", nodes))
+    if given.ndim != 1 or not np.all(given == np.round(given)) or not np.all(np.isfinite(given)):
+        raise BadInput(f"nodes = {shown(nodes)} must be whole numbers, the nodes with bodies.")
+    listed = tuple(int(node) for node in given)
     if not listed or len(set(listed)) != len(listed) or not set(listed) <= set(range(elements + 1)):
         raise BadInput(
             f"nodes = {list(listed)} must be different nodes of the string, from 1 to {elements}."
@@ -68,7 +74,8 @@ def checked_nodes(nodes: Any, elements: int) -> tuple[int, ...]:
 
 def checked_bodies(mass: Any, arm: Any, inertia: Any, count: int) -> tuple[Any, Any, Any]:
     """Masses, arms and inertias with a first axis of bodies, each that of a rigid body."""
-    single = count == 1 and np.ndim(mass) == 0
+    masses = float64("mass", mass)
+    single = count == 1 and masses.ndim == 0
     front = () if single else (count,)
     given = {"mass": (mass, front), "arm": (arm, (*front, 3)), "inertia": (inertia, (*front, 3, 3))}
     arrays = {}
@@ -79,8 +86,8 @@ def checked_bodies(mass: Any, arm: Any, inertia: Any, count: int) -> tuple[Any, 
         arrays[name] = array[None] if single else array
     if not is_traced(mass, arm, inertia):
         m, rho, J = (
-            np.asarray(value, float).reshape(count, *s)
-            for value, s in ((mass, ()), (arm, (3,)), (inertia, (3, 3)))
+            np.asarray(arrays[name]).reshape(count, *s)
+            for name, s in (("mass", ()), ("arm", (3,)), ("inertia", (3, 3)))
         )
         for b in range(count):
             whose = "" if single else f" of body {b}"
@@ -95,7 +102,7 @@ def checked_damping(damping: Any) -> StringDamping:
         return StringDamping()
     if not isinstance(damping, StringDamping):
         raise BadInput(
-            f"damping = {damping!r} is not a StringDamping; write "
+            f"damping = {shown(damping)} is not a StringDamping; write "
             "damping=rx.systems.StringDamping(drag=..., viscosity=...)."
         )
     return damping

@@ -26,6 +26,13 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
+from retrax.numerics.checks import (
+    require_finite,
+    require_flag,
+    require_instance,
+    require_number,
+)
+from retrax.numerics.precision import finite64, host_float64
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
 _SAMPLES = 20_000
@@ -41,9 +48,12 @@ def exact_path(
 ) -> np.ndarray:
     r"""$s_1(t)$ of (1), from $s_1(0)$ = `s0`; with `together` of $v = u/F$, $s_2 = s_1$."""
     _require_matched(system)
+    s0, amplitude = require_number("s0", s0), require_number("amplitude", amplitude)
+    together, t = require_flag("together", together), host_float64("t", t)
+    require_finite("t", t)
     k, c, F = 2 * np.pi / float(system.length), float(system.c), float(system.F)
     kappa = float(system.G[0]) * (1.0 if together else F * F / (1 + F * F))
-    growth = np.exp(kappa * amplitude * k * (np.cos(k * c * np.asarray(t)) - 1))
+    growth = np.exp(kappa * amplitude * k * (np.cos(k * c * t) - 1))
     half = np.pi * np.floor(k * s0 / (2 * np.pi) + 0.5)  # tan has lost the number of half turns
     return np.asarray(2 / k * (half + np.arctan(np.tan(k * s0 / 2) * growth)))
 
@@ -52,21 +62,25 @@ def exact_force(
     system: StringsInContact, s0: float, t: ArrayLike, *, amplitude: float = 1.0
 ) -> np.ndarray:
     r"""$\lambda(t)$ of (2), with periodic ends; with fixed ends until the first echo."""
-    k, c, F = 2 * np.pi / float(system.length), float(system.c), float(system.F)
-    t = np.asarray(t)
     s = exact_path(system, s0, t, amplitude=amplitude)
+    k, c, F = 2 * np.pi / float(system.length), float(system.c), float(system.F)
+    t = host_float64("t", t)
     wave = -amplitude * k * c * np.sin(k * s) * np.sin(k * c * t)
     speed = float(system.G[0]) * F * F / (1 + F * F) * wave
     rounds = np.floor(c * t / float(system.length) + 1e-9)
     sign = np.where(rounds % 2 == 0, 1.0, -1.0) if system.ends == "periodic" else 1.0
-    return np.asarray(sign * 2 * c / (1 + F * F) * wave * (1 - (speed / c) ** 2))  # (2)
+    force = np.asarray(sign * 2 * c / (1 + F * F) * wave * (1 - (speed / c) ** 2))  # (2)
+    require_finite("the force of a wave of this amplitude", force)
+    return force
 
 
 def first_echo(
     system: StringsInContact, s: tuple[float, float], *, amplitude: float = 1.0
 ) -> float:
     """The time until which (1) holds with fixed ends: the first emission back from an end."""
+    _require_matched(system)
     c, length = float(system.c), float(system.length)
+    s = tuple(float(place) for place in finite64("s", s, (2,)))
     t = np.linspace(0.0, 2 * length / c, _SAMPLES)
     moved = exact_path(system, s[0], t, amplitude=amplitude) - s[0]
     ways = [2 * s0 + moved for s0 in s] + [2 * (length - s0) - moved for s0 in s]
@@ -74,6 +88,7 @@ def first_echo(
 
 
 def _require_matched(system: StringsInContact) -> None:
+    require_instance("system", system, StringsInContact, "a StringsInContact")
     G1, G2, F = float(system.G[0]), float(system.G[1]), float(system.F)
     if not abs(G2 - F * G1) <= 1e-12 * max(abs(G1), abs(G2)):
         raise BadInput(f"G = ({G1:g}, {G2:g}) has no closed form: G2 = F G1 = {F * G1:g} has.")

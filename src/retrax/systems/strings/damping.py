@@ -54,9 +54,11 @@ def _coefficient(name: str, value: Any, unit: str) -> Any:
         return None
     array = float64(name, value)
     require_finite(name, array)
-    if not is_traced(value) and float(np.min(np.asarray(value))) < 0:
+    if array.ndim > 1 or not array.size:
+        raise BadInput(f"{name} has shape {array.shape}, but is one number or one for each node.")
+    if not is_traced(array) and float(np.min(np.asarray(array))) < 0:
         raise BadInput(
-            f"{name} = {float(np.min(np.asarray(value))):g} {unit} is negative: "
+            f"{name} = {float(np.min(np.asarray(array))):g} {unit} is negative: "
             "damping takes energy out, so it must be >= 0."
         )
     return array

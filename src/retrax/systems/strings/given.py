@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import MOST_NODES, shown
+from retrax.numerics.precision import finite64, float64
 from retrax.systems.strings.bump import HALF_SUPPORT
 
 ENDS = ("fixed", "periodic")
@@ -17,10 +17,7 @@ _FEWEST = 17
 
 def pair(name: str, value: Any) -> Float[Array, "2"]:
     """Two finite numbers."""
-    array = float64(name, value)
-    require_shape(name, array, (2,))
-    require_finite(name, array)
-    return array
+    return finite64(name, value, (2,))
 
 
 def couplings(G: Any) -> Float[Array, "2"]:
@@ -31,16 +28,19 @@ def couplings(G: Any) -> Float[Array, "2"]:
 
 def lattice(n: Any, ends: Any, degree: Any, width: Any) -> tuple[int, str, int, int]:
     """Segments, ends and bump, where they fit together."""
-    if ends not in ENDS:
-        raise BadInput(f"ends = {ends!r} must be one of {', '.join(ENDS)}.")
-    if degree not in HALF_SUPPORT:
-        raise BadInput(f"degree = {degree!r} of the bump must be 5 or 3.")
-    if not isinstance(n, int) or n < _FEWEST:
-        raise BadInput(f"n = {n!r} segments: a whole number of at least {_FEWEST} is needed.")
-    widest = max(1, n // (4 * HALF_SUPPORT[degree]))
-    if not isinstance(width, int) or not 1 <= width <= widest:
+    if not isinstance(ends, str) or ends not in ENDS:
+        raise BadInput(f"ends = {shown(ends)} must be one of {', '.join(ENDS)}.")
+    if type(degree) is not int or degree not in HALF_SUPPORT:
+        raise BadInput(f"degree = {shown(degree)} of the bump must be 5 or 3.")
+    if type(n) is not int or not _FEWEST <= n <= MOST_NODES:
         raise BadInput(
-            f"width = {width!r} segments between knots makes a bump that does not fit the string: "
-            f"a whole number from 1 to {widest} is needed for n = {n}."
+            f"n = {shown(n)} segments: a whole number of at least {_FEWEST} is needed, and at most "
+            f"{MOST_NODES}."
+        )
+    widest = max(1, n // (4 * HALF_SUPPORT[degree]))
+    if type(width) is not int or not 1 <= width <= widest:
+        raise BadInput(
+            f"width = {shown(width)} segments between knots makes a bump that does not fit the "
+            f"string: a whole number from 1 to {widest} is needed for n = {n}."
         )
     return n, ends, degree, width

@@ -13,13 +13,13 @@ from retrax.groups.power import Power
 from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
-from retrax.mechanics.functions import arguments, as_pytree, require_output
+from retrax.mechanics.functions import arguments, as_pytree
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates, Element
 from retrax.numerics import tridiagonal
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import is_traced, require_output
 from retrax.numerics.cross import cross
 from retrax.numerics.precision import require_double_precision
 from retrax.systems.strings import chain, checks, limits, observe, settings, turning
@@ -132,7 +132,7 @@ class StringPendulum(AbstractSplitSystem):
         self.factors = tridiagonal.factor(self.masses.diagonal, self.masses.below)
         self.columns = tridiagonal.solve(self.factors, jnp.asarray(chain.carriers(n, self.nodes)))
         self.reduced = turning.eliminated(self.bodies, self.carried(self.columns))
-        require_output("force", force, arguments(self.group), (self.group.dim,))
+        require_output("force", force, arguments(self.group), (self.group.dim,), optional=True)
         self.force = as_pytree(force)
 
     @classmethod

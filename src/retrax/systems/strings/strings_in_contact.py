@@ -12,6 +12,7 @@ from retrax.errors import BadInput
 from retrax.groups.product import Product
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import VelocityConstraint
+from retrax.mechanics.drawing import told
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
@@ -118,6 +119,11 @@ class StringsInContact(AbstractGroupSystem):
     @property
     def name(self) -> str:
         return "pair of strings in contact"
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: the length, and whether the ends are fixed."""
+        return told("strings", length=(self.length, 0), ends=(self.ends, 0))
 
     @property
     def spacing(self) -> Float[Array, ""]:

@@ -1,0 +1,68 @@
+"""Rounding errors of long runs: do they grow like a random walk, and is there a bias?"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from retrax.errors import BadInput
+
+_SHORTEST, _BLOCKS = 32, 16
+_LONGEST_LAG = 8  # of the length of a run: longer lags overlap too much to average
+
+
+class Slope(NamedTuple):
+    """The mean slope of errors per unit of time, and its standard error."""
+
+    value: float
+    standard_error: float
+
+    @property
+    def ratio(self) -> float:
+        """The slope in standard errors: of size one where there is no bias."""
+        return self.value / self.standard_error if self.standard_error > 0 else 0.0
+
+
+def growth_exponent(errors: Float[np.ndarray, " n"]) -> float:
+    r"""The exponent $p$ with which errors at equal distances in time grow.
+
+    $$ S(\ell) = \frac1{n-\ell}\sum_k (e_{k+\ell} - e_k)^2 \sim \ell^{2p}, \tag{1} $$
+
+    fitted over the lags $\ell = 1, 2, 4, \dots$ up to an eighth of the run. A random walk has
+    $p = 1/2$, a drift $p = 1$, an error that stays where it is, however it moves there, $p = 0$.
+    Errors that never change have no exponent: the result is then 0 as well.
+    """
+    e = _checked(errors)
+    lags = 2 ** np.arange(1 + int(math.log2(len(e) // _LONGEST_LAG)))
+    moved = np.array([np.mean((e[lag:] - e[:-lag]) ** 2) for lag in lags])  # (1)
+    if not np.all(moved > 0):
+        return 0.0
+    return float(np.polyfit(np.log(lags), np.log(moved), 1)[0]) / 2
+
+
+def bias(t: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"]) -> Slope:
+    r"""The slope of errors, from the straight lines through 16 equal parts of the run.
+
+    Within a part the errors of a random walk lean one way or the other by chance; the leanings of
+    different parts are independent, so that the spread of their slopes $b_i$ tells how well their
+    mean is known: $s = \sqrt{\sum_i(b_i - \bar b)^2/(m(m-1))}$. The line through the whole run has
+    no such measure: its residuals are not independent, and a random walk would pass for a drift.
+    """
+    e, m = _checked(errors), _BLOCKS
+    size = len(e) // m
+    parts = e[: m * size].reshape(m, size)
+    time = np.asarray(t, dtype=float)[: m * size].reshape(m, size)
+    time = time - time.mean(axis=1, keepdims=True)
+    slopes = np.sum(time * (parts - parts.mean(axis=1, keepdims=True)), axis=1)
+    slopes = slopes / np.sum(time**2, axis=1)
+    return Slope(float(slopes.mean()), float(slopes.std(ddof=1)) / math.sqrt(m))
+
+
+def _checked(errors: Float[np.ndarray, " n"]) -> np.ndarray:
+    e = np.asarray(errors, dtype=float)
+    if e.ndim != 1 or len(e) < _SHORTEST:
+        raise BadInput(
+            f"errors must be a row of at least {_SHORTEST} numbers, but their shape is {e.shape}."
+        )
+    return e

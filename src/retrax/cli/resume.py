@@ -1,0 +1,42 @@
+"""`retrax resume run.zarr`: go on with a run from its checkpoint."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retrax.cli.options import AsJson, Progress
+from retrax.cli.tables import print_lines, print_table
+from retrax.simulate.resume import resume as resume_run
+from retrax.trajectory.files import require_folder
+from retrax.trajectory.summary import COLUMNS, heading, rows
+
+
+def resume(
+    path: Annotated[Path, typer.Argument(help="What `retrax run --checkpoint` made.")],
+    steps: Annotated[
+        int | None,
+        typer.Option(help="How many steps in all.", show_default="what the run was to have"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Keep the whole run in this NetCDF file.")
+    ] = None,
+    as_json: AsJson = False,
+    progress: Progress = None,
+) -> None:
+    """Go on with a run that was stopped, or take it further.
+
+    Example: retrax resume top.zarr --steps 1000000
+    """
+    if output is not None:
+        require_folder(output)
+    trajectory = resume_run(path, steps, progress)
+    if output is not None:
+        trajectory.save(output)
+    if as_json:
+        typer.echo(json.dumps(trajectory.measures(), indent=2))
+        return
+    print_lines(*heading(trajectory), "")
+    print_table(COLUMNS, rows(trajectory))
+    print_lines(f"The run is in {path}.")

@@ -1,0 +1,136 @@
+"""What a page plots against time: errors of invariants, and the system's own quantities."""
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from retrax.show.downsample import extremes
+from retrax.show.drawn import told
+from retrax.show.factors import factors
+from retrax.show.pack import single
+from retrax.show.rods import contact_force, middle_velocity
+from retrax.show.units import unit
+from retrax.trajectory.measure import deviations
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+_POINTS = 2000
+_SHOWN = 6
+
+
+class Panel(NamedTuple):
+    """One plot: its title, the unit of its curves, the curves by name, and the kind of axis."""
+
+    title: str
+    unit: str
+    values: dict[str, np.ndarray]
+    log: bool = False
+
+
+def curves(run: "Trajectory") -> list[dict[str, Any]]:
+    """The panels of a page, each curve with at most 2,000 points and all its extremes."""
+    return [
+        {
+            "title": panel.title,
+            "unit": panel.unit,
+            "log": panel.log,
+            "curves": [_curve(run.t, name, y) for name, y in panel.values.items()],
+        }
+        for panel in panels(run)
+        if panel.values
+    ]
+
+
+def panels(run: "Trajectory") -> list[Panel]:
+    """Everything worth a plot, errors first."""
+    return [*_errors(run), *_motion(run), *_constraint(run), *_measured(run)]
+
+
+def mechanical(run: "Trajectory") -> bool:
+    """Whether the run is that of bodies in SI units, not that of a flow or a field."""
+    return bool(factors(run.provenance["group"])) and "field" not in told(run)
+
+
+def _errors(run: "Trajectory") -> list[Panel]:
+    errors = {name: deviations(x) for name, x in run.invariants().items()}
+    energy = {name: errors.pop(name) for name in list(errors) if name == "energy"}
+    shown = dict(list(errors.items())[:_SHOWN])
+    momenta = all("momentum" in name for name in shown)
+    title = "change of momenta" if momenta else "change of other invariants"
+    if len(shown) < len(errors):
+        title += f", {len(shown)} of {len(errors)}"
+    found = [
+        Panel("change of energy", "J" if mechanical(run) else "", energy),
+        Panel(title, unit(run, "momentum") if momenta else "", shown),
+    ]
+    defect = run.group_defect()
+    if np.any(defect > 0):
+        name = f"distance from {run.provenance['group']}"
+        found.append(Panel(name, "1", {"defect": defect}, log=True))
+    return found
+
+
+def _motion(run: "Trajectory") -> list[Panel]:
+    said = told(run)
+    if not mechanical(run):
+        y = np.concatenate([np.asarray(x).reshape(len(run.t), -1) for x in _leaves(run.y)], axis=1)
+        return [_components(y, "y", "point", "")]
+    velocity = np.asarray(run.velocity)
+    if "rods" in said:
+        middle = middle_velocity(run, velocity)
+        return [
+            _components(middle, "ξ", "velocity of the middle of the first rod", "SI"),
+            Panel("force on the first rod", "N", contact_force(run)),
+        ]
+    if "strings" in said:
+        s = np.asarray(run.g[2])
+        force = np.asarray(run.multipliers)[:, 0]
+        return [
+            Panel("where the strings touch", "m", {"s1": s[:, 0], "s2": s[:, 1]}),
+            Panel("force λ between the strings", "m/s²", {"λ": force}),
+        ]
+    found = [_components(velocity, "ξ", "body velocity", unit(run, "velocity"))]
+    return [] if "string" in said else found
+
+
+def _constraint(run: "Trajectory") -> list[Panel]:
+    """How well a constraint is kept, and the multipliers that keep it."""
+    if not run.multipliers.shape[1] or {"rods", "strings"} & told(run).keys():
+        return []
+    broken = run.constraint_violation()
+    kept = Panel("velocity across the constraint", "SI", {"violation": broken}, True)
+    return [
+        *([kept] if np.any(broken > 0) else []),
+        _components(np.asarray(run.multipliers), "λ", "multipliers of the constraint", "SI"),
+    ]
+
+
+def _measured(run: "Trajectory") -> list[Panel]:
+    """What the system measures: energies in one panel, each other number or vector in its own."""
+    units = json.loads(run.provenance.get("units", "{}"))
+    numbers = {name: y for name, y in run.observables().items() if y.ndim == 1}
+    vectors = {n: y for n, y in run.observables().items() if y.ndim == 2 and y.shape[1] == 3}
+    energies = {name: y for name, y in numbers.items() if "energy" in name}
+    found = [Panel("energies", "J", energies)] if energies else []
+    for name in numbers:
+        if name not in energies:
+            found.append(Panel(name, units.get(name, ""), {name: numbers[name]}))
+    return found + [_components(y, "e", n, units.get(n, "")) for n, y in vectors.items()]
+
+
+def _components(values: np.ndarray, letter: str, title: str, of: str) -> Panel:
+    shown = min(values.shape[1], _SHOWN)
+    more = f", {shown} of {values.shape[1]} components" if shown < values.shape[1] else ""
+    return Panel(title + more, of, {f"{letter}{k + 1}": values[:, k] for k in range(shown)})
+
+
+def _leaves(y: Any) -> list[Any]:
+    return [leaf for part in y for leaf in _leaves(part)] if isinstance(y, tuple) else [y]
+
+
+def _curve(t: np.ndarray, name: str, values: np.ndarray) -> dict[str, Any]:
+    kept = extremes(np.asarray(values, dtype=float), _POINTS)
+    times, shown = single(np.asarray(t)[kept]), single(values[kept])
+    return {"name": name, "t": times, "y": shown, "whole": len(kept) == len(t)}

@@ -1,0 +1,85 @@
+"""How fast errors fall: with the step, and with the work."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from retrax.analysis.convergence import Convergence
+from retrax.errors import BadInput
+from retrax.show.style import GREY, MARKERS, look, new_figure, style
+
+Points = Sequence[tuple[float, float]]
+
+
+def convergence(measured: Convergence | Mapping[str, Convergence], title: str = "") -> Figure:
+    """Differences of successive runs against the step, with the order that each method shows.
+
+    **Arguments:** `measured`: what `retrax.analysis.convergence` found, for one method or for
+    several by name. Grey lines have the slope of the nearest whole order.
+    """
+    several = {"": measured} if isinstance(measured, Convergence) else dict(measured)
+    _require_curves("measured", several)
+    with style():
+        figure = new_figure(5.6, 4.6, title or "Convergence")
+        axes = figure.add_subplot()
+        for k, (name, found) in enumerate(several.items()):
+            h, errors = np.array(found.h[: len(found.differences)]), np.array(found.differences)
+            told = f"{name}: " if name else ""
+            axes.loglog(h, errors, marker=MARKERS[k % len(MARKERS)], markersize=4,
+                        label=f"{told}order {found.order:.2f}", **look(k))  # fmt: skip
+            _slope(axes, h, errors, round(found.order))
+        axes.set_xlabel("step h (s)")
+        axes.set_ylabel("difference from the next finer run")
+        axes.legend()
+    return figure
+
+
+def work_precision(
+    curves: Mapping[str, Points],
+    *,
+    work: str = "processor time (s)",
+    error: str = "error",
+    title: str = "",
+) -> Figure:
+    """Error against work, a curve for each method: the lower left is where one wants to be.
+
+    **Arguments:**
+
+    - `curves`: for each method, by name, pairs (work, error) of its runs; both positive.
+    - `work`, `error`: what they are, with units.
+    """
+    _require_curves("curves", curves)
+    with style():
+        figure = new_figure(6.4, 4.8, title or "Work and precision")
+        axes = figure.add_subplot()
+        for k, (name, points) in enumerate(curves.items()):
+            pairs = np.array(sorted((float(w), float(e)) for w, e in points))
+            if not (np.isfinite(pairs).all() and (pairs > 0).all()):
+                raise BadInput(
+                    f"curves[{name!r}] has a work or an error that is not positive and finite, "
+                    "and has no place on logarithmic axes."
+                )
+            axes.loglog(*pairs.T, marker=MARKERS[k % len(MARKERS)], markersize=4, label=name,
+                        **look(k))  # fmt: skip
+        axes.set_xlabel(work)
+        axes.set_ylabel(error)
+        axes.legend()
+    return figure
+
+
+def _slope(axes: Axes, h: np.ndarray, errors: np.ndarray, order: int) -> None:
+    """A thin line of a whole order below the curve."""
+    line = 0.5 * errors[-1] * (h / h[-1]) ** order
+    axes.loglog(h, line, color=GREY, linewidth=0.6, linestyle=(0, (4, 3)))
+    axes.annotate(f"$h^{{{order}}}$", (h[0], line[0]), fontsize=8, color="#555555",
+                  xytext=(4, -2), textcoords="offset points")  # fmt: skip
+
+
+def _require_curves(name: str, curves: Mapping[str, Any]) -> None:
+    if not curves or not all(len(points) for points in curves.values()):
+        empty = next(itertools.chain((k for k, v in curves.items() if not len(v)), [""]))
+        raise BadInput(f"{name} has nothing to draw{f' for {empty!r}' if empty else ''}.")

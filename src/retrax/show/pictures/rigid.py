@@ -1,0 +1,138 @@
+"""Rigid bodies and points in space, whatever the group."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from retrax.show.bodies import Body, bodies
+from retrax.show.drawn import told
+from retrax.show.pictures.things import (
+    METRES,
+    Picture,
+    Thing,
+    arrow,
+    ball_around,
+    body,
+    frame,
+    path,
+    point,
+)
+from retrax.show.shape import box, box_of
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+_SHOWN_BODIES = 8
+_SPACING = 2.8
+_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+_SHAPE_UNKNOWN = "The shape of the box is not that of the body."
+
+
+def of_group(run: "Trajectory") -> Picture | None:
+    """A box with its axes and its angular momentum for all that turns, a dot for all that does not.
+
+    `None` where the group of the run has no such parts.
+    """
+    found = bodies(run)
+    shown = found[:_SHOWN_BODIES]
+    if not shown:
+        return None
+    places = [_place(run, one, k) for k, one in enumerate(shown)]
+    travels = any(one.position is not None for one in shown)
+    size = 0.25 * float(max(np.max(np.ptp(p, axis=0)) for p in places)) if travels else 1.0
+    size = size or 1.0
+    things: list[Thing] = []
+    notes = set()
+    for one, place in zip(shown, places, strict=True):
+        added, known = _things(run, one, place, size, len(shown) > 1)
+        things += added
+        notes |= set() if known else {_SHAPE_UNKNOWN}
+    if len(found) > len(shown):
+        notes.add(f"Shown are the first {len(shown)} of {len(found)} bodies.")
+    single = len(shown) == 1 and not travels
+    if single:
+        return Picture(things, {"sphere": 1.0}, np.zeros(3), 1.3, tuple(sorted(notes)))
+    every = np.stack(places, axis=1)
+    centre, radius = ball_around(every, 1.2 * size)
+    around = {"frame": frame(every, METRES)} if travels else {}
+    return Picture(things, around, centre, radius, tuple(sorted(notes)))
+
+
+def _place(run: "Trajectory", one: Body, k: int) -> Float[np.ndarray, "time 3"]:
+    """Where it is; what only turns stands beside the others."""
+    if one.position is not None:
+        return one.position
+    return np.tile([_SPACING * k, 0.0, 0.0], (len(run.t), 1))
+
+
+def _things(
+    run: "Trajectory", one: Body, place: np.ndarray, size: float, several: bool
+) -> tuple[list[Thing], bool]:
+    """The drawing of one body, and whether its shape is that of its inertia."""
+    of = f" of {one.label}" if several else ""
+    if one.rotation is None:
+        return [point(one.label, place), path(f"path{of}", place)], True
+    if one.coordinates is None:  # a body in the plane
+        corners, known = _CORNERS * [1.0, 0.5, 0.15], True
+    else:
+        corners, known = _shape(run, one.coordinates)
+    things = [body(one.label, one.rotation, place, [{"box": size * corners}], 0.85 * size)]
+    momentum = one.momentum(run)
+    if momentum is not None and np.any(momentum):
+        label = f"angular momentum{of}"
+        things.append(arrow(label, place, momentum, 1.15 * size, "kg m²/s"))
+    tip = place if one.position is not None else place + one.rotation[:, :, 0] * size
+    label = f"path{of}" if one.position is not None else f"path of the tip of e1{of}"
+    return [*things, path(label, tip)], known
+
+
+def _shape(run: "Trajectory", rows: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], bool]:
+    """The box of the inertia that the system told, or else of one that fits the run."""
+    said = told(run)
+    if "turning" in said:
+        return box_of(np.array(said["turning"]["inertia"])), True
+    return box(np.asarray(run.velocity)[:, rows], np.asarray(run.momentum)[:, rows])
+
+
+def with_mass(run: "Trajectory", said: dict[str, Any]) -> Picture:
+    """A body of known mass, inertia and centre of mass: about a fixed point, or free in space."""
+    arm, inertia = np.array(said["arm"]), np.array(said["inertia"])
+    corners, side = solid_box(said["mass"], inertia)
+    travels = isinstance(run.g, tuple)
+    rotation, position = run.g if travels else (run.g, np.zeros((len(run.t), 3)))
+    turns, place = np.asarray(rotation), np.asarray(position)
+    size = float(np.linalg.norm(arm)) or side
+    notes = ()
+    if travels:
+        size = max(size, side)
+    elif side > 0.6 * size:  # a box that would hide the arm
+        corners, side = corners * (0.6 * size / side), 0.6 * size
+        notes = ("The box has the proportions of the body and is drawn smaller than it.",)
+    parts: list[dict[str, Any]] = [{"box": corners + arm}]
+    if np.any(arm):
+        parts += [{"bar": [np.zeros(3), arm], "radius": 0.02 * size}]
+    things = [body("body", turns, place, parts, 0.7 * size)]
+    momentum = np.einsum("tij,tj->ti", turns, np.asarray(run.momentum)[:, :3])
+    about = "its origin" if travels else "the fixed point"
+    things.append(arrow(f"angular momentum about {about}", place, momentum, size, "kg m²/s"))
+    if travels:
+        things.append(path("path of its origin", place))
+        middle, radius = ball_around(place, 1.2 * size)
+        small = size if radius > 4 * size else 0.0
+        return Picture(things, {"frame": frame(place, METRES)}, middle, radius, notes, small)
+    things.append(path("path of the centre of mass", turns @ arm))
+    sphere = {"sphere": float(np.linalg.norm(arm))}
+    return Picture(things, sphere, np.zeros(3), 1.7 * size, notes)
+
+
+def solid_box(mass: float, inertia: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], float]:
+    """Corners and longest side of the homogeneous box with this mass and these moments, in metres.
+
+    A body that is thinner than a box can be drawn is drawn a little thicker.
+    """
+    moments, axes = np.linalg.eigh(inertia)
+    axes[:, 0] *= np.sign(np.linalg.det(axes))  # right-handed: no mirrored box
+    sides = np.sqrt(6 / mass * np.maximum(np.sum(moments) - 2 * moments, 0.0))
+    longest = float(np.max(sides)) or 1.0
+    return (_CORNERS * np.maximum(sides, 0.08 * longest)) @ axes.T, longest

@@ -1,0 +1,110 @@
+"""The tables of a page: how well a run went, how it was made, how to make it again."""
+
+import html
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.systems.catalogue import CASES
+from retrax.trajectory.summary import counted
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+# What a page needs of how a run was made, but nobody wants to read there.
+_UNREAD = ("drawing", "units", "up", "counted", "failure", "asked")
+
+
+def kept_table(run: "Trajectory") -> str:
+    """Each invariant: its value at the start, its largest error, its drift."""
+    measures = run.measures()
+    rows = [
+        (name, f"{of['initial']:.10g}", f"{of['max_error']:.2e}", f"{of['drift']:+.2e}")
+        for name, of in measures["invariants"].items()
+    ]
+    defect = f"distance from {run.provenance['group']}"
+    rows.append((defect, f"{run.group_defect()[0]:.2g}", f"{measures['group_defect']:.2e}", "–"))
+    if run.multipliers.shape[1]:
+        broken = run.constraint_violation()
+        worst = f"{measures['constraint_violation']:.2e}"
+        rows.append(("velocity across the constraint", f"{broken[0]:.2g}", worst, "–"))
+    return _rows(rows)
+
+
+def made_table(run: "Trajectory") -> str:
+    """Names and versions of everything involved, the step, the time it took."""
+    measures = run.measures()
+    iterations = int(np.sum(run.info.iterations))
+    rows = {
+        **{key: value for key, value in run.provenance.items() if key not in _UNREAD},
+        "step": f"h = {run.h:g} s",
+        "steps": f"{run.completed:,} of {run.steps:,}; {len(run.t):,} states saved, "
+        f"one every {run.save_every:,}",
+        "time": f"{run.seconds:.3g} s, {measures['steps_per_second']:,.0f} steps/s; "
+        f"compiled in {run.compile_seconds:.2g} s",
+        "solver": f"{iterations / max(run.completed, 1):.2f} {counted(run)} a step",
+    }
+    return _rows(list(rows.items()))
+
+
+def again(run: "Trajectory") -> str:
+    """The command and the lines of Python that make the run again, where it can be made again."""
+    made = run.provenance
+    asked = made.get("asked", made.get("case", ""))
+    known = {repr(method): name for name, method in (INTEGRATORS | ROLLING).items()}
+    name = known.get(made["integrator"], "")
+    numbers = f"h={float(run.h)!r}, steps={run.steps}, save_every={run.save_every}"
+    blocks = []
+    if asked and (name or asked.endswith(".toml")):
+        chosen = f" --integrator {name}" if name else ""
+        options = f"--h {float(run.h)!r} --steps {run.steps} --save-every {run.save_every}"
+        blocks.append(_block("On the command line", f"retrax run {asked}{chosen} {options}"))
+    if asked in CASES and name:
+        lines = (
+            "import retrax as rx",
+            "from retrax.integrators.catalogue import INTEGRATORS, ROLLING",
+            "from retrax.systems.catalogue import CASES",
+            "",
+            f'system, state, _, _ = CASES["{asked}"].make()',
+            f'integrator = (INTEGRATORS | ROLLING)["{name}"]',
+            f"run = rx.simulate(system, integrator, state, {numbers})",
+        )
+        return blocks[0] + _block("In Python", "\n".join(lines))
+    integrator = re.sub(r"\b([A-Z]\w*\()", r"rx.\1", made["integrator"])
+    lines = (
+        "import retrax as rx",
+        "",
+        f"# system and state: the {made['system']} of this run, and its start",
+        f"run = rx.simulate(system, {integrator}, state, {numbers})",
+    )
+    heading = "In Python, with the system and the start it was made from"
+    return "".join([*blocks, _block(heading, "\n".join(lines))])
+
+
+def failure(run: "Trajectory") -> str:
+    """Where and why a run stopped before its end; nothing where it did not."""
+    if run.completed >= run.steps:
+        return ""
+    done = f"{run.completed:,} of {run.steps:,} steps"
+    where = f"The run stopped after {done}, at t = {run.t[-1]:g} s."
+    why = run.provenance.get("failure", "")
+    said = f" {html.escape(why)}" if why else ""
+    return f'<p class="failure" role="alert"><strong>{where}</strong>{said}</p>'
+
+
+def _block(heading: str, text: str) -> str:
+    return (
+        f'<div class="again"><h3>{heading}</h3><button type="button" class="copy">Copy</button>'
+        f'<pre tabindex="0"><code>{html.escape(text)}</code></pre></div>'
+    )
+
+
+def _rows(rows: list[tuple[str, ...]]) -> str:
+    """Table rows, the first cell of each a heading."""
+    lines = []
+    for heading, *cells in rows:
+        rest = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+        lines.append(f'<tr><th scope="row">{html.escape(heading)}</th>{rest}</tr>')
+    return "\n".join(lines)

@@ -1,0 +1,96 @@
+"""When a run is committed, and what is said where that fails."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrax.engine.packing import Packing
+from retrax.engine.progress import Interval, Progress
+from retrax.errors import CheckpointFailed
+from retrax.simulate.checkpoint_store import Store
+from retrax.simulate.checkpoint_writer import Writer
+from retrax.simulate.running import Running
+from retrax.trajectory.checkpoint_format import numbers_text
+
+# A run is committed when this long, or this much, has come together, unless it is said how often.
+_SECONDS, _BYTES = 10.0, 2**25
+
+
+class Checkpoint:
+    """Commits a run while it goes on, and at its end.
+
+    **Arguments:** `store`: its files; `running`: the run; `every`: the steps between two commits,
+    or `None` for time and size to decide; `sent`: how many chunks of rows the files have already.
+    """
+
+    def __init__(self, store: Store, running: Running, every: int | None, sent: int):
+        self.path: Path = store.path
+        self._running, self._every = running, every
+        self._writer = Writer(store)
+        self._sent, self._last_step = sent, int(running.at.step)
+        self._last_time = time.perf_counter()
+        self._restart = running.at, running.since
+
+    @property
+    def failed(self) -> bool:
+        """Whether something could not be written."""
+        return self._writer.failure is not None
+
+    def after_chunk(self) -> None:
+        """Look at what has come together; commit where it is time to."""
+        step = int(self._running.at.step)
+        if self._running.plan.ends_chunk(step):
+            self._restart = self._running.at, self._running.since
+        if self._due(step) and not self.failed:
+            self.commit("running")
+
+    def commit(self, status: str, failure: tuple[type, str] | None = None) -> None:
+        """Have everything up to here written, in the background."""
+        running = self._running
+        error = None
+        if failure is not None:
+            error = {"error": failure[0].__name__, "sentence": failure[1]}
+        self._writer.commit(
+            running.saved[self._sent :],
+            {
+                "status": status,
+                "failure": error,
+                "steps": running.steps,
+                "completed": running.completed(),
+                "seconds": running.seconds,
+                "restart": restart(*self._restart),
+            },
+        )
+        self._sent, self._last_step = len(running.saved), int(running.at.step)
+        self._last_time = time.perf_counter()
+
+    def close(self) -> None:
+        """Wait for the disk; say what went wrong there."""
+        self._writer.close()
+        cause = self._writer.failure
+        if cause is not None:
+            reason = getattr(cause, "strerror", None) or str(cause)
+            done = self._writer.store.record["completed"]
+            raise CheckpointFailed(
+                f"checkpoint = {str(self.path)!r} could not be written ({reason}), so the run was "
+                f"stopped: its first {done} steps are committed, and when the reason is gone "
+                f"rx.resume({str(self.path)!r}) goes on from there."
+            ) from cause
+
+    def _due(self, step: int) -> bool:
+        if self._every is not None:
+            return step + self._running.plan.length - self._last_step > self._every
+        waiting = self._running.saved[self._sent :]
+        waiting_bytes = sum(leaf.nbytes for rows in waiting for leaf in rows)
+        return waiting_bytes >= _BYTES or time.perf_counter() - self._last_time >= _SECONDS
+
+
+def restart(at: Progress, since: Interval) -> dict[str, Any]:
+    """All that is needed to go on from here."""
+    return {
+        "step": int(at.step),
+        "state": numbers_text(Packing.rows(at.state)[:, 0]),
+        "since": numbers_text(np.array([float(x) for x in since])),
+    }

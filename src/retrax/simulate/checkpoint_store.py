@@ -1,0 +1,211 @@
+"""Rows and commit records, written so that a crash at any moment leaves the last commit whole."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrax.errors import BadInput
+from retrax.trajectory.checkpoint_format import (
+    RECORD,
+    START,
+    Column,
+    chunk_end,
+    record_text,
+    rows_per_chunk,
+    start_text,
+)
+from retrax.trajectory.checkpoint_read import Stored
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system
+    fcntl = None
+
+_LOCK = ".lock"
+
+
+class Store:
+    """One checkpoint that is being written.
+
+    `append` fills a chunk of rows for each column, and writes it when it is full; `commit` writes
+    what is in the unfinished chunks and replaces the commit record. A file is written beside its
+    place, forced to disk, and then put there.
+    """
+
+    def __init__(self, path: Path, kinds: list[Column], record: dict[str, Any]):
+        self.path, self.kinds, self.record = path, kinds, record
+        self._per_chunk = record["rows_per_chunk"]
+        self._chunks = [np.zeros((self._per_chunk, *k.shape), k.dtype) for k in kinds]
+        self._crc, self._rows, self._again = [0] * len(kinds), 0, 0
+        self._unsaved = self._unsynced = False
+        self._lock = _locked(path)
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        kinds: list[Column],
+        record: dict[str, Any],
+        start: dict[str, Any],
+        leaves: list[np.ndarray],
+    ) -> "Store":
+        """A store with its first rows. It appears under its name when all of it is there."""
+        require_free(path)
+        made = None
+        try:
+            made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+            made.chmod(0o755)
+            for folder in (*(kind.name for kind in kinds), Path(START).parent):
+                (made / folder).mkdir()
+            place(made / START, start_text(start))
+            sync_folder((made / START).parent)
+            store = cls(
+                made, kinds, {**record, "rows_per_chunk": rows_per_chunk(kinds), "commit": 0}
+            )
+            store.append(leaves)
+            store.commit({})
+            made.rename(path)
+            sync_folder(path.parent)
+        except OSError as cause:
+            if made is not None:
+                shutil.rmtree(made, ignore_errors=True)
+            raise unwritable(path, cause) from cause
+        store.path = path
+        return store
+
+    @classmethod
+    def reopen(cls, stored: Stored, rows: int, again: int) -> "Store":
+        """A store to go on with after its first `rows` rows, of which some are computed again."""
+        store = cls(stored.path, stored.columns, stored.record)
+        store._fill([array[:rows] for array in stored.arrays], write=False)
+        store._again = again
+        return store
+
+    def append(self, leaves: list[np.ndarray]) -> None:
+        """Rows for each column, those left out that are there already."""
+        known = min(self._again, len(leaves[0]))
+        self._again -= known
+        self._fill([leaf[known:] for leaf in leaves], write=True)
+
+    def _fill(self, leaves: list[np.ndarray], write: bool) -> None:
+        at, done, count = self._rows % self._per_chunk, 0, len(leaves[0])
+        while done < count:
+            many = min(count - done, self._per_chunk - at)
+            for k, (chunk, leaf) in enumerate(zip(self._chunks, leaves, strict=True)):
+                part = np.ascontiguousarray(leaf[done : done + many], dtype=chunk.dtype)
+                chunk[at : at + many] = part
+                self._crc[k] = zlib.crc32(part.tobytes(), self._crc[k])
+            self._rows, done, at = self._rows + many, done + many, at + many
+            self._unsaved = write
+            if at == self._per_chunk:
+                if write:
+                    self._write_chunks(self._rows // self._per_chunk - 1, at)
+                for chunk in self._chunks:
+                    chunk[:] = 0
+                at, self._unsaved = 0, False
+
+    def commit(self, changes: dict[str, Any]) -> None:
+        """Make the rows so far, and what `changes` says of the run, the truth."""
+        if self._unsaved:
+            self._write_chunks(*divmod(self._rows, self._per_chunk))
+            self._unsaved = False
+        if self._unsynced:
+            for kind in self.kinds:
+                sync_folder(self.path / kind.name)
+            self._unsynced = False
+        crc = {kind.name: value for kind, value in zip(self.kinds, self._crc, strict=True)}
+        number = self.record["commit"] + 1
+        record = {**self.record, **changes, "rows": self._rows, "crc": crc, "commit": number}
+        place(self.path / RECORD, record_text(record, self.kinds))
+        self.record = record
+        sync_folder(self.path)
+
+    def release(self) -> None:
+        """Let others write."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _write_chunks(self, number: int, filled: int) -> None:
+        for kind, chunk in zip(self.kinds, self._chunks, strict=True):
+            rows, end = chunk[:filled].tobytes(), chunk_end(chunk.tobytes())
+            place(self.path / kind.file(number), rows, end, size=chunk.nbytes)
+        self._unsynced = True
+
+
+def place(path: Path, data: bytes, end: bytes = b"", size: int | None = None) -> None:
+    """Write a file beside its place, force it to disk, and put it there.
+
+    With `size` there are zeros up to that many bytes before the `end`.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with open(temporary, "wb", buffering=0) as file:
+            _write(file, data)
+            if end:
+                file.seek(size or len(data))
+                _write(file, end)
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _write(file: Any, data: bytes) -> None:
+    """All bytes: a disk that is nearly full takes some of them."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def sync_folder(path: Path) -> None:
+    """Force to disk which files a folder has."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def require_free(path: Path) -> None:
+    """Refuse a path where something is, or whose folder is not there."""
+    if not path.parent.is_dir():
+        raise BadInput(
+            f"checkpoint = {str(path)!r}: the folder {str(path.parent)!r} does not exist."
+        )
+    if path.exists() or path.is_symlink():
+        what = "file" if path.is_file() else "folder"
+        raise BadInput(
+            f"checkpoint = {str(path)!r} is a {what} that exists already, and nothing is "
+            "overwritten: go on with a run by rx.resume, or give a new one another name."
+        )
+
+
+def unwritable(path: Path, cause: OSError) -> BadInput:
+    return BadInput(f"checkpoint = {str(path)!r} cannot be written: {cause.strerror}.")
+
+
+def _locked(path: Path) -> int | None:
+    """A lock that the system takes away when this process ends, however it ends."""
+    if fcntl is None:
+        return None
+    try:
+        handle = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as cause:
+        raise unwritable(path, cause) from cause
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as cause:
+        os.close(handle)
+        raise BadInput(
+            f"path = {str(path)!r} is being written by another process: its run still goes on."
+        ) from cause
+    return handle

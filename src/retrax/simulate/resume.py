@@ -1,0 +1,203 @@
+"""Go on with a run from its checkpoint."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from retrax import errors
+from retrax.engine.backends import make_loop
+from retrax.engine.packing import Packing
+from retrax.engine.progress import Interval, start
+from retrax.errors import BadInput, StepFailed
+from retrax.mechanics.state import State
+from retrax.simulate.beginning import probe
+from retrax.simulate.checkpoint import Checkpoint
+from retrax.simulate.checkpoint_store import Store, unwritable
+from retrax.simulate.finish import finish_with_checkpoint
+from retrax.simulate.memory import require_room
+from retrax.simulate.plan import Plan
+from retrax.simulate.running import Running
+from retrax.simulate.validate import require_count, require_run
+from retrax.trajectory.checkpoint_format import read_numbers
+from retrax.trajectory.checkpoint_read import (
+    Stored,
+    read_checkpoint,
+    state_like,
+    trajectory_of,
+)
+from retrax.trajectory.provenance import environment
+from retrax.trajectory.trajectory import Trajectory
+
+# A first step that differs by more, relative to its numbers, is one of another system.
+_ANOTHER = 1e-9
+
+
+def resume(
+    path: Any,
+    steps: Any = None,
+    progress: Any = None,
+    *,
+    system: Any = None,
+    integrator: Any = None,
+) -> Trajectory:
+    """Go on with the run in a checkpoint, to its end or further.
+
+    On the same machine, with the same versions, every bit is as if the run had never stopped.
+    Otherwise a notice says what differs, and what agreement to expect. The first steps of the run
+    are taken again to see that they are the same.
+
+    **Arguments:**
+
+    - `path`: what was given to `simulate` as `checkpoint`.
+    - `steps`: how many steps the run shall have in all; more than it has extends it.
+    - `progress`: as for `simulate`.
+    - `system`, `integrator`: the objects, where they could not be stored; see `factory`.
+
+    **Returns:** the trajectory of the whole run, from its start.
+
+    **Raises:** as `simulate`; `StepFailed` also where the stored run had failed. `BadInput` where
+    there is no checkpoint, it is damaged, or another process is writing it.
+    """
+    stored = read_checkpoint(_as_path(path))
+    record = stored.record
+    system, integrator = _objects(stored, system, integrator)
+    _refuse_failed(stored, system, integrator)
+    steps = _steps(stored, steps)
+    if steps == record["completed"]:
+        return trajectory_of(stored, system, integrator)
+    state = _started(stored, system, integrator, steps)
+    running = _running(stored, system, integrator, state, steps)
+    require_room(8 * Packing(state).size, steps, record["save_every"])
+    _compare(stored, running)
+    _go_back(stored, running)
+    store = _reopened(stored, running)
+    checkpoint = Checkpoint(store, running, record["every"], sent=len(running.saved))
+    about = {
+        "h": record["h"],
+        "compile_seconds": record["compile_seconds"],
+        "provenance": stored.provenance(),
+    }
+    return finish_with_checkpoint(running, checkpoint, progress, about)
+
+
+def _as_path(path: Any) -> Path:
+    try:
+        return Path(path)
+    except TypeError as cause:
+        raise BadInput(f"path = {path!r} must be the path of a checkpoint.") from cause
+
+
+def _objects(stored: Stored, system: Any, integrator: Any) -> tuple[Any, Any]:
+    """What moves and how: as given, or else as stored."""
+    given = {"system": system, "integrator": integrator}
+    for name, data in (("system", system), ("integrator", integrator)):
+        if data is None and stored.start[name] is None:
+            raise BadInput(
+                f"path = {str(stored.path)!r} does not hold its {name}, which had a function in it "
+                f"that is not data: give it as rx.resume(path, {name}=...)."
+            )
+    return tuple(value if value is not None else stored.made(name) for name, value in given.items())
+
+
+def _refuse_failed(stored: Stored, system: Any, integrator: Any) -> None:
+    failure = stored.record["failure"]
+    if failure is not None:
+        kind = getattr(errors, failure["error"], StepFailed)
+        kind = kind if isinstance(kind, type) and issubclass(kind, StepFailed) else StepFailed
+        raise kind(failure["sentence"], trajectory_of(stored, system, integrator))
+
+
+def _steps(stored: Stored, steps: Any) -> int:
+    if steps is None:
+        return stored.record["steps"]
+    require_count("steps", steps)
+    if steps < stored.record["completed"]:
+        raise BadInput(
+            f"steps = {steps}, but the run has {stored.record['completed']} steps already; what is "
+            "committed is not taken back."
+        )
+    return int(steps)
+
+
+def _started(stored: Stored, system: Any, integrator: Any, steps: int) -> State:
+    """The state in which the run began, seen to fit the system."""
+    record = stored.record
+    state = stored.states()
+    where = getattr(system, "configuration_space", None)
+    if where is not None:
+        leaves, g = jax.tree.leaves(state), where.layout()
+        state = state_like(g, leaves) if len(jax.tree.leaves(g)) == len(leaves) - 2 else state
+    state = jax.tree.map(lambda x: np.asarray(x[0]), state)
+    require_run(system, integrator, state, record["h"], steps, record["save_every"])
+    return state
+
+
+def _running(stored: Stored, system: Any, integrator: Any, state: State, steps: int) -> Running:
+    """The run, standing at its start."""
+    record = stored.record
+    backend = record["environment"]["backend"]
+    loop = make_loop(backend, system, integrator, state, record["h"])
+    plan = Plan(*record["plan"])
+    at = start(state)
+    loop.compile(at, plan.capacity)
+    return Running(system, integrator, loop, plan, at, steps)
+
+
+def _go_back(stored: Stored, running: Running) -> None:
+    """Put a run where its checkpoint restarts it, with the rows that lie before that."""
+    restart = stored.record["restart"]
+    state = Packing(running.at.state).unpack_one(read_numbers(restart["state"]))
+    running.at = start(state)._replace(step=np.int64(restart["step"]))
+    since: list[Any] = list(read_numbers(restart["since"]))
+    running.since = Interval(*since)
+    running.seconds = stored.record["seconds"]
+    rows = restart["step"] // running.plan.save_every + 1
+    running.saved = [[array[:rows] for array in stored.arrays]]
+
+
+def _reopened(stored: Stored, running: Running) -> Store:
+    """The files to go on with.
+
+    A last state that was saved only because the run ended there is none of a longer run: it is
+    withdrawn. What lies between it and the restart stays, and is computed again.
+    """
+    record, every = stored.record, running.plan.save_every
+    rows = record["completed"] // every + 1
+    store = Store.reopen(stored, rows, again=rows - len(running.saved[0][0]))
+    changes = {"status": "running", "steps": running.steps, "completed": (rows - 1) * every}
+    try:
+        store.commit(changes)
+    except OSError as cause:
+        store.release()
+        raise unwritable(stored.path, cause) from cause
+    return store
+
+
+def _compare(stored: Stored, running: Running) -> None:
+    """Say what is not as it was; refuse a system that does not take the same steps."""
+    was, now = stored.record["environment"], environment(running.loop.name)
+    before = read_numbers(stored.start["probe"])
+    after = probe(running, stored.start["probe_steps"])
+    if before.shape != after.shape:
+        gap = np.inf
+    else:
+        gap = float(np.max(np.abs(after - before) / np.maximum(np.abs(before), 1.0)))
+    if not gap <= _ANOTHER:
+        raise BadInput(
+            f"path = {str(stored.path)!r} was made of other steps: from its first state this "
+            f"system and integrator come to numbers that differ by {gap:.1g} after "
+            f"{stored.start['probe_steps']} steps."
+        )
+    changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+    if changed or gap > 0:
+        what = "; ".join(f"{key} was {was.get(key)}, is {now.get(key)}" for key in changed)
+        warnings.warn(
+            f"the run in {str(stored.path)!r} goes on elsewhere than where it began "
+            f"({what or 'nothing that is known of'}): its first steps differ by {gap:.1g}, so "
+            "expect agreement to about 1e-14 of the numbers at each step, which grows as the "
+            "motion itself spreads neighbours apart, instead of every bit.",
+            stacklevel=3,
+        )

@@ -1,0 +1,63 @@
+"""Functions that make systems, marked so that a run can be taken up again from its file."""
+
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import equinox as eqx
+
+from retrax.errors import BadInput
+
+_MARK = "_made_by"
+
+
+class Call(NamedTuple):
+    """Which call made an object: the factory, its arguments, and which of its results it was."""
+
+    factory: "Factory"
+    args: tuple
+    keywords: dict[str, Any]
+    part: int | None
+
+
+class Factory:
+    """What `factory` makes of a function: the same function, which remembers its calls."""
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function = function
+        self.module, self.name = function.__module__, function.__qualname__
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        made = self.function(*args, **keywords)
+        parts = enumerate(made) if type(made) is tuple else [(None, made)]
+        for part, one in parts:
+            if isinstance(one, eqx.Module | FunctionType):
+                object.__setattr__(one, _MARK, Call(self, args, keywords, part))
+        return made
+
+
+def factory(function: Callable[..., Any] | Any) -> Factory:
+    """Mark a function that makes a system, so that a checkpoint can name it instead of storing it.
+
+    A file keeps data and no code, so a system with a function of yours in it, such as
+    `potential=lambda R: ...`, cannot be stored. Its recipe can: a marked function of a module that
+    can be imported, and the numbers, texts and arrays that it was called with. It may also return
+    several things in a tuple, such as a system and a state. `retrax.resume` imports that module,
+    sees that the function carries the mark, and calls it again.
+
+    ```
+    @rx.factory
+    def top(mass):
+        return rx.MechanicalSystem(rx.SO3(), [1.0, 2.8, 2.0], lambda R: mass * R[2, 2])
+    ```
+    """
+    if not callable(function) or isinstance(function, type):
+        raise BadInput(f"factory: {function!r} is not a function that makes a system.")
+    return Factory(function)
+
+
+def call_that_made(made: Any) -> Call | None:
+    """The call of a factory that made an object, if one did."""
+    return getattr(made, _MARK, None)

@@ -1,0 +1,66 @@
+"""Everything public has wrong calls written for it, and each ends in a sentence."""
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import retrax as rx
+
+ROOT = Path(__file__).parents[2]
+# Made by retrax, not by its users: results, errors, and what holds them together.
+RESULTS = {
+    "Trajectory", "systems.CharacteristicPath", "analysis.Convergence", "analysis.Lyapunov",
+    "analysis.Relations", "analysis.Spectrum", "testing.Problem", "solids.require_rigid_body",
+}  # fmt: skip
+NAMESPACES = {"": rx, "systems.": rx.systems, "analysis.": rx.analysis, "testing.": rx.testing}
+EXAMPLES = 260
+
+
+def public_names() -> set[str]:
+    """Every class and function that a user reaches, and every class method that makes one."""
+    found = set()
+    for prefix, namespace in NAMESPACES.items():
+        for name, value in vars(namespace).items():
+            if name.startswith("_") or inspect.ismodule(value) or not callable(value):
+                continue
+            if inspect.isclass(value) and issubclass(value, Exception):
+                continue
+            found.add(prefix + name)
+            for method, made in vars(value).items() if inspect.isclass(value) else ():
+                if isinstance(made, classmethod) and not method.startswith("_"):
+                    found.add(f"{prefix}{name}.{method}")
+    solids = vars(rx.solids).items()
+    own = rx.solids.__name__
+    found |= {f"solids.{n}" for n, v in solids if inspect.isfunction(v) and v.__module__ == own}
+    return {name for name in found if not name.split(".")[-1].startswith("_")}
+
+
+def run(*options: str) -> subprocess.CompletedProcess:
+    """The campaign as a user runs it: none of the checks of types that tests switch on."""
+    quick = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "PYTHONPATH": "src"}
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.bad_input", *options],
+        cwd=ROOT,
+        env=os.environ | quick,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@pytest.fixture(scope="module")
+def campaign() -> subprocess.CompletedProcess:
+    return run("--list", "--cheap", "--examples", str(EXAMPLES))
+
+
+def test_everything_public_has_wrong_calls(campaign):
+    missing = public_names() - RESULTS - set(campaign.stdout.split("\n"))
+    assert not missing, f"no entry in tests/bad_input for {sorted(missing)}"
+
+
+def test_wrong_calls_end_in_sentences(campaign):
+    assert campaign.returncode == 0, campaign.stdout[-4000:] + campaign.stderr[-2000:]

@@ -1,0 +1,127 @@
+"""Which checks look at which module: the quick ones first, the test files for what they pass.
+
+Everything runs without compiling through XLA (`jax.disable_jit`): operations one by one, or a step
+as machine code by the native back end. A check passes or raises.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import retrax as rx
+from retrax.groups.base import AbstractLieGroup
+from retrax.integrators.base import AbstractIntegrator
+from retrax.testing import check_group, check_integrator, check_retraction
+from retrax.testing.constrained import constrained_problem, flow
+from retrax.testing.integrators import check_order
+from retrax.testing.measurements import Problem
+from retrax.testing.problems import asymmetric_top, forced_top, quartic_body
+
+Check = Callable[[], object]
+
+
+class Watched(NamedTuple):
+    """The checks of a module, and the test files that are run where these see nothing."""
+
+    checks: tuple[Check, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def _laws(group: AbstractLieGroup) -> tuple[Check, ...]:
+    return (
+        partial(check_group, group),
+        partial(check_retraction, rx.Exp(), group),
+        partial(check_retraction, rx.Cayley(), group),
+    )
+
+
+def _claims(*integrators: AbstractIntegrator) -> tuple[Check, ...]:
+    return tuple(partial(check_integrator, integrator) for integrator in integrators)
+
+
+def _orders(problem: Callable[[], Problem], *integrators: AbstractIntegrator):
+    return tuple(partial(_order, problem, integrator) for integrator in integrators)
+
+
+def _order(problem: Callable[[], Problem], integrator: AbstractIntegrator) -> float:
+    return check_order(integrator, problem())
+
+
+def top() -> Problem:
+    return Problem(*asymmetric_top())
+
+
+def forced() -> Problem:
+    return Problem(*forced_top())
+
+
+def on_flow() -> Problem:
+    return Problem(*flow())
+
+
+def skew() -> Problem:
+    return constrained_problem("forced body with a skew plane")
+
+
+def heavy_suslov() -> Problem:
+    return constrained_problem("heavy Suslov body")
+
+
+def hamiltonian() -> Problem:
+    return Problem(*quartic_body())
+
+
+CORRECTIONS = "tests/groups/test_corrections.py"
+WATCHED: dict[str, Watched] = {
+    "retrax.groups.so2": Watched(_laws(rx.SO2()), (CORRECTIONS,)),
+    "retrax.groups.so3": Watched(_laws(rx.SO3()), (CORRECTIONS, "tests/groups/test_so3.py")),
+    "retrax.groups.se2": Watched(_laws(rx.SE2()), (CORRECTIONS,)),
+    "retrax.groups.se3": Watched(_laws(rx.SE3()), (CORRECTIONS, "tests/groups/test_se3.py")),
+    "retrax.groups.retractions": Watched(
+        _laws(rx.SO3())[1:], ("tests/integrators/test_diagnosis.py",)
+    ),
+    "retrax.numerics.newton": Watched((), ("tests/numerics/test_newton.py",)),
+    "retrax.numerics.solve": Watched((), ("tests/numerics/test_solve.py",)),
+    "retrax.numerics.series": Watched(_laws(rx.SO3())[:1], ("tests/numerics/test_series.py",)),
+    "retrax.numerics.tableaus": Watched((), ("tests/numerics/test_coefficients.py",)),
+    "retrax.numerics.compositions": Watched((), ("tests/numerics/test_coefficients.py",)),
+    "retrax.numerics.nodes": Watched((), ("tests/numerics/test_nodes.py",)),
+    "retrax.numerics.tridiagonal": Watched((), ("tests/numerics/test_tridiagonal.py",)),
+    "retrax.numerics.block_tridiagonal": Watched((), ("tests/numerics/test_tridiagonal.py",)),
+    "retrax.integrators.lie_verlet": Watched(
+        (*_claims(rx.LieVerlet()), *_orders(forced, rx.LieVerlet())),
+        ("tests/systems/strings/test_step.py",),
+    ),
+    "retrax.integrators.lifted": Watched(_claims(rx.CotangentLift(), rx.CotangentLift(s=0.0))),
+    "retrax.integrators.cotangent_lift": Watched(
+        (
+            *_claims(rx.CotangentLift()),
+            *_orders(forced, rx.CotangentLift(s=0.0), rx.CotangentLift()),
+            *_orders(hamiltonian, rx.CotangentLift()),
+        )
+    ),
+    "retrax.integrators.lagrange_d_alembert": Watched(
+        (*_claims(rx.LagrangeDAlembert()), *_orders(skew, rx.LagrangeDAlembert())),
+        ("tests/integrators/test_nonholonomic_claims.py",),
+    ),
+    "retrax.integrators.discrete_gradient": Watched(
+        (*_claims(rx.DiscreteGradient()), *_orders(skew, rx.DiscreteGradient()))
+    ),
+    "retrax.integrators.composition": Watched(
+        _orders(top, rx.Composition(rx.LieVerlet(), 4)), ("tests/integrators/test_diagnosis.py",)
+    ),
+    "retrax.integrators.kahan": Watched(
+        _claims(rx.Kahan()), ("tests/integrators/test_kahan.py",)
+    ),
+    "retrax.integrators.rkmk": Watched(
+        (
+            *_orders(top, rx.RKMK("rk4")),
+            *_orders(forced, rx.RKMK("heun3")),
+            *_orders(on_flow, rx.RKMK("rk4")),
+        )
+    ),
+    "retrax.integrators.collocation_step": Watched(
+        _orders(top, rx.Collocation(rx.gauss(2)), rx.Collocation(rx.gauss(2), centred=True)),
+        ("tests/integrators/test_collocation.py",),
+    ),
+}  # fmt: skip

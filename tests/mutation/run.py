@@ -1,0 +1,140 @@
+"""Mutation testing of the numerical core: `docs/mutation.md` is its report.
+
+    python tests/mutation/run.py [--workers 2] [--sample 20] [--limit 60] [module ...]
+    python tests/mutation/run.py --page
+
+Of every module a sample of its mutants is planted, chosen with a fixed seed; `--sample 0` takes
+all. Results go line by line to `results.jsonl` beside this file: what is in it is not done again.
+A mutant on which the checks take longer than `--limit` seconds hangs, and has been noticed.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from queue import Empty, Queue
+
+from checks import WATCHED
+from mutants import Mutant, mutants
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+RESULTS = HERE / "results.jsonl"
+SEED = 10
+
+
+class Worker:
+    """A process that plants mutants; ended and started anew where one hangs."""
+
+    def __init__(self, limit: float):
+        self.limit, self.process = limit, None
+
+    def ask(self, module: str, number: str) -> str | None:
+        """What notices the mutant; `None` where nothing does."""
+        process = self.process or self._start()
+        assert process.stdin is not None and process.stdout is not None
+        timer = threading.Timer(self.limit, process.kill)
+        timer.start()
+        try:
+            process.stdin.write(f"{module} {number}\n")
+            process.stdin.flush()
+            for line in process.stdout:
+                if line.startswith("answer "):
+                    return json.loads(line.removeprefix("answer "))
+        except BrokenPipeError:
+            pass
+        finally:
+            timer.cancel()
+        process.wait()
+        self.process = None
+        return "time limit" if process.returncode == -9 else "the process ended"
+
+    def _start(self) -> subprocess.Popen:
+        path = os.pathsep.join([str(ROOT / "src"), str(HERE)])
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "worker.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path},
+        )  # fmt: skip
+        return self.process
+
+    def close(self) -> None:
+        if self.process is not None and self.process.stdin is not None:
+            self.process.stdin.close()
+            self.process.wait()
+
+
+def sampled(module: str, size: int) -> list[Mutant]:
+    everything = [m for m in mutants(module) if m.changes_something]
+    if size == 0 or len(everything) <= size:
+        return everything
+    chosen = random.Random(f"{SEED} {module}").sample(everything, len(everything))[:size]
+    return sorted(chosen, key=lambda mutant: mutant.number)
+
+
+def written() -> dict[tuple[str, str, int], dict]:
+    """Results by module, change and line, so that they outlive changes elsewhere in a file."""
+    if not RESULTS.exists():
+        return {}
+    rows = map(json.loads, RESULTS.read_text().splitlines())
+    return {(row["module"], row["change"], row["line"]): row for row in rows}
+
+
+def work(queue: Queue, limit: float, lock: threading.Lock) -> None:
+    """Take module after module; the first time round in a process everything is compiled."""
+    worker = Worker(limit)
+    while True:
+        try:
+            batch = queue.get_nowait()
+        except Empty:
+            return worker.close()
+        for mutant in batch:
+            if worker.process is None or mutant is batch[0]:
+                worker.limit = 10 * limit
+                wrong = worker.ask(mutant.module, "-")
+                if wrong is not None:
+                    print(f"{mutant.module} fails without a change: {wrong}", flush=True)
+                    break
+                worker.limit = limit
+            answer = worker.ask(mutant.module, str(mutant.number))
+            with lock, RESULTS.open("a") as file:
+                file.write(json.dumps({**mutant._asdict(), "noticed": answer}) + "\n")
+            verdict = "killed  " if answer else "SURVIVED"
+            print(verdict, mutant.key, mutant.line, mutant.change, flush=True)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--sample", type=int, default=20)
+    options.add_argument("--limit", type=float, default=60.0)
+    options.add_argument("--page", action="store_true")
+    options.add_argument("modules", nargs="*", default=[])
+    chosen = options.parse_args()
+    if chosen.page:
+        from page import write_page
+
+        return write_page(list(written().values()))
+    done, queue = written(), Queue()
+    for module in chosen.modules or WATCHED:
+        batch = sampled(module, chosen.sample)
+        batch = [m for m in batch if (module, m.change, m.line) not in done]
+        if batch:
+            queue.put(batch)
+    lock = threading.Lock()
+    threads = [
+        threading.Thread(target=work, args=(queue, chosen.limit, lock))
+        for _ in range(min(chosen.workers, queue.qsize()))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Chains of equations, solved in one sweep down and one up, against dense matrices."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from retrax.numerics.block_tridiagonal import BlockTridiagonal
+from retrax.numerics.tridiagonal import factor, product, solve, solve_blocks
+
+
+def chain(n, b, seed):
+    """Blocks of a symmetric positive definite matrix, none like its neighbour, and the matrix."""
+    rng = np.random.default_rng(seed)
+    below = rng.standard_normal((n, b, b))
+    diagonal = rng.standard_normal((n, b, b))
+    diagonal = diagonal @ diagonal.transpose(0, 2, 1) + (3 + 2 * b) * np.eye(b)
+    return diagonal, below, dense(below, diagonal, np.roll(below, -1, axis=0).transpose(0, 2, 1))
+
+
+def dense(lower, diagonal, upper):
+    n, b, _ = diagonal.shape
+    full = np.zeros((n, b, n, b))
+    for k in range(n):
+        full[k, :, k] = diagonal[k]
+        if k:
+            full[k, :, k - 1] = lower[k]
+        if k < n - 1:
+            full[k, :, k + 1] = upper[k]
+    return full.reshape(n * b, n * b)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_a_chain_of_numbers(n):
+    diagonal, below, full = chain(n, 1, n)
+    a, b = jnp.asarray(diagonal.reshape(n)), jnp.asarray(below.reshape(n))
+    q = np.random.default_rng(9).standard_normal((n, 2))
+    x = solve(factor(a, b), jnp.asarray(q))
+    np.testing.assert_allclose(x, np.linalg.solve(full, q), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(product(a, b, jnp.asarray(q)), full @ q, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_a_chain_of_blocks(n):
+    diagonal, below, full = chain(n, 3, n)
+    q = np.random.default_rng(9).standard_normal((n, 3, 2))
+    x = solve_blocks(jnp.asarray(diagonal), jnp.asarray(below), jnp.asarray(q))
+    exact = np.linalg.solve(full, q.reshape(3 * n, 2)).reshape(n, 3, 2)
+    np.testing.assert_allclose(x, exact, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_blocks_that_are_not_symmetric(columns):
+    rng = np.random.default_rng(3)
+    lower, upper = rng.standard_normal((2, 5, 4, 4))
+    diagonal = rng.standard_normal((5, 4, 4)) + 8 * np.eye(4)
+    b = rng.standard_normal((5, 4, *columns))
+    x = BlockTridiagonal(lower, diagonal, upper).solve(b)
+    exact = np.linalg.solve(dense(lower, diagonal, upper), b.reshape(20, *columns))
+    np.testing.assert_allclose(x, exact.reshape(b.shape), rtol=0, atol=2e-15)

@@ -1,0 +1,195 @@
+"""Systems and integrators as data: back to the bit, and no code in a file."""
+
+import importlib
+import json
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import retrax as rx
+from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.systems.catalogue import CASES
+from retrax.trajectory.decoding import NeedsImport, decode
+from retrax.trajectory.encoding import Unstorable, encode
+from retrax.trajectory.factory import Factory
+
+QUICK = ("free-rigid-body", "pendulum3d", "suslov-paper", "kharlamova", "euler-top", "turntable")
+
+MODULE = """
+import jax.numpy as jnp
+import retrax as rx
+
+print("imported")
+
+
+@rx.factory
+def spring_body(stiffness, *, inertia):
+    def potential(g):
+        return stiffness * (g[0, 2] + g[1, 1] ** 2)
+
+    body = rx.MechanicalSystem(rx.SO3(), inertia, potential)
+    return body, body.state(jnp.eye(3), velocity=[0.3, -0.4, 0.9])
+
+
+def unmarked(stiffness, *, inertia):
+    raise AssertionError("this was called")
+"""
+
+
+def through_json(value):
+    return decode(json.loads(json.dumps(encode(value, "value"), allow_nan=False)), False)
+
+
+def same(one, other):
+    leaves, tree = jax.tree.flatten(one)
+    others, other_tree = jax.tree.flatten(other)
+    assert tree == other_tree
+    for a, b in zip(leaves, others, strict=True):
+        assert type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", INTEGRATORS | ROLLING)
+def test_integrators_come_back(name):
+    integrator = (INTEGRATORS | ROLLING)[name]
+    same(through_json(integrator), integrator)
+    assert repr(through_json(integrator)) == repr(integrator)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_systems_come_back(name):
+    system, state, *_ = CASES[name].make()
+    same(through_json(system), system)
+    same(through_json(state), state)
+
+
+def test_groups_spaces_nodes_and_odd_numbers_come_back():
+    basis = np.array([[[0.0, -1.0], [1.0, 0.0]]])
+    for value in (
+        rx.Product(rx.SO3(), rx.Power(rx.SE3(), 3), rx.Translation(2), rx.MatrixGroup(basis)),
+        (rx.Sphere(3), rx.Stiefel(4, 2), rx.Isospectral(3)),
+        rx.Adaptive(rx.RKMK("dopri5"), 1e-8),
+        rx.Collocation(rx.gauss(3)),
+    ):
+        same(through_json(value), value)
+    odd = (
+        float("inf"),
+        -0.0,
+        5e-324,
+        2**80,
+        True,
+        None,
+        "text",
+        frozenset({"a", "b"}),
+        [1, {2: 3}],
+    )
+    assert repr(through_json(odd)) == repr(odd)
+    assert np.isnan(through_json((float("nan"),))[0])
+
+
+def test_functions_of_the_user_are_named_and_not_stored():
+    system = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda g: g[2, 2])
+    with pytest.raises(Unstorable, match=r"system\.potential is the function .*<lambda>"):
+        encode(system, "system")
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "bodies_of_mine.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("bodies_of_mine")
+    sys.modules.pop("bodies_of_mine", None)
+
+
+def test_a_lambda_is_said_to_be_no_data_before_the_run_and_can_be_given_again(tmp_path):
+    def body(weight):
+        made = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda g: weight * g[2, 2])
+        return made, made.state(jnp.eye(3), velocity=[0.3, -0.4, 0.9])
+
+    path, (system, state) = tmp_path / "run.zarr", body(1.3)
+    with pytest.warns(UserWarning, match=r"potential is the function .* marked with @rx\.factory"):
+        rx.simulate(system, rx.LieVerlet(), state, h=0.1, steps=40, checkpoint=path)
+    found = rx.load(path)
+    assert found.system is None and len(found) == 41
+    with pytest.raises(rx.BadInput, match="the system of this run is not in its file"):
+        found.invariants()
+    with pytest.raises(rx.BadInput, match=r"does not hold its system.* rx\.resume\(path, system="):
+        rx.resume(path, steps=80)
+    with pytest.raises(rx.BadInput, match="was made of other steps"):
+        rx.resume(path, steps=80, system=body(1.4)[0])
+    longer = rx.resume(path, steps=80, system=body(1.3)[0])
+    whole = rx.simulate(system, rx.LieVerlet(), state, h=0.1, steps=80)
+    assert np.array_equal(longer.momentum, whole.momentum)
+
+
+def test_a_factory_is_called_again_by_resume_and_never_by_load(tmp_path, module, capsys):
+    system, state = module.spring_body(0.7, inertia=np.array([1.0, 2.0, 2.5]))
+    path = tmp_path / "run.zarr"
+    rx.simulate(system, rx.LieVerlet(), state, h=0.1, steps=40, checkpoint=path)
+    sys.modules.pop("bodies_of_mine")
+    capsys.readouterr()
+    found = rx.load(path)
+    assert "bodies_of_mine" not in sys.modules and capsys.readouterr().out == ""
+    assert found.system is None and len(found) == 41
+    longer = rx.resume(path, steps=80)
+    assert capsys.readouterr().out == "imported\n"
+    whole = rx.simulate(system, rx.LieVerlet(), state, h=0.1, steps=80)
+    assert np.array_equal(longer.momentum, whole.momentum)
+    assert set(longer.invariants()) == set(whole.invariants())
+
+
+def test_only_marked_functions_are_called(module):
+    recipe = encode(module.spring_body(0.7, inertia=[1.0, 2.0, 2.5])[0], "system")
+    assert recipe["factory"] == "bodies_of_mine:spring_body" and recipe["part"] == 0
+    with pytest.raises(NeedsImport):
+        decode(recipe, factories=False)
+    for name, sentence in [
+        ("bodies_of_mine:unmarked", "does not carry the mark @rx.factory and is therefore not"),
+        ("os:system", "does not carry the mark"),
+        ("bodies_of_mine:missing", "cannot be imported here"),
+        ("no_such_module_anywhere:f", "cannot be imported here"),
+        ("bodies_of_mine:spring_body.__init__; x", "is not a function in a module"),
+    ]:
+        with pytest.raises(rx.BadInput, match=sentence):
+            decode({**recipe, "factory": name}, factories=True)
+
+
+def test_a_factory_of_the_script_itself_or_of_a_function_cannot_be_stored():
+    def local():
+        return rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda g: g[2, 2])
+
+    made = rx.factory(local)
+    assert isinstance(made, Factory) and made.__name__ == "local"
+    with pytest.raises(Unstorable, match=r"made by the factory .*local.* cannot import"):
+        encode(made(), "system")
+    with pytest.raises(rx.BadInput, match="is not a function that makes a system"):
+        rx.factory(3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"class": "os:environ", "fields": {}},
+        {"class": "retrax.cli.main:Sentences", "fields": {}},
+        {"class": "retrax.systems.rigid_body:FreeRigidBody", "fields": {"mass": 1}},
+        {"class": "retrax.systems.rigid_body:jnp", "fields": {}},
+        {"class": "retrax.groups.so3:SO3.exp", "fields": {}},
+        {"function": "builtins:eval"},
+        {"function": "retrax.trajectory.storage:save"},
+        {"function": "retrax.systems.catalogue:CASES"},
+        {"function": "retrax.systems.catalogue:jnp.load"},
+        {"partial": {"function": "os:system"}, "args": ["true"], "keywords": {}},
+        {"partial": 3, "args": [], "keywords": {}},
+        {"array": {"dtype": "object", "shape": [1], "data": "", "jax": False}},
+        {"array": {"dtype": "float64", "shape": [5], "data": "AAAA", "jax": False}},
+        {"array": 3},
+        {"number": "many"},
+        {"unheard": "of"},
+        {},
+    ],
+)
+def test_data_that_names_anything_else_is_refused(data):
+    with pytest.raises(rx.BadInput):
+        decode(data, factories=True)
