@@ -7,7 +7,6 @@ import os
 import sys
 from pathlib import Path
 
-from PIL import Image
 from playwright.sync_api import sync_playwright
 
 # Name, page, width and height of the window in pixels, light or dark.
@@ -17,7 +16,6 @@ PICTURES = (
     ("gallery-dark", "nonholonomic/index.html", 1000, 1150, "dark"),
     ("gallery-phone", "kahan/index.html", 390, 844, "light"),
 )
-COLOURS = 256  # enough for text and curves, and small files
 
 
 def main(gallery: Path, folder: Path) -> None:
@@ -36,9 +34,6 @@ def main(gallery: Path, folder: Path) -> None:
             window.screenshot(path=path)
             wide = window.evaluate("document.documentElement.scrollWidth")
             assert not errors and wide <= width, f"{page}: {errors}, {wide} > {width}"
-            with Image.open(path) as image:
-                small = image.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
-            small.save(path, optimize=True)
             print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
         browser.close()
 

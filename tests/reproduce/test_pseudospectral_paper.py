@@ -124,4 +124,4 @@ def test_every_figure_has_its_data(done):
     with xr.open_dataset(folder / "figure-6.nc") as data:
         worst = np.abs(data["energies"].sel(integrator="geometric Gauss")).max()
     assert float(worst) == said["numbers"]["30 s"]["geometric Gauss"]["energy"]
-    assert len(said["findings"]) == 17
+    assert len(said["findings"]) == 18

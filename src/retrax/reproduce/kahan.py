@@ -81,12 +81,12 @@ PAPER = Paper(
     "precise, it holds exactly for bodies with two equal moments. The map is integrable, and its "
     "poles have a sharp bound.",
     (
-        Part("theorem", "bracket, energy and momentum in one step", theorem, (4, 4)),
-        Part("long-runs", "long runs", long_runs, (4, 5)),
-        Part("orbits", "momenta on the sphere", orbits, (6, 6)),
-        Part("orders", "errors against the step", orders, (4, 4)),
-        Part("predators", "predators and prey", predators, (3, 3)),
-        Part("poles", "starts that meet a pole", poles, (5, 6)),
+        Part("theorem", "bracket, energy and momentum in one step", theorem, (3, 3)),
+        Part("long-runs", "long runs", long_runs, (3, 4)),
+        Part("orbits", "momenta on the sphere", orbits, (5, 5)),
+        Part("orders", "errors against the step", orders, (2, 2)),
+        Part("predators", "predators and prey", predators, (2, 2)),
+        Part("poles", "starts that meet a pole", poles, (2, 3)),
     ),
     cover="orbits",
 )

@@ -67,11 +67,11 @@ PAPER = Paper(
     "momentum drifts from (1, 1) to (0.0004, 3.3166) where the exact motion is a steady turn. "
     "Inverting the paper's own definition gives a step that stays at (1, 1).",
     (
-        Part("figure-1", "Fig. 1, adapted integrators", figure_1, (10, 10)),
+        Part("figure-1", "Fig. 1, adapted integrators", figure_1, (12, 12)),
         Part("figure-2", "Fig. 2, unadapted integrator", figure_2, (4, 4)),
-        Part("equations", "equations (18) and (19)", equations, (4, 4)),
-        Part("orders", "errors against the step", orders, (8, 8)),
-        Part("motion", "a motion to watch", motion, (5, 5)),
+        Part("equations", "equations (18) and (19)", equations, (3, 3)),
+        Part("orders", "errors against the step", orders, (7, 7)),
+        Part("motion", "a motion to watch", motion, (4, 4)),
     ),
     cover="figure-1",
 )

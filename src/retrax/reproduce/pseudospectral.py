@@ -93,11 +93,11 @@ PAPER = Paper(
     "converge. It is not symplectic, and of the two methods compared it is the geometric one that "
     "does not conserve energy and momentum.",
     (
-        Part("diagrams", "Figs. 1 to 3, commuting diagrams", diagrams, (2, 2)),
-        Part("pendulum", "Figs. 4 and 6, the pendulum for 30 s", pendulum, (20, 20)),
-        Part("motion", "a motion to watch", motion, (4, 4)),
-        Part("algorithm", "Fig. 5, the algorithm and its errors", algorithm, (20, 25)),
-        Part("long-runs", "energy over long times", long_runs, (20, 25)),
+        Part("diagrams", "Figs. 1 to 3, commuting diagrams", diagrams, (4, 4)),
+        Part("pendulum", "Figs. 4 and 6, the pendulum for 30 s", pendulum, (16, 16)),
+        Part("motion", "a motion to watch", motion, (2, 2)),
+        Part("algorithm", "Fig. 5, the algorithm and its errors", algorithm, (12, 16)),
+        Part("long-runs", "energy over long times", long_runs, (7, 20)),
     ),
     cover="figure-6",
 )

@@ -66,11 +66,11 @@ PAPER = Paper(
     "round-off. The strings are not chaotic for all initial conditions, and far fewer contacts "
     "hold without slip than estimated.",
     (
-        Part("contact", "Fig. 1, two rods in rolling contact", contact, (40, 90)),
-        Part("figure-2", "Fig. 2, strings in contact", figure_2, (10, 30)),
-        Part("paths", "exact paths", paths, (3, 5)),
-        Part("exponents", "Lyapunov exponents", exponents, (20, 150)),
-        Part("friction", "contacts that hold", friction, (2, 2)),
+        Part("contact", "Fig. 1, two rods in rolling contact", contact, (63, 80)),
+        Part("figure-2", "Fig. 2, strings in contact", figure_2, (6, 11)),
+        Part("paths", "exact paths", paths, (3, 4)),
+        Part("exponents", "Lyapunov exponents", exponents, (9, 150)),
+        Part("friction", "contacts that hold", friction, (1, 1)),
     ),
     cover="figure-2",
 )

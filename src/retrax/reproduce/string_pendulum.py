@@ -83,9 +83,9 @@ PAPER = Paper(
     "to the elements. Curves can be compared for two or three seconds only: after that errors "
     "grow a millionfold in four.",
     (
-        Part("motion", "Figs. 1 to 3, five seconds", motion, (14, 14)),
-        Part("growth", "growth of errors", growth, (8, 8)),
-        Part("long-run", "energy over a long time", long_run, (6, 20)),
+        Part("motion", "Figs. 1 to 3, five seconds", motion, (17, 17)),
+        Part("growth", "growth of errors", growth, (2, 2)),
+        Part("long-run", "energy over a long time", long_run, (7, 25)),
         Part("solver", "the fixed-point iteration", solver, (12, 12)),
     ),
     cover="figure-2",
