@@ -43,7 +43,7 @@ class Checkpoint:
         step = int(self._running.at.step)
         if self._running.plan.ends_chunk(step):
             self._restart = self._running.at, self._running.since
-        if self._due(step) and not self.failed:
+        if self._writer.idle and self._due(step):
             self.commit("running")
 
     def commit(self, status: str, failure: tuple[type, str] | None = None) -> None:

@@ -16,6 +16,7 @@ from retrax.trajectory.checkpoint_format import (
     START,
     Column,
     chunk_end,
+    digest,
     record_text,
     rows_per_chunk,
     start_text,
@@ -63,10 +64,18 @@ class Store:
             made.chmod(0o755)
             for folder in (*(kind.name for kind in kinds), Path(START).parent):
                 (made / folder).mkdir()
-            place(made / START, start_text(start))
+            begun = start_text(start)
+            place(made / START, begun)
             sync_folder((made / START).parent)
             store = cls(
-                made, kinds, {**record, "rows_per_chunk": rows_per_chunk(kinds), "commit": 0}
+                made,
+                kinds,
+                {
+                    **record,
+                    "rows_per_chunk": rows_per_chunk(kinds),
+                    "commit": 0,
+                    "start": digest(begun),
+                },
             )
             store.append(leaves)
             store.commit({})

@@ -12,19 +12,18 @@ Rows = list[np.ndarray]
 
 # Writing may take this part of the processor's time: after a commit the thread rests so long, but
 # no longer than this many seconds.
-_PART, _LONGEST = 0.01, 10.0
+_PART, _LONGEST = 0.005, 10.0
 
 
 class Writer:
     """A thread that takes rows and commits them, in order.
 
-    Where commits are asked for faster than writing them would pay, several become one: the last
-    one holds what the others would have. What goes wrong is kept in `failure`, and nothing is
-    written after it.
+    After a commit it rests; it is `idle` when the next one would be written at once. What goes
+    wrong is kept in `failure`, and nothing is written after it.
     """
 
     def __init__(self, store: Store):
-        self.store, self.failure = store, None
+        self.store, self.failure, self.idle = store, None, True
         self._waiting: list[tuple[list[Rows], dict[str, Any]]] = []
         self._changed, self._closing = threading.Condition(), False
         self._thread = threading.Thread(target=self._work, name="checkpoint", daemon=True)
@@ -33,6 +32,7 @@ class Writer:
     def commit(self, rows: list[Rows], changes: dict[str, Any]) -> None:
         """Have rows, and what there is to say about the run, committed soon."""
         with self._changed:
+            self.idle = False
             self._waiting.append((rows, changes))
             self._changed.notify()
 
@@ -55,6 +55,7 @@ class Writer:
                 clock = time.thread_time()
                 self._write(todo)
                 self._rest((time.thread_time() - clock) / _PART)
+                self.idle = True
 
     def _rest(self, seconds: float) -> None:
         """Wait until this process has had so many seconds of the processor, or it is time."""

@@ -122,8 +122,13 @@ def _checked(record: dict[str, Any]) -> bytes:
 
 
 def _checksum(record: dict[str, Any]) -> str:
-    canonical = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return digest(
+        json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    )
+
+
+def digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
 
 
 def read_text(text: bytes, path: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from retrax.trajectory.checkpoint_format import (
     START,
     Column,
     chunk_end,
+    digest,
     read_text,
 )
 from retrax.trajectory.decoding import NeedsImport, decode
@@ -96,7 +97,10 @@ def read_checkpoint(path: str | Path) -> Stored:
     """All that is committed in a checkpoint, also while its run goes on."""
     path = Path(path)
     record, kinds = read_record(path)
-    start = read_text(_bytes(path / START, "the checkpoint is not whole"), str(path / START))
+    begun = _bytes(path / START, f"the checkpoint {str(path)!r} is not whole")
+    if digest(begun) != record["start"]:
+        raise BadInput(f"path = {str(path / START)!r} is damaged, or that of another checkpoint.")
+    start = read_text(begun, str(path / START))
     arrays = [_column(path, kind, record) for kind in kinds]
     return Stored(path, record, start["attributes"], kinds, arrays)
 
