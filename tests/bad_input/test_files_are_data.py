@@ -21,7 +21,8 @@ class Harmful:
 
 
 COMMAND = "__import__('os').system('true')"
-HARM = [COMMAND, pickle.dumps(Harmful(), protocol=2).hex(), "!!python/object/apply:os.system [x]"]
+PICKLED = pickle.dumps(Harmful(), protocol=2)
+HARM = [COMMAND, PICKLED.hex(), "!!python/object/apply:os.system [x]"]
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +69,7 @@ def test_objects_in_a_file_are_never_made(saved, tmp_path, executed):
     path.write_bytes(saved.read_bytes())
     with h5py.File(path, "r+") as file:
         del file["momentum"]
-        data = np.frombuffer(pickle.dumps(Harmful()), dtype=np.uint8)
-        file.create_dataset("momentum", data=np.array([data.tobytes()], dtype=h5py.string_dtype()))
+        file["momentum"] = np.array([PICKLED.hex()], dtype=h5py.string_dtype())
     with pytest.raises(rx.BadInput, match=r"objects\.nc"):
         rx.load(path)
     assert executed == []

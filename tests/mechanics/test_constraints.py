@@ -32,7 +32,7 @@ def body(constraint, **options):
         ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], "span all 3 directions"),
         ([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], "are dependent"),
         ([], "at least one row"),
-        ([1, 0, 0], r"rows have shape \(3,\)"),
+        ([1, 0, 0], r"rows has shape \(3,\)"),
         ([[0, 0, 0]], "are dependent"),
         ([[1, 0, np.nan]], "rows must be finite"),
         ("e3", "array of real numbers"),

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import as_pytree
-from retrax.numerics.checks import output, require_finite, require_output, require_shape
+from retrax.numerics.checks import output, require_finite, require_output, require_shape, shown
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64, host_float64
@@ -85,13 +85,13 @@ class Distribution(AbstractDistribution):
         singular = np.linalg.svd(given, compute_uv=False)
         if not singular[-1] > _DEPENDENT * singular[0] or m > n:
             raise BadInput(
-                f"rows = {given.tolist()} are dependent: their smallest singular value is "
+                f"rows = {shown(given.tolist())} are dependent: their smallest singular value is "
                 f"{singular[-1] if m <= n else 0.0:.3g}, but a basis of the admissible velocities "
                 "is needed."
             )
         if m == n:
             raise BadInput(
-                f"rows = {given.tolist()} span all {n} directions: nothing is constrained, so "
+                f"rows = {shown(given.tolist())} span all {n} directions: nothing is constrained, so "
                 "leave the constraint out."
             )
         self.span = _tuples(given)
@@ -160,7 +160,7 @@ class VelocityConstraint(AbstractConstraint):
         shape = out.shape
         if out.dtype != jnp.float64 or len(shape) != 2 or shape[1] != n or not 1 <= shape[0] < n:
             raise BadInput(
-                f"A(g) is {out.dtype} of shape {shape}, but on {group.name} it has {n} "
+                f"A(g) has shape {shape} of {out.dtype}, but on {group.name} it has {n} "
                 f"columns and from 1 to {n - 1} rows, one for each velocity that is taken away."
             )
         require_output("c", self.c, (one,), shape[:1], optional=True)

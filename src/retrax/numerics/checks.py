@@ -112,8 +112,10 @@ def require_number(name: str, value: Any, rule: str = "finite", unit: str = "") 
     number = as_float(value)
     kept = {"finite": True, "> 0": number > 0, ">= 0": number >= 0}[rule]
     if not (math.isfinite(number) and kept):
-        wanted = "a finite number" if rule == "finite" else f"a finite number {rule}"
-        raise BadInput(f"{name} = {shown(value)}{unit and f' {unit}'} must be {wanted}.")
+        wanted = {"finite": "a", "> 0": "a positive,", ">= 0": "a non-negative,"}[rule]
+        raise BadInput(
+            f"{name} = {shown(value)}{unit and f' {unit}'} must be {wanted} finite number."
+        )
     return number
 
 

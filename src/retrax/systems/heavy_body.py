@@ -136,6 +136,6 @@ class Pendulum3D(AbstractHeavyBody):
 def _checked_weight(mass: ArrayLike, arm: ArrayLike, gravity: ArrayLike) -> tuple[Array, ...]:
     """Mass, arm and gravity as arrays, refused where they are not those of a body."""
     checked = finite64("mass", mass), finite64("arm", arm, (3,)), finite64("gravity", gravity)
-    if not is_traced(mass) and not float(checked[0]) > 0:
+    if not is_traced(checked) and not float(checked[0]) > 0:
         raise BadInput(f"mass = {shown(mass)} kg is not positive: a body has mass.")
     return checked

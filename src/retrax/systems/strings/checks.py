@@ -37,7 +37,7 @@ def checked_scalar(name: str, value: Any, unit: str, *, least: str = "") -> Any:
     array = float64(name, value)
     require_shape(name, array, ())
     require_finite(name, array)
-    if least and not is_traced(value):
+    if least and not is_traced(array):
         number = float(array)
         if number < 0 or (least == "> 0" and number == 0):
             raise BadInput(f"{name} = {number:g} {unit} is not physical: it must be {least}.")
@@ -47,7 +47,7 @@ def checked_scalar(name: str, value: Any, unit: str, *, least: str = "") -> Any:
 def checked_density(density: Any, elements: int) -> Any:
     """The mass per length; only a single element may be massless."""
     array = checked_scalar("density", density, "kg/m", least=">= 0")
-    if not is_traced(density) and elements > 1 and float(array) == 0:
+    if not is_traced(array) and elements > 1 and float(array) == 0:
         raise BadInput(
             f"density = 0 kg/m leaves the {elements - 1} inner nodes of {elements} elements "
             "without mass: it must be > 0, or elements = 1."
@@ -84,7 +84,7 @@ def checked_bodies(mass: Any, arm: Any, inertia: Any, count: int) -> tuple[Any, 
         require_shape(name, array, shape)
         require_finite(name, array)
         arrays[name] = array[None] if single else array
-    if not is_traced(mass, arm, inertia):
+    if not is_traced(arrays):
         m, rho, J = (
             np.asarray(arrays[name]).reshape(count, *s)
             for name, s in (("mass", ()), ("arm", (3,)), ("inertia", (3, 3)))
