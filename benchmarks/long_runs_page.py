@@ -32,8 +32,8 @@ READING = """
   subtracts the defect that it finds
   ([decision 3](decisions/0003-group-membership-without-drift.md)). The row *R not corrected* is the
   same step without it. This one-step projection is part of `SO2`, `SO3`, `SE2`, `SE3`, of rotations
-  in $n$ dimensions, and of their products and powers. A `MatrixGroup`, of which only a basis is known,
-  has none, and its defect grows like that of the uncorrected row.
+  in $n$ dimensions, and of their products and powers. A `MatrixGroup`, of which only a basis is
+  known, has none, and its defect grows like that of the uncorrected row.
 - **Energy.** The error of a symplectic method of low order is truncation, which stays bounded:
   exponent 0, no bias. With order 8 at this step nothing is left but rounding, which walks.
 - **Clock.** Times are $t_0 + kh$, each computed by itself; every saved time of every run equals it.

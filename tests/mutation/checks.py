@@ -89,8 +89,7 @@ WATCHED: dict[str, Watched] = {
     "retrax.numerics.tridiagonal": Watched((), ("tests/numerics/test_tridiagonal.py",)),
     "retrax.numerics.block_tridiagonal": Watched((), ("tests/numerics/test_tridiagonal.py",)),
     "retrax.integrators.lie_verlet": Watched(
-        (*_claims(rx.LieVerlet()), *_orders(forced, rx.LieVerlet())),
-        ("tests/systems/strings/test_step.py",),
+        (*_claims(rx.LieVerlet()), *_orders(forced, rx.LieVerlet()))
     ),
     "retrax.integrators.lifted": Watched(_claims(rx.CotangentLift(), rx.CotangentLift(s=0.0))),
     "retrax.integrators.cotangent_lift": Watched(

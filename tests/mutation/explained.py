@@ -2,6 +2,12 @@
 
 # (module, line of the source as it is on the page, change): why it does not matter.
 EXPLAINED: dict[tuple[str, str, str], str] = {
+    (
+        "retrax.numerics.newton",
+        "terms = scale + ",
+        "jnp.sum(jnp.abs(jacobian), axis=0) @ jnp.abs(x) -> "
+        "jnp.abs(x) @ jnp.sum(jnp.abs(jacobian), axis=0)",
+    ): "the product of two vectors",
     ("retrax.numerics.tridiagonal", "nothing, none = jnp.zeros_like(q[0])", "0 -> 1"): (
         "only the shape of `q[0]` is used"
     ),

@@ -4,7 +4,8 @@
     python tests/mutation/run.py --page
 
 Of every module a sample of its mutants is planted, chosen with a fixed seed; `--sample 0` takes
-all. Results go line by line to `results.jsonl` beside this file: what is in it is not done again.
+all. Results go line by line to `results.jsonl` beside this file: what is in it is not done again,
+but for survivors if `--survivors` asks for them, after tests have become better.
 A mutant on which the checks take longer than `--limit` seconds hangs, and has been noticed.
 """
 
@@ -112,6 +113,7 @@ def main() -> None:
     options.add_argument("--workers", type=int, default=2)
     options.add_argument("--sample", type=int, default=20)
     options.add_argument("--limit", type=float, default=60.0)
+    options.add_argument("--survivors", action="store_true", help="plant these again")
     options.add_argument("--page", action="store_true")
     options.add_argument("modules", nargs="*", default=[])
     chosen = options.parse_args()
@@ -119,7 +121,8 @@ def main() -> None:
         from page import write_page
 
         return write_page(list(written().values()))
-    done, queue = written(), Queue()
+    queue = Queue()
+    done = {k for k, row in written().items() if row["noticed"] or not chosen.survivors}
     for module in chosen.modules or WATCHED:
         batch = sampled(module, chosen.sample)
         batch = [m for m in batch if (module, m.change, m.line) not in done]

@@ -60,6 +60,15 @@ def test_no_root_is_said_so():
     assert float(status.residual) > 1e-3
 
 
+def test_no_root_is_said_so_in_any_units():
+    """The residual is relative to the terms, however small these are."""
+    for unit in (1e-20, 1e20):
+        x, status = newton(lambda x, unit=unit: unit * (x**2 + 1), jnp.array([0.3]))
+        assert not bool(status.converged) and float(status.residual) > 1e-3
+        x, status = newton(lambda x, unit=unit: unit * (x**2 - 2), jnp.array([1.3]))
+        assert bool(status.converged) and abs(float(x[0]) - 2**0.5) < 4e-16
+
+
 def test_a_nan_ends_the_iteration_at_once():
     _, status = newton(lambda x: jnp.log(x), jnp.array([-1.0]))
     assert not bool(status.converged)
