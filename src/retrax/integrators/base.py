@@ -86,9 +86,9 @@ class AbstractIntegrator(Frozen):
 
     def __check_init__(self):
         """Every integrator with a retraction has one."""
-        if hasattr(self, "retraction"):
+        if "retraction" in vars(self):
             what = "a retraction; pass an instance, such as Cayley()"
-            require_instance("retraction", self.retraction, AbstractRetraction, what)
+            require_instance("retraction", vars(self)["retraction"], AbstractRetraction, what)
 
     def __repr__(self) -> str:
         arrays, tree = jax.tree.flatten(self)

@@ -91,8 +91,8 @@ class Distribution(AbstractDistribution):
             )
         if m == n:
             raise BadInput(
-                f"rows = {shown(given.tolist())} span all {n} directions: nothing is constrained, so "
-                "leave the constraint out."
+                f"rows = {shown(given.tolist())} span all {n} directions: nothing is constrained, "
+                "so leave the constraint out."
             )
         self.span = _tuples(given)
         self.normals = _tuples(null_space(given, _DEPENDENT * singular[0]))

@@ -147,8 +147,9 @@ class QuadraticField(AbstractQuadraticField):
         dim: int | None = None,
     ):
         require_double_precision()
-        triple = isinstance(field, tuple) and 1 <= len(field) <= 3
-        given = SparseQuadratic(*field) if triple else field
+        given = field
+        if isinstance(field, tuple) and 1 <= len(field) <= 3:
+            given = SparseQuadratic(*field)
         if not callable(given):
             raise BadInput(f"field = {shown(field)} must be a function of JAX arrays or (Q, B, c).")
         function = as_pytree(given)

@@ -84,11 +84,12 @@ def require_instance(name: str, value: Any, kind: type[T], what: str) -> T:
 def require_whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     """`value` as an `int`, where it is a whole number from `least` to `most`."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or not least <= value <= (value if most is None else most):
-        low = isinstance(value, numbers.Integral) and value < least
+    count = int(value) if whole else None
+    if count is None or count < least or (most is not None and count > most):
+        low = count is not None and count < least
         span = f"of at least {least}" if most is None or low else f"from {least} to {most}"
         raise BadInput(f"{name} = {shown(value)} must be a whole number {span}.")
-    return int(value)
+    return count
 
 
 def require_flag(name: str, value: Any) -> bool:

@@ -44,9 +44,9 @@ def euler_poisson(inertia: ArrayLike, weight: ArrayLike) -> LiePoisson:
 
 def lagrange_top(across: float, along: float, weight: float) -> LiePoisson:
     """Lagrange's top: the moments `across`, `across`, `along`, its weight on the third axis."""
-    across, along = finite64("across", across), finite64("along", along)
+    first, third = finite64("across", across), finite64("along", along)
     zero = jnp.zeros(())
-    moments = jnp.stack([across, across, along])
+    moments = jnp.stack([first, first, third])
     return euler_poisson(moments, jnp.stack([zero, zero, finite64("weight", weight)]))
 
 
@@ -66,8 +66,8 @@ def clebsch(a: ArrayLike, rho: float, sigma: float) -> LiePoisson:
     $\tfrac{b_1 - b_2}{a_3} + \tfrac{b_2 - b_3}{a_1} + \tfrac{b_3 - b_1}{a_2} = 0$.
     """
     rates = _three("a", float64("a", a))
-    rho, sigma = finite64("rho", rho), finite64("sigma", sigma)
-    b = rho + sigma * jnp.roll(rates, -1) * jnp.roll(rates, -2)
+    products = jnp.roll(rates, -1) * jnp.roll(rates, -2)
+    b = finite64("rho", rho) + finite64("sigma", sigma) * products
     return LiePoisson(SE3(), jnp.concatenate([rates, b]), name="Clebsch body")
 
 

@@ -40,10 +40,10 @@ class LotkaVolterra(AbstractQuadraticField):
     ) -> "LotkaVolterra":
         r"""$\dot x = x(a - by)$, $\dot y = y(cx - d)$."""
         given = {"a": a, "b": b, "c": c, "d": d}
-        a, b, c, d = (finite64(name, value) for name, value in given.items())
+        rate = {name: finite64(name, value) for name, value in given.items()}
         zero = jnp.zeros(())
-        rows = jnp.stack([jnp.stack([zero, -b]), jnp.stack([c, zero])])
-        return cls(jnp.stack([a, -d]), rows)
+        rows = jnp.stack([jnp.stack([zero, -rate["b"]]), jnp.stack([rate["c"], zero])])
+        return cls(jnp.stack([rate["a"], -rate["d"]]), rows)
 
     @classmethod
     def cyclic(cls) -> "LotkaVolterra":

@@ -97,7 +97,8 @@ def characteristic_path(
     """
     require_instance("system", system, StringsInContact, "a StringsInContact")
     h, steps = require_number("h", h, "> 0", "s"), require_whole("steps", steps, 1)
-    s = tuple(float(place) for place in finite64("s", s, (2,)))
+    first, second = map(float, finite64("s", s, (2,)))
+    s = first, second
     waves = {"u_t": u_t, "u_x": u_x, "v_t": v_t, "v_x": v_x}
     u_t, u_x, v_t, v_x = (_checked_wave(name, wave, s[0]) for name, wave in waves.items())
     F, c, length = float(system.F), float(system.c), float(system.length)
@@ -137,7 +138,7 @@ def characteristic_path(
     return CharacteristicPath(t, places, forces)
 
 
-def _checked_wave(name: str, wave: Any, place: float) -> Wave:
+def _checked_wave(name: str, wave: Wave | Any, place: float) -> Wave:
     """A wave, refused where it is no function of the place that returns finite numbers."""
     if not callable(wave):
         raise BadInput(f"{name} = {shown(wave)} must be a function of the place.")

@@ -80,7 +80,8 @@ def first_echo(
     """The time until which (1) holds with fixed ends: the first emission back from an end."""
     _require_matched(system)
     c, length = float(system.c), float(system.length)
-    s = tuple(float(place) for place in finite64("s", s, (2,)))
+    first, second = map(float, finite64("s", s, (2,)))
+    s = first, second
     t = np.linspace(0.0, 2 * length / c, _SAMPLES)
     moved = exact_path(system, s[0], t, amplitude=amplitude) - s[0]
     ways = [2 * s0 + moved for s0 in s] + [2 * (length - s0) - moved for s0 in s]
