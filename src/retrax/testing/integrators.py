@@ -14,8 +14,8 @@ SYMPLECTIC_ALLOWED = 5e-15
 # There and back is `BACK_STEPS` coarse steps each way; the motion spreads the rounding errors.
 SYMMETRY_ALLOWED = 3e-13
 # In ten times as many steps the largest energy error may grow by this factor. The straight line
-# through the errors would not do: a bounded error that wanders leans one way or the other by chance,
-# in a chaotic motion by up to 0.3 of its size, and differently on every processor.
+# through the errors would not do: a bounded error that wanders leans one way or the other by
+# chance, in a chaotic motion by up to 0.3 of its size, and differently on every processor.
 GROWTH_ALLOWED, LONGER = 2.0, 10
 # What speaks of systems without external force: a force does work and exerts a torque.
 WITHOUT_FORCE = frozenset({"momentum", "spatial momentum", "symplectic", "energy"})
