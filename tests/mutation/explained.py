@@ -8,9 +8,6 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
         "jnp.sum(jnp.abs(jacobian), axis=0) @ jnp.abs(x) -> "
         "jnp.abs(x) @ jnp.sum(jnp.abs(jacobian), axis=0)",
     ): "the product of two vectors",
-    ("retrax.numerics.newton", "stalled = ", "0.5 -> 0.55"): (
-        "how slow is called stalled; the root and its residual are the same"
-    ),
     ("retrax.numerics.tridiagonal", "nothing, none = jnp.zeros_like(q[0])", "0 -> 1"): (
         "only the shape of `q[0]` is used"
     ),
