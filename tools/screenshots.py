@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 # Name, page, width and height of the window in pixels, light or dark.
 PICTURES = (
-    ("gallery-index", "index.html", 1180, 1240, "light"),
+    ("gallery-index", "index.html", 960, 900, "light"),
     ("gallery-paper", "string-pendulum/index.html", 1000, 1300, "light"),
     ("gallery-dark", "nonholonomic/index.html", 1000, 1150, "dark"),
     ("gallery-phone", "kahan/index.html", 390, 844, "light"),
