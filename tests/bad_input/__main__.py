@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import faulthandler
 import os
 import resource
 import sys
@@ -25,6 +26,7 @@ def main() -> int:
     if options.list:
         print("\n".join(REGISTRY))
     # A call that asks for more memory than this fails by itself, and not the machine.
+    faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (10 * 2**30,) * 2)
 
     chosen = [e for e in REGISTRY.values() if options.only in e.name and e.cheap >= options.cheap]

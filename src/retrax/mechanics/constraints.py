@@ -85,9 +85,9 @@ class Distribution(AbstractDistribution):
         singular = np.linalg.svd(given, compute_uv=False)
         if not singular[-1] > _DEPENDENT * singular[0] or m > n:
             raise BadInput(
-                f"rows = {shown(given.tolist())} are dependent: their smallest singular value is "
-                f"{singular[-1] if m <= n else 0.0:.3g}, but a basis of the admissible velocities "
-                "is needed."
+                f"rows = {shown(given.tolist())} are dependent: their smallest singular value "
+                f"is {singular[-1] if m <= n else 0.0:.3g}, but a basis of the admissible "
+                "velocities is needed."
             )
         if m == n:
             raise BadInput(

@@ -41,6 +41,7 @@ def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, sa
     require_state(system, state)
     require_step_size(h)
     if not is_traced(system, integrator, state, h):
+        _require_time_to_pass(state.t, float(h))
         integrator.check_step(system, state, float(h))
     require_count("steps", steps)
     require_count("save_every", save_every)
@@ -285,6 +286,14 @@ def require_step_size(h: Any) -> None:
     value = as_float(h)
     if not (math.isfinite(value) and value > 0):
         raise BadInput(f"h = {shown(h)} must be a positive, finite number of seconds.")
+
+
+def _require_time_to_pass(t: Any, h: float) -> None:
+    """Refuse a step that rounding makes none, beside a time that is too large."""
+    if np.any(np.asarray(t) + h == np.asarray(t)):
+        raise BadInput(
+            f"h = {h:g} s is lost in rounding beside the time t = {np.max(np.abs(t)):g} s."
+        )
 
 
 def require_count(name: str, value: Any) -> None:
