@@ -45,7 +45,10 @@ def _path():
     return {"t": np.zeros(3), "s": np.zeros((3, 2)), "force": np.zeros((3, 2))}
 
 
-@entry("systems.characteristic_path", kind="helpers", weight=0.5)
+@entry(
+    "systems.characteristic_path", kind="helpers", weight=0.5,
+    refusals=(rx.BadInput, rx.ContactLost),
+)  # fmt: skip
 def _characteristic():
     return {
         "system": contact(), "s": (3.0, 3.1), "u_t": still, "u_x": still, "v_t": still,
