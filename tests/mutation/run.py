@@ -55,7 +55,9 @@ class Worker:
         return "time limit" if process.returncode == -9 else "the process ended"
 
     def _start(self) -> subprocess.Popen:
-        path = os.pathsep.join([str(ROOT / "src"), str(HERE)])
+        path = os.pathsep.join(
+            [str(ROOT / "src"), str(HERE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+        )
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / "worker.py")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
