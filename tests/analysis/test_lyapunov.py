@@ -83,4 +83,4 @@ def test_what_cannot_be_measured_is_refused():
     with pytest.raises(rx.BadInput, match="direction has shape"):
         lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=300, direction=[1.0])
     with pytest.raises(rx.StepFailed, match="simulate the motion alone"):
-        lyapunov(body, rx.LieVerlet(), start, h=90.0, steps=300)
+        lyapunov(body, rx.LieVerlet(rx.Exp()), start, h=90.0, steps=300)

@@ -99,7 +99,7 @@ def test_energies_and_shapes_are_those_tabulated():
 def test_momentum_energy_and_attitude_over_the_whole_run():
     run = paper_run(end=5.0)
     J3, energy = run.invariants()["angular momentum e3"], run.invariants()["energy"]
-    assert np.max(np.abs(J3 - J3[0])) < 1e-15  # measured 1e-16; 1e-11 was asked for
+    assert np.max(np.abs(J3 - J3[0])) < 3e-15  # measured 1.0e-15; 1e-11 was asked for
     assert np.max(run.group_defect()) < 1e-15
     error = np.abs(energy - energy[0])
     assert np.max(error[run.t <= 1.0]) < 2.2e-7
