@@ -105,7 +105,7 @@ def long_run(runs: "dict[float, Plateau]") -> Drawing:
         right.loglog(h, levels, "o-", color=BLUE, label="plateau")
         right.loglog(h, levels[-1] * (h / h[-1]) ** 2, "--", color=ORANGE, label="h²")
         right.set_xticks(h, [f"{size:g}" for size in h])
-        right.minorticks_off()
+        right.set_xticks([], minor=True)
         right.set(xlabel="h (s)", ylabel="- deviation (J)")
         right.legend()
     words = ("deviation", "J", "energy deviation, averaged over hundredths of the run")
