@@ -73,8 +73,8 @@ def long_runs(measured: "dict[float, LongRun]") -> Drawing:
         "long-run",
         "Long runs: energy within bounds, H/C and C/B2 to round-off",
         "Beyond the paper. The energy moves with m2 alone, by an exact formula, and does not "
-        "drift; H/C and C/B2 are integrals of the map. Of each small part of a run the extremes are "
-        "drawn.",
+        "drift; H/C and C/B2 are integrals of the map. Of each small part of a run its extremes "
+        "are drawn.",
         figure,
         columns(**named),
     )
