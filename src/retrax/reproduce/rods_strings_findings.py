@@ -129,8 +129,8 @@ def chaos(
             "other starts and bumps, G = 0.8",
             "-",
             others,
-            "strings that touch in the same place are not chaotic"
-            + (f"; {_WIDTH}" if len(variations) > 1 else ""),
+            "strings that touch in the same place are not chaotic: what is left of their growth is "
+            "algebraic, and falls with T" + (f"; {_WIDTH}" if len(variations) > 1 else ""),
         ),
     ]
 
