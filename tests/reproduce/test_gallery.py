@@ -174,8 +174,10 @@ def test_the_command_prints_json_and_nothing_else_or_lines_for_people(tmp_path, 
     assert people.exit_code == 0 and "The gallery is" in people.stdout
     assert "stub: the first (" in people.stderr
     stub.fails = True
+    assert (tmp_path / "g" / "index.html").exists()
     stopped = CliRunner().invoke(app, [*call, "--force"])
     assert stopped.exit_code == 130 and "goes on from there" in stopped.stderr
+    assert not (tmp_path / "g" / "index.html").exists()  # only a complete gallery has one
 
 
 def test_the_time_left_is_told_in_words(stub):

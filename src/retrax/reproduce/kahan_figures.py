@@ -26,6 +26,8 @@ def theorem(structure: "dict[str, Structure]") -> Drawing:
             for (name, words), colour in zip(_WORDS.items(), CYCLE, strict=False):
                 defects = np.maximum(getattr(one, name), 1e-17)
                 axes.loglog(SIZES, defects, "o-", color=colour, ms=3, label=words)
+            axes.set_xticks(SIZES, [f"{h:g}" for h in SIZES])
+            axes.minorticks_off()
             axes.set_title(f"I = ({top})")
             axes.set_xlabel("h (s)")
         panels[0].set_ylabel("defect of one step")
@@ -66,12 +68,13 @@ def long_runs(measured: "dict[float, LongRun]") -> Drawing:
             key = name.replace("/", "_over_")
             x = (f"time_{key}", "s", "time")
             named |= by_name("run", curves, x, (key, "J" if name == "energy" else "1", name))
-        panels[0].legend(loc="lower right", markerscale=8)
+        panels[0].legend(loc="center right", bbox_to_anchor=(1.0, 0.3), markerscale=8)
     return Drawing(
         "long-run",
         "Long runs: energy within bounds, H/C and C/B2 to round-off",
         "Beyond the paper. The energy moves with m2 alone, by an exact formula, and does not "
-        "drift; H/C and C/B2 are integrals of the map.",
+        "drift; H/C and C/B2 are integrals of the map. Of each small part of a run its extremes "
+        "are drawn.",
         figure,
         columns(**named),
     )
@@ -112,8 +115,9 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
         figure = new_figure(6.4, 4.6, "Euler's top: error of the momentum at t = 100")
         axes = figure.add_subplot(111)
         for (name, (h, error)), colour in zip(curves.items(), CYCLE, strict=False):
-            slope = np.log2(error[0] / error[1])
-            axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} (slope {slope:.2f})")
+            slope = f"slope {np.log2(error[0] / error[1]):.2f}"
+            told = slope if error[-1] < 0.1 else "not yet converging"
+            axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} ({told})")
         axes.set_xlabel("h (s)")
         axes.set_ylabel("largest error")
         axes.legend(loc="lower right", fontsize=7)

@@ -117,7 +117,8 @@ def _read(folder: Path) -> Manifest | None:
 
 
 def _remove(found: Manifest, papers: list[str]) -> None:
-    """Delete the files of the parts that are to be made again, and nothing else."""
+    """Delete the files of the parts that are to be made again, the index, and nothing else."""
+    (found.folder / "index.html").unlink(missing_ok=True)  # it is there when all papers are
     for name, entry in found.parts.items():
         if _of(name, papers):
             for file in entry["files"]:

@@ -165,7 +165,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
     curves = {name: tuple(np.array(rows).T) for name, rows in errors.items()}
     with style():
         figure = new_figure(
-            6.4, 4.6, "Suslov's problem with a full inertia: error of the velocity at 2 s"
+            9.0, 4.6, "Suslov's problem with a full inertia: error of the velocity at 2 s"
         )
         axes = figure.add_subplot(111)
         for (name, (h, error)), colour in zip(curves.items(), CYCLE, strict=False):
@@ -173,7 +173,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
             axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} (slope {slope:.2f})")
         axes.set_xlabel("h (s)")
         axes.set_ylabel("largest error (rad/s)")
-        axes.legend(loc="best", fontsize=7)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     error = ("error", "rad/s", "largest error of the velocity at 2 s")
     return Drawing(
         "orders",

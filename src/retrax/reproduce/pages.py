@@ -119,7 +119,7 @@ def _invariants(rows: Iterable[Kept]) -> str:
         (row.run, row.name, f"{row.initial:.10g}", f"{row.largest_error:.2e}", f"{row.drift:+.1e}")
         for row in rows
     ]
-    return _table(columns, [[html.escape(cell) for cell in row] for row in cells])
+    return _table(columns, [[_marked(cell) for cell in row] for row in cells])
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -161,8 +161,9 @@ def _width(path: Path) -> int:
 
 
 def _marked(text: str) -> str:
-    """Text with `names of code` marked."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    """Text with `names of code` marked, and numbers such as 1e-5 kept on one line."""
+    code = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    return re.sub(r"[-+]?\d[\d.]*e[-+]\d+", r'<span class="number">\g<0></span>', code)
 
 
 def _url(name: str) -> str:

@@ -35,8 +35,9 @@ def figure_6(short: "dict[str, Short]") -> Drawing:
                     size = np.maximum(np.abs(getattr(one, what)), _FLOOR)
                     panel.semilogy(one.t, size, line, color=colour, label=f"{kind} {family}")
             panel.set_title(title)
-        axes[0].legend(loc="lower right")
-        axes[1].legend(loc="center right", fontsize=6)
+        axes[0].set_ylim(bottom=-1.0)
+        axes[0].legend(loc="lower center", ncols=3)
+        axes[1].legend(loc="center right", bbox_to_anchor=(1.0, 0.42), fontsize=6)
         for panel in axes[2:]:
             panel.set_xlabel("t (s)")
     names = list(short)
@@ -91,7 +92,7 @@ def energy(regular: "dict[str, Long]", chaotic: "dict[str, Long]") -> Drawing:
                 "integrator", {n: (run.t, run.errors) for n, run in runs.items()}, x, y
             )
         figure.axes[0].set_ylabel("energy error (J)")
-        figure.axes[0].legend(loc="center right", markerscale=6)
+        figure.axes[0].legend(loc="center", bbox_to_anchor=(0.5, 0.4), ncols=2, markerscale=6)
     return Drawing(
         "energy",
         "Energy over long times, regular and chaotic",
@@ -119,11 +120,14 @@ def convergence(
         for (name, (h, error)), (line, colour) in zip(curves.items(), looks, strict=True):
             left.loglog(h, error, line, color=colour, ms=3, label=name)
         left.set_xlabel("h (s)")
+        left.set_xticks(sizes, [f"{h:g}" for h in sizes])
+        left.minorticks_off()
         left.set_ylim(top=1e6)
         left.legend(fontsize=6, loc="upper left", ncols=2)
         s, error = np.array(nodes).T
         right.semilogy(s, error, "o-", color=CYCLE[0], ms=3)
         right.set_title("h = 1 s")
+        right.set_xticks(s)
         right.set_xlabel("nodes s")
     words = ("error", "1", "largest error of (R, omega) at t = 10 s")
     named = by_name("integrator", curves, ("h", "s", "step size"), words)

@@ -31,6 +31,7 @@ def figure_1(run: Trajectory) -> Drawing:
         arrow = np.stack([middle, middle + _LONG * force])
         axes.plot(*arrow.T, color=ORANGE, lw=2.2, label="$\\lambda$, the force on rod 1")
         axes.set(xlim=(-1.2, 1.2), ylim=(-1.4, 1.0), zlim=(-0.5, 0.3))
+        axes.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
         axes.set_box_aspect((2.4, 2.4, 1.0), zoom=1.2)
         axes.view_init(elev=18, azim=-60)
         axes.legend(loc="upper left")

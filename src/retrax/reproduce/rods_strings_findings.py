@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from retrax.analysis.lyapunov import Lyapunov
     from retrax.reproduce.rods_strings import Motion, Paths
 
+_WIDTH = (
+    "with a bump of the same width a finer lattice gives the same exponent: it is the width that "
+    "counts"
+)
+
 
 def model(moving: "Motion") -> list[Finding]:
     """The equations of the model; `moving`: a run with a moving contact."""
@@ -111,21 +116,21 @@ def chaos(
             "-",
             by_n,
             "positive on every lattice, and larger the narrower the bump, whose knots are one "
-            "segment apart: there is no limit in sight",
+            "segment apart" + (": there is no limit in sight" if len(sizes) > 2 else ""),
         ),
         Finding(
             "without a lattice, G = 0.8",
             "-",
             ", ".join(f"step {h:g}: {rate:.4f}" for h, rate in parting.items()),
-            "two paths 1e-9 apart, along characteristics: not an effect of the lattice, and "
-            "growing as the step is refined",
+            "two paths 1e-9 apart, along characteristics: not an effect of the lattice"
+            + (", and growing as the step is refined" if len(parting) > 1 else ""),
         ),
         Finding(
             "other starts and bumps, G = 0.8",
             "-",
             others,
-            "strings that touch in the same place are not chaotic; with a bump of the same width a "
-            "finer lattice gives the same exponent: it is the width that counts",
+            "strings that touch in the same place are not chaotic: what is left of their growth is "
+            "algebraic, and falls with T" + (f"; {_WIDTH}" if len(variations) > 1 else ""),
         ),
     ]
 

@@ -46,6 +46,7 @@ def figure_1(run: "Trajectory") -> Drawing:
         low, high = np.min(nodes, axis=0) - 0.15, np.max(nodes, axis=0) + 0.2
         axes.set(xlim=(low[0], high[0]), ylim=(low[1] - 0.1, high[1] + 0.1), zlim=(high[2], low[2]))
         axes.set_box_aspect(high - low + np.array([0.0, 0.2, 0.0]))
+        axes.set_yticks((-0.2, 0.0, 0.2))
         axes.set(xlabel="$e_1$ (m)", ylabel="$e_2$ (m)", zlabel="$e_3$, down (m)")
         axes.view_init(elev=15, azim=-70)
     data = columns(
@@ -80,12 +81,13 @@ def figure_2(run: "Trajectory") -> Drawing:
             for k in shown:
                 nodes = _nodes(run, k)
                 parts = list(np.stack([nodes[:-1], nodes[1:]], axis=1))
-                lines = Line3DCollection(parts, cmap="viridis", norm=norm, lw=1.8)
+                lines = Line3DCollection(parts, cmap="viridis", norm=norm, lw=1.8, clip_on=False)
                 lines.set_array(energy[k])
                 axes.add_collection3d(lines)
                 _draw_body(axes, body, k, alpha=0.7)
             axes.set(xlim=(-1.1, 1.1), ylim=(-0.6, 0.6), zlim=(1.2, -0.3))
             axes.set_box_aspect((2.2, 1.2, 1.5), zoom=1.5)
+            axes.set_yticks((-0.5, 0.0, 0.5))
             axes.set_title(f"({'abcd'[place]}) t from {span[0]:g} to {span[1]:g} s", loc="center")
             axes.tick_params(labelsize=6)
             axes.view_init(elev=12, azim=-68)
@@ -123,7 +125,8 @@ def _draw_body(axes: Any, body: "Body", k: int, alpha: float) -> None:
     assert body.rotation is not None and body.position is not None and body.corners is not None
     corners = body.corners @ body.rotation[k].T + body.position[k]
     faces = [corners[list(face)] for face in _FACES]
-    axes.add_collection3d(Poly3DCollection(faces, fc="#CCCCCC", ec="#555555", lw=0.5, alpha=alpha))
+    box = Poly3DCollection(faces, fc="#CCCCCC", ec="#555555", lw=0.5, alpha=alpha, clip_on=False)
+    axes.add_collection3d(box)
 
 
 def _axis() -> tuple[str, np.ndarray, str, str]:
