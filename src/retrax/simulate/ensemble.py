@@ -17,7 +17,8 @@ from retrax.numerics.checks import is_traced
 from retrax.simulate.memory import gigabytes, require_memory
 from retrax.simulate.progress import reporter
 from retrax.simulate.simulate import chunks
-from retrax.simulate.validate import require_ensemble, stacked_systems, started
+from retrax.simulate.validate import started
+from retrax.simulate.validate_members import require_ensemble, stacked_systems
 from retrax.trajectory.provenance import provenance
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from retrax.simulate.sweeping.axes import axes
 from retrax.simulate.sweeping.bodies import bodies, bodies_from
 from retrax.simulate.sweeping.plan import Plan
 from retrax.simulate.sweeping.settings import settings
-from retrax.simulate.validate import require_count, require_ensemble
+from retrax.simulate.validate import require_count
+from retrax.simulate.validate_members import require_ensemble
 from retrax.trajectory.files import require_folder
 
 if TYPE_CHECKING:

@@ -1,20 +1,13 @@
 """Host-side checks of a run before it starts: one sentence for each thing that is wrong."""
 
 import math
-import warnings
-from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
-from retrax.mechanics.inertia import require_positive
-from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
@@ -26,7 +19,6 @@ from retrax.numerics.checks import (
     shown,
 )
 from retrax.numerics.precision import require_double_precision
-from retrax.spaces.base import AbstractHomogeneousSpace
 
 
 def started(system: Any, state: Any) -> Any:
@@ -36,8 +28,8 @@ def started(system: Any, state: Any) -> Any:
 
 def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, save_every: Any):
     """Refuse a run that cannot start."""
-    _require_parts(system, integrator, state)
-    _require_fit(system, integrator)
+    require_parts(system, integrator, state)
+    require_fit(system, integrator)
     require_state(system, state)
     require_step_size(h)
     if not is_traced(system, integrator, state, h):
@@ -60,44 +52,7 @@ def require_commits(checkpoint: Any, every: Any, traced: bool) -> None:
             raise BadInput(f"every = {every!r} is the steps between commits to a checkpoint=...")
 
 
-def require_ensemble(
-    system: Any,
-    integrator: Any,
-    states: Any,
-    h: Any,
-    steps: Any,
-    save_every: Any,
-    shared: bool | None = None,
-) -> bool:
-    """Refuse an ensemble that cannot start; whether its members share one system.
-
-    `shared` says so where it is known; otherwise it is found out from the shapes.
-    """
-    _require_parts(system, integrator, states)
-    if is_traced(system, integrator, states, h):
-        raise BadInput(
-            "ensemble cannot be traced; for derivatives use jax.vmap of simulate, "
-            "which can be differentiated."
-        )
-    require_step_size(h)
-    require_count("steps", steps)
-    if save_every is not None:
-        require_count("save_every", save_every)
-    members = _require_members(states)
-    if shared is None:
-        shared = _is_shared(system, jax.tree.map(lambda x: x[0], states), members)
-    elif not shared:
-        _require_a_system_each(system, members)
-    one = system if shared else jax.tree.map(lambda x: x[0], system)
-    _require_fit(one, integrator)
-    _require_each(one, states)
-    if not shared:
-        _require_each_system(system)
-    _require_stable(system, integrator, states, float(h), shared)
-    return shared
-
-
-def _require_parts(system: Any, integrator: Any, state: Any) -> None:
+def require_parts(system: Any, integrator: Any, state: Any) -> None:
     require_double_precision()
     if not isinstance(system, AbstractGroupSystem):
         raise BadInput(f"system = {shown(system)} is not a retrax system.")
@@ -116,152 +71,13 @@ def _require_is_state(state: Any) -> None:
         )
 
 
-def _require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
+def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
     if integrator.needs_momentum and not system.has_momentum:
         raise BadInput(
             f"{integrator!r} steps systems with momenta, but the {system.name} has none; use "
             "Collocation, RKMK or RungeKutta, or Kahan for a quadratic field."
         )
     integrator.check(system)
-
-
-def _require_members(states: State) -> int:
-    """The number of members: the length of the first axis of every array of the states."""
-    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(states)]
-    lengths = {shape[0] if shape else 0 for shape in shapes}
-    if len(lengths) != 1 or lengths == {0}:
-        raise BadInput(
-            f"states has arrays of shapes {shapes}, but all must have a first axis of one length, "
-            "the members, as jax.vmap(lambda v: system.state(g, velocity=v))(velocities) gives."
-        )
-    return lengths.pop()
-
-
-def stacked_systems(systems: Sequence[Any]) -> Any:
-    """Systems of the same kind as one, its arrays stacked along a first axis."""
-    kinds = {
-        (jax.tree.structure(system), tuple(np.shape(x) for x in jax.tree.leaves(system)))
-        for system in systems
-    }
-    if len(kinds) != 1:
-        raise BadInput(
-            f"the {len(systems)} systems of an ensemble must be of one kind, differing in numbers "
-            f"only, but they are of {len(kinds)} kinds."
-        )
-    return jax.tree.map(lambda *xs: jnp.stack(xs), *systems)
-
-
-def _require_a_system_each(system: Any, members: int) -> None:
-    lengths = {np.shape(leaf)[0] for leaf in jax.tree.leaves(system)}
-    if lengths - {members}:
-        raise BadInput(
-            f"system is a list of {lengths.pop()} systems, but there are {members} states: one "
-            "system for each member is needed, or one for all."
-        )
-
-
-def _is_shared(system: Any, state: State, members: int) -> bool:
-    """Whether this is one system for all members, or one for each along the first axis."""
-    leaves = jax.tree.leaves(system)
-    stacked = all(np.shape(leaf)[:1] == (members,) for leaf in leaves)
-    own = bool(leaves) and stacked and _fits(jax.tree.map(lambda x: x[0], system), state)
-    if not _fits(system, state):
-        if own:
-            return False
-        raise BadInput(
-            f"system is neither one {system.configuration_space.name} system for all {members} "
-            f"members nor one for each: then all its arrays have a first axis of length {members}, "
-            "as jax.vmap(make_system)(parameters) gives them."
-        )
-    if not own:
-        return True
-    # As many members as dimensions: an inertia matrix, or principal moments one row a member?
-    try:
-        require_positive(np.asarray(system.inertia))
-    except (BadInput, AttributeError):
-        return False
-    warnings.warn(
-        f"the {members} x {members} inertia is taken for the matrix of one body that all {members} "
-        "members share; for one row a member pass a list of systems.",
-        stacklevel=4,
-    )
-    return True
-
-
-def _fits(system: AbstractGroupSystem, state: State) -> bool:
-    """Whether the arrays of a system have the shapes that one body needs."""
-    leaves, tree = jax.tree.flatten((system, state))
-    return _shapes_fit(tree, tuple((np.shape(x), jnp.result_type(x)) for x in leaves))
-
-
-@lru_cache(maxsize=256)
-def _shapes_fit(tree: Any, avals: tuple) -> bool:
-    def rates(system, state):
-        return system.vector_field(state.g, state.momentum, state.t)
-
-    leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in avals]
-    system, state = jax.tree.unflatten(tree, leaves)
-    try:
-        return all(x.shape == state.momentum.shape for x in jax.eval_shape(rates, system, state))
-    except Exception:  # whatever a system says of arrays that are none of its own
-        return False
-
-
-def _require_each(system: AbstractGroupSystem, states: State) -> None:
-    """Refuse states of which one is not on the group or not finite, and name the member."""
-    for leaf in jax.tree.leaves(states):
-        if np.asarray(leaf).dtype != np.float64:
-            raise BadInput(
-                f"states holds {np.asarray(leaf).dtype} numbers, but retrax computes in float64."
-            )
-    require_shape("states.t", states.t, np.shape(states.momentum)[:1])
-    ok = np.isfinite(np.asarray(states.t))
-    for leaf in jax.tree.leaves((states.g, states.momentum)):
-        array = np.asarray(leaf)
-        ok &= np.isfinite(array).reshape(len(array), -1).all(axis=1)
-    if not ok.all():
-        raise BadInput(f"member {np.argmin(ok)} of states has numbers that are not finite.")
-    where = system.configuration_space
-    defect = np.asarray(_defects(where, states.g))
-    worst = int(np.argmax(defect))
-    where.check(f"g of member {worst}", jax.tree.map(lambda x: x[worst], states.g))
-    require_shape("states.momentum", states.momentum, (len(ok), system.group.dim))
-
-
-def _require_stable(
-    system: Any, integrator: AbstractIntegrator, states: State, h: float, shared: bool
-) -> None:
-    """Refuse a step size that is unstable for a member, where the system has such a bound."""
-    if not isinstance(system, AbstractSplitSystem):
-        return
-    systems, states = jax.tree.map(np.asarray, (system, states))
-    for k in range(len(states.t)):
-        one = system if shared else jax.tree.map(lambda x, k=k: x[k], systems)
-        integrator.check_step(one, jax.tree.map(lambda x, k=k: x[k], states), h)
-
-
-@jax.jit
-def _defects(space: AbstractHomogeneousSpace, g: Any) -> Float[Array, " member"]:
-    return jax.vmap(space.defect)(g)
-
-
-def _require_each_system(system: Any) -> None:
-    """What the constructor could not check while `jax.vmap` was tracing it."""
-    for leaf in jax.tree.leaves(system):
-        array = np.asarray(leaf)
-        finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
-        if not finite.all():
-            raise BadInput(f"the system of member {np.argmin(finite)} has numbers not finite.")
-    inertia = getattr(system, "inertia", None)
-    if isinstance(inertia, jax.Array | np.ndarray):
-        array = np.asarray(inertia)
-        smallest = array.min(axis=1) if array.ndim == 2 else np.linalg.eigvalsh(array)[:, 0]
-        if not (smallest > 0).all():
-            worst = int(np.argmin(smallest))
-            raise BadInput(
-                f"the inertia of member {worst} is not positive: its smallest moment is "
-                f"{smallest[worst]:.6g}, but it must be > 0."
-            )
 
 
 def require_state(system: AbstractGroupSystem, state: Any) -> None:

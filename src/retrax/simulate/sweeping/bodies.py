@@ -11,7 +11,8 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.simulate.sweeping.axes import MEMBER, Axes
 from retrax.simulate.sweeping.closures import opened
-from retrax.simulate.validate import stacked_systems, started
+from retrax.simulate.validate import started
+from retrax.simulate.validate_members import stacked_systems
 
 
 class Bodies(NamedTuple):
