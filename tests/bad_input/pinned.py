@@ -1,5 +1,6 @@
 """Wrong calls that once ended badly, one for each defect that was found, and what is said now."""
 
+import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -28,10 +29,16 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     ("simulate", {"h": "0.01"}, "h = '0.01' must be a positive, finite number of seconds"),
     ("simulate", {"h": True}, "h = True must be a positive, finite number of seconds"),
     ("State", {"t": -6e257}, "h = 0.01 s is lost in rounding beside the time"),
+    ("analysis.bias", {"t": np.zeros(40)}, "t must increase from each entry to the next"),
+    ("analysis.bias", {"t": [1.0, 2.0]}, "t has shape (2,)"),
+    ("analysis.growth_exponent", {"errors": "text"}, "errors = 'text' must be an array of real"),
+    ("analysis.growth_exponent", {"errors": np.full(40, np.nan)}, "errors must be finite"),
     # numbers that overflow on the way
+    ("analysis.bias", {"errors": 1e308 * (-1.0) ** np.arange(40)}, "have no finite slope"),
     ("systems.Rod", {"length": 2e-311}, "is not finite: it was made from numbers"),
     ("nodes", {"c": [1e-301, 5e-301, 1e-300]}, "so close together that their weights"),
     ("systems.exact_force", {"amplitude": -1e308}, "must be finite"),
+    ("systems.exact_momentum", {"t": [0.5, -1e308]}, "the phase of the motion is lost"),
     ("systems.dispersion", {"stretch": 1e199}, "the squares of the frequencies are no numbers"),
     ("systems.Pendulum3D", {"inertia": 1e308 * np.ones((3, 3))}, "inertia"),
     # counts without end
@@ -52,6 +59,7 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     ("SpaceFlow", {"invariants": 3}, "invariants = 3 is not a dictionary of functions"),
     ("CoadjointOrbit", {"casimirs": 3}, "casimirs = 3 is not a dictionary of functions"),
     ("simulate", {"progress": lambda: None}, "must be a function of (done, total)"),
+    ("factory", {"function": functools.partial(raises)}, "is not a function that makes a system"),
     # parts of another kind
     ("LieVerlet", {"retraction": None}, "retraction = None is not a retraction"),
     ("Composition", {"base": "LieVerlet"}, "base = 'LieVerlet' is not an integrator"),
@@ -83,9 +91,11 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     ("testing.check_group", {"key": 3}, "key = 3 is not a key"),
     ("ensemble", {"devices": 3, "backend": "xla"}, "devices = 3 must be a list of JAX devices"),
     # files
-    ("load", {"path": None}, "path = None is not a path of a file"),
+    ("load", {"path": None}, "path = None must be the path of a file"),
     ("load (content)", {"content": b"no run"}, "is not a readable NetCDF file"),
     ("Trajectory.save", {"path": "."}, "path = '.' is a folder"),
+    ("resume", {"path": Opaque()}, "path = <opaque object> must be the path of a checkpoint"),
+    ("resume", {"path": "a\0b"}, "must be the path of a checkpoint"),
 ]  # fmt: skip
 
 
