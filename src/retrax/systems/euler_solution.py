@@ -51,8 +51,8 @@ def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
     nu = s * a2 * A1 * A3 / A2
     if np.any(np.abs(t) > _LAST_PHASE / abs(nu)):
         raise BadInput(
-            f"t reaches {np.max(np.abs(t)):g} s, where the phase of the motion is lost in rounding: it "
-            f"must stay within {_LAST_PHASE / abs(nu):g} s of the start."
+            f"t reaches {np.max(np.abs(t)):g} s, where the phase of the motion is lost in "
+            f"rounding: it must stay within {_LAST_PHASE / abs(nu):g} s of the start."
         )
     modulus = jnp.asarray(k2)
     u0 = incomplete(jnp.asarray(np.arctan2(m2 / A2, m1 / A1)), modulus)

@@ -56,7 +56,9 @@ def factory(function: Callable[..., Any] | Any) -> Factory:
     """
     named = all(hasattr(function, name) for name in ("__module__", "__qualname__"))
     if not (callable(function) and named) or isinstance(function, type):
-        raise BadInput(f"factory: function = {shown(function)} is not a function that makes a system.")
+        raise BadInput(
+            f"factory: function = {shown(function)} is not a function that makes a system."
+        )
     return Factory(function)
 
 
