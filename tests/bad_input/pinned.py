@@ -33,6 +33,9 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     ("analysis.bias", {"t": [1.0, 2.0]}, "t has shape (2,)"),
     ("analysis.growth_exponent", {"errors": "text"}, "errors = 'text' must be an array of real"),
     ("analysis.growth_exponent", {"errors": np.full(40, np.nan)}, "errors must be finite"),
+    ("State", {"momentum": [[0.7, 0.3, 2.4], 1.0]}, "must be an array of float64"),
+    ("State", {"t": range(3)}, "state.t has shape (3,)"),
+    ("ensemble (states)", {"momentum": np.full((4, 3), b"1.5")}, "states holds |S3 numbers"),
     # numbers that overflow on the way
     ("analysis.bias", {"errors": 1e308 * (-1.0) ** np.arange(40)}, "have no finite slope"),
     ("systems.Rod", {"length": 2e-311}, "is not finite: it was made from numbers"),

@@ -83,6 +83,7 @@ def require_ensemble(
     require_count("steps", steps)
     if save_every is not None:
         require_count("save_every", save_every)
+    _require_arrays("states", states)
     members = _require_members(states)
     if shared is None:
         shared = _is_shared(system, jax.tree.map(lambda x: x[0], states), members)
@@ -111,9 +112,7 @@ def _require_parts(system: Any, integrator: Any, state: Any) -> None:
 
 def _require_is_state(state: Any) -> None:
     if not isinstance(state, State):
-        raise BadInput(
-            f"state = {shown(state)} is not a State; make one with system.state(g, velocity=...)."
-        )
+        raise BadInput(f"state = {shown(state)} is not a State, as system.state(g, ...) makes it.")
 
 
 def _require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
@@ -209,11 +208,6 @@ def _shapes_fit(tree: Any, avals: tuple) -> bool:
 
 def _require_each(system: AbstractGroupSystem, states: State) -> None:
     """Refuse states of which one is not on the group or not finite, and name the member."""
-    for leaf in jax.tree.leaves(states):
-        if np.asarray(leaf).dtype != np.float64:
-            raise BadInput(
-                f"states holds {np.asarray(leaf).dtype} numbers, but retrax computes in float64."
-            )
     require_shape("states.t", states.t, np.shape(states.momentum)[:1])
     ok = np.isfinite(np.asarray(states.t))
     for leaf in jax.tree.leaves((states.g, states.momentum)):
@@ -269,22 +263,25 @@ def require_state(system: AbstractGroupSystem, state: Any) -> None:
     _require_is_state(state)
     if is_traced(state):
         return
-    for leaf in jax.tree.leaves(state):
-        if np.asarray(leaf).dtype != np.float64:
-            raise BadInput(
-                f"state holds {np.asarray(leaf).dtype} numbers, but retrax computes in float64."
-            )
+    _require_arrays("state", state)
     system.configuration_space.check("state.g", state.g)
     require_shape("state.momentum", state.momentum, (system.group.dim,))
     require_finite("state.momentum", state.momentum)
+    require_shape("state.t", state.t, ())
     require_finite("state.t", state.t)
 
 
+def _require_arrays(name: str, state: State) -> None:
+    """Refuse a momentum that is no array, and numbers of another kind."""
+    if not isinstance(state.momentum, np.ndarray | jax.Array):
+        raise BadInput(f"{name}.momentum = {shown(state.momentum)} must be an array of float64.")
+    for leaf in jax.tree.leaves(state):
+        if (dtype := np.asarray(leaf).dtype) != np.float64:
+            raise BadInput(f"{name} holds {dtype} numbers, but retrax computes in float64.")
+
+
 def require_step_size(h: Any) -> None:
-    if is_traced(h):
-        return
-    value = as_float(h)
-    if not (math.isfinite(value) and value > 0):
+    if not is_traced(h) and not 0 < as_float(h) < math.inf:
         raise BadInput(f"h = {shown(h)} must be a positive, finite number of seconds.")
 
 
