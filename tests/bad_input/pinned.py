@@ -49,6 +49,7 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     ("systems.StringPendulum", {"elements": 2**63}, "must be a whole number from 1 to 1000000"),
     ("systems.CubicHamiltonian", {"dim": 10**9}, "dim = 1000000000 must be a whole number"),
     ("analysis.kahan_integrals", {"degree": 36}, "monomials of 3 coordinates, of which at most"),
+    ("systems.characteristic_path", {"steps": 2**31}, "a whole number from 1 to 10000000"),
     # functions
     ("LagrangianSystem", {"lagrangian": None}, "lagrangian = None must be a function"),
     ("GroupFlow", {"field": None}, "field = None must be a function"),
