@@ -12,13 +12,19 @@ from retrax.groups.so_n import SO
 ROTATIONS = [rx.SO2(), rx.SO3(), SO(4)]
 
 
+@pytest.mark.parametrize("turn", [0.0, 0.3, 3.0])
 @pytest.mark.parametrize("group", ROTATIONS, ids=lambda group: group.name)
-def test_advance_takes_away_the_defect_that_it_finds(group):
-    """To second order: of a defect of 1e-5 it leaves 3/4 of its square; half a correction, half."""
+def test_advance_takes_away_the_defect_that_it_finds(group, turn):
+    """To second order: of a defect of 1e-5 it leaves 3/4 of its square; half a correction, half.
+
+    However far it turns: a correction after the turn would double the defect at half a turn.
+    """
     g = group.random(jax.random.key(3))
     stretch = np.diag(np.linspace(0.4, 1.0, len(g))) + 0.2 * np.ones_like(g)
     off = g @ jnp.asarray(np.eye(len(g)) + 0.5e-5 * stretch)
-    before, after = group.defect(off), group.defect(group.advance(off, jnp.zeros_like(g)))
+    xi = np.random.default_rng(4).standard_normal(group.dim)
+    delta = group.expm1(jnp.asarray(turn * xi / np.linalg.norm(xi)))
+    before, after = group.defect(off), group.defect(group.advance(off, delta))
     assert before > 5e-6
     assert after < 2 * before**2  # measured: 1.8 times
 

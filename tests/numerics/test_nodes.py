@@ -66,7 +66,7 @@ def test_only_gauss_conserves_quadratic_first_integrals():
         (lambda: rx.lobatto(1), "whole number from 2 to 32"),
         (lambda: rx.nodes([0.5, 0.2]), "must increase"),
         (lambda: rx.nodes([0.5, 1.2]), "lie between 0"),
-        (lambda: rx.nodes("gauss"), "must be a list of"),
+        (lambda: rx.nodes("gauss"), "must be an array of real numbers"),
         (lambda: rx.nodes([]), "list of 1 to 32"),
         (lambda: rx.GalerkinVariational([0.0, 0.5]), "weight b that is zero"),
         (lambda: rx.Magnus(5), "orders 2, 4, 6, 8"),

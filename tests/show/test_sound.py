@@ -74,5 +74,5 @@ def test_the_picture_in_space_and_time_shows_both_strings_and_paths(pure):
     assert np.max(np.abs(np.asarray(x) - pure.g[2][:, 0])) < 1e-12 and len(t) == len(pure.t)
     body = rx.systems.FreeRigidBody([2.0, 2.0, 1.0])
     start = body.state(jnp.eye(3), velocity=[0.3, 0.1, 3.0])
-    with pytest.raises(rx.BadInput, match="no picture in space and time"):
+    with pytest.raises(rx.BadInput, match="no observables to show over place and time"):
         space_time(rx.simulate(body, rx.LieVerlet(), start, h=0.05, steps=2))

@@ -56,7 +56,7 @@ def test_moves_in_four_dimensions_against_the_matrix_exponential():
     ("make", "sentence"),
     [
         (lambda: rx.Sphere(1), "Sphere.n=1. is two points; n must be at least 2"),
-        (lambda: rx.Sphere(2.5), "Sphere: n = 2.5 must be a whole number of at least 1"),
+        (lambda: rx.Sphere(2.5), "Sphere: n = 2.5 must be a whole number from 1 to 1000"),
         (lambda: rx.Torus(0), "Torus: n = 0 must be a whole number of at least 1"),
         (lambda: rx.Stiefel(3, 4), r"Stiefel\(n=3, k=4\): n must be at least 2 and k at most n"),
         (lambda: rx.Grassmann(3, 0), "Grassmann: k = 0 must be a whole number of at least 1"),

@@ -98,8 +98,9 @@ class AbstractLieGroup(Frozen):
         """g (identity + delta), the update of a step.
 
         Products of rotations drift off the group by round-off, as the square root of their number.
-        Groups of rotations therefore subtract in the same product the defect that earlier
-        products left in `g`, so that it never exceeds that of one multiplication.
+        Groups of rotations therefore take away, before they turn `g`, the defect that earlier
+        products left in it, so that it never exceeds that of one multiplication, however far a
+        step turns.
         """
 
     @abc.abstractmethod

@@ -53,7 +53,8 @@ class SO2(AbstractLieGroup):
         return jnp.arctan2(g[1:, 0] - g[0, 1:], g[1:, 1] + g[0, :1])
 
     def advance(self, g: Rotation, delta: Rotation) -> Rotation:
-        return g + g @ (delta - (g.T @ g - jnp.eye(2)) / 2)
+        half = (g.T @ g - jnp.eye(2)) / 2
+        return g + g @ (delta - half - half @ delta)  # g (1 - half)(1 + delta)
 
     def tangent(self, g: Rotation, xi: Rate) -> Rotation:
         return g @ self.hat(xi)

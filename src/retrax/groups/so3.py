@@ -92,7 +92,8 @@ class SO3(AbstractLieGroup):
         return 2 * atanc(v @ v, w) * v
 
     def advance(self, g: Rotation, delta: Rotation) -> Rotation:
-        return g + g @ (delta - (g.T @ g - jnp.eye(3)) / 2)
+        half = (g.T @ g - jnp.eye(3)) / 2
+        return g + g @ (delta - half - half @ delta)  # g (1 - half)(1 + delta)
 
     def tangent(self, g: Rotation, xi: Vector) -> Rotation:
         return g @ self.hat(xi)

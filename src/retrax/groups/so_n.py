@@ -102,7 +102,8 @@ class SO(AbstractLieGroup):
         return _log(self, g)
 
     def advance(self, g: Square, delta: Square) -> Square:
-        return g + g @ (delta - (g.T @ g - jnp.eye(self.n)) / 2)
+        half = (g.T @ g - jnp.eye(self.n)) / 2
+        return g + g @ (delta - half - half @ delta)  # g (1 - half)(1 + delta)
 
     def tangent(self, g: Square, xi: Coordinates) -> Square:
         return g @ self.hat(xi)

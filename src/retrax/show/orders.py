@@ -12,7 +12,7 @@ from retrax.analysis.convergence import Convergence
 from retrax.errors import BadInput
 from retrax.show.style import GREY, MARKERS, look, new_figure, style
 
-Points = Sequence[tuple[float, float]]
+Points = Sequence[tuple[float | int, float | int]]
 
 
 def convergence(measured: Convergence | Mapping[str, Convergence], title: str = "") -> Figure:

@@ -106,5 +106,19 @@ def _own_workers(tasks: int) -> Iterator[Any]:
         for name in there:
             os.environ.pop(name)
             os.environ.update({k: v for k, v in before.items() if k == name})
-    with cluster:
+    try:
         yield cluster
+    finally:
+        _close(cluster)
+
+
+def _close(cluster: Any) -> None:
+    """Close workers of our own, of which one may be going away by itself at this moment."""
+    import psutil
+
+    try:
+        cluster.close()
+    except psutil.NoSuchProcess:
+        for part in (*cluster.workers.values(), cluster.scheduler):
+            with contextlib.suppress(ProcessLookupError, AttributeError):
+                part.process.kill()

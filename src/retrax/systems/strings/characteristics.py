@@ -36,7 +36,7 @@ from retrax.numerics.checks import (
 from retrax.numerics.precision import finite64, host_float64
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
-Wave = Callable[[np.ndarray], np.ndarray]
+Wave = Callable[[Any], Any]  # places to values
 _ROUNDS = 60
 _MOST_STEPS = 10_000_000
 
