@@ -62,6 +62,7 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     ("SpaceFlow", {"generator": -1e308}, "generator = -1e+308 must be a function"),
     ("SpaceFlow", {"invariants": 3}, "invariants = 3 is not a dictionary of functions"),
     ("CoadjointOrbit", {"casimirs": 3}, "casimirs = 3 is not a dictionary of functions"),
+    ("simulate", {"progress": int}, "must be None, True, False or a function"),
     ("simulate", {"progress": lambda: None}, "must be a function of (done, total)"),
     ("factory", {"function": functools.partial(raises)}, "is not a function that makes a system"),
     # parts of another kind
