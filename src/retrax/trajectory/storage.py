@@ -27,7 +27,6 @@ def load(path: str | Path) -> "Trajectory":
 
     A file is data: nothing that it names outside retrax is imported or called.
     """
-    import h5py
     import xarray as xr
 
     from retrax.trajectory.checkpoint_read import load_checkpoint
@@ -39,7 +38,6 @@ def load(path: str | Path) -> "Trajectory":
     if not path.is_file():
         raise BadInput(f"path = {str(path)!r}: there is no such file.")
     try:
-        h5py.File(path, "r").close()  # h5netcdf complains twice where this cannot be done
         with xr.open_dataset(path, engine="h5netcdf") as ds:
             ds.load()
     except Exception as cause:  # whatever the libraries below make of bytes that are no run
