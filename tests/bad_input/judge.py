@@ -17,7 +17,7 @@ from .entries import Entry
 
 # What Python itself says of a wrong number of arguments, and of a keyword that is not known.
 _PYTHON = re.compile(r"missing \d+ required|unexpected keyword|takes .* positional|multiple values")
-LIMIT_SECONDS = 30
+LIMIT_SECONDS = 120
 LONGEST = 1500
 
 

@@ -76,6 +76,20 @@ def _drift():
     return {"t": t, "values": np.sin(5 * t)}
 
 
+def walk() -> np.ndarray:
+    return np.cumsum(np.random.default_rng(1).normal(size=40))
+
+
+@entry("analysis.bias", kind=KIND, weight=0.5)
+def _bias():
+    return {"t": np.linspace(0.0, 3.0, 40), "errors": walk()}
+
+
+@entry("analysis.growth_exponent", kind=KIND, weight=0.5)
+def _growth():
+    return {"errors": walk()}
+
+
 @lru_cache
 def several():
     return rx.ensemble(top(), rx.LieVerlet(), members(), h=0.01, steps=5, save_every=2)

@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     measures,
     quadratic,
     ready,
+    restarts,
     rods,
     runs,
     strings,

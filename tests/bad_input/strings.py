@@ -40,11 +40,6 @@ entry("systems.StringPendulum.paper", kind=KIND, cheap=False, weight=0.1)(
 entry("systems.StringsInContact.paper", kind=KIND, cheap=False, weight=0.02)(dict)
 
 
-@entry("systems.CharacteristicPath", kind="helpers", weight=0.5)
-def _path():
-    return {"t": np.zeros(3), "s": np.zeros((3, 2)), "force": np.zeros((3, 2))}
-
-
 @entry(
     "systems.characteristic_path", kind="helpers", weight=0.5,
     refusals=(rx.BadInput, rx.ContactLost),

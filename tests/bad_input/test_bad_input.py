@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 # Made by retrax, not by its users: results, errors, and what holds them together.
 RESULTS = {
     "Trajectory", "systems.CharacteristicPath", "analysis.Convergence", "analysis.Lyapunov",
-    "analysis.Relations", "analysis.Spectrum", "testing.Problem", "solids.require_rigid_body",
+    "analysis.Relations", "analysis.Slope", "analysis.Spectrum", "testing.Problem",
+    "solids.require_rigid_body",
 }  # fmt: skip
 NAMESPACES = {"": rx, "systems.": rx.systems, "analysis.": rx.analysis, "testing.": rx.testing}
 EXAMPLES = 260

@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
+from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.precision import host_float64
 
 _SHORTEST, _BLOCKS = 32, 16
 _LONGEST_LAG = 8  # of the length of a run: longer lags overlap too much to average
@@ -35,6 +37,7 @@ def growth_exponent(errors: Float[np.ndarray, " n"]) -> float:
     """
     e = _checked(errors)
     lags = 2 ** np.arange(1 + int(math.log2(len(e) // _LONGEST_LAG)))
+    e = np.ldexp(e, -math.frexp(np.max(np.abs(e)))[1])  # of size one: no square overflows
     moved = np.array([np.mean((e[lag:] - e[:-lag]) ** 2) for lag in lags])  # (1)
     if not np.all(moved > 0):
         return 0.0
@@ -50,19 +53,32 @@ def bias(t: Float[np.ndarray, " n"], errors: Float[np.ndarray, " n"]) -> Slope:
     no such measure: its residuals are not independent, and a random walk would pass for a drift.
     """
     e, m = _checked(errors), _BLOCKS
+    t = host_float64("t", t)
+    require_shape("t", t, e.shape)
+    require_finite("t", t)
+    if not np.all(np.diff(t) > 0):
+        raise BadInput("t must increase from each entry to the next.")
     size = len(e) // m
     parts = e[: m * size].reshape(m, size)
-    time = np.asarray(t, dtype=float)[: m * size].reshape(m, size)
+    time = t[: m * size].reshape(m, size)
     time = time - time.mean(axis=1, keepdims=True)
-    slopes = np.sum(time * (parts - parts.mean(axis=1, keepdims=True)), axis=1)
-    slopes = slopes / np.sum(time**2, axis=1)
-    return Slope(float(slopes.mean()), float(slopes.std(ddof=1)) / math.sqrt(m))
+    with np.errstate(all="ignore"):
+        slopes = np.sum(time * (parts - parts.mean(axis=1, keepdims=True)), axis=1)
+        slopes = slopes / np.sum(time**2, axis=1)
+        found = Slope(float(slopes.mean()), float(slopes.std(ddof=1)) / math.sqrt(m))
+    if not all(map(math.isfinite, found)):
+        raise BadInput(
+            f"errors of up to {np.max(np.abs(e)):g} over times up to {np.max(np.abs(t)):g} have no "
+            "finite slope: their products are too large or too small for float64."
+        )
+    return found
 
 
 def _checked(errors: Float[np.ndarray, " n"]) -> np.ndarray:
-    e = np.asarray(errors, dtype=float)
+    e = host_float64("errors", errors)
     if e.ndim != 1 or len(e) < _SHORTEST:
         raise BadInput(
             f"errors must be a row of at least {_SHORTEST} numbers, but their shape is {e.shape}."
         )
+    require_finite("errors", e)
     return e

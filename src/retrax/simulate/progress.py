@@ -19,7 +19,7 @@ def reporter(progress: Any, description: str, unit: str = "steps") -> Iterator[R
     `None` shows a bar where standard error is a terminal; `True` and `False` overrule that; a
     function is called as it is.
     """
-    if callable(progress):
+    if callable(progress) and not isinstance(progress, type):
         _require_two_arguments(progress)
         yield progress
         return

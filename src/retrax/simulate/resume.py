@@ -1,7 +1,6 @@
 """Go on with a run from its checkpoint."""
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -28,6 +27,7 @@ from retrax.trajectory.checkpoint_read import (
     state_like,
     trajectory_of,
 )
+from retrax.trajectory.files import as_path
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.trajectory import Trajectory
 
@@ -61,7 +61,7 @@ def resume(
     **Raises:** as `simulate`; `StepFailed` also where the stored run had failed. `BadInput` where
     there is no checkpoint, it is damaged, or another process is writing it.
     """
-    stored = read_checkpoint(_as_path(path))
+    stored = read_checkpoint(as_path(path, "a checkpoint"))
     record = stored.record
     system, integrator = _objects(stored, system, integrator)
     _refuse_failed(stored, system, integrator)
@@ -81,13 +81,6 @@ def resume(
         "provenance": stored.provenance(),
     }
     return finish_with_checkpoint(running, checkpoint, progress, about)
-
-
-def _as_path(path: Any) -> Path:
-    try:
-        return Path(path)
-    except TypeError as cause:
-        raise BadInput(f"path = {path!r} must be the path of a checkpoint.") from cause
 
 
 def _objects(stored: Stored, system: Any, integrator: Any) -> tuple[Any, Any]:

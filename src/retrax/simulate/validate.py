@@ -66,9 +66,7 @@ def require_parts(system: Any, integrator: Any, state: Any) -> None:
 
 def _require_is_state(state: Any) -> None:
     if not isinstance(state, State):
-        raise BadInput(
-            f"state = {shown(state)} is not a State; make one with system.state(g, velocity=...)."
-        )
+        raise BadInput(f"state = {shown(state)} is not a State, as system.state(g, ...) makes it.")
 
 
 def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
@@ -85,22 +83,25 @@ def require_state(system: AbstractGroupSystem, state: Any) -> None:
     _require_is_state(state)
     if is_traced(state):
         return
-    for leaf in jax.tree.leaves(state):
-        if np.asarray(leaf).dtype != np.float64:
-            raise BadInput(
-                f"state holds {np.asarray(leaf).dtype} numbers, but retrax computes in float64."
-            )
+    require_arrays("state", state)
     system.configuration_space.check("state.g", state.g)
     require_shape("state.momentum", state.momentum, (system.group.dim,))
     require_finite("state.momentum", state.momentum)
+    require_shape("state.t", state.t, ())
     require_finite("state.t", state.t)
 
 
+def require_arrays(name: str, state: State) -> None:
+    """Refuse a momentum that is no array, and numbers of another kind."""
+    if not isinstance(state.momentum, np.ndarray | jax.Array):
+        raise BadInput(f"{name}.momentum = {shown(state.momentum)} must be an array of float64.")
+    for leaf in jax.tree.leaves(state):
+        if (dtype := np.asarray(leaf).dtype) != np.float64:
+            raise BadInput(f"{name} holds {dtype} numbers, but retrax computes in float64.")
+
+
 def require_step_size(h: Any) -> None:
-    if is_traced(h):
-        return
-    value = as_float(h)
-    if not (math.isfinite(value) and value > 0):
+    if not is_traced(h) and not 0 < as_float(h) < math.inf:
         raise BadInput(f"h = {shown(h)} must be a positive, finite number of seconds.")
 
 

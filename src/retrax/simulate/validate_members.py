@@ -20,7 +20,13 @@ from retrax.numerics.checks import (
     is_traced,
     require_shape,
 )
-from retrax.simulate.validate import require_count, require_fit, require_parts, require_step_size
+from retrax.simulate.validate import (
+    require_arrays,
+    require_count,
+    require_fit,
+    require_parts,
+    require_step_size,
+)
 from retrax.spaces.base import AbstractHomogeneousSpace
 
 
@@ -47,6 +53,7 @@ def require_ensemble(
     require_count("steps", steps)
     if save_every is not None:
         require_count("save_every", save_every)
+    require_arrays("states", states)
     members = _require_members(states)
     if shared is None:
         shared = _is_shared(system, jax.tree.map(lambda x: x[0], states), members)
@@ -145,11 +152,6 @@ def _shapes_fit(tree: Any, avals: tuple) -> bool:
 
 def _require_each(system: AbstractGroupSystem, states: State) -> None:
     """Refuse states of which one is not on the group or not finite, and name the member."""
-    for leaf in jax.tree.leaves(states):
-        if np.asarray(leaf).dtype != np.float64:
-            raise BadInput(
-                f"states holds {np.asarray(leaf).dtype} numbers, but retrax computes in float64."
-            )
     require_shape("states.t", states.t, np.shape(states.momentum)[:1])
     ok = np.isfinite(np.asarray(states.t))
     for leaf in jax.tree.leaves((states.g, states.momentum)):

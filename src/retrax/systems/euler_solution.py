@@ -13,6 +13,8 @@ from retrax.systems.euler_top import EulerTop
 # Closer to the separatrix than this, relative to |m|^2, the period is infinite to the eye.
 _SEPARATRIX = 1e-9
 _SMALLEST, _LARGEST = 1e-70, 1e70
+# Beyond this phase fewer than four of its digits after the point are known.
+_LAST_PHASE = 1e12
 
 
 def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
@@ -27,7 +29,8 @@ def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
     $A_3^2 = I_3\frac{2HI_1 - L}{I_1 - I_3}$, $s$ the sign of $m_3$, $k^2 = -(A_2/A_3)^2a_3/a_2$ and
     $\nu = sa_2A_1A_3/A_2$. For $2HI_2 < L$ the axes 1 and 3 change their roles.
 
-    **Raises:** `BadInput` where moments coincide, or on the separatrix $2HI_2 = L$.
+    **Raises:** `BadInput` where moments coincide, on the separatrix $2HI_2 = L$, or for times so
+    late that the phase $\nu t$ is lost in rounding.
     """
     moments, m = _given(top, start)
     t = host_float64("t", t)
@@ -46,6 +49,11 @@ def exact_momentum(top: EulerTop, start: ArrayLike, t: ArrayLike) -> np.ndarray:
         return np.broadcast_to(m, (*np.shape(t), 3)).copy()
     k2 = -((A2 / A3) ** 2) * a3 / a2
     nu = s * a2 * A1 * A3 / A2
+    if np.any(np.abs(t) > _LAST_PHASE / abs(nu)):
+        raise BadInput(
+            f"t reaches {np.max(np.abs(t)):g} s, where the phase of the motion is lost in "
+            f"rounding: it must stay within {_LAST_PHASE / abs(nu):g} s of the start."
+        )
     modulus = jnp.asarray(k2)
     u0 = incomplete(jnp.asarray(np.arctan2(m2 / A2, m1 / A1)), modulus)
     sn, cn, dn = jacobi(jnp.asarray(nu * t) + u0, modulus)

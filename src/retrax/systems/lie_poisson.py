@@ -132,11 +132,11 @@ def structure_constants(algebra: AbstractLieGroup | ArrayLike) -> np.ndarray:
     if n == 0 or c.shape != (n, n, n):
         raise BadInput(f"algebra has shape {c.shape}, but structure constants have (n, n, n).")
     require_finite("algebra", c)
-    size = max(float(np.max(np.abs(c))), 1e-300)
-    skew = float(np.max(np.abs(c + np.swapaxes(c, 0, 1)))) / size
-    twice = np.einsum("ijl,lkm->ijkm", c, c)
+    unit = c / (float(np.max(np.abs(c))) or 1.0)
+    skew = float(np.max(np.abs(unit + np.swapaxes(unit, 0, 1))))
+    twice = np.einsum("ijl,lkm->ijkm", unit, unit)
     jacobi = twice + np.transpose(twice, (1, 2, 0, 3)) + np.transpose(twice, (2, 0, 1, 3))
-    jacobi = float(np.max(np.abs(jacobi))) / size**2
+    jacobi = float(np.max(np.abs(jacobi)))
     for law, defect in (("antisymmetric", skew), ("a Lie bracket by Jacobi's identity", jacobi)):
         if not defect <= _ROUNDING:
             raise BadInput(

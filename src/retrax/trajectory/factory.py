@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from retrax.errors import BadInput
+from retrax.numerics.checks import shown
 
 _MARK = "_made_by"
 
@@ -53,8 +54,11 @@ def factory(function: Callable[..., Any] | Any) -> Factory:
         return rx.MechanicalSystem(rx.SO3(), [1.0, 2.8, 2.0], lambda R: mass * R[2, 2])
     ```
     """
-    if not callable(function) or isinstance(function, type):
-        raise BadInput(f"factory: {function!r} is not a function that makes a system.")
+    named = all(hasattr(function, name) for name in ("__module__", "__qualname__"))
+    if not (callable(function) and named) or isinstance(function, type):
+        raise BadInput(
+            f"factory: function = {shown(function)} is not a function that makes a system."
+        )
     return Factory(function)
 
 

@@ -11,10 +11,10 @@ from retrax.errors import BadInput
 from retrax.numerics.checks import shown
 
 
-def as_path(path: Any) -> Path:
+def as_path(path: Any, whose: str = "a file") -> Path:
     """What a user gave for a path, as one."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fsdecode(path):
-        raise BadInput(f"path = {shown(path)} is not a path of a file.")
+        raise BadInput(f"path = {shown(path)} must be the path of {whose}.")
     return Path(path)
 
 

@@ -39,4 +39,8 @@ def drift(t: np.ndarray, values: np.ndarray) -> float:
             f"t goes from {t.min():.3g} s to {t.max():.3g} s about its mean: a slope needs times "
             "that differ, and whose squares are numbers."
         )
-    return float(t @ (x - x.mean()) / squares)
+    with np.errstate(all="ignore"):
+        slope = float(t @ (x - x.mean()) / squares)
+    if not math.isfinite(slope):
+        raise BadInput(f"values differ by up to {np.ptp(x):g}, too much for a slope in float64.")
+    return slope

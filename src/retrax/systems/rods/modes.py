@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from retrax.errors import BadInput
 from retrax.numerics.block_tridiagonal import BlockTridiagonal
 from retrax.numerics.checks import require_whole
 from retrax.systems.rods.placed import placed, require_rod
@@ -68,6 +69,8 @@ def _largest(
     random = np.random.default_rng(0).standard_normal((size, min(_BLOCK, free)))
     basis, _ = np.linalg.qr(np.where(mobile[:, None], random, 0.0))
     images = inverse(basis)
+    if not np.isfinite(images).all():
+        raise BadInput("g has no modes: the stiffness of the rod placed there is not finite.")
     block, last = images, None
     while True:
         values, vectors = np.linalg.eigh(_symmetric(basis.T @ images))

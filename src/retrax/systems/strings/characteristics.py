@@ -38,6 +38,7 @@ from retrax.systems.strings.strings_in_contact import StringsInContact
 
 Wave = Callable[[Any], Any]  # places to values
 _ROUNDS = 60
+_MOST_STEPS = 10_000_000
 
 
 class CharacteristicPath(NamedTuple):
@@ -96,7 +97,7 @@ def characteristic_path(
     **Raises:** `ContactTooFast` where a contact reaches the speed of the waves.
     """
     require_instance("system", system, StringsInContact, "a StringsInContact")
-    h, steps = require_number("h", h, "> 0", "s"), require_whole("steps", steps, 1)
+    h, steps = require_number("h", h, "> 0", "s"), require_whole("steps", steps, 1, _MOST_STEPS)
     first, second = map(float, finite64("s", s, (2,)))
     s = first, second
     waves = {"u_t": u_t, "u_x": u_x, "v_t": v_t, "v_x": v_x}
