@@ -4,8 +4,8 @@
     python tests/mutation/run.py --page
 
 Of every module a sample of its mutants is planted, chosen with a fixed seed; `--sample 0` takes
-all. Results go line by line to `results.jsonl` beside this file: what is in it is not done again,
-but for survivors if `--survivors` asks for them, after tests have become better.
+all. Results go line by line to `results.jsonl` beside this file: what is in it is not done again.
+`--survivors` plants the survivors among them again, and only these, after tests have become better.
 A mutant on which the checks take longer than `--limit` seconds hangs, and has been noticed.
 """
 
@@ -124,10 +124,15 @@ def main() -> None:
 
         return write_page(list(written().values()))
     queue = Queue()
-    done = {k for k, row in written().items() if row["noticed"] or not chosen.survivors}
+    done = written()
+    alive = {key for key, row in done.items() if row["noticed"] is None}
     for module in chosen.modules or WATCHED:
-        batch = sampled(module, chosen.sample)
-        batch = [m for m in batch if (module, m.change, m.line) not in done]
+        if chosen.survivors:
+            batch = [m for m in sampled(module, 0) if (module, m.change, m.line) in alive]
+        else:
+            batch = [
+                m for m in sampled(module, chosen.sample) if (module, m.change, m.line) not in done
+            ]
         if batch:
             queue.put(batch)
     lock = threading.Lock()

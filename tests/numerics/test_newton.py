@@ -130,3 +130,11 @@ def test_derivatives_pass_through_a_loop_of_solves():
     for derivative in (jax.jacfwd, jax.jacrev):
         slope = jax.jit(derivative(lambda x: last(x)[0]))(jnp.array([2.0]))
         assert abs(slope[0, 0] - exact) < 4 * EPS
+
+
+def test_an_iteration_that_gets_no_better_stops_with_what_it_has():
+    """Rounding of 64 keeps the residual above the aim, within what is accepted."""
+    x, status = newton(lambda x: ((64 + x**2) - 66.0) / 8, jnp.array([1.4]))
+    assert bool(status.converged)
+    assert 3 <= int(status.iterations) <= 8
+    assert abs(float(x[0]) - 2**0.5) < 64 * EPS
