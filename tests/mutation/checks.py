@@ -76,9 +76,13 @@ COVERS = "tests/groups/test_covers.py"
 STEPS = "tests/integrators/test_single_steps.py"
 WATCHED: dict[str, Watched] = {
     "retrax.groups.so2": Watched(_laws(rx.SO2()), (CORRECTIONS, COVERS)),
-    "retrax.groups.so3": Watched(_laws(rx.SO3()), (CORRECTIONS, COVERS, "tests/groups/test_so3.py")),
+    "retrax.groups.so3": Watched(
+        _laws(rx.SO3()), (CORRECTIONS, COVERS, "tests/groups/test_so3.py")
+    ),
     "retrax.groups.se2": Watched(_laws(rx.SE2()), (CORRECTIONS, COVERS)),
-    "retrax.groups.se3": Watched(_laws(rx.SE3()), (CORRECTIONS, COVERS, "tests/groups/test_se3.py")),
+    "retrax.groups.se3": Watched(
+        _laws(rx.SE3()), (CORRECTIONS, COVERS, "tests/groups/test_se3.py")
+    ),
     "retrax.groups.retractions": Watched(
         _laws(rx.SO3())[1:], (COVERS, "tests/integrators/test_diagnosis.py")
     ),

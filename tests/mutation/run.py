@@ -79,12 +79,12 @@ def sampled(module: str, size: int) -> list[Mutant]:
     return sorted(chosen, key=lambda mutant: mutant.number)
 
 
-def written() -> dict[tuple[str, str, int], dict]:
-    """Results by module, change and line, so that they outlive changes elsewhere in a file."""
+def written() -> dict[Mutant, dict]:
+    """The last result for every mutant, however its module has changed since."""
     if not RESULTS.exists():
         return {}
     rows = map(json.loads, RESULTS.read_text().splitlines())
-    return {(row["module"], row["change"], row["line"]): row for row in rows}
+    return {Mutant(*(row[field] for field in Mutant._fields)): row for row in rows}
 
 
 def work(queue: Queue, limit: float, lock: threading.Lock) -> None:
@@ -125,14 +125,12 @@ def main() -> None:
         return write_page(list(written().values()))
     queue = Queue()
     done = written()
-    alive = {key for key, row in done.items() if row["noticed"] is None}
+    alive = {mutant for mutant, row in done.items() if row["noticed"] is None}
     for module in chosen.modules or WATCHED:
         if chosen.survivors:
-            batch = [m for m in sampled(module, 0) if (module, m.change, m.line) in alive]
+            batch = [m for m in sampled(module, 0) if m in alive]
         else:
-            batch = [
-                m for m in sampled(module, chosen.sample) if (module, m.change, m.line) not in done
-            ]
+            batch = [m for m in sampled(module, chosen.sample) if m not in done]
         if batch:
             queue.put(batch)
     lock = threading.Lock()

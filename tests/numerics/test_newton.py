@@ -133,8 +133,12 @@ def test_derivatives_pass_through_a_loop_of_solves():
 
 
 def test_an_iteration_that_gets_no_better_stops_with_what_it_has():
-    """Rounding of 64 keeps the residual above the aim, within what is accepted."""
-    x, status = newton(lambda x: ((64 + x**2) - 66.0) / 8, jnp.array([1.4]))
+    """A jump at the root keeps the residual above the aim and within what is accepted."""
+
+    def residual(x):
+        return x**2 - 2 + 5e-15 * jnp.sign(x**2 - 2)
+
+    x, status = newton(residual, jnp.array([1.4]))
     assert bool(status.converged)
-    assert 3 <= int(status.iterations) <= 8
-    assert abs(float(x[0]) - 2**0.5) < 64 * EPS
+    assert 3 <= int(status.iterations) <= 6
+    assert abs(float(x[0]) - 2**0.5) < 16 * EPS
