@@ -25,14 +25,14 @@ H = jnp.asarray(0.02)
     [
         (forced_top, rx.LieVerlet(), 3e-5),
         (gyroscopic_body, rx.LieVerlet(), 1e-5),
-        (forced_top, rx.CotangentLift(), 4e-6),
-        (quartic_body, rx.CotangentLift(), 4e-6),
-        (forced_top, rx.DiscreteGradient(), 4e-6),
+        (forced_top, rx.CotangentLift(), 6e-6),
+        (quartic_body, rx.CotangentLift(), 6e-6),
+        (forced_top, rx.DiscreteGradient(), 3e-6),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_a_step_ends_where_the_motion_is(problem, method, bound):
-    """Against Runge-Kutta of order 5, whose error is a thousand times smaller."""
+    """Against Runge-Kutta of order 5, whose error is below 3e-13; bounds are twice the measured."""
     system, state = problem()
     exact, _ = rx.RKMK("dopri5").step(system, state, H)
     end, info = method.step(system, state, H)
@@ -40,7 +40,7 @@ def test_a_step_ends_where_the_motion_is(problem, method, bound):
     assert error < bound
     np.testing.assert_allclose(end.t, float(state.t) + 0.02, rtol=1e-15)
     turn = np.max(np.abs(system.group.log(state.g.T @ end.g)))
-    np.testing.assert_allclose(info.increment, turn, rtol=1e-3)  # the largest part of h xi
+    np.testing.assert_allclose(info.increment, turn, rtol=3e-4)  # of h xi; measured 8e-5
 
 
 def test_the_time_of_an_explicit_step_is_that_of_its_end():
@@ -55,7 +55,7 @@ def test_the_error_that_rkmk_finds_is_of_order_5_with_a_force_that_knows_the_tim
     system, state = forced_top()
     method = rx.RKMK("dopri5")
     errors = [float(method.step_with_error(system, state, jnp.asarray(h))[2]) for h in (0.1, 0.05)]
-    assert abs(np.log2(errors[0] / errors[1]) - 5) < 0.3, errors
+    assert abs(np.log2(errors[0] / errors[1]) - 5) < 0.3, errors  # measured 5.15
     end, _ = method.step(system, state, jnp.asarray(0.1))
     finer = state
     for _ in range(4):
@@ -81,10 +81,11 @@ def test_a_split_step_kicks_by_halves_and_can_be_taken_back():
     step = jax.jit(lambda state, h: rx.LieVerlet().step(system, state, h)[0])
     rate = system.vector_field(state.g, state.momentum, state.t).momentum_rate
     near = step(state, 1e-5)
-    np.testing.assert_allclose((near.momentum - state.momentum) / 1e-5, rate, atol=3e-4)
+    kicked = (near.momentum - state.momentum) / 1e-5
+    np.testing.assert_allclose(kicked, rate, rtol=0, atol=1e-4)  # measured 1.4e-5
     back = step(step(state, 0.1), -0.1)
-    np.testing.assert_allclose(back.momentum, state.momentum, atol=3e-14)
-    np.testing.assert_allclose(back.g[0], state.g[0], atol=3e-14)
+    np.testing.assert_allclose(back.momentum, state.momentum, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(back.g[0], state.g[0], rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", [rx.CotangentLift, rx.LagrangeDAlembert])
