@@ -28,6 +28,7 @@ H = jnp.asarray(0.02)
         (forced_top, rx.CotangentLift(), 6e-6),
         (quartic_body, rx.CotangentLift(), 6e-6),
         (forced_top, rx.DiscreteGradient(), 3e-6),
+        (forced_top, rx.LagrangeDAlembert(), 6e-6),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

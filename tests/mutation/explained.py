@@ -5,6 +5,9 @@ _SQUARE = "the matrix is square"
 _UNUSED = "put where a division by zero would be, in a result that is not taken"
 _VECTORS = "the product of two vectors"
 _EQUAL = "the lists are of equal length by construction"
+_GUESS = "where Newton's iteration starts, not where it ends"
+_WEIGHT = "the weight of an equation that is solved to round-off"
+_ALEMBERT = "retrax.integrators.lagrange_d_alembert"
 _GRADIENT = "retrax.integrators.discrete_gradient"
 
 # (module, line of the source as it is on the page, change): why it does not matter.
@@ -41,6 +44,19 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
     ("retrax.integrators.lifted", "if self.s == 1", "1 -> 2"): (
         "without the short cut the end is reached by a move of zero"
     ),
+    (
+        _ALEMBERT,
+        "half = midpoint_velocity(",
+        "h / 2 * system.multipliers(state) -> h / 2 / system.multipliers(state)",
+    ): _GUESS,
+    (_ALEMBERT, "half = midpoint_velocity(", "2 -> 3"): _GUESS,
+    (
+        _ALEMBERT,
+        "weight = jnp.where(pace > 0",
+        "jnp.max(jnp.abs(state.momentum)) / jnp.where(pace > 0, pace, 1) -> "
+        "jnp.max(jnp.abs(state.momentum)) * jnp.where(pace > 0, pace, 1)",
+    ): _WEIGHT,
+    (_ALEMBERT, "weight = jnp.where(pace > 0", "1 -> 2"): _WEIGHT,
     (_GRADIENT, "+ middle @ xi", "middle @ xi -> xi @ middle"): _VECTORS,
     (_GRADIENT, "twice_kinetic = p @ xi", "p @ xi -> xi @ p"): _VECTORS,
     (
