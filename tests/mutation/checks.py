@@ -72,13 +72,19 @@ def hamiltonian() -> Problem:
 
 
 CORRECTIONS = "tests/groups/test_corrections.py"
+COVERS = "tests/groups/test_covers.py"
+STEPS = "tests/integrators/test_single_steps.py"
 WATCHED: dict[str, Watched] = {
-    "retrax.groups.so2": Watched(_laws(rx.SO2()), (CORRECTIONS,)),
-    "retrax.groups.so3": Watched(_laws(rx.SO3()), (CORRECTIONS, "tests/groups/test_so3.py")),
-    "retrax.groups.se2": Watched(_laws(rx.SE2()), (CORRECTIONS,)),
-    "retrax.groups.se3": Watched(_laws(rx.SE3()), (CORRECTIONS, "tests/groups/test_se3.py")),
+    "retrax.groups.so2": Watched(_laws(rx.SO2()), (CORRECTIONS, COVERS)),
+    "retrax.groups.so3": Watched(
+        _laws(rx.SO3()), (CORRECTIONS, COVERS, "tests/groups/test_so3.py")
+    ),
+    "retrax.groups.se2": Watched(_laws(rx.SE2()), (CORRECTIONS, COVERS)),
+    "retrax.groups.se3": Watched(
+        _laws(rx.SE3()), (CORRECTIONS, COVERS, "tests/groups/test_se3.py")
+    ),
     "retrax.groups.retractions": Watched(
-        _laws(rx.SO3())[1:], ("tests/integrators/test_diagnosis.py",)
+        _laws(rx.SO3())[1:], (COVERS, "tests/integrators/test_diagnosis.py")
     ),
     "retrax.numerics.newton": Watched((), ("tests/numerics/test_newton.py",)),
     "retrax.numerics.solve": Watched((), ("tests/numerics/test_solve.py",)),
@@ -89,35 +95,41 @@ WATCHED: dict[str, Watched] = {
     "retrax.numerics.tridiagonal": Watched((), ("tests/numerics/test_tridiagonal.py",)),
     "retrax.numerics.block_tridiagonal": Watched((), ("tests/numerics/test_tridiagonal.py",)),
     "retrax.integrators.lie_verlet": Watched(
-        (*_claims(rx.LieVerlet()), *_orders(forced, rx.LieVerlet()))
+        (*_claims(rx.LieVerlet()), *_orders(forced, rx.LieVerlet())), (STEPS,)
     ),
-    "retrax.integrators.lifted": Watched(_claims(rx.CotangentLift(), rx.CotangentLift(s=0.0))),
+    "retrax.integrators.lifted": Watched(
+        _claims(rx.CotangentLift(), rx.CotangentLift(s=0.0)), (STEPS,)
+    ),
     "retrax.integrators.cotangent_lift": Watched(
         (
             *_claims(rx.CotangentLift()),
             *_orders(forced, rx.CotangentLift(s=0.0), rx.CotangentLift()),
             *_orders(hamiltonian, rx.CotangentLift()),
-        )
+        ),
+        (STEPS,),
     ),
     "retrax.integrators.lagrange_d_alembert": Watched(
         (*_claims(rx.LagrangeDAlembert()), *_orders(skew, rx.LagrangeDAlembert())),
-        ("tests/integrators/test_nonholonomic_claims.py",),
+        (STEPS, "tests/integrators/test_nonholonomic_claims.py"),
     ),
     "retrax.integrators.discrete_gradient": Watched(
-        (*_claims(rx.DiscreteGradient()), *_orders(skew, rx.DiscreteGradient()))
+        (*_claims(rx.DiscreteGradient()), *_orders(skew, rx.DiscreteGradient())),
+        (STEPS,),
     ),
     "retrax.integrators.composition": Watched(
-        _orders(top, rx.Composition(rx.LieVerlet(), 4)), ("tests/integrators/test_diagnosis.py",)
+        _orders(top, rx.Composition(rx.LieVerlet(), 4)),
+        (STEPS, "tests/integrators/test_diagnosis.py"),
     ),
     "retrax.integrators.kahan": Watched(
-        _claims(rx.Kahan()), ("tests/integrators/test_kahan.py",)
+        _claims(rx.Kahan()), (STEPS, "tests/integrators/test_kahan.py")
     ),
     "retrax.integrators.rkmk": Watched(
         (
             *_orders(top, rx.RKMK("rk4")),
             *_orders(forced, rx.RKMK("heun3")),
             *_orders(on_flow, rx.RKMK("rk4")),
-        )
+        ),
+        (STEPS,),
     ),
     "retrax.integrators.collocation_step": Watched(
         _orders(top, rx.Collocation(rx.gauss(2)), rx.Collocation(rx.gauss(2), centred=True)),

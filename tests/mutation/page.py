@@ -27,6 +27,7 @@ sample is planted that a fixed seed chooses.
 ```
 python tests/mutation/run.py --workers 2 --sample 12    # goes on where it stopped
 python tests/mutation/run.py --sample 0 retrax.groups.so3   # all mutants of a module
+python tests/mutation/run.py --survivors                # plants the survivors again
 python tests/mutation/run.py --page                     # writes this page
 ```
 
@@ -37,8 +38,9 @@ This page is written by the last command; do not edit it.
 
 def write_page(rows: list[dict]) -> None:
     by_module = defaultdict(list)
+    now = {mutant for module in WATCHED for mutant in mutants(module) if mutant.changes_something}
     for row in rows:
-        if Mutant(**{field: row[field] for field in Mutant._fields}).changes_something:
+        if Mutant(*(row[field] for field in Mutant._fields)) in now:
             by_module[row["module"]].append(row)
     lines = ["| module | mutants | planted | killed | the same program | survived |",
              "|---|---|---|---|---|---|"]  # fmt: skip

@@ -4,8 +4,8 @@
     python tests/mutation/run.py --page
 
 Of every module a sample of its mutants is planted, chosen with a fixed seed; `--sample 0` takes
-all. Results go line by line to `results.jsonl` beside this file: what is in it is not done again,
-but for survivors if `--survivors` asks for them, after tests have become better.
+all. Results go line by line to `results.jsonl` beside this file: what is in it is not done again.
+`--survivors` plants the survivors among them again, and only these, after tests have become better.
 A mutant on which the checks take longer than `--limit` seconds hangs, and has been noticed.
 """
 
@@ -79,12 +79,12 @@ def sampled(module: str, size: int) -> list[Mutant]:
     return sorted(chosen, key=lambda mutant: mutant.number)
 
 
-def written() -> dict[tuple[str, str, int], dict]:
-    """Results by module, change and line, so that they outlive changes elsewhere in a file."""
+def written() -> dict[Mutant, dict]:
+    """The last result for every mutant, however its module has changed since."""
     if not RESULTS.exists():
         return {}
     rows = map(json.loads, RESULTS.read_text().splitlines())
-    return {(row["module"], row["change"], row["line"]): row for row in rows}
+    return {Mutant(*(row[field] for field in Mutant._fields)): row for row in rows}
 
 
 def work(queue: Queue, limit: float, lock: threading.Lock) -> None:
@@ -124,10 +124,13 @@ def main() -> None:
 
         return write_page(list(written().values()))
     queue = Queue()
-    done = {k for k, row in written().items() if row["noticed"] or not chosen.survivors}
+    done = written()
+    alive = {mutant for mutant, row in done.items() if row["noticed"] is None}
     for module in chosen.modules or WATCHED:
-        batch = sampled(module, chosen.sample)
-        batch = [m for m in batch if (module, m.change, m.line) not in done]
+        if chosen.survivors:
+            batch = [m for m in sampled(module, 0) if m in alive]
+        else:
+            batch = [m for m in sampled(module, chosen.sample) if m not in done]
         if batch:
             queue.put(batch)
     lock = threading.Lock()

@@ -130,3 +130,15 @@ def test_derivatives_pass_through_a_loop_of_solves():
     for derivative in (jax.jacfwd, jax.jacrev):
         slope = jax.jit(derivative(lambda x: last(x)[0]))(jnp.array([2.0]))
         assert abs(slope[0, 0] - exact) < 4 * EPS
+
+
+def test_an_iteration_that_gets_no_better_stops_with_what_it_has():
+    """A jump at the root keeps the residual above the aim and within what is accepted."""
+
+    def residual(x):
+        return x**2 - 2 + 5e-15 * jnp.sign(x**2 - 2)
+
+    x, status = newton(residual, jnp.array([1.4]))
+    assert bool(status.converged)
+    assert 3 <= int(status.iterations) <= 6
+    assert abs(float(x[0]) - 2**0.5) < 16 * EPS

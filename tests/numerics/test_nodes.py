@@ -66,6 +66,9 @@ def test_only_gauss_conserves_quadratic_first_integrals():
         (lambda: rx.lobatto(1), "whole number from 2 to 32"),
         (lambda: rx.nodes([0.5, 0.2]), "must increase"),
         (lambda: rx.nodes([0.5, 1.2]), "lie between 0"),
+        (lambda: rx.nodes([0.1, 0.5, 1.2]), "lie between 0"),
+        (lambda: rx.nodes([-0.1, 0.5]), "lie between 0"),
+        (lambda: rx.nodes(rx.gauss(2)._replace(order=5)), "order of the nodes"),
         (lambda: rx.nodes("gauss"), "must be an array of real numbers"),
         (lambda: rx.nodes([]), "list of 1 to 32"),
         (lambda: rx.GalerkinVariational([0.0, 0.5]), "weight b that is zero"),
@@ -83,6 +86,8 @@ def test_nodes_of_the_user():
     own = rx.nodes([0.1, 0.5, 0.7])
     assert (own.order, own.symmetric, repr(own)) == (3, False, "nodes([0.1, 0.5, 0.7])")
     assert rx.nodes([0.25, 0.75]).symmetric
+    assert rx.nodes([0.5]).is_gauss and rx.gauss(3).is_gauss
+    assert not own.is_gauss and not rx.radau(2).is_gauss
     assert repr(rx.Collocation(rx.gauss(2), centred=True)) == "Collocation(gauss(2), centred=True)"
 
 

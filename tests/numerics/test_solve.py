@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retrax.numerics.cross import cross
-from retrax.numerics.solve import inverse, solve
+from retrax.numerics.solve import inverse, solve, solve_and_determinant
 
 SIZES = [1, 2, 3, 4, 6, 8, 12, 13]
 EPS = float(np.finfo(float).eps)
@@ -25,6 +25,14 @@ def test_solution_satisfies_the_system(n, columns):
     assert x.shape == b.shape
     size = jnp.max(jnp.abs(A)) * jnp.max(jnp.abs(x))
     assert float(jnp.max(jnp.abs(A @ x - b)) / size) < 4 * EPS  # measured at most 0.9 eps
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 6, 13])
+def test_the_determinant_comes_with_the_solution(n):
+    A, b = system(n, ())
+    x, determinant = solve_and_determinant(A, b)
+    np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=0, atol=2e-13)
+    np.testing.assert_allclose(determinant, np.linalg.det(A), rtol=2e-14)
 
 
 @pytest.mark.parametrize("n", SIZES)
