@@ -11,6 +11,8 @@ import pytest
 
 import retrax as rx
 from retrax.integrators import discrete_gradient
+from retrax.integrators.base import StepInfo
+from retrax.integrators.composition import _worse
 from retrax.integrators.kahan import pole_refusal
 from retrax.integrators.lifted import LiftedMap, require_base_point
 from retrax.integrators.rkmk import momentum_error
@@ -163,3 +165,13 @@ def test_the_terms_that_cancel_in_a_discrete_gradient_are_counted(monkeypatch):
     mu = moments * velocity
     np.testing.assert_allclose(seen, [1e6 * np.max(np.abs(mu)) / (mu @ velocity)], rtol=1e-6)
     assert bool(info.converged)
+
+
+def test_a_composed_step_is_as_good_as_the_worst_of_its_steps():
+    good = StepInfo(*map(jnp.asarray, (True, 1e-16, 3, 0.1, True)))
+    bad = StepInfo(*map(jnp.asarray, (False, 1e-3, 25, 0.2, False)))
+    for pair in ((good, bad), (bad, good)):
+        assert [float(part) for part in _worse(*pair)] == [0.0, 1e-3, 28.0, 0.2, 0.0]
+    top = rx.systems.EulerTop([1.0, 2.0, 3.0])
+    _, info = rx.Composition(rx.Kahan(), 4).step(top, top.at(jnp.ones(3)), H)
+    assert int(info.iterations) == 0 and bool(info.converged)
