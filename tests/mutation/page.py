@@ -64,8 +64,8 @@ def write_page(rows: list[dict]) -> None:
     )
     parts = [
         INTRODUCTION + summary, "\n".join(lines),
-        "\n## The same program\n\nNo test can notice these: they compute the same numbers, or start "
-        "and weigh an iteration otherwise that goes to round-off either way.\n",
+        "\n## The same program\n\nNo test can notice these: they compute the same numbers, or "
+        "start and weigh an iteration otherwise that goes to round-off either way.\n",
         "\n".join(same) or "- none.",
         "\n## Survivors\n", "\n".join(survivors) or "- none.",
         "\n" + coverage(),
