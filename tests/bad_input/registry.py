@@ -1,16 +1,14 @@
 """All entries."""
 
-from . import (  # noqa: F401
-    basics,
-    commands,
-    energies,
-    files,
-    measures,
-    quadratic,
-    ready,
-    restarts,
-    rods,
-    runs,
-    strings,
-)
+from . import basics as basics
+from . import commands as commands
+from . import energies as energies
+from . import files as files
+from . import measures as measures
+from . import quadratic as quadratic
+from . import ready as ready
+from . import restarts as restarts
+from . import rods as rods
+from . import runs as runs
+from . import strings as strings
 from .entries import REGISTRY as REGISTRY

@@ -28,7 +28,14 @@ class Stubborn:
     def __float__(self) -> float:
         raise RuntimeError("no number")
 
-    __index__ = __len__ = __bool__ = __float__  # type: ignore[assignment]
+    def __index__(self) -> int:
+        raise RuntimeError("no whole number")
+
+    def __len__(self) -> int:
+        raise RuntimeError("no length")
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("no truth")
 
 
 def raises(*args: Any) -> Any:

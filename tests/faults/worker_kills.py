@@ -8,6 +8,7 @@ store must hold what the serial run holds, bit for bit.
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import tempfile
@@ -99,9 +100,10 @@ class Killer:
             while not self._over.is_set():
                 workers = worker_processes()
                 if workers:
-                    os.kill(int(random.choice(workers)), signal.SIGKILL)
-                    self.done += 1
-                    break
+                    with contextlib.suppress(ProcessLookupError):  # it is gone already
+                        os.kill(int(random.choice(workers)), signal.SIGKILL)
+                        self.done += 1
+                        break
                 time.sleep(0.05)
 
 

@@ -152,7 +152,7 @@ def numbers(shown: Shown) -> dict[str, object]:
         "seconds": round(shown.seconds, 1),
         "findings": [finding._asdict() for finding in done.findings],
         "invariants": [row._asdict() for row in done.invariants],
-        "numbers": done.numbers,
+        "numbers": dict(done.numbers),
         "figures": [f"{one.name}.png" for one in done.pictures],
         "data": [f"{one.name}.nc" for one in done.pictures],
         "extras": [extra._asdict() for extra in done.extras],

@@ -1,7 +1,9 @@
 """What a reproduction found: a table of what a paper says, what was measured, and why."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,7 +54,7 @@ class Reproduction(NamedTuple):
     """Findings, the numbers behind them, pictures, invariants and other files."""
 
     findings: tuple[Finding, ...] = ()
-    numbers: dict[str, Any] = {}  # noqa: RUF012
+    numbers: Mapping[str, Any] = MappingProxyType({})
     pictures: tuple[Picture, ...] = ()
     invariants: tuple[Kept, ...] = ()
     extras: tuple[Extra, ...] = ()
@@ -66,7 +68,7 @@ class Reproduction(NamedTuple):
         """The same as nested dictionaries and lists, ready for JSON."""
         rows = ("findings", "pictures", "invariants", "extras")
         told = {name: [one._asdict() for one in getattr(self, name)] for name in rows}
-        return {**told, "numbers": self.numbers}
+        return {**told, "numbers": dict(self.numbers)}
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "Reproduction":

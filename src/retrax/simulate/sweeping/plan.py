@@ -190,15 +190,11 @@ class Plan:
             },
             **{f"provenance_{key}": value for key, value in made.items()},
         }
-        store.create(
-            self._path,
-            self._results,
-            self._sizes,
-            self._sides,
-            len(self._blocks),
-            self._labels,
-            attributes,
+        blocks = len(self._blocks)
+        layout = store.Layout(
+            self._results, self._sizes, self._sides, blocks, self._labels, attributes
         )
+        store.create(self._path, layout)
 
     def _compare_versions(self) -> None:
         attributes = self.opened().attrs

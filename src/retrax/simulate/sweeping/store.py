@@ -46,6 +46,17 @@ class Variable(NamedTuple):
         return (*[whole] * len(self.before), *block.region, *[whole] * len(self.after))
 
 
+class Layout(NamedTuple):
+    """What a store holds: results, the sizes of the sweep's dimensions and of a block, labels."""
+
+    results: Sequence[Variable]
+    sizes: dict[str, int]
+    sides: Sequence[int]
+    blocks: int
+    labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    attributes: dict[str, Any]
+
+
 def variables(example: "xr.Dataset") -> tuple[Variable, ...]:
     """The results of a sweep, after those of a few members."""
     found = []
@@ -61,23 +72,15 @@ def variables(example: "xr.Dataset") -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def create(
-    path: Path,
-    results: Sequence[Variable],
-    sizes: dict[str, int],
-    sides: Sequence[int],
-    count: int,
-    labels: dict[str, tuple[tuple[str, ...], np.ndarray]],
-    attributes: dict[str, Any],
-) -> None:
+def create(path: Path, layout: Layout) -> None:
     """A store without results, made beside `path` and put in place whole."""
     try:
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
     except OSError as cause:
         raise _unusable(path, cause) from cause
     try:
-        _require_room(path, results, sizes)
-        _fill(temporary, results, sizes, sides, count, labels, attributes)
+        _require_room(path, layout.results, layout.sizes)
+        _fill(temporary, layout)
         temporary.chmod(0o755)
         os.replace(temporary, path)
     except OSError as cause:
@@ -86,30 +89,22 @@ def create(
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _fill(
-    path: Path,
-    results: Sequence[Variable],
-    sizes: dict[str, int],
-    sides: Sequence[int],
-    count: int,
-    labels: dict[str, tuple[tuple[str, ...], np.ndarray]],
-    attributes: dict[str, Any],
-) -> None:
+def _fill(path: Path, layout: Layout) -> None:
     import zarr
 
-    group = zarr.create_group(str(path), zarr_format=3, attributes=attributes)
-    for v in results:
-        whole = v.before | sizes | v.after
+    group = zarr.create_group(str(path), zarr_format=3, attributes=layout.attributes)
+    for v in layout.results:
+        whole = v.before | layout.sizes | v.after
         group.create_array(
             v.name,
             shape=tuple(whole.values()),
-            chunks=(*v.before.values(), *sides, *v.after.values()),
+            chunks=(*v.before.values(), *layout.sides, *v.after.values()),
             dtype=v.dtype,
             fill_value=np.nan if np.dtype(v.dtype).kind in "fc" else None,
             dimension_names=tuple(whole),
             attributes=v.attributes,
         )
-    for name, (dims, values) in labels.items():
+    for name, (dims, values) in layout.labels.items():
         words = values.dtype.kind == "U"
         array = group.create_array(
             name,
@@ -120,7 +115,8 @@ def _fill(
             attributes={"units": "s"} if name in ("time", "t", "h") else {},
         )
         array[...] = values
-    group.create_array(_COMMITTED, shape=(count, 2), chunks=(1, 2), dtype="uint64", fill_value=0)
+    shape = (layout.blocks, 2)
+    group.create_array(_COMMITTED, shape=shape, chunks=(1, 2), dtype="uint64", fill_value=0)
     with warnings.catch_warnings():  # that other readers may not know of consolidated metadata
         warnings.simplefilter("ignore")
         zarr.consolidate_metadata(str(path))
