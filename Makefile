@@ -15,11 +15,12 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage docs pictures verify clean distclean
+.PHONY: help demo test test-all coverage docs pictures verify clean distclean
 
 help:
 	@echo "make demo     reproduce five papers in quick mode and simulate a heavy top; see demo/"
 	@echo "make test     lint, check types, build the documentation, run the tests"
+	@echo "make test-all the tests and the campaigns: hostile calls, forged files, random potentials, hard runs"
 	@echo "make coverage run the tests and report the lines and branches that they reach"
 	@echo "make docs     build the documentation into site/"
 	@echo "make pictures make the pictures of the examples in the documentation again"
@@ -43,6 +44,9 @@ test: $(DOCS_ENVIRONMENT)
 	@$(BIN)/pyright
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@$(BIN)/python -m pytest -n $(WORKERS) -q
+
+test-all: test
+	@$(BIN)/python -m pytest -n $(WORKERS) -q -m campaign
 
 coverage: $(ENVIRONMENT)
 	@$(BIN)/coverage erase
