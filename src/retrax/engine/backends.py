@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -18,6 +17,7 @@ from retrax.engine.xla import XLALoop
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.numerics.checks import shown
+from retrax.numerics.reuse import Reused
 
 BACKENDS = ("auto", "native", "xla", "pallas")
 # Operations of a program that XLA and Pallas compile in a reasonable time: half a minute.
@@ -79,7 +79,7 @@ def make_members(
 
     def scalar() -> Members:
         # Arrays of members have no rows: short axes that a step keeps are taken apart.
-        program, _ = step_program(*made_for, unroll=chosen != "native")
+        program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and program.has_rows:
             return LargeMembers(single_kernel(*made_for), params, state, h, threads)
         if chosen == "native":
@@ -141,6 +141,6 @@ def _scalar_or_xla(
         return plain()
 
 
-@lru_cache(maxsize=64)
-def _member_kernel(tree: Any, avals: tuple, shared: bool) -> Any:
-    return member_kernel(*step_program(tree, avals), shared)
+@Reused
+def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Any:
+    return member_kernel(*step_program(tree, avals, identity), shared)

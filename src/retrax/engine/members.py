@@ -138,6 +138,6 @@ def _spread(work: Callable[[int], None], items: range, threads: int) -> None:
 
 def member_kernel(program: Program, layout: Layout, shared: bool) -> Any:
     """The machine code for blocks of `LANES` members."""
-    from retrax.engine.compiled import Compiled
+    from retrax.engine.compiled import compiled
 
-    return Compiled(assemble(program, layout, LANES, shared))
+    return compiled(assemble(program, layout, LANES, shared))

@@ -1,6 +1,5 @@
 """The native back end: the whole time loop as machine code for this processor."""
 
-from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -12,6 +11,7 @@ from retrax.engine.packing import Packing
 from retrax.engine.progress import Interval, Progress
 from retrax.engine.step_program import signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.numerics.reuse import Reused
 
 
 class NativeLoop:
@@ -70,9 +70,9 @@ def _step_info(failure: np.ndarray) -> StepInfo:
     return StepInfo(*numbers)
 
 
-@lru_cache(maxsize=256)
+@Reused
 def single_kernel(*made_for: Any) -> Any:
     """The machine code for one body."""
-    from retrax.engine.compiled import Compiled
+    from retrax.engine.compiled import compiled
 
-    return Compiled(assemble(*step_program(*made_for), lanes=1, shared=True))
+    return compiled(assemble(*step_program(*made_for), lanes=1, shared=True))

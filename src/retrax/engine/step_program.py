@@ -1,6 +1,5 @@
 """The scalar program of one step of an integrator on a system."""
 
-from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
@@ -13,19 +12,19 @@ from retrax.engine.live import live
 from retrax.engine.program import Program
 from retrax.engine.scalarise import remembers_rows, scalarise, scalarise_in_turn
 from retrax.integrators.base import AbstractIntegrator, StepInfo
-from retrax.numerics.checks import shape_and_dtype
-
-# What a program depends on: structure and shapes, not the numbers in the arrays.
-Signature = tuple[Any, tuple]
+from retrax.numerics.fingerprint import Fingerprint
+from retrax.numerics.reuse import Reused, Signature, signature_of
 
 
 def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signature:
-    leaves, tree = jax.tree.flatten((system, integrator, state))
-    return tree, tuple(shape_and_dtype(x) for x in leaves)
+    """What the program of a step depends on."""
+    return signature_of(system, integrator, state)
 
 
-@lru_cache(maxsize=256)
-def step_program(tree: Any, avals: tuple, unroll: bool = False) -> tuple[Program, Layout]:
+@Reused
+def step_program(
+    tree: Any, avals: tuple, identity: Fingerprint, unroll: bool = False
+) -> tuple[Program, Layout]:
     """The scalar program of one step: parameters, state (its time last) and h, to `guarded_step`.
 
     Everything in the system and the integrator that is an array stays an input. With `unroll` short

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from retrax.engine.progress import Interval, Progress, quiet
 from retrax.integrators.base import AbstractIntegrator
+from retrax.numerics.reuse import Jitted
 
 
 def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
@@ -45,7 +46,8 @@ class XLALoop:
     name = "xla"
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
-        self._run = partial(_run_records, system, integrator, t0=state.t, h=jnp.asarray(h))
+        program = _run_records.program(system, integrator)
+        self._run = partial(program, system, integrator, t0=state.t, h=jnp.asarray(h))
 
     def compile(self, at: Progress, capacity: int) -> None:
         """Compile what is not compiled yet, by taking no steps."""
@@ -60,7 +62,7 @@ class XLALoop:
         return at, *jax.tree.map(lambda x: np.asarray(x[:n]), (states, intervals))
 
 
-@partial(jax.jit, static_argnames=("capacity",))
+@partial(Jitted, static_argnames=("capacity",))
 def _run_records(
     system: Any,
     integrator: AbstractIntegrator,

@@ -1,0 +1,77 @@
+"""Programs that are used again only where everything they were traced from is the same.
+
+JAX looks at the structure of a system: which function, which numbers by `==`. That a function reads
+another number now than when it was traced, it does not see. Here the fingerprint of the structure
+joins the key. Where a fingerprint is not complete, nothing is used again.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, update_wrapper
+from typing import Any, NamedTuple
+
+import jax
+
+from retrax.numerics.checks import shape_and_dtype
+from retrax.numerics.fingerprint import Fingerprint, fingerprint
+
+# Settings of JAX that change what a trace gives.
+_SETTINGS = (
+    "jax_enable_x64", "jax_numpy_dtype_promotion", "jax_default_matmul_precision",
+    "jax_default_prng_impl", "jax_threefry_partitionable",
+)  # fmt: skip
+
+
+class Signature(NamedTuple):
+    """What a program depends on: structure, shapes and what functions read, not the numbers."""
+
+    tree: Any
+    avals: tuple
+    identity: Fingerprint
+
+
+def signature_of(*values: Any) -> Signature:
+    leaves, tree = jax.tree.flatten(values)
+    return Signature(tree, tuple(shape_and_dtype(x) for x in leaves), identity_of(tree))
+
+
+def identity_of(tree: Any) -> Fingerprint:
+    """The fingerprint of the structure of a pytree, and the settings of JAX."""
+    parts, complete = fingerprint(tree)
+    settings = tuple([getattr(jax.config, name, None) for name in _SETTINGS])
+    return Fingerprint((parts, settings), complete)
+
+
+class Reused:
+    """A function of a `Signature` and more whose results are kept, where its identity is known."""
+
+    def __init__(self, make: Callable[..., Any], most: int = 256):
+        self._make, self._kept = make, lru_cache(maxsize=most)(make)
+        self.cache_info = self._kept.cache_info
+        update_wrapper(self, make)
+
+    def __call__(self, tree: Any, avals: tuple, identity: Fingerprint, *more: Any) -> Any:
+        make = self._kept if identity.complete else self._make
+        return make(tree, avals, identity, *more)
+
+
+class Jitted:
+    """`jax.jit` for a function that is handed systems, integrators, groups or spaces."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any):
+        self._function, self._options = function, options
+        self._kept = lru_cache(maxsize=64)(lambda identity: self._compiled())
+        update_wrapper(self, function)
+
+    def _compiled(self) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            return self._function(*arguments, **named)
+
+        return jax.jit(call, **self._options)
+
+    def program(self, *values: Any) -> Callable[..., Any]:
+        """The compiled function for arguments of the structure of `values`, or for parts of it."""
+        identity = identity_of(jax.tree.structure(values))
+        return self._kept(identity) if identity.complete else self._compiled()
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.program(arguments, named)(*arguments, **named)
