@@ -12,13 +12,24 @@ from retrax.engine.live import live
 from retrax.engine.program import Program
 from retrax.engine.scalarise import remembers_rows, scalarise, scalarise_in_turn
 from retrax.integrators.base import AbstractIntegrator, StepInfo
-from retrax.numerics.fingerprint import Fingerprint
-from retrax.numerics.reuse import Reused, Signature, signature_of
+from retrax.numerics.checks import shape_and_dtype
+from retrax.numerics.fingerprint import Fingerprint, fingerprint
+from retrax.numerics.reuse import Reused, Signature
 
 
 def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signature:
-    """What the program of a step depends on."""
-    return signature_of(system, integrator, state)
+    """What the program of a step depends on; a state has no functions and nothing static."""
+    leaves, tree = jax.tree.flatten((system, integrator, state))
+    parts, complete = fingerprint(tuple(tree.children()[:2]))
+    config = jax.config
+    # What JAX makes of random numbers and mixed types depends on how it is set.
+    settings = (
+        config.jax_numpy_dtype_promotion,
+        config.jax_default_prng_impl,
+        config.jax_threefry_partitionable,
+    )
+    avals = tuple([shape_and_dtype(x) for x in leaves])
+    return Signature(tree, avals, Fingerprint((parts, settings), complete))
 
 
 @Reused

@@ -53,8 +53,13 @@ class XLALoop:
         """Compile what is not compiled yet, by taking no steps."""
         self.run(at, 0, 1, capacity)
 
-    def run(self, at: Progress, records: int, every: int, capacity: int) -> tuple:
-        """The progress after `records` times `every` steps, the states and intervals saved."""
+    def run(
+        self, at: Progress, records: int, every: int, capacity: int, whole: bool = True
+    ) -> tuple:
+        """The progress after `records` times `every` steps, the states and intervals saved.
+
+        A JAX program hears no signals: what comes back is always `whole`.
+        """
         at, states, intervals, filled = jax.block_until_ready(
             self._run(at, records=jnp.asarray(records), every=jnp.asarray(every), capacity=capacity)
         )

@@ -33,6 +33,7 @@ from types import (
 )
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import numpy as np
 from jax.core import Tracer
@@ -76,6 +77,8 @@ _BY_TEXT = (range, slice, np.dtype, re.Pattern, type(Ellipsis), type(NotImplemen
 _NUMBERS = (int, float, complex, str, bytes, bytearray)
 _CONTAINERS = (tuple, list, dict, set, frozenset)
 _USUAL = frozenset({FunctionType, *_CONTAINERS})
+# What `equinox` puts where a field is missing: there is one.
+_MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
 # Arrays of more bytes than this are compared by their checksums.
 _LONG = 256
 # Who closes over more things than this has closed over something like a whole program.
@@ -128,6 +131,8 @@ class _Walk:
         kind = type(x)
         if x is None or kind is bool or kind is int or kind is str or kind is bytes:
             return kind, x
+        if kind in _MARKERS:
+            return kind
         if kind is float or kind is complex:
             return kind, repr(x)
         if kind in _USUAL:
@@ -216,8 +221,12 @@ class _Walk:
         if node is None:
             return "leaf"
         kind, static = node
-        own = (self._met(kind) if _is_own(kind) else kind, self.of(static))
-        return (*own, *[self._tree(child) for child in tree.children()])
+        if static is not None:
+            # Named here, and not by `of`, for speed: this is where every run comes along.
+            listed = type(static) is tuple
+            static = tuple([self.of(x) for x in static]) if listed else self.of(static)
+        children = [self._tree(child) for child in tree.children()]
+        return (self._met(kind) if _is_own(kind) else kind, static, *children)
 
     def _function(self, f: FunctionType) -> Any:
         defaults = (f.__defaults__, f.__kwdefaults__)

@@ -14,13 +14,6 @@ import jax
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, fingerprint
 
-# Settings of JAX that change what a trace gives.
-_SETTINGS = (
-    "jax_enable_x64", "jax_numpy_dtype_promotion", "jax_default_matmul_precision",
-    "jax_default_prng_impl", "jax_threefry_partitionable",
-)  # fmt: skip
-
-
 class Signature(NamedTuple):
     """What a program depends on: structure, shapes and what functions read, not the numbers."""
 
@@ -31,14 +24,7 @@ class Signature(NamedTuple):
 
 def signature_of(*values: Any) -> Signature:
     leaves, tree = jax.tree.flatten(values)
-    return Signature(tree, tuple(shape_and_dtype(x) for x in leaves), identity_of(tree))
-
-
-def identity_of(tree: Any) -> Fingerprint:
-    """The fingerprint of the structure of a pytree, and the settings of JAX."""
-    parts, complete = fingerprint(tree)
-    settings = tuple([getattr(jax.config, name, None) for name in _SETTINGS])
-    return Fingerprint((parts, settings), complete)
+    return Signature(tree, tuple([shape_and_dtype(x) for x in leaves]), fingerprint(tree))
 
 
 class Reused:
@@ -49,9 +35,11 @@ class Reused:
         self.cache_info = self._kept.cache_info
         update_wrapper(self, make)
 
-    def __call__(self, tree: Any, avals: tuple, identity: Fingerprint, *more: Any) -> Any:
+    def __call__(
+        self, tree: Any, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
+    ) -> Any:
         make = self._kept if identity.complete else self._make
-        return make(tree, avals, identity, *more)
+        return make(tree, avals, identity, *more, **named)
 
 
 class Jitted:
@@ -70,7 +58,7 @@ class Jitted:
 
     def program(self, *values: Any) -> Callable[..., Any]:
         """The compiled function for arguments of the structure of `values`, or for parts of it."""
-        identity = identity_of(jax.tree.structure(values))
+        identity = fingerprint(jax.tree.structure(values))
         return self._kept(identity) if identity.complete else self._compiled()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:

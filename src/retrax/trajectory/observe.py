@@ -1,6 +1,5 @@
 """What can be read off the states of a run."""
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
