@@ -45,7 +45,7 @@ def make_loop(
         lambda: NativeLoop(system, integrator, state, h),
         lambda: XLALoop(system, integrator, state, h),
         backend,
-        f"{integrator!r} on the {system.name}",
+        lambda: f"{integrator!r} on the {system.name}",
     )
 
 
@@ -100,7 +100,7 @@ def make_members(
         return ArrayMembers(step, params, state, h, devices, pallas=False)
 
     required = backend if chosen in ("native", "pallas") else "auto"
-    return _scalar_or_xla(scalar, plain, required, f"{integrator!r} on the {own.name}")
+    return _scalar_or_xla(scalar, plain, required, lambda: f"{integrator!r} on the {own.name}")
 
 
 def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[Any]]:
@@ -128,13 +128,13 @@ def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[
 
 
 def _scalar_or_xla(
-    scalar: Callable[[], Any], plain: Callable[[], Any], backend: str, what: str
+    scalar: Callable[[], Any], plain: Callable[[], Any], backend: str, what: Callable[[], str]
 ) -> Any:
     """What runs the scalar program or, where there is none and `backend` allows it, plain XLA."""
     try:
         return scalar()
     except Unscalarisable as reason:
-        sentence = f"{what} has no scalar program here: {reason}."
+        sentence = f"{what()} has no scalar program here: {reason}."
         if backend != "auto":
             raise BadInput(f"backend = {backend!r}: {sentence} Use backend='auto'.") from reason
         warnings.warn(f"{sentence} It runs on XLA as it is, which is slower.", stacklevel=5)

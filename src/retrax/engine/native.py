@@ -22,7 +22,9 @@ class NativeLoop:
     name = "native"
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
-        self._kernel = single_kernel(*signature(system, integrator, state))
+        made_for = signature(system, integrator, state)
+        self.identity = made_for.identity
+        self._kernel = single_kernel(*made_for)
         self._params = Packing.rows((system, integrator))
         self._params_at = self._params.ctypes.data
         self._packing = Packing(state)

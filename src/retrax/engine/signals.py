@@ -30,8 +30,14 @@ define i64 @place() {
   ret i64 %place
 }
 """
-# More than any C library needs to describe what a signal does; the handler is the first pointer.
-_ROOM = 1024
+# The signal ends the process, or is ignored: SIG_DFL and SIG_IGN of every C library.
+_LEFT_ALONE = (None, 1)
+
+
+class _Action(ctypes.Structure):
+    """`struct sigaction`: the handler, and more room than any C library needs for the rest."""
+
+    _fields_ = (("handler", ctypes.c_void_p), ("rest", ctypes.c_byte * 1016))
 
 
 class Flag:
@@ -61,31 +67,29 @@ class _Ear:
 
         self._code = Compiled(_HANDLER)  # holds the memory of the handler
         place = ctypes.CFUNCTYPE(ctypes.c_int64)(self._code.address("place"))()
-        self._heard = ctypes.c_int32.from_address(place)
-        self._place, self._handler = place, self._code.address("hear")
+        self._heard, self._place = ctypes.c_int32.from_address(place), place
         self._action = ctypes.CDLL(None).sigaction
-        self._before = {n: ctypes.create_string_buffer(_ROOM) for n in _SIGNALS}
-        self._during = ctypes.create_string_buffer(_ROOM)
+        self._action.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+        self._buffers = [_Action() for _ in range(1 + len(_SIGNALS))]
+        self._buffers[-1].handler = self._code.address("hear")
+        *before, self._during = map(ctypes.addressof, self._buffers)
+        self._before = list(zip(map(int, _SIGNALS), before, self._buffers[:-1], strict=True))
 
     def call(self, run: Callable[..., int], *arguments: Any) -> tuple[int, int]:
+        act, taken = self._action, []
         self._heard.value = 0
-        taken = [n for n in _SIGNALS if callable(signal.getsignal(n))]
         try:
-            for n in taken:
-                self._listen(n)
+            for number, before, old in self._before:
+                taken.append((number, before))
+                act(number, self._during, before)
+                if old.handler in _LEFT_ALONE:
+                    act(number, before, None)
+                    taken.pop()
             result = run(*arguments, self._place)
         finally:
-            for n in taken:
-                self._action(n, self._before[n], None)
+            for number, before in taken:
+                act(number, before, None)
         return result, self._heard.value
-
-    def _listen(self, n: int) -> None:
-        """As it was, with another handler."""
-        before, during = self._before[n], self._during
-        self._action(n, None, before)
-        ctypes.memmove(during, before, _ROOM)
-        ctypes.c_void_p.from_buffer(during).value = self._handler
-        self._action(n, during, None)
 
 
 @cache

@@ -20,7 +20,16 @@ from retrax.numerics.reuse import Reused, Signature
 def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signature:
     """What the program of a step depends on; a state has no functions and nothing static."""
     leaves, tree = jax.tree.flatten((system, integrator, state))
-    parts, complete = fingerprint(tuple(tree.children()[:2]))
+    avals = tuple([shape_and_dtype(x) for x in leaves])
+    return Signature(tree, avals, _identity(tree.children()[:2]))
+
+
+def step_identity(system: Any, integrator: AbstractIntegrator) -> Fingerprint:
+    """What a step reads besides its numbers: the last part of its `signature`."""
+    return _identity(jax.tree.structure((system, integrator)).children())
+
+
+def _identity(parts: list) -> Fingerprint:
     config = jax.config
     # What JAX makes of random numbers and mixed types depends on how it is set.
     settings = (
@@ -28,8 +37,7 @@ def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signat
         config.jax_default_prng_impl,
         config.jax_threefry_partitionable,
     )
-    avals = tuple([shape_and_dtype(x) for x in leaves])
-    return Signature(tree, avals, Fingerprint((parts, settings), complete))
+    return fingerprint((*parts, settings))
 
 
 @Reused

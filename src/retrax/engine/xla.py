@@ -12,6 +12,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from retrax.engine.progress import Interval, Progress, quiet
+from retrax.engine.step_program import step_identity
 from retrax.integrators.base import AbstractIntegrator
 from retrax.numerics.reuse import Jitted
 
@@ -46,6 +47,7 @@ class XLALoop:
     name = "xla"
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
+        self.identity = step_identity(system, integrator)
         program = _run_records.program(system, integrator)
         self._run = partial(program, system, integrator, t0=state.t, h=jnp.asarray(h))
 

@@ -42,10 +42,15 @@ from retrax.numerics.reads import Path, reads
 
 
 class Fingerprint(NamedTuple):
-    """A key, and whether all was found that the value consists of."""
+    """A key, whether all was found that the value consists of, and whether functions call others.
+
+    `calls` is true where a function or class of the user's is reached through another one, so that
+    JAX may have traced it by itself.
+    """
 
     parts: Any
     complete: bool
+    calls: bool = False
 
 
 _TreeDef = type(jax.tree.structure(0))
@@ -83,27 +88,20 @@ _MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
 _LONG = 256
 # Who closes over more things than this has closed over something like a whole program.
 _MOST = 50_000
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def fingerprint(x: Any) -> Fingerprint:
     """What `x` consists of; of the structure of a pytree, everything but its leaves."""
-    walk = _Walk()
+    walk = Walk()
     try:
         parts = walk.of(x)
         hash(parts)
     except Exception:  # whatever the attributes and properties of a user's objects raise
-        return Fingerprint(_Same(x), complete=False)
-    return Fingerprint(parts, walk.complete)
+        return Fingerprint(Same(x), complete=False, calls=True)
+    return Fingerprint(parts, walk.complete, walk.calls)
 
 
-def digest(x: Any) -> str:
-    """A text that is equal in every process for equal content, and nearly never otherwise."""
-    lines = "\n".join(_lines(fingerprint(x).parts))
-    return hashlib.sha256(lines.encode()).hexdigest()[:16]
-
-
-class _Same:
+class Same:
     """Something that is compared by identity."""
 
     __slots__ = ("it",)
@@ -112,17 +110,18 @@ class _Same:
         self.it = it
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Same) and self.it is other.it
+        return isinstance(other, Same) and self.it is other.it
 
     def __hash__(self) -> int:
         return id(self.it)
 
 
-class _Walk:
+class Walk:
     """One walk through a value. What has been met before is named by its number."""
 
     def __init__(self) -> None:
-        self.complete = True
+        self.complete, self.calls = True, False
+        self.inside = 0  # functions of the user's own
         self.seen: dict[int, int] = {}
         # Bound methods and the like live for a moment; another with the same `id` may follow.
         self.alive: list[Any] = []
@@ -138,7 +137,7 @@ class _Walk:
         if kind in _USUAL:
             return self._met(x) if x else kind
         if isinstance(x, type):
-            return self._met(x) if _is_own(x) else _Same(x)
+            return self._met(x) if _is_own(x) else Same(x)
         if isinstance(x, np.ndarray | np.generic):
             return self._array(x)
         if isinstance(x, Tracer):
@@ -150,8 +149,8 @@ class _Walk:
         if isinstance(x, CodeType):
             return x
         if isinstance(x, ModuleType):
-            return _Same(x) if _is_pure(x.__name__) else self._opaque(x)
-        return _Same(x) if kind is object else self._met(x)
+            return Same(x) if _is_pure(x.__name__) else self._opaque(x)
+        return Same(x) if kind is object else self._met(x)
 
     def _met(self, x: Any) -> Any:
         number = self.seen.get(id(x))
@@ -179,7 +178,7 @@ class _Walk:
         if isinstance(x, BuiltinFunctionType | MethodWrapperType):
             return self._builtin(x)
         if isinstance(x, _BY_IDENTITY):
-            return _Same(x)
+            return Same(x)
         if isinstance(x, staticmethod | classmethod):
             return type(x).__name__, self.of(x.__func__)
         if isinstance(x, property):
@@ -193,7 +192,7 @@ class _Walk:
 
     def _opaque(self, x: Any) -> Any:
         self.complete = False
-        return _Same(x)
+        return Same(x)
 
     def _array(self, x: Any) -> Any:
         if x.dtype.hasobject:
@@ -201,7 +200,7 @@ class _Walk:
         content = _content(np.asarray(x))
         if type(x) is np.ndarray or isinstance(x, np.generic):
             return type(x), x.dtype.str, x.shape, content
-        return _Same(type(x)), x.dtype.str, x.shape, content, self.of(vars(x))
+        return Same(type(x)), x.dtype.str, x.shape, content, self.of(vars(x))
 
     def _jax_array(self, x: Any) -> Any:
         if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
@@ -233,17 +232,21 @@ class _Walk:
         held = (self.of(f.__defaults__), self.of(f.__kwdefaults__)) if any(defaults) else None
         if _is_library(f.__globals__.get("__name__")):
             cells = [self._cell(cell, ((),)) for cell in f.__closure__ or ()]
-            same = f.__code__ if cells else _Same(f)  # made by jax.grad and the like: its code
+            same = f.__code__ if cells else Same(f)  # made by jax.grad and the like: its code
             return same, held, tuple(cells)
         found = reads(f.__code__)
         by_name = zip(found.cells, f.__closure__ or (), strict=True)
-        return (
+        self.calls = self.calls or self.inside > 0
+        self.inside += 1
+        parts = (
             f.__code__,
             held,
             tuple([self._cell(cell, paths) for (_, paths), cell in by_name]),
             tuple([self._global(f, name, paths) for name, paths in found.names]),
             tuple([self._imported(name, taken) for name, taken in found.imports]),
         )
+        self.inside -= 1
+        return parts
 
     def _cell(self, cell: Any, paths: tuple[Path, ...]) -> Any:
         try:
@@ -258,7 +261,7 @@ class _Walk:
         if name in _IMPURE_BUILTINS:
             self.complete = False
         builtin = f.__builtins__.get(name, self)
-        return "missing" if builtin is self else _Same(builtin)
+        return "missing" if builtin is self else Same(builtin)
 
     def _imported(self, name: str | None, taken: tuple[str, ...]) -> Any:
         module = None if name is None else sys.modules.get(name)
@@ -285,7 +288,7 @@ class _Walk:
             except Exception:  # whatever a property raises
                 return self._opaque(x)
             if library and not isinstance(value, ModuleType | float | int):
-                return _Same(value)
+                return Same(value)
             if isinstance(value, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
                 return path[: k + 1], self.of(value)
             x = value
@@ -293,12 +296,13 @@ class _Walk:
 
     def _class(self, cls: type) -> Any:
         """A class of the user's own: which it is, and everything in it and in its bases."""
+        self.calls = True
         own = [base for base in cls.__mro__ if not _is_library(base.__module__)]
         parts = [
             tuple([(k, self.of(v)) for k, v in vars(base).items() if k not in _LABELS])
             for base in own
         ]
-        return _Same(cls), *parts
+        return Same(cls), *parts
 
     def _builtin(self, x: Any) -> Any:
         owner = x.__self__
@@ -306,15 +310,16 @@ class _Walk:
             module = getattr(owner, "__name__", "builtins") if owner else "builtins"
             if isinstance(owner, ModuleType) and not _is_pure(module):
                 self.complete = False
-            return _Same(x)
+            return Same(x)
         return "of", x.__name__, self.of(owner)
 
     def _wrapper(self, x: Any, wrapped: Any) -> Any:
         """What `jax.jit`, `functools.lru_cache` and others have made of a function."""
+        self.calls = True
         inner = self.of(wrapped)
         outer = getattr(wrapped, "__globals__", {}).get("__name__")
         if isinstance(wrapped, FunctionType) and not wrapped.__closure__ and _is_library(outer):
-            return _Same(x)
+            return Same(x)
         return "wrapped", self.of(type(x)), inner
 
     def _object(self, x: Any) -> Any:
@@ -375,33 +380,3 @@ def _is_pure(module: str) -> bool:
     """Whether functions of a module depend on nothing but their arguments."""
     top = module.partition(".")[0]
     return (top in _LIBRARIES or top in _PURE) and module not in _IMPURE
-
-
-def _lines(part: Any) -> list[str]:
-    """A key as lines of text, without addresses."""
-    if isinstance(part, frozenset):
-        return ["set", *sorted("\n".join(_lines(one)) for one in part)]
-    if isinstance(part, tuple):
-        return [f"{len(part)} parts", *(line for one in part for line in _lines(one))]
-    if isinstance(part, CodeType):
-        return _lines_of_code(part)
-    if isinstance(part, _Same):
-        return [_name(part.it)]
-    return [_name(part) if isinstance(part, type) else repr(part)]
-
-
-def _lines_of_code(code: CodeType) -> list[str]:
-    walk = _Walk()
-    constants = [
-        line
-        for x in code.co_consts
-        for line in (_lines_of_code(x) if isinstance(x, CodeType) else _lines(walk.of(x)))
-    ]
-    return [repr(code.co_code), repr(code.co_names), repr(code.co_varnames), *constants]
-
-
-def _name(x: Any) -> str:
-    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
-    if isinstance(name, str):
-        return f"{getattr(x, '__module__', '')}.{name}"
-    return f"{type(x).__qualname__} {_ADDRESS.sub('', repr(x))}"

@@ -89,6 +89,7 @@ class Running:
             provenance=provenance,
             system=self.system,
             integrator=self.integrator,
+            identity=self.loop.identity,
         )
 
     def completed(self) -> int:
