@@ -13,6 +13,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_number, require_whole
+from retrax.numerics.reuse import Jitted
 from retrax.simulate.simulate import simulate
 from retrax.simulate.validate import require_run, started
 
@@ -106,11 +107,11 @@ def rounding(state: State, steps: int) -> float:
     return float(np.finfo(np.float64).eps) * math.sqrt(steps) * size
 
 
-@jax.jit
+@Jitted
 def _on_group(group, a: State, b: State):
     return distance(group, a, b)
 
 
-@jax.jit
+@Jitted
 def _entries(group, a: State, b: State):
     return entry_distance(a, b)

@@ -10,6 +10,7 @@ from retrax.errors import StepFailed
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.reuse import Jitted
 from retrax.simulate.validate import require_run, started
 
 
@@ -43,4 +44,4 @@ def reversibility(
     return float(_distance(system.group, state, now))
 
 
-_distance = jax.jit(distance)
+_distance = Jitted(distance)

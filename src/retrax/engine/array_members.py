@@ -23,6 +23,8 @@ from retrax.engine.packing import Packing
 from retrax.engine.program import Kind, Program
 from retrax.engine.step_program import guarded_step
 from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.reuse import reading
 
 Rows = tuple[Float[Array, " member"], ...]
 # Parameters: like rows, or single numbers that all members share.
@@ -66,10 +68,12 @@ def program_step(program: Program) -> ArrayStep:
 def vmapped_step(system: Any, integrator: AbstractIntegrator, state: Any) -> ArrayStep:
     """The step as it is, for one that has no scalar program."""
     own, whole = Packing((system, integrator)), Packing(state)
+    identity = fingerprint(jax.tree.structure((system, integrator)))
 
     def one(params, state, h):
         system, integrator = own.traced(params)
-        new, info, finite = guarded_step(system, integrator, whole.traced(state), h)
+        with reading(identity):
+            new, info, finite = guarded_step(system, integrator, whole.traced(state), h)
         return tuple(x for leaf in jax.tree.leaves(new) for x in leaf.ravel()), info, finite
 
     def step(params, state, h, active):

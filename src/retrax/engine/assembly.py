@@ -102,7 +102,8 @@ class Assembly(Rows):
         test = self.name(loop.test, "bool")
         if self.lanes > 1 and self.active:
             test = self.let(f"and {self.type('bool')} {test}, {self.active}")
-        self.line(f"br i1 {self.any(test)}, label %{body}, label %{done}")
+        more = self.going_on(self.any(test))
+        self.line(f"br i1 {more}, label %{body}, label %{done}")
         self.begin(body)
         self.block(loop.body)
         self.line(f"br label %{latch}")
@@ -116,6 +117,10 @@ class Assembly(Rows):
                 )
         self.line(f"br label %{head}")
         self.begin(done)
+
+    def going_on(self, test: str) -> str:
+        """Whether a loop that may never end goes on, where its own test says so."""
+        return test
 
     def _repeat(self, loop: Repeat) -> None:
         head, body, done = self.fresh("repeat"), self.fresh("body"), self.fresh("done")

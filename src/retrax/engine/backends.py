@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -18,6 +17,7 @@ from retrax.engine.xla import XLALoop
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.numerics.checks import shown
+from retrax.numerics.reuse import Reused
 
 BACKENDS = ("auto", "native", "xla", "pallas")
 # Operations of a program that XLA and Pallas compile in a reasonable time: half a minute.
@@ -45,7 +45,7 @@ def make_loop(
         lambda: NativeLoop(system, integrator, state, h),
         lambda: XLALoop(system, integrator, state, h),
         backend,
-        f"{integrator!r} on the {system.name}",
+        lambda: f"{integrator!r} on the {system.name}",
     )
 
 
@@ -79,7 +79,7 @@ def make_members(
 
     def scalar() -> Members:
         # Arrays of members have no rows: short axes that a step keeps are taken apart.
-        program, _ = step_program(*made_for, unroll=chosen != "native")
+        program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and program.has_rows:
             return LargeMembers(single_kernel(*made_for), params, state, h, threads)
         if chosen == "native":
@@ -100,7 +100,7 @@ def make_members(
         return ArrayMembers(step, params, state, h, devices, pallas=False)
 
     required = backend if chosen in ("native", "pallas") else "auto"
-    return _scalar_or_xla(scalar, plain, required, f"{integrator!r} on the {own.name}")
+    return _scalar_or_xla(scalar, plain, required, lambda: f"{integrator!r} on the {own.name}")
 
 
 def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[Any]]:
@@ -128,19 +128,19 @@ def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[
 
 
 def _scalar_or_xla(
-    scalar: Callable[[], Any], plain: Callable[[], Any], backend: str, what: str
+    scalar: Callable[[], Any], plain: Callable[[], Any], backend: str, what: Callable[[], str]
 ) -> Any:
     """What runs the scalar program or, where there is none and `backend` allows it, plain XLA."""
     try:
         return scalar()
     except Unscalarisable as reason:
-        sentence = f"{what} has no scalar program here: {reason}."
+        sentence = f"{what()} has no scalar program here: {reason}."
         if backend != "auto":
             raise BadInput(f"backend = {backend!r}: {sentence} Use backend='auto'.") from reason
         warnings.warn(f"{sentence} It runs on XLA as it is, which is slower.", stacklevel=5)
         return plain()
 
 
-@lru_cache(maxsize=64)
-def _member_kernel(tree: Any, avals: tuple, shared: bool) -> Any:
-    return member_kernel(*step_program(tree, avals), shared)
+@Reused
+def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Any:
+    return member_kernel(*step_program(tree, avals, identity), shared)

@@ -2,16 +2,26 @@
 
 import ctypes
 import hashlib
-import os
-import tempfile
-from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import llvmlite
 import llvmlite.binding as llvm
 
-_ARGUMENTS = [ctypes.c_void_p] * 5 + [ctypes.c_double] + [ctypes.c_int64] * 6
+from retrax.engine.kernel_store import keep, kept
+
+_ARGUMENTS = [ctypes.c_void_p] * 5 + [ctypes.c_double] + [ctypes.c_int64] * 6 + [ctypes.c_void_p]
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *_ARGUMENTS)
+_loaded: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
+
+
+def compiled(assembly: str) -> "Compiled":
+    """The machine code of an assembly, the same object as long as somebody holds it."""
+    name = _name(assembly)
+    found = _loaded.get(name)
+    if found is None:
+        found = _loaded[name] = Compiled(assembly)
+    return found
 
 
 class Compiled:
@@ -27,26 +37,28 @@ class Compiled:
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
-        return _RUN(self._engine.get_function_address("run"))
+        return _RUN(self.address("run"))
+
+    def address(self, name: str) -> int:
+        """Where a function of the module lies."""
+        return self._engine.get_function_address(name)
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: `RETRAX_CACHE`, or the user's cache folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("RETRAX_CACHE") or Path(home) / "retrax")
+def _name(assembly: str) -> str:
+    """What a kernel is kept under: it depends on the program, the compiler and the processor."""
+    host = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    text = "\n".join([llvmlite.__version__, host, assembly])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _object(assembly: str) -> bytes:
     """Machine code for this processor, from disk where it has been compiled before."""
-    host = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    text = "\n".join([llvmlite.__version__, host, assembly])
-    path = cache_folder() / f"{hashlib.sha256(text.encode()).hexdigest()}.o"
-    try:
-        return path.read_bytes()
-    except OSError:
+    name = _name(assembly)
+    code = kept(name)
+    if code is None:
         code = _compile(assembly)
-        _keep(path, code)
-        return code
+        keep(name, code)
+    return code
 
 
 def _compile(assembly: str) -> bytes:
@@ -58,15 +70,3 @@ def _compile(assembly: str) -> bytes:
     passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     passes.getModulePassManager().run(module, passes)
     return machine.emit_object(module)
-
-
-def _keep(path: Path, code: bytes) -> None:
-    """Write atomically; a cache that cannot be written to is no reason to stop."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(code)
-        os.replace(temporary, path)
-    except OSError:
-        return

@@ -9,6 +9,9 @@ The last row of `state` is the time at which a body started; its own time is tha
 all bodies share their parameters, `params` is one column. A body with rows, of which an axis is
 kept, fills a block by itself: then `members` is 1, and its rows stay in memory while it moves,
 those of several columns in another order: see `columns`.
+
+The number at `flag` is looked at after every step. Where it is not zero `run` returns how many
+records it has filled; only these count then.
 """
 
 from retrax.engine.body_rows import BodyRows
@@ -20,7 +23,7 @@ from retrax.integrators.base import StepInfo
 HEADER = (
     "define internal i64 @block(ptr noalias %params, ptr noalias %state, ptr noalias %out, "
     "ptr noalias %interval, ptr noalias %failure, double %h, i64 %start, "
-    "i64 %records, i64 %every, i64 %stride)"
+    "i64 %records, i64 %every, i64 %stride, ptr %flag)"
 )
 
 
@@ -184,11 +187,21 @@ class _Kernel(BodyRows):
         self.merge("alive.next", "bool", (self.name(True), "moved"), (good, "failed"))
         for name in moved:
             self.merge(name, "float", (moved[name], "moved"), (kept[name], "failed"))
-        self.line("br label %steps.head")
+        self.line(f"br i1 {self._told_to_stop()}, label %told, label %steps.head, !prof !0")
+        self.begin("told")
+        self.leave("%record")
         self.begin("stop")
         for place, value in self.numbers:
             self.store(kept[f"next.{value.number}"], "state", str(place))
         self.leave("%record")
+
+    def going_on(self, test: str) -> str:
+        """Inside a step a loop that is told to stop ends, and the step with it."""
+        return self.let(f"and i1 {test}, {self.let(f'xor i1 {self._told_to_stop()}, true')}")
+
+    def _told_to_stop(self) -> str:
+        told = self.let("load atomic i32, ptr %flag monotonic, align 4")
+        return self.let(f"icmp ne i32 {told}, 0")
 
     def _blocks(self) -> str:
         """The function that is called from outside: all blocks from `first` up to `last`."""
@@ -200,8 +213,9 @@ class _Kernel(BodyRows):
         )
         passed = ", ".join(f"ptr %{a}.here" for a in arrays)
         scalars = "double %h, i64 %start, i64 %records, i64 %every, i64 %stride"
+        bounds = "i64 %first, i64 %last, ptr %flag"
         return f"""
-define i64 @run({", ".join(f"ptr %{a}" for a in arrays)}, {scalars}, i64 %first, i64 %last) #0 {{
+define i64 @run({", ".join(f"ptr %{a}" for a in arrays)}, {scalars}, {bounds}) #0 {{
 entry:
   br label %head
 head:
@@ -212,7 +226,7 @@ head:
 body:
   %column = mul i64 %b, {self.lanes}
 {moved}
-  %done = call i64 @block({passed}, {scalars})
+  %done = call i64 @block({passed}, {scalars}, ptr %flag)
   %b.next = add i64 %b, 1
   br label %head
 exit:

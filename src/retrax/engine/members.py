@@ -14,6 +14,7 @@ import numpy as np
 from retrax.engine.kernel import assemble
 from retrax.engine.layout import FAILURE, Layout
 from retrax.engine.program import Program
+from retrax.engine.signals import Flag
 
 LANES = 8
 # Blocks are handed to threads in groups, large enough that handing over costs nothing.
@@ -72,11 +73,10 @@ class NativeMembers:
         pointers = [x.ctypes.data for x in arrays]
         group = max(1, self.blocks // (self._threads * _GROUPS_PER_THREAD))
 
-        def work(first: int) -> None:
+        def work(first: int, stop: Flag) -> None:
             last = min(first + group, self.blocks)
-            self._kernel.run(
-                *pointers, self._h, self._step, len(saved), every, self.columns, first, last
-            )
+            sizes = (len(saved), every, self.columns)
+            self._kernel.run(*pointers, self._h, self._step, *sizes, first, last, stop.address)
 
         _spread(work, range(0, self.blocks, group), self._threads)
         self._step += len(saved) * every
@@ -109,13 +109,14 @@ class LargeMembers:
         return self._failure.T
 
     def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
-        def work(member: int) -> None:
+        def work(member: int, stop: Flag) -> None:
             params = self._params[min(member, len(self._params) - 1)]
             out = np.empty(saved.shape[:2])
             passed = np.zeros(interval.shape[:2])
             arrays = (params, self._state[member], out, passed, self._failure[member])
             pointers = [x.ctypes.data for x in arrays]
-            self._kernel.run(*pointers, self._h, self._step, len(saved), every, 1, 0, 1)
+            sizes = (len(saved), every, 1)
+            self._kernel.run(*pointers, self._h, self._step, *sizes, 0, 1, stop.address)
             saved[..., member], interval[..., member] = out, passed
 
         _spread(work, range(self.columns), self._threads)
@@ -127,17 +128,20 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _spread(work: Callable[[int], None], items: range, threads: int) -> None:
-    if len(items) == 1 or threads == 1:
-        for item in items:
-            work(item)
-        return
+def _spread(work: Callable[[int, Flag], None], items: range, threads: int) -> None:
+    """Work on all items. This thread waits and hears signals; where one ends it, all end."""
+    stop = Flag()
     with ThreadPoolExecutor(min(threads, len(items))) as pool:
-        list(pool.map(work, items))
+        try:
+            list(pool.map(lambda item: work(item, stop), items))
+        except BaseException:
+            stop.raise_it()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
 
 
 def member_kernel(program: Program, layout: Layout, shared: bool) -> Any:
     """The machine code for blocks of `LANES` members."""
-    from retrax.engine.compiled import Compiled
+    from retrax.engine.compiled import compiled
 
-    return Compiled(assemble(program, layout, LANES, shared))
+    return compiled(assemble(program, layout, LANES, shared))

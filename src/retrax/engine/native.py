@@ -1,8 +1,8 @@
 """The native back end: the whole time loop as machine code for this processor."""
 
-from functools import lru_cache
+import signal
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from retrax.engine.kernel import assemble
 from retrax.engine.layout import FAILURE, INTERVAL
 from retrax.engine.packing import Packing
 from retrax.engine.progress import Interval, Progress
+from retrax.engine.signals import NEVER, interruptibly
 from retrax.engine.step_program import signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.numerics.reuse import Reused
 
 
 class NativeLoop:
@@ -20,7 +22,9 @@ class NativeLoop:
     name = "native"
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
-        self._kernel = single_kernel(*signature(system, integrator, state))
+        made_for = signature(system, integrator, state)
+        self.identity = made_for.identity
+        self._kernel = single_kernel(*made_for)
         self._params = Packing.rows((system, integrator))
         self._params_at = self._params.ctypes.data
         self._packing = Packing(state)
@@ -29,25 +33,32 @@ class NativeLoop:
     def compile(self, at: Progress, capacity: int) -> None:
         """Nothing is left to compile."""
 
-    def run(self, at: Progress, records: int, every: int, capacity: int) -> tuple:
-        """The progress after `records` times `every` steps, the states and intervals saved."""
+    def run(
+        self, at: Progress, records: int, every: int, capacity: int, whole: bool = True
+    ) -> tuple:
+        """The progress after `records` times `every` steps, the states and intervals saved.
+
+        Python's handlers of Ctrl-C and the like run within a step's time and may raise. Where they
+        do not, the rest is run, or, unless it must be `whole`, what there is comes back. A kernel
+        that remembers numbers from step to step begins a chunk anew then, as every run does.
+        """
+        filled, heard, memory = self._call(at, records, every)
+        if heard:
+            signal.raise_signal(heard)
+            if whole:
+                filled, heard, memory = self._call(at, records, every, deaf=True)
         size = self._packing.size
-        sizes = (size, records * size, records * len(INTERVAL), len(FAILURE))
-        # One piece of memory for all: to look up an address costs more than a step.
-        memory = np.empty(sum(sizes))
-        ends = list(accumulate(sizes))
+        ends = list(accumulate((size, records * size, records * len(INTERVAL))))
         state, failure = memory[:size], memory[ends[2] :]
         out = memory[size : ends[1]].reshape(records, size)
         interval = memory[ends[1] : ends[2]].reshape(records, len(INTERVAL))
-        state[:] = self._packing.rows(at.state)[:, 0]
-        state[-1], failure[:] = self._t0, np.nan
-        first = memory.ctypes.data
-        places = [first + memory.itemsize * start for start in (0, *ends[:-1])]
-        filled = self._kernel.run(
-            self._params_at, *places, self._h, int(at.step), records, every, 1, 0, 1
-        )
+        if heard:
+            filled = 0 if self._kernel.remembers else filled
+            failure[:] = np.nan
+            state[:] = out[filled - 1] if filled else self._packing.rows(at.state)[:, 0]
+        taken = filled if heard else records
         failed: Any = ~np.isnan(failure[0])
-        step: Any = np.int64(failure[0] if failed else int(at.step) + records * every)
+        step: Any = np.int64(failure[0] if failed else int(at.step) + taken * every)
         state[-1] = self._t0 + step * self._h
         progress = Progress(
             state=self._packing.unpack_one(state),
@@ -63,6 +74,25 @@ class NativeLoop:
             Interval(iterations.astype(int), residual, increment),
         )
 
+    def _call(
+        self, at: Progress, records: int, every: int, deaf: bool = False
+    ) -> tuple[int, int, np.ndarray]:
+        """Records filled, the signal that ended it or 0, and state, records, intervals, failure."""
+        size = self._packing.size
+        sizes = (size, records * size, records * len(INTERVAL), len(FAILURE))
+        # One piece of memory for all: to look up an address costs more than a step.
+        memory = np.empty(sum(sizes))
+        ends = list(accumulate(sizes))
+        state, failure = memory[:size], memory[ends[2] :]
+        state[:] = self._packing.rows(at.state)[:, 0]
+        state[-1], failure[:] = self._t0, np.nan
+        first = memory.ctypes.data
+        places = [first + memory.itemsize * start for start in (0, *ends[:-1])]
+        run = self._kernel.run
+        given = (self._params_at, *places, self._h, int(at.step), records, every, 1, 0, 1)
+        filled, heard = (run(*given, NEVER.address), 0) if deaf else interruptibly(run, *given)
+        return filled, heard, memory
+
 
 def _step_info(failure: np.ndarray) -> StepInfo:
     types = (np.bool_, np.float64, np.int64, np.float64, np.bool_)
@@ -70,9 +100,19 @@ def _step_info(failure: np.ndarray) -> StepInfo:
     return StepInfo(*numbers)
 
 
-@lru_cache(maxsize=256)
-def single_kernel(*made_for: Any) -> Any:
-    """The machine code for one body."""
-    from retrax.engine.compiled import Compiled
+class Kernel(NamedTuple):
+    """Machine code, and whether it remembers numbers from one step to the next."""
 
-    return Compiled(assemble(*step_program(*made_for), lanes=1, shared=True))
+    run: Any
+    remembers: bool
+    code: Any  # holds the memory of `run`
+
+
+@Reused
+def single_kernel(*made_for: Any) -> Kernel:
+    """The machine code for one body."""
+    from retrax.engine.compiled import compiled
+
+    program, layout = step_program(*made_for)
+    code = compiled(assemble(program, layout, lanes=1, shared=True))
+    return Kernel(code.run, program.memory is not None, code)

@@ -1,6 +1,5 @@
 """The scalar program of one step of an integrator on a system."""
 
-from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
@@ -14,18 +13,37 @@ from retrax.engine.program import Program
 from retrax.engine.scalarise import remembers_rows, scalarise, scalarise_in_turn
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.numerics.checks import shape_and_dtype
-
-# What a program depends on: structure and shapes, not the numbers in the arrays.
-Signature = tuple[Any, tuple]
+from retrax.numerics.fingerprint import Fingerprint, fingerprint
+from retrax.numerics.reuse import Reused, Signature
 
 
 def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signature:
+    """What the program of a step depends on; a state has no functions and nothing static."""
     leaves, tree = jax.tree.flatten((system, integrator, state))
-    return tree, tuple(shape_and_dtype(x) for x in leaves)
+    avals = tuple([shape_and_dtype(x) for x in leaves])
+    return Signature(tree, avals, _identity(tree.children()[:2]))
 
 
-@lru_cache(maxsize=256)
-def step_program(tree: Any, avals: tuple, unroll: bool = False) -> tuple[Program, Layout]:
+def step_identity(system: Any, integrator: AbstractIntegrator) -> Fingerprint:
+    """What a step reads besides its numbers: the last part of its `signature`."""
+    return _identity(jax.tree.structure((system, integrator)).children())
+
+
+def _identity(parts: list) -> Fingerprint:
+    config = jax.config
+    # What JAX makes of random numbers and mixed types depends on how it is set.
+    settings = (
+        config.jax_numpy_dtype_promotion,
+        config.jax_default_prng_impl,
+        config.jax_threefry_partitionable,
+    )
+    return fingerprint((*parts, settings))
+
+
+@Reused
+def step_program(
+    tree: Any, avals: tuple, identity: Fingerprint, unroll: bool = False
+) -> tuple[Program, Layout]:
     """The scalar program of one step: parameters, state (its time last) and h, to `guarded_step`.
 
     Everything in the system and the integrator that is an array stays an input. With `unroll` short

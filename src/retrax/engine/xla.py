@@ -12,7 +12,9 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from retrax.engine.progress import Interval, Progress, quiet
+from retrax.engine.step_program import step_identity
 from retrax.integrators.base import AbstractIntegrator
+from retrax.numerics.reuse import Jitted
 
 
 def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
@@ -45,14 +47,21 @@ class XLALoop:
     name = "xla"
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
-        self._run = partial(_run_records, system, integrator, t0=state.t, h=jnp.asarray(h))
+        self.identity = step_identity(system, integrator)
+        program = _run_records.program(system, integrator)
+        self._run = partial(program, system, integrator, t0=state.t, h=jnp.asarray(h))
 
     def compile(self, at: Progress, capacity: int) -> None:
         """Compile what is not compiled yet, by taking no steps."""
         self.run(at, 0, 1, capacity)
 
-    def run(self, at: Progress, records: int, every: int, capacity: int) -> tuple:
-        """The progress after `records` times `every` steps, the states and intervals saved."""
+    def run(
+        self, at: Progress, records: int, every: int, capacity: int, whole: bool = True
+    ) -> tuple:
+        """The progress after `records` times `every` steps, the states and intervals saved.
+
+        A JAX program hears no signals: what comes back is always `whole`.
+        """
         at, states, intervals, filled = jax.block_until_ready(
             self._run(at, records=jnp.asarray(records), every=jnp.asarray(every), capacity=capacity)
         )
@@ -60,7 +69,7 @@ class XLALoop:
         return at, *jax.tree.map(lambda x: np.asarray(x[:n]), (states, intervals))
 
 
-@partial(jax.jit, static_argnames=("capacity",))
+@partial(Jitted, static_argnames=("capacity",))
 def _run_records(
     system: Any,
     integrator: AbstractIntegrator,

@@ -2,7 +2,6 @@
 
 import abc
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,9 +16,10 @@ from retrax.numerics.checks import (
     require_finite,
     require_float64,
     require_instance,
-    shape_and_dtype,
 )
+from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.reuse import Jitted, Reused, signature_of
 
 Element = PyTree[Float[Array, "..."]]
 HostElement = PyTree[Float[np.ndarray, "..."]]
@@ -200,8 +200,7 @@ class AbstractLieGroup(Frozen):
         return self._layout().like
 
     def _layout(self) -> "_Layout":
-        arrays, tree = jax.tree.flatten(self)
-        return _layout_of(tree, tuple(shape_and_dtype(x) for x in arrays))
+        return _layout_of(*signature_of(self))
 
     def check(self, name: str, g: Any) -> None:
         """Raise `BadInput` unless `g`, called `name` in the sentence, is an element.
@@ -238,7 +237,7 @@ def require_group(group: Any) -> AbstractLieGroup:
     return require_instance("group", group, AbstractLieGroup, what)
 
 
-@jax.jit
+@Jitted
 def defect_of(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
     return group.defect(g)
 
@@ -249,10 +248,10 @@ class _Layout(NamedTuple):
     shapes: list[tuple[int, ...]]
 
 
-@lru_cache(maxsize=256)
-def _layout_of(tree: Any, arrays: tuple) -> _Layout:
+@Reused
+def _layout_of(tree: Any, arrays: tuple, identity: Fingerprint) -> _Layout:
     """The layout of the elements of a group, from its structure and the shapes of its arrays."""
-    group = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
+    (group,) = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
     like = jax.eval_shape(lambda group: group.identity(), group)
     leaves, structure = jax.tree.flatten(like)
     return _Layout(like, structure, [leaf.shape for leaf in leaves])

@@ -3,7 +3,6 @@
 import abc
 import dataclasses
 import math
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -16,9 +15,11 @@ from retrax.groups.retractions import AbstractRetraction
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_instance
+from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.one_line import one_line
+from retrax.numerics.reuse import Reused, signature_of
 
 # A word may stand in `preserves` only if a test measures it; this is the list of those tests.
 VOCABULARY: dict[str, str] = {
@@ -91,8 +92,8 @@ class AbstractIntegrator(Frozen):
             require_instance("retraction", vars(self)["retraction"], AbstractRetraction, what)
 
     def __repr__(self) -> str:
-        arrays, tree = jax.tree.flatten(self)
-        return super().__repr__() if arrays else _text(tree)
+        made_for = signature_of(self)
+        return super().__repr__() if made_for.avals else _text(*made_for)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -156,10 +157,10 @@ def shorter_step(h: float, moved: float) -> float:
     return h / max(4 * moved / LONG, 2.0) if math.isfinite(moved) else h / 2
 
 
-@lru_cache(maxsize=256)
-def _text(tree: Any) -> str:
+@Reused
+def _text(tree: Any, avals: tuple, identity: Fingerprint) -> str:
     """How an integrator without arrays is written, defaults left out: the label of every run."""
-    integrator = jax.tree.unflatten(tree, ())
+    (integrator,) = jax.tree.unflatten(tree, ())
     values = {field: getattr(integrator, field.name) for field in dataclasses.fields(integrator)}
     given = [f"{f.name}={value!r}" for f, value in values.items() if value != f.default]
     return f"{type(integrator).__name__}({', '.join(given)})"

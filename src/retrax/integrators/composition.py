@@ -70,7 +70,7 @@ class Composition(AbstractIntegrator):
     def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
         """That of the first substep that has one, its step size scaled to the whole step."""
         now = jax.tree.map(jnp.asarray, state)
-        step = jax.jit(self.base.step)
+        step = jax.jit(lambda *start: self.base.step(*start))
         for gamma in fractions(self.order):
             end, info = step(system, now, jnp.asarray(gamma * h))
             if not bool(info.in_chart):

@@ -189,7 +189,7 @@ def _require_points(name: str, function: Any, arguments: tuple, like: Any) -> No
     if not callable(function):
         raise BadInput(f"{name} = {shown(function)} must be a function of JAX arrays.")
     try:
-        out = jax.eval_shape(function, *arguments)
+        out = jax.eval_shape(lambda *a: function(*a), *arguments)
     except Exception as cause:
         raise BadInput(f"{name} cannot be evaluated on JAX arrays: {reason(cause)}.") from cause
     if jax.tree.map(lambda x: x.shape, out) != jax.tree.map(lambda x: x.shape, like):

@@ -32,8 +32,10 @@ from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_finite
+from retrax.numerics.fingerprint import fingerprint
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import host_float64
+from retrax.numerics.reuse import reading
 
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
@@ -159,7 +161,8 @@ def _rates(system: "AbstractGroupSystem") -> _Rates:
             rows,
         )
 
-    out = jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(2), samples))
+    with reading(fingerprint(jax.tree.structure(system))):
+        out = jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(2), samples))
     return _Rates(*(np.asarray(x).reshape(-1, group.dim) for x in out))
 
 

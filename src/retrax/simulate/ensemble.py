@@ -184,7 +184,13 @@ class _Plan:
             here = slice(at, at + records)
             for piece in _pieces(every, self.piece):
                 before = interval[here].copy()
-                runner.run(saved[here], interval[here], piece)
+                try:
+                    runner.run(saved[here], interval[here], piece)
+                except KeyboardInterrupt as stopped:
+                    raise KeyboardInterrupt(
+                        f"The ensemble was stopped after {done} of {self.steps} steps, and nothing "
+                        "of it is kept; rx.sweep keeps what is done."
+                    ) from stopped
                 if piece < every:
                     _accumulate(interval[here], before)
                 done += records * piece

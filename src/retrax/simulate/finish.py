@@ -17,8 +17,14 @@ def finish(running: Running, progress: Any, about: dict[str, Any]) -> Trajectory
 
     **Raises:** `StepFailed` with the trajectory up to a step that failed.
     """
-    with reporter(progress, running.system.name) as report:
-        running.go(report)
+    try:
+        with reporter(progress, running.system.name) as report:
+            running.go(report)
+    except KeyboardInterrupt as stopped:
+        raise KeyboardInterrupt(
+            f"The run was stopped after step {int(running.at.step)} of {running.steps}, and "
+            "nothing of it is kept; with checkpoint='run.zarr' it can be resumed."
+        ) from stopped
     return _or_failed(running, running.trajectory(**about))
 
 

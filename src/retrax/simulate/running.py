@@ -42,9 +42,13 @@ class Running:
     def go(self, report: Reporter, pause: Callable[[], bool] | None = None) -> None:
         """Take all steps that are left; `pause`, asked after each chunk, may stop the run."""
         before, clock = self.seconds, time.perf_counter()
-        for records, every in self.plan.chunks(int(self.at.step), self.steps):
-            self.at, states, intervals = self.loop.run(self.at, records, every, self.plan.capacity)
-            self._keep(states, intervals)
+        while int(self.at.step) < self.steps:
+            records, every = next(self.plan.chunks(int(self.at.step), self.steps))
+            self.at, states, intervals = self.loop.run(
+                self.at, records, every, self.plan.capacity, whole=False
+            )
+            if self.at.failed or len(intervals.residual):
+                self._keep(states, intervals)
             self.seconds = before + time.perf_counter() - clock
             report(int(self.at.step), self.steps)
             if self.at.failed or (pause is not None and pause()):
@@ -85,6 +89,7 @@ class Running:
             provenance=provenance,
             system=self.system,
             integrator=self.integrator,
+            identity=self.loop.identity,
         )
 
     def completed(self) -> int:

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -20,6 +19,8 @@ from retrax.numerics.checks import (
     is_traced,
     require_shape,
 )
+from retrax.numerics.fingerprint import Fingerprint
+from retrax.numerics.reuse import Jitted, Reused, signature_of
 from retrax.simulate.validate import (
     require_arrays,
     require_count,
@@ -133,12 +134,11 @@ def _is_shared(system: Any, state: State, members: int) -> bool:
 
 def _fits(system: AbstractGroupSystem, state: State) -> bool:
     """Whether the arrays of a system have the shapes that one body needs."""
-    leaves, tree = jax.tree.flatten((system, state))
-    return _shapes_fit(tree, tuple((np.shape(x), jnp.result_type(x)) for x in leaves))
+    return _shapes_fit(*signature_of(system, state))
 
 
-@lru_cache(maxsize=256)
-def _shapes_fit(tree: Any, avals: tuple) -> bool:
+@Reused
+def _shapes_fit(tree: Any, avals: tuple, identity: Fingerprint) -> bool:
     def rates(system, state):
         return system.vector_field(state.g, state.momentum, state.t)
 
@@ -178,7 +178,7 @@ def _require_stable(
         integrator.check_step(one, jax.tree.map(lambda x, k=k: x[k], states), h)
 
 
-@jax.jit
+@Jitted
 def _defects(space: AbstractHomogeneousSpace, g: Any) -> Float[Array, " member"]:
     return jax.vmap(space.defect)(g)
 

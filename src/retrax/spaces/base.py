@@ -20,6 +20,7 @@ from retrax.numerics.checks import (
     require_whole,
 )
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.reuse import Jitted
 
 Point = PyTree[Float[Array, "..."]]
 Tangent = PyTree[Float[Array, "..."]]
@@ -132,7 +133,7 @@ class AbstractHomogeneousSpace(AbstractSpace):
             )
 
 
-@jax.jit
+@Jitted
 def _defect(space: AbstractHomogeneousSpace, y: Point) -> Float[Array, ""]:
     return space.defect(y)
 

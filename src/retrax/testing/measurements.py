@@ -18,6 +18,7 @@ from retrax.analysis.symplecticity import symplecticity
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.reuse import Jitted
 from retrax.simulate.simulate import simulate
 from retrax.trajectory.measure import deviations, drift
 
@@ -143,7 +144,7 @@ def _observed(
     return _look(system, *map(jnp.asarray, system.symmetries()), run.states)
 
 
-@jax.jit
+@Jitted
 def _look(system, space, body, states: State) -> _Seen:
     @partial(jax.vmap, in_axes=0)
     def look(state):

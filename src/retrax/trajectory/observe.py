@@ -1,6 +1,5 @@
 """What can be read off the states of a run."""
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.mechanics.symmetry import Symmetries
+from retrax.numerics.reuse import Jitted
 
 if TYPE_CHECKING:
     from retrax.mechanics.state import State
@@ -51,7 +51,7 @@ def observe(
     one = system if owner is None else jax.tree.map(lambda x: jnp.asarray(x[0]), system)
     found = one.symmetries()
     rows_of = (tuple(map(tuple, generators.tolist())) for generators in found)
-    look = _look(*rows_of, owner is not None)
+    look = _look(*rows_of, owner is not None).program(system, integrator)
     size = None if h is None else jnp.asarray(h, jnp.float64)
 
     count = len(np.asarray(states.t))
@@ -70,14 +70,14 @@ def observe(
 
 
 @lru_cache(maxsize=256)
-def _look(space: tuple, body: tuple, each: bool) -> Callable:
+def _look(space: tuple, body: tuple, each: bool) -> Jitted:
     """The function that looks at states, compiled once for systems of one kind.
 
     Depends on the symmetries, and on whether each state has a system of its own.
     """
     symmetries = Symmetries(np.array(space), np.array(body))
 
-    @jax.jit
+    @Jitted
     @partial(jax.vmap, in_axes=(0 if each else None, 0, None, None))
     def look(system, state, integrator, size):
         exact = {} if integrator is None else integrator.exact_integrals(system, state, size)

@@ -1,5 +1,6 @@
 """What comes out of a run."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, RetraxError
+from retrax.numerics.fingerprint import Fingerprint
 from retrax.trajectory.html import html
 from retrax.trajectory.measure import deviations, drift
 from retrax.trajectory.observe import Observations, observe
@@ -54,6 +57,7 @@ class Trajectory:
         system: Any = None,
         integrator: Any = None,
         observations: Observations | None = None,
+        identity: Fingerprint | None = None,
     ):
         self.t = t
         self.states = states
@@ -68,6 +72,7 @@ class Trajectory:
         self.system = system
         self.integrator = integrator
         self._observations = observations
+        self._identity = identity
 
     def __repr__(self) -> str:
         return (
@@ -108,8 +113,27 @@ class Trajectory:
                     "the system of this run is not in its file, so what is derived from the states "
                     "cannot be computed; rx.resume(path, system=..., integrator=...) brings it."
                 )
+            self._compare_content()
             self._observations = observe(self.system, self.states, self.integrator, self.h)
         return self._observations
+
+    def _compare_content(self) -> None:
+        """Warn where functions of the system read other values now than when the run was made."""
+        then = self._identity
+        if then is None or not then.complete:
+            return
+        if then != step_identity(self.system, self.integrator):
+            warnings.warn(
+                f"what the functions of the {self.provenance['system']} read (globals, attributes, "
+                "closures) has changed since this run: its energy, velocity and all else that is "
+                "computed from its states are those of the new values. Look at them before "
+                "changing anything, or change it back and run again.",
+                stacklevel=4,
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process gets: there the functions are other objects."""
+        return vars(self) | {"_identity": None}
 
     def invariants(self) -> dict[str, np.ndarray]:
         """The energy and the momentum of each symmetry, by name, along the run."""

@@ -12,13 +12,13 @@ import jax
 import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
+from retrax.numerics.digest import digest
 from retrax.simulate.sweeping import store
 from retrax.simulate.sweeping.axes import MEMBER, Axes
 from retrax.simulate.sweeping.blocks import Block, block_shape, blocks, usual_block
 from retrax.simulate.sweeping.bodies import Bodies
 from retrax.simulate.sweeping.cluster import connected, runs_here
 from retrax.simulate.sweeping.crowd import run_on, run_serially
-from retrax.simulate.sweeping.likeness import digest
 from retrax.simulate.sweeping.settings import Setting, Settings
 from retrax.simulate.sweeping.task import Job, Load, loaded, results
 from retrax.simulate.sweeping.times import times

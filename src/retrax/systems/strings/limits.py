@@ -10,6 +10,7 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
+from retrax.numerics.reuse import Jitted
 from retrax.systems.strings import stability
 
 if TYPE_CHECKING:
@@ -93,6 +94,6 @@ def _fastest(system: "StringPendulum", state: State) -> float:
     return float(np.max(np.linalg.norm(omega, axis=1)))
 
 
-@jax.jit
+@Jitted
 def _angular_velocities(system: "StringPendulum", state: State) -> jax.Array:
     return system.velocities(state.g, state.momentum)[1]

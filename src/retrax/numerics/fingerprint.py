@@ -1,0 +1,382 @@
+"""What a value consists of, as a key that compares by content.
+
+A traced program holds everything that its functions found when they ran: the numbers they have
+closed over, the globals they name, the attributes of objects. A program may be used again only
+where all of that is the same. `fingerprint` follows a function to all of it: code, defaults, cells,
+the globals that the code names, attribute by attribute, and so on through functions, methods,
+partials, objects and their classes. Numbers compare with their types and their bits: 1, 1.0 and
+True differ, and so do 0.0 and -0.0.
+
+Python, JAX, NumPy and retrax do not change: their functions, classes and modules are compared by
+identity. Where something is met that cannot be looked into (a generator, an open file, an object of
+an extension module, what `os` and `random` return), the fingerprint is not `complete`, and what was
+traced from it must be traced again.
+"""
+
+import hashlib
+import re
+import sys
+from collections.abc import Iterable
+from functools import lru_cache, partial
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from retrax.numerics.reads import Path, reads
+
+
+class Fingerprint(NamedTuple):
+    """A key, whether all was found that the value consists of, and whether functions call others.
+
+    `calls` is true where a function or class of the user's is reached through another one, so that
+    JAX may have traced it by itself.
+    """
+
+    parts: Any
+    complete: bool
+    calls: bool = False
+
+
+_TreeDef = type(jax.tree.structure(0))
+_LIBRARIES = frozenset(
+    "jax jaxlib numpy scipy equinox jaxtyping beartype ml_dtypes opt_einsum retrax".split()
+)
+# Modules of Python in which every function returns the same for the same arguments.
+_PURE = frozenset(
+    "__future__ _collections_abc _functools _operator _abc abc bisect builtins cmath collections "
+    "contextlib copy dataclasses enum fractions functools heapq itertools logging math numbers "
+    "operator re statistics string textwrap types typing warnings".split()
+)
+_IMPURE = frozenset({"numpy.random"})
+_IMPURE_BUILTINS = frozenset(
+    {"open", "input", "eval", "exec", "globals", "locals", "vars", "id", "__import__", "compile"}
+)
+# Attributes of a class that say nothing about what its methods do.
+_LABELS = frozenset(
+    "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __abstractmethods__ "
+    "_abc_impl __dataclass_fields__ __dataclass_params__ __match_args__ __firstlineno__ "
+    "__static_attributes__ __parameters__ __orig_bases__ __annotate__ __annotate_func__ "
+    "__annotations_cache__ __abstractvars__ __abstractclassvars__".split()
+)
+_BY_IDENTITY = (
+    np.ufunc, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
+    MemberDescriptorType, type(Fingerprint.complete),
+)  # fmt: skip
+_BY_TEXT = (range, slice, np.dtype, re.Pattern, type(Ellipsis), type(NotImplemented))
+_NUMBERS = (int, float, complex, str, bytes, bytearray)
+_CONTAINERS = (tuple, list, dict, set, frozenset)
+_USUAL = frozenset({FunctionType, *_CONTAINERS})
+# What `equinox` puts where a field is missing: there is one.
+_MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
+# Arrays of more bytes than this are compared by their checksums.
+_LONG = 256
+# Who closes over more things than this has closed over something like a whole program.
+_MOST = 50_000
+
+
+def fingerprint(x: Any) -> Fingerprint:
+    """What `x` consists of; of the structure of a pytree, everything but its leaves."""
+    walk = Walk()
+    try:
+        parts = walk.of(x)
+        hash(parts)
+    except Exception:  # whatever the attributes and properties of a user's objects raise
+        return Fingerprint(Same(x), complete=False, calls=True)
+    return Fingerprint(parts, walk.complete, walk.calls)
+
+
+class Same:
+    """Something that is compared by identity."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: Any):
+        self.it = it
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Same) and self.it is other.it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+
+class Walk:
+    """One walk through a value. What has been met before is named by its number."""
+
+    def __init__(self) -> None:
+        self.complete, self.calls = True, False
+        self.inside = 0  # functions of the user's own
+        self.seen: dict[int, int] = {}
+        # Bound methods and the like live for a moment; another with the same `id` may follow.
+        self.alive: list[Any] = []
+
+    def of(self, x: Any) -> Any:
+        kind = type(x)
+        if x is None or kind is bool or kind is int or kind is str or kind is bytes:
+            return kind, x
+        if kind in _MARKERS:
+            return kind
+        if kind is float or kind is complex:
+            return kind, repr(x)
+        if kind in _USUAL:
+            return self._met(x) if x else kind
+        if isinstance(x, type):
+            return self._met(x) if _is_own(x) else Same(x)
+        if isinstance(x, np.ndarray | np.generic):
+            return self._array(x)
+        if isinstance(x, Tracer):
+            return self._opaque(x)
+        if isinstance(x, jax.Array):
+            return self._jax_array(x)
+        if isinstance(x, _BY_TEXT):
+            return kind, repr(x)
+        if isinstance(x, CodeType):
+            return x
+        if isinstance(x, ModuleType):
+            return Same(x) if _is_pure(x.__name__) else self._opaque(x)
+        return Same(x) if kind is object else self._met(x)
+
+    def _met(self, x: Any) -> Any:
+        number = self.seen.get(id(x))
+        if number is not None:
+            return "again", number
+        if len(self.seen) > _MOST:
+            return self._opaque(x)
+        self.seen[id(x)] = len(self.seen)
+        self.alive.append(x)
+        return self._composite(x)
+
+    def _composite(self, x: Any) -> Any:
+        if isinstance(x, FunctionType):
+            return self._function(x)
+        if isinstance(x, _TreeDef):
+            return self._tree(x)
+        if type(x) in _CONTAINERS:
+            return self._container(x)
+        if isinstance(x, type):
+            return self._class(x)
+        if isinstance(x, MethodType):
+            return "method", self.of(x.__func__), self.of(x.__self__)
+        if isinstance(x, partial):
+            return type(x).__name__, self.of(x.func), self.of(x.args), self.of(x.keywords)
+        if isinstance(x, BuiltinFunctionType | MethodWrapperType):
+            return self._builtin(x)
+        if isinstance(x, _BY_IDENTITY):
+            return Same(x)
+        if isinstance(x, staticmethod | classmethod):
+            return type(x).__name__, self.of(x.__func__)
+        if isinstance(x, property):
+            return "property", self.of(x.fget)
+        if isinstance(x, MappingProxyType):
+            return "proxy", self.of(dict(x))
+        wrapped = getattr(x, "__wrapped__", None) if callable(x) else None
+        if wrapped is not None and not isinstance(x, jax.tree_util.Partial):
+            return self._wrapper(x, wrapped)
+        return self._object(x)
+
+    def _opaque(self, x: Any) -> Any:
+        self.complete = False
+        return Same(x)
+
+    def _array(self, x: Any) -> Any:
+        if x.dtype.hasobject:
+            return type(x), x.shape, self.of(x.tolist())
+        content = _content(np.asarray(x))
+        if type(x) is np.ndarray or isinstance(x, np.generic):
+            return type(x), x.dtype.str, x.shape, content
+        return Same(type(x)), x.dtype.str, x.shape, content, self.of(vars(x))
+
+    def _jax_array(self, x: Any) -> Any:
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+            return "keys", str(x.dtype), self._jax_array(jax.random.key_data(x))
+        return "jax", str(x.dtype), x.shape, x.aval.weak_type, _content(np.asarray(x))
+
+    def _container(self, x: Any) -> Any:
+        kind = type(x)
+        if isinstance(x, dict):
+            return kind, tuple([(self.of(key), self.of(value)) for key, value in x.items()])
+        parts = [self.of(item) for item in x]
+        return kind, (frozenset(parts) if isinstance(x, set | frozenset) else tuple(parts))
+
+    def _tree(self, tree: Any) -> Any:
+        """The structure of a pytree: the kind of each node and what is static in it."""
+        node = tree.node_data()
+        if node is None:
+            return "leaf"
+        kind, static = node
+        if static is not None:
+            # Named here, and not by `of`, for speed: this is where every run comes along.
+            listed = type(static) is tuple
+            static = tuple([self.of(x) for x in static]) if listed else self.of(static)
+        children = [self._tree(child) for child in tree.children()]
+        return (self._met(kind) if _is_own(kind) else kind, static, *children)
+
+    def _function(self, f: FunctionType) -> Any:
+        defaults = (f.__defaults__, f.__kwdefaults__)
+        held = (self.of(f.__defaults__), self.of(f.__kwdefaults__)) if any(defaults) else None
+        if _is_library(f.__globals__.get("__name__")):
+            cells = [self._cell(cell, ((),)) for cell in f.__closure__ or ()]
+            same = f.__code__ if cells else Same(f)  # made by jax.grad and the like: its code
+            return same, held, tuple(cells)
+        found = reads(f.__code__)
+        by_name = zip(found.cells, f.__closure__ or (), strict=True)
+        self.calls = self.calls or self.inside > 0
+        self.inside += 1
+        parts = (
+            f.__code__,
+            held,
+            tuple([self._cell(cell, paths) for (_, paths), cell in by_name]),
+            tuple([self._global(f, name, paths) for name, paths in found.names]),
+            tuple([self._imported(name, taken) for name, taken in found.imports]),
+        )
+        self.inside -= 1
+        return parts
+
+    def _cell(self, cell: Any, paths: tuple[Path, ...]) -> Any:
+        try:
+            content = cell.cell_contents
+        except ValueError:  # a name that has not been given a value
+            return "empty"
+        return self._along(content, paths)
+
+    def _global(self, f: FunctionType, name: str, paths: tuple[Path, ...]) -> Any:
+        if name in f.__globals__:
+            return self._along(f.__globals__[name], paths)
+        if name in _IMPURE_BUILTINS:
+            self.complete = False
+        builtin = f.__builtins__.get(name, self)
+        return "missing" if builtin is self else Same(builtin)
+
+    def _imported(self, name: str | None, taken: tuple[str, ...]) -> Any:
+        module = None if name is None else sys.modules.get(name)
+        if module is None or not (taken or _is_pure(module.__name__)):
+            self.complete = False
+            return name
+        return self._along(module, tuple((attribute,) for attribute in taken))
+
+    def _along(self, x: Any, paths: tuple[Path, ...]) -> Any:
+        """What is read of `x`: all of it, or what lies at the ends of paths of attributes."""
+        if paths == ((),) or isinstance(x, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
+            return self.of(x)
+        return tuple([self._at(x, path) for path in paths])
+
+    def _at(self, x: Any, path: Path) -> Any:
+        for k, name in enumerate(path):
+            library = isinstance(x, ModuleType) and _is_library(x.__name__)
+            if library and not _is_pure(x.__name__):
+                return self._opaque(x)
+            try:
+                value = getattr(x, name)
+            except AttributeError:
+                return "missing", name, self.of(x)
+            except Exception:  # whatever a property raises
+                return self._opaque(x)
+            if library and not isinstance(value, ModuleType | float | int):
+                return Same(value)
+            if isinstance(value, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
+                return path[: k + 1], self.of(value)
+            x = value
+        return path, self.of(x)
+
+    def _class(self, cls: type) -> Any:
+        """A class of the user's own: which it is, and everything in it and in its bases."""
+        self.calls = True
+        own = [base for base in cls.__mro__ if not _is_library(base.__module__)]
+        parts = [
+            tuple([(k, self.of(v)) for k, v in vars(base).items() if k not in _LABELS])
+            for base in own
+        ]
+        return Same(cls), *parts
+
+    def _builtin(self, x: Any) -> Any:
+        owner = x.__self__
+        if owner is None or isinstance(owner, ModuleType | type):
+            module = getattr(owner, "__name__", "builtins") if owner else "builtins"
+            if isinstance(owner, ModuleType) and not _is_pure(module):
+                self.complete = False
+            return Same(x)
+        return "of", x.__name__, self.of(owner)
+
+    def _wrapper(self, x: Any, wrapped: Any) -> Any:
+        """What `jax.jit`, `functools.lru_cache` and others have made of a function."""
+        self.calls = True
+        inner = self.of(wrapped)
+        outer = getattr(wrapped, "__globals__", {}).get("__name__")
+        if isinstance(wrapped, FunctionType) and not wrapped.__closure__ and _is_library(outer):
+            return Same(x)
+        return "wrapped", self.of(type(x)), inner
+
+    def _object(self, x: Any) -> Any:
+        cls = type(x)
+        slots = [name for base in cls.__mro__ for name in _slots(base)]
+        parts: list[Any] = [self.of(cls)]
+        if isinstance(x, _NUMBERS):
+            parts.append(next(kind.__repr__(x) for kind in _NUMBERS if isinstance(x, kind)))
+        elif isinstance(x, _CONTAINERS):
+            plain: Any = next(kind for kind in _CONTAINERS if isinstance(x, kind))
+            parts.append(self._container(plain(x)))
+        elif cls.__basicsize__ > _plain_size(cls, len(slots)):
+            return self._opaque(x)
+        held = getattr(x, "__dict__", None)
+        if held:
+            parts.append(tuple([(key, self.of(value)) for key, value in held.items()]))
+        parts += [(name, self.of(getattr(x, name, None))) for name in slots]
+        return tuple(parts)
+
+
+def _content(x: np.ndarray) -> bytes:
+    content = x.tobytes()
+    return content if len(content) <= _LONG else hashlib.sha256(content).digest()
+
+
+def _slots(cls: type) -> Iterable[str]:
+    names = vars(cls).get("__slots__", ())
+    names = (names,) if isinstance(names, str) else names
+    hidden = {"__dict__", "__weakref__"}
+    return [_unmangled(cls, name) for name in names if name not in hidden]
+
+
+def _unmangled(cls: type, name: str) -> str:
+    private = name.startswith("__") and not name.endswith("__")
+    return f"_{cls.__name__.lstrip('_')}{name}" if private else name
+
+
+def _plain_size(cls: type, slots: int) -> int:
+    """The memory that an object takes where it holds nothing that only a C program sees."""
+    held = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
+    return object.__basicsize__ + np.dtype(np.intp).itemsize * held
+
+
+@lru_cache(maxsize=1024)
+def _is_own(cls: type) -> bool:
+    """Whether a class, or one that it derives from, is the user's."""
+    return not all(_is_library(base.__module__) for base in cls.__mro__)
+
+
+@lru_cache(maxsize=1024)
+def _is_library(module: str | None) -> bool:
+    """Whether this is Python's or one of the libraries that do not change."""
+    top = (module or "").partition(".")[0]
+    return top in _LIBRARIES or top in sys.stdlib_module_names
+
+
+def _is_pure(module: str) -> bool:
+    """Whether functions of a module depend on nothing but their arguments."""
+    top = module.partition(".")[0]
+    return (top in _LIBRARIES or top in _PURE) and module not in _IMPURE

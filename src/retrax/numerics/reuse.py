@@ -1,0 +1,94 @@
+"""Programs that are used again only where everything they were traced from is the same.
+
+JAX looks at the structure of a system: which function, which numbers by `==`. That a function reads
+another number now than when it was traced, it does not see. Here the fingerprint of the structure
+joins the key. Where a fingerprint is not complete, nothing is used again.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from functools import lru_cache, update_wrapper
+from typing import Any, NamedTuple
+
+import jax
+from jax.experimental.xla_metadata import set_xla_metadata
+
+from retrax.numerics.checks import shape_and_dtype
+from retrax.numerics.digest import digest_of
+from retrax.numerics.fingerprint import Fingerprint, fingerprint
+
+# A number for each look at something that cannot be looked into.
+_unknown = itertools.count()
+
+
+class Signature(NamedTuple):
+    """What a program depends on: structure, shapes and what functions read, not the numbers."""
+
+    tree: Any
+    avals: tuple
+    identity: Fingerprint
+
+
+def signature_of(*values: Any) -> Signature:
+    leaves, tree = jax.tree.flatten(values)
+    return Signature(tree, tuple([shape_and_dtype(x) for x in leaves]), fingerprint(tree))
+
+
+@contextlib.contextmanager
+def reading(identity: Fingerprint) -> Iterator[None]:
+    """Trace so that JAX takes nothing from its own memory that was traced from other content.
+
+    JAX remembers what a function became when it was handed to `lax.scan`, `lax.cond` or `jax.jit`,
+    by which function it is. What it remembers is kept apart by the attributes that it gives to
+    operations, and here these are a digest of all that functions read.
+    """
+    if not identity.calls:
+        yield
+        return
+    content = digest_of(identity) + ("" if identity.complete else f" {next(_unknown)}")
+    with set_xla_metadata(retrax_reads=content):
+        yield
+
+
+class Reused:
+    """A function of a `Signature` and more whose results are kept, where its identity is known."""
+
+    def __init__(self, make: Callable[..., Any], most: int = 256):
+        def made(tree: Any, avals: tuple, identity: Fingerprint, *more: Any, **named: Any) -> Any:
+            with reading(identity):
+                return make(tree, avals, identity, *more, **named)
+
+        self._make, self._kept = made, lru_cache(maxsize=most)(made)
+        self.cache_info = self._kept.cache_info
+        update_wrapper(self, make)
+
+    def __call__(
+        self, tree: Any, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
+    ) -> Any:
+        make = self._kept if identity.complete else self._make
+        return make(tree, avals, identity, *more, **named)
+
+
+class Jitted:
+    """`jax.jit` for a function that is handed systems, integrators, groups or spaces."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any):
+        self._function, self._options = function, options
+        self._kept = lru_cache(maxsize=64)(self._compiled)
+        update_wrapper(self, function)
+
+    def _compiled(self, identity: Fingerprint) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            with reading(identity):
+                return self._function(*arguments, **named)
+
+        return jax.jit(call, **self._options)
+
+    def program(self, *values: Any) -> Callable[..., Any]:
+        """The compiled function for arguments of the structure of `values`, or for parts of it."""
+        identity = fingerprint(jax.tree.structure(values))
+        return (self._kept if identity.complete else self._compiled)(identity)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.program(arguments, named)(*arguments, **named)
