@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from retrax.engine.kept import Flat, Kept, Operands, Unscalarisable, shifted, stacked
+from retrax.engine.kept import (
+    Flat,
+    Kept,
+    Operands,
+    Unscalarisable,
+    kind_of_cell,
+    shifted,
+    stacked,
+)
 from retrax.engine.kept_products import FEW, Products
 from retrax.engine.program import View
 from retrax.engine.structural import RULES as STRUCTURAL
@@ -171,7 +179,8 @@ class KeptRules(Products):
         if any(x.axis != like.axis for x in parts):
             raise Unscalarisable("it mixes two long axes")
         length = sum(x.length for x in parts)
-        rows = [self.evaluator.build.row(length) for _ in range(like.cells.size)]
+        kinds = [kind_of_cell(cell) for cell in like.cells.ravel()]
+        rows = [self.evaluator.build.row(length, kind) for kind in kinds]
         start = 0
         for part in parts:
             self.loops.copy(part, [View(row, start, 1, part.length) for row in rows])
