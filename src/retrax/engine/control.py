@@ -12,6 +12,7 @@ import numpy as np
 from retrax.engine.builder import Builder
 from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable, kind_of_cell, shifted
 from retrax.engine.kept_rules import KeptRules
+from retrax.engine.kinds import Kind
 from retrax.engine.program import Choose, Repeat, Value, View, While, kind_of
 from retrax.engine.structural import RULES as STRUCTURAL
 
@@ -28,7 +29,7 @@ class ControlRules:
     loops: Loops
     closed: Callable[[Any, Sequence], list]
     entrywise: Callable[..., Operands]
-    reduce: Callable[[str, Operands, Sequence[int]], Operands]
+    reduce: Callable[[str, Operands, Sequence[int], Kind], Operands]
 
     def rule_while(self, equation, ins):
         p = equation.params
@@ -60,8 +61,8 @@ class ControlRules:
         """Whether one is true: a `while` under `vmap` goes on as long as one member needs it."""
         axes = range(len(truths.shape))
         if isinstance(truths, Kept):
-            return KeptRules(self, None).reduce("or", truths, axes)
-        return self.reduce("or", truths, axes)
+            return KeptRules(self, None).reduce("or", truths, axes, "bool")
+        return self.reduce("or", truths, axes, "bool")
 
     def where(self, going: Any, new: Any, old: Any) -> Any:
         """New entries for the members that go on, which are the first axes; old ones otherwise."""
