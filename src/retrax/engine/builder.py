@@ -90,17 +90,11 @@ class Builder:
         self._known[-1][key] = out
         return out
 
-    def mark_singular(self, operand: Operand) -> Operand:
-        """The operand, which may be infinite or NaN although all numbers of the state are small."""
-        if isinstance(operand, Value):
-            self._singular.add(operand)
-        return operand
-
     def is_singular(self, operand: Operand) -> bool:
         """Whether a value may be infinite or NaN although all numbers of the state are small."""
         return isinstance(operand, Value) and operand in self._singular
 
-    def _made(self, operand: Operand, name: str) -> tuple[Operand, ...] | None:
+    def made(self, operand: Operand, name: str) -> tuple[Operand, ...] | None:
         """The operands of the operation `name` that made this value, if one did."""
         made = self._made_by.get(operand) if isinstance(operand, Value) else None
         return made.operands if made is not None and made.name == name else None
@@ -115,7 +109,7 @@ class Builder:
         if kind_of(operands[-1]) != "float":
             return None
         if name in ("neg", "abs"):
-            (inner,) = self._made(operands[0], "neg") or (None,)
+            (inner,) = self.made(operands[0], "neg") or (None,)
             if inner is not None:
                 return inner if name == "neg" else self.emit("abs", inner)
         if name == "div":
@@ -123,7 +117,7 @@ class Builder:
         if name not in ("add", "sub", "mul"):
             return None
         x, y = operands
-        (u,), (v,) = self._made(x, "neg") or (None,), self._made(y, "neg") or (None,)
+        (u,), (v,) = self.made(x, "neg") or (None,), self.made(y, "neg") or (None,)
         if name == "mul":
             return self._product(x, y, u, v)
         if name == "add" and isinstance(x, Value) and x == y:
@@ -151,7 +145,7 @@ class Builder:
         number, value = (y, x) if isinstance(x, Value) else (x, y)
         if number == -1.0:
             return self.emit("neg", value)
-        factor = self._made(value, "mul")
+        factor = self.made(value, "mul")
         if factor is not None and _power_of_two(number):
             a, b = factor
             if not isinstance(a, Value) or not isinstance(b, Value):
@@ -173,8 +167,8 @@ class Builder:
 _COMMUTATIVE = {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}
 # Arithmetic, which is simple only where a constant takes part.
 _PLAIN = {"add", "sub", "mul", "div", "neg", "max", "min", "and", "or"}
-# Operations that are infinite or NaN somewhere. Not quotients, of which every step has many with
-# denominators that are never zero; those that a potential makes of negative powers are marked.
+# Operations that are infinite or NaN somewhere. Not quotients: every step has many, with
+# denominators that are never zero.
 _SINGULAR = {"rem", "log", "log1p", "power", "arcsin", "arccos", "arccosh", "arctanh"}
 _TRUTH = {"lt", "le", "gt", "ge", "eq", "ne", "isfinite"}
 

@@ -4,16 +4,18 @@ A loop may carry arrays with a kept axis: they lie in rows of their own, to whic
 what it has made of them.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from retrax.engine.bounded import MOST_ROUNDS, ends
 from retrax.engine.builder import Builder
 from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable, kind_of_cell, shifted
 from retrax.engine.kept_rules import KeptRules
 from retrax.engine.kinds import Kind
-from retrax.engine.program import Choose, Repeat, Value, View, While, kind_of
+from retrax.engine.program import Choose, Operand, Repeat, Value, View, While, kind_of
 from retrax.engine.structural import RULES as STRUCTURAL
 
 # A loop of known length with stacked outputs is unrolled up to this many rounds.
@@ -52,10 +54,43 @@ class ControlRules:
             updated = [self.where(going, u, c) for u, c in zip(updated, carried, strict=True)]
         updated = self.hand_over(updated, carried)
         body = self.close()
-        self.build.append(
-            While(_flat(carried), _flat(initial), condition, test[()], body, _flat(updated))
+        loop = While(_flat(carried), _flat(initial), condition, test[()], body, _flat(updated))
+        if ends(self.build, loop):
+            self.build.append(loop)
+            return carried
+        return self.cut_off(loop, carried)
+
+    def cut_off(self, loop: While, carried: list) -> list:
+        """A loop without a bound of its own gets one; where it reaches it, its floats are NaN."""
+        count = self.build.value("int")
+        self.build.resume((loop.condition, {}))
+        loop.test = self.build.emit("and", loop.test, self.build.emit("lt", count, MOST_ROUNDS))
+        self.build.suspend()
+        self.build.resume((loop.body, {}))
+        following = self.build.emit("add", count, 1)
+        self.build.suspend()
+        loop.carried, loop.initial = (*loop.carried, count), (*loop.initial, 0)
+        loop.updated = (*loop.updated, following)
+        self.build.append(loop)
+        endless = self.build.emit("ge", count, MOST_ROUNDS)
+        return [self.lost(endless, x) for x in carried]
+
+    def lost(self, endless: Operand, x: Any) -> Any:
+        """An array whose floats become NaN where a loop was cut off."""
+        if isinstance(x, Kept):
+            floats = all(kind_of_cell(cell) == "float" for cell in x.cells.ravel())
+        else:
+            floats = all(kind_of(entry) == "float" for entry in x.ravel())
+        if not floats:
+            return x
+        which, nan = np.empty((), object), np.empty((), object)
+        which[()], nan[()] = endless, math.nan
+        if not isinstance(x, Kept):
+            return self.entrywise("select", which, x, nan)
+        (cells,) = self.loops.along(
+            x.length, lambda y: [self.entrywise("select", which, y, nan)], [x]
         )
-        return carried
+        return Kept(cells, x.axis, x.length)
 
     def some(self, truths: Any) -> Operands:
         """Whether one is true: a `while` under `vmap` goes on as long as one member needs it."""

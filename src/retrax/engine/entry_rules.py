@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from retrax.engine.builder import Builder
 from retrax.engine.kept import Operands, Unscalarisable
 from retrax.engine.kinds import Kind, constant, greatest, is_whole, kind_of_dtype, least
 from retrax.engine.program import Operand, Value, kind_of
@@ -34,7 +33,6 @@ def neutral(operation: str, kind: Kind) -> Operand:
 class EntryRules:
     """Rules of the evaluator that emit the same operations for every entry."""
 
-    build: Builder
     emit: Callable[..., Operand]
 
     def entrywise(self, operation: str, *ins: Operands) -> Operands:
@@ -94,7 +92,7 @@ class EntryRules:
     def power(self, x: Operand, n: int, one: Operand) -> Operand:
         """x^n by repeated squaring."""
         if n < 0:
-            return self.build.mark_singular(self.emit("div", one, self.power(x, -n, one)))
+            return self.emit("div", one, self.power(x, -n, one))
         result = one
         while n:
             if n & 1:
@@ -194,7 +192,7 @@ class EntryRules:
                 continue
             new = np.array(x, object)
             for i in range(size):
-                new[k + i] = self.updated(
+                new[k + i, ...] = self.updated(
                     np.asarray(x[k + i], object), np.asarray(update[i], object), others, equation
                 )
             cases.append(new)

@@ -57,14 +57,17 @@ def is_constant(x: Any) -> bool:
 
 # Primitives that act entry by entry, and the operation each becomes.
 _ENTRYWISE = {
-    "add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "div": "div", "neg": "neg",
-    "rem": "rem",
-    "max": "max", "min": "min", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "ceil",
-    "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh",
-    "cosh": "cosh", "tanh": "tanh", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-    "atan2": "arctan2", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
-    "log1p": "log1p", "pow": "power", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq",
-    "ne": "ne", "and": "and", "or": "or", "not": "not", "is_finite": "isfinite",
+    "add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "div": "div", "rem": "rem",
+    "neg": "neg", "max": "max", "min": "min", "abs": "abs", "sign": "sign", "floor": "floor",
+    "ceil": "ceil", "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asin": "arcsin", "acos": "arccos",
+    "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
+    "atanh": "arctanh", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
+    "log1p": "log1p", "erf": "erf", "erfc": "erfc", "nextafter": "nextafter", "lt": "lt",
+    "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "and": "and", "or": "or",
+    "xor": "xor", "not": "not", "shift_left": "shl", "shift_right_logical": "shr",
+    "shift_right_arithmetic": "sar", "population_count": "popcount", "clz": "clz",
+    "is_finite": "isfinite",
 }  # fmt: skip
 _REDUCTIONS = {
     "reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "max", "reduce_min": "min",
