@@ -17,10 +17,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float
 
 from retrax.engine.interpret import interpret
+from retrax.engine.kinds import DTYPE, Kind
 from retrax.engine.layout import FAILURE, INTERVAL
 from retrax.engine.members import padded
 from retrax.engine.packing import Packing
-from retrax.engine.program import Kind, Program
+from retrax.engine.program import Program
 from retrax.engine.step_program import guarded_step
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.numerics.fingerprint import fingerprint
@@ -85,8 +86,7 @@ def vmapped_step(system: Any, integrator: AbstractIntegrator, state: Any) -> Arr
 
 def _converted(kind: Kind, x: Array, shape: tuple[int, ...]) -> Array:
     """A row as the program wants it: rows are floats, and what all members share is one number."""
-    dtypes = {"float": jnp.float64, "int": jnp.int64, "bool": jnp.bool_}
-    return jnp.broadcast_to(x.astype(dtypes[kind]), shape)
+    return jnp.broadcast_to(x.astype(DTYPE[kind]), shape)
 
 
 def _attempt(step: ArrayStep, params: Params, h: Array, k: Array, at: _Group) -> _Group:

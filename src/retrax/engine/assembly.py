@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from retrax.engine.columns import place_of
+from retrax.engine.kinds import Kind
 from retrax.engine.lazy import is_costly, zero_of
 from retrax.engine.live import rows_of
 from retrax.engine.llvm import SCALAR, literal
@@ -11,7 +12,6 @@ from retrax.engine.program import (
     Choose,
     Each,
     Instruction,
-    Kind,
     Load,
     Operand,
     Operation,

@@ -5,11 +5,11 @@ shared; signs move outwards and powers of two are gathered.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-
-from retrax.engine.program import Block, Instruction, Kind, Operand, Operation, Row, Value, kind_of
+from retrax.engine.folding import folded
+from retrax.engine.kinds import DTYPE, Kind, constant
+from retrax.engine.program import Block, Instruction, Operand, Operation, Row, Value, kind_of
 
 
 class Builder:
@@ -21,6 +21,7 @@ class Builder:
         self._known: list[dict] = [{}]
         self._made_by: dict[Value, Operation] = {}
         self._invariant: set[Value] = set()
+        self._singular: set[Value] = set()
 
     def value(self, kind: Kind, *, invariant: bool = False) -> Value:
         """A new value; `invariant` where it is the same in all steps of a run."""
@@ -68,8 +69,10 @@ class Builder:
         simple = simplify(name, operands)
         if simple is None:
             simple = self._rewritten(name, operands)
-        if simple is not None:
-            return simple
+        return self.emit_as_is(name, *operands) if simple is None else simple
+
+    def emit_as_is(self, name: str, *operands: Operand) -> Operand:
+        """The result of an operation that is shared with an equal one, or newly computed."""
         if name in _COMMUTATIVE:
             operands = tuple(sorted(operands, key=_order))
         key = (name, *(_identity(x) for x in operands))
@@ -78,13 +81,20 @@ class Builder:
                 return known[key]
         invariant = all(x in self._invariant for x in operands if isinstance(x, Value))
         out = self.value(_result_kind(name, operands), invariant=invariant)
+        # A choice guards against what is infinite on its other side.
+        if name in _SINGULAR or (name != "select" and any(map(self.is_singular, operands))):
+            self._singular.add(out)
         operation = Operation(name, operands, out)
         self.append(operation)
         self._made_by[out] = operation
         self._known[-1][key] = out
         return out
 
-    def _made(self, operand: Operand, name: str) -> tuple[Operand, ...] | None:
+    def is_singular(self, operand: Operand) -> bool:
+        """Whether a value may be infinite or NaN although all numbers of the state are small."""
+        return isinstance(operand, Value) and operand in self._singular
+
+    def made(self, operand: Operand, name: str) -> tuple[Operand, ...] | None:
         """The operands of the operation `name` that made this value, if one did."""
         made = self._made_by.get(operand) if isinstance(operand, Value) else None
         return made.operands if made is not None and made.name == name else None
@@ -99,7 +109,7 @@ class Builder:
         if kind_of(operands[-1]) != "float":
             return None
         if name in ("neg", "abs"):
-            (inner,) = self._made(operands[0], "neg") or (None,)
+            (inner,) = self.made(operands[0], "neg") or (None,)
             if inner is not None:
                 return inner if name == "neg" else self.emit("abs", inner)
         if name == "div":
@@ -107,7 +117,7 @@ class Builder:
         if name not in ("add", "sub", "mul"):
             return None
         x, y = operands
-        (u,), (v,) = self._made(x, "neg") or (None,), self._made(y, "neg") or (None,)
+        (u,), (v,) = self.made(x, "neg") or (None,), self.made(y, "neg") or (None,)
         if name == "mul":
             return self._product(x, y, u, v)
         if name == "add" and isinstance(x, Value) and x == y:
@@ -135,64 +145,39 @@ class Builder:
         number, value = (y, x) if isinstance(x, Value) else (x, y)
         if number == -1.0:
             return self.emit("neg", value)
-        factor = self._made(value, "mul")
+        factor = self.made(value, "mul")
         if factor is not None and _power_of_two(number):
             a, b = factor
             if not isinstance(a, Value) or not isinstance(b, Value):
                 inner, c = (a, b) if isinstance(a, Value) else (b, a)
-                if _power_of_two(c):
+                # Not where the two together are too large or too small for a float.
+                if _power_of_two(c) and _power_of_two(number * c):
                     return self.emit("mul", inner, number * c)
         return None
 
     def _quotient(self, x: Operand, y: Operand) -> Operand | None:
         if not isinstance(y, Value):
-            return self.emit("mul", x, 1.0 / y) if _power_of_two(y) else None
+            exact = _power_of_two(y) and math.isfinite(1.0 / y)
+            return self.emit("mul", x, 1.0 / y) if exact else None
         if y in self._invariant and not _is(x, 1):
             return self.emit("mul", x, self.emit("div", 1.0, y))
         return None
 
 
-_COMMUTATIVE = {"add", "mul", "max", "min", "and", "or", "eq", "ne"}
+_COMMUTATIVE = {"add", "mul", "max", "min", "and", "or", "xor", "eq", "ne"}
 # Arithmetic, which is simple only where a constant takes part.
 _PLAIN = {"add", "sub", "mul", "div", "neg", "max", "min", "and", "or"}
+# Operations that are infinite or NaN somewhere. Not quotients: every step has many, with
+# denominators that are never zero.
+_SINGULAR = {"rem", "log", "log1p", "power", "arcsin", "arccos", "arccosh", "arctanh"}
 _TRUTH = {"lt", "le", "gt", "ge", "eq", "ne", "isfinite"}
-
-_FOLD: dict[str, Callable] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "neg": lambda a: -a,
-    "abs": abs,
-    "max": lambda a, b: a if a != a or a > b else b,
-    "min": lambda a, b: a if a != a or a < b else b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "not": lambda a: not a,
-    "float": float,
-    "int": int,
-    "bool": bool,
-    "isfinite": math.isfinite,
-}
-_NUMPY = {
-    name: getattr(np, name)
-    for name in (
-        "sqrt sin cos tan sinh cosh tanh exp exp2 expm1 log log1p floor ceil sign "
-        "arcsin arccos arctan arctan2 power cbrt"
-    ).split()
-}
 
 
 def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
     """The value of an operation that needs no instruction, or `None`."""
     constants = [x for x in operands if not isinstance(x, Value)]
     if len(constants) == len(operands):
-        return _folded(name, constants)
+        return folded(name, constants)
     if not constants and name in _PLAIN:
         return None
     match name, operands:
@@ -203,14 +188,14 @@ def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
         case ("sub", (x, y)) if _is(y, 0):
             return x
         case ("mul", (x, y)) if _is(x, 0) or _is(y, 0):
-            return 0.0 if "float" in (kind_of(x), kind_of(y)) else 0
+            return constant(0, kind_of(x))
         case ("mul", (x, y)) if _is(y, 1):
             return x
         case ("mul", (x, y)) if _is(x, 1):
             return y
         case ("div", (x, y)) if _is(y, 1):
             return x
-        case ("div", (x, y)) if _is(x, 0):
+        case ("div", (x, y)) if _is(x, 0) and kind_of(x) == "float":
             return x
         case ("select", (p, x, y)):
             if not isinstance(p, Value):
@@ -225,22 +210,8 @@ def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
             return y if x is False else x
         case ("or", (x, y)) if x is True or y is True:
             return True
-        case (("float" | "int" | "bool"), (x,)) if kind_of(x) == name:
+        case (_, (x,)) if kind_of(x) == name:
             return x
-    return None
-
-
-def _folded(name: str, constants: Sequence[float | int | bool]) -> Operand | None:
-    if name == "div":
-        with np.errstate(all="ignore"):
-            return float(np.float64(constants[0]) / np.float64(constants[1]))
-    if name == "select":
-        return constants[2] if constants[0] else constants[1]
-    if name in _FOLD:
-        return _FOLD[name](*constants)
-    if name in _NUMPY:
-        with np.errstate(all="ignore"):
-            return float(_NUMPY[name](*constants))
     return None
 
 
@@ -254,9 +225,7 @@ def _is(operand: Operand, number: int) -> bool:
 
 def _identity(operand: Operand):
     # Zero and minus zero, one and True, are different constants.
-    if isinstance(operand, Value):
-        return operand
-    return type(operand), repr(operand)
+    return operand if isinstance(operand, Value) else (type(operand), repr(operand))
 
 
 def _order(operand: Operand):
@@ -268,10 +237,6 @@ def _order(operand: Operand):
 def _result_kind(name: str, operands: Sequence[Operand]) -> Kind:
     if name in _TRUTH:
         return "bool"
-    if name in ("float", "int", "bool"):
+    if name in DTYPE:
         return name
-    if name == "select":
-        return kind_of(operands[1])
-    if name in _NUMPY or name == "div":
-        return "float"
-    return kind_of(operands[0])
+    return kind_of(operands[1] if name == "select" else operands[0])

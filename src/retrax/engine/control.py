@@ -4,14 +4,19 @@ A loop may carry arrays with a kept axis: they lie in rows of their own, to whic
 what it has made of them.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from retrax.engine.bounded import MOST_ROUNDS, ends
 from retrax.engine.builder import Builder
-from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable, shifted
-from retrax.engine.program import Choose, Repeat, Value, View, While, kind_of
+from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable, kind_of_cell, shifted
+from retrax.engine.kept_rules import KeptRules
+from retrax.engine.kinds import Kind
+from retrax.engine.program import Choose, Operand, Repeat, Value, View, While, kind_of
+from retrax.engine.structural import RULES as STRUCTURAL
 
 # A loop of known length with stacked outputs is unrolled up to this many rounds.
 _UNROLL = 64
@@ -25,6 +30,8 @@ class ControlRules:
     build: Builder
     loops: Loops
     closed: Callable[[Any, Sequence], list]
+    entrywise: Callable[..., Operands]
+    reduce: Callable[[str, Operands, Sequence[int], Kind], Operands]
 
     def rule_while(self, equation, ins):
         p = equation.params
@@ -37,15 +44,78 @@ class ControlRules:
         carried = self.carried(initial)
         self.build.open()
         (test,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
+        batched = len(test.shape) > 0
+        test = self.some(test) if batched else test
         condition = self.close()
         self.build.open()
         updated = self.closed(p["body_jaxpr"], [*body_consts, *carried])
+        if batched:
+            (going,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
+            updated = [self.where(going, u, c) for u, c in zip(updated, carried, strict=True)]
         updated = self.hand_over(updated, carried)
         body = self.close()
-        self.build.append(
-            While(_flat(carried), _flat(initial), condition, test[()], body, _flat(updated))
+        loop = While(_flat(carried), _flat(initial), condition, test[()], body, _flat(updated))
+        if ends(self.build, loop):
+            self.build.append(loop)
+            return carried
+        return self.cut_off(loop, carried)
+
+    def cut_off(self, loop: While, carried: list) -> list:
+        """A loop without a bound of its own gets one; where it reaches it, its floats are NaN."""
+        count = self.build.value("int")
+        self.build.resume((loop.condition, {}))
+        loop.test = self.build.emit("and", loop.test, self.build.emit("lt", count, MOST_ROUNDS))
+        self.build.suspend()
+        self.build.resume((loop.body, {}))
+        following = self.build.emit("add", count, 1)
+        self.build.suspend()
+        loop.carried, loop.initial = (*loop.carried, count), (*loop.initial, 0)
+        loop.updated = (*loop.updated, following)
+        self.build.append(loop)
+        endless = self.build.emit("ge", count, MOST_ROUNDS)
+        return [self.lost(endless, x) for x in carried]
+
+    def lost(self, endless: Operand, x: Any) -> Any:
+        """An array whose floats become NaN where a loop was cut off."""
+        if isinstance(x, Kept):
+            floats = all(kind_of_cell(cell) == "float" for cell in x.cells.ravel())
+        else:
+            floats = all(kind_of(entry) == "float" for entry in x.ravel())
+        if not floats:
+            return x
+        which, nan = np.empty((), object), np.empty((), object)
+        which[()], nan[()] = endless, math.nan
+        if not isinstance(x, Kept):
+            return self.entrywise("select", which, x, nan)
+        (cells,) = self.loops.along(
+            x.length, lambda y: [self.entrywise("select", which, y, nan)], [x]
         )
-        return carried
+        return Kept(cells, x.axis, x.length)
+
+    def some(self, truths: Any) -> Operands:
+        """Whether one is true: a `while` under `vmap` goes on as long as one member needs it."""
+        axes = range(len(truths.shape))
+        if isinstance(truths, Kept):
+            return KeptRules(self, None).reduce("or", truths, axes, "bool")
+        return self.reduce("or", truths, axes, "bool")
+
+    def where(self, going: Any, new: Any, old: Any) -> Any:
+        """New entries for the members that go on, which are the first axes; old ones otherwise."""
+        shape, first = old.shape, tuple(range(len(going.shape)))
+        rules = KeptRules(self, None)
+        if isinstance(going, Kept):
+            which: Any = rules.rule_broadcast_in_dim(going, shape=shape, broadcast_dimensions=first)
+        else:
+            which = STRUCTURAL["broadcast_in_dim"](going, shape=shape, broadcast_dimensions=first)
+        arrays = (which, old, new)
+        like = next((x for x in arrays if isinstance(x, Kept)), None)
+        if like is None:
+            return self.entrywise("select", *arrays)
+        aligned = [rules.aligned(x, like) for x in arrays]
+        (cells,) = self.loops.along(
+            like.length, lambda *xs: [self.entrywise("select", *xs)], aligned
+        )
+        return Kept(cells, like.axis, like.length)
 
     def rule_scan(self, equation, ins):
         p = equation.params
@@ -154,12 +224,17 @@ class ControlRules:
             if not isinstance(x, Kept):
                 carried.append(self.fresh(x))
                 continue
-            views = [View(self.build.row(x.length), 0, 1, x.length) for _ in range(x.cells.size)]
-            self.loops.copy(x, views)
-            cells = np.empty(len(views), object)
-            cells[:] = views
-            carried.append(Kept(cells.reshape(x.cells.shape), x.axis, x.length))
+            carried.append(self.in_own_rows(x))
         return carried
+
+    def in_own_rows(self, x: Kept) -> Kept:
+        """A copy of an array with a kept axis."""
+        kinds = [kind_of_cell(cell) for cell in x.cells.ravel()]
+        views = [View(self.build.row(x.length, kind), 0, 1, x.length) for kind in kinds]
+        self.loops.copy(x, views)
+        cells = np.empty(len(views), object)
+        cells[:] = views
+        return Kept(cells.reshape(x.cells.shape), x.axis, x.length)
 
     def hand_over(self, updated: Sequence, carried: Sequence) -> list:
         """Copy what a round has made to the rows that the next one reads; what it made, as such."""
@@ -171,11 +246,7 @@ class ControlRules:
             reads = {cell.row for cell in u.cells.ravel() if isinstance(cell, View)}
             if reads & own:
                 # It is made of what is about to be overwritten: set it aside first.
-                views = [View(self.build.row(u.length), 0, 1, u.length) for _ in c.cells.ravel()]
-                self.loops.copy(u, views)
-                cells = np.empty(len(views), object)
-                cells[:] = views
-                u = Kept(cells.reshape(u.cells.shape), u.axis, u.length)
+                u = self.in_own_rows(u)
             safe.append((u, c))
         for u, c in safe:
             self.loops.copy(u, list(c.cells.ravel()))

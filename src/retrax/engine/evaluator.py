@@ -10,10 +10,12 @@ from jax.extend import core as jex
 
 from retrax.engine.builder import Builder
 from retrax.engine.control import ControlRules
+from retrax.engine.entry_rules import EntryRules, kind_of_aval
 from retrax.engine.flat import dispatch_flat
 from retrax.engine.kept import Flat, Kept, Loops, Operands, Unscalarisable
 from retrax.engine.kept_rules import dispatch
-from retrax.engine.program import Kind, Operand, Value
+from retrax.engine.kinds import Kind, bits, constant, kind_of_dtype
+from retrax.engine.program import Operand, Value
 from retrax.engine.structural import RULES as STRUCTURAL
 from retrax.numerics.kept_axis import KEPT_AXIS
 
@@ -23,42 +25,61 @@ LARGEST = 4096
 _SHORTEST_KEPT = 4
 
 
-def kind_of_aval(aval: Any) -> Kind:
-    letter = np.dtype(aval.dtype).kind
-    if letter not in "fiub":
-        raise Unscalarisable(f"it computes with numbers of type {aval.dtype}")
-    kinds: dict[str, Kind] = {"f": "float", "i": "int", "u": "int", "b": "bool"}
-    return kinds[letter]
+class Opaque:
+    """A constant that is no array of numbers: keys of random numbers."""
+
+    def __init__(self, array: Any):
+        self.array, self.shape = array, array.shape
 
 
-def _constant(x: Any) -> Operands:
-    x = np.asarray(x)
+def _constant(x: Any, dtype: Any = None) -> Any:
+    """A constant array as one of operands."""
+    if isinstance(x, jax.Array) and jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
+        return Opaque(x)
+    x = np.asarray(x, dtype)
     if x.size > LARGEST:
         raise Unscalarisable(f"it has a constant of {x.size} numbers")
-    return x.astype(object)
+    if kind_of_dtype(x.dtype) in ("float", "int", "bool"):
+        return x.astype(object)
+    # Numbers of NumPy's know their type.
+    out = np.empty(x.shape, object)
+    for index in np.ndindex(*x.shape):
+        out[index] = x[index]
+    return out
+
+
+def is_constant(x: Any) -> bool:
+    """Whether all entries are known while the program is built."""
+    if isinstance(x, Kept | Flat):
+        return False
+    return isinstance(x, Opaque) or not any(isinstance(entry, Value) for entry in x.ravel())
 
 
 # Primitives that act entry by entry, and the operation each becomes.
 _ENTRYWISE = {
-    "add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "div": "div", "neg": "neg",
-    "max": "max", "min": "min", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "ceil",
-    "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh",
-    "cosh": "cosh", "tanh": "tanh", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-    "atan2": "arctan2", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
-    "log1p": "log1p", "pow": "power", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq",
-    "ne": "ne", "and": "and", "or": "or", "not": "not", "is_finite": "isfinite",
+    "add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "div": "div", "rem": "rem",
+    "neg": "neg", "max": "max", "min": "min", "abs": "abs", "sign": "sign", "floor": "floor",
+    "ceil": "ceil", "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asin": "arcsin", "acos": "arccos",
+    "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
+    "atanh": "arctanh", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
+    "log1p": "log1p", "erf": "erf", "erfc": "erfc", "nextafter": "nextafter", "lt": "lt",
+    "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "and": "and", "or": "or",
+    "xor": "xor", "not": "not", "shift_left": "shl", "shift_right_logical": "shr",
+    "shift_right_arithmetic": "sar", "population_count": "popcount", "clz": "clz",
+    "is_finite": "isfinite",
 }  # fmt: skip
 _REDUCTIONS = {
     "reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "max", "reduce_min": "min",
-    "reduce_and": "and", "reduce_or": "or",
+    "reduce_and": "and", "reduce_or": "or", "reduce_xor": "xor",
 }  # fmt: skip
-_SAME = {"stop_gradient", "copy", "copy_p", "optimization_barrier", "reduce_precision"}
+_SAME = {"stop_gradient", "copy", "copy_p", "optimization_barrier"}
 _CALLS = {"jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "remat2"}
 _CONTROL = {"while", "scan", "cond", "call_hi_primitive", "name"}
 _CALLS |= {"checkpoint", "custom_lin", "remat", "eval_jaxpr"}
 
 
-class Evaluator(ControlRules):
+class Evaluator(ControlRules, EntryRules):
     """Evaluates jaxprs on object arrays of operands, and on arrays with a kept axis."""
 
     entrywise_names, reductions, same_names = _ENTRYWISE, _REDUCTIONS, _SAME
@@ -84,7 +105,7 @@ class Evaluator(ControlRules):
         known.update(zip(jaxpr.invars, arguments, strict=True))
 
         def read(v):
-            return _constant(v.val) if isinstance(v, jex.Literal) else known[v]
+            return _constant(v.val, v.aval.dtype) if isinstance(v, jex.Literal) else known[v]
 
         for equation in jaxpr.eqns:
             outs = self.equation(equation, [read(v) for v in equation.invars])
@@ -95,41 +116,68 @@ class Evaluator(ControlRules):
         name, params = equation.primitive.name, equation.params
         if name in _CALLS:
             return self.call(params, ins)
+        typed = all(kind_of_dtype(v.aval.dtype) for v in (*equation.invars, *equation.outvars))
+        if not typed or not self.has_rule(name):
+            if all(is_constant(x) for x in ins):
+                return self.by_jax(equation, ins)
+            for v in (*equation.invars, *equation.outvars):
+                kind_of_aval(v.aval)
         if any(isinstance(x, Flat) for x in ins):
             return dispatch_flat(self, equation, ins)
         if name not in _CONTROL and any(isinstance(x, Kept) for x in ins):
             return dispatch(self, equation, ins)
         if name in _ENTRYWISE:
-            return [self.entrywise(_ENTRYWISE[name], *ins)]
+            return [self.arithmetic(_ENTRYWISE[name], *ins)]
         if name in STRUCTURAL:
             out = STRUCTURAL[name](*ins, **params)
             return list(out) if equation.primitive.multiple_results else [np.asarray(out, object)]
         if name in _REDUCTIONS:
-            return [self.reduce(_REDUCTIONS[name], ins[0], params["axes"])]
+            kind = kind_of_aval(equation.outvars[0].aval)
+            return [self.reduce(_REDUCTIONS[name], ins[0], params["axes"], kind)]
         if name in _SAME:
             return ins
-        rule = getattr(self, f"rule_{name.replace('-', '_')}", None)
+        rule = getattr(self, _rule(name), None)
         if rule is None:
             raise Unscalarisable(f"the primitive '{name}' has no scalar form")
         outs = rule(equation, ins)
         return outs if equation.primitive.multiple_results else [outs]
 
-    def entrywise(self, operation: str, *ins: Operands) -> Operands:
-        ins = np.broadcast_arrays(*ins)
-        out = np.empty(ins[0].shape, object)
-        for index in np.ndindex(*out.shape):
-            out[index] = self.emit(operation, *(x[index] for x in ins))
-        return out
+    def has_rule(self, name: str) -> bool:
+        known = (_ENTRYWISE, STRUCTURAL, _REDUCTIONS, _SAME, _CONTROL)
+        return any(name in names for names in known) or hasattr(self, _rule(name))
 
-    def reduce(self, operation: str, x: Operands, axes: Sequence) -> Operands:
-        kept = [axis for axis in range(x.ndim) if axis not in axes]
-        rows = x.transpose(*kept, *axes).reshape(*(x.shape[axis] for axis in kept), -1)
-        out = np.empty(rows.shape[:-1], object)
+    def by_jax(self, equation: Any, ins: list) -> list:
+        """The results of an equation between constants, found by JAX itself."""
+        name = equation.primitive.name
+        if equation.effects or "callback" in name:
+            raise Unscalarisable(f"the primitive '{name}' has no scalar form")
+        with jax.ensure_compile_time_eval():
+            given = [
+                x.array if isinstance(x, Opaque) else np.array(x, v.aval.dtype)
+                for x, v in zip(ins, equation.invars, strict=True)
+            ]
+            outs = equation.primitive.bind(*given, **equation.params)
+        return [_constant(x) for x in (outs if equation.primitive.multiple_results else [outs])]
+
+    def arithmetic(self, operation: str, *ins: Operands) -> Operands:
+        """Entry by entry. A product with zero is NaN where the other factor is infinite.
+
+        Zeros among other numbers are those of matrices and directions, and drop out.
+        """
+        zero = operation in ("mul", "div") and any(
+            x.size and all(e == 0 and isinstance(e, float) for e in x.ravel())
+            for x in (ins if operation == "mul" else ins[:1])
+        )
+        if not zero:
+            return self.entrywise(operation, *ins)
+        pairs = np.broadcast_arrays(*ins)
+        out = np.empty(pairs[0].shape, object)
         for index in np.ndindex(*out.shape):
-            total, *rest = rows[index]
-            for entry in rest:
-                total = self.emit(operation, total, entry)
-            out[index] = total
+            x, y = (a[index] for a in pairs)
+            singular = self.build.is_singular(x) or self.build.is_singular(y)
+            if operation == "div":
+                singular = isinstance(y, Value)
+            out[index] = (self.build.emit_as_is if singular else self.emit)(operation, x, y)
         return out
 
     def call(self, params: dict, ins: list[Operands]) -> list[Operands]:
@@ -155,51 +203,6 @@ class Evaluator(ControlRules):
 
         shapes = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in equation.invars]
         return self.closed(jax.make_jaxpr(expanded)(*shapes), ins)
-
-    def rule_convert_element_type(self, equation, ins):
-        return self.entrywise(kind_of_aval(equation.outvars[0].aval), ins[0])
-
-    def rule_select_n(self, equation, ins):
-        which, *cases = ins
-        if len(cases) != 2:
-            raise Unscalarisable("'select_n' chooses between more than two cases")
-        return self.entrywise("select", np.broadcast_to(which, cases[0].shape), *cases)
-
-    def rule_integer_pow(self, equation, ins):
-        power = equation.params["y"]
-        out = np.empty(ins[0].shape, object)
-        for index in np.ndindex(*out.shape):
-            out[index] = self.power(ins[0][index], power)
-        return out
-
-    def power(self, x: Operand, n: int) -> Operand:
-        """x^n by repeated squaring."""
-        if n < 0:
-            return self.emit("div", 1.0, self.power(x, -n))
-        result: Operand = 1.0
-        while n:
-            if n & 1:
-                result = self.emit("mul", result, x)
-            n >>= 1
-            x = self.emit("mul", x, x) if n else x
-        return result
-
-    def rule_square(self, equation, ins):
-        return self.entrywise("mul", ins[0], ins[0])
-
-    def rule_rsqrt(self, equation, ins):
-        return self.entrywise("div", _constant(1.0), self.entrywise("sqrt", ins[0]))
-
-    def rule_clamp(self, equation, ins):
-        low, x, high = ins
-        return self.entrywise("min", self.entrywise("max", x, low), high)
-
-    def rule_iota(self, equation, ins):
-        shape, axis = equation.params["shape"], equation.params["dimension"]
-        along = [1] * len(shape)
-        along[axis] = shape[axis]
-        values = np.broadcast_to(np.arange(shape[axis]).reshape(along), shape)
-        return self.entrywise(kind_of_aval(equation.outvars[0].aval), values.astype(object))
 
     def rule_gather(self, equation, ins):
         """Indexing with constant indices: which entry goes where is found on a numbered array."""
@@ -239,6 +242,10 @@ class Evaluator(ControlRules):
         if any(isinstance(x, Value) for x in indices.ravel()):
             name = equation.primitive.name
             raise Unscalarisable(f"'{name}' has indices that depend on the state")
+        if bits(kind_of_aval(equation.invars[0].aval)) < 16:
+            # Too small for the numbers of all entries.
+            dtype = equation.invars[0].aval.dtype
+            raise Unscalarisable(f"it replaces entries of an array of type {dtype}")
         with jax.ensure_compile_time_eval():
             # In the types of the equation, which hold these whole numbers exactly.
             given = (old, indices, new)
@@ -246,10 +253,11 @@ class Evaluator(ControlRules):
             return np.asarray(equation.primitive.bind(*typed, **equation.params))
 
     def rule_dot_general(self, equation, ins):
-        a, b = ins
-        return self.dot_general(a, b, equation.params["dimension_numbers"])
+        kind = kind_of_aval(equation.outvars[0].aval)
+        a, b = (self.entrywise(kind, x) for x in ins)
+        return self.dot_general(a, b, equation.params["dimension_numbers"], kind)
 
-    def dot_general(self, a: Operands, b: Operands, dimension_numbers) -> Operands:
+    def dot_general(self, a: Operands, b: Operands, dimension_numbers, kind: Kind) -> Operands:
         (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
         a_free = [i for i in range(a.ndim) if i not in (*a_sum, *a_batch)]
         b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
@@ -263,8 +271,13 @@ class Evaluator(ControlRules):
         columns = b.reshape((*batch, math.prod(right), length))
         out = np.empty((*batch, rows.shape[-2], columns.shape[-2]), object)
         for *k, i, j in np.ndindex(*out.shape):
-            total: Operand = 0.0
+            total: Operand = constant(0, kind)
             for x, y in zip(rows[(*k, i)], columns[(*k, j)], strict=True):
                 total = self.emit("add", total, self.emit("mul", x, y))
             out[(*k, i, j)] = total
         return out.reshape((*batch, *left, *right))
+
+
+def _rule(name: str) -> str:
+    """The method that has the rule for a primitive."""
+    return f"rule_{name.replace('-', '_')}"

@@ -9,6 +9,7 @@ plain row.
 import math
 from typing import Any
 
+from retrax.engine.entry_rules import kind_of_aval
 from retrax.engine.kept import Flat, Kept, shifted, stacked
 from retrax.engine.kept_rules import ALIKE, KeptRules, dispatch
 
@@ -23,7 +24,8 @@ def dispatch_flat(evaluator: Any, equation: Any, ins: list) -> list:
         (out,) = dispatch(evaluator, equation, [_along(evaluator, x, things) for x in ins])
         return [Flat(out)]
     if name in evaluator.reductions:
-        return [rules.reduce(evaluator.reductions[name], things, (0, 1))]
+        kind = kind_of_aval(equation.outvars[0].aval)
+        return [rules.reduce(evaluator.reductions[name], things, (0, 1), kind)]
     if name == "reshape":
         first, *others = equation.params["new_sizes"]
         if first == things.length and math.prod(others) == things.cells.size:

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
+from retrax.engine.kinds import DTYPE, Kind
 from retrax.engine.program import (
     Block,
     Choose,
     Instruction,
-    Kind,
     Operand,
     Operation,
     Program,
@@ -20,10 +20,8 @@ from retrax.engine.program import (
     While,
     kind_of,
     numbers,
-    widest,
 )
 
-_DTYPE: dict[Kind, Any] = {"float": jnp.float64, "int": jnp.int64, "bool": jnp.bool_}
 _OPERATIONS: dict[str, Callable] = {
     "add": lax.add, "sub": lax.sub, "mul": lax.mul, "div": lax.div, "neg": lax.neg,
     "max": lax.max, "min": lax.min, "abs": lax.abs, "sign": lax.sign, "floor": lax.floor,
@@ -32,12 +30,15 @@ _OPERATIONS: dict[str, Callable] = {
     "exp2": lax.exp2, "expm1": lax.expm1, "log": lax.log, "log1p": lax.log1p, "power": lax.pow,
     "arcsin": lax.asin, "arccos": lax.acos, "arctan": lax.atan, "arctan2": lax.atan2,
     "lt": lax.lt, "le": lax.le, "gt": lax.gt, "ge": lax.ge, "eq": lax.eq, "ne": lax.ne,
-    "and": lax.bitwise_and, "or": lax.bitwise_or, "not": lax.bitwise_not,
+    "and": lax.bitwise_and, "or": lax.bitwise_or, "xor": lax.bitwise_xor, "not": lax.bitwise_not,
+    "shl": lax.shift_left, "shr": lax.shift_right_logical, "sar": lax.shift_right_arithmetic,
+    "rem": lax.rem, "popcount": lax.population_count, "clz": lax.clz,
+    "round": lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
+    "roundeven": lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
+    "arcsinh": lax.asinh, "arccosh": lax.acosh, "arctanh": lax.atanh, "erf": lax.erf,
+    "erfc": lax.erfc, "nextafter": lax.nextafter,
     "isfinite": lambda x: lax.eq(lax.sub(x, x), jnp.zeros_like(x)),
     "select": lambda p, x, y: lax.select(p, y, x),
-    "float": lambda x: x.astype(jnp.float64),
-    "int": lambda x: x.astype(jnp.int64),
-    "bool": lambda x: x.astype(jnp.bool_),
 }  # fmt: skip
 
 
@@ -61,7 +62,7 @@ class _Interpreter:
     def read(self, operand: Operand, kind: Kind | None = None) -> Array:
         if isinstance(operand, Value):
             return self.known[operand]
-        return jnp.full(self.shape, operand, _DTYPE[kind or kind_of(operand)])
+        return jnp.full(self.shape, operand, DTYPE[kind or kind_of(operand)])
 
     def block(self, block: Block) -> None:
         for instruction in block.instructions:
@@ -70,12 +71,11 @@ class _Interpreter:
     def instruction(self, instruction: Instruction) -> None:
         match instruction:
             case Operation(name, operands, out):
-                alike = operands[1:] if name == "select" else operands
-                kind = widest(alike)
-                arrays = [self.read(x, kind) for x in alike]
-                if name == "select":
-                    arrays.insert(0, self.read(operands[0], "bool"))
-                self.known[out] = _OPERATIONS[name](*arrays)
+                arrays = [self.read(x) for x in operands]
+                if name in DTYPE:
+                    self.known[out] = lax.convert_element_type(arrays[0], DTYPE[name])
+                else:
+                    self.known[out] = _OPERATIONS[name](*arrays)
             case While():
                 self._while(instruction)
             case Repeat():
@@ -117,7 +117,7 @@ class _Interpreter:
         def turn(k, carried):
             self.known.update(zip(loop.carried, carried, strict=True))
             for value, table in zip(loop.columns, columns, strict=True):
-                self.known[value] = jnp.full(self.shape, _entry(table, k, _DTYPE[value.kind]))
+                self.known[value] = jnp.full(self.shape, _entry(table, k, DTYPE[value.kind]))
             return self.updated(loop)
 
         end = lax.fori_loop(0, len(loop.tables), turn, self.initial(loop))

@@ -14,7 +14,8 @@ from typing import Any, SupportsInt
 import numpy as np
 
 from retrax.engine.builder import Builder
-from retrax.engine.program import Block, Each, Kind, Load, Operand, Row, Store, Value, View, kind_of
+from retrax.engine.kinds import Kind
+from retrax.engine.program import Block, Each, Load, Operand, Row, Store, Value, View, kind_of
 
 # An array of objects, each an operand.
 Operands = Any

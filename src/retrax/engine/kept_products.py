@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from retrax.engine.entry_rules import kind_of_aval
 from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable, shifted
+from retrax.engine.kinds import Kind
 
 # What a kept axis may be cut down to and still be taken apart.
 FEW = 4
@@ -48,6 +50,14 @@ class Products:
             ]
         return totals[0]
 
+    @property
+    def kind(self) -> Kind:
+        """The kind of what is added up; factors are of the same one."""
+        equation = self.equation
+        if any(v.aval.dtype != equation.outvars[0].aval.dtype for v in equation.invars):
+            raise Unscalarisable("it adds up products in another type than that of the factors")
+        return kind_of_aval(equation.outvars[0].aval)
+
     def both(self, operation: str, a: Operands, b: Operands) -> Operands:
         """Two arrays as one, entry by entry."""
         return self.evaluator.entrywise(operation, np.asarray(a, object), np.asarray(b, object))
@@ -75,7 +85,7 @@ class Products:
         )
 
         def local(x, y):
-            return [self.evaluator.dot_general(x, y, numbers)]
+            return [self.evaluator.dot_general(x, y, numbers, self.kind)]
 
         (cells,) = self.loops.along(like.length, local, [a, b])
         summed = (isinstance(a, Kept) and a.axis in a_sum) or (
@@ -94,7 +104,8 @@ class Products:
         entries = np.moveaxis(self.loops.scalars(x), x.axis, 0)
 
         def local(row):
-            return [self.evaluator.dot_general(row, entries, (((0,), (0,)), ((), ())))]
+            numbers = (((0,), (0,)), ((), ()))
+            return [self.evaluator.dot_general(row, entries, numbers, self.kind)]
 
         (cells,) = self.loops.along(len(matrix), local, [self.loops.keep(matrix, 0)])
         return Kept(cells, 0 if first else cells.ndim, len(matrix))

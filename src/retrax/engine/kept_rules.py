@@ -6,14 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from retrax.engine.kept import Flat, Kept, Operands, Unscalarisable, shifted, stacked
+from retrax.engine.entry_rules import kind_of_aval
+from retrax.engine.kept import (
+    Flat,
+    Kept,
+    Operands,
+    Unscalarisable,
+    kind_of_cell,
+    shifted,
+    stacked,
+)
 from retrax.engine.kept_products import FEW, Products
+from retrax.engine.kinds import Kind
 from retrax.engine.program import View
 from retrax.engine.structural import RULES as STRUCTURAL
 
 # Primitives that do the same to every entry, whatever the axes.
 ALIKE = {
-    "convert_element_type", "select_n", "integer_pow", "square", "rsqrt", "clamp",
+    "convert_element_type", "select_n", "integer_pow", "pow", "square", "rsqrt", "logistic",
+    "round", "clamp", "reduce_precision",
 }  # fmt: skip
 
 
@@ -28,7 +39,8 @@ def dispatch(evaluator: Any, equation: Any, ins: list) -> list:
         return ins
     if name in evaluator.reductions:
         axes = [int(a) for a in equation.params["axes"]]
-        return [rules.reduce(evaluator.reductions[name], ins[0], axes)]
+        kind = kind_of_aval(equation.outvars[0].aval)
+        return [rules.reduce(evaluator.reductions[name], ins[0], axes, kind)]
     if rule is None:
         return rules.taken_apart(ins)
     out = rule(*ins, **equation.params)
@@ -63,11 +75,11 @@ class KeptRules(Products):
             return x
         return x if x.ndim == 0 else self.loops.keep(x, like.axis)
 
-    def reduce(self, operation: str, x: Kept, axes: Sequence[int]) -> Any:
+    def reduce(self, operation: str, x: Kept, axes: Sequence[int], kind: Kind) -> Any:
         others = [a - (a > x.axis) for a in axes if a != x.axis]
 
         def local(cells):
-            return [self.evaluator.reduce(operation, cells, others)]
+            return [self.evaluator.reduce(operation, cells, others, kind)]
 
         if x.axis not in axes:
             (cells,) = self.loops.along(x.length, local, [x])
@@ -171,7 +183,8 @@ class KeptRules(Products):
         if any(x.axis != like.axis for x in parts):
             raise Unscalarisable("it mixes two long axes")
         length = sum(x.length for x in parts)
-        rows = [self.evaluator.build.row(length) for _ in range(like.cells.size)]
+        kinds = [kind_of_cell(cell) for cell in like.cells.ravel()]
+        rows = [self.evaluator.build.row(length, kind) for kind in kinds]
         start = 0
         for part in parts:
             self.loops.copy(part, [View(row, start, 1, part.length) for row in rows])

@@ -250,7 +250,7 @@ exit:
         kind = kind_of(operand)
         if kind == "float":
             return self.name(operand)
-        return self.let(self._float(kind, self.type(kind), [self.name(operand)], ()))
+        return self.let(self.converted(self.name(operand), kind, "float"))
 
     def place(self, array: str, row: str | int) -> str:
         offset = self.let(f"mul i64 {row}, %stride")
@@ -267,12 +267,9 @@ exit:
             stored = self.splat(self.let(f"load double, ptr {place}, align 8"), "float")
         else:
             stored = self.load(f"%{self.fresh('stored')}", "params", row)
-        convert = {"float": self.copy(stored, "float")}
-        if value.kind != "float":
-            convert[value.kind] = getattr(self, f"_{value.kind}")(
-                "float", self.vector, [stored], ()
-            )
-        self.line(f"{self.name(value)} = {convert[value.kind]}")
+        same = value.kind == "float"
+        typed = self.copy(stored, "float") if same else self.converted(stored, "float", value.kind)
+        self.line(f"{self.name(value)} = {typed}")
 
     def store(self, register: str, array: str, row: str) -> None:
         self.line(f"store {self.vector} {register}, ptr {self.place(array, row)}, align 8")

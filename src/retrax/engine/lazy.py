@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
+from retrax.engine.kinds import Kind, constant
 from retrax.engine.program import (
     Block,
     Choose,
     Instruction,
-    Kind,
     Operand,
     Operation,
     Program,
@@ -26,8 +26,8 @@ from retrax.engine.program import (
 
 # Operations that take longer than a branch.
 COSTLY = frozenset(
-    "sin cos tan sinh cosh tanh exp exp2 expm1 log log1p power cbrt "
-    "arcsin arccos arctan arctan2".split()
+    "sin cos tan sinh cosh tanh exp exp2 expm1 log log1p power cbrt arcsin arccos arctan "
+    "arctan2 arcsinh arccosh arctanh erf erfc nextafter rem".split()
 )
 
 _Users = dict[Value, list[Operation | None]]
@@ -57,7 +57,7 @@ def is_costly(block: Block) -> bool:
 
 
 def zero_of(kind: Kind) -> Operand:
-    return {"float": 0.0, "int": 0, "bool": False}[kind]
+    return constant(0, kind)
 
 
 def _note(users: _Users, operand: object, reader: Operation | None) -> None:

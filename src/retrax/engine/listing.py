@@ -21,7 +21,7 @@ from retrax.engine.program import (
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-    "eq": "==", "ne": "!=", "and": "and", "or": "or",
+    "eq": "==", "ne": "!=", "and": "and", "or": "or", "xor": "xor", "rem": "%", "shl": "<<",
 }  # fmt: skip
 
 

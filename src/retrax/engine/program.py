@@ -9,9 +9,9 @@ constants, drops additions of zero and multiplications by one, shares equal expr
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-Kind = Literal["float", "int", "bool"]
+from retrax.engine.kinds import Constant, Kind, kind_of_constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Value:
     kind: Kind
 
 
-Operand = Value | float | int | bool
+Operand = Value | Constant
 
 
 @dataclass(slots=True)
@@ -239,14 +239,4 @@ def numbers(items: Iterable[Any]) -> list[Any]:
 
 
 def kind_of(operand: Operand) -> Kind:
-    if isinstance(operand, Value):
-        return operand.kind
-    if isinstance(operand, bool):
-        return "bool"
-    return "int" if isinstance(operand, int) else "float"
-
-
-def widest(operands: Sequence[Operand]) -> Kind:
-    """The kind that holds all of the operands."""
-    kinds = {kind_of(o) for o in operands}
-    return "float" if "float" in kinds else "int" if "int" in kinds else "bool"
+    return operand.kind if isinstance(operand, Value) else kind_of_constant(operand)

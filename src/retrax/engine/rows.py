@@ -84,7 +84,7 @@ class Rows(Operations):
         kind, vector = kind_of(operand), self.type("float")
         number = self.name(operand)
         if kind != "float":
-            number = self.let(self._float(kind, self.type(kind), [number], ()))
+            number = self.let(self.converted(number, kind, "float"))
         view = self._stored(view)
         places = self._places(view, k)
         if view.stride == 1 or self.lanes == 1:

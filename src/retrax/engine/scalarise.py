@@ -13,7 +13,8 @@ import jax
 import numpy as np
 
 from retrax.engine.builder import Builder
-from retrax.engine.evaluator import LARGEST, Evaluator, kind_of_aval
+from retrax.engine.entry_rules import kind_of_aval
+from retrax.engine.evaluator import LARGEST, Evaluator
 from retrax.engine.kept import Flat, Kept, Loops, Operands, Unscalarisable
 from retrax.engine.program import Memory, Operand, Program, View
 

@@ -11,6 +11,7 @@ from retrax.groups.retractions import Exp
 from retrax.integrators.base import StepInfo, step_info
 from retrax.integrators.forms import Flow
 from retrax.mechanics.system import Coordinates
+from retrax.numerics.newton import SMALLEST
 from retrax.numerics.nodes import Nodes
 from retrax.numerics.stage_newton import square_slope, stage_direction
 from retrax.numerics.stages import Stages, settle
@@ -88,7 +89,7 @@ def measures(
         return jnp.ones(m), stages * size(flow.start) / step
     g, mu = flow.start
     place, push = size(g) + step * size(rate[:n]), size(mu) + step * size(rate[n:])
-    ratio = jnp.where(push > 0, place / jnp.where(push > 0, push, 1.0), 1.0)
+    ratio = jnp.where(push > 0, place / jnp.maximum(push, SMALLEST), 1.0)
     weights = jnp.concatenate([jnp.ones(n), jnp.broadcast_to(ratio, (m - n,))])
     return weights, stages * (size(g) + ratio * size(mu)) / step
 

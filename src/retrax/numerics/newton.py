@@ -16,6 +16,9 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 # made of. The iteration aims at `_AIM` of them; where it stalls above, `_ACCEPT` of them will do.
 _AIM, _ACCEPT = 2 * _EPS, 128 * _EPS
 _MAX_ITERATIONS = 25
+# Terms that are smaller count as this large: a rounding error of them is no float of full
+# precision any more, and no residual is small compared to it. A body at rest comes to this.
+SMALLEST = 16 * float(jnp.finfo(jnp.float64).tiny) / _EPS
 
 
 class NewtonStatus(NamedTuple):
@@ -49,7 +52,8 @@ def newton(
 
     The iteration ends when $|F|_1$ is a few rounding errors of
     $\texttt{scale} + \sum_{ij} |DF_{ij}||x_j|$, the size of the terms that cancel in $F$, or when
-    it stops decreasing near there. This is a backward-error test: the error it leaves
+    it stops decreasing near there. Terms below $10^{-291}$ count as that large: where a body comes
+    to rest, its momentum ends among numbers that have lost their precision. This is a backward-error test: the error it leaves
     in $x$ is $\mathrm{cond}(DF)\,\varepsilon$, which is all that arithmetic allows; a fixed
     relative tolerance on $x$ would never be met by an ill-conditioned inertia. A NaN ends the
     iteration at once. There is no exception: look at `NewtonStatus.converged`.
@@ -78,6 +82,7 @@ def _root(equation: Callable[..., Array], x0: Array, scale: Array, *closed_over:
     def f(x):
         return equation(x, *closed_over)
 
+    scale = scale + SMALLEST
     # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
     def unfinished(it: _Iterate):
         too_large = it.size > _AIM * it.terms

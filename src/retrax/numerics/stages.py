@@ -31,7 +31,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.numerics.kept_axis import keep_axis
-from retrax.numerics.newton import NewtonStatus
+from retrax.numerics.newton import SMALLEST, NewtonStatus
 
 Stages = Float[Array, "s n"]
 
@@ -118,9 +118,10 @@ def _solution(
         return jnp.sum(jnp.abs(x) @ weights)
 
     def judged(it: _Iterate, x: Stages, most: int) -> _Iterate:
-        change, size = measured(x - it.x), measured(x)
+        change, size = measured(x - it.x), measured(x) + SMALLEST
         first = it.iterations == 0
-        remaining = jnp.where(first, change, change * jnp.minimum(change / it.change, 1.0))
+        before = jnp.maximum(it.change, SMALLEST)
+        remaining = jnp.where(first, change, change * jnp.minimum(change / before, 1.0))
         level = change <= _ACCEPT * (scale + size)
         stalled = level & (change >= 0.5 * it.change)
         done = (remaining <= _AIM * size) | stalled | (it.iterations + 1 >= most)
@@ -131,15 +132,16 @@ def _solution(
     nothing, no = jnp.zeros((), x0.dtype), jnp.asarray(False)
     start = _Iterate(keep_axis(x0), nothing, nothing, nothing, no, no, jnp.asarray(0))
     swept = lax.while_loop(
-        lambda it: ~it.done & ~it.slow, lambda it: judged(it, sweep(it.x), _SWEEPS), start
+        lambda it: ~it.done & ~it.slow & (it.iterations < _SWEEPS),
+        lambda it: judged(it, sweep(it.x), _SWEEPS),
+        start,
     )
     last = lax.while_loop(
-        lambda it: ~it.done & jnp.isfinite(it.change),
+        lambda it: ~it.done & jnp.isfinite(it.change) & (it.iterations < _CORRECTIONS),
         lambda it: judged(it, correct(it.x), _CORRECTIONS),
         swept._replace(iterations=jnp.asarray(0)),
     )
-    terms = scale + last.size
-    left = last.remaining / jnp.where(terms > 0, terms, 1.0)
+    left = last.remaining / (scale + last.size)
     count = swept.iterations + jnp.where(swept.done, 0, last.iterations)
     return last.x, (left, count.astype(x0.dtype))
 

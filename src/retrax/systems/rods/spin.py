@@ -19,7 +19,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.numerics.cross import cross
-from retrax.numerics.newton import NewtonStatus
+from retrax.numerics.newton import SMALLEST, NewtonStatus
 from retrax.numerics.solve import solve
 
 Rows = Float[Array, "nodes 3"]
@@ -39,8 +39,7 @@ class _Iterate(NamedTuple):
 
 def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, NewtonStatus]:
     """The velocities $w$ of (1) for all nodes, and how their solution went."""
-    scale = jnp.max(jnp.abs(momenta))
-    scale = jnp.where(scale > 0, scale, 1.0)
+    scale = jnp.max(jnp.abs(momenta)) + SMALLEST
 
     def first(J, P):
         inverse = 1 / J
