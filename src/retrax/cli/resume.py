@@ -9,7 +9,7 @@ import typer
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.tables import print_lines, print_table
 from retrax.simulate.resume import resume as resume_run
-from retrax.trajectory.files import require_folder
+from retrax.trajectory.files import require_place
 from retrax.trajectory.summary import COLUMNS, heading, rows
 
 
@@ -30,7 +30,7 @@ def resume(
     Example: retrax resume top.zarr --steps 1000000
     """
     if output is not None:
-        require_folder(output)
+        require_place(output)
     trajectory = resume_run(path, steps, progress)
     if output is not None:
         trajectory.save(output)
