@@ -8,6 +8,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from retrax.show.curves import curves
+from retrax.show.drawn import drawable
 from retrax.show.frames import scene
 from retrax.show.pack import plain
 from retrax.show.pictures.choose import picture
@@ -43,6 +44,7 @@ def write_page(run: "Trajectory", path: str | Path) -> Path:
     return path
 
 
+@drawable()
 def page(run: "Trajectory") -> str:
     """The page as text."""
     made = run.provenance

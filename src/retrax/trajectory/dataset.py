@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from retrax.engine.progress import Interval
-from retrax.errors import BadInput
+from retrax.errors import BadInput, printable
 from retrax.mechanics.state import State
 from retrax.trajectory.nesting import flattened, unflattened
 from retrax.trajectory.observe import Observations
@@ -95,7 +95,7 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
         return ds[name].values
 
     invariants = {
-        str(v.attrs["long_name"]): v.values
+        printable(str(v.attrs["long_name"])): v.values
         for v in ds.data_vars.values()
         if v.attrs.get("kind") == "invariant"
     }
@@ -110,7 +110,9 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
         info=Interval(*(read(name) for name in Interval._fields)),
         **numbers,
         provenance={
-            str(k)[len(prefix) :]: str(v) for k, v in ds.attrs.items() if str(k).startswith(prefix)
+            printable(str(key)[len(prefix) :]): printable(str(value))
+            for key, value in ds.attrs.items()
+            if str(key).startswith(prefix)
         },
         observations=Observations(
             read("velocity"),
@@ -118,7 +120,7 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
             read("group_defect"),
             *_read_reactions(ds),
             {
-                str(v.attrs["long_name"]): v.values
+                printable(str(v.attrs["long_name"])): v.values
                 for v in ds.data_vars.values()
                 if v.attrs.get("kind") == "observable"
             },

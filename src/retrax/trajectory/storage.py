@@ -41,12 +41,14 @@ def write_netcdf(data: "xr.Dataset", path: Path, encoding: dict[str, Any] | None
 def load(path: str | Path) -> "Trajectory":
     """The run that `Trajectory.save` wrote to `path`, or a checkpoint, as far as it is committed.
 
-    A file is data: nothing that it names outside retrax is imported or called.
+    A file is data: nothing that it names outside retrax is imported or called, no other file is
+    read, and no more is read than the file holds.
     """
     import xarray as xr
 
     from retrax.trajectory.checkpoint_read import load_checkpoint
     from retrax.trajectory.dataset import from_dataset
+    from retrax.trajectory.netcdf_checks import require_plain
 
     path = as_path(path)
     if path.is_dir():
@@ -54,8 +56,11 @@ def load(path: str | Path) -> "Trajectory":
     if not path.is_file():
         raise BadInput(f"path = {str(path)!r}: there is no such file.")
     try:
+        require_plain(path)
         with xr.open_dataset(path, engine="h5netcdf") as ds:
             ds.load()
+    except BadInput:
+        raise
     except Exception as cause:  # whatever the libraries below make of bytes that are no run
         raise BadInput(
             f"path = {str(path)!r} is not a readable NetCDF file: {reason(cause)}."
