@@ -8,15 +8,17 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
 import numpy as np
 
 from retrax.engine.progress import Interval
 from retrax.errors import BadInput
 from retrax.numerics.checks import shown
 from retrax.trajectory.checkpoint_format import Column, columns_of, read_numbers
+from retrax.trajectory.nesting import read_nesting
 
-# More leaves, rows and bytes than any run has; the arrays of one chunk together have at most these.
-_MOST_PARTS, _MOST, _CHUNK_BYTES = 100_000, 2**53, 2**26
+# No whole number of a run is larger; the arrays of one chunk together have at most so many bytes.
+_MOST, _CHUNK_BYTES = 2**53, 2**26
 _STATUSES = ("running", "finished", "interrupted", "failed")
 
 
@@ -93,7 +95,10 @@ def checked_record(path: str, record: dict[str, Any]) -> tuple[dict[str, Any], l
 
 def _columns(path: str, record: dict[str, Any], told: dict[str, Any]) -> list[Column]:
     """The columns, seen to have the names, types, chunks and codecs that retrax writes."""
-    parts = _parts(path, told["configuration"])
+    try:
+        parts = len(jax.tree.leaves(read_nesting(told["configuration"])))
+    except ValueError as cause:
+        raise _no_record(path, str(cause)) from cause
     arrays: Any = record.get("consolidated_metadata")
     arrays = arrays.get("metadata") if isinstance(arrays, dict) else None
     names = [*(["g"] if parts == 1 else [f"g{k}" for k in range(parts)]), "momentum"]
@@ -123,28 +128,6 @@ def _shape(path: str, name: str, about: Any) -> tuple[int, ...]:
     if not (isinstance(shape, list) and 1 <= len(shape) <= 6 and all(map(_whole(0), shape))):
         raise _no_record(path, f"its array {name} has the shape {shown(shape)}")
     return tuple(shape[1:])
-
-
-def _parts(path: str, configuration: str) -> int:
-    """How many arrays a configuration has: numbers from 0 on, in nested lists."""
-    try:
-        nested = json.loads(configuration)
-        found = list(_leaves(nested))
-    except (ValueError, RecursionError):
-        found = []
-    if not found or len(found) > _MOST_PARTS or found != list(range(len(found))):
-        raise _no_record(path, f"configuration = {shown(configuration)} is none")
-    return len(found)
-
-
-def _leaves(nested: Any) -> Any:
-    if type(nested) is int:
-        yield nested
-    elif isinstance(nested, list):
-        for part in nested:
-            yield from _leaves(part)
-    else:
-        raise ValueError
 
 
 def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
