@@ -52,7 +52,7 @@ def _numbers(x: Any) -> bool:
 
 _RULES: dict[str, Callable[[Any], bool]] = {
     "configuration": lambda x: isinstance(x, str),
-    "h": lambda x: _number(x) and x != 0,
+    "h": lambda x: type(x) is float and 0 < abs(x) < 1e100,
     "save_every": _whole(1),
     "every": lambda x: x is None or _whole(1)(x),
     "plan": lambda x: isinstance(x, list) and len(x) == 4 and all(map(_whole(1), x)),
@@ -111,7 +111,9 @@ def _columns(path: str, record: dict[str, Any], told: dict[str, Any]) -> list[Co
     for kind in kinds:
         found = arrays[kind.name]
         wanted = kind.metadata(told["rows"], told["rows_per_chunk"])
-        if not _texts(found.get("attributes")) or _exactly(found) != _exactly(wanted):
+        if not isinstance(found, dict) or not _texts(found.get("attributes")):
+            raise _no_record(path, f"its array {kind.name} is none")
+        if _exactly(found) != _exactly(wanted):
             raise _no_record(path, f"its array {kind.name} is not laid out as retrax does it")
     return [
         kind._replace(attributes=arrays[kind.name]["attributes"])

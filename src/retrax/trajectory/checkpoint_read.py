@@ -17,6 +17,7 @@ from retrax.engine.progress import Interval
 from retrax.errors import BadInput, printable
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import reason, shown
 from retrax.trajectory.checkpoint_checks import checked_record
@@ -118,6 +119,7 @@ def read_checkpoint(path: str | Path) -> Stored:
     """All that is committed in a checkpoint, also while its run goes on."""
     path = Path(path)
     record, kinds = read_record(path)
+    _require_own_folder(path / START)
     begun = _bytes(path / START, f"the checkpoint {str(path)!r} is not whole")
     if digest(begun) != record["start"]:
         raise BadInput(f"path = {str(path / START)!r} is damaged, or that of another checkpoint.")
@@ -127,7 +129,20 @@ def read_checkpoint(path: str | Path) -> Stored:
     arrays = [_column(path, kind, record) for kind in kinds]
     stored = Stored(path, record, start, kinds, arrays)
     whole_states(path, stored.states(), stored.info(), record)
+    _require_restart(stored)
     return stored
+
+
+def _require_restart(stored: Stored) -> None:
+    """Where a run restarts at a saved state, it restarts from that state."""
+    restart, every = stored.record["restart"], stored.record["save_every"]
+    row, between = divmod(restart["step"], every)
+    saved = [array[row].ravel() for array in stored.arrays[: -len(Interval._fields)]]
+    if not between and not np.array_equal(np.concatenate(saved), read_numbers(restart["state"])):
+        raise BadInput(
+            f"path = {str(stored.path)!r} restarts at step {restart['step']} from another state "
+            "than it saved there."
+        )
 
 
 def _checked_start(path: Path, start: dict[str, Any], kinds: list[Column]) -> dict[str, Any]:
@@ -170,9 +185,8 @@ def _column(path: Path, kind: Column, record: dict[str, Any]) -> np.ndarray:
 
 def _require_file(file: Path, size: int, otherwise: str) -> None:
     """Refuse a file of another size, and one that a link leads to: a checkpoint is all its own."""
+    _require_own_folder(file)
     try:
-        if stat.S_ISLNK(os.lstat(file.parent).st_mode):
-            raise BadInput(f"path = {str(file.parent)!r} is a link, and a checkpoint has none.")
         found = os.lstat(file)
     except OSError as cause:
         raise _unreadable(file, otherwise, cause) from cause
@@ -180,6 +194,11 @@ def _require_file(file: Path, size: int, otherwise: str) -> None:
         raise BadInput(f"path = {str(file)!r} is not a regular file, as those of checkpoints are.")
     if found.st_size != size:
         raise _damaged(file)
+
+
+def _require_own_folder(file: Path) -> None:
+    if file.parent.is_symlink():
+        raise BadInput(f"path = {str(file.parent)!r} is a link, and a checkpoint has none.")
 
 
 def _damaged(file: Path) -> BadInput:
@@ -232,8 +251,15 @@ def require_fit(stored: Stored, system: Any) -> None:
         first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), state)
         wanted = [np.shape(leaf) for leaf in jax.tree.leaves(like)]
         fits = [leaf.shape for leaf in jax.tree.leaves(first.g)] == wanted
+        nothing = np.zeros((0, first.momentum.shape[0]))
         seen = jax.eval_shape(
-            lambda s: (system.velocity_at(s), system.multipliers(s), system.observables(s)), first
+            lambda s: (
+                system.velocity_at(s),
+                system.invariants(s, Symmetries(nothing, nothing)),
+                system.multipliers(s),
+                system.observables(s),
+            ),
+            first,
         )
     except Exception as cause:  # whatever a system makes of parts that are none of its own
         raise BadInput(f"the stored system is none: {reason(cause)}.") from cause

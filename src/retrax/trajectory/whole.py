@@ -95,7 +95,8 @@ def _wrong_times(t: np.ndarray, h: float, steps: int, completed: int, every: int
     behind = np.minimum(np.arange(len(t)) * float(every), float(completed))
     if len(t) != -(-completed // every) + 1:
         return f"it has {len(t)} states after {completed} steps, saved every {every}"
-    off = np.abs(t - (t[0] + h * behind))
+    with np.errstate(over="ignore"):
+        off = np.abs(t - (t[0] + h * behind))
     if completed < steps:
         off, last = off[:-1], off[-1]
         if last > every * abs(h):
