@@ -19,6 +19,7 @@ from retrax.errors import ContactLost as ContactLost
 from retrax.errors import ContactTooFast as ContactTooFast
 from retrax.errors import Interrupted as Interrupted
 from retrax.errors import NoEquilibrium as NoEquilibrium
+from retrax.errors import NotWritten as NotWritten
 from retrax.errors import RetraxError as RetraxError
 from retrax.errors import Separation as Separation
 from retrax.errors import Slip as Slip

@@ -3,6 +3,20 @@
 from typing import Any
 
 
+def printable(text: str) -> str:
+    """Text that a terminal shows and does not obey: on one line, control characters spelled out.
+
+    Whatever comes out of a file passes here: names, provenance, sentences about failures.
+    """
+    if text.isprintable():
+        return text
+    spaced = (" " if c.isspace() else c for c in text)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode()
+        for c in spaced
+    )
+
+
 class RetraxError(Exception):
     """The base of every exception that retrax raises on purpose.
 
@@ -10,7 +24,7 @@ class RetraxError(Exception):
     """
 
     def __init__(self, message: Any = ""):
-        line = " ".join(str(message).split())
+        line = " ".join(printable(str(message)).split())
         super().__init__(line if line.endswith((".", "?", "!")) or not line else f"{line}.")
 
 
@@ -61,6 +75,10 @@ class CheckpointFailed(RetraxError):
     def __init__(self, message: str, trajectory: Any = None):
         super().__init__(message)
         self.trajectory = trajectory
+
+
+class NotWritten(RetraxError, OSError):
+    """A file could not be written: the disk is full, or refuses. What was there is unchanged."""
 
 
 class CheckFailed(RetraxError, AssertionError):

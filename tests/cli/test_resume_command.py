@@ -42,7 +42,7 @@ def test_what_cannot_go_on_is_one_sentence(tmp_path):
 
 @pytest.mark.parametrize("number", [2, 15])
 def test_a_signal_ends_the_command_with_its_number(number, monkeypatch):
-    def stopped(*_):
+    def stopped(*_, **__):
         raise rx.Interrupted("The run was stopped.", None, number)
 
     monkeypatch.setattr(resume_module, "resume_run", stopped)

@@ -122,10 +122,10 @@ def test_a_folder_that_is_taken_away_stops_the_run(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
-    def refuse(**_):
+    def refuse(*_):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    with mock.patch.object(checkpoint_store.tempfile, "mkdtemp", refuse):
+    with mock.patch.object(checkpoint_store, "appearing", refuse):
         with pytest.raises(rx.BadInput, match="cannot be written: Permission denied"):
             checkpoint(tmp_path / "run.zarr")
     run = tmp_path / "run.zarr"

@@ -40,7 +40,7 @@ def unmarked(stiffness, *, inertia):
 
 
 def through_json(value):
-    return decode(json.loads(json.dumps(encode(value, "value"), allow_nan=False)), False)
+    return decode(json.loads(json.dumps(encode(value, "value"), allow_nan=False)), None)
 
 
 def same(one, other):
@@ -133,7 +133,12 @@ def test_a_factory_is_called_again_by_resume_and_never_by_load(tmp_path, module,
     found = rx.load(path)
     assert "bodies_of_mine" not in sys.modules and capsys.readouterr().out == ""
     assert found.system is None and len(found) == 41
-    longer = rx.resume(path, steps=80)
+    with pytest.raises(rx.BadInput, match="the function 'spring_body' of the module 'bodies_of_"):
+        rx.resume(path, steps=80)
+    with pytest.raises(rx.BadInput, match="none is imported unless you name it"):
+        rx.resume(path, steps=80, trust=["os", "bodies_of_mine.more"])
+    assert "bodies_of_mine" not in sys.modules and capsys.readouterr().out == ""
+    longer = rx.resume(path, steps=80, trust="bodies_of_mine")
     assert capsys.readouterr().out == "imported\n"
     whole = rx.simulate(system, rx.LieVerlet(), state, h=0.1, steps=80)
     assert np.array_equal(longer.momentum, whole.momentum)
@@ -143,8 +148,10 @@ def test_a_factory_is_called_again_by_resume_and_never_by_load(tmp_path, module,
 def test_only_marked_functions_are_called(module):
     recipe = encode(module.spring_body(0.7, inertia=[1.0, 2.0, 2.5])[0], "system")
     assert recipe["factory"] == "bodies_of_mine:spring_body" and recipe["part"] == 0
-    with pytest.raises(NeedsImport):
-        decode(recipe, factories=False)
+    for nobody in (None, frozenset(), frozenset({"os", "bodies_of_mine.more"})):
+        with pytest.raises(NeedsImport):
+            decode(recipe, nobody)
+    trust = frozenset({"bodies_of_mine", "os", "no_such_module_anywhere"})
     for name, sentence in [
         ("bodies_of_mine:unmarked", "does not carry the mark @rx.factory and is therefore not"),
         ("os:system", "does not carry the mark"),
@@ -153,7 +160,35 @@ def test_only_marked_functions_are_called(module):
         ("bodies_of_mine:spring_body.__init__; x", "is not a function in a module"),
     ]:
         with pytest.raises(rx.BadInput, match=sentence):
-            decode({**recipe, "factory": name}, factories=True)
+            decode({**recipe, "factory": name}, trust)
+    for change, sentence in [
+        ({"part": 5}, "has no result with number 5"),
+        ({"args": ["text"]}, "called as the file says, raised BadInput: potential"),
+    ]:
+        with pytest.raises(rx.BadInput, match=sentence):
+            decode({**recipe, **change}, trust)
+
+
+def test_no_module_is_imported_where_one_of_several_is_not_trusted(tmp_path, monkeypatch, capsys):
+    (tmp_path / "good_bodies.py").write_text("print('good')")
+    (tmp_path / "evil_bodies.py").write_text("print('evil')")
+    monkeypatch.syspath_prepend(tmp_path)
+    call = {"args": [], "keywords": {"dict": []}, "part": None}
+    inner = {**call, "factory": "evil_bodies:f"}
+    for where in ({"args": [inner]}, {"keywords": {"dict": [["x", {"list": [inner]}]]}}):
+        recipe = [
+            {**call, "factory": "good_bodies:f"},
+            {**call, "factory": "good_bodies:f", **where},
+        ]
+        with pytest.raises(NeedsImport, match="'evil_bodies'"):
+            decode(recipe, frozenset({"good_bodies"}))
+    assert capsys.readouterr().out == "" and "good_bodies" not in sys.modules
+
+
+@pytest.mark.parametrize("trust", [3, "os; x", "", ["my_bodies", None], b"os", [["os"]]])
+def test_trust_names_modules(tmp_path, trust):
+    with pytest.raises(rx.BadInput, match="trust = .* must be the name of a module"):
+        rx.resume(tmp_path / "run.zarr", trust=trust)
 
 
 def test_a_factory_of_the_script_itself_or_of_a_function_cannot_be_stored():
@@ -192,4 +227,4 @@ def test_a_factory_of_the_script_itself_or_of_a_function_cannot_be_stored():
 )
 def test_data_that_names_anything_else_is_refused(data):
     with pytest.raises(rx.BadInput):
-        decode(data, factories=True)
+        decode(data, frozenset({"os", "builtins"}))

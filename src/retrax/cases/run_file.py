@@ -1,7 +1,8 @@
 """Run files: a system, its start and how to run it, in TOML. A run file is data, never code.
 
 The one exception is the key `file`, which names a function in the user's own Python file; that
-file is run. Every path in a run file starts from the folder of the run file.
+file is run. Every path in a run file starts from the folder of the run file, and what it asks to
+have written stays in that folder.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import within
 from retrax.systems.catalogue import CASES
 
 # The keys that hold one value, and of what kind; the others are tables or names.
@@ -35,6 +37,8 @@ _PLAIN: dict[str, type] = {
     "checkpoint": str,
     "every": int,
 }
+# What is written, and where.
+_WRITTEN = ("output", "report", "checkpoint")
 _SOURCES = ("case", "file", "system")
 KEYS = (*_PLAIN, "system", "state", "integrator")
 
@@ -131,11 +135,20 @@ def _made(given: dict[str, Any], path: Path) -> RunFile:
         steps=steps,
         save_every=given.get("save_every"),
         backend=given.get("backend", "auto"),
-        output=path.parent / given["output"] if "output" in given else None,
-        report=path.parent / given["report"] if "report" in given else None,
-        checkpoint=path.parent / given["checkpoint"] if "checkpoint" in given else None,
+        **{key: _written(key, given[key], path.parent) for key in _WRITTEN if key in given},
         every=given.get("every"),
     )
+
+
+def _written(key: str, name: str, folder: Path) -> Path:
+    """Where a run file asks to write: inside its folder."""
+    asked = within(folder, name)
+    if asked is None:
+        raise BadInput(
+            f"{key} = {name!r} leads out of the folder of the run file, and a file does not decide "
+            f"what is written elsewhere: give --{key} on the command line."
+        )
+    return asked
 
 
 def _source(source: str, given: dict[str, Any], path: Path) -> tuple:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines, print_table
-from retrax.trajectory.files import require_folder, written_whole
+from retrax.trajectory.files import require_place, written_whole
 
 
 def bench(
@@ -26,7 +26,7 @@ def bench(
     Example: retrax bench -o bench.json
     """
     if output is not None:
-        require_folder(output)
+        require_place(output)
     from retrax.bench.suite import measure
 
     with Console(stderr=True).status("Benchmarks") as status:

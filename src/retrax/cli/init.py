@@ -10,7 +10,7 @@ import typer
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines
 from retrax.errors import BadInput
-from retrax.trajectory.files import require_folder, written_whole
+from retrax.trajectory.files import require_place, written_whole
 
 _EXAMPLES = {".toml": "my_case.toml", ".py": "my_system.py"}
 
@@ -30,7 +30,7 @@ def init(
         raise BadInput(
             f"path = {str(path)!r} must end in .toml, a run file, or in .py, a system in Python."
         )
-    require_folder(path)
+    require_place(path)
     if path.is_dir() or (path.exists() and not force):
         raise BadInput(f"path = {str(path)!r} exists already; --force writes over a file.")
     example = files("retrax.cases") / "examples" / _EXAMPLES[path.suffix]

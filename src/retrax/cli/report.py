@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from retrax.cli.tables import print_lines
+from retrax.trajectory.files import require_place
 from retrax.trajectory.storage import load
 
 
@@ -30,8 +32,10 @@ def report(
     from retrax.show.figures import write_figures
     from retrax.show.page import write_page
 
+    page = path.with_suffix(".html") if output is None else output
+    require_place(page)
     run = load(path)
-    page = write_page(run, path.with_suffix(".html") if output is None else output)
+    page = write_page(run, page)
     figures = write_figures(run, page.with_suffix(""))
     if as_json:
         written = {"page": str(page), "figures": [str(figure) for figure in figures]}
@@ -39,7 +43,7 @@ def report(
             json.dumps({**written, "steps": run.steps, "completed": run.completed}, indent=2)
         )
         return
-    typer.echo(f"The page is {page} (open it in a browser; it needs no network).")
-    typer.echo("The figures are\n" + "\n".join(f"  {figure}" for figure in figures))
+    print_lines(f"The page is {page} (open it in a browser; it needs no network).")
+    print_lines("The figures are", *(f"  {figure}" for figure in figures))
     if run.completed < run.steps:
-        typer.echo(f"The run stopped after {run.completed:,} of {run.steps:,} steps.")
+        print_lines(f"The run stopped after {run.completed:,} of {run.steps:,} steps.")

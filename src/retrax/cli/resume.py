@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from retrax.cli.keeping import keep
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.tables import print_lines, print_table
 from retrax.simulate.resume import resume as resume_run
-from retrax.trajectory.files import require_folder
+from retrax.trajectory.files import require_place
 from retrax.trajectory.summary import COLUMNS, heading, rows
 
 
@@ -22,6 +23,15 @@ def resume(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Keep the whole run in this NetCDF file.")
     ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A module of yours whose functions marked @rx.factory the checkpoint may name; it "
+            "is imported, which runs it. May be given more than once.",
+            metavar="MODULE",
+            show_default="none",
+        ),
+    ] = None,
     as_json: AsJson = False,
     progress: Progress = None,
 ) -> None:
@@ -30,10 +40,10 @@ def resume(
     Example: retrax resume top.zarr --steps 1000000
     """
     if output is not None:
-        require_folder(output)
-    trajectory = resume_run(path, steps, progress)
+        require_place(output)
+    trajectory = resume_run(path, steps, progress, trust=trust or None)
     if output is not None:
-        trajectory.save(output)
+        keep(trajectory, output)
     if as_json:
         typer.echo(json.dumps(trajectory.measures(), indent=2))
         return

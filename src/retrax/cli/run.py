@@ -12,12 +12,12 @@ from retrax.cases.integrators import default_integrator, make_integrator
 from retrax.cases.python_file import is_reference, load_setting
 from retrax.cases.run_file import RunFile, read
 from retrax.cli import completion
+from retrax.cli.keeping import keep, require_asked
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.tables import print_lines, print_table
 from retrax.errors import BadInput, StepFailed
 from retrax.simulate.simulate import simulate
 from retrax.systems.catalogue import CASES
-from retrax.trajectory.files import require_folder
 from retrax.trajectory.provenance import labelled
 from retrax.trajectory.summary import COLUMNS, heading, rows
 from retrax.trajectory.trajectory import Trajectory
@@ -93,9 +93,9 @@ def run(
     }
     asked = _asked(case, integrator)
     asked = dataclasses.replace(asked, **{k: x for k, x in given.items() if x is not None})
-    for path in (asked.output, asked.report):
+    for key, path in (("output", asked.output), ("report", asked.report)):
         if path is not None:
-            require_folder(path)
+            require_asked(key, path, typed=given[key] is not None)
     trajectory = _simulated(asked, case, progress)
     if asked.report is not None:
         trajectory.report(asked.report)
@@ -158,9 +158,9 @@ def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
     except StepFailed as failure:
         if asked.output is None:
             raise
-        path = failure.trajectory.save(asked.output)
+        path = keep(failure.trajectory, asked.output)
         error = type(failure)
         raise error(f"{failure} It was saved to {path}.", failure.trajectory) from failure
     if asked.output is not None:
-        trajectory.save(asked.output)
+        keep(trajectory, asked.output)
     return trajectory

@@ -13,7 +13,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from retrax.cases.choices import choose, did_you_mean
-from retrax.errors import BadInput, Interrupted, RetraxError
+from retrax.errors import BadInput, Interrupted, RetraxError, printable
 
 FAILED, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
 STATUSES = {
@@ -92,6 +92,7 @@ def _status(error: RetraxError) -> int:
 
 
 def _end(ctx: Any, error: BaseException, sentence: str, status: int) -> None:
+    sentence = printable(sentence)
     Console(stderr=True, soft_wrap=True).print(Text(sentence, style="red"))
     if ctx.meta[_JSON]:
         kind = type(error).__name__
@@ -114,4 +115,4 @@ def _usage(error: Any) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    Console(stderr=True, soft_wrap=True).print(Text(f"Note: {message}", style="yellow"))
+    Console(stderr=True, soft_wrap=True).print(Text(printable(f"Note: {message}"), style="yellow"))

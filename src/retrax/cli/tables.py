@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from retrax.errors import printable
+
 Rows = Sequence[Sequence[str]]
 
 
@@ -14,8 +16,10 @@ def print_table(columns: Sequence[str], rows: Rows, title: str = "", marked: Row
     """Print a table; columns of numbers to the right, rows in `marked` in red.
 
     Where standard output is no terminal it is aligned text, one line a row whatever the width, for
-    files and for other programs.
+    files and for other programs. Control characters are spelled out, as in `print_lines`.
     """
+    columns, title = [printable(name) for name in columns], printable(title)
+    rows, marked = ([[printable(cell) for cell in row] for row in some] for some in (rows, marked))
     if not on_terminal():
         print("\n".join([*([title] if title else []), *aligned(columns, rows), ""]))
         return
@@ -37,7 +41,7 @@ def print_lines(*lines: str) -> None:
     """Print sentences, wrapped by the terminal where there is one."""
     console = Console(soft_wrap=True, highlight=False)
     for line in lines:
-        console.print(Text(line))
+        console.print(Text(printable(line)))
 
 
 def aligned(columns: Sequence[str], rows: Rows) -> list[str]:

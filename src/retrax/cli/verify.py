@@ -9,7 +9,7 @@ import typer
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.sentences import FAILED
 from retrax.cli.tables import on_terminal, print_lines, print_table
-from retrax.trajectory.files import require_folder
+from retrax.trajectory.files import require_place
 
 
 def verify(
@@ -26,7 +26,7 @@ def verify(
     Example: retrax verify -o docs/verification.md
     """
     if output is not None:
-        require_folder(output)
+        require_place(output)
     from retrax.testing.ledger import verify as measure
 
     ledger = measure(progress=progress)

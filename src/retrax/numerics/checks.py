@@ -3,6 +3,7 @@
 import math
 import numbers
 from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import jax
@@ -33,6 +34,23 @@ def reason(cause: BaseException) -> str:
     """What another library said: the kind of error and the first line of its text."""
     kind, text = type(cause).__name__, str(cause).strip()
     return f"{kind}: {text.splitlines()[0][:_SHOWN].rstrip('.')}" if text else kind
+
+
+def within(folder: Path, name: Any) -> Path | None:
+    """The path that a file gives as `name`, from `folder` on; `None` where it leads out of it.
+
+    Absolute paths lead out, `..` does, and so does a link.
+    """
+    if not isinstance(name, str) or not name.strip("./") or "\0" in name or "\\" in name:
+        return None
+    plain = PurePosixPath(name)
+    if plain.is_absolute() or ".." in plain.parts:
+        return None
+    try:
+        leads_out = not (folder / plain).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a link to itself
+        return None
+    return None if leads_out else folder / plain
 
 
 def is_traced(*values: Any) -> bool:

@@ -14,6 +14,7 @@ from retrax.show.style import style
 from retrax.trajectory.dataset import identifier
 from retrax.trajectory.files import written_whole
 from retrax.trajectory.provenance import versions
+from retrax.trajectory.storage import write_netcdf
 
 Column = tuple[str | tuple[str, ...], Any, str, str]
 """Dimensions, values, units, and a name in words."""
@@ -49,9 +50,9 @@ def _write_dataset(path: Path, data: xr.Dataset) -> None:
     packed = {
         name: {"zlib": True, "complevel": 4} for name in data.variables if data[name].size > 1000
     }
-    with written_whole(path) as temporary, warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=xr.SerializationWarning)
-        data.to_netcdf(temporary, engine="h5netcdf", encoding=packed)
+        write_netcdf(data, path, packed)
 
 
 def columns(**named: Column) -> xr.Dataset:

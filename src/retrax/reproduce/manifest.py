@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import retrax
 from retrax.errors import BadInput
+from retrax.numerics.checks import within
 from retrax.reproduce.report import write_json
 
 NAME, FORMAT = "manifest.json", "retrax-gallery"
@@ -111,8 +112,12 @@ def _read(folder: Path) -> Manifest | None:
         if told["format"] != FORMAT:
             return None
         made = {name: str(told[name]) for name in ("mode", "version", "code")}
-        return Manifest(folder, made, dict(told["parts"]), tuple(told["complete"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        parts, complete = dict(told["parts"]), tuple(told["complete"])
+        named = [*complete, *(name for entry in parts.values() for name in dict(entry["files"]))]
+        if any(within(folder, name) is None for name in named):  # what it names may be deleted
+            return None
+        return Manifest(folder, made, parts, complete)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

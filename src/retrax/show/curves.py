@@ -1,12 +1,11 @@
 """What a page plots against time: errors of invariants, and the system's own quantities."""
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from retrax.show.downsample import extremes
-from retrax.show.drawn import told
+from retrax.show.drawn import said_of, told
 from retrax.show.factors import factors
 from retrax.show.pack import single
 from retrax.show.rods import contact_force, middle_velocity
@@ -109,7 +108,7 @@ def _constraint(run: "Trajectory") -> list[Panel]:
 
 def _measured(run: "Trajectory") -> list[Panel]:
     """What the system measures: energies in one panel, each other number or vector in its own."""
-    units = json.loads(run.provenance.get("units", "{}"))
+    units = said_of(run, "units")
     numbers = {name: y for name, y in run.observables().items() if y.ndim == 1}
     vectors = {n: y for n, y in run.observables().items() if y.ndim == 2 and y.shape[1] == 3}
     energies = {name: y for name, y in numbers.items() if "energy" in name}

@@ -11,8 +11,10 @@ import numpy as np
 from jaxtyping import Int
 
 _DIMENSIONS = {"SO(2)": 1, "SO(3)": 3, "SE(2)": 3, "SE(3)": 6}
-_POWER = re.compile(r"(SO\(\d\)|SE\(\d\)|\(.+\))\^(\d+)")
-_TRANSLATION = re.compile(r"R(?:\^(\d+))?")
+_POWER = re.compile(r"(SO\(\d\)|SE\(\d\)|\(.+\))\^(\d{1,7})")
+_TRANSLATION = re.compile(r"R(?:\^(\d{1,7}))?")
+# A name comes from a file; no group that was ever run has more dimensions.
+_MOST = 1_000_000
 
 
 class Factor(NamedTuple):
@@ -51,11 +53,14 @@ def _power(part: str) -> list[Factor]:
     if part in _DIMENSIONS:
         return [Factor(part, np.arange(_DIMENSIONS[part])[None])]
     if translation := _TRANSLATION.fullmatch(part):
-        return [Factor("R", np.arange(int(translation[1] or 1))[None])]
+        dim = int(translation[1] or 1)
+        return [Factor("R", np.arange(dim)[None])] if dim <= _MOST else []
     if power := _POWER.fullmatch(part):
         base = power[1] if power[1] in _DIMENSIONS else power[1][1:-1]
         inner, count = factors(base), int(power[2])
         dim = _dimension(inner)
+        if count * dim > _MOST:
+            return []
         return [
             Factor(kind, np.concatenate([rows + copy * dim for copy in range(count)]))
             for kind, rows in inner

@@ -13,9 +13,9 @@ from mpl_toolkits.mplot3d import Axes3D
 from retrax.errors import BadInput
 from retrax.show import panels
 from retrax.show.bodies import Body
-from retrax.show.drawn import drawn_bodies
+from retrax.show.drawn import drawable, drawn_bodies
 from retrax.show.sphere import draw_path, draw_sphere
-from retrax.show.style import BLUE, GREEN, ORANGE, new_figure, style
+from retrax.show.style import BLUE, GREEN, ORANGE, literal, new_figure, style
 from retrax.trajectory.files import require_folder, written_whole
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _SHOWN_INVARIANTS = 8
 
 
+@drawable()
 def overview(run: "Trajectory") -> Figure:
     """Errors of the invariants, group defect, body velocity; what turns, also on a sphere."""
     body = _turning_body(run)
@@ -51,6 +52,7 @@ def overview(run: "Trajectory") -> Figure:
     return figure
 
 
+@drawable()
 def invariants(run: "Trajectory") -> Figure:
     """One panel for the error of each invariant, with its largest error and its drift."""
     names = list(run.invariants())[:_SHOWN_INVARIANTS]
@@ -66,6 +68,7 @@ def invariants(run: "Trajectory") -> Figure:
     return figure
 
 
+@drawable()
 def momentum_sphere(run: "Trajectory") -> Figure | None:
     """Directions on the unit sphere, seen from space and from the body; `None` if nothing turns."""
     body = _turning_body(run)
@@ -107,7 +110,9 @@ def write_figures(run: "Trajectory", stem: str | Path) -> list[Path]:
 def title(run: "Trajectory") -> str:
     """What was run, in one line."""
     made = run.provenance
-    return f"{made['system']} by {made['integrator']}, h = {run.h:g} s, {run.completed:,} steps"
+    return literal(
+        f"{made['system']} by {made['integrator']}, h = {run.h:g} s, {run.completed:,} steps"
+    )
 
 
 def _turning_body(run: "Trajectory") -> Body | None:

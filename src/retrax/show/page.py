@@ -8,12 +8,13 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from retrax.show.curves import curves
+from retrax.show.drawn import drawable
 from retrax.show.frames import scene
 from retrax.show.pack import plain
 from retrax.show.pictures.choose import picture
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.show.tables import again, failure, kept_table, made_table
-from retrax.trajectory.files import require_folder, written_whole
+from retrax.trajectory.files import require_place, written_whole
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -36,13 +37,14 @@ _SCRIPTS = (
 def write_page(run: "Trajectory", path: str | Path) -> Path:
     """Write the page to `path`; it opens without a network and without a server."""
     path = Path(path)
-    require_folder(path)
+    require_place(path)
     text = page(run)
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
 
 
+@drawable()
 def page(run: "Trajectory") -> str:
     """The page as text."""
     made = run.provenance

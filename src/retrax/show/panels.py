@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 
 from retrax.show.downsample import extremes
-from retrax.show.style import POINTS, look
+from retrax.show.style import POINTS, literal, look
 from retrax.show.units import unit
 from retrax.trajectory.measure import deviations, drift
 
@@ -21,9 +21,9 @@ def draw_error(axes: Axes, run: "Trajectory", names: list[str]) -> None:
     """The errors of some invariants, all on one scale."""
     values = {name: run.invariants()[name] for name in names}
     for name, series in values.items():
-        _curve(axes, run.t, deviations(series), name)
+        _curve(axes, run.t, deviations(series), literal(name))
     if len(names) == 1:
-        axes.set_title(f"error of {names[0]} ({values[names[0]][0]:.6g} at the start)")
+        axes.set_title(f"error of {literal(names[0])} ({values[names[0]][0]:.6g} at the start)")
     else:
         momenta = all("momentum" in name for name in names)
         axes.set_title(f"error of {'momenta' if momenta else 'other invariants'}")
@@ -45,7 +45,7 @@ def draw_defect(axes: Axes, run: "Trajectory") -> None:
     """The distance from the group, on a logarithmic axis where it is not zero throughout."""
     defect = run.group_defect()
     _curve(axes, run.t, defect, "")
-    axes.set_title(f"distance from {run.provenance['group']}")
+    axes.set_title(f"distance from {literal(run.provenance['group'])}")
     axes.set_ylabel("defect (1)")
     if np.any(defect > 0):
         axes.set_yscale("log", nonpositive="mask")

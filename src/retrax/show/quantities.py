@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from retrax.cases.choices import did_you_mean
 from retrax.errors import BadInput
+from retrax.show.style import literal
 from retrax.show.units import unit
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _named(run: "Trajectory", what: str) -> tuple[np.ndarray, str]:
     component = _COMPONENT.fullmatch(what)
     if component is None:
         values = {**run.observables(), **run.invariants()}[what]
-        return values, f"{what} ({unit(run, what)})"
+        return values, f"{literal(what)} ({unit(run, what)})"
     kind, k = component[1], int(component[2]) - 1
     if kind == "position":
         return np.asarray(_positions(run))[:, k], f"$x_{k + 1}$"

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from retrax.cases.choices import did_you_mean
 from retrax.errors import BadInput
-from retrax.trajectory.files import require_folder, written_whole
+from retrax.trajectory.files import require_place, written_whole
 
 SUFFIXES = (".svg", ".pdf", ".png")
 # Text stays text that can be searched and edited; the same figure gives the same file.
@@ -34,7 +34,7 @@ def save(figure: Figure | Any, path: str | Path) -> Path:
         )
     if not isinstance(figure, Figure):
         raise BadInput(f"figure = {figure!r} is not a figure of retrax.show.")
-    require_folder(path)
+    require_place(path)
     with written_whole(path) as temporary, rc_context(rc=_SETTINGS):
         figure.savefig(temporary, format=suffix[1:], dpi=160, metadata=_UNDATED[suffix])
     return path

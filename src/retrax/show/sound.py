@@ -9,7 +9,7 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.systems.strings.strings_in_contact import StringsInContact
-from retrax.trajectory.files import require_folder, written_whole
+from retrax.trajectory.files import require_place, written_whole
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -70,7 +70,7 @@ def write_sound(
     loudest = float(np.max(np.abs(heard)))
     if not loudest > 0:
         raise BadInput("the observable does not change along the run: there is nothing to hear.")
-    require_folder(path)
+    require_place(path)
     with written_whole(path) as temporary, wave.open(str(temporary), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)

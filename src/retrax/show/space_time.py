@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from retrax.errors import BadInput
-from retrax.show.style import new_figure, style
+from retrax.show.style import literal, new_figure, style
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def space_time(
         )
     every = -(-len(run.t) // _MOST_TIMES)
     with style():
-        figure = new_figure(6.4, 4.6, f"{run.provenance['system']}: {label or what}")
+        figure = new_figure(6.4, 4.6, f"{literal(run.provenance['system'])}: {label or what}")
         axes = figure.add_subplot()
         _mesh(axes, across, run.t[::every], values[::every], label or f"{what}")
         axes.set_xlabel("number along the body" if places is None else "place (m)")

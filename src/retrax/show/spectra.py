@@ -9,7 +9,7 @@ from retrax.analysis.spectrum import spectrum as analyse
 from retrax.errors import BadInput
 from retrax.show.downsample import extremes
 from retrax.show.quantities import quantity
-from retrax.show.style import ORANGE, POINTS, look, new_figure, style
+from retrax.show.style import ORANGE, POINTS, literal, look, new_figure, style
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -39,7 +39,8 @@ def spectrum(
     else:
         series = quantity(run, what, label)
         found = analyse(run.t, series.values)
-        title = f"{run.provenance['system']}: {label or (what if isinstance(what, str) else '')}"
+        shown_as = label or (what if isinstance(what, str) else "")
+        title = f"{literal(run.provenance['system'])}: {shown_as}"
     end = float(found.omega[-1]) if up_to is None else up_to
     shown = found.omega <= end
     if shown.sum() < 2:

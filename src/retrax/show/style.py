@@ -56,6 +56,11 @@ def look(k: int) -> dict[str, Any]:
     return {"color": CYCLE[turn], "linestyle": "-" if turn < _STRONG else "--"}
 
 
+def literal(text: str) -> str:
+    """Text from a file as it stands: what lies between dollar signs is no formula."""
+    return text.replace("$", r"\$")
+
+
 def new_figure(width: float, height: float, title: str) -> Figure:
     """An empty figure in inches; it belongs to no window and needs no display."""
     figure = Figure(figsize=(width, height), layout="constrained")

@@ -1,11 +1,14 @@
 """The tables of a page: how well a run went, how it was made, how to make it again."""
 
+import ast
 import html
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from retrax.errors import printable
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.summary import counted
@@ -52,15 +55,16 @@ def made_table(run: "Trajectory") -> str:
 def again(run: "Trajectory") -> str:
     """The command and the lines of Python that make the run again, where it can be made again."""
     made = run.provenance
-    asked = made.get("asked", made.get("case", ""))
+    asked = printable(made.get("asked", made.get("case", "")))
     known = {repr(method): name for name, method in (INTEGRATORS | ROLLING).items()}
     name = known.get(made["integrator"], "")
     numbers = f"h={float(run.h)!r}, steps={run.steps}, save_every={run.save_every}"
     blocks = []
-    if asked and (name or asked.endswith(".toml")):
+    if _can_be_typed(asked) and (name or asked.endswith(".toml")):
         chosen = f" --integrator {name}" if name else ""
         options = f"--h {float(run.h)!r} --steps {run.steps} --save-every {run.save_every}"
-        blocks.append(_block("On the command line", f"retrax run {asked}{chosen} {options}"))
+        command = f"retrax run {shlex.quote(asked)}{chosen} {options}"
+        blocks.append(_block("On the command line", command))
     if asked in CASES and name:
         lines = (
             "import retrax as rx",
@@ -72,15 +76,54 @@ def again(run: "Trajectory") -> str:
             f"run = rx.simulate(system, integrator, state, {numbers})",
         )
         return blocks[0] + _block("In Python", "\n".join(lines))
-    integrator = re.sub(r"\b([A-Z]\w*\()", r"rx.\1", made["integrator"])
+    integrator, missing = "integrator", "system, integrator and state"
+    if _is_constructed(made["integrator"]):
+        integrator = re.sub(r"\b([A-Z]\w*\()", r"rx.\1", made["integrator"])
+        missing = "system and state"
     lines = (
         "import retrax as rx",
         "",
-        f"# system and state: the {made['system']} of this run, and its start",
+        f"# {missing}: the {printable(made['system'])} of this run, and its start",
         f"run = rx.simulate(system, {integrator}, state, {numbers})",
     )
     heading = "In Python, with the system and the start it was made from"
     return "".join([*blocks, _block(heading, "\n".join(lines))])
+
+
+def _can_be_typed(asked: str) -> bool:
+    """Whether what a run says it was asked for is a case, a run file or a function in a file.
+
+    It stands in a command to copy, but it comes from a file: anything else is left out, and what is
+    left is quoted.
+    """
+    file = asked.endswith(".toml") or ".py" in asked
+    return asked in CASES or (file and not asked.startswith("-") and "\\" not in asked)
+
+
+def _is_constructed(text: str) -> bool:
+    """Whether a text is calls of names that begin like classes, with numbers and words in them."""
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return "\n" not in text and all(_is_plain(node) for node in ast.walk(tree))
+
+
+def _is_plain(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id[:1].isupper()
+    return isinstance(
+        node,
+        ast.Expression
+        | ast.Name
+        | ast.Constant
+        | ast.keyword
+        | ast.Tuple
+        | ast.List
+        | ast.UnaryOp
+        | ast.USub
+        | ast.Load,
+    )
 
 
 def failure(run: "Trajectory") -> str:

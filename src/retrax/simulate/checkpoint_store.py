@@ -1,16 +1,15 @@
 """Rows and commit records, written so that a crash at any moment leaves the last commit whole."""
 
 import contextlib
-import os
-import shutil
-import tempfile
 import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from retrax.engine.replacing import appearing, replacing, sync_folder
 from retrax.errors import BadInput
+from retrax.simulate.writing_lock import WritingLock
 from retrax.trajectory.checkpoint_format import (
     RECORD,
     START,
@@ -23,29 +22,22 @@ from retrax.trajectory.checkpoint_format import (
 )
 from retrax.trajectory.checkpoint_read import Stored
 
-try:
-    import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None
-
-_LOCK = ".lock"
-
 
 class Store:
     """One checkpoint that is being written.
 
     `append` fills a chunk of rows for each column, and writes it when it is full; `commit` writes
     what is in the unfinished chunks and replaces the commit record. A file is written beside its
-    place, forced to disk, and then put there.
+    place, forced to disk, and then put there. Whoever makes a store holds its lock.
     """
 
-    def __init__(self, path: Path, kinds: list[Column], record: dict[str, Any]):
+    def __init__(self, path: Path, kinds: list[Column], record: dict[str, Any], lock: WritingLock):
         self.path, self.kinds, self.record = path, kinds, record
         self._per_chunk = record["rows_per_chunk"]
         self._chunks = [np.zeros((self._per_chunk, *k.shape), k.dtype) for k in kinds]
         self._crc, self._rows, self._again = [0] * len(kinds), 0, 0
         self._unsaved = self._unsynced = False
-        self._lock = _locked(path)
+        self._lock = lock
 
     @classmethod
     def create(
@@ -58,40 +50,30 @@ class Store:
     ) -> "Store":
         """A store with its first rows. It appears under its name when all of it is there."""
         require_free(path)
-        made = None
         try:
-            made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
-            made.chmod(0o755)
-            for folder in (*(kind.name for kind in kinds), Path(START).parent):
-                (made / folder).mkdir()
-            begun = start_text(start)
-            place(made / START, begun)
-            sync_folder((made / START).parent)
-            store = cls(
-                made,
-                kinds,
-                {
-                    **record,
-                    "rows_per_chunk": rows_per_chunk(kinds),
-                    "commit": 0,
-                    "start": digest(begun),
-                },
-            )
-            store.append(leaves)
-            store.commit({})
-            made.rename(path)
-            sync_folder(path.parent)
+            with contextlib.ExitStack() as stack, appearing(path) as made:
+                for folder in (*(kind.name for kind in kinds), Path(START).parent):
+                    (made / folder).mkdir()
+                begun = start_text(start)
+                place(made / START, begun)
+                sync_folder((made / START).parent)
+                more = {"rows_per_chunk": rows_per_chunk(kinds), "commit": 0}
+                whole = {**record, **more, "start": digest(begun)}
+                lock = WritingLock(made)
+                stack.callback(lock.release)
+                store = cls(made, kinds, whole, lock)
+                store.append(leaves)
+                store.commit({})
+                stack.pop_all()
         except OSError as cause:
-            if made is not None:
-                shutil.rmtree(made, ignore_errors=True)
             raise unwritable(path, cause) from cause
         store.path = path
         return store
 
     @classmethod
-    def reopen(cls, stored: Stored, rows: int, again: int) -> "Store":
+    def reopen(cls, stored: Stored, rows: int, again: int, lock: WritingLock) -> "Store":
         """A store to go on with after its first `rows` rows, of which some are computed again."""
-        store = cls(stored.path, stored.columns, stored.record)
+        store = cls(stored.path, stored.columns, stored.record, lock)
         store._fill([array[:rows] for array in stored.arrays], write=False)
         store._again = again
         return store
@@ -137,9 +119,7 @@ class Store:
 
     def release(self) -> None:
         """Let others write."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._lock.release()
 
     def _write_chunks(self, number: int, filled: int) -> None:
         for kind, chunk in zip(self.kinds, self._chunks, strict=True):
@@ -153,19 +133,12 @@ def place(path: Path, data: bytes, end: bytes = b"", size: int | None = None) ->
 
     With `size` there are zeros up to that many bytes before the `end`.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with open(temporary, "wb", buffering=0) as file:
+    with replacing(path, f".{path.name}.tmp") as temporary:
+        with open(temporary, "r+b", buffering=0) as file:
             _write(file, data)
             if end:
                 file.seek(size or len(data))
                 _write(file, end)
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _write(file: Any, data: bytes) -> None:
@@ -173,15 +146,6 @@ def _write(file: Any, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
-
-
-def sync_folder(path: Path) -> None:
-    """Force to disk which files a folder has."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def require_free(path: Path) -> None:
@@ -200,21 +164,3 @@ def require_free(path: Path) -> None:
 
 def unwritable(path: Path, cause: OSError) -> BadInput:
     return BadInput(f"checkpoint = {str(path)!r} cannot be written: {cause.strerror}.")
-
-
-def _locked(path: Path) -> int | None:
-    """A lock that the system takes away when this process ends, however it ends."""
-    if fcntl is None:
-        return None
-    try:
-        handle = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as cause:
-        raise unwritable(path, cause) from cause
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as cause:
-        os.close(handle)
-        raise BadInput(
-            f"path = {str(path)!r} is being written by another process: its run still goes on."
-        ) from cause
-    return handle

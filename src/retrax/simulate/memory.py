@@ -1,10 +1,9 @@
 """Whether the results of a run fit into memory."""
 
 import math
-import os
-from pathlib import Path
 
 from retrax.errors import BadInput
+from retrax.trajectory.free_memory import available, gigabytes
 
 # Results may take this part of the memory that is free; the rest is for those who look at them.
 _PART = 0.8
@@ -12,41 +11,6 @@ _PART = 0.8
 _STATISTICS = 24
 # Results of fewer bytes always fit, and to look how much memory is free takes longer than a step.
 _SMALL = 2**26
-
-
-def available() -> int | None:
-    """Bytes of memory that this process can still have; `None` where that cannot be known."""
-    limits = [*_free(), *_container()]
-    return min(limits) if limits else None
-
-
-def _free() -> list[int]:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-    except OSError:
-        try:
-            return [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-        except (ValueError, OSError, AttributeError):
-            return []
-
-
-def _container() -> list[int]:
-    """What a container leaves: its limit less what it uses."""
-    folder = Path("/sys/fs/cgroup")
-    try:
-        limit = (folder / "memory.max").read_text().strip()
-        used = int((folder / "memory.current").read_text())
-        return [] if limit == "max" else [max(int(limit) - used, 0)]
-    except (OSError, ValueError):
-        return []
-
-
-def gigabytes(count: int) -> str:
-    """A number of bytes for people."""
-    if count < 1e6:
-        return f"{count / 1e3:.3g} kB"
-    return f"{count / 1e6:.3g} MB" if count < 1e9 else f"{count / 1e9:.3g} GB"
 
 
 def require_memory(needed: int, members: int, records: int) -> None:

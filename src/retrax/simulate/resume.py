@@ -1,6 +1,9 @@
 """Go on with a run from its checkpoint."""
 
+import contextlib
 import warnings
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,8 +13,9 @@ from retrax import errors
 from retrax.engine.backends import make_loop
 from retrax.engine.packing import Packing
 from retrax.engine.progress import Interval, start
-from retrax.errors import BadInput, StepFailed
+from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.mechanics.state import State
+from retrax.numerics.checks import reason
 from retrax.simulate.beginning import probe
 from retrax.simulate.checkpoint import Checkpoint
 from retrax.simulate.checkpoint_store import Store, unwritable
@@ -20,13 +24,17 @@ from retrax.simulate.memory import require_room
 from retrax.simulate.plan import Plan
 from retrax.simulate.running import Running
 from retrax.simulate.validate import require_count, require_run
+from retrax.simulate.writing_lock import WritingLock
 from retrax.trajectory.checkpoint_format import read_numbers
 from retrax.trajectory.checkpoint_read import (
     Stored,
     read_checkpoint,
+    read_record,
+    require_fit,
     state_like,
     trajectory_of,
 )
+from retrax.trajectory.decoding import NeedsImport, Trust, trusted
 from retrax.trajectory.files import as_path
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.trajectory import Trajectory
@@ -42,6 +50,7 @@ def resume(
     *,
     system: Any = None,
     integrator: Any = None,
+    trust: Any = None,
 ) -> Trajectory:
     """Go on with the run in a checkpoint, to its end or further.
 
@@ -55,25 +64,34 @@ def resume(
     - `steps`: how many steps the run shall have in all; more than it has extends it.
     - `progress`: as for `simulate`.
     - `system`, `integrator`: the objects, where they could not be stored; see `factory`.
+    - `trust`: the module, or a list of modules, whose functions marked with `factory` the file may
+        name. They are imported, which runs them. No other module is, whatever the file says.
 
     **Returns:** the trajectory of the whole run, from its start.
 
     **Raises:** as `simulate`; `StepFailed` also where the stored run had failed. `BadInput` where
-    there is no checkpoint, it is damaged, or another process is writing it.
+    there is no checkpoint, it is damaged, another process is writing it, or it names a module that
+    is not in `trust`.
     """
-    stored = read_checkpoint(as_path(path, "a checkpoint"))
+    place, modules = as_path(path, "a checkpoint"), trusted(trust)
+    read_record(place)  # no lock is left in a folder that is no checkpoint
+    with contextlib.ExitStack() as stack:
+        lock = _locked(place)
+        if isinstance(lock, WritingLock):
+            stack.callback(lock.release)
+        stored = read_checkpoint(place)
+        with _told(stored):
+            system, integrator = _objects(stored, system, integrator, modules)
+            _refuse_failed(stored, system, integrator)
+            steps = _steps(stored, steps)
+            if steps == stored.record["completed"]:
+                return trajectory_of(stored, system, integrator)
+            if isinstance(lock, BadInput):
+                raise lock
+            running = _prepared(stored, system, integrator, steps)
+            store = _reopened(stored, running, lock)
+        stack.pop_all()
     record = stored.record
-    system, integrator = _objects(stored, system, integrator)
-    _refuse_failed(stored, system, integrator)
-    steps = _steps(stored, steps)
-    if steps == record["completed"]:
-        return trajectory_of(stored, system, integrator)
-    state = _started(stored, system, integrator, steps)
-    running = _running(stored, system, integrator, state, steps)
-    require_room(8 * Packing(state).size, steps, record["save_every"])
-    _compare(stored, running)
-    _go_back(stored, running)
-    store = _reopened(stored, running)
     checkpoint = Checkpoint(store, running, record["every"], sent=len(running.saved))
     about = {
         "h": record["h"],
@@ -83,7 +101,41 @@ def resume(
     return finish_with_checkpoint(running, checkpoint, progress, about)
 
 
-def _objects(stored: Stored, system: Any, integrator: Any) -> tuple[Any, Any]:
+def _locked(path: Path) -> WritingLock | BadInput:
+    """The right to write, taken before anything is read; or why nothing can be written there."""
+    try:
+        return WritingLock(path)
+    except OSError as cause:
+        return unwritable(path, cause)
+
+
+@contextlib.contextmanager
+def _told(stored: Stored) -> Iterator[None]:
+    """Turn what a file makes of retrax into a sentence about the file."""
+    try:
+        yield
+    except NeedsImport as cause:
+        raise BadInput(f"path = {str(stored.path)!r}: {cause}") from cause
+    except (RetraxError, Warning):
+        raise
+    except Exception as cause:
+        raise BadInput(
+            f"path = {str(stored.path)!r} cannot go on with its system, integrator and state: "
+            f"{reason(cause)}."
+        ) from cause
+
+
+def _prepared(stored: Stored, system: Any, integrator: Any, steps: int) -> Running:
+    """The run, standing where its checkpoint restarts it."""
+    state = _started(stored, system, integrator, steps)
+    require_room(8 * Packing(state).size, steps, stored.record["save_every"])
+    running = _running(stored, system, integrator, state, steps)
+    _compare(stored, running)
+    _go_back(stored, running)
+    return running
+
+
+def _objects(stored: Stored, system: Any, integrator: Any, trust: Trust) -> tuple[Any, Any]:
     """What moves and how: as given, or else as stored."""
     given = {"system": system, "integrator": integrator}
     for name, data in (("system", system), ("integrator", integrator)):
@@ -92,7 +144,12 @@ def _objects(stored: Stored, system: Any, integrator: Any) -> tuple[Any, Any]:
                 f"path = {str(stored.path)!r} does not hold its {name}, which had a function in it "
                 f"that is not data: give it as rx.resume(path, {name}=...)."
             )
-    return tuple(value if value is not None else stored.made(name) for name, value in given.items())
+    for name, value in given.items():
+        if value is None:
+            given[name] = stored.made(name, trust)
+    if system is None:
+        require_fit(stored, given["system"])
+    return given["system"], given["integrator"]
 
 
 def _refuse_failed(stored: Stored, system: Any, integrator: Any) -> None:
@@ -143,15 +200,15 @@ def _go_back(stored: Stored, running: Running) -> None:
     """Put a run where its checkpoint restarts it, with the rows that lie before that."""
     restart = stored.record["restart"]
     state = Packing(running.at.state).unpack_one(read_numbers(restart["state"]))
+    rows = restart["step"] // running.plan.save_every + 1
     running.at = start(state)._replace(step=np.int64(restart["step"]))
     since: list[Any] = list(read_numbers(restart["since"]))
     running.since = Interval(*since)
     running.seconds = stored.record["seconds"]
-    rows = restart["step"] // running.plan.save_every + 1
     running.saved = [[array[:rows] for array in stored.arrays]]
 
 
-def _reopened(stored: Stored, running: Running) -> Store:
+def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
     """The files to go on with.
 
     A last state that was saved only because the run ended there is none of a longer run: it is
@@ -159,12 +216,11 @@ def _reopened(stored: Stored, running: Running) -> Store:
     """
     record, every = stored.record, running.plan.save_every
     rows = record["completed"] // every + 1
-    store = Store.reopen(stored, rows, again=rows - len(running.saved[0][0]))
+    store = Store.reopen(stored, rows, again=rows - len(running.saved[0][0]), lock=lock)
     changes = {"status": "running", "steps": running.steps, "completed": (rows - 1) * every}
     try:
         store.commit(changes)
     except OSError as cause:
-        store.release()
         raise unwritable(stored.path, cause) from cause
     return store
 
@@ -186,7 +242,9 @@ def _compare(stored: Stored, running: Running) -> None:
         )
     changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
     if changed or gap > 0:
-        what = "; ".join(f"{key} was {was.get(key)}, is {now.get(key)}" for key in changed)
+        what = printable(
+            "; ".join(f"{key} was {was.get(key)}, is {now.get(key)}" for key in changed)
+        )
         warnings.warn(
             f"the run in {str(stored.path)!r} goes on elsewhere than where it began "
             f"({what or 'nothing that is known of'}): its first steps differ by {gap:.1g}, so "

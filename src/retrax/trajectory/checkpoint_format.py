@@ -13,6 +13,7 @@ import base64
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,14 +71,21 @@ class Column(NamedTuple):
 def columns(state: State, group: str) -> list[Column]:
     """The arrays of a run that goes through states like this, in the order of its leaves."""
     parts, _ = flattened(state.g)
+    return columns_of([part.shape for part in parts], np.shape(state.momentum), group)
+
+
+def columns_of(
+    parts: Sequence[tuple[int, ...]], momentum: tuple[int, ...], group: str
+) -> list[Column]:
+    """The arrays of a run whose configuration and momentum have these shapes."""
     made = []
-    for k, part in enumerate(parts):
+    for k, shape in enumerate(parts):
         name = "g" if len(parts) == 1 else f"g{k}"
-        own = tuple(f"{name}_{axis}" for axis in range(part.ndim))
+        own = tuple(f"{name}_{axis}" for axis in range(len(shape)))
         about = {"long_name": f"configuration in {group}", "kind": "configuration"}
-        made.append(Column(name, part.shape, "float64", ("time", *own), about))
+        made.append(Column(name, shape, "float64", ("time", *own), about))
     body = {"long_name": "body momentum"}
-    made.append(Column("momentum", np.shape(state.momentum), "float64", ("time", "body"), body))
+    made.append(Column("momentum", momentum, "float64", ("time", "body"), body))
     time = {"units": "s", "long_name": "time"}
     made.append(Column("time", (), "float64", ("time",), time))
     for name in Interval._fields:
@@ -159,4 +167,4 @@ def numbers_text(numbers: np.ndarray) -> str:
 
 
 def read_numbers(text: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), "<f8").astype(float)
+    return np.frombuffer(base64.b64decode(text, validate=True), "<f8").astype(float)

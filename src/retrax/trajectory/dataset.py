@@ -9,9 +9,10 @@ import numpy as np
 import xarray as xr
 
 from retrax.engine.progress import Interval
-from retrax.errors import BadInput
+from retrax.errors import BadInput, printable
 from retrax.mechanics.state import State
-from retrax.trajectory.nesting import flattened, unflattened
+from retrax.numerics.checks import shown
+from retrax.trajectory.nesting import flattened, read_nesting, unflattened
 from retrax.trajectory.observe import Observations
 
 if TYPE_CHECKING:
@@ -84,25 +85,28 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
         raise BadInput(
             f"this dataset is not a retrax run: it has no attribute format = {FORMAT!r}."
         )
-    if int(ds.attrs["format_version"]) > FORMAT_VERSION:
+    version = _attribute(ds, "format_version", int)
+    if version > FORMAT_VERSION:
         raise BadInput(
-            f"this run was written in format {ds.attrs['format_version']}, and this retrax reads "
-            f"up to {FORMAT_VERSION}: a newer retrax is needed."
+            f"this run was written in format {version}, and this retrax reads up to "
+            f"{FORMAT_VERSION}: a newer retrax is needed."
         )
-    structure = json.loads(ds.attrs["configuration"])
+    if version < 1:
+        raise BadInput(f"this run is of format {version}, which there never was.")
+    structure = read_nesting(ds.attrs["configuration"])
 
     def read(name: str) -> Any:
         return ds[name].values
 
     invariants = {
-        str(v.attrs["long_name"]): v.values
+        printable(str(v.attrs["long_name"])): v.values
         for v in ds.data_vars.values()
         if v.attrs.get("kind") == "invariant"
     }
     prefix = "provenance_"
     g = unflattened(structure, lambda k: jnp.asarray(read("g" if structure == 0 else f"g{k}")))
     numbers: dict[str, Any] = {
-        name: kind(ds.attrs[name]) for name, kind in (_NUMBERS | _TIMINGS).items()
+        name: _attribute(ds, name, kind) for name, kind in (_NUMBERS | _TIMINGS).items()
     }
     return Trajectory(
         t=read("time"),
@@ -110,7 +114,9 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
         info=Interval(*(read(name) for name in Interval._fields)),
         **numbers,
         provenance={
-            str(k)[len(prefix) :]: str(v) for k, v in ds.attrs.items() if str(k).startswith(prefix)
+            printable(str(key)[len(prefix) :]): printable(str(value))
+            for key, value in ds.attrs.items()
+            if str(key).startswith(prefix)
         },
         observations=Observations(
             read("velocity"),
@@ -118,12 +124,21 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
             read("group_defect"),
             *_read_reactions(ds),
             {
-                str(v.attrs["long_name"]): v.values
+                printable(str(v.attrs["long_name"])): v.values
                 for v in ds.data_vars.values()
                 if v.attrs.get("kind") == "observable"
             },
         ),
     )
+
+
+def _attribute(ds: xr.Dataset, name: str, kind: type) -> Any:
+    """A number among the attributes; whole numbers are stored as such."""
+    value = np.asarray(ds.attrs[name])
+    if value.ndim or value.dtype.kind not in ("iu" if kind is int else "iuf"):
+        wanted = "a whole number" if kind is int else "a number"
+        raise ValueError(f"its attribute {name} = {shown(ds.attrs[name])} is not {wanted}")
+    return kind(value)
 
 
 def _observables(run: "Trajectory") -> dict[str, Any]:

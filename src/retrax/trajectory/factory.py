@@ -45,8 +45,9 @@ def factory(function: Callable[..., Any] | Any) -> Factory:
     A file keeps data and no code, so a system with a function of yours in it, such as
     `potential=lambda R: ...`, cannot be stored. Its recipe can: a marked function of a module that
     can be imported, and the numbers, texts and arrays that it was called with. It may also return
-    several things in a tuple, such as a system and a state. `retrax.resume` imports that module,
-    sees that the function carries the mark, and calls it again.
+    several things in a tuple, such as a system and a state. With `trust="my_module"`
+    `retrax.resume` imports that module, sees that the function carries the mark, and calls it
+    again; without `trust` no module is imported, whatever a file names.
 
     ```
     @rx.factory

@@ -1,9 +1,15 @@
 """Nested tuples of arrays as numbered leaves, for files that know arrays only."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
+from retrax.numerics.checks import shown
+
+# No configuration has more parts.
+_MOST = 100_000
 
 
 def flattened(g: Any, first: int = 0) -> tuple[list[np.ndarray], Any]:
@@ -17,6 +23,31 @@ def flattened(g: Any, first: int = 0) -> tuple[list[np.ndarray], Any]:
         leaves += inner
         structure.append(numbered)
     return leaves, structure
+
+
+def read_nesting(text: Any) -> Any:
+    """The nesting of a configuration as a file tells it in JSON.
+
+    **Raises:** `ValueError` unless it is lists in lists of the numbers from 0 on, in order.
+    """
+    try:
+        structure = json.loads(text)
+        found = list(_numbers(structure))
+    except (TypeError, ValueError, RecursionError):
+        found = []
+    if not 0 < len(found) <= _MOST or found != list(range(len(found))):
+        raise ValueError(f"configuration = {shown(text)} is none")
+    return structure
+
+
+def _numbers(structure: Any) -> Iterator[int]:
+    if isinstance(structure, list):
+        for part in structure:
+            yield from _numbers(part)
+    elif type(structure) is int:
+        yield structure
+    else:
+        raise ValueError
 
 
 def unflattened(structure: Any, leaf: Callable[[int], Any]) -> Any:

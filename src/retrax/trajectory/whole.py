@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -11,7 +11,12 @@ from retrax.errors import BadInput, RetraxError
 from retrax.numerics.checks import reason
 
 if TYPE_CHECKING:
+    from retrax.engine.progress import Interval
+    from retrax.mechanics.state import State
     from retrax.trajectory.trajectory import Trajectory
+
+# Times are computed anew at each step, not added up.
+_ROUNDING = 1e-12
 
 
 def whole_run(path: Path, read: Callable[[], "Trajectory"]) -> "Trajectory":
@@ -28,22 +33,74 @@ def whole_run(path: Path, read: Callable[[], "Trajectory"]) -> "Trajectory":
     return run
 
 
+def whole_states(path: Path, states: "State", info: "Interval", told: dict[str, Any]) -> None:
+    """Refuse states and statistics of a file that are not those of a run with these numbers."""
+    wrong = _wrong_states(states, info, told)
+    if wrong is not None:
+        raise BadInput(f"path = {str(path)!r} holds no whole run: {wrong}.")
+
+
 def _wrong(run: "Trajectory") -> str | None:
     """What is not as `save` writes it."""
-    records = len(run.t)
-    named = {"time": run.t, "momentum": run.momentum, "velocity": run.velocity}
-    arrays = named | {f"g{k}": leaf for k, leaf in enumerate(jax.tree.leaves(run.g))}
-    arrays |= dict(run.invariants()) | run.info._asdict()
-    for name, values in arrays.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiub" or array.shape[:1] != (records,):
-            return f"{name} is {array.dtype} of shape {array.shape} at {records} times"
-    states = (run.t, run.g, run.momentum, tuple(run.info))
-    if not records or not all(np.isfinite(x).all() for x in jax.tree.leaves(states)):
-        return "its states are not finite numbers"
-    if not (np.isfinite(run.h) and 0 <= run.completed <= run.steps and run.save_every >= 1):
+    seen = run.observations
+    told = {name: getattr(run, name) for name in ("h", "steps", "completed", "save_every")}
+    wrong = _wrong_states(run.states, run.info, told)
+    if wrong is not None:
+        return wrong
+    alike = {"velocity": (seen.velocity, 2), "reaction": (seen.reaction, 2)}
+    each = {"group_defect": (seen.defect, 1), "constraint_violation": (seen.violation, 1)}
+    invariants = {name: (values, 1) for name, values in seen.invariants.items()}
+    rest = {name: (values, None) for name, values in seen.observables.items()}
+    named = alike | each | invariants | {"multipliers": (seen.multipliers, 2)} | rest
+    wrong = _wrong_arrays(named, len(run.t))
+    if wrong is not None:
+        return wrong
+    if not all(np.isfinite(getattr(run, name)) for name in ("seconds", "compile_seconds")):
+        return f"it took {run.seconds} s, compiled in {run.compile_seconds} s"
+    lacking = [name for name in ("system", "group", "integrator") if name not in run.provenance]
+    return f"its provenance does not name the {lacking[0]}" if lacking else None
+
+
+def _wrong_states(states: "State", info: "Interval", told: dict[str, Any]) -> str | None:
+    h, steps, completed, every = (told[k] for k in ("h", "steps", "completed", "save_every"))
+    if not (np.isfinite(h) and h != 0 and 0 <= completed <= steps and every >= 1):
         return (
-            f"h = {run.h}, steps = {run.steps}, completed = {run.completed} and save_every = "
-            f"{run.save_every} are those of no run"
+            f"h = {h}, steps = {steps}, completed = {completed} and save_every = {every} are those "
+            "of no run"
         )
+    parts = {f"g{k}": (leaf, None) for k, leaf in enumerate(jax.tree.leaves(states.g))}
+    named = {"time": (states.t, 1), "momentum": (states.momentum, 2)} | parts
+    named |= {name: (values, 1) for name, values in info._asdict().items()}
+    wrong = _wrong_arrays(named, len(np.atleast_1d(states.t)))
+    if wrong is not None:
+        return wrong
+    numbers = (states.t, states.g, states.momentum, tuple(info))
+    if not len(states.t) or not all(np.isfinite(x).all() for x in jax.tree.leaves(numbers)):
+        return "its states are not finite numbers"
+    return _wrong_times(np.asarray(states.t), h, steps, completed, every)
+
+
+def _wrong_arrays(named: dict[str, tuple[Any, int | None]], records: int) -> str | None:
+    """Arrays of real numbers, one row for each time, with so many axes."""
+    for name, (values, axes) in named.items():
+        array = np.asarray(values)
+        fits = array.shape[:1] == (records,) and axes in (None, array.ndim)
+        if array.dtype.kind not in "fiub" or not fits:
+            return f"{name} is {array.dtype} of shape {array.shape} at {records} times"
+    return None
+
+
+def _wrong_times(t: np.ndarray, h: float, steps: int, completed: int, every: int) -> str | None:
+    """Times are t0 + k h; the end of a run that stopped early may lie between two steps."""
+    behind = np.minimum(np.arange(len(t)) * float(every), float(completed))
+    if len(t) != -(-completed // every) + 1:
+        return f"it has {len(t)} states after {completed} steps, saved every {every}"
+    with np.errstate(over="ignore"):
+        off = np.abs(t - (t[0] + h * behind))
+    if completed < steps:
+        off, last = off[:-1], off[-1]
+        if last > every * abs(h):
+            return f"it ends at t = {t[-1]} s, which is not after {completed} steps of {h} s"
+    if np.any(off > _ROUNDING * (np.abs(t[: len(off)]) + abs(t[0]))):
+        return f"its times are not {t[0]} + k h with h = {h} s"
     return None

@@ -23,6 +23,7 @@ from retrax.simulate.sweeping.settings import Setting, Settings
 from retrax.simulate.sweeping.task import Job, Load, loaded, results
 from retrax.simulate.sweeping.times import times
 from retrax.simulate.validate import require_count
+from retrax.simulate.writing_lock import WritingLock
 from retrax.trajectory.provenance import provenance, versions
 
 if TYPE_CHECKING:
@@ -59,7 +60,20 @@ class Plan:
 
     def run(self, client: Any, retries: int, report: Callable[[int, int], object]) -> None:
         """Do what is missing."""
+        with contextlib.ExitStack() as stack:
+            self._run(client, retries, report, stack)
+
+    def _run(
+        self,
+        client: Any,
+        retries: int,
+        report: Callable[[int, int], object],
+        stack: contextlib.ExitStack,
+    ) -> None:
         begun = store.existing(self._path, self._identity())
+        if begun:  # nobody else commits between what is read here and what is written
+            self._hold(store.held(self._path), stack)
+            store.require_layout(self._path, self._layout())
         done = store.committed(self._path, self._results, self._blocks) if begun else set()
         todo = [block for block in self._blocks if block.number not in done]
         total = self._axes.members * len(self._settings.each)
@@ -80,7 +94,7 @@ class Plan:
         try:
             with self._runner(client, len(todo), retries) as runner:
                 if not begun:
-                    self._create()
+                    self._hold(store.create(self._path, self._layout()), stack)
                 runner(self._job(), self._loads(todo), finished)
         except (SweepStopped, KeyboardInterrupt) as stopped:
             raise type(stopped)(
@@ -177,7 +191,12 @@ class Plan:
             "Python": ".".join(platform.python_version_tuple()[:2]),
         }
 
-    def _create(self) -> None:
+    @staticmethod
+    def _hold(lock: WritingLock | None, stack: contextlib.ExitStack) -> None:
+        if lock is not None:
+            stack.callback(lock.release)
+
+    def _layout(self) -> store.Layout:
         each, one = self._settings.each, len(self._settings.each) == 1
         made = provenance(self._bodies.system, each[0].integrator, self._backend)
         attributes = {
@@ -191,10 +210,9 @@ class Plan:
             **{f"provenance_{key}": value for key, value in made.items()},
         }
         blocks = len(self._blocks)
-        layout = store.Layout(
+        return store.Layout(
             self._results, self._sizes, self._sides, blocks, self._labels, attributes
         )
-        store.create(self._path, layout)
 
     def _compare_versions(self) -> None:
         attributes = self.opened().attrs

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import shutil
-import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,10 +17,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from retrax.engine.replacing import appearing
 from retrax.errors import BadInput
 from retrax.simulate.memory import gigabytes
 from retrax.simulate.sweeping.axes import MEMBER
 from retrax.simulate.sweeping.blocks import Block
+from retrax.simulate.sweeping.store_checks import (
+    chunk_fits,
+    require_own_files,
+    require_same_layout,
+)
+from retrax.simulate.writing_lock import WritingLock
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -72,27 +78,27 @@ def variables(example: "xr.Dataset") -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def create(path: Path, layout: Layout) -> None:
-    """A store without results, made beside `path` and put in place whole."""
-    try:
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
-    except OSError as cause:
-        raise _unusable(path, cause) from cause
-    try:
-        _require_room(path, layout.results, layout.sizes)
-        _fill(temporary, layout)
-        temporary.chmod(0o755)
-        os.replace(temporary, path)
-    except OSError as cause:
-        raise _unusable(path, cause) from cause
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _fill(path: Path, layout: Layout) -> None:
+def create(path: Path, layout: Layout) -> WritingLock:
+    """A store without results, made beside `path` and put in place whole; it is held already."""
     import zarr
 
-    group = zarr.create_group(str(path), zarr_format=3, attributes=layout.attributes)
+    try:
+        with appearing(path) as temporary:
+            _require_room(path, layout.results, layout.sizes)
+            _fill(str(temporary), layout)
+            with warnings.catch_warnings():  # that other readers may not know of such metadata
+                warnings.simplefilter("ignore")
+                zarr.consolidate_metadata(str(temporary))
+            return WritingLock(temporary, "store")
+    except OSError as cause:
+        raise _unusable(path, cause) from cause
+
+
+def _fill(place: Any, layout: Layout) -> Any:
+    """An empty store in a folder, or in memory."""
+    import zarr
+
+    group = zarr.create_group(place, zarr_format=3, attributes=layout.attributes)
     for v in layout.results:
         whole = v.before | layout.sizes | v.after
         group.create_array(
@@ -117,9 +123,24 @@ def _fill(path: Path, layout: Layout) -> None:
         array[...] = values
     shape = (layout.blocks, 2)
     group.create_array(_COMMITTED, shape=shape, chunks=(1, 2), dtype="uint64", fill_value=0)
-    with warnings.catch_warnings():  # that other readers may not know of consolidated metadata
-        warnings.simplefilter("ignore")
-        zarr.consolidate_metadata(str(path))
+    return group
+
+
+def held(path: Path) -> WritingLock | None:
+    """The right to write into a store that is there; `None` where it cannot be written at all."""
+    try:
+        return WritingLock(path, "store")
+    except OSError:
+        return None
+
+
+def require_layout(path: Path, layout: Layout) -> None:
+    """Refuse a store that is not made as this sweep makes it, before any number is read."""
+    from zarr.storage import MemoryStore
+
+    require_own_files(path)
+    wanted = _fill(MemoryStore(), layout)
+    require_same_layout(path, _opened(path, "r"), wanted, layout.labels)
 
 
 def existing(path: Path, identity: dict[str, Any]) -> bool:
@@ -129,7 +150,7 @@ def existing(path: Path, identity: dict[str, Any]) -> bool:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return False
     try:
-        attributes = dict(zarr.open_group(str(path), mode="r").attrs)
+        attributes = dict(zarr.open_group(str(path), mode="r", zarr_format=3).attrs)
         found, version = attributes["format"], int(str(attributes["format_version"]))
         theirs = dict(json.loads(str(attributes["identity"])))
     except Exception as cause:
@@ -159,18 +180,32 @@ def committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) 
     """The numbers of the blocks that are in the store whole: what is read has its checksum."""
     group = _opened(path, "r")
     try:
-        rows = np.asarray(group[_COMMITTED][...])
+        rows = _rows(path, group[_COMMITTED])
     except Exception:  # without its commits nothing in a store counts
         rows = np.zeros((len(blocks), 2), dtype=np.uint64)
     return {
         block.number
         for block in blocks
-        if rows[block.number, _CHECKSUM] and _is_whole(group, results, block, rows)
+        if rows[block.number, _CHECKSUM] and _is_whole(path, group, results, block, rows)
     }
 
 
-def _is_whole(group: Any, results: Sequence[Variable], block: Block, rows: np.ndarray) -> bool:
+def _rows(path: Path, array: Any) -> np.ndarray:
+    """The commits; those whose chunk is no chunk are none."""
+    rows = np.zeros(array.shape, dtype=np.uint64)
+    for number in range(len(rows)):
+        here = slice(number, number + 1)
+        if chunk_fits(path, array, (here, slice(None))):
+            rows[here] = array[here]
+    return rows
+
+
+def _is_whole(
+    path: Path, group: Any, results: Sequence[Variable], block: Block, rows: np.ndarray
+) -> bool:
     try:
+        if not all(chunk_fits(path, group[v.name], v.region(block)) for v in results):
+            return False
         values = [np.asarray(group[v.name][v.region(block)]) for v in results]
     except Exception:  # a chunk that is cut short or cannot be decompressed
         return False
@@ -202,7 +237,7 @@ def _checksum(values: Sequence[np.ndarray]) -> np.uint64:
 def _opened(path: Path, mode: Literal["r", "r+"]) -> Any:
     import zarr
 
-    return zarr.open_group(str(path), mode=mode)
+    return zarr.open_group(str(path), mode=mode, zarr_format=3)
 
 
 def _require_room(path: Path, results: Sequence[Variable], sizes: dict[str, int]) -> None:
