@@ -19,6 +19,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import as_pytree
 from retrax.numerics.checks import output, require_finite, require_output, require_shape, shown
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.known import require_each
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64, host_float64
 
@@ -168,18 +169,30 @@ class VelocityConstraint(AbstractConstraint):
 
 def smallest_singular_value(constraint: AbstractConstraint, g: Element) -> tuple[float, float]:
     """The smallest and the largest singular value of $A(g)$, on the host."""
-    singular = np.linalg.svd(np.asarray(constraint.rows(g)), compute_uv=False)
-    return float(singular[-1]), float(singular[0])
+    return _extremes(np.asarray(constraint.rows(g)))
 
 
 def require_full_rank(constraint: AbstractConstraint, g: Element) -> None:
     """Refuse a configuration where the rows of $A(g)$ are dependent."""
-    smallest, largest = smallest_singular_value(constraint, g)
-    if not smallest > _DEPENDENT * largest:
-        raise BadInput(
-            f"the constraint loses rank at this g: the smallest singular value of A(g) is "
-            f"{smallest:.3g} (the largest is {largest:.3g}), but its rows must be independent."
-        )
+
+    def check(rows: np.ndarray) -> None:
+        smallest, largest = _extremes(rows)
+        if not smallest > _DEPENDENT * largest:
+            raise BadInput(
+                f"the constraint loses rank at this g: the smallest singular value of A(g) is "
+                f"{smallest:.3g} (the largest is {largest:.3g}), but its rows must be independent."
+            )
+
+    def fine(rows: np.ndarray) -> np.ndarray:
+        singular = np.linalg.svd(rows, compute_uv=False)
+        return singular[:, -1] > _DEPENDENT * singular[:, 0]
+
+    require_each(check, constraint.rows(g), fine=fine)
+
+
+def _extremes(rows: np.ndarray) -> tuple[float, float]:
+    singular = np.linalg.svd(rows, compute_uv=False)
+    return float(singular[-1]), float(singular[0])
 
 
 def _constant(value: Array, g: Element) -> Array:

@@ -18,7 +18,8 @@ from retrax.mechanics.polynomial import SparseQuadratic
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike
-from retrax.numerics.checks import MOST_ROWS, is_traced, require_output, require_whole, shown
+from retrax.numerics.checks import MOST_ROWS, require_output, require_whole, shown
+from retrax.numerics.known import require_each
 from retrax.numerics.precision import float64, require_double_precision
 
 Point = Float[Array, " n"]
@@ -94,10 +95,18 @@ class AbstractQuadraticField(AbstractGroupSystem):
 
     def at(self, x: ArrayLike, t: ArrayLike = 0.0) -> State:
         """The state at the point `x`."""
-        state = self.state(x, momentum=jnp.zeros(self.dim), t=t)
-        if not is_traced(self, state) and not bool(self.inside(state.g)):
-            raise BadInput(f"x = {state.g.tolist()} is no point of the {self.name}.")
-        return state
+        return self.state(x, momentum=jnp.zeros(self.dim), t=t)
+
+    def check_state(self, state: State) -> None:
+        super().check_state(state)
+        if type(self).inside is AbstractQuadraticField.inside:  # every point is
+            return
+
+        def check(x: np.ndarray, inside: np.ndarray) -> None:
+            if not inside:
+                raise BadInput(f"x = {x.tolist()} is no point of the {self.name}.")
+
+        require_each(check, state.g, self.inside(state.g), fine=lambda x, inside: inside)
 
     def as_state(self, start: Any) -> Any:
         """A state as it is; points, one or many along leading axes, as states at time zero."""
@@ -155,8 +164,7 @@ class QuadraticField(AbstractQuadraticField):
         function = as_pytree(given)
         self.function = function
         self.dim = _dimension(function, dim)
-        if not is_traced(function):
-            require_quadratic("field", self.field, self.dim)
+        require_quadratic("field", self.field, self.dim)
 
     @property
     def name(self) -> str:
@@ -178,13 +186,16 @@ def require_quadratic(name: str, f: Callable[[Point], Point], dim: int) -> None:
 
     points = jax.random.normal(jax.random.key(5), (2, _PAIRS, dim), jnp.float64)
     missed, terms = jax.jit(jax.vmap(remainder))(*points)
-    defect = float(jnp.max(missed))
-    if not defect <= _ROUNDING * max(float(jnp.max(terms)), 1e-300):
-        raise BadInput(
-            f"{name} is not quadratic: its third derivative does not vanish, and at random points "
-            f"it misses its second Taylor polynomial by {defect:.3g} (its terms are up to "
-            f"{float(jnp.max(terms)):.3g}), which must be zero."
-        )
+
+    def check(defect: np.ndarray, terms: np.ndarray) -> None:
+        if not defect <= _ROUNDING * max(float(terms), 1e-300):
+            raise BadInput(
+                f"{name} is not quadratic: its third derivative does not vanish, and at random "
+                f"points it misses its second Taylor polynomial by {float(defect):.3g} (its terms "
+                f"are up to {float(terms):.3g}), which must be zero."
+            )
+
+    require_each(check, jnp.max(missed), jnp.max(terms))
 
 
 def _dimension(function: Any, dim: int | None) -> int:

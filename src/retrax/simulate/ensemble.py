@@ -15,6 +15,7 @@ from retrax.engine.packing import Packing
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.simulate.memory import gigabytes, require_memory
+from retrax.simulate.plan import saved_steps
 from retrax.simulate.progress import reporter
 from retrax.simulate.simulate import chunks
 from retrax.simulate.validate import started
@@ -86,12 +87,6 @@ def ensemble(
 def saved_states(steps: int, save_every: int | None) -> int:
     """How many states are saved of each member."""
     return 1 if save_every is None else -(-steps // save_every) + 1
-
-
-def saved_steps(steps: int, save_every: int | None) -> np.ndarray:
-    """The number of steps behind each saved state."""
-    every = save_every or steps
-    return np.minimum(np.arange(0 if save_every else every, steps + every, every), steps)
 
 
 def run_members(

@@ -1,6 +1,7 @@
 """What comes out of a run."""
 
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput, RetraxError
+from retrax.numerics.checks import is_traced
 from retrax.trajectory.html import html
 from retrax.trajectory.measure import deviations, drift
-from retrax.trajectory.observe import Observations, observe
+from retrax.trajectory.observe import Observations, observe, observe_traced
 from retrax.trajectory.summary import summary
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ class Trajectory:
         last two in body coordinates; `final` is the last state, ready to start another run.
     - `info`: solver statistics between saved states: `iterations` (their sum), `residual` and
         `increment` (their largest). The first entry is zero.
+    - `failed`: of each saved state whether a step before it has failed. Always false unless JAX
+        traces the run (`jax.grad`, `jax.vmap`, `jax.jit`), where nothing can be raised: states are
+        NaN from there on then, and so are `residual` and `increment`; `iterations` are -1.
     - `h`, `steps`, `save_every`: the run as asked for; `completed`: the steps that were taken.
     - `seconds`, `compile_seconds`: wall-clock time of the loop and of compiling it.
     - `provenance`: names and versions of everything involved.
@@ -54,6 +59,7 @@ class Trajectory:
         system: Any = None,
         integrator: Any = None,
         observations: Observations | None = None,
+        failed: Any = None,
     ):
         self.t = t
         self.states = states
@@ -68,11 +74,13 @@ class Trajectory:
         self.system = system
         self.integrator = integrator
         self._observations = observations
+        self.failed = np.zeros(len(t), bool) if failed is None else failed
 
     def __repr__(self) -> str:
+        size = "a traced size" if is_traced(self.h) else f"h = {self.h:g} s"
         return (
             f"<Trajectory of {self.provenance['system']} by {self.provenance['integrator']}: "
-            f"{len(self.t)} states, {self.completed} steps of h = {self.h:g} s>"
+            f"{len(self.t)} states, {self.completed} steps of {size}>"
         )
 
     def __len__(self) -> int:
@@ -108,11 +116,31 @@ class Trajectory:
                     "the system of this run is not in its file, so what is derived from the states "
                     "cannot be computed; rx.resume(path, system=..., integrator=...) brings it."
                 )
-            self._observations = observe(self.system, self.states, self.integrator, self.h)
+            look = observe_traced if self.traced else observe
+            self._observations = look(self.system, self.states, self.integrator, self.h)
         return self._observations
 
+    @property
+    def traced(self) -> bool:
+        """Whether JAX is tracing the run: its arrays have no numbers yet."""
+        return is_traced(self.states, self.h)
+
+    def _require_numbers(self, what: str) -> None:
+        if self.traced:
+            raise BadInput(
+                f"{what} needs the numbers of the run, but JAX is tracing it: return what you need "
+                "of the run from the function that is transformed, and call this outside."
+            )
+
     def invariants(self) -> dict[str, np.ndarray]:
-        """The energy and the momentum of each symmetry, by name, along the run."""
+        """The energy and the momentum of each symmetry, by name, along the run.
+
+        While `jax.jit` traces the run the symmetries of the system must be declared.
+        """
+        if self.traced and self.system is not None:
+            found = self.system.symmetries()
+            seen = observe_traced(self.system, self.states, self.integrator, self.h, found)
+            return seen.invariants
         return self.observations.invariants
 
     def observables(self) -> dict[str, np.ndarray]:
@@ -139,10 +167,12 @@ class Trajectory:
 
     def along(self, function: Callable[["State"], Any]) -> np.ndarray:
         """The values of a function of the state at every saved state, written in JAX."""
-        return np.asarray(jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states)))
+        values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
+        return values if is_traced(values) else np.asarray(values)
 
     def measures(self) -> dict[str, Any]:
         """The run in numbers: what `retrax run --json` prints."""
+        self._require_numbers("measures()")
         steps_per_second = self.completed / self.seconds if self.seconds > 0 else 0.0
         return {
             "case": self.provenance.get("case", self.provenance["system"]),
@@ -172,11 +202,14 @@ class Trajectory:
 
     def summary(self) -> str:
         """The run as a table for people."""
+        self._require_numbers("summary()")
         return summary(self)
 
     def dataset(self) -> "xr.Dataset":
         """The run as an `xarray.Dataset`, with units, long names and provenance."""
         from retrax.trajectory.dataset import dataset
+
+        self._require_numbers("dataset()")
 
         return dataset(self)
 
@@ -184,6 +217,7 @@ class Trajectory:
         """Write the run to a NetCDF file, atomically; `retrax.load` reads it back."""
         from retrax.trajectory.storage import save
 
+        self._require_numbers("save(path)")
         return save(self, path)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -193,6 +227,7 @@ class Trajectory:
         """
         from retrax.show import overview, save
 
+        self._require_numbers("plot()")
         figure = overview(self)
         if path is not None:
             save(figure, path)
@@ -200,6 +235,8 @@ class Trajectory:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the summary, with a small picture where matplotlib is there."""
+        if self.traced:
+            return escape(repr(self))
         try:
             from retrax.show.inline import inline_image
         except RetraxError:
@@ -210,10 +247,12 @@ class Trajectory:
         """Write one self-contained HTML page: the motion in 3-D with its invariants beside it."""
         from retrax.show.page import write_page
 
+        self._require_numbers("report(path)")
         return write_page(self, path)
 
     def sound(self, path: str | Path, observable: Any = None, **settings: Any) -> Path:
         """Write a quantity along the run as a WAV file; see `retrax.show.sound.write_sound`."""
         from retrax.show.sound import write_sound
 
+        self._require_numbers("sound(path)")
         return write_sound(self, path, observable, **settings)
