@@ -204,6 +204,10 @@ class AbstractLieGroup(Frozen):
         arrays, tree = jax.tree.flatten(self)
         return _layout_of(tree, tuple(shape_and_dtype(x) for x in arrays))
 
+    def angles(self) -> np.ndarray:
+        """Of each coordinate of the algebra whether it is an angle, which whole turns leave be."""
+        return np.zeros(self.dim, bool)
+
     def check(self, name: str, g: Any) -> None:
         """Raise `BadInput` unless `g`, called `name` in the sentence, is an element.
 

@@ -17,7 +17,14 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import as_pytree
-from retrax.numerics.checks import output, require_finite, require_output, require_shape, shown
+from retrax.numerics.checks import (
+    is_traced,
+    output,
+    require_finite,
+    require_output,
+    require_shape,
+    shown,
+)
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 from retrax.numerics.null_space import null_space
@@ -98,6 +105,15 @@ class Distribution(AbstractDistribution):
         self.span = _tuples(given)
         self.normals = _tuples(null_space(given, _DEPENDENT * singular[0]))
 
+    @classmethod
+    def annihilated_by(cls, rows: Any) -> "Distribution":
+        r"""The velocities with $A\xi = 0$ for a constant $A$ of full rank, whose rows are kept."""
+        normals = _numbers("A", rows)
+        singular = np.linalg.svd(normals, compute_uv=False)
+        made = cls(null_space(normals, _DEPENDENT * singular[0]))
+        object.__setattr__(made, "normals", _tuples(normals))
+        return made
+
     def __repr__(self) -> str:
         return f"Distribution({[list(row) for row in self.span]})"
 
@@ -146,6 +162,13 @@ class VelocityConstraint(AbstractConstraint):
             require_shape("c", offset, rows.shape[:1])
         require_finite("c", offset)
         self.c = Partial(_constant, offset)
+
+    def constant(self) -> Rows | None:
+        """The matrix $A$ of a linear constraint that is the same everywhere, where it is known."""
+        fixed = isinstance(self.A, Partial) and self.A.func is _constant
+        if not fixed or self.c is not None or is_traced(self.A):
+            return None
+        return self.A.args[0]
 
     def rows(self, g: Element) -> Rows:
         return jnp.asarray(self.A(g))

@@ -18,7 +18,7 @@ from retrax.mechanics.polynomial import SparseQuadratic
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike
-from retrax.numerics.checks import MOST_ROWS, require_output, require_whole, shown
+from retrax.numerics.checks import MOST_ROWS, reason, require_output, require_whole, shown
 from retrax.numerics.known import require_each
 from retrax.numerics.precision import float64, require_double_precision
 
@@ -204,18 +204,33 @@ def _dimension(function: Any, dim: int | None) -> int:
         dim = require_whole("dim", dim, 1, MOST_ROWS)
         require_output("field", function, (jax.ShapeDtypeStruct((dim,), jnp.float64),), (dim,))
         return dim
-    fitting = [n for n in range(1, _LARGEST_DIMENSION + 1) if _maps_to_itself(function, n)]
-    if len(fitting) != 1:
-        found = "no dimension" if not fitting else f"the dimensions {fitting[:3]} and more"
+    tried = [_tried(function, n) for n in range(1, _LARGEST_DIMENSION + 1)]
+    fitting = [n for n, error in enumerate(tried, 1) if error is None]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        found = f"the dimensions {fitting[:3]} and more"
         raise BadInput(f"field maps a space to itself in {found}: dim = None must be given.")
-    return fitting[0]
+    # A function that never comes to its end has an error in it, whatever its dimension; a dimension
+    # that does not fit raises the same in most of them, so that the rarest tells most.
+    kinds = [type(error) for error in tried]
+    if BadInput not in kinds:
+        n, cause = min(enumerate(tried, 1), key=lambda one: kinds.count(type(one[1])))
+        told = "nothing" if cause is None else reason(cause)
+        raise BadInput(
+            f"field cannot be evaluated in any dimension up to {_LARGEST_DIMENSION}: in dimension "
+            f"{n} it raised {told}."
+        ) from cause
+    raise BadInput("field maps a space to itself in no dimension: dim = None must be given.")
 
 
-def _maps_to_itself(function: Any, n: int) -> bool:
+def _tried(function: Any, n: int) -> Exception | None:
+    """Why the function is no field in n dimensions: what it raised, or what is wrong with it."""
     try:
         out = jax.eval_shape(
             lambda x: jnp.asarray(function(x)), jax.ShapeDtypeStruct((n,), jnp.float64)
         )
-    except Exception:
-        return False
-    return out.shape == (n,) and out.dtype == jnp.float64
+    except Exception as cause:
+        return cause
+    fits = out.shape == (n,) and out.dtype == jnp.float64
+    return None if fits else BadInput(f"field returns {out.dtype} of shape {out.shape}.")
