@@ -130,7 +130,7 @@ def test_an_ensemble_has_no_page_and_the_sentence_says_why(tmp_path):
         (["run", "heavytop"], "Did you mean 'heavy-top'?"),
         (["run", "heavytop"], "gyrostat, heavy-top, heavy-top-orbit, henon-heiles, kharlamova"),
         (["run", "pendulum3d", "--integrator", "lie-verlett"], "Did you mean 'lie-verlet'?"),
-        (["run", "pendulum3d", "--h", "-1"], "h = -1.0 must be a positive"),
+        (["run", "pendulum3d", "--h", "0"], "h = 0.0 must be a finite number"),
         (["run", "pendulum3d", "--steps", "0"], "steps = 0 must be"),
         (["run", "pendulum3d", "-o", "nowhere/run.nc"], "folder 'nowhere' does not exist"),
         (["report", "missing.nc"], "no such file"),

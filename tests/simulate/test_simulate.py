@@ -107,10 +107,10 @@ def test_progress_is_reported_and_reaches_the_end(capsys):
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({"h": 0.0}, "h = 0.0 must be a positive"),
-        ({"h": -0.1}, "h = -0.1 must be a positive"),
-        ({"h": np.nan}, "h = nan must be a positive"),
-        ({"h": "small"}, "h = 'small' must be a positive"),
+        ({"h": 0.0}, "h = 0.0 must be a finite number"),
+        ({"h": np.inf}, "h = inf must be a finite number"),
+        ({"h": np.nan}, "h = nan must be a finite number"),
+        ({"h": "small"}, "h = 'small' must be a finite number"),
         ({"steps": 10.5}, "steps = 10.5 must be a whole number"),
         ({"steps": 0}, "steps = 0 must be a whole number"),
         ({"steps": True}, "steps = True must be a whole number"),

@@ -280,7 +280,7 @@ REFUSED = {
     ),
     "integrators": ({"integrator": {1: rx.LieVerlet()}}, "a dict of them by name"),
     "integrator": ({"integrator": "verlet"}, "not a retrax integrator"),
-    "h": ({"h": -0.1}, "must be a positive"),
+    "h": ({"h": 0.0}, "must be a finite number"),
     "h twice": ({"h": [0.1, 0.1]}, "list of different ones"),
     "steps": ({"steps": 0}, "whole number of at least 1"),
     "list of steps": ({"steps": [10, 20]}, "one for each of a list h"),

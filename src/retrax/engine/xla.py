@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from retrax.engine.progress import Interval, Progress, quiet
 from retrax.engine.step_program import step_identity
@@ -119,11 +119,13 @@ def run_differentiable(
     h: Float[Array, ""],
     records: int,
     save_every: int,
-) -> tuple[Progress, Any, Interval]:
+) -> tuple[Progress, Any, Interval, Bool[Array, " records"]]:
     """The same loop with counts fixed at trace time, for values that JAX is transforming.
 
     A derivative in reverse needs the run backwards. Kept are the saved states and, between two of
     them, about the square root of their number of steps; everything else is computed again.
+
+    Besides the states and statistics it returns of each record whether a step has failed by then.
     """
 
     def attempt(at, _):
@@ -138,7 +140,7 @@ def run_differentiable(
         again = jax.checkpoint(lambda at, _: (steps(at, block), None))
         at, _ = lax.scan(again, at._replace(interval=quiet()), None, length=whole)
         at = steps(at, rest)
-        return at, (at.state, at.interval)
+        return at, (at.state, at.interval, at.failed)
 
-    at, (states, intervals) = lax.scan(jax.checkpoint(record), at, None, length=records)
-    return at, states, intervals
+    at, (states, intervals, failed) = lax.scan(jax.checkpoint(record), at, None, length=records)
+    return at, states, intervals, failed

@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -19,6 +20,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.known import require_each
 from retrax.numerics.reuse import Jitted, Reused, signature_of
 
 Element = PyTree[Float[Array, "..."]]
@@ -202,10 +204,14 @@ class AbstractLieGroup(Frozen):
     def _layout(self) -> "_Layout":
         return _layout_of(*signature_of(self))
 
+    def angles(self) -> np.ndarray:
+        """Of each coordinate of the algebra whether it is an angle, which whole turns leave be."""
+        return np.zeros(self.dim, bool)
+
     def check(self, name: str, g: Any) -> None:
         """Raise `BadInput` unless `g`, called `name` in the sentence, is an element.
 
-        Structure and shapes are always checked; values only when they are not traced.
+        Structure and shapes are always checked; values where JAX does not hide them.
         """
         expected = self._layout()
         leaves, structure = jax.tree.flatten(g)
@@ -216,10 +222,13 @@ class AbstractLieGroup(Frozen):
                 f"got {in_words(g)}."
             )
         require_float64(name, leaves)
-        if not is_traced(leaves):
-            require_finite(name, leaves)
-            on_host = jax.tree.unflatten(structure, [np.asarray(leaf) for leaf in leaves])
-            self.check_membership(name, on_host)
+        require_finite(name, leaves)
+        if not is_traced(self):
+            require_each(partial(self.check_membership, name), g, fine=self._members)
+
+    def _members(self, g: HostElement) -> np.ndarray:
+        """Of each element along a first axis, whether it plainly lies on the group."""
+        return np.asarray(_defects_of(self, g)) <= ALLOWED_DEFECT
 
     def check_membership(self, name: str, g: HostElement) -> None:
         """The last part of `check`: raise `BadInput` if a finite `g` is off the group."""
@@ -235,6 +244,11 @@ def require_group(group: Any) -> AbstractLieGroup:
     """Refuse anything that is not a group object."""
     what = "a Lie group; pass an instance, such as SO3()"
     return require_instance("group", group, AbstractLieGroup, what)
+
+
+@Jitted
+def _defects_of(group: AbstractLieGroup, g: Any) -> Float[Array, " member"]:
+    return jax.vmap(group.defect)(g)
 
 
 @Jitted

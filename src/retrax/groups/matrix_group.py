@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Matrix
 from retrax.groups.invariant_tensors import InvariantTensors
+from retrax.groups.nearest import require_projected
 from retrax.numerics.checks import require_finite, require_instance
 from retrax.numerics.matrix_functions import logm, phi1
 from retrax.numerics.precision import host_float64
@@ -154,8 +155,10 @@ class MatrixGroup(AbstractLieGroup):
         return jnp.maximum(wrong, jnp.max(jnp.abs(g - self.exp(self.log(g)))))
 
     def project(self, g: Square) -> Square:
-        """exp of the logarithm of `g`, taken in the algebra."""
-        return self.exp(self.log(g))
+        """exp of the logarithm of `g`, taken in the algebra; refused where it has none."""
+        near = self.exp(self.log(g))
+        require_projected(self.name, near)
+        return near
 
     def random(self, key: Key[Array, ""]) -> Square:
         return self.exp(jax.random.normal(key, (self.dim,)))

@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.groups.base import (
@@ -161,6 +162,9 @@ class Power(AbstractLieGroup):
 
     def project(self, g: Element) -> Element:
         return jax.vmap(self.group.project)(g)
+
+    def angles(self) -> np.ndarray:
+        return np.tile(self.group.angles(), self.n)
 
     def random(self, key: Key[Array, ""]) -> Element:
         return jax.vmap(self.group.random)(jax.random.split(key, self.n))

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
@@ -157,6 +158,9 @@ class Product(AbstractLieGroup):
 
     def project(self, g: Element) -> Element:
         return self._each(lambda G, g: G.project(g), g)
+
+    def angles(self) -> np.ndarray:
+        return np.concatenate([group.angles() for group in self.groups])
 
     def random(self, key: Key[Array, ""]) -> Element:
         return self._each(lambda G, k: G.random(k), jax.random.split(key, len(self.groups)))

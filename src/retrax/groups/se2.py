@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from retrax.groups.base import AbstractLieGroup, HostElement
@@ -148,6 +149,9 @@ class SE2(AbstractLieGroup):
 
     def project(self, g: Motion) -> Motion:
         return _SO2.project(g[0]), g[1]
+
+    def angles(self) -> np.ndarray:
+        return np.arange(self.dim) < 1
 
     def random(self, key: Key[Array, ""]) -> Motion:
         turn, shift = jax.random.split(key)

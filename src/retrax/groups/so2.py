@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup
+from retrax.groups.nearest import nearest_rotation
 
 Rotation = Float[Array, "2 2"]
 Rate = Float[Array, "1"]
@@ -92,10 +93,11 @@ class SO2(AbstractLieGroup):
         return jnp.maximum(skew, jnp.abs(_determinant(g) - 1))
 
     def project(self, g: Rotation) -> Rotation:
-        """The nearest rotation, by normalising the part of `g` that turns and scales."""
-        c, s = g[0, 0] + g[1, 1], g[1, 0] - g[0, 1]
-        length = jnp.sqrt(c * c + s * s)
-        return _matrix(c / length, s / length)
+        """The nearest rotation; refused where several are equally near."""
+        return nearest_rotation(g, 2)
+
+    def angles(self) -> np.ndarray:
+        return np.ones(self.dim, bool)
 
     def random(self, key: Key[Array, ""]) -> Rotation:
         return self.exp(jax.random.uniform(key, (1,), minval=-jnp.pi, maxval=jnp.pi))

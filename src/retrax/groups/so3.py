@@ -9,14 +9,13 @@ from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup
+from retrax.groups.nearest import nearest_rotation
 from retrax.numerics.cross import cross
 from retrax.numerics.series import atanc, cosc, cotc, d_cosc, d_sinc3, sinc, sinc3
-from retrax.numerics.solve import inverse
 
 Rotation = Float[Array, "3 3"]
 Vector = Float[Array, "3"]
 
-_POLAR_STEPS = 8
 _ONE = np.eye(3)
 
 
@@ -163,10 +162,11 @@ class SO3(AbstractLieGroup):
         return jnp.maximum(skew, jnp.abs(determinant - 1))
 
     def project(self, g: Rotation) -> Rotation:
-        """The nearest rotation: Newton's iteration g <- (g + g^-T) / 2 for the polar factor."""
-        for _ in range(_POLAR_STEPS):
-            g = (g + inverse(g).T) / 2
-        return g
+        """The nearest rotation; refused where several are equally near."""
+        return nearest_rotation(g, 3)
+
+    def angles(self) -> np.ndarray:
+        return np.ones(self.dim, bool)
 
     def random(self, key: Key[Array, ""]) -> Rotation:
         q = jax.random.normal(key, (4,))

@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from retrax.groups.base import AbstractLieGroup, Coordinates, Matrix
+from retrax.groups.nearest import nearest_rotation
 from retrax.numerics.checks import MOST_ROWS, require_whole
 from retrax.numerics.matrix_functions import logm, phi1, phi1_short
 from retrax.numerics.solve import inverse, solve
 
 Square = Float[Array, "n n"]
 
-_POLAR_STEPS = 12
 _LOG_STEPS = 3
 _TAYLOR, _DEGREE = 60, 20
 
@@ -180,10 +180,11 @@ class SO(AbstractLieGroup):
         return jnp.maximum(skew, jnp.abs(jnp.linalg.det(g) - 1))
 
     def project(self, g: Square) -> Square:
-        """The nearest rotation: Newton's iteration g <- (g + g^-T) / 2 for the polar factor."""
-        for _ in range(_POLAR_STEPS):
-            g = (g + inverse(g).T) / 2
-        return g
+        """The nearest rotation; refused where several are equally near."""
+        return nearest_rotation(g, self.n)
+
+    def angles(self) -> np.ndarray:
+        return np.ones(self.dim, bool)
 
     def random(self, key: Key[Array, ""]) -> Square:
         q, r = jnp.linalg.qr(jax.random.normal(key, (self.n, self.n)))

@@ -1,5 +1,7 @@
 """Why a step failed, found out on the host: a constraint that loses rank, or a step too long."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +13,14 @@ from retrax.mechanics.system import AbstractGroupSystem
 
 _SAMPLES, _HALVINGS = 33, 20
 
+Takes = Callable[[float], bool]
 
-def diagnose(
-    system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, h: float
-) -> str:
-    """One sentence about the step of size `h` from `state`, which could not be taken."""
+
+def diagnose(system: AbstractGroupSystem, state: State, h: float, takes: Takes) -> str:
+    """One sentence about the step of size `h` from `state`, which could not be taken.
+
+    `takes` says whether a step of another size can be.
+    """
     state = jax.tree.map(jnp.asarray, state)
     if system.constraint is not None:
         least, first = _singular_values(system, system.constraint, state, h)
@@ -24,12 +29,23 @@ def diagnose(
                 f"The constraint loses rank on the way: the smallest singular value of A(g) falls "
                 f"from {first:.3g} to {least:.3g} within the step, and must stay above 0."
             )
-    longest = longest_step(system, integrator, state, h)
-    moved = float(jnp.max(jnp.abs(system.velocity(state.g, state.momentum)))) * longest
+    longest = bisected(takes, h)
+    if longest == 0:
+        return f"No step from there can be solved, down to h = {h / 2**_HALVINGS:.1g}."
+    moved = abs(float(jnp.max(jnp.abs(system.velocity_at(state)))) * longest)
     return (
         f"The longest step that can be solved from there is h = {longest:.3g} "
         f"(it moves by |h xi| = {moved:.2g} on the group)."
     )
+
+
+def advised_step(first: float, h: float, takes: Takes) -> float | None:
+    """A step shorter than `h`, as it is printed, that was seen to work; `first` is tried first."""
+    for size in (first, *(h / 2**k for k in range(1, _HALVINGS + 1))):
+        printed = float(f"{size:.2g}")
+        if 0 < abs(printed) < abs(h) and takes(printed):
+            return printed
+    return None
 
 
 def longest_step(
@@ -43,10 +59,15 @@ def longest_step(
         finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(end)]
         return info.converged & info.in_chart & jnp.all(jnp.stack(finite))
 
+    return bisected(lambda size: bool(solved(jnp.asarray(size))), h)
+
+
+def bisected(takes: Takes, h: float) -> float:
+    """The longest step below `h` that can be taken, to a millionth of it."""
     low, high = 0.0, float(h)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if bool(solved(jnp.asarray(middle))) else (low, middle)
+        low, high = (middle, high) if takes(middle) else (low, middle)
     return low
 
 

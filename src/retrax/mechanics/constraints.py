@@ -17,8 +17,16 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import as_pytree
-from retrax.numerics.checks import output, require_finite, require_output, require_shape, shown
+from retrax.numerics.checks import (
+    is_traced,
+    output,
+    require_finite,
+    require_output,
+    require_shape,
+    shown,
+)
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.known import require_each
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64, host_float64
 
@@ -97,6 +105,15 @@ class Distribution(AbstractDistribution):
         self.span = _tuples(given)
         self.normals = _tuples(null_space(given, _DEPENDENT * singular[0]))
 
+    @classmethod
+    def annihilated_by(cls, rows: Any) -> "Distribution":
+        r"""The velocities with $A\xi = 0$ for a constant $A$ of full rank, whose rows are kept."""
+        normals = _numbers("A", rows)
+        singular = np.linalg.svd(normals, compute_uv=False)
+        made = cls(null_space(normals, _DEPENDENT * singular[0]))
+        object.__setattr__(made, "normals", _tuples(normals))
+        return made
+
     def __repr__(self) -> str:
         return f"Distribution({[list(row) for row in self.span]})"
 
@@ -146,6 +163,13 @@ class VelocityConstraint(AbstractConstraint):
         require_finite("c", offset)
         self.c = Partial(_constant, offset)
 
+    def constant(self) -> Rows | None:
+        """The matrix $A$ of a linear constraint that is the same everywhere, where it is known."""
+        fixed = isinstance(self.A, Partial) and self.A.func is _constant
+        if not fixed or self.c is not None or is_traced(self.A):
+            return None
+        return self.A.args[0]
+
     def rows(self, g: Element) -> Rows:
         return jnp.asarray(self.A(g))
 
@@ -168,18 +192,30 @@ class VelocityConstraint(AbstractConstraint):
 
 def smallest_singular_value(constraint: AbstractConstraint, g: Element) -> tuple[float, float]:
     """The smallest and the largest singular value of $A(g)$, on the host."""
-    singular = np.linalg.svd(np.asarray(constraint.rows(g)), compute_uv=False)
-    return float(singular[-1]), float(singular[0])
+    return _extremes(np.asarray(constraint.rows(g)))
 
 
 def require_full_rank(constraint: AbstractConstraint, g: Element) -> None:
     """Refuse a configuration where the rows of $A(g)$ are dependent."""
-    smallest, largest = smallest_singular_value(constraint, g)
-    if not smallest > _DEPENDENT * largest:
-        raise BadInput(
-            f"the constraint loses rank at this g: the smallest singular value of A(g) is "
-            f"{smallest:.3g} (the largest is {largest:.3g}), but its rows must be independent."
-        )
+
+    def check(rows: np.ndarray) -> None:
+        smallest, largest = _extremes(rows)
+        if not smallest > _DEPENDENT * largest:
+            raise BadInput(
+                f"the constraint loses rank at this g: the smallest singular value of A(g) is "
+                f"{smallest:.3g} (the largest is {largest:.3g}), but its rows must be independent."
+            )
+
+    def fine(rows: np.ndarray) -> np.ndarray:
+        singular = np.linalg.svd(rows, compute_uv=False)
+        return singular[:, -1] > _DEPENDENT * singular[:, 0]
+
+    require_each(check, constraint.rows(g), fine=fine)
+
+
+def _extremes(rows: np.ndarray) -> tuple[float, float]:
+    singular = np.linalg.svd(rows, compute_uv=False)
+    return float(singular[-1]), float(singular[0])
 
 
 def _constant(value: Array, g: Element) -> Array:

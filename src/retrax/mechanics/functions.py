@@ -11,10 +11,8 @@ from jax.tree_util import Partial
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
-from retrax.numerics.checks import is_traced
-
-# At so many random elements an energy is looked at before it is said to be a number nowhere.
-_PLACES = 3
+from retrax.numerics.checks import finite_rows
+from retrax.numerics.known import require_each
 
 
 def as_pytree(function: Any) -> Any:
@@ -37,16 +35,16 @@ def arguments(group: AbstractLieGroup) -> tuple:
     return group.layout(), coordinates, jax.ShapeDtypeStruct((), jnp.float64)
 
 
-def require_energy(name: str, energy: Any, group: AbstractLieGroup, *fibre: Any) -> None:
-    """Refuse an energy that is a number nowhere: its slopes may be, and a run would not notice.
+def require_energy(name: str, value: Any) -> None:
+    """Refuse the value of an energy at a start that is no number.
 
-    It is looked at where the group is the identity and, where it is singular there, at random
-    elements.
+    Its slopes may be numbers where it is none, and a run would not notice.
     """
-    keys = jax.random.split(jax.random.key(7), _PLACES)
-    for k in range(-1, _PLACES):
-        g = group.identity() if k < 0 else group.random(keys[k])
-        value = energy(g, *fibre)
-        if is_traced(value) or np.isfinite(np.asarray(value)).all():
-            return
-    raise BadInput(f"{name} is {value} at the identity and at random places: it must be a number.")
+
+    def check(value: np.ndarray) -> None:
+        if not np.isfinite(value).all():
+            raise BadInput(
+                f"{name} is {value} in this state: it must be a number where a run starts."
+            )
+
+    require_each(check, value, fine=finite_rows)

@@ -27,7 +27,12 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, require_group
-from retrax.mechanics.constraints import AbstractConstraint, AbstractDistribution, Distribution
+from retrax.mechanics.constraints import (
+    AbstractConstraint,
+    AbstractDistribution,
+    Distribution,
+    VelocityConstraint,
+)
 from retrax.numerics.checks import require_finite, shown
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.null_space import null_space
@@ -147,6 +152,9 @@ def checked_constraint(group: AbstractLieGroup, constraint: Any) -> AbstractCons
             "VelocityConstraint(A, c)."
         )
     constraint.check(group)
+    rows = constraint.constant() if isinstance(constraint, VelocityConstraint) else None
+    if rows is not None and np.linalg.matrix_rank(np.asarray(rows)) == len(rows):
+        constraint = Distribution.annihilated_by(rows)
     if isinstance(constraint, Distribution) and is_subalgebra(group, constraint):
         warnings.warn(
             f"{constraint!r} is a subalgebra of {group.name}: the constraint is holonomic, and the "

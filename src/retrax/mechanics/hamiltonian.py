@@ -13,6 +13,7 @@ from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import arguments, as_pytree, require_energy
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.legendre import invert
+from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
 from retrax.numerics.checks import require_output
@@ -58,7 +59,6 @@ class HamiltonianSystem(AbstractGroupSystem):
         g, xi, t = arguments(group)
         require_output("hamiltonian", hamiltonian, (g, xi), ())
         require_output("force", force, (g, xi, t), (group.dim,), optional=True)
-        require_energy("hamiltonian", hamiltonian, group, jnp.full(group.dim, 0.3))
         self.hamiltonian = as_pytree(hamiltonian)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)
@@ -77,6 +77,9 @@ class HamiltonianSystem(AbstractGroupSystem):
 
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
         return -self.group.cotangent(g, jax.grad(self.hamiltonian, argnums=0)(g, mu))
+
+    def check_energy(self, state: State) -> None:
+        require_energy("hamiltonian", jnp.asarray(self.hamiltonian(state.g, state.momentum)))
 
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
         return self.hamiltonian(g, mu)

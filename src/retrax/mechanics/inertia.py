@@ -34,6 +34,22 @@ def require_positive(inertia: np.ndarray) -> None:
         )
 
 
+def plainly_a_body(group: AbstractLieGroup, inertia: np.ndarray) -> np.ndarray:
+    """Of each member, whether its inertia is seen at once to be that of a body.
+
+    Decides principal moments on SO(3) and groups that ask for no more than positive ones; all
+    others are to be looked at one by one.
+    """
+    if inertia.ndim != 2:
+        return np.zeros(len(inertia), bool)
+    positive = (inertia > 0).all(axis=1)
+    if isinstance(group, SO3):
+        largest = inertia.max(axis=1)
+        return positive & (inertia.sum(axis=1) - largest >= largest)
+    plain = not isinstance(group, SE3 | Product | Power)
+    return positive & plain
+
+
 def require_body(group: AbstractLieGroup, inertia: np.ndarray) -> None:
     """Refuse an inertia that no distribution of mass has, naming the inequality that fails."""
     matrix = np.diag(inertia) if inertia.ndim == 1 else inertia

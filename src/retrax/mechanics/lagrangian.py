@@ -13,6 +13,8 @@ from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import arguments, as_pytree, require_energy
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.legendre import invert
+from retrax.mechanics.regular import require_regular
+from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
 from retrax.numerics.checks import require_output
@@ -23,7 +25,8 @@ class LagrangianSystem(AbstractGroupSystem):
     r"""A system from its Lagrangian $L(g, \xi)$, $\xi = g^{-1}\dot g$.
 
     $L$ must be regular: $\partial^2 L/\partial\xi^2$ invertible, so that $\mu = \partial
-    L/\partial\xi$ can be solved for $\xi$; where it cannot, the velocity is NaN and a run stops.
+    L/\partial\xi$ can be solved for $\xi$. One that is degenerate everywhere is refused; where it
+    is so at single states only, the velocity there is NaN and a run stops.
 
     **Arguments:**
 
@@ -55,7 +58,7 @@ class LagrangianSystem(AbstractGroupSystem):
         g, xi, t = arguments(group)
         require_output("lagrangian", lagrangian, (g, xi), ())
         require_output("force", force, (g, xi, t), (group.dim,), optional=True)
-        require_energy("lagrangian", lagrangian, group, jnp.full(group.dim, 0.3))
+        require_regular(group, lagrangian)
         self.lagrangian = as_pytree(lagrangian)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)
@@ -74,6 +77,13 @@ class LagrangianSystem(AbstractGroupSystem):
 
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
         return self.group.cotangent(g, jax.grad(self.lagrangian, argnums=0)(g, xi))
+
+    def check_energy(self, state: State) -> None:
+        # At rest and in motion: a kinetic energy may have no value, or no slope, at rest.
+        at_rest, moving = (
+            jnp.asarray(self.lagrangian(state.g, jnp.full(self.group.dim, s))) for s in (0.0, 0.3)
+        )
+        require_energy("lagrangian", jnp.where(jnp.isfinite(at_rest), at_rest, moving))
 
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
         xi = self.velocity(g, mu)

@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -16,7 +17,7 @@ from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import arguments, as_pytree, require_energy
 from retrax.mechanics.hamel import checked_constraint
-from retrax.mechanics.inertia import require_body, require_positive
+from retrax.mechanics.inertia import plainly_a_body, require_body, require_positive
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
@@ -28,6 +29,7 @@ from retrax.numerics.checks import (
     require_output,
     require_real,
 )
+from retrax.numerics.known import require_each
 from retrax.numerics.precision import float64, require_double_precision
 from retrax.numerics.solve import solve
 
@@ -128,8 +130,6 @@ class MechanicalSystem(AbstractMechanicalSystem):
         g, xi, t = arguments(group)
         require_output("potential", potential, (g,), (), optional=True)
         require_output("force", force, (g, xi, t), (group.dim,), optional=True)
-        if potential is not None:
-            require_energy("potential", potential, group)
         self.potential = as_pytree(potential)
         self.force = as_pytree(force)
         self.symmetry = declared(group, symmetry)
@@ -154,6 +154,10 @@ class MechanicalSystem(AbstractMechanicalSystem):
     def potential_energy(self, g: Element) -> Float[Array, ""]:
         return jnp.zeros(()) if self.potential is None else jnp.asarray(self.potential(g))
 
+    def check_energy(self, state: State) -> None:
+        if self.potential is not None:
+            require_energy("potential", self.potential_energy(state.g))
+
 
 def checked_inertia(group: AbstractLieGroup, inertia: Any, physical: bool = True) -> Any:
     """The inertia as a float64 array or a pytree function, refused where it is not one."""
@@ -165,20 +169,19 @@ def checked_inertia(group: AbstractLieGroup, inertia: Any, physical: bool = True
         _require_inertia_shape(group, like.shape)
         require_real("inertia", like, like.shape)
         sample = inertia(group.identity())
-        if is_traced(sample):
-            return inertia
         require_finite("inertia at the identity", sample)
-        sample = np.asarray(sample)
     else:
         inertia = inertia if is_traced(inertia) else float64("inertia", inertia)
         _require_inertia_shape(group, inertia.shape)
-        if is_traced(inertia):  # also plain numbers are, where a function is being traced
-            return inertia
         require_finite("inertia", inertia)
-        sample = np.asarray(inertia)
-    require_positive(sample)
-    if physical:
-        require_body(group, sample)
+        sample = inertia
+
+    def check(sample: np.ndarray) -> None:
+        require_positive(sample)
+        if physical:
+            require_body(group, sample)
+
+    require_each(check, sample, fine=partial(plainly_a_body, group))
     return inertia
 
 

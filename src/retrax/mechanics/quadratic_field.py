@@ -18,7 +18,8 @@ from retrax.mechanics.polynomial import SparseQuadratic
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike
-from retrax.numerics.checks import MOST_ROWS, is_traced, require_output, require_whole, shown
+from retrax.numerics.checks import MOST_ROWS, reason, require_output, require_whole, shown
+from retrax.numerics.known import require_each
 from retrax.numerics.precision import float64, require_double_precision
 
 Point = Float[Array, " n"]
@@ -94,10 +95,18 @@ class AbstractQuadraticField(AbstractGroupSystem):
 
     def at(self, x: ArrayLike, t: ArrayLike = 0.0) -> State:
         """The state at the point `x`."""
-        state = self.state(x, momentum=jnp.zeros(self.dim), t=t)
-        if not is_traced(self, state) and not bool(self.inside(state.g)):
-            raise BadInput(f"x = {state.g.tolist()} is no point of the {self.name}.")
-        return state
+        return self.state(x, momentum=jnp.zeros(self.dim), t=t)
+
+    def check_state(self, state: State) -> None:
+        super().check_state(state)
+        if type(self).inside is AbstractQuadraticField.inside:  # every point is
+            return
+
+        def check(x: np.ndarray, inside: np.ndarray) -> None:
+            if not inside:
+                raise BadInput(f"x = {x.tolist()} is no point of the {self.name}.")
+
+        require_each(check, state.g, self.inside(state.g), fine=lambda x, inside: inside)
 
     def as_state(self, start: Any) -> Any:
         """A state as it is; points, one or many along leading axes, as states at time zero."""
@@ -155,8 +164,7 @@ class QuadraticField(AbstractQuadraticField):
         function = as_pytree(given)
         self.function = function
         self.dim = _dimension(function, dim)
-        if not is_traced(function):
-            require_quadratic("field", self.field, self.dim)
+        require_quadratic("field", self.field, self.dim)
 
     @property
     def name(self) -> str:
@@ -178,13 +186,16 @@ def require_quadratic(name: str, f: Callable[[Point], Point], dim: int) -> None:
 
     points = jax.random.normal(jax.random.key(5), (2, _PAIRS, dim), jnp.float64)
     missed, terms = jax.jit(jax.vmap(remainder))(*points)
-    defect = float(jnp.max(missed))
-    if not defect <= _ROUNDING * max(float(jnp.max(terms)), 1e-300):
-        raise BadInput(
-            f"{name} is not quadratic: its third derivative does not vanish, and at random points "
-            f"it misses its second Taylor polynomial by {defect:.3g} (its terms are up to "
-            f"{float(jnp.max(terms)):.3g}), which must be zero."
-        )
+
+    def check(defect: np.ndarray, terms: np.ndarray) -> None:
+        if not defect <= _ROUNDING * max(float(terms), 1e-300):
+            raise BadInput(
+                f"{name} is not quadratic: its third derivative does not vanish, and at random "
+                f"points it misses its second Taylor polynomial by {float(defect):.3g} (its terms "
+                f"are up to {float(terms):.3g}), which must be zero."
+            )
+
+    require_each(check, jnp.max(missed), jnp.max(terms))
 
 
 def _dimension(function: Any, dim: int | None) -> int:
@@ -193,18 +204,33 @@ def _dimension(function: Any, dim: int | None) -> int:
         dim = require_whole("dim", dim, 1, MOST_ROWS)
         require_output("field", function, (jax.ShapeDtypeStruct((dim,), jnp.float64),), (dim,))
         return dim
-    fitting = [n for n in range(1, _LARGEST_DIMENSION + 1) if _maps_to_itself(function, n)]
-    if len(fitting) != 1:
-        found = "no dimension" if not fitting else f"the dimensions {fitting[:3]} and more"
+    tried = [_tried(function, n) for n in range(1, _LARGEST_DIMENSION + 1)]
+    fitting = [n for n, error in enumerate(tried, 1) if error is None]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        found = f"the dimensions {fitting[:3]} and more"
         raise BadInput(f"field maps a space to itself in {found}: dim = None must be given.")
-    return fitting[0]
+    # A function that never comes to its end has an error in it, whatever its dimension; a dimension
+    # that does not fit raises the same in most of them, so that the rarest tells most.
+    kinds = [type(error) for error in tried]
+    if BadInput not in kinds:
+        n, cause = min(enumerate(tried, 1), key=lambda one: kinds.count(type(one[1])))
+        told = "nothing" if cause is None else reason(cause)
+        raise BadInput(
+            f"field cannot be evaluated in any dimension up to {_LARGEST_DIMENSION}: in dimension "
+            f"{n} it raised {told}."
+        ) from cause
+    raise BadInput("field maps a space to itself in no dimension: dim = None must be given.")
 
 
-def _maps_to_itself(function: Any, n: int) -> bool:
+def _tried(function: Any, n: int) -> Exception | None:
+    """Why the function is no field in n dimensions: what it raised, or what is wrong with it."""
     try:
         out = jax.eval_shape(
             lambda x: jnp.asarray(function(x)), jax.ShapeDtypeStruct((n,), jnp.float64)
         )
-    except Exception:
-        return False
-    return out.shape == (n,) and out.dtype == jnp.float64
+    except Exception as cause:
+        return cause
+    fits = out.shape == (n,) and out.dtype == jnp.float64
+    return None if fits else BadInput(f"field returns {out.dtype} of shape {out.shape}.")

@@ -17,12 +17,12 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Derivative
 from retrax.numerics.checks import (
-    is_traced,
     reason,
     require_instance,
     require_output,
     shown,
 )
+from retrax.numerics.known import require_each
 from retrax.numerics.precision import float64, require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace, Point, Tangent
 
@@ -167,7 +167,7 @@ class SpaceFlow(AbstractSpaceFlow):
         self.space, self.lifted = space, generator is None
         self.function = as_pytree(field if generator is None else generator)
         self.names, self.named = tuple(given), tuple(map(as_pytree, given.values()))
-        if self.lifted and not is_traced(self.function):
+        if self.lifted:
             _require_tangent(space, field)
 
     def generator(self, t: Time, y: Point) -> Coordinates:
@@ -211,13 +211,17 @@ def _require_tangent(space: AbstractHomogeneousSpace, field: Any) -> None:
         return _largest(gaps), _largest(sizes)
 
     gaps, sizes = jax.jit(jax.vmap(missed))(jax.random.split(jax.random.key(3), _POINTS))
-    worst = int(jnp.argmax(gaps))
-    if not float(gaps[worst]) <= _ROUNDING * max(float(jnp.max(sizes)), 1.0):
-        raise BadInput(
-            f"field is not tangent to {space.name}: at a random point it misses the tangent space "
-            f"by {float(gaps[worst]):.3g} (its size there is {float(sizes[worst]):.3g}), which "
-            "must be zero."
-        )
+
+    def check(gaps: np.ndarray, sizes: np.ndarray) -> None:
+        worst = int(np.argmax(gaps))
+        if not gaps[worst] <= _ROUNDING * max(float(np.max(sizes)), 1.0):
+            raise BadInput(
+                f"field is not tangent to {space.name}: at a random point it misses the tangent "
+                f"space by {float(gaps[worst]):.3g} (its size there is {float(sizes[worst]):.3g}), "
+                "which must be zero."
+            )
+
+    require_each(check, gaps, sizes)
 
 
 def _largest(parts: Any) -> Float[Array, ""]:

@@ -33,6 +33,7 @@ from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_finite
 from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.known import known
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import host_float64
 from retrax.numerics.reuse import reading
@@ -69,7 +70,11 @@ def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
 
     **Raises:** `BadInput` where a declared spatial symmetry is none.
     """
-    rates = _rates(system)
+    found = known(_rates(system))
+    if found is None:
+        return _declared_only(system)
+    # Of the members of a vmap these are the symmetries that all of them have.
+    rates = _Rates(*(x.reshape(-1, system.group.dim) for x in found.values[0]))
     size = max(float(np.max(np.abs(rates.space))), float(np.max(np.abs(rates.body))), _TINY)
     space, body = rates.space / size, rates.body / size
     if system.constraint is not None:
@@ -90,9 +95,21 @@ def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
     return Symmetries(declared, _null_space(body))
 
 
+def _declared_only(system: "AbstractGroupSystem") -> Symmetries:
+    """The symmetries that were declared, where `jax.jit` hides the numbers to look at."""
+    if system.symmetry is None:
+        raise BadInput(
+            f"the symmetries of the {system.name} are looked for in its numbers, which jax.jit "
+            "hides: declare them with symmetry=..., or look for invariants outside of jax.jit."
+        )
+    dim = system.group.dim
+    rows = np.asarray(system.symmetry, dtype=float).reshape(-1, dim)
+    return Symmetries(rows, np.zeros((0, dim)))
+
+
 def left_invariant(system: "AbstractGroupSystem") -> bool:
     """Whether no force, of the energies or from outside, depends on where the system is."""
-    return float(np.max(np.abs(_rates(system).space))) <= _TOLERANCE
+    return float(np.max(np.abs(np.asarray(_rates(system).space)))) <= _TOLERANCE
 
 
 def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
@@ -163,7 +180,7 @@ def _rates(system: "AbstractGroupSystem") -> _Rates:
 
     with reading(fingerprint(jax.tree.structure(system))):
         out = jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(2), samples))
-    return _Rates(*(np.asarray(x).reshape(-1, group.dim) for x in out))
+    return _Rates(*(x.reshape(-1, group.dim) for x in out))
 
 
 def _null_space(rates: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -16,8 +17,9 @@ from retrax.mechanics.constraints import require_full_rank
 from retrax.mechanics.reactions import admissible, multipliers
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, find_symmetries
-from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.checks import finite_rows, require_finite, require_shape
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.known import require_each
 from retrax.numerics.one_line import one_line
 from retrax.numerics.precision import float64, require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace
@@ -70,12 +72,15 @@ class AbstractGroupSystem(Frozen):
         """Refuse a system some of whose numbers, made from those given, are no numbers."""
         for field in dataclasses.fields(self):
             value = getattr(self, field.name, None)
-            if isinstance(value, jax.Array) and not is_traced(value):
-                if not np.isfinite(np.asarray(value)).all():
-                    raise BadInput(
-                        f"{field.name} of this {type(self).__name__} is not finite: it was made "
-                        "from numbers that are too large or too small to compute with."
-                    )
+            if isinstance(value, jax.Array):
+                require_each(partial(self._require_finite, field.name), value, fine=finite_rows)
+
+    def _require_finite(self, name: str, value: np.ndarray) -> None:
+        if not np.isfinite(value).all():
+            raise BadInput(
+                f"{name} of this {type(self).__name__} is not finite: it was made from numbers "
+                "that are too large or too small to compute with."
+            )
 
     @property
     def configuration_space(self) -> AbstractHomogeneousSpace:
@@ -194,28 +199,61 @@ class AbstractGroupSystem(Frozen):
         require_shape("t", t, ())
         require_finite("t", t)
         mu = self.momentum(g, vector) if momentum is None else vector
-        if self.constraint is not None:
-            mu = self._on_constraint(g, mu, project)
-        return State(g=g, momentum=mu, t=t)
-
-    def _on_constraint(self, g: Element, mu: Coordinates, project: bool) -> Coordinates:
-        traced = is_traced(self, g, mu)
-        if not traced:
+        require_each(partial(self._require_momentum, name), vector, mu)
+        if project and self.constraint is not None:
             require_full_rank(self.constraint, g)
-        if project:
-            return admissible(self, self.constraint, g, mu)[0]
-        if not traced:
-            xi = self.velocity(g, mu)
-            broken = float(jnp.max(jnp.abs(self.constraint.violation(g, xi))))
-            size = float(jnp.max(jnp.abs(self.constraint.rows(g)) @ jnp.abs(xi)))
-            if not broken <= ALLOWED_VIOLATION * max(size, 1.0):
+            mu = self.projected(g, mu)
+        state = State(g=g, momentum=mu, t=t)
+        self.check_state(state)
+        self.check_energy(state)
+        if not project:
+            self.require_admissible(g, mu)
+        return state
+
+    def _require_momentum(self, name: str, vector: np.ndarray, mu: np.ndarray) -> None:
+        if not np.isfinite(mu).all():
+            raise BadInput(
+                f"{name} = {vector.tolist()} has no momentum on the {self.name}: the energy is "
+                "not regular there, or these numbers are too large."
+            )
+
+    def check_state(self, state: State) -> None:
+        """Refuse, with `BadInput`, a state in which this system cannot be."""
+        if self.constraint is not None:
+            require_full_rank(self.constraint, state.g)
+
+    def check_energy(self, state: State) -> None:
+        """Refuse, with `BadInput`, a start at which a function of the user's is no number."""
+
+    def projected(self, g: Element, mu: Coordinates) -> Coordinates:
+        """The momentum of the admissible velocity nearest in the metric of the kinetic energy."""
+        return admissible(self, self.constraint, g, mu)[0]
+
+    def require_admissible(
+        self, g: Element, mu: Coordinates, allowed: float = ALLOWED_VIOLATION
+    ) -> None:
+        """Refuse a momentum whose velocity breaks the constraint by more than `allowed`.
+
+        That is relative to the components of the velocity along the rows, where these exceed 1.
+        """
+        if self.constraint is None:
+            return
+        xi = self.velocity(g, mu)
+        broken = jnp.max(jnp.abs(self.constraint.violation(g, xi)))
+        size = jnp.max(jnp.abs(self.constraint.rows(g)) @ jnp.abs(xi))
+
+        def check(xi: np.ndarray, broken: np.ndarray, size: np.ndarray) -> None:
+            if not broken <= allowed * max(float(size), 1.0):
                 raise BadInput(
-                    f"velocity = {[float(x) for x in xi]} breaks the constraint of the "
-                    f"{self.name}: max |A xi - c| = {broken:.3g}, allowed "
-                    f"{ALLOWED_VIOLATION:.0e}; with project=True the nearest admissible velocity "
-                    "is taken."
+                    f"velocity = {xi.tolist()} breaks the constraint of the {self.name}: "
+                    f"max |A xi - c| = {float(broken):.3g}, allowed {allowed:.0e}; with "
+                    "state(..., project=True) the nearest admissible velocity is taken."
                 )
-        return mu
+
+        def fine(xi: np.ndarray, broken: np.ndarray, size: np.ndarray) -> np.ndarray:
+            return broken <= allowed * np.maximum(size, 1.0)
+
+        require_each(check, xi, broken, size, fine=fine)
 
     def symmetries(self) -> Symmetries:
         """The symmetries declared, or else found numerically, with their momentum maps."""

@@ -12,6 +12,7 @@ import numpy as np
 from jax.core import Tracer
 
 from retrax.errors import BadInput
+from retrax.numerics.known import require_each
 
 T = TypeVar("T")
 
@@ -79,17 +80,32 @@ def require_shape(name: str, x: Any, shape: tuple[int, ...]) -> None:
 
 def require_finite(name: str, x: Any) -> None:
     """Raise `BadInput` if a leaf of `x` has an entry that is not a finite number."""
-    leaves = jax.tree.leaves(x)
-    if any(isinstance(leaf, Tracer) for leaf in leaves):
-        return
-    for leaf in leaves:
-        values = np.asarray(leaf)
+
+    def check(values: np.ndarray) -> None:
         if not np.isfinite(values).all():
             values = np.atleast_1d(values)
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
             raise BadInput(
                 f"{name} must be finite, but its entry {list(where)} is {values[where]}."
             )
+
+    for leaf in jax.tree.leaves(x):
+        require_each(check, leaf, fine=finite_rows)
+
+
+def finite_rows(values: np.ndarray) -> np.ndarray:
+    """Of each member, whether all its numbers are finite."""
+    return np.isfinite(values).reshape(len(values), -1).all(axis=1)
+
+
+def require_above_zero(name: str, value: Any, sentence: str = "must be positive") -> None:
+    """Raise `BadInput` if an entry of `value` is not above zero."""
+
+    def check(values: np.ndarray) -> None:
+        if not np.all(values > 0):
+            raise BadInput(f"{name} = {shown(values.tolist())} {sentence}.")
+
+    require_each(check, value, fine=lambda x: (x > 0).reshape(len(x), -1).all(axis=1))
 
 
 def require_instance(name: str, value: Any, kind: type[T], what: str) -> T:
@@ -141,7 +157,7 @@ def require_number(name: str, value: Any, rule: str = "finite", unit: str = "") 
 def as_float(value: Any) -> float:
     """One real number of any kind as a `float`; NaN where it is none, or none that fits."""
     array = isinstance(value, np.ndarray | np.generic | jax.Array)
-    single = array and np.shape(value) == () and np.asarray(value).dtype.kind in "iuf"
+    single = array and np.shape(value) == () and value.dtype.kind in "iuf"
     if not (single or isinstance(value, numbers.Real)) or isinstance(value, bool):
         return math.nan
     try:

@@ -28,7 +28,9 @@ def float64(name: str, value: Any) -> Float[Array, "..."]:
     """
     if is_traced(value):
         return jnp.asarray(value)
-    return jax.device_put(host_float64(name, value))
+    host = host_float64(name, value)
+    with jax.ensure_compile_time_eval():  # plain numbers are known also where a program is traced
+        return jax.device_put(host)
 
 
 def host_float64(name: str, value: Any) -> Float[np.ndarray, "..."]:

@@ -1,5 +1,6 @@
 """Many bodies at once."""
 
+import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -15,10 +16,12 @@ from retrax.engine.packing import Packing
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.simulate.memory import gigabytes, require_memory
+from retrax.simulate.plan import saved_steps
 from retrax.simulate.progress import reporter
 from retrax.simulate.simulate import chunks
 from retrax.simulate.validate import started
 from retrax.simulate.validate_members import require_ensemble, stacked_systems
+from retrax.trajectory.aliasing import turns
 from retrax.trajectory.provenance import provenance
 
 if TYPE_CHECKING:
@@ -80,18 +83,13 @@ def ensemble(
         shared=shared, backend=backend, devices=devices, progress=progress,
     )  # fmt: skip
     _warn_of_failures(runs["failed_step"].values, int(steps))
+    _warn_of_aliasing(system, runs, float(h))
     return runs
 
 
 def saved_states(steps: int, save_every: int | None) -> int:
     """How many states are saved of each member."""
     return 1 if save_every is None else -(-steps // save_every) + 1
-
-
-def saved_steps(steps: int, save_every: int | None) -> np.ndarray:
-    """The number of steps behind each saved state."""
-    every = save_every or steps
-    return np.minimum(np.arange(0 if save_every else every, steps + every, every), steps)
 
 
 def run_members(
@@ -165,6 +163,25 @@ def _warn_of_failures(failed_step: np.ndarray, steps: int) -> None:
         f"{len(failed)} of {len(failed_step)} members failed, the first of them member {first} at "
         f"step {failed_step[first]} of {steps}; see failed_step and failure in the dataset. "
         "They are NaN from there on.",
+        stacklevel=3,
+    )
+
+
+def _warn_of_aliasing(system: Any, runs: "xr.Dataset", h: float) -> None:
+    """One sentence about all members that a step turned by more than half a turn."""
+    from retrax.trajectory.members import observe_members
+
+    increment = runs["increment"].values
+    turn = turns(system.group, increment, h, lambda: observe_members(system, runs)["velocity"])
+    beyond = np.flatnonzero(np.nanmax(turn, axis=0, initial=0.0) > math.pi)
+    if not len(beyond):
+        return
+    most = float(np.nanmax(turn))
+    warnings.warn(
+        f"a step turned {len(beyond)} of {turn.shape[1]} members by more than half a turn, the "
+        f"first of them member {beyond[0]}, by up to |h xi| = {most:.4g} rad: beyond pi the states "
+        "cannot tell how often they went round, and their errors do not show in the invariants; "
+        f"use a step below {abs(h) * math.pi / most:.2g} s.",
         stacklevel=3,
     )
 

@@ -1,5 +1,6 @@
 """From the first step that is left to the trajectory, or to the sentence why there is none."""
 
+import warnings
 from typing import Any
 
 from retrax.errors import CheckpointFailed, Interrupted
@@ -7,6 +8,7 @@ from retrax.simulate.checkpoint import Checkpoint
 from retrax.simulate.interrupts import listening
 from retrax.simulate.progress import reporter
 from retrax.simulate.running import Running
+from retrax.trajectory.aliasing import aliasing
 from retrax.trajectory.trajectory import Trajectory
 
 
@@ -84,4 +86,7 @@ def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
         error, sentence = failure
         trajectory.provenance["failure"] = sentence
         raise error(sentence, trajectory)
+    warning = aliasing(trajectory)
+    if warning is not None:
+        warnings.warn(warning, stacklevel=5)
     return trajectory

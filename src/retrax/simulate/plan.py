@@ -3,10 +3,18 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 # A chunk has at most this many steps, this many saved states and this many bytes.
 _CHUNK_STEPS, _CHUNK_RECORDS, _CHUNK_BYTES = 50_000, 1024, 2**25
 # Of larger states fewer steps, for each takes longer.
 _SMALL_STATE = 2048
+
+
+def saved_steps(steps: int, save_every: int | None) -> np.ndarray:
+    """The number of steps behind each saved state; without `save_every` only the end is saved."""
+    every = save_every or steps
+    return np.minimum(np.arange(0 if save_every else every, steps + every, every), steps)
 
 
 class Plan(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from retrax.engine.progress import Interval, Progress, quiet
+from retrax.engine.progress import Interval, Progress, quiet, start
 from retrax.simulate.failure import explain
 from retrax.simulate.plan import Plan
 from retrax.simulate.progress import Reporter
@@ -102,7 +102,14 @@ class Running:
         """What to raise, and what to say, if a step has failed."""
         if not self.at.failed:
             return None
-        return explain(self.system, self.integrator, self.at, h, self.steps)
+        return explain(self.system, self.integrator, self.at, h, self.steps, self._takes)
+
+    def _takes(self, h: float) -> bool:
+        """Whether one step of size `h` can be taken from where the run is; nothing is compiled."""
+        state = jax.tree.map(np.asarray, self.at.state)
+        loop = type(self.loop)(self.system, self.integrator, state, h)
+        at, *_ = loop.run(start(state), 1, 1, self.plan.capacity)
+        return not bool(at.failed)
 
 
 def joined(first: Interval, then: Interval) -> Interval:

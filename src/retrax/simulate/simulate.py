@@ -4,6 +4,7 @@ import math
 import time
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,9 +18,9 @@ from retrax.simulate.beginning import new_store, require_path, stored_objects
 from retrax.simulate.checkpoint import Checkpoint
 from retrax.simulate.finish import finish, finish_with_checkpoint
 from retrax.simulate.memory import require_room
-from retrax.simulate.plan import Plan
+from retrax.simulate.plan import Plan, saved_steps
 from retrax.simulate.running import Running
-from retrax.simulate.validate import require_commits, require_run, started
+from retrax.simulate.validate import require_commits, require_run, started, uses_traced
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.trajectory import Trajectory
 
@@ -40,8 +41,9 @@ def simulate(
     """Take `steps` steps of size `h` from `state`.
 
     One compiled loop runs all steps. Saved are the start, every `save_every`-th state and the last.
-    The function can be differentiated and batched with `jax.grad`, `jax.jvp` and `jax.vmap`;
-    nothing is raised then, but a step that fails leaves the state where it was.
+    The function can be differentiated and batched with `jax.grad`, `jax.jvp` and `jax.vmap`, also
+    in numbers that a function has closed over. No step that fails is raised then: from there on
+    states and statistics are NaN and `failed` is true, as for the members of an `ensemble`.
 
     **Arguments:**
 
@@ -65,6 +67,7 @@ def simulate(
     """
     traced = is_traced(system, integrator, state, h)
     state = started(system, state)
+    traced = traced or uses_traced(system, integrator, state)
     if isinstance(state, State):
         state = jax.tree.map(jnp.asarray if traced else np.asarray, state)
     require_run(system, integrator, state, h, steps, save_every)
@@ -127,13 +130,14 @@ def _simulate_traced(
 ) -> Trajectory:
     size = jnp.asarray(h, jnp.float64)
     at = start(state)
-    parts = [jax.tree.map(lambda x: x[None], (state, at.interval))]
+    parts = [jax.tree.map(lambda x: jnp.asarray(x)[None], (state, at.interval, at.failed))]
     for records, every in chunks(steps, save_every, steps):
-        at, states, intervals = run_differentiable(
-            system, integrator, at, state.t, size, records, every
-        )
-        parts.append((states, intervals))
-    states, info = jax.tree.map(lambda *xs: jnp.concatenate(xs), *parts)
+        at, *saved = run_differentiable(system, integrator, at, state.t, size, records, every)
+        parts.append(tuple(saved))
+    states, info, failed = jax.tree.map(lambda *xs: jnp.concatenate(xs), *parts)
+    behind = jnp.asarray(saved_steps(steps, save_every), jnp.float64)
+    states = eqx.tree_at(lambda s: s.t, _nan_where(failed, states), state.t + behind * size)
+    info = _nan_where(failed, info)
     return Trajectory(
         t=states.t,
         states=states,
@@ -147,4 +151,16 @@ def _simulate_traced(
         provenance=provenance(system, integrator, "xla"),
         system=system,
         integrator=integrator,
+        failed=failed,
     )
+
+
+def _nan_where(failed: Any, tree: Any) -> Any:
+    """NaN, or -1 among whole numbers, in the rows of arrays at which a run has failed."""
+
+    def blank(x: Any) -> Any:
+        lost = failed.reshape(-1, *[1] * (x.ndim - 1))
+        nothing = jnp.nan if jnp.issubdtype(x.dtype, jnp.floating) else -1
+        return jnp.where(lost, jnp.asarray(nothing, x.dtype), x)
+
+    return jax.tree.map(blank, tree)

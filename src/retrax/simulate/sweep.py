@@ -90,6 +90,7 @@ def sweep(
     with reporter(progress, f"sweep of {spread.members} members", unit="members") as report:
         plan.run(client, int(retries), report)
     plan.warn_of_failures()
+    plan.warn_of_aliasing()
     return plan.opened()
 
 

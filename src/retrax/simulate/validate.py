@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput
@@ -18,12 +19,27 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.numerics.known import depends_on_traced, require_each
 from retrax.numerics.precision import require_double_precision
+
+# The velocity of a start may miss the constraint by this much, relative to its components.
+ALLOWED_AT_START = 1e-6
 
 
 def started(system: Any, state: Any) -> Any:
     """What a run is to start from, as a state where the system knows how."""
     return system.as_state(state) if isinstance(system, AbstractGroupSystem) else state
+
+
+def uses_traced(system: Any, integrator: Any, state: Any) -> bool:
+    """Whether a step uses a value that JAX is tracing and that none of its arguments shows."""
+    if not isinstance(integrator, AbstractIntegrator) or not isinstance(state, State):
+        return False  # which is refused later
+
+    def step(state: State) -> Any:
+        return integrator.step(system, state, jnp.ones(()))
+
+    return depends_on_traced(step, jax.tree.map(np.asarray, state))
 
 
 def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, save_every: Any):
@@ -32,9 +48,9 @@ def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, sa
     require_fit(system, integrator)
     require_state(system, state)
     require_step_size(h)
+    require_time_to_pass(state.t, h)
     if not is_traced(system, integrator, state, h):
-        _require_time_to_pass(state.t, float(h))
-        integrator.check_step(system, state, float(h))
+        integrator.check_step(system, state, abs(float(h)))
     require_count("steps", steps)
     require_count("save_every", save_every)
 
@@ -82,13 +98,28 @@ def require_state(system: AbstractGroupSystem, state: Any) -> None:
     """Refuse what is no state of that system."""
     _require_is_state(state)
     if is_traced(state):
-        return
+        return  # `system.state` has seen what JAX knows of it
     require_arrays("state", state)
     system.configuration_space.check("state.g", state.g)
     require_shape("state.momentum", state.momentum, (system.group.dim,))
     require_finite("state.momentum", state.momentum)
     require_shape("state.t", state.t, ())
     require_finite("state.t", state.t)
+    if not is_traced(system):
+        require_possible(system, state)
+
+
+def require_possible(system: AbstractGroupSystem, state: State) -> None:
+    """Refuse a state in which the system cannot be, or whose velocity breaks its constraint.
+
+    A start may be where another run ended, so it is held to less than what `system.state` makes.
+    """
+    anywhere = type(system).check_state is AbstractGroupSystem.check_state
+    if system.constraint is None and anywhere:
+        return
+    state = jax.tree.map(jnp.asarray, state)
+    system.check_state(state)
+    system.require_admissible(state.g, state.momentum, ALLOWED_AT_START)
 
 
 def require_arrays(name: str, state: State) -> None:
@@ -101,15 +132,29 @@ def require_arrays(name: str, state: State) -> None:
 
 
 def require_step_size(h: Any) -> None:
-    if not is_traced(h) and not 0 < as_float(h) < math.inf:
-        raise BadInput(f"h = {shown(h)} must be a positive, finite number of seconds.")
+    if is_traced(h):
+        require_each(_require_step_size, h)
+    else:
+        _require_step_size(h)
 
 
-def _require_time_to_pass(t: Any, h: float) -> None:
-    """Refuse a step that rounding makes none, beside a time that is too large."""
-    if np.any(np.asarray(t) + h == np.asarray(t)):
+def _require_step_size(h: Any) -> None:
+    if not 0 < abs(as_float(h)) < math.inf:
         raise BadInput(
-            f"h = {h:g} s is lost in rounding beside the time t = {np.max(np.abs(t)):g} s."
+            f"h = {shown(h)} must be a finite number of seconds, and not zero; below zero it goes "
+            "back in time."
+        )
+
+
+def require_time_to_pass(t: Any, h: Any) -> None:
+    """Refuse a step that rounding makes none, beside a time that is too large."""
+    require_each(_require_time_to_pass, t, h, fine=lambda t, h: t + h != t)
+
+
+def _require_time_to_pass(t: np.ndarray, h: np.ndarray) -> None:
+    if t + h == t:
+        raise BadInput(
+            f"h = {float(h):g} s is lost in rounding beside the time t = {float(abs(t)):g} s."
         )
 
 

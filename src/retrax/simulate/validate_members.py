@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,25 +11,37 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.groups.translation import Translation
 from retrax.integrators.base import AbstractIntegrator
-from retrax.mechanics.inertia import require_positive
+from retrax.mechanics.inertia import plainly_a_body, require_positive
+from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
     is_traced,
+    require_above_zero,
     require_shape,
 )
 from retrax.numerics.fingerprint import Fingerprint
+from retrax.numerics.known import require_each
 from retrax.numerics.reuse import Jitted, Reused, signature_of
 from retrax.simulate.validate import (
     require_arrays,
     require_count,
     require_fit,
     require_parts,
+    require_possible,
     require_step_size,
+    require_time_to_pass,
+    uses_traced,
 )
 from retrax.spaces.base import AbstractHomogeneousSpace
+
+_TRACED = (
+    "an ensemble runs many bodies outside of JAX and cannot be traced; for derivatives use "
+    "jax.vmap of simulate, which can be differentiated."
+)
 
 
 def require_ensemble(
@@ -46,10 +59,7 @@ def require_ensemble(
     """
     require_parts(system, integrator, states)
     if is_traced(system, integrator, states, h):
-        raise BadInput(
-            "ensemble cannot be traced; for derivatives use jax.vmap of simulate, "
-            "which can be differentiated."
-        )
+        raise BadInput(_TRACED)
     require_step_size(h)
     require_count("steps", steps)
     if save_every is not None:
@@ -62,9 +72,12 @@ def require_ensemble(
         _require_a_system_each(system, members)
     one = system if shared else jax.tree.map(lambda x: x[0], system)
     require_fit(one, integrator)
+    if uses_traced(one, integrator, jax.tree.map(lambda x: x[0], states)):
+        raise BadInput(_TRACED)
     _require_each(one, states)
     if not shared:
         _require_each_system(system)
+    _require_possible(system, states, float(h), shared)
     _require_stable(system, integrator, states, float(h), shared)
     return shared
 
@@ -166,6 +179,17 @@ def _require_each(system: AbstractGroupSystem, states: State) -> None:
     require_shape("states.momentum", states.momentum, (len(ok), system.group.dim))
 
 
+def _require_possible(system: Any, states: State, h: float, shared: bool) -> None:
+    """Refuse what `require_run` refuses of one run: by `jax.vmap`, which knows all numbers."""
+
+    def look(system: Any, state: State) -> None:
+        require_possible(system, state)
+        require_time_to_pass(state.t, h)
+
+    systems, states = jax.tree.map(jnp.asarray, (system, states))
+    jax.vmap(look, in_axes=(None if shared else 0, 0))(systems, states)
+
+
 def _require_stable(
     system: Any, integrator: AbstractIntegrator, states: State, h: float, shared: bool
 ) -> None:
@@ -175,7 +199,7 @@ def _require_stable(
     systems, states = jax.tree.map(np.asarray, (system, states))
     for k in range(len(states.t)):
         one = system if shared else jax.tree.map(lambda x, k=k: x[k], systems)
-        integrator.check_step(one, jax.tree.map(lambda x, k=k: x[k], states), h)
+        integrator.check_step(one, jax.tree.map(lambda x, k=k: x[k], states), abs(h))
 
 
 @Jitted
@@ -184,19 +208,21 @@ def _defects(space: AbstractHomogeneousSpace, g: Any) -> Float[Array, " member"]
 
 
 def _require_each_system(system: Any) -> None:
-    """What the constructor could not check while `jax.vmap` was tracing it."""
+    """What constructors have not seen: numbers that `jax.jit` hid, or that were put in later."""
     for leaf in jax.tree.leaves(system):
         array = np.asarray(leaf)
         finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
         if not finite.all():
             raise BadInput(f"the system of member {np.argmin(finite)} has numbers not finite.")
-    inertia = getattr(system, "inertia", None)
-    if isinstance(inertia, jax.Array | np.ndarray):
-        array = np.asarray(inertia)
-        smallest = array.min(axis=1) if array.ndim == 2 else np.linalg.eigvalsh(array)[:, 0]
-        if not (smallest > 0).all():
-            worst = int(np.argmin(smallest))
-            raise BadInput(
-                f"the inertia of member {worst} is not positive: its smallest moment is "
-                f"{smallest[worst]:.6g}, but it must be > 0."
-            )
+    jax.vmap(_require_body)(jax.tree.map(jnp.asarray, system))
+
+
+def _require_body(system: Any) -> None:
+    """Refuse masses and inertias that are not positive."""
+    mass = getattr(system, "mass", None)
+    if isinstance(mass, jax.Array):
+        require_above_zero("mass", mass)
+    if isinstance(system, AbstractMechanicalSystem):
+        inertia = system.inertia_at(system.group.identity())
+        plain = partial(plainly_a_body, Translation(1))
+        require_each(require_positive, inertia, fine=plain)

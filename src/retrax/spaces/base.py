@@ -14,12 +14,12 @@ from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup, Coordinates, in
 from retrax.groups.retractions import Exp
 from retrax.numerics.checks import (
     MOST_ROWS,
-    is_traced,
     require_finite,
     require_float64,
     require_whole,
 )
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.known import require_each
 from retrax.numerics.reuse import Jitted
 
 Point = PyTree[Float[Array, "..."]]
@@ -109,7 +109,7 @@ class AbstractHomogeneousSpace(AbstractSpace):
     def check(self, name: str, y: Any) -> None:
         """Raise `BadInput` unless `y`, called `name` in the sentence, is a point.
 
-        Structure and shapes are always checked; values only when they are not traced.
+        Structure and shapes are always checked; values where JAX does not hide them.
         """
         like = self.layout()
         leaves, structure = jax.tree.flatten(y)
@@ -122,15 +122,16 @@ class AbstractHomogeneousSpace(AbstractSpace):
                 f"got {in_words(y)}."
             )
         require_float64(name, leaves)
-        if is_traced(leaves):
-            return
         require_finite(name, leaves)
-        defect = float(_defect(self, y))
-        if not defect <= ALLOWED_DEFECT:
-            raise BadInput(
-                f"{name} is not a point of {self.name}: its defect is {defect:.2g}, allowed "
-                f"{ALLOWED_DEFECT:.0e}; make it one with {self!r}.project({name})."
-            )
+
+        def check(defect: np.ndarray) -> None:
+            if not defect <= ALLOWED_DEFECT:
+                raise BadInput(
+                    f"{name} is not a point of {self.name}: its defect is {float(defect):.2g}, "
+                    f"allowed {ALLOWED_DEFECT:.0e}; make it one with {self!r}.project({name})."
+                )
+
+        require_each(check, _defect(self, y), fine=lambda defect: defect <= ALLOWED_DEFECT)
 
 
 @Jitted

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates
+from retrax.groups.nearest import require_projected
 from retrax.groups.so_n import rotations
 from retrax.numerics.cross import cross
 from retrax.numerics.series import cosc, sinc
@@ -70,7 +71,9 @@ class Sphere(AbstractHomogeneousSpace):
         return jnp.abs(jnp.sqrt(y @ y) - 1)
 
     def project(self, y: Vector) -> Vector:
-        return y / jnp.sqrt(y @ y)
+        near = y / jnp.sqrt(y @ y)
+        require_projected(self.name, near)
+        return near
 
     def random(self, key: Key[Array, ""]) -> Vector:
         return self.project(jax.random.normal(key, (self.n,)))

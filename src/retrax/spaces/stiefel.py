@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates
+from retrax.groups.nearest import require_projected
 from retrax.groups.so_n import rotations
 from retrax.spaces.base import AbstractHomogeneousSpace, require_size
 
@@ -66,8 +67,11 @@ class Stiefel(AbstractHomogeneousSpace):
 
     def project(self, y: Frame) -> Frame:
         """The nearest frame: the polar factor."""
-        left, _, right = jnp.linalg.svd(y, full_matrices=False)
-        return left @ right
+        left, singular, right = jnp.linalg.svd(y, full_matrices=False)
+        full = singular[-1] > 1e-14 * singular[0]
+        near = jnp.where(full, left @ right, jnp.nan)  # of less than full rank: many are near
+        require_projected(self.name, near)
+        return near
 
     def random(self, key: Key[Array, ""]) -> Frame:
         return self.project(jax.random.normal(key, (self.n, self.k)))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from retrax.groups.base import Coordinates
+from retrax.groups.nearest import require_projected
 from retrax.groups.translation import Translation
 from retrax.spaces.base import AbstractHomogeneousSpace, require_size
 
@@ -75,7 +76,9 @@ class Torus(AbstractHomogeneousSpace):
         return jnp.max(jnp.abs(jnp.sqrt(jnp.sum(y * y, axis=1)) - 1))
 
     def project(self, y: Phases) -> Phases:
-        return y / jnp.sqrt(jnp.sum(y * y, axis=1, keepdims=True))
+        near = y / jnp.sqrt(jnp.sum(y * y, axis=1, keepdims=True))
+        require_projected(self.name, near)
+        return near
 
     def random(self, key: Key[Array, ""]) -> Phases:
         return self.at_angles(jax.random.uniform(key, (self.n,), maxval=2 * jnp.pi))

@@ -4,13 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
 from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.space_flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, require_shape
+from retrax.numerics.checks import require_above_zero, require_shape
 from retrax.numerics.precision import float64
 from retrax.spaces.sphere import Sphere
 from retrax.systems.euler_solution import exact_momentum
@@ -44,8 +43,7 @@ class BodyOnSphere(AbstractSpaceFlow):
         require_shape("inertia", self.inertia, (3,))
         self.length = float64("length", length)
         require_shape("length", self.length, ())
-        if not is_traced(self.length) and not float(self.length) > 0:
-            raise BadInput(f"length = {float(self.length)} of the momentum must be positive.")
+        require_above_zero("length", self.length, "of the momentum must be positive")
 
     @classmethod
     def example(cls) -> tuple["BodyOnSphere", State, float, int]:

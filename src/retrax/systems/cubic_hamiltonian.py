@@ -14,7 +14,6 @@ from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.quadratic_field import AbstractQuadraticField, require_quadratic
 from retrax.numerics.checks import (
     MOST_ROWS,
-    is_traced,
     require_instance,
     require_output,
     require_whole,
@@ -68,8 +67,7 @@ class CubicHamiltonian(AbstractQuadraticField):
         function = as_pytree(hamiltonian)
         self.hamiltonian, self.dim = function, dim
         self.title = f"cubic Hamiltonian system on R^{dim}" if name is None else name
-        if not is_traced(function):
-            require_quadratic("the gradient of the hamiltonian", self.field, dim)
+        require_quadratic("the gradient of the hamiltonian", self.field, dim)
 
     @property
     def name(self) -> str:

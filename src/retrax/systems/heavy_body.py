@@ -7,13 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.errors import BadInput
 from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.solids import about_centre
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, shown
+from retrax.numerics.checks import is_traced, require_above_zero
 from retrax.numerics.precision import finite64
 from retrax.systems.rigid_body import AbstractRigidBody
 
@@ -136,6 +135,5 @@ class Pendulum3D(AbstractHeavyBody):
 def _checked_weight(mass: ArrayLike, arm: ArrayLike, gravity: ArrayLike) -> tuple[Array, ...]:
     """Mass, arm and gravity as arrays, refused where they are not those of a body."""
     checked = finite64("mass", mass), finite64("arm", arm, (3,)), finite64("gravity", gravity)
-    if not is_traced(checked) and not float(checked[0]) > 0:
-        raise BadInput(f"mass = {shown(mass)} kg is not positive: a body has mass.")
+    require_above_zero("mass", checked[0], "kg is not positive: a body has mass")
     return checked

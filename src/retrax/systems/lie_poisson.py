@@ -16,7 +16,8 @@ from retrax.mechanics.drawing import told
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, require_finite, require_instance, require_shape
+from retrax.numerics.checks import require_finite, require_instance, require_shape
+from retrax.numerics.known import require_each
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64
 
@@ -177,10 +178,14 @@ def _symmetric(A: Any, n: int) -> Any:
     else:
         require_shape("quadratic", A, (n,))
     require_finite("quadratic", A)
-    if A.ndim == 2 and not is_traced(A):
-        defect = float(jnp.max(jnp.abs(A - A.T)))
-        if defect > _ROUNDING * float(jnp.max(jnp.abs(A))):
-            raise BadInput(
-                f"quadratic is not symmetric: it differs from its transpose by {defect:.3g}."
-            )
+    if A.ndim == 2:
+        require_each(_require_symmetric, A)
     return A
+
+
+def _require_symmetric(A: np.ndarray) -> None:
+    defect = float(np.max(np.abs(A - A.T)))
+    if defect > _ROUNDING * float(np.max(np.abs(A))):
+        raise BadInput(
+            f"quadratic is not symmetric: it differs from its transpose by {defect:.3g}."
+        )

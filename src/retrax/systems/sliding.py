@@ -3,13 +3,11 @@
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.errors import BadInput
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.system import ArrayLike, Element
-from retrax.numerics.checks import is_traced, shown
+from retrax.numerics.checks import require_above_zero
 from retrax.numerics.precision import finite64
 
 
@@ -39,8 +37,7 @@ def number(name: str, value: ArrayLike) -> Float[Array, ""]:
 def positive(name: str, value: ArrayLike) -> Float[Array, ""]:
     """One number above zero."""
     array = number(name, value)
-    if not is_traced(array) and not float(np.asarray(array)) > 0:
-        raise BadInput(f"{name} = {shown(value)} must be positive.")
+    require_above_zero(name, array)
     return array
 
 

@@ -8,12 +8,18 @@ from retrax.errors import BadInput
 from retrax.mechanics.space_flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced
+from retrax.numerics.known import require_each
 from retrax.spaces.grassmann import Grassmann
 from retrax.systems.continuous_qr import matrix_exponential, positive_qr, square
 
 Scalar = Float[Array, ""]
 Projector = Float[Array, "n n"]
+
+
+def _require_symmetric(matrix: np.ndarray) -> None:
+    skew = float(np.max(np.abs(matrix - matrix.T)))
+    if skew > 1e-12 * float(np.max(np.abs(matrix))):
+        raise BadInput(f"matrix must be symmetric, but max |A - A^T| = {skew:.3g}.")
 
 
 class SubspaceFlow(AbstractSpaceFlow):
@@ -36,10 +42,7 @@ class SubspaceFlow(AbstractSpaceFlow):
 
     def __init__(self, matrix: ArrayLike, dimension: int):
         self.matrix = square("matrix", matrix)
-        if not is_traced(self.matrix):
-            skew = float(jnp.max(jnp.abs(self.matrix - self.matrix.T)))
-            if skew > 1e-12 * float(jnp.max(jnp.abs(self.matrix))):
-                raise BadInput(f"matrix must be symmetric, but max |A - A^T| = {skew:.3g}.")
+        require_each(_require_symmetric, self.matrix)
         self.space = Grassmann(self.matrix.shape[0], dimension)
 
     @classmethod

@@ -54,8 +54,6 @@ class Suslov(AbstractRigidBody):
     def __init__(self, inertia: ArrayLike, potential: Any = None, *, physical: bool = True):
         self.inertia = checked_inertia(self.group, inertia, physical)
         require_output("potential", potential, (self.group.layout(),), (), optional=True)
-        if potential is not None:
-            require_energy("potential", potential, self.group)
         self.potential = as_pytree(potential)
 
     @classmethod
@@ -87,6 +85,10 @@ class Suslov(AbstractRigidBody):
 
     def potential_energy(self, g: Float[Array, "3 3"]) -> Float[Array, ""]:
         return jnp.zeros(()) if self.potential is None else jnp.asarray(self.potential(g))
+
+    def check_energy(self, state: State) -> None:
+        if self.potential is not None:
+            require_energy("potential", self.potential_energy(state.g))
 
     def exact_velocity(self, start: ArrayLike, t: ArrayLike) -> Float[Array, "3"]:
         r"""The velocity at time `t` of the free body that starts with velocity `start`.

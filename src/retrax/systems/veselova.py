@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 from retrax.mechanics.constraints import VelocityConstraint
 from retrax.mechanics.functions import as_pytree, require_energy
 from retrax.mechanics.mechanical import Inertia, checked_inertia
+from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import require_output
 from retrax.systems.rigid_body import AbstractRigidBody
@@ -37,8 +38,6 @@ class Veselova(AbstractRigidBody):
     def __init__(self, inertia: ArrayLike, potential: Any = None, *, physical: bool = True):
         self.inertia = checked_inertia(self.group, inertia, physical)
         require_output("potential", potential, (self.group.layout(),), (), optional=True)
-        if potential is not None:
-            require_energy("potential", potential, self.group)
         self.potential = as_pytree(potential)
 
     @property
@@ -51,3 +50,7 @@ class Veselova(AbstractRigidBody):
 
     def potential_energy(self, g: Float[Array, "3 3"]) -> Float[Array, ""]:
         return jnp.zeros(()) if self.potential is None else jnp.asarray(self.potential(g))
+
+    def check_energy(self, state: State) -> None:
+        if self.potential is not None:
+            require_energy("potential", self.potential_energy(state.g))

@@ -1,6 +1,7 @@
 """What can be read off the states of a run."""
 
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -69,21 +70,44 @@ def observe(
     return Observations(*jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts))
 
 
+def observe_traced(
+    system: "AbstractGroupSystem",
+    states: "State",
+    integrator: Any = None,
+    h: Any = None,
+    symmetries: Symmetries | None = None,
+) -> Observations:
+    """The same of states that JAX is tracing, as arrays of JAX.
+
+    Without `symmetries` there are no invariants: to look for them takes numbers, which `jax.jit`
+    hides.
+    """
+    look = _looking(symmetries)
+    size = None if h is None else jnp.asarray(h, jnp.float64)
+    seen = jax.vmap(lambda state: look(system, state, integrator, size))(
+        jax.tree.map(jnp.asarray, states)
+    )
+    return Observations(*seen)
+
+
 @lru_cache(maxsize=256)
 def _look(space: tuple, body: tuple, each: bool) -> Jitted:
     """The function that looks at states, compiled once for systems of one kind.
 
     Depends on the symmetries, and on whether each state has a system of its own.
     """
-    symmetries = Symmetries(np.array(space), np.array(body))
+    look = _looking(Symmetries(np.array(space), np.array(body)))
+    return Jitted(jax.vmap(look, in_axes=(0 if each else None, 0, None, None)))
 
-    @Jitted
-    @partial(jax.vmap, in_axes=(0 if each else None, 0, None, None))
+
+def _looking(symmetries: Symmetries | None) -> Callable:
+    """The function that looks at one state; without symmetries it leaves the invariants out."""
+
     def look(system, state, integrator, size):
         exact = {} if integrator is None else integrator.exact_integrals(system, state, size)
         return (
             system.velocity_at(state),
-            system.invariants(state, symmetries) | exact,
+            {} if symmetries is None else system.invariants(state, symmetries) | exact,
             system.configuration_space.defect(state.g),
             system.multipliers(state),
             system.reaction(state),

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from retrax.trajectory.aliasing import aliasing
 from retrax.trajectory.measure import deviations, drift
 
 if TYPE_CHECKING:
@@ -22,12 +23,14 @@ def heading(run: "Trajectory") -> list[str]:
     """What was run, how far and how fast: a few lines."""
     rate = run.completed / run.seconds if run.seconds > 0 else 0.0
     per_step = float(np.sum(run.info.iterations)) / max(run.completed, 1)
+    warning = aliasing(run)
     return [
         f"{run.provenance['system']} by {run.provenance['integrator']}",
         f"{run.completed:,} steps of h = {run.h:g} s, from t = {run.t[0]:g} to {run.t[-1]:g} s, "
         f"{len(run.t):,} states saved",
         f"{run.seconds:.3g} s ({rate:,.0f} steps/s), compiled in {run.compile_seconds:.2g} s; "
         f"{per_step:.2f} {counted(run)} a step",
+        *([] if warning is None else [f"Note: {warning}"]),
     ]
 
 

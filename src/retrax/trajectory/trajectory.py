@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ import numpy as np
 
 from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, RetraxError
+from retrax.numerics.checks import is_traced
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.trajectory.html import html
 from retrax.trajectory.measure import deviations, drift
-from retrax.trajectory.observe import Observations, observe
+from retrax.trajectory.observe import Observations, observe, observe_traced
 from retrax.trajectory.summary import summary
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ class Trajectory:
         last two in body coordinates; `final` is the last state, ready to start another run.
     - `info`: solver statistics between saved states: `iterations` (their sum), `residual` and
         `increment` (their largest). The first entry is zero.
+    - `failed`: of each saved state whether a step before it has failed. Always false unless JAX
+        traces the run (`jax.grad`, `jax.vmap`, `jax.jit`), where nothing can be raised: states are
+        NaN from there on then, and so are `residual` and `increment`; `iterations` are -1.
     - `h`, `steps`, `save_every`: the run as asked for; `completed`: the steps that were taken.
     - `seconds`, `compile_seconds`: wall-clock time of the loop and of compiling it.
     - `provenance`: names and versions of everything involved.
@@ -58,6 +63,7 @@ class Trajectory:
         integrator: Any = None,
         observations: Observations | None = None,
         identity: Fingerprint | None = None,
+        failed: Any = None,
     ):
         self.t = t
         self.states = states
@@ -73,11 +79,13 @@ class Trajectory:
         self.integrator = integrator
         self._observations = observations
         self._identity = identity
+        self.failed = np.zeros(len(t), bool) if failed is None else failed
 
     def __repr__(self) -> str:
+        size = "a traced size" if is_traced(self.h) else f"h = {self.h:g} s"
         return (
             f"<Trajectory of {self.provenance['system']} by {self.provenance['integrator']}: "
-            f"{len(self.t)} states, {self.completed} steps of h = {self.h:g} s>"
+            f"{len(self.t)} states, {self.completed} steps of {size}>"
         )
 
     def __len__(self) -> int:
@@ -114,7 +122,8 @@ class Trajectory:
                     "cannot be computed; rx.resume(path, system=..., integrator=...) brings it."
                 )
             self._compare_content()
-            self._observations = observe(self.system, self.states, self.integrator, self.h)
+            look = observe_traced if self.traced else observe
+            self._observations = look(self.system, self.states, self.integrator, self.h)
         return self._observations
 
     def _compare_content(self) -> None:
@@ -135,8 +144,27 @@ class Trajectory:
         """What another process gets: there the functions are other objects."""
         return vars(self) | {"_identity": None}
 
+    @property
+    def traced(self) -> bool:
+        """Whether JAX is tracing the run: its arrays have no numbers yet."""
+        return is_traced(self.states, self.h)
+
+    def _require_numbers(self, what: str) -> None:
+        if self.traced:
+            raise BadInput(
+                f"{what} needs the numbers of the run, but JAX is tracing it: return what you need "
+                "of the run from the function that is transformed, and call this outside."
+            )
+
     def invariants(self) -> dict[str, np.ndarray]:
-        """The energy and the momentum of each symmetry, by name, along the run."""
+        """The energy and the momentum of each symmetry, by name, along the run.
+
+        While `jax.jit` traces the run the symmetries of the system must be declared.
+        """
+        if self.traced and self.system is not None:
+            found = self.system.symmetries()
+            seen = observe_traced(self.system, self.states, self.integrator, self.h, found)
+            return seen.invariants
         return self.observations.invariants
 
     def observables(self) -> dict[str, np.ndarray]:
@@ -163,10 +191,12 @@ class Trajectory:
 
     def along(self, function: Callable[["State"], Any]) -> np.ndarray:
         """The values of a function of the state at every saved state, written in JAX."""
-        return np.asarray(jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states)))
+        values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
+        return values if is_traced(values) else np.asarray(values)
 
     def measures(self) -> dict[str, Any]:
         """The run in numbers: what `retrax run --json` prints."""
+        self._require_numbers("measures()")
         steps_per_second = self.completed / self.seconds if self.seconds > 0 else 0.0
         return {
             "case": self.provenance.get("case", self.provenance["system"]),
@@ -196,11 +226,14 @@ class Trajectory:
 
     def summary(self) -> str:
         """The run as a table for people."""
+        self._require_numbers("summary()")
         return summary(self)
 
     def dataset(self) -> "xr.Dataset":
         """The run as an `xarray.Dataset`, with units, long names and provenance."""
         from retrax.trajectory.dataset import dataset
+
+        self._require_numbers("dataset()")
 
         return dataset(self)
 
@@ -208,6 +241,7 @@ class Trajectory:
         """Write the run to a NetCDF file, atomically; `retrax.load` reads it back."""
         from retrax.trajectory.storage import save
 
+        self._require_numbers("save(path)")
         return save(self, path)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -217,6 +251,7 @@ class Trajectory:
         """
         from retrax.show import overview, save
 
+        self._require_numbers("plot()")
         figure = overview(self)
         if path is not None:
             save(figure, path)
@@ -224,6 +259,8 @@ class Trajectory:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the summary, with a small picture where matplotlib is there."""
+        if self.traced:
+            return escape(repr(self))
         try:
             from retrax.show.inline import inline_image
         except RetraxError:
@@ -234,10 +271,12 @@ class Trajectory:
         """Write one self-contained HTML page: the motion in 3-D with its invariants beside it."""
         from retrax.show.page import write_page
 
+        self._require_numbers("report(path)")
         return write_page(self, path)
 
     def sound(self, path: str | Path, observable: Any = None, **settings: Any) -> Path:
         """Write a quantity along the run as a WAV file; see `retrax.show.sound.write_sound`."""
         from retrax.show.sound import write_sound
 
+        self._require_numbers("sound(path)")
         return write_sound(self, path, observable, **settings)

@@ -9,6 +9,7 @@ import numpy as np
 from retrax.errors import BadInput, RetraxError
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.known import BadMember
 from retrax.simulate.sweeping.axes import MEMBER, Axes
 from retrax.simulate.sweeping.closures import opened
 from retrax.simulate.validate import started
@@ -36,7 +37,10 @@ def bodies(make: Callable[..., Any], axes: Axes) -> Bodies:
     first = _made(make, axes.row(0), axes.named(0))
     together = None
     if all(column.dtype.kind != "U" for column in axes.columns.values()):
-        together = _all_at_once(make, axes)
+        try:
+            together = _all_at_once(make, axes)
+        except BadMember as refusal:  # made alone, it says so with its parameters
+            _made(make, axes.row(refusal.member), axes.named(refusal.member))
     systems, states = together or _one_by_one(make, axes, first)
     systems, states = jax.tree.map(np.asarray, (systems, states))
     if all((leaf == leaf[:1]).all() for leaf in jax.tree.leaves(systems)):
@@ -64,6 +68,8 @@ def _made(make: Callable[..., Any], row: dict[str, Any], name: str) -> tuple[Any
     """The system and the state of one member, its functions opened."""
     try:
         made = make(**row)
+    except BadMember:
+        raise
     except RetraxError as refusal:
         raise BadInput(f"make({name}): {refusal}") from refusal
     except Exception as cause:
@@ -92,6 +98,8 @@ def _all_at_once(make: Callable[..., Any], axes: Axes) -> tuple[Any, Any] | None
         one = jax.tree.map(lambda x: x[0], (systems, states))
         # Numbers that make has hidden where jax.vmap does not see them come to light here.
         jax.eval_shape(lambda system, s: system.vector_field(s.g, s.momentum, s.t), *one)
+    except BadMember:
+        raise
     except Exception:
         return None
     return systems, states

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import platform
 import warnings
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
@@ -124,6 +126,38 @@ class Plan:
             "They are NaN from there on.",
             stacklevel=3,
         )
+
+    def warn_of_aliasing(self) -> None:
+        """One sentence about members that a step turned by more than half a turn.
+
+        Looked at are the first steps of all members and, where all coordinates of the group are
+        angles and no `measure` has dropped them, the increments of all steps.
+        """
+        angles = self._bodies.system.group.angles()
+        if not angles.any():
+            return
+        in_axes = (None if self._bodies.shared else 0, 0)
+        system, states = jax.tree.map(jnp.asarray, self._bodies[:2])
+        velocity = jax.vmap(lambda system, state: system.velocity_at(state), in_axes)(
+            system, states
+        )
+        first = np.max(np.abs(np.asarray(velocity)[:, angles]), axis=1)
+        sizes = np.abs([setting.h for setting in self._settings.each])
+        turn = sizes[:, None] * first[None, :]
+        runs = self.opened()
+        if angles.all() and "increment" in runs:
+            turn = np.fmax(turn, runs["increment"].max("time").values.reshape(turn.shape))
+        beyond = turn > math.pi
+        if beyond.any():
+            which = int(np.argmax(beyond.any(axis=0)))
+            warnings.warn(
+                f"a step turned {beyond.sum()} of {turn.size} members by more than half a turn, "
+                f"the first of them {self._axes.named(which)}, by up to |h xi| = "
+                f"{float(np.nanmax(turn)):.4g} rad: beyond pi the states cannot tell how often "
+                "they went round, and their errors do not show in the invariants; use shorter "
+                "steps.",
+                stacklevel=3,
+            )
 
     @contextlib.contextmanager
     def _runner(self, client: Any, tasks: int, retries: int) -> Iterator[Callable[..., None]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrax.simulate.ensemble import saved_steps
+from retrax.simulate.plan import saved_steps
 from retrax.simulate.sweeping.axes import Axes
 from retrax.simulate.sweeping.bodies import Bodies
 from retrax.simulate.sweeping.settings import Settings

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import MOST_NODES, is_traced, require_whole, shown
+from retrax.numerics.checks import MOST_NODES, require_above_zero, require_whole, shown
 from retrax.numerics.precision import finite64
 
 ENDS = ("free", "pinned", "clamped")
@@ -30,8 +30,7 @@ def vector(name: str, value: ArrayLike) -> Float[Array, "3"]:
 
 def positive(name: str, value: ArrayLike, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
     array = finite64(name, value, shape)
-    if not is_traced(array) and not np.all(np.asarray(array) > 0):
-        raise BadInput(f"{name} = {np.asarray(array).tolist()} must be positive.")
+    require_above_zero(name, array)
     return array
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced
+from retrax.numerics.known import require_each
 from retrax.systems.rods.given import positive
 from retrax.systems.sliding import number
 
@@ -22,12 +22,16 @@ def circular(
        \quad \rho I = \tfrac14\rho A\,a^2. \tag{1} $$
     """
     nu = number("poisson", poisson)
-    if not is_traced(nu) and not -1 < float(np.asarray(nu)) <= 0.5:
-        raise BadInput(f"poisson = {poisson} must be above -1 and at most 1/2.")
+    require_each(_require_poisson, nu, fine=lambda x: (x > -1) & (x <= 0.5))
     a = positive("radius", radius)
     area = jnp.pi * a * a
     ea, mass = positive("young", young) * area, positive("density", density) * area
     return section(ea, nu, mass, a)
+
+
+def _require_poisson(nu: np.ndarray) -> None:
+    if not -1 < float(nu) <= 0.5:
+        raise BadInput(f"poisson = {float(nu)} must be above -1 and at most 1/2.")
 
 
 def section(EA: Any, nu: Any, mass: Any, radius: Any) -> dict[str, Float[Array, "..."]]:

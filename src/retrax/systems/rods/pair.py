@@ -1,6 +1,7 @@
 """Two elastic rods that roll on each other without slipping."""
 
 import json
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -13,6 +14,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates
 from retrax.numerics.checks import is_traced, shown
+from retrax.numerics.known import require_each
 from retrax.numerics.once import compiled_once
 from retrax.numerics.solve import solve
 from retrax.systems.rods.bump import SUPPORT
@@ -91,15 +93,7 @@ class RodsInContact(AbstractRollingPair):
         one, two = (rod.spacing * jnp.arange(rod.nodes, dtype=float) for rod in (first, second))
         self.arcs = one, two
         for rod in (first, second):
-            if is_traced(self.width, rod.spacing):
-                continue
-            ratio = float(self.width / rod.spacing)
-            if not (0.5 < ratio < 1e9 and abs(ratio - round(ratio)) < 1e-9 * ratio):
-                raise BadInput(
-                    f"width = {float(self.width):g} is {ratio:.6g} spacings of the {rod.name}, but "
-                    "must be a whole multiple, at least one: else the weights of the contact do "
-                    "not add up to one."
-                )
+            require_each(partial(_require_multiple, rod.name), self.width, rod.spacing)
 
     @property
     def name(self) -> str:
@@ -164,13 +158,19 @@ class RodsInContact(AbstractRollingPair):
         **Raises:** `ContactDegenerate`, `ContactLeftRod` where no contact of the model is in `g`.
         """
         state = super().state(g, **given)
-        if is_traced(self, state):
-            return state
+        require_each(self._require_touching, self, state, *_misfit(self, state.g))
+        return state
+
+    def check_state(self, state: State) -> None:
         for rod, at in zip(self.rods, state.g[:2], strict=True):
             rod.require_bent(at)
-        gap, skew, H = (np.asarray(x) for x in _misfit(self, state.g))
-        self._require_contact(state, H)
-        expected = 2 * float(self.radius)
+
+    def _require_touching(
+        self, pair: "RodsInContact", state: State, gap: Any, skew: Any, H: Any
+    ) -> None:
+        """Refuse rods that do not touch at their arc lengths; `pair` is this one, in numbers."""
+        pair._require_contact(state, H)
+        expected = 2 * float(pair.radius)
         if not abs(gap - expected) <= _ALLOWED * expected:
             raise BadInput(
                 f"g has the centrelines {float(gap):.9g} apart at the contact, but they must be "
@@ -182,7 +182,6 @@ class RodsInContact(AbstractRollingPair):
                 f"are closest to each other: the line between them misses the right angle by "
                 f"{float(skew):.3g}; pair.touching(...) finds them."
             )
-        return state
 
     def _require_contact(self, state: State, H: Float[np.ndarray, "2 2"]) -> None:
         """Refuse rods that are parallel, and a bump that reaches beyond an end."""
@@ -193,16 +192,31 @@ class RodsInContact(AbstractRollingPair):
         if too_flat(H):
             raise ContactDegenerate(degenerate(s, t, H))
 
-    def _on_constraint(self, g: Pair, mu: Coordinates, project: bool) -> Coordinates:
-        if project:
-            return _projected(self, g, mu)
-        broken = _slipping(self, g, mu)
-        if not is_traced(broken) and not float(broken) <= ALLOWED_VIOLATION:
-            raise BadInput(
-                f"velocity lets the surfaces of the rods slip at {float(broken):.3g} m/s, but they "
-                "must roll; with project=True the nearest velocity that rolls is taken."
-            )
-        return mu
+    def projected(self, g: Pair, mu: Coordinates) -> Coordinates:
+        return _projected(self, g, mu)
+
+    def require_admissible(
+        self, g: Pair, mu: Coordinates, allowed: float = ALLOWED_VIOLATION
+    ) -> None:
+        slipping = _slipping(self, g, mu)
+        require_each(partial(_require_rolling, allowed), slipping, fine=lambda x: x <= allowed)
+
+
+def _require_multiple(name: str, width: np.ndarray, spacing: np.ndarray) -> None:
+    ratio = float(width / spacing)
+    if not (0.5 < ratio < 1e9 and abs(ratio - round(ratio)) < 1e-9 * ratio):
+        raise BadInput(
+            f"width = {float(width):g} is {ratio:.6g} spacings of the {name}, but must be a whole "
+            "multiple, at least one: else the weights of the contact do not add up to one."
+        )
+
+
+def _require_rolling(allowed: float, broken: np.ndarray) -> None:
+    if not float(broken) <= allowed:
+        raise BadInput(
+            f"velocity lets the surfaces of the rods slip at {float(broken):.3g} m/s, but they "
+            "must roll; with project=True the nearest velocity that rolls is taken."
+        )
 
 
 @compiled_once

@@ -12,7 +12,8 @@ from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates
-from retrax.numerics.checks import is_traced, require_number, shown
+from retrax.numerics.checks import finite_rows, is_traced, require_number, shown
+from retrax.numerics.known import require_each
 from retrax.numerics.precision import finite64
 from retrax.systems.rods.elastic import AbstractRod, Placement
 from retrax.systems.rods.given import ENDS, choice, count, masses, positive, vector
@@ -147,11 +148,16 @@ class Rod(AbstractRod):
         a = a - (a @ t) * t
         a = a / jnp.sqrt(a @ a)
         frame = jnp.stack([a, jnp.cross(t, a), t], axis=1)
-        if not is_traced(frame) and not np.isfinite(np.asarray(frame)).all():
-            raise BadInput(
-                f"direction = {shown(direction)} and normal = {shown(normal)} must be vectors of "
-                "which neither is zero or so long that its square is no number, and not parallel."
-            )
+
+        def check(frame: np.ndarray) -> None:
+            if not np.isfinite(frame).all():
+                raise BadInput(
+                    f"direction = {shown(direction)} and normal = {shown(normal)} must be vectors "
+                    "of which neither is zero or so long that its square is no number, and not "
+                    "parallel."
+                )
+
+        require_each(check, frame, fine=finite_rows)
         if not is_traced(stretch):
             stretch = require_number("stretch", stretch, "> 0")
         along = stretch * self.spacing * jnp.arange(self.nodes, dtype=float)
@@ -173,28 +179,21 @@ class Rod(AbstractRod):
         flat = jnp.concatenate(rows, axis=1)
         return jnp.where(self.mobility > 0, flat.reshape(-1), 0.0)
 
-    def state(self, g: ArrayLike, **given: Any) -> State:
-        state = super().state(g, **given)
-        if is_traced(self, state):
-            return state
-        if np.any(np.asarray(state.momentum)[np.asarray(self.mobility) == 0]):
+    def check_state(self, state: State) -> None:
+        super().check_state(state)
+        require_each(self._require_held, state.momentum, self.mobility)
+        self.require_bent(state.g)
+
+    def _require_held(self, momentum: np.ndarray, mobility: np.ndarray) -> None:
+        if np.any(momentum[mobility == 0]):
             raise BadInput(
                 f"velocity moves a node that is held: with ends = {self.ends} the parts of the "
                 "velocity that belong to held nodes must be 0, as velocity_of(...) makes them."
             )
-        self.require_bent(state.g)
-        return state
 
     def require_bent(self, g: Placement) -> None:
         """Refuse a placement with a segment of which the ends are turned by half a turn."""
-        frames = np.asarray(g[0])
-        traces = np.einsum("kij,kij->k", frames[:-1], frames[1:])
-        worst = int(np.argmin(traces))
-        if not traces[worst] > -1 + 1e-8:
-            raise BadInput(
-                f"the frames of nodes {worst} and {worst + 1} of the rod are half a turn apart, "
-                "but a segment has a curvature below a half turn only; use more elements."
-            )
+        require_each(_require_bent, g[0])
 
     @property
     def drawing(self) -> str | None:
@@ -228,6 +227,16 @@ class Rod(AbstractRod):
             return {}
         return named("momentum", self.total_momentum(state)) | named(
             "angular momentum", self.total_angular_momentum(state)
+        )
+
+
+def _require_bent(frames: np.ndarray) -> None:
+    traces = np.einsum("kij,kij->k", frames[:-1], frames[1:])
+    worst = int(np.argmin(traces))
+    if not traces[worst] > -1 + 1e-8:
+        raise BadInput(
+            f"the frames of nodes {worst} and {worst + 1} of the rod are half a turn apart, but a "
+            "segment has a curvature below a half turn only; use more elements."
         )
 
 

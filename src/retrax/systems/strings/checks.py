@@ -9,12 +9,12 @@ from retrax.errors import BadInput
 from retrax.mechanics.solids import require_rigid_body
 from retrax.numerics.checks import (
     MOST_NODES,
-    is_traced,
     require_finite,
     require_shape,
     require_whole,
     shown,
 )
+from retrax.numerics.known import require_each
 from retrax.numerics.precision import float64, host_float64
 from retrax.systems.strings.damping import StringDamping
 
@@ -37,21 +37,28 @@ def checked_scalar(name: str, value: Any, unit: str, *, least: str = "") -> Any:
     array = float64(name, value)
     require_shape(name, array, ())
     require_finite(name, array)
-    if least and not is_traced(array):
-        number = float(array)
+
+    def check(number: np.ndarray) -> None:
         if number < 0 or (least == "> 0" and number == 0):
             raise BadInput(f"{name} = {number:g} {unit} is not physical: it must be {least}.")
+
+    if least:
+        require_each(check, array, fine=lambda x: x > 0)
     return array
 
 
 def checked_density(density: Any, elements: int) -> Any:
     """The mass per length; only a single element may be massless."""
     array = checked_scalar("density", density, "kg/m", least=">= 0")
-    if not is_traced(array) and elements > 1 and float(array) == 0:
-        raise BadInput(
-            f"density = 0 kg/m leaves the {elements - 1} inner nodes of {elements} elements "
-            "without mass: it must be > 0, or elements = 1."
-        )
+
+    def check(number: np.ndarray) -> None:
+        if elements > 1 and number == 0:
+            raise BadInput(
+                f"density = 0 kg/m leaves the {elements - 1} inner nodes of {elements} elements "
+                "without mass: it must be > 0, or elements = 1."
+            )
+
+    require_each(check, array, fine=lambda x: x > 0)
     return array
 
 
@@ -84,16 +91,15 @@ def checked_bodies(mass: Any, arm: Any, inertia: Any, count: int) -> tuple[Any, 
         require_shape(name, array, shape)
         require_finite(name, array)
         arrays[name] = array[None] if single else array
-    if not is_traced(arrays):
-        m, rho, J = (
-            np.asarray(arrays[name]).reshape(count, *s)
-            for name, s in (("mass", ()), ("arm", (3,)), ("inertia", (3, 3)))
-        )
+
+    def check(m: np.ndarray, rho: np.ndarray, J: np.ndarray) -> None:
         for b in range(count):
             whose = "" if single else f" of body {b}"
             if not m[b] > 0:
                 raise BadInput(f"mass{whose} = {m[b]:g} kg is not positive: a body has mass.")
             require_rigid_body(J[b], m[b], rho[b], whose)
+
+    require_each(check, arrays["mass"], arrays["arm"], arrays["inertia"])
     return arrays["mass"], arrays["arm"], arrays["inertia"]
 
 
@@ -112,19 +118,24 @@ def without_pivot(r: Any, elements: int) -> Any:
     """The nodes 1 to N; node 0, where it is given too, must be the pivot."""
     if np.shape(r) != (elements + 1, 3):
         return r
-    if not is_traced(r) and np.any(np.asarray(r[0]) != 0):
-        raise BadInput(
-            f"node 0 of the string is at {np.asarray(r[0]).tolist()}, but it is the pivot, fixed "
-            "in the origin."
-        )
+    require_each(_require_pivot, r)
     return r[1:]
+
+
+def _require_pivot(r: np.ndarray) -> None:
+    if np.any(r[0] != 0):
+        raise BadInput(
+            f"node 0 of the string is at {r[0].tolist()}, but it is the pivot, fixed in the origin."
+        )
 
 
 def require_apart(r: jax.Array) -> None:
     """Refuse nodes of which two neighbours lie in one place: their tension has no direction."""
-    if is_traced(r):
-        return
-    ends = np.concatenate([np.zeros((1, 3)), np.asarray(r)])
+    require_each(_require_gaps, r)
+
+
+def _require_gaps(r: np.ndarray) -> None:
+    ends = np.concatenate([np.zeros((1, 3)), r])
     gaps = np.linalg.norm(np.diff(ends, axis=0), axis=1)
     if np.any(gaps == 0):
         a = int(np.argmin(gaps))

@@ -16,8 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.checks import require_finite, require_shape
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.known import require_each
 from retrax.numerics.precision import float64
 from retrax.systems.strings.chain import Nodes, lengths, spans
 
@@ -56,11 +57,15 @@ def _coefficient(name: str, value: Any, unit: str) -> Any:
     require_finite(name, array)
     if array.ndim > 1 or not array.size:
         raise BadInput(f"{name} has shape {array.shape}, but is one number or one for each node.")
-    if not is_traced(array) and float(np.min(np.asarray(array))) < 0:
-        raise BadInput(
-            f"{name} = {float(np.min(np.asarray(array))):g} {unit} is negative: "
-            "damping takes energy out, so it must be >= 0."
-        )
+
+    def check(values: np.ndarray) -> None:
+        if float(np.min(values)) < 0:
+            raise BadInput(
+                f"{name} = {float(np.min(values)):g} {unit} is negative: damping takes energy out, "
+                "so it must be >= 0."
+            )
+
+    require_each(check, array)
     return array
 
 

@@ -260,9 +260,11 @@ class StringPendulum(AbstractSplitSystem):
 
     def state(self, g: ArrayLike, **given: Any) -> State:
         """As for every system; the nodes of `g` may include the pivot, as their first row."""
-        state = super().state((checks.without_pivot(g[0], self.elements), *g[1:]), **given)
+        return super().state((checks.without_pivot(g[0], self.elements), *g[1:]), **given)
+
+    def check_state(self, state: State) -> None:
+        super().check_state(state)
         checks.require_apart(state.g[0])
-        return state
 
     @property
     def drawing(self) -> str | None:

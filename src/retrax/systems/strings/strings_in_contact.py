@@ -16,7 +16,8 @@ from retrax.mechanics.drawing import told
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
-from retrax.numerics.checks import is_traced, require_finite, require_shape
+from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.known import require_each
 from retrax.numerics.precision import float64
 from retrax.systems.sliding import number, positive
 from retrax.systems.strings.bump import bump
@@ -25,6 +26,18 @@ from retrax.systems.strings.given import couplings, lattice, pair
 Nodes = Float[Array, " m"]
 Configuration = tuple[Nodes, Nodes, Float[Array, "2"]]
 Profile = Callable[[np.ndarray], ArrayLike] | ArrayLike | None
+
+
+def _require_gear(F: np.ndarray) -> None:
+    if float(F) == 0:
+        raise BadInput("F = 0 leaves the first string's contact at rest: F must not be 0.")
+
+
+def _require_inside(places: np.ndarray, length: np.ndarray) -> None:
+    if not np.all((places > 0) & (places < length)):
+        raise BadInput(
+            f"s = {places.tolist()} must lie between the fixed ends 0 and {float(length):g}."
+        )
 
 
 class StringsInContact(AbstractGroupSystem):
@@ -103,8 +116,7 @@ class StringsInContact(AbstractGroupSystem):
         self.n, self.ends, self.degree, self.width = lattice(n, ends, degree, width)
         self.F, self.G = number("F", F), couplings(G)
         self.c, self.length = positive("c", c), positive("length", length)
-        if not is_traced(F) and float(self.F) == 0:
-            raise BadInput("F = 0 leaves the first string's contact at rest: F must not be 0.")
+        require_each(_require_gear, self.F, fine=lambda F: F != 0)
         first = 1 if ends == "fixed" else 0
         self.nodes = self.length / n * jnp.asarray(np.arange(first, n, dtype=float))
         moving = n - first
@@ -206,12 +218,8 @@ class StringsInContact(AbstractGroupSystem):
         Velocities that break (5) are refused, or with `project` replaced by the nearest ones.
         """
         places = pair("s", s)
-        inside = is_traced(s) or np.all((np.asarray(places) > 0) & (places < self.length))
-        if self.ends == "fixed" and not inside:
-            raise BadInput(
-                f"s = {np.asarray(places).tolist()} must lie between the fixed ends 0 and "
-                f"{float(self.length):g}."
-            )
+        if self.ends == "fixed":
+            require_each(_require_inside, places, self.length)
         g = (self._profile("u", u), self._profile("v", v), places)
         if u_t is None and v_t is None:  # rest breaks no constraint
             return State(g=g, momentum=float64("momentum", np.zeros(self.group.dim)))

@@ -1,0 +1,157 @@
+"""The numbers behind values that JAX is tracing, where JAX knows them.
+
+Under `jax.vmap` a value stands for many members, and its numbers are those of all of them; under
+`jax.grad` and `jax.jvp` it stands for itself. Only `jax.jit` and what traces like it hide numbers.
+So what is refused singly can be refused there too.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from retrax.errors import BadInput, RetraxError
+
+try:
+    from jax._src.core import trace_state_clean as _nothing_is_traced
+except ImportError:  # then it is found out the slow way
+
+    def _nothing_is_traced() -> bool:
+        return False
+
+
+class BadMember(BadInput):
+    """`BadInput` about one member of many.
+
+    **Attributes:** `member`: which one, counted along the last axis first.
+    """
+
+    def __init__(self, message: str, member: int):
+        super().__init__(message)
+        self.member = member
+
+
+class Known(NamedTuple):
+    """Arrays on the host; those of many members have one first axis of members.
+
+    `members` is the shape of the members: of length 0 for values that stand for themselves.
+    """
+
+    values: Any
+    members: tuple[int, ...]
+
+
+def known(*values: Any) -> Known | None:
+    """The numbers of pytrees, or `None` where JAX hides one of them."""
+    leaves, tree = jax.tree.flatten(values)
+    if not any(isinstance(leaf, Tracer) for leaf in leaves):
+        return Known(jax.tree.unflatten(tree, [np.asarray(leaf) for leaf in leaves]), ())
+    seen = [_seen(leaf) for leaf in leaves]
+    sizes: dict[int, int] = {}
+    for one in seen:
+        if one is None:
+            return None
+        sizes |= dict(zip(one[1], one[0].shape, strict=False))
+    shape = tuple(sizes.values())
+    arrays = [_spread(*one, sizes) for one in seen if one is not None]
+    return Known(jax.tree.unflatten(tree, arrays), shape)
+
+
+def require_each(
+    check: Callable[..., None],
+    *values: Any,
+    fine: Callable[..., np.ndarray] | None = None,
+) -> None:
+    """Call `check` with the numbers of the values, or with those of every member of a `vmap`.
+
+    What the check raises then names the member. Nothing is called where JAX hides a number.
+
+    **Arguments:**
+
+    - `fine`: a quick look at all members at once, which says of whom no check is needed; it is
+        given what `check` is, with a first axis of members.
+    """
+    found = known(*values)
+    if found is None:
+        return
+    if not found.members:
+        check(*found.values)
+        return
+    check_members(check, found.values, found.members, fine)
+
+
+def check_members(
+    check: Callable[..., None],
+    values: Any,
+    members: tuple[int, ...],
+    fine: Callable[..., np.ndarray] | None = None,
+) -> None:
+    """Call `check` for every member of arrays with a first axis of members, those `fine` left out.
+
+    **Raises:** what the check raises, with the member's number before its sentence.
+    """
+    count = int(np.prod(members))
+    ok = np.zeros(count, bool) if fine is None else np.asarray(fine(*values))
+    for k in np.flatnonzero(~ok):
+        one = jax.tree.map(lambda x, k=k: x[k], values)
+        try:
+            check(*one)
+        except BadInput as refusal:
+            raise BadMember(f"member {_named(int(k), members)}: {refusal}", int(k)) from refusal
+        except RetraxError as refusal:
+            name = _named(int(k), members)
+            raise type(refusal)(f"member {name}: {refusal}") from refusal
+
+
+def depends_on_traced(function: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether a function of plain values uses a value that JAX is tracing.
+
+    It may have closed over one, or find one by a global name, in a `partial` or in an attribute.
+    Costs nothing unless a transformation of JAX is going on. Where that is `jax.jit`, whatever is
+    computed is traced.
+    """
+    if _nothing_is_traced():
+        return False
+    if isinstance(jnp.zeros(()), Tracer):
+        return True
+    return any(isinstance(x, Tracer) for x in jax.make_jaxpr(function)(*arguments).consts)
+
+
+def _named(k: int, members: tuple[int, ...]) -> str:
+    where = tuple(int(i) for i in np.unravel_index(k, members))
+    return str(where[0] if len(where) == 1 else where)
+
+
+def _seen(x: Any) -> tuple[np.ndarray, tuple[int, ...]] | None:
+    """The numbers of a value with one first axis for each `vmap` it is in, and these by identity.
+
+    Tracers of `vmap` hold the values of all members, those of derivatives the value itself.
+    """
+    if not isinstance(x, Tracer):
+        return np.asarray(x), ()
+    if hasattr(x, "primal"):
+        return _seen(x.primal)
+    if not (hasattr(x, "batch_dim") and hasattr(x, "val")):
+        return None
+    inner, axis = _seen(x.val), x.batch_dim
+    if inner is None or axis is None:
+        return inner
+    if not isinstance(axis, int):
+        return None
+    array, maps = inner
+    return np.moveaxis(array, len(maps) + axis, len(maps)), (*maps, id(x._trace))
+
+
+def _spread(array: np.ndarray, maps: tuple[int, ...], sizes: dict[int, int]) -> np.ndarray:
+    """An array with the axes of some `vmap`s as one with a single axis of the members of all."""
+    if not sizes:
+        return array
+    own = array.shape[len(maps) :]
+    order = sorted(range(len(maps)), key=lambda i: list(sizes).index(maps[i]))
+    array = np.transpose(array, (*order, *range(len(maps), array.ndim)))
+    lengths = [size if which in maps else 1 for which, size in sizes.items()]
+    full = np.broadcast_to(array.reshape(*lengths, *own), (*sizes.values(), *own))
+    return full.reshape(int(np.prod(full.shape[: len(sizes)])), *own)
