@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from retrax.engine.progress import Interval, Progress, quiet
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, watched
 
 
 def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
@@ -20,6 +20,7 @@ def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
     # Times are t0 + k h, never accumulated.
     now = eqx.tree_at(lambda s: s.t, at.state, t0 + at.step.astype(h.dtype) * h)
     new, info = integrator.step(system, now, h)
+    info = watched(system, new, info)
     new = eqx.tree_at(lambda s: s.t, new, t0 + (at.step + 1).astype(h.dtype) * h)
     finite = jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(new)])
     good = info.converged & info.in_chart & jnp.all(finite) & ~at.failed

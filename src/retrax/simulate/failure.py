@@ -1,14 +1,36 @@
 """The error about a step that failed."""
 
+import jax
+import jax.numpy as jnp
+
 from retrax.engine.progress import Progress
 from retrax.errors import ContactLost, StepFailed
 from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
 from retrax.integrators.diagnosis import diagnose
+from retrax.mechanics.ending import Ending
 from retrax.mechanics.system import AbstractGroupSystem
 
 
+def ending_of(
+    system: AbstractGroupSystem, integrator: AbstractIntegrator, at: Progress, h: float
+) -> Ending | None:
+    """Where the model of the system ends within the step that failed, if that is why it did."""
+    if not bool(at.failure.converged) or bool(at.failure.in_chart):
+        return None
+    if type(system).ending is AbstractGroupSystem.ending:
+        return None
+    state = jax.tree.map(jnp.asarray, at.state)
+    one = jax.jit(lambda system, integrator, size: integrator.step(system, state, size)[0])
+    return system.ending(lambda size: one(system, integrator, jnp.asarray(size)), h)
+
+
 def explain(
-    system: AbstractGroupSystem, integrator: AbstractIntegrator, at: Progress, h: float, steps: int
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    at: Progress,
+    h: float,
+    steps: int,
+    ended: Ending | None,
 ) -> tuple[type[StepFailed], str]:
     """What to raise, and who, where, how bad, why, what to try."""
     k, info = int(at.step), at.failure
@@ -18,7 +40,9 @@ def explain(
         f"(from t = {float(at.state.t):.6g} s)"
     )
     shorter, error = shorter_step(h, moved), StepFailed
-    if bool(info.converged) and not bool(info.in_chart):
+    if ended is not None:
+        what, why, error, _ = ended
+    elif bool(info.converged) and not bool(info.in_chart):
         what, why, shorter, error = integrator.refusal(system, at.state, h, moved)
     elif bool(info.converged):
         what = "gave numbers that are not finite"
