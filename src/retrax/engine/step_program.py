@@ -11,7 +11,7 @@ from retrax.engine.lazy import lazy
 from retrax.engine.live import live
 from retrax.engine.program import Program
 from retrax.engine.scalarise import remembers_rows, scalarise, scalarise_in_turn
-from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.base import AbstractIntegrator, StepInfo, watched
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, fingerprint
 from retrax.numerics.reuse import Reused, Signature
@@ -64,7 +64,7 @@ def step_program(
     def next_step(params, state, h, memory):
         system, integrator = jax.tree.unflatten(inner, params)
         new, info, memory = integrator.next_step(system, state, h, memory)
-        return new, info, _finite(new), memory
+        return new, watched(system, new, info), _finite(new), memory
 
     examples = (params, state, jnp.zeros(()))
     if remembers_rows(opening, *examples):
@@ -79,7 +79,7 @@ def step_program(
 def guarded_step(system: Any, integrator: AbstractIntegrator, state: Any, h: Any) -> tuple:
     """The new state, how the step went, and whether all of its numbers are finite."""
     new, info = integrator.step(system, state, h)
-    return new, info, _finite(new)
+    return new, watched(system, new, info), _finite(new)
 
 
 def _finite(new: Any) -> Any:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.engine.progress import Interval, Progress, quiet
 from retrax.engine.step_program import step_identity
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, watched
 from retrax.numerics.reuse import Jitted
 
 
@@ -22,6 +22,7 @@ def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
     # Times are t0 + k h, never accumulated.
     now = eqx.tree_at(lambda s: s.t, at.state, t0 + at.step.astype(h.dtype) * h)
     new, info = integrator.step(system, now, h)
+    info = watched(system, new, info)
     new = eqx.tree_at(lambda s: s.t, new, t0 + (at.step + 1).astype(h.dtype) * h)
     finite = jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(new)])
     good = info.converged & info.in_chart & jnp.all(finite) & ~at.failed

@@ -11,7 +11,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step
+from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step, watched
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -48,6 +48,7 @@ class _At(NamedTuple):
     attempts: Int[Array, ""]
     worst: Scalar
     longest: Scalar
+    lasts: Bool[Array, ""]
 
 
 class Adaptive(AbstractIntegrator):
@@ -125,7 +126,7 @@ class Adaptive(AbstractIntegrator):
         )
         end = State(at.state.g, at.state.momentum, state.t + h)
         yes = jnp.asarray(True)
-        return end, StepInfo(yes, at.worst, at.attempts, at.longest, at.x >= 1)
+        return end, StepInfo(yes, at.worst, at.attempts, at.longest, (at.x >= 1) & at.lasts)
 
     def attempts(self, system: AbstractGroupSystem, state: State, h: float) -> Attempts:
         """The tries of the step from `state`: where, how long, the error, whether accepted."""
@@ -166,11 +167,13 @@ class Adaptive(AbstractIntegrator):
         move = jnp.max(jnp.abs(h * system.velocity_at(state)))
         size = jnp.minimum(1.0, _FIRST_MOVE / jnp.maximum(move, _FIRST_MOVE))
         zero = jnp.zeros(())
-        return _At(state, zero, size, jnp.ones(()), jnp.asarray(0), zero, zero)
+        yes = jnp.asarray(True)
+        return _At(state, zero, size, jnp.ones(()), jnp.asarray(0), zero, zero, yes)
 
     def _unfinished(self, start: State, h: Scalar, at: _At) -> Bool[Array, ""]:
         shortest = _SHORTEST * jnp.maximum(jnp.abs(start.t), jnp.abs(h))
-        return (at.x < 1) & (at.attempts < self.most) & (at.size * jnp.abs(h) > shortest)
+        going = (at.x < 1) & (at.attempts < self.most) & (at.size * jnp.abs(h) > shortest)
+        return going & at.lasts
 
     def _attempt(
         self, system: AbstractGroupSystem, start: State, h: Scalar, at: _At
@@ -200,6 +203,7 @@ class Adaptive(AbstractIntegrator):
             attempts=at.attempts + 1,
             worst=jnp.where(good, jnp.maximum(at.worst, error), at.worst),
             longest=jnp.where(good, jnp.maximum(at.longest, info.increment), at.longest),
+            lasts=at.lasts & (~good | watched(system, timed, info).in_chart),
         )
         return after, (x * h, error, good)
 

@@ -62,6 +62,12 @@ def explicit_step(move: Coordinates, in_chart: Bool[Array, ""] | bool = True) ->
     return step_info(nothing_to_solve, move, jnp.asarray(in_chart))
 
 
+def watched(system: AbstractGroupSystem, new: State, info: StepInfo) -> StepInfo:
+    """How a step went, with whether the model of the system still holds at its end."""
+    lasts = system.lasts(new)
+    return info if lasts is None else info._replace(in_chart=info.in_chart & lasts)
+
+
 class Refusal(NamedTuple):
     """Why a step with `in_chart` false is none: what happened, why, and a step size to try.
 

@@ -3,12 +3,10 @@
 from abc import abstractmethod
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo
-from retrax.integrators.contact_events import refused
+from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.mechanics.state import State
 from retrax.systems.rods.pair import RodsInContact
 
@@ -38,9 +36,6 @@ class AbstractRolling(AbstractIntegrator):
         for rod, g in zip(system.rods, state.g[:2], strict=True):
             rod.require_stable(g, h)
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
-        return refused(self, system, state, h)
-
 
 def force(system: RodsInContact, g: Any, mu: Any, t: Any) -> Any:
     return system.total_force(g, system.mobile(mu), mu, t)
@@ -49,9 +44,3 @@ def force(system: RodsInContact, g: Any, mu: Any, t: Any) -> Any:
 def along(lam: Float[Array, "3"], rows: Any) -> Any:
     """$A^T\\lambda$."""
     return lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2]
-
-
-def mobility(system: RodsInContact, rows: Any) -> Float[Array, "3 3"]:
-    """$A M^{-1} A^T$."""
-    moved = [system.mobile(row) for row in rows]
-    return jnp.stack([jnp.stack([jnp.sum(a * b) for b in moved]) for a in rows])

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,11 +10,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Bool, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.mechanics.constraints import require_full_rank
+from retrax.mechanics.ending import Ending
 from retrax.mechanics.reactions import admissible, multipliers
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, find_symmetries
@@ -156,6 +158,20 @@ class AbstractGroupSystem(Frozen):
             return jnp.zeros(())
         xi = self.velocity(state.g, state.momentum)
         return jnp.max(jnp.abs(self.constraint.violation(state.g, xi)))
+
+    def lasts(self, state: State) -> Bool[Array, ""] | None:
+        """Whether the model still holds at a state; `None` where it holds everywhere.
+
+        Every step of every integrator is tested at its end, in the loop that takes it.
+        """
+        return None
+
+    def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
+        """Where `lasts` fails within a step of size `h`; `step` takes shorter ones from its start.
+
+        `None` where it does not.
+        """
+        return None
 
     def as_state(self, start: Any) -> Any:
         """What a run may start from, as a state; systems without momenta also take points."""

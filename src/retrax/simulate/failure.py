@@ -7,11 +7,25 @@ from retrax.engine.progress import Progress
 from retrax.errors import ContactLost, StepFailed
 from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
 from retrax.integrators.diagnosis import Takes, advised_step, diagnose
+from retrax.mechanics.ending import Ending
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
 # A step whose increment is so many times that of its start has run away.
 _RUN_AWAY = 20
+
+
+def ending_of(
+    system: AbstractGroupSystem, integrator: AbstractIntegrator, at: Progress, h: float
+) -> Ending | None:
+    """Where the model of the system ends within the step that failed, if that is why it did."""
+    if not bool(at.failure.converged) or bool(at.failure.in_chart):
+        return None
+    if type(system).ending is AbstractGroupSystem.ending:
+        return None
+    state = jax.tree.map(jnp.asarray, at.state)
+    one = jax.jit(lambda system, integrator, size: integrator.step(system, state, size)[0])
+    return system.ending(lambda size: one(system, integrator, jnp.asarray(size)), h)
 
 
 def explain(
@@ -21,6 +35,7 @@ def explain(
     h: float,
     steps: int,
     takes: Takes,
+    ended: Ending | None,
 ) -> tuple[type[StepFailed], str]:
     """What to raise, and who, where, how bad, why, what to try.
 
@@ -34,7 +49,9 @@ def explain(
     )
     moved, tried = _move(system, at.state, h), float(info.increment)
     shorter, error = shorter_step(h, moved), StepFailed
-    if bool(info.converged) and not bool(info.in_chart):
+    if ended is not None:
+        what, why, error, _ = ended
+    elif bool(info.converged) and not bool(info.in_chart):
         # What a step that failed came to last says little where it has run away.
         near = tried if tried <= _RUN_AWAY * max(moved, LONG) else moved
         what, why, shorter, error = integrator.refusal(system, at.state, h, near)

@@ -8,7 +8,8 @@ import jax
 import numpy as np
 
 from retrax.engine.progress import Interval, Progress, quiet, start
-from retrax.simulate.failure import explain
+from retrax.mechanics.ending import Ending
+from retrax.simulate.failure import ending_of, explain
 from retrax.simulate.plan import Plan
 from retrax.simulate.progress import Reporter
 from retrax.trajectory.trajectory import Trajectory
@@ -33,6 +34,7 @@ class Running:
         self.since = quiet()
         self.saved: list[Rows] = []
         self.seconds = 0.0
+        self._ended: tuple[Ending | None] | None = None
         self.tree = jax.tree.structure((at.state, at.interval))
 
     def save(self, state: Any, interval: Interval) -> None:
@@ -72,9 +74,20 @@ class Running:
         else:
             self.since = joined(self.since, jax.tree.map(lambda x: x[0], intervals))
 
+    def ended(self, h: float) -> Ending | None:
+        """Where the model ended within the step that failed, looked for once."""
+        if self._ended is None:
+            found = ending_of(self.system, self.integrator, self.at, h) if self.at.failed else None
+            self._ended = (found,)
+        return self._ended[0]
+
     def trajectory(self, h: float, compile_seconds: float, provenance: dict) -> Trajectory:
-        """What has been saved so far."""
-        stacked = [np.concatenate(parts) for parts in zip(*self.saved, strict=True)]
+        """What has been saved so far; where the model ended, up to there."""
+        saved, ended = list(self.saved), self.ended(h)
+        if ended is not None and ended.state.t != self.at.state.t:
+            rows = jax.tree.leaves((ended.state, quiet()))
+            saved.append([np.asarray(x)[None] for x in rows])
+        stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
         states, info = jax.tree.unflatten(self.tree, stacked)
         return Trajectory(
             t=np.asarray(states.t),
@@ -102,7 +115,8 @@ class Running:
         """What to raise, and what to say, if a step has failed."""
         if not self.at.failed:
             return None
-        return explain(self.system, self.integrator, self.at, h, self.steps, self._takes)
+        ended = self.ended(h)
+        return explain(self.system, self.integrator, self.at, h, self.steps, self._takes, ended)
 
     def _takes(self, h: float) -> bool:
         """Whether one step of size `h` can be taken from where the run is; nothing is compiled."""

@@ -1,23 +1,27 @@
 """Two elastic rods that roll on each other without slipping."""
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput, ContactDegenerate, ContactLeftRod
+from retrax.mechanics.ending import Ending
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates
+from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates, Derivative
 from retrax.numerics.checks import is_traced, shown
 from retrax.numerics.known import require_each
 from retrax.numerics.once import compiled_once
 from retrax.numerics.solve import solve
 from retrax.systems.rods.bump import SUPPORT
+from retrax.systems.rods.events import ending, margins
 from retrax.systems.rods.given import choice, positive
 from retrax.systems.rods.limits import beyond, degenerate, too_flat
 from retrax.systems.rods.rod import Rod, drawn, named
@@ -119,6 +123,36 @@ class RodsInContact(AbstractRollingPair):
     def velocity(self, g: Pair, mu: Coordinates) -> Coordinates:
         one, two = self.split(self.mobile(mu))
         return self.joined(one, two, self.travel(g, one, two))
+
+    def vector_field(self, g: Pair, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
+        xi, rate, rows, lam = self._pushed(g, mu, t)
+        return Derivative(xi, rate + lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2])
+
+    def multipliers(self, state: State) -> Float[Array, "3"]:
+        """The force on rod 1 at a state, in space."""
+        return self._pushed(state.g, state.momentum, state.t)[3]
+
+    def _pushed(
+        self, g: Pair, mu: Coordinates, t: Float[Array, ""]
+    ) -> tuple[Coordinates, Coordinates, tuple[Coordinates, ...], Float[Array, "3"]]:
+        r"""Velocity, rate of the momentum without contact, rows $A$ and the multipliers.
+
+        $AM^{-1}A^T\lambda = -AM^{-1}\dot\mu_{\text{free}} - \dot A\,M^{-1}\mu$: the points of contact
+        have no inertia, so that nothing of how they accelerate is asked for.
+        """
+        nodes = self.mobile(mu)
+        xi = self.joined(*self.split(nodes), self.travel(g, *self.split(nodes)))
+        rate = self.group.coad(nodes, mu) + self.total_force(g, nodes, mu, t)
+        _, turning = jax.jvp(lambda k: self.slip(k, nodes), (g,), (self.group.tangent(g, xi),))
+        rows = self.reactions(g)
+        lam = -solve(self.yielding(rows), turning + self.slip(g, self.mobile(rate)))
+        return xi, rate, rows, lam
+
+    def lasts(self, state: State) -> Bool[Array, ""]:
+        return jnp.min(margins(self, state)) > 0
+
+    def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
+        return ending(self, step, h)
 
     def differential(self, g: Pair, xi: Coordinates, mu: Coordinates) -> Coordinates:
         (xi1, xi2), (mu1, mu2) = self.split(xi), self.split(mu)

@@ -132,6 +132,11 @@ class AbstractRollingPair(AbstractGroupSystem):
         one, two = self.split(mu)
         return self.joined(self.first.mobility * one, self.second.mobility * two)
 
+    def yielding(self, rows: tuple[Coordinates, ...]) -> Float[Array, "3 3"]:
+        """$A M^{-1} A^T$: how fast unit forces at the contact part the surfaces."""
+        moved = [self.mobile(row) for row in rows]
+        return jnp.stack([jnp.stack([jnp.sum(a * b) for b in moved]) for a in rows])
+
     def travel(self, g: Pair, one: Part, two: Part) -> Float[Array, "2"]:
         r"""$\dot s$, (4) of `meeting.py`."""
         moved = self.group.tangent(g, self.joined(one, two))

@@ -7,36 +7,40 @@ while
 $$ N > 0, \qquad |\lambda_t| \le \mu N, \qquad 3W \le s_i \le L_i - 3W, \qquad H > 0: \tag{1} $$
 
 they press on each other, friction holds them, the bump lies within both rods, and the points of
-contact are those closest to each other.
+contact are those closest to each other. The force is the one of continuous time at a state, so that
+(1) does not depend on the integrator: every step of every integrator is tested at its end.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from retrax.errors import ContactDegenerate, ContactLeftRod, ContactLost, Separation, Slip
-from retrax.integrators.base import Refusal
+from retrax.mechanics.ending import Ending
 from retrax.mechanics.state import State
 from retrax.numerics.once import compiled_once
 from retrax.systems.rods.bump import SUPPORT
 from retrax.systems.rods.limits import FLATTEST, beyond, degenerate, placed
-from retrax.systems.rods.pair import RodsInContact
 
-_HALVINGS = 60
+if TYPE_CHECKING:
+    from retrax.systems.rods.pair import RodsInContact
+
+_HALVINGS = 40
 
 
-def kinds(system: RodsInContact) -> tuple[type[ContactLost], ...]:
+def kinds(system: "RodsInContact") -> tuple[type[ContactLost], ...]:
     """What may end the contact, in the order of `margins`."""
     always = (ContactDegenerate, ContactLeftRod, Separation)
     return always if system.friction is None else (*always, Slip)
 
 
-def margins(system: RodsInContact, g: Any, lam: Float[Array, "3"]) -> Float[Array, " kinds"]:
+def margins(system: "RodsInContact", state: State) -> Float[Array, " kinds"]:
     """How far each of (1) is from failing; positive while the contact lasts."""
-    acting = system.contact_force(g, lam)
+    g = state.g
+    acting = system.contact_force(g, system.multipliers(state))
     s, reach = g[2], SUPPORT * system.width
     one, two = (
         jnp.minimum(s[k] - reach, rod.length - reach - s[k]) for k, rod in enumerate(system.rods)
@@ -52,60 +56,47 @@ def margins(system: RodsInContact, g: Any, lam: Float[Array, "3"]) -> Float[Arra
     return jnp.stack(out)
 
 
-def intact(system: RodsInContact, g: Any, lam: Float[Array, "3"]) -> Bool[Array, ""]:
-    """Whether the contact lasts, (1)."""
-    return jnp.min(margins(system, g, lam)) > 0
+def ending(system: "RodsInContact", step: Callable[[float], State], h: float) -> Ending | None:
+    """Which of (1) fails first in a step of size `h`, and where: by bisection with shorter steps.
 
-
-def refused(integrator: Any, system: RodsInContact, state: State, h: float) -> Refusal:
-    """Which of (1) fails in the step from `state`, when, and the sentence about it."""
-    state = jax.tree.map(jnp.asarray, state)
-
-    def after(size: float) -> _After:
-        return _after(integrator, system, state, jnp.asarray(size))
-
-    which = int(np.argmax(~(np.asarray(after(h).coarse) > 0)))
-    kind = kinds(system)[which]
-    # The force is that of the middle of a step, so the event may lie in the step before.
-    first, last = -h, 2.0 * h
+    The state of the ending is the last one at which the contact lasts, up to round-off.
+    """
+    failing = ~(np.asarray(_seen(system, step(h)).margins) > 0)
+    if not failing.any():
+        return None
+    first, last = 0.0, h
     for _ in range(_HALVINGS):
         middle = (first + last) / 2
-        lasts = float(after(middle).exact[which]) > 0
-        first, last = (middle, last) if lasts else (first, middle)
-        if last - first < 1e-12 * h:
-            break
-    at = float(state.t) + last
-    what, why = _sentence(kind, system, after(last), at)
-    return Refusal(what, why, h / 2, kind)
+        now = ~(np.asarray(_seen(system, step(middle)).margins) > 0)
+        if now.any():
+            last, failing = middle, now
+        else:
+            first = middle
+    kind = kinds(system)[int(np.argmax(failing))]
+    before = step(first)
+    what, why = _sentence(kind, system, _seen(system, step(last)), float(before.t), h)
+    return Ending(what, why, kind, before)
 
 
-class _After(NamedTuple):
-    """A step: margins of its own force, and at its end those of the force in continuous time."""
+class _Seen(NamedTuple):
+    """A state at which the contact may end: the margins, the force, the place, the Hessian."""
 
-    coarse: Float[Array, " kinds"]
-    exact: Float[Array, " kinds"]
+    margins: Float[Array, " kinds"]
     acting: dict[str, Float[Array, "..."]]
     s: Float[Array, "2"]
     H: Float[Array, "2 2"]
 
 
 @compiled_once
-def _after(integrator: Any, system: RodsInContact, state: State, h: Float[Array, ""]) -> _After:
-    new, _, lam = integrator.step_and_force(system, state, h)
-    exact = system.multipliers(new)
-    return _After(
-        margins(system, new.g, lam),
-        margins(system, new.g, exact),
-        system.contact_force(new.g, exact),
-        new.g[2],
-        system.curvature_of_gap(new.g),
-    )
+def _seen(system: Any, state: State) -> _Seen:
+    acting = system.contact_force(state.g, system.multipliers(state))
+    return _Seen(margins(system, state), acting, state.g[2], system.curvature_of_gap(state.g))
 
 
 def _sentence(
-    kind: type[ContactLost], system: RodsInContact, end: _After, t: float
+    kind: type[ContactLost], system: "RodsInContact", end: _Seen, t: float, h: float
 ) -> tuple[str, str]:
-    place = placed(end.s, t)
+    place = placed(end.s, t, h)
     if kind is Separation:
         return (
             "separates the rods",
@@ -117,13 +108,13 @@ def _sentence(
         return (
             "needs more friction than there is",
             f"The force leaves the friction cone {place}: its tangential part reaches "
-            f"{tangential:.6g} N, {float(system.friction):g} times the pressure of "
-            f"{float(end.acting['pressure']):.6g} N.",
+            f"{tangential:.3g} N, {float(system.friction):g} times the pressure of "
+            f"{float(end.acting['pressure']):.3g} N.",
         )
     if kind is ContactLeftRod:
         reach = SUPPORT * float(system.width)
-        return "takes the contact off a rod", beyond(end.s, t, reach)
-    return "finds no single point of contact", degenerate(end.s, t, end.H)
+        return "takes the contact off a rod", beyond(end.s, t, reach, h)
+    return "finds no single point of contact", degenerate(end.s, t, end.H, h)
 
 
 def _steepness(H: Float[Array, "2 2"]) -> Float[Array, ""]:
