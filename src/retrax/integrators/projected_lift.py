@@ -80,8 +80,8 @@ class ProjectedLift(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         group, tau, s = system.group, self.retraction, self.s
-        basis = jnp.eye(group.dim) if system.constraint is None else system.constraint.basis
-        covectors = HamelFrame.of(system).covectors()  # M^T
+        frame = HamelFrame.of(system)
+        basis, covectors = frame.basis, frame.covectors()  # E^T, M^T
         mu0, t = state.momentum, state.t + s * h
 
         def carried(x, mu):

@@ -53,9 +53,10 @@ class AbstractGroupSystem(Frozen):
 
     where $dL_i = \frac{d}{d\epsilon} L(g\exp(\epsilon e_i), \xi)$ is the left-trivialised
     differential in $g$; in terms of the energy $H(g,\mu)$ it is $-dH$. Under an ideal constraint
-    $A(g)\,\xi = c(g)$ the reaction joins the forces; momenta are those of admissible velocities:
+    $A(g, t)\,\xi = c(g, t)$ the reaction joins the forces; momenta are those of admissible
+    velocities:
 
-    $$ \dot\mu = \mathrm{ad}^*_\xi\mu + dL(g,\xi) + f(g, \xi, t) + A(g)^T\lambda. \tag{3} $$
+    $$ \dot\mu = \mathrm{ad}^*_\xi\mu + dL(g,\xi) + f(g, \xi, t) + A(g, t)^T\lambda. \tag{3} $$
     """
 
     group: eqx.AbstractVar[AbstractLieGroup]
@@ -127,8 +128,8 @@ class AbstractGroupSystem(Frozen):
         rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, t)  # (2)
         if self.constraint is None:
             return Derivative(xi, rate)
-        lam = multipliers(self, self.constraint, g, mu, rate)
-        return Derivative(xi, rate + lam @ self.constraint.rows(g))  # (3)
+        lam = multipliers(self, self.constraint, g, mu, t, rate)
+        return Derivative(xi, rate + lam @ self.constraint.rows(g, t))  # (3)
 
     def multipliers(self, state: State) -> Float[Array, " k"]:
         r"""The multipliers $\lambda$ of (3); none where there is no constraint."""
@@ -137,20 +138,20 @@ class AbstractGroupSystem(Frozen):
         g, mu = state.g, state.momentum
         xi = self.velocity(g, mu)
         rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, state.t)
-        return multipliers(self, self.constraint, g, mu, rate)
+        return multipliers(self, self.constraint, g, mu, state.t, rate)
 
     def reaction(self, state: State) -> Coordinates:
-        r"""The reaction $A(g)^T\lambda$ of the constraint, a body covector."""
+        r"""The reaction $A(g, t)^T\lambda$ of the constraint, a body covector."""
         if self.constraint is None:
             return jnp.zeros_like(state.momentum)
-        return self.multipliers(state) @ self.constraint.rows(state.g)
+        return self.multipliers(state) @ self.constraint.rows(state.g, state.t)
 
     def constraint_violation(self, state: State) -> Float[Array, ""]:
-        r"""$\max|A(g)\,\xi - c(g)|$; zero where there is no constraint."""
+        r"""$\max|A(g, t)\,\xi - c(g, t)|$; zero where there is no constraint."""
         if self.constraint is None:
             return jnp.zeros(())
         xi = self.velocity(state.g, state.momentum)
-        return jnp.max(jnp.abs(self.constraint.violation(state.g, xi)))
+        return jnp.max(jnp.abs(self.constraint.violation(state.g, xi, state.t)))
 
     def as_state(self, start: Any) -> Any:
         """What a run may start from, as a state; systems without momenta also take points."""
@@ -195,23 +196,26 @@ class AbstractGroupSystem(Frozen):
         require_finite("t", t)
         mu = self.momentum(g, vector) if momentum is None else vector
         if self.constraint is not None:
-            mu = self._on_constraint(g, mu, project)
+            mu = self._on_constraint(g, mu, t, project)
         return State(g=g, momentum=mu, t=t)
 
-    def _on_constraint(self, g: Element, mu: Coordinates, project: bool) -> Coordinates:
-        traced = is_traced(self, g, mu)
+    def _on_constraint(
+        self, g: Element, mu: Coordinates, t: Float[Array, ""], project: bool
+    ) -> Coordinates:
+        traced = is_traced(self, g, mu, t)
         if not traced:
-            require_full_rank(self.constraint, g)
+            require_full_rank(self.constraint, g, t)
         if project:
-            return admissible(self, self.constraint, g, mu)[0]
+            return admissible(self, self.constraint, g, mu, t)[0]
         if not traced:
             xi = self.velocity(g, mu)
-            broken = float(jnp.max(jnp.abs(self.constraint.violation(g, xi))))
-            size = float(jnp.max(jnp.abs(self.constraint.rows(g)) @ jnp.abs(xi)))
+            broken = float(jnp.max(jnp.abs(self.constraint.violation(g, xi, t))))
+            size = float(jnp.max(jnp.abs(self.constraint.rows(g, t)) @ jnp.abs(xi)))
+            when = f" at t = {float(t):g} s" if self.constraint.moving else ""
             if not broken <= ALLOWED_VIOLATION * max(size, 1.0):
                 raise BadInput(
                     f"velocity = {[float(x) for x in xi]} breaks the constraint of the "
-                    f"{self.name}: max |A xi - c| = {broken:.3g}, allowed "
+                    f"{self.name}{when}: max |A xi - c| = {broken:.3g}, allowed "
                     f"{ALLOWED_VIOLATION:.0e}; with project=True the nearest admissible velocity "
                     "is taken."
                 )

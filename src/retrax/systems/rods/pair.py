@@ -193,7 +193,9 @@ class RodsInContact(AbstractRollingPair):
         if too_flat(H):
             raise ContactDegenerate(degenerate(s, t, H))
 
-    def _on_constraint(self, g: Pair, mu: Coordinates, project: bool) -> Coordinates:
+    def _on_constraint(
+        self, g: Pair, mu: Coordinates, t: Float[Array, ""], project: bool
+    ) -> Coordinates:
         if project:
             return _projected(self, g, mu)
         broken = _slipping(self, g, mu)
@@ -215,7 +217,7 @@ def _misfit(
 @compiled_once
 def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
     """The nearest momentum that rolls, in the metric of the kinetic energy."""
-    rows = pair.constraint.rows(g)
+    rows = jnp.stack(pair.reactions(g))
     moved = jnp.stack([pair.mobile(row) for row in rows])
     return mu - solve(rows @ moved.T, pair.slip(g, pair.mobile(mu))) @ rows
 
