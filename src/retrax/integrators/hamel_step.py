@@ -6,11 +6,12 @@ $$
 \begin{aligned}
 E^T(\mu_{k+1} - \mu_k) &= E^T(h\,\mathrm{ad}^*_\xi p + \nu), \qquad
     p = \tfrac12(\mu_k + \mu_{k+1})                                                &&\text{(1)}\\
-g &= g_k\,\tau(x/2), \qquad g_{k+1} = g\,\tau(x/2)                                  &&\text{(2)}
+g &= g_k\,\tau^*(x/2), \qquad g_{k+1} = g\,\tau(x/2)                                &&\text{(2)}
 \end{aligned}
 $$
 
-The kinetic energy changes by $\langle\mu_{k+1}-\mu_k, \xi\rangle = \langle\nu, \xi\rangle$, as
+where $\tau^*(x) = \tau(-x)^{-1}$ is $\tau$ itself where $\tau$ is symmetric. The kinetic energy
+changes by $\langle\mu_{k+1}-\mu_k, \xi\rangle = \langle\nu, \xi\rangle$, as
 $\langle\mathrm{ad}^*_\xi p, \xi\rangle = 0$. Under a constraint that is not one frame of velocities
 everywhere, `mean_reaction` takes the place of $E^T$.
 """
@@ -94,9 +95,10 @@ def hamel_step(
     group, constraint = system.group, system.constraint
 
     def points(xi):
-        forward = tau.minus_identity(group, h / 2 * xi)
-        g = group.advance(state.g, forward)
-        return g, group.advance(g, forward)  # (2)
+        there = tau.adjoint.minus_identity(group, h / 2 * xi)
+        on = there if tau.symmetric else tau.minus_identity(group, h / 2 * xi)
+        g = group.advance(state.g, there)
+        return g, group.advance(g, on)  # (2)
 
     def gain(xi, p):
         return h * group.coad(xi, p) + impulse(*points(xi), xi, p)

@@ -97,7 +97,7 @@ class LagrangeDAlembert(AbstractIntegrator):
 
     def order_on(self, system: AbstractGroupSystem) -> int:
         indifferent = left_invariant(system) and turns_with_the_motion(system)
-        return 2 if indifferent else self.order
+        return 2 if indifferent and self.retraction.symmetric else self.order
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]

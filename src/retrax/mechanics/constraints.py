@@ -254,6 +254,12 @@ def _require_independent(rows: np.ndarray) -> float:
     return float(singular[0])
 
 
+def constant_value(function: Any) -> Array | None:
+    """The numbers that were given in place of a function of the configuration, if they were."""
+    given = isinstance(function, Partial) and function.func is _constant
+    return function.args[0] if given else None
+
+
 def _constant(value: Array, g: Element) -> Array:
     return value
 
