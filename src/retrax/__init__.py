@@ -28,10 +28,12 @@ from retrax.errors import SweepStopped as SweepStopped
 from retrax.groups.matrix_group import MatrixGroup as MatrixGroup
 from retrax.groups.power import Power as Power
 from retrax.groups.product import Product as Product
+from retrax.groups.retractions import AbstractRetraction as AbstractRetraction
 from retrax.groups.retractions import Cayley as Cayley
 from retrax.groups.retractions import Exp as Exp
 from retrax.groups.se2 import SE2 as SE2
 from retrax.groups.se3 import SE3 as SE3
+from retrax.groups.second_kind import SecondKind as SecondKind
 from retrax.groups.so2 import SO2 as SO2
 from retrax.groups.so3 import SO3 as SO3
 from retrax.groups.so_n import SO as SO
@@ -84,6 +86,8 @@ from retrax.simulate.ensemble import ensemble as ensemble
 from retrax.simulate.resume import resume as resume
 from retrax.simulate.simulate import simulate as simulate
 from retrax.simulate.sweep import sweep as sweep
+from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
+from retrax.spaces.base import AbstractSpace as AbstractSpace
 from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
 from retrax.spaces.grassmann import Grassmann as Grassmann
 from retrax.spaces.group_itself import GroupItself as GroupItself

@@ -63,9 +63,54 @@ def test_a_body_on_a_product_with_a_constraint():
           by_hand.state(made.group.identity(), velocity=[1.0, 2, 0, 1, 3]))  # fmt: skip
 
 
+def _spinning(constraint):
+    return system_of(
+        {
+            "name": "MechanicalSystem",
+            "group": "SO3",
+            "inertia": [1.0, 2.0, 2.5],
+            "constraint": {"name": "VelocityConstraint", **constraint},
+        }
+    )
+
+
+@pytest.mark.parametrize("constraint", [{"A": [[0.1, 0, 1]]}, {"A": [[0.1, 0, 1]], "c": [0.5]}])
+def test_a_body_with_a_constraint_in_equations(constraint):
+    made = _spinning(constraint)
+    by_hand = rx.MechanicalSystem(
+        rx.SO3(), [1.0, 2.0, 2.5], constraint=rx.VelocityConstraint(**constraint)
+    )
+    _same(made, by_hand)
+    _same(system_of(describe(made)), made)
+    state = make_state(made, {"velocity": [1.0, 0.2, 0.0], "project": True})
+    driven = constraint.get("c", [0.0])[0]
+    xi = made.velocity_at(state)
+    assert float(0.1 * xi[0] + xi[2]) == pytest.approx(driven, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "constraint, sentence",
+    [
+        ({}, "VelocityConstraint needs the parameter 'A'"),
+        ({"A": "R[2]"}, r"constraint: A = 'R\[2\]' must be a list of numbers: a run file holds"),
+        ({"A": [[0, 0, 1]], "c": 0.5}, "c = 0.5 must be a list of numbers"),
+        ({"A": [[0, 0, 1]], "c": [1, 2]}, r"c has shape \(2,\)"),
+        ({"A": [[0, 0, 1], [0, 0, 2]]}, "has dependent rows"),
+        ({"A": [[0, 1]]}, r"A\(g\) has shape \(1, 2\)"),
+        ({"A": [[0, 0, "x"]]}, "A must be an array of real numbers"),
+        ({"A": [[0, 0, 1]], "b": [1]}, "'b' is no parameter of VelocityConstraint"),
+    ],
+)
+def test_constraints_that_are_no_data_are_refused(constraint, sentence):
+    with pytest.raises(rx.BadInput, match=sentence):
+        _spinning(constraint)
+
+
 def test_integrators_are_those_that_python_makes():
     assert make_integrator("lie-verlet") == rx.LieVerlet()
     assert make_integrator({"name": "LieVerlet", "retraction": "Exp"}) == rx.LieVerlet(rx.Exp())
+    cardan = {"name": "LieVerlet", "retraction": {"name": "SecondKind", "order": [2, 0, 1]}}
+    assert make_integrator(cardan) == rx.LieVerlet(rx.SecondKind([2, 0, 1]))
     composed = {"name": "Composition", "base": "lie-verlet-exp", "order": 6}
     assert make_integrator(composed) == rx.Composition(rx.LieVerlet(rx.Exp()), order=6)
     staged = {"name": "Collocation", "nodes": {"name": "radau", "s": 3}, "centred": True}

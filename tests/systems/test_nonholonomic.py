@@ -250,7 +250,7 @@ def test_constraints_hold_in_increments_and_velocities(make):
     def across(a, b):
         xi = group.log(group.compose(group.inverse(a), b)) / h
         base = group.compose(a, group.exp(h / 2 * xi))
-        return jnp.max(jnp.abs(system.constraint.violation(base, xi)))
+        return jnp.max(jnp.abs(system.constraint.violation(base, xi, state.t)))
 
     before = jax.tree.map(lambda x: x[:-1], run.g)
     after = jax.tree.map(lambda x: x[1:], run.g)

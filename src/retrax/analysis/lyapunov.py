@@ -183,7 +183,7 @@ def _admissible_change(
     """The change of the momentum that, with the change of g, keeps to the constraint."""
 
     def onto(g, mu):
-        return admissible(system, system.constraint, g, mu)[0]
+        return admissible(system, system.constraint, g, mu, jnp.asarray(state.t))[0]
 
     moved = (system.group.tangent(state.g, eta), alpha)
     return jax.jvp(onto, (state.g, state.momentum), moved)[1]

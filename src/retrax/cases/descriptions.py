@@ -12,6 +12,7 @@ from retrax.cases.parts import Choices, make
 from retrax.cases.systems import SYSTEM_PARTS, SYSTEMS
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.constraints import constant_value
 from retrax.numerics.nodes import Nodes
 from retrax.numerics.tableaus import Tableau
 
@@ -58,6 +59,8 @@ def _plain(value: Any, choices: Choices, parts: Mapping[str, Choices]) -> Any:
     if isinstance(value, Nodes):
         family, _, s = value.name.rstrip(")").partition("(")
         return {"name": family, "s": int(s)} if family in choices else list(value.c)
+    if constant_value(value) is not None:
+        value = constant_value(value)
     if isinstance(value, np.ndarray | jax.Array):
         return np.asarray(value).tolist()
     if isinstance(value, list | tuple):

@@ -11,13 +11,14 @@ from retrax.groups.product import Product
 from retrax.groups.retractions import Cayley, Exp
 from retrax.groups.se2 import SE2
 from retrax.groups.se3 import SE3
+from retrax.groups.second_kind import SecondKind
 from retrax.groups.so2 import SO2
 from retrax.groups.so3 import SO3
 from retrax.groups.so_n import SO
 from retrax.groups.translation import Translation
 from retrax.numerics import nodes
 
-RETRACTIONS: Choices = {"Cayley": Cayley, "Exp": Exp}
+RETRACTIONS: Choices = {"Cayley": Cayley, "Exp": Exp, "SecondKind": SecondKind}
 NODES: Choices = {
     family.__name__: family
     for family in (

@@ -5,7 +5,8 @@ from typing import Any
 from retrax import systems
 from retrax.cases.groups import GROUPS
 from retrax.cases.parts import Choices, make
-from retrax.mechanics.constraints import Distribution
+from retrax.errors import BadInput
+from retrax.mechanics.constraints import Distribution, VelocityConstraint
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.system import AbstractGroupSystem
 
@@ -36,12 +37,26 @@ SYSTEMS: Choices = {
     "zhukovski_volterra": systems.zhukovski_volterra,
 }
 
+
+def _velocity_constraint(A: Any, c: Any = None) -> VelocityConstraint:
+    """A xi = c with numbers; a matrix that depends on the configuration is a function, no data."""
+    for name, value in (("A", A), ("c", c)):
+        if not isinstance(value, list | tuple | None):
+            raise BadInput(
+                f"{name} = {value!r} must be a list of numbers: a run file holds constant "
+                "constraints; one that depends on g or t is written in Python."
+            )
+    if A is None:
+        raise BadInput("A must be a matrix, one row of numbers for each equation A xi = c.")
+    return VelocityConstraint(A, c)
+
+
 _RODS: Choices = {name: SYSTEMS[name] for name in ("Rod", "Rod.from_material")}
 
 # What may stand at a parameter that is an object; numbers and lists go through as they are.
 SYSTEM_PARTS: dict[str, Choices] = {
     "algebra": GROUPS,
-    "constraint": {"Distribution": Distribution},
+    "constraint": {"Distribution": Distribution, "VelocityConstraint": _velocity_constraint},
     "damping": {"StringDamping": systems.StringDamping},
     "first": _RODS,
     "group": GROUPS,

@@ -16,18 +16,37 @@ from retrax.numerics.frozen import Frozen
 class AbstractRetraction(Frozen):
     r"""A local diffeomorphism $\tau: \mathfrak g \to G$ with $\tau(0) = 1$, $d\tau(0) = 1$.
 
-    It is symmetric, $\tau(-\xi) = \tau(\xi)^{-1}$. Its left and right trivialised tangent maps are
+    Its left and right trivialised tangent maps, and its adjoint $\tau^*$, are
     $$
     \begin{aligned}
     dL_\xi\,\eta &= \tau(\xi)^{-1}\,\tfrac{d}{d\epsilon}\tau(\xi+\epsilon\eta)   &&\text{(1)}\\
     dR_\xi\,\eta &= \tfrac{d}{d\epsilon}\tau(\xi+\epsilon\eta)\,\tau(\xi)^{-1}
-                  = dL_{-\xi}\,\eta                                              &&\text{(2)}
+                  = dL^*_{-\xi}\,\eta                                            &&\text{(2)}\\
+    \tau^*(\xi) &= \tau(-\xi)^{-1}                                               &&\text{(3)}
     \end{aligned}
     $$
-    and (2) holds because $\tau$ is symmetric. Names ending in `_dual` are transposes.
+    with $dL^*$ the map (1) of $\tau^*$. A symmetric retraction is its own adjoint, as this class
+    takes for granted; another overrides `adjoint` and `symmetric`. Names ending in `_dual` are
+    transposes.
+
+    **Attributes:**
+
+    - `name`: what it is called.
+    - `commutes`: whether $\tau(\xi)$ commutes with $\hat\xi$, as functions of $\hat\xi$ do.
     """
 
     name: eqx.AbstractClassVar[str]
+    commutes: ClassVar[bool] = False
+
+    @property
+    def adjoint(self) -> "AbstractRetraction":
+        r"""$\tau^*$ of (3)."""
+        return self
+
+    @property
+    def symmetric(self) -> bool:
+        r"""Whether $\tau^* = \tau$, that is $\tau(-\xi) = \tau(\xi)^{-1}$."""
+        return True
 
     @abc.abstractmethod
     def minus_identity(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
@@ -64,16 +83,16 @@ class AbstractRetraction(Frozen):
         """Raise `BadInput` if the retraction does not map into `group`."""
 
     def dR(self, group: AbstractLieGroup, xi: Coordinates, eta: Coordinates) -> Coordinates:
-        return self.dL(group, -xi, eta)  # (2)
+        return self.adjoint.dL(group, -xi, eta)  # (2)
 
     def dR_inv(self, group: AbstractLieGroup, xi: Coordinates, eta: Coordinates) -> Coordinates:
-        return self.dL_inv(group, -xi, eta)
+        return self.adjoint.dL_inv(group, -xi, eta)
 
     def dR_dual(self, group: AbstractLieGroup, xi: Coordinates, mu: Coordinates) -> Coordinates:
-        return self.dL_dual(group, -xi, mu)
+        return self.adjoint.dL_dual(group, -xi, mu)
 
     def dR_inv_dual(self, group: AbstractLieGroup, xi: Coordinates, mu: Coordinates) -> Coordinates:
-        return self.dL_inv_dual(group, -xi, mu)
+        return self.adjoint.dL_inv_dual(group, -xi, mu)
 
 
 class Exp(AbstractRetraction):
@@ -83,6 +102,7 @@ class Exp(AbstractRetraction):
     """
 
     name: ClassVar[str] = "Exp"
+    commutes: ClassVar[bool] = True
 
     def __call__(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
         return group.exp(xi)
@@ -123,6 +143,7 @@ class Cayley(AbstractRetraction):
     """
 
     name: ClassVar[str] = "Cayley"
+    commutes: ClassVar[bool] = True
 
     def __call__(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
         return group.cay(xi)

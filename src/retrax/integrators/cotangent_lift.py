@@ -63,7 +63,7 @@ class CotangentLift(AbstractIntegrator):
 
     def order_on(self, system: AbstractGroupSystem) -> int:
         left_invariant = len(system.symmetries().space) == system.group.dim
-        return 2 if left_invariant else self.order
+        return 2 if left_invariant and self.retraction.symmetric else self.order
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]

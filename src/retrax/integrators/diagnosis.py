@@ -26,7 +26,7 @@ def diagnose(system: AbstractGroupSystem, state: State, h: float, takes: Takes) 
         least, first = _singular_values(system, system.constraint, state, h)
         if not least > 0.05 * first:
             return (
-                f"The constraint loses rank on the way: the smallest singular value of A(g) falls "
+                f"The constraint loses rank on the way: the smallest singular value of A falls "
                 f"from {first:.3g} to {least:.3g} within the step, and must stay above 0."
             )
     longest = bisected(takes, h)
@@ -79,7 +79,8 @@ def _singular_values(
     xi = system.velocity(state.g, state.momentum)
 
     def rows(part):
-        return constraint.rows(group.compose(state.g, group.exp(part * h * xi)))
+        g = group.compose(state.g, group.exp(part * h * xi))
+        return constraint.rows(g, state.t + part * h)
 
     along = jax.vmap(rows)(jnp.linspace(0.0, 1.0, _SAMPLES))
     smallest = np.linalg.svd(np.asarray(along), compute_uv=False)[:, -1]

@@ -18,7 +18,8 @@ class DiscreteGradient(AbstractHamelMethod):
        \tag{1} $$
 
     takes the place of $dV$, so that what the potential energy gains the kinetic energy loses: the
-    energy is conserved to round-off. Symmetric, of order 2, with the step in the distribution.
+    energy is conserved to round-off. Symmetric, of order 2, with the step in the distribution;
+    under any other constraint as `HamelMidpoint`.
     Where a body comes to rest the last term of (1) is rounding error divided by the speed.
 
     **Arguments:** `retraction`: the map $\tau$.

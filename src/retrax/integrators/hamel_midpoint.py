@@ -8,7 +8,7 @@ from retrax.integrators.hamel_step import (
     HamelStep,
     hamel_step,
     momentum_scale,
-    require_frame,
+    require_one_inertia,
 )
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.state import State
@@ -16,7 +16,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 
 
 class HamelMidpoint(AbstractHamelMethod):
-    r"""The midpoint rule for left-invariant systems under a `Distribution`, or under nothing.
+    r"""The midpoint rule for bodies of constant inertia, under a constraint or under none.
 
     With $E$ a basis of the admissible velocities, $\xi = E u$ and $x = h\xi$,
 
@@ -33,6 +33,12 @@ class HamelMidpoint(AbstractHamelMethod):
     admissible; the step is symmetric and of order 2, and with `Exp` exact where the body turns
     steadily. Momenta of horizontal symmetries are not kept.
 
+    Under a constraint $A(g, t)\,\xi = c(g, t)$ that is no `Distribution`, all of (1) holds with a
+    reaction $\bar A^T\lambda$, $\bar A\,\xi = c$, and the velocity at the end of the step is
+    admissible there. Then energy and constraint hold to round-off at every step ($c = 0$; otherwise
+    the energy changes by the work $\lambda\cdot c$, exactly), and the increment of the group is
+    admissible at the midpoint up to $O(h^2)$.
+
     **Arguments:** `retraction`: the map $\tau$.
 
     References: [BallZenkov2015] (Hamel's formalism, discretised).
@@ -40,7 +46,7 @@ class HamelMidpoint(AbstractHamelMethod):
 
     def check(self, system: AbstractGroupSystem) -> None:
         super().check(system)
-        if not require_frame(self, system).free:
+        if not require_one_inertia(self, system).free:
             raise BadInput(
                 f"HamelMidpoint keeps the energy of systems without potential, but the "
                 f"{system.name} has one; use DiscreteGradient."

@@ -6,12 +6,14 @@ $$
 \begin{aligned}
 E^T(\mu_{k+1} - \mu_k) &= E^T(h\,\mathrm{ad}^*_\xi p + \nu), \qquad
     p = \tfrac12(\mu_k + \mu_{k+1})                                                &&\text{(1)}\\
-g &= g_k\,\tau(x/2), \qquad g_{k+1} = g\,\tau(x/2)                                  &&\text{(2)}
+g &= g_k\,\tau^*(x/2), \qquad g_{k+1} = g\,\tau(x/2)                                &&\text{(2)}
 \end{aligned}
 $$
 
-The kinetic energy changes by $\langle\mu_{k+1}-\mu_k, \xi\rangle = \langle\nu, \xi\rangle$, as
-$\langle\mathrm{ad}^*_\xi p, \xi\rangle = 0$.
+where $\tau^*(x) = \tau(-x)^{-1}$ is $\tau$ itself where $\tau$ is symmetric. The kinetic energy
+changes by $\langle\mu_{k+1}-\mu_k, \xi\rangle = \langle\nu, \xi\rangle$, as
+$\langle\mathrm{ad}^*_\xi p, \xi\rangle = 0$. Under a constraint that is not one frame of velocities
+everywhere, `mean_reaction` takes the place of $E^T$.
 """
 
 import abc
@@ -24,8 +26,8 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
+from retrax.integrators.mean_reaction import constrained_step
 from retrax.integrators.predictor import midpoint_velocity
-from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
@@ -65,7 +67,7 @@ class AbstractHamelMethod(AbstractIntegrator):
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
-        require_frame(self, system)
+        require_one_inertia(self, system)
 
     def step(
         self, system: AbstractMechanicalSystem, state: State, h: Float[Array, ""]
@@ -91,15 +93,22 @@ def hamel_step(
 ) -> HamelStep:
     """Solve (1) for the mean velocity and step; `scale` is the size of what cancels in (1)."""
     group, constraint = system.group, system.constraint
-    basis = None if constraint is None else constraint.basis
 
     def points(xi):
-        forward = tau.minus_identity(group, h / 2 * xi)
-        g = group.advance(state.g, forward)
-        return g, group.advance(g, forward)  # (2)
+        there = tau.adjoint.minus_identity(group, h / 2 * xi)
+        on = there if tau.symmetric else tau.minus_identity(group, h / 2 * xi)
+        g = group.advance(state.g, there)
+        return g, group.advance(g, on)  # (2)
 
     def gain(xi, p):
         return h * group.coad(xi, p) + impulse(*points(xi), xi, p)
+
+    allowed = None if constraint is None else constraint.distribution
+    if constraint is not None and allowed is None:
+        done = constrained_step(system, constraint, state, h, points, gain, scale)
+        end = State(done.g, done.momentum, state.t + h)
+        return HamelStep(end, done.status, done.xi, done.impulse)
+    basis = None if allowed is None else allowed.basis
 
     def mismatch(u):
         xi = u if basis is None else u @ basis
@@ -116,24 +125,34 @@ def hamel_step(
     mu1, lam = state.momentum + gain(xi, system.momentum(state.g, xi)), jnp.zeros(0)
     _, g1 = points(xi)
     if constraint is not None:
-        mu1, lam = admissible(system, constraint, g1, mu1)
+        mu1, lam = admissible(system, constraint, g1, mu1, state.t + h)
     return HamelStep(State(g1, mu1, state.t + h), status, xi, lam)
+
+
+def require_one_inertia(
+    integrator: AbstractIntegrator, system: AbstractGroupSystem
+) -> AbstractMechanicalSystem:
+    """Refuse a system whose inertia depends on where it is."""
+    if not isinstance(system, AbstractMechanicalSystem) or not system.invariant_inertia:
+        raise BadInput(
+            f"{type(integrator).__name__} works in a frame of constant inertia, but the "
+            f"{system.name} has none; use LagrangeDAlembert."
+        )
+    return system
 
 
 def require_frame(
     integrator: AbstractIntegrator, system: AbstractGroupSystem
 ) -> AbstractMechanicalSystem:
-    """Refuse a system whose inertia or admissible velocities depend on where it is."""
-    who = type(integrator).__name__
-    if not isinstance(system, AbstractMechanicalSystem) or not system.invariant_inertia:
+    """Refuse a system whose inertia or admissible velocities are not the same everywhere."""
+    system = require_one_inertia(integrator, system)
+    constraint = system.constraint
+    if constraint is not None and constraint.distribution is None:
+        on = "time" if constraint.moving else "its configuration, or are affine"
         raise BadInput(
-            f"{who} works in a frame of constant inertia, but the {system.name} has none; use "
+            f"{type(integrator).__name__} needs admissible velocities that are the same everywhere "
+            f"(a Distribution), but those of the {system.name} depend on {on}; use "
             "LagrangeDAlembert."
-        )
-    if not isinstance(system.constraint, AbstractDistribution | None):
-        raise BadInput(
-            f"{who} needs admissible velocities that are the same everywhere (a Distribution), but "
-            f"those of the {system.name} depend on its configuration; use LagrangeDAlembert."
         )
     return system
 

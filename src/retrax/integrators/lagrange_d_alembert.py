@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
 from retrax.integrators.lifted import LiftedMap, require_base_point
-from retrax.integrators.predictor import midpoint_velocity
+from retrax.integrators.predictor import as_momentum, midpoint_velocity
 from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
@@ -29,7 +29,7 @@ class _Unknowns(NamedTuple):
     guess: Float[Array, " unknowns"]
     velocity: Callable[[Array], Coordinates]
     impulse: Callable[[Array], Impulses]
-    further: Callable[[Element, Coordinates], Array]
+    further: Callable[[Element, Coordinates, Array], Array]
 
 
 class _Step(NamedTuple):
@@ -41,28 +41,28 @@ class _Step(NamedTuple):
 
 
 class LagrangeDAlembert(AbstractIntegrator):
-    r"""The step of `CotangentLift` with impulses of the constraint $A(g)\,\xi = c(g)$ at both ends.
+    r"""The step of `CotangentLift` with impulses of the constraint $A\,\xi = c$ at both ends.
 
-    With $x = h\xi$ and base point $g = g_k\,\tau(s x)$,
+    With $x = h\xi$, base point $g = g_k\,\tau(s x)$ and $t = t_k + s h$,
 
     $$
     \begin{aligned}
-    a &= \mathrm{Ad}^*_{\tau(s x)}(\mu_k + A(g_k)^T\lambda_k^+), \qquad \nu = h\,F(g, \xi, t)
+    a &= \mathrm{Ad}^*_{\tau(s x)}(\mu_k + A_k^T\lambda_k^+), \qquad \nu = h\,F(g, \xi, t)
                                                                              &&\text{(1)}\\
     \partial_\xi L(g, \xi) &= s\,(d^L\tau_{s x})^* a + (1-s)\,(d^R\tau_{(1-s)x})^*(a + \nu)
                                                                              &&\text{(2)}\\
-    A(g)\,\xi &= c(g)                                                        &&\text{(3)}\\
+    A(g, t)\,\xi &= c(g, t)                                                  &&\text{(3)}\\
     g_{k+1} &= g\,\tau((1-s)x), \quad
-    \mu_{k+1} = \mathrm{Ad}^*_{\tau((1-s)x)}(a + \nu) + A(g_{k+1})^T\lambda_{k+1}^-   &&\text{(4)}
+    \mu_{k+1} = \mathrm{Ad}^*_{\tau((1-s)x)}(a + \nu) + A_{k+1}^T\lambda_{k+1}^-   &&\text{(4)}
     \end{aligned}
     $$
 
-    with $\lambda_{k+1}^-$ such that the velocity of $\mu_{k+1}$ is admissible at $g_{k+1}$. The
-    unknowns are $\xi$ and $\lambda_k^+$. Under a `Distribution`, $\xi = E u$ solves (3) from the
-    outset, and the increment of the group lies in it exactly. The reactions do no virtual work, so
-    the momentum of every horizontal symmetry is conserved to round-off. The energy is not: its
-    error is $O(h^2)$ and may drift, as the true flow is not symplectic. Without a constraint this
-    is `CotangentLift`.
+    where $A_k = A(g_k, t_k)$, and $\lambda_{k+1}^-$ is such that the velocity of $\mu_{k+1}$ is
+    admissible at $(g_{k+1}, t_{k+1})$. The unknowns are $\xi$ and $\lambda_k^+$. Under a
+    `Distribution`, $\xi = E u$ solves (3) from the outset, and the increment of the group lies in
+    it exactly. The reactions do no virtual work, so the momentum of every horizontal symmetry is
+    conserved to round-off. The energy is not: its error is $O(h^2)$ and may drift, as the true flow
+    is not symplectic. Without a constraint this is `CotangentLift`.
 
     The order is 2 for $s = \tfrac12$. For any other $s$ it is 1, and 2 where no force depends on
     the configuration and the constraint is left- or right-invariant.
@@ -97,7 +97,7 @@ class LagrangeDAlembert(AbstractIntegrator):
 
     def order_on(self, system: AbstractGroupSystem) -> int:
         indifferent = left_invariant(system) and turns_with_the_motion(system)
-        return 2 if indifferent else self.order
+        return 2 if indifferent and self.retraction.symmetric else self.order
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
@@ -126,7 +126,7 @@ class LagrangeDAlembert(AbstractIntegrator):
         def pushed(z):
             if constraint is None:
                 return state.momentum
-            return state.momentum + unknown.impulse(z) @ constraint.rows(state.g)
+            return state.momentum + unknown.impulse(z) @ constraint.rows(state.g, state.t)
 
         def forward(z):
             xi = unknown.velocity(z)
@@ -137,16 +137,18 @@ class LagrangeDAlembert(AbstractIntegrator):
         def mismatch(z):
             g, xi, mu, a, nu = forward(z)
             equations = lift.momentum(h * xi, a, a + nu) - mu  # (2)
-            return jnp.concatenate([equations, unknown.further(g, xi)])  # (3)
+            return jnp.concatenate([equations, unknown.further(g, xi, t)])  # (3)
 
         z, status = newton(mismatch, unknown.guess, jnp.max(jnp.abs(state.momentum)))
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
         after = jnp.zeros(0)
         if constraint is not None:
-            mu1, after = admissible(system, constraint, g1, mu1)
+            t1 = state.t + h
+            mu1, after = admissible(system, constraint, g1, mu1, t1)
             # Rows that turn over in one step have lost rank on the way.
-            upright = determinant(constraint.rows(state.g) @ constraint.rows(g1).T) > 0
+            rows, rows1 = constraint.rows(state.g, state.t), constraint.rows(g1, t1)
+            upright = determinant(rows @ rows1.T) > 0
             status = status._replace(converged=status.converged & upright)
         return _Step(State(g1, mu1, state.t + h), status, xi, unknown.impulse(z), after)
 
@@ -155,7 +157,7 @@ def _unknowns(system: AbstractGroupSystem, state: State, h: Float[Array, ""]) ->
     constraint, n = system.constraint, system.group.dim
     xi, half = midpoint_velocity(system, state, h), h / 2 * system.multipliers(state)
 
-    def nothing(g, xi):
+    def nothing(g, xi, t):
         return jnp.zeros(0)
 
     if constraint is None:
@@ -165,12 +167,10 @@ def _unknowns(system: AbstractGroupSystem, state: State, h: Float[Array, ""]) ->
         m = basis.shape[0]
         guess = jnp.concatenate([solve(basis @ basis.T, basis @ xi), half])
         return _Unknowns(guess, lambda z: z[:m] @ basis, lambda z: z[m:], nothing)
-    # The constraint is weighed as a momentum, so that both equations are of one size.
-    pace = jnp.max(jnp.abs(xi))
-    weight = jnp.where(pace > 0, jnp.max(jnp.abs(state.momentum)) / jnp.where(pace > 0, pace, 1), 1)
+    weight = as_momentum(state, xi)
     return _Unknowns(
         jnp.concatenate([xi, half]),
         lambda z: z[:n],
         lambda z: z[n:],
-        lambda g, xi: weight * constraint.violation(g, xi),
+        lambda g, xi, t: weight * constraint.violation(g, xi, t),
     )

@@ -1,7 +1,8 @@
 """Variational Stoermer-Verlet on a Lie group."""
 
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, TypeGuard
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -51,17 +52,27 @@ class LieVerlet(AbstractIntegrator):
     $$ \mu^+ = \mu_k + \tfrac h2 F(g_k, t_k) = -D_1T_d(g_k, g_{k+1}), \qquad
        \mu_{k+1} = D_2T_d(g_k, g_{k+1}) + \tfrac h2 F(g_{k+1}, t_{k+1}). \tag{5} $$
 
+    With a retraction that is not symmetric, such as `SecondKind`, the order is 1.
+
     **Arguments:** `retraction`: the map $\tau$; `Cayley()` needs no trigonometric function.
 
     References: [BouRabeeMarsden2009] (the method); [MarsdenWest2001] (why it is symplectic).
     """
 
-    retraction: AbstractRetraction = Cayley()
+    retraction: AbstractRetraction
+    order: int = eqx.field(static=True)
+    preserves: frozenset[str] = eqx.field(static=True)
 
-    order: ClassVar[int] = 2
-    preserves: ClassVar[frozenset[str]] = frozenset(
-        {"group", "momentum", "symplectic", "symmetric"}
-    )
+    def __init__(self, retraction: AbstractRetraction = Cayley()):
+        self.retraction = retraction
+        symmetric = getattr(retraction, "symmetric", True)  # what is no retraction is refused below
+        self.order = 2 if symmetric else 1
+        always = {"group", "momentum", "symplectic"}
+        self.preserves = frozenset(always | {"symmetric"} if symmetric else always)
+
+    def __repr__(self) -> str:
+        usual = self.retraction == Cayley()
+        return "LieVerlet()" if usual else f"LieVerlet(retraction={self.retraction!r})"
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)

@@ -14,11 +14,13 @@ class LiftedMap(NamedTuple):
 
     $$
     \begin{aligned}
-    g &= g_0\,\tau(s x), & a &= \mathrm{Ad}^*_{\tau(s x)}\mu_0                        &&\text{(1)}\\
-    \mu &= s\,(d^L\tau_{s x})^* a + (1-s)\,(d^R\tau_{(1-s)x})^* b                  &&&&\text{(2)}\\
+    g &= g_0\,\tau^*(s x), & a &= \mathrm{Ad}^*_{\tau^*(s x)}\mu_0                    &&\text{(1)}\\
+    \mu &= s\,(d^L\tau^*_{s x})^* a + (1-s)\,(d^R\tau_{(1-s)x})^* b                &&&&\text{(2)}\\
     g_1 &= g\,\tau((1-s)x), & \mu_1 &= \mathrm{Ad}^*_{\tau((1-s)x)} b                 &&\text{(3)}
     \end{aligned}
     $$
+
+    where $\tau^*(x) = \tau(-x)^{-1}$ is $\tau$ itself where $\tau$ is symmetric.
 
     References: [BarberoLinanMartinDeDiego2023].
     """
@@ -30,20 +32,22 @@ class LiftedMap(NamedTuple):
     def base(self, g0: Element, mu0: Coordinates, x: Coordinates) -> tuple[Element, Coordinates]:
         if self.s == 0:
             return g0, mu0
-        return self._moved(g0, mu0, self.s * x)  # (1)
+        return self._moved(self.tau.adjoint, g0, mu0, self.s * x)  # (1)
 
     def momentum(self, x: Coordinates, a: Coordinates, b: Coordinates) -> Coordinates:
         s = self.s
-        first = s * self.tau.dL_dual(self.group, s * x, a)
+        first = s * self.tau.adjoint.dL_dual(self.group, s * x, a)
         return first + (1 - s) * self.tau.dR_dual(self.group, (1 - s) * x, b)  # (2)
 
     def end(self, g: Element, b: Coordinates, x: Coordinates) -> tuple[Element, Coordinates]:
         if self.s == 1:
             return g, b
-        return self._moved(g, b, (1 - self.s) * x)  # (3)
+        return self._moved(self.tau, g, b, (1 - self.s) * x)  # (3)
 
-    def _moved(self, g: Element, mu: Coordinates, x: Coordinates) -> tuple[Element, Coordinates]:
-        forward = self.tau.minus_identity(self.group, x)
+    def _moved(
+        self, tau: AbstractRetraction, g: Element, mu: Coordinates, x: Coordinates
+    ) -> tuple[Element, Coordinates]:
+        forward = tau.minus_identity(self.group, x)
         return self.group.advance(g, forward), mu + self.group.coAdm1(forward, mu)
 
 

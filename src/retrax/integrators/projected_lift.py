@@ -23,7 +23,7 @@ class ProjectedLift(AbstractIntegrator):
     r"""The inverse of the free lifted map, projected onto the distribution: kept for comparison.
 
     With $\xi = E u$, $x = h\xi$, base point $g = g_k\,\tau(s x)$, $\bar\mu = E^T\mu$ and
-    $M = \mathbb I E(E^T\mathbb I E)^{-1}$,
+    $M = \mathbb I E(E^T\mathbb I E)^{-1}$, for a symmetric $\tau$,
 
     $$
     \begin{aligned}
@@ -74,25 +74,25 @@ class ProjectedLift(AbstractIntegrator):
 
     def order_on(self, system: AbstractGroupSystem) -> int:
         free = system.constraint is None and left_invariant(system)
-        return 2 if free else self.order
+        return 2 if free and self.retraction.symmetric else self.order
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         group, tau, s = system.group, self.retraction, self.s
-        basis = jnp.eye(group.dim) if system.constraint is None else system.constraint.basis
-        covectors = HamelFrame.of(system).covectors()  # M^T
+        frame = HamelFrame.of(system)
+        basis, covectors = frame.basis, frame.covectors()  # E^T, M^T
         mu0, t = state.momentum, state.t + s * h
 
         def carried(x, mu):
-            return mu + group.coAdm1(tau.minus_identity(group, x), mu)
+            return mu + group.coAdm1(tau.adjoint.minus_identity(group, x), mu)
 
-        def moved(g, x):
-            return group.advance(g, tau.minus_identity(group, x))
+        def based(xi):
+            return group.advance(state.g, tau.adjoint.minus_identity(group, s * h * xi))
 
         def end(xi):
             """The carried momentum of the start, and the reduced momentum of the end."""
-            a, base = carried(s * h * xi, mu0), moved(state.g, s * h * xi)
+            a, base = carried(s * h * xi, mu0), based(xi)
             force = system.total_force(base, xi, system.momentum(base, xi), t)
             back = jnp.stack([carried((s - 1) * h * xi, row) for row in covectors], axis=1)
             return a, solve(basis @ back, basis @ (a + h * force))  # (1)
@@ -101,7 +101,7 @@ class ProjectedLift(AbstractIntegrator):
             xi = u @ basis
             a, reduced = end(xi)
             b = carried((s - 1) * h * xi, reduced @ covectors)
-            lifted = s * tau.dL_dual(group, s * h * xi, a)
+            lifted = s * tau.adjoint.dL_dual(group, s * h * xi, a)
             lifted = lifted + (1 - s) * tau.dR_dual(group, (1 - s) * h * xi, b)
             return basis @ (lifted - system.momentum(state.g, xi))  # (2)
 
@@ -109,7 +109,7 @@ class ProjectedLift(AbstractIntegrator):
         u, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)))
         xi = u @ basis
         _, reduced = end(xi)
-        g1 = moved(moved(state.g, s * h * xi), (1 - s) * h * xi)
+        g1 = group.advance(based(xi), tau.minus_identity(group, (1 - s) * h * xi))
         covered = tau.covers(group, max(s, 1 - s) * h * xi)
         end_state = State(g1, reduced @ covectors, state.t + h)
         return end_state, step_info(status, h * xi, covered)

@@ -17,7 +17,8 @@ from retrax.numerics.newton import newton
 class RetractionFlow(AbstractIntegrator):
     r"""The map $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$ applied to $\dot g = g\,\hat\xi(g)$.
 
-    $$ \xi = \xi(g), \quad g = g_k\,\tau(s\,h\xi), \quad g_{k+1} = g\,\tau((1-s)\,h\xi). \tag{1} $$
+    $$ \xi = \xi(g), \quad g = g_k\,\tau(-s\,h\xi)^{-1}, \quad g_{k+1} = g\,\tau((1-s)\,h\xi).
+       \tag{1} $$
 
     On a vector space this is Euler's method for $s = 0$, the backward one for $s = 1$ and the
     implicit midpoint rule for $s = \tfrac12$, which alone is symmetric and of order 2.
@@ -60,8 +61,11 @@ class RetractionFlow(AbstractIntegrator):
         def moved(g, x):
             return group.advance(g, tau.minus_identity(group, x))
 
+        def based(xi):
+            return group.advance(state.g, tau.adjoint.minus_identity(group, s * h * xi))
+
         def mismatch(xi):
-            return xi - system.velocity(moved(state.g, s * h * xi), mu)  # (1)
+            return xi - system.velocity(based(xi), mu)  # (1)
 
         guess = system.velocity(state.g, mu)
         if s == 0:
@@ -70,6 +74,6 @@ class RetractionFlow(AbstractIntegrator):
                 move, tau.covers(group, move)
             )
         xi, status = newton(mismatch, guess, jnp.max(jnp.abs(guess)))
-        g1 = moved(moved(state.g, s * h * xi), (1 - s) * h * xi)  # (1)
+        g1 = moved(based(xi), (1 - s) * h * xi)  # (1)
         covered = tau.covers(group, max(s, 1 - s) * h * xi)
         return State(g1, mu, state.t + h), step_info(status, h * xi, covered)

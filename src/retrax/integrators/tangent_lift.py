@@ -32,6 +32,9 @@ class TangentLift(AbstractIntegrator):
     \end{aligned}
     $$
 
+    For a $\tau$ that is no function of $\hat\xi$, such as `SecondKind`, the terms with
+    $\mathrm{Ad}$ stay, and $\tau(s x)$ in (1) is $\tau(-s x)^{-1}$.
+
     Explicit for $s = 0$; symmetric and of order 2 for $s = \tfrac12$, of order 1 otherwise. Neither
     symplectic nor momentum preserving, and constraints are kept to the order only: for these use
     the cotangent lift and `LagrangeDAlembert`.
@@ -66,8 +69,12 @@ class TangentLift(AbstractIntegrator):
     ) -> tuple[State, StepInfo]:
         group, tau, s, t = system.group, self.retraction, self.s, state.t + self.s * h
 
-        def moved(g, x):
-            return group.advance(g, tau.minus_identity(group, x))
+        def moved(g, map_, x):
+            return group.advance(g, map_.minus_identity(group, x))
+
+        def carried(map_, x, xi):
+            """What a velocity is after a step, where it does not commute with it."""
+            return xi if tau.commutes else group.Ad(map_(group, x), xi)
 
         def acceleration(g, xi):
             mu = system.momentum(g, xi)
@@ -75,16 +82,18 @@ class TangentLift(AbstractIntegrator):
             return jax.jvp(system.velocity, (g, mu), along)[1]
 
         def start(xi):
-            gain = acceleration(moved(state.g, s * h * xi), xi)
-            return xi - s * h * tau.dL(group, -s * h * xi, gain)  # (1)
+            gain = acceleration(moved(state.g, tau.adjoint, s * h * xi), xi)
+            before = carried(tau.adjoint, s * h * xi, xi)
+            return before - s * h * tau.dL(group, -s * h * xi, gain)  # (1)
 
         xi0 = system.velocity(state.g, state.momentum)
         guess = midpoint_velocity(system, state, 2 * s * h)
         xi, status = newton(lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)))
-        g = moved(state.g, s * h * xi)
+        g = moved(state.g, tau.adjoint, s * h * xi)
         gain = acceleration(g, xi)
-        g1 = moved(g, (1 - s) * h * xi)
-        xi1 = xi + (1 - s) * h * tau.dL(group, (1 - s) * h * xi, gain)  # (2)
+        g1 = moved(g, tau, (1 - s) * h * xi)
+        after = carried(tau.adjoint, (s - 1) * h * xi, xi)
+        xi1 = after + (1 - s) * h * tau.dL(group, (1 - s) * h * xi, gain)  # (2)
         covered = tau.covers(group, max(s, 1 - s) * h * xi)
         end = State(g1, system.momentum(g1, xi1), state.t + h)
         return end, step_info(status, h * xi, covered)

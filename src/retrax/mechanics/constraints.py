@@ -1,10 +1,12 @@
-r"""Velocity constraints: which velocities a system may have where.
+r"""Velocity constraints: which velocities a system may have where and when.
 
-A constraint is $A(g)\,\xi = c(g)$ with $k$ rows. Ideal constraints do no virtual work: the reaction
-is $A(g)^T\lambda$, a covector that annihilates the velocities $A(g)\,\xi = 0$.
+A constraint is $A(g, t)\,\xi = c(g, t)$ with $k$ rows. Ideal constraints do no virtual work: the
+reaction is $A^T\lambda$, a covector that annihilates the velocities $A\,\xi = 0$. Its power is
+$\lambda\cdot c$: it does work only where $c$ is not zero.
 """
 
 import abc
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,43 +18,47 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
-from retrax.mechanics.functions import as_pytree
-from retrax.numerics.checks import (
-    is_traced,
-    output,
-    require_finite,
-    require_output,
-    require_shape,
-    shown,
-)
+from retrax.mechanics.functions import arguments, as_pytree
+from retrax.numerics.checks import output, require_finite, require_output, require_shape, shown
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64, host_float64
 
 Rows = Float[Array, "k dim"]
+Time = Float[Array, ""]
 # Rows are dependent where their smallest singular value is this part of their largest.
 _DEPENDENT = 1e-10
 
 
 class AbstractConstraint(Frozen):
-    r"""$A(g)\,\xi = c(g)$, with $k$ equations."""
+    r"""$A(g, t)\,\xi = c(g, t)$, with $k$ equations."""
 
     @abc.abstractmethod
-    def rows(self, g: Element) -> Rows:
-        """The matrix $A(g)$, one row for each equation."""
+    def rows(self, g: Element, t: Time) -> Rows:
+        """The matrix $A(g, t)$, one row for each equation."""
 
     @abc.abstractmethod
-    def offset(self, g: Element) -> Float[Array, " k"]:
-        """The right side $c(g)$; zero for a linear constraint."""
+    def offset(self, g: Element, t: Time) -> Float[Array, " k"]:
+        """The right side $c(g, t)$; zero for a linear constraint."""
 
     @abc.abstractmethod
     def check(self, group: AbstractLieGroup) -> None:
         """Refuse, with `BadInput`, a group on which this is no constraint."""
 
-    def violation(self, g: Element, xi: Coordinates) -> Float[Array, " k"]:
-        r"""$A(g)\,\xi - c(g)$: by how much a velocity breaks the constraint."""
-        return self.rows(g) @ xi - self.offset(g)
+    @property
+    def moving(self) -> bool:
+        """Whether the constraint depends on time."""
+        return False
+
+    @property
+    def distribution(self) -> "AbstractDistribution | None":
+        """The same constraint as one subspace of velocities, where it is one everywhere."""
+        return None
+
+    def violation(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, " k"]:
+        r"""$A(g, t)\,\xi - c(g, t)$: by how much a velocity breaks the constraint."""
+        return self.rows(g, t) @ xi - self.offset(g, t)
 
 
 class AbstractDistribution(AbstractConstraint):
@@ -68,10 +74,14 @@ class AbstractDistribution(AbstractConstraint):
     def annihilator(self) -> Rows:
         r"""A basis of the covectors that vanish on $\mathfrak d$, one a row: $A$, $AE = 0$."""
 
-    def rows(self, g: Element) -> Rows:
+    @property
+    def distribution(self) -> "AbstractDistribution":
+        return self
+
+    def rows(self, g: Element, t: Time) -> Rows:
         return self.annihilator
 
-    def offset(self, g: Element) -> Float[Array, " k"]:
+    def offset(self, g: Element, t: Time) -> Float[Array, " k"]:
         return jnp.zeros(self.annihilator.shape[0])
 
 
@@ -135,87 +145,141 @@ class Distribution(AbstractDistribution):
 
 
 class VelocityConstraint(AbstractConstraint):
-    r"""$A(g)\,\xi = c(g)$: linear in the velocity, and affine where `c` is given.
+    r"""$A(g, t)\,\xi = c(g, t)$: linear in the velocity, and affine where `c` is given.
 
     **Arguments:**
 
-    - `A`: `A(g)`, a $k \times \dim$ matrix written in JAX, of full rank where the system goes; or
-        the matrix itself where it is constant.
-    - `c`: `c(g)`, a vector of length $k$; zero when not given.
+    - `A`: `A(g)` or `A(g, t)`, a $k \times \dim$ matrix written in JAX, of full rank where the
+        system goes; or the matrix itself where it is constant.
+    - `c`: `c(g)` or `c(g, t)`, a vector of length $k$, or the vector itself; zero when not given.
+
+    A function is given the time where it has a second argument without a default, or one that is
+    called `t`.
     """
 
     A: Any
     c: Any
+    timed: tuple[bool, bool] = eqx.field(static=True)
+    span: tuple[tuple[float, ...], ...] | None = eqx.field(static=True)
 
     def __init__(
         self,
-        A: Callable[[Element], Rows] | Any,
-        c: Callable[[Element], Float[Array, " k"]] | Any = None,
+        A: Callable[[Element], Rows] | Callable[[Element, Time], Rows] | Any,
+        c: Callable[[Element], Array] | Callable[[Element, Time], Array] | Any = None,
     ):
+        self.timed = (_takes_time("A", A), _takes_time("c", c))
+        self.span = None
         rows = _numbers("A", A) if not callable(A) else None
         self.A = as_pytree(A) if rows is None else Partial(_constant, jnp.asarray(rows))
         if c is None or callable(c):
             self.c = as_pytree(c)
-            return
-        offset = float64("c", c)
+        else:
+            offset = float64("c", c)
+            if rows is not None:
+                require_shape("c", offset, rows.shape[:1])
+            require_finite("c", offset)
+            self.c = Partial(_constant, offset)
         if rows is not None:
-            require_shape("c", offset, rows.shape[:1])
-        require_finite("c", offset)
-        self.c = Partial(_constant, offset)
+            size = _require_independent(rows)
+            if c is None and len(rows) < rows.shape[1]:
+                self.span = _tuples(null_space(rows, _DEPENDENT * size))
 
-    def constant(self) -> Rows | None:
-        """The matrix $A$ of a linear constraint that is the same everywhere, where it is known."""
-        fixed = isinstance(self.A, Partial) and self.A.func is _constant
-        if not fixed or self.c is not None or is_traced(self.A):
-            return None
-        return self.A.args[0]
+    @property
+    def moving(self) -> bool:
+        return any(self.timed)
 
-    def rows(self, g: Element) -> Rows:
-        return jnp.asarray(self.A(g))
+    @property
+    def distribution(self) -> Distribution | None:
+        return None if self.span is None else Distribution(self.span)
 
-    def offset(self, g: Element) -> Float[Array, " k"]:
+    def rows(self, g: Element, t: Time) -> Rows:
+        return jnp.asarray(self.A(g, t) if self.timed[0] else self.A(g))
+
+    def offset(self, g: Element, t: Time) -> Float[Array, " k"]:
         if self.c is None:
-            return jnp.zeros(self.rows(g).shape[0])
-        return jnp.asarray(self.c(g))
+            return jnp.zeros(self.rows(g, t).shape[0])
+        return jnp.asarray(self.c(g, t) if self.timed[1] else self.c(g))
 
     def check(self, group: AbstractLieGroup) -> None:
-        one, n = group.layout(), group.dim
-        out = output("A", self.A, (one,))
+        one, _, t = arguments(group)
+        of, n = [(one, t) if timed else (one,) for timed in self.timed], group.dim
+        out = output("A", self.A, of[0])
         shape = out.shape
         if out.dtype != jnp.float64 or len(shape) != 2 or shape[1] != n or not 1 <= shape[0] < n:
             raise BadInput(
-                f"A(g) has shape {shape} of {out.dtype}, but on {group.name} it has {n} "
-                f"columns and from 1 to {n - 1} rows, one for each velocity that is taken away."
+                f"A(g{', t' if self.timed[0] else ''}) has shape {shape} of {out.dtype}, but on "
+                f"{group.name} it has {n} columns and from 1 to {n - 1} rows, one for each "
+                "velocity that is taken away."
             )
-        require_output("c", self.c, (one,), shape[:1], optional=True)
+        require_output("c", self.c, of[1], shape[:1], optional=True)
 
 
-def smallest_singular_value(constraint: AbstractConstraint, g: Element) -> tuple[float, float]:
-    """The smallest and the largest singular value of $A(g)$, on the host."""
-    return _extremes(np.asarray(constraint.rows(g)))
+def smallest_singular_value(
+    constraint: AbstractConstraint, g: Element, t: Time
+) -> tuple[float, float]:
+    """The smallest and the largest singular value of $A(g, t)$, on the host."""
+    return _extremes(np.asarray(constraint.rows(g, t)))
 
 
-def require_full_rank(constraint: AbstractConstraint, g: Element) -> None:
-    """Refuse a configuration where the rows of $A(g)$ are dependent."""
+def require_full_rank(constraint: AbstractConstraint, g: Element, t: Time) -> None:
+    """Reject a configuration where the rows of $A(g, t)$ are dependent."""
 
-    def check(rows: np.ndarray) -> None:
+    def check(rows: np.ndarray, t: np.ndarray) -> None:
         smallest, largest = _extremes(rows)
         if not smallest > _DEPENDENT * largest:
+            when = f" at t = {float(t):g} s" if constraint.moving else ""
             raise BadInput(
-                f"the constraint loses rank at this g: the smallest singular value of A(g) is "
+                f"the constraint loses rank at this g{when}: the smallest singular value of A is "
                 f"{smallest:.3g} (the largest is {largest:.3g}), but its rows must be independent."
             )
 
-    def fine(rows: np.ndarray) -> np.ndarray:
+    def fine(rows: np.ndarray, t: np.ndarray) -> np.ndarray:
         singular = np.linalg.svd(rows, compute_uv=False)
         return singular[:, -1] > _DEPENDENT * singular[:, 0]
 
-    require_each(check, constraint.rows(g), fine=fine)
+    require_each(check, constraint.rows(g, t), t, fine=fine)
 
 
 def _extremes(rows: np.ndarray) -> tuple[float, float]:
     singular = np.linalg.svd(rows, compute_uv=False)
     return float(singular[-1]), float(singular[0])
+
+
+def _takes_time(name: str, function: Any) -> bool:
+    """Whether a function wants the time beside the configuration, as its signature tells."""
+    if not callable(function):
+        return False
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # some callables of other languages have no signature
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    places = [p for p in parameters if p.kind in kinds]
+    needed = [p.name for p in places if p.default is p.empty]
+    if len(needed) > 2:
+        raise BadInput(
+            f"{name} takes the arguments {', '.join(needed)}, but it is called as {name}(g) or "
+            f"{name}(g, t); bind the others with jax.tree_util.Partial."
+        )
+    return len(needed) == 2 or (len(places) > 1 and places[1].name == "t")
+
+
+def _require_independent(rows: np.ndarray) -> float:
+    """The largest singular value of constant rows; refuse rows that depend on each other."""
+    singular = np.linalg.svd(rows, compute_uv=False)
+    smallest = float(singular[-1]) if len(rows) <= rows.shape[1] else 0.0
+    if not smallest > _DEPENDENT * singular[0]:
+        raise BadInput(
+            f"A = {shown(rows.tolist())} has dependent rows: their smallest singular value is "
+            f"{smallest:.3g}, but each row must take one velocity away."
+        )
+    return float(singular[0])
+
+
+def constant_value(function: Any) -> Array | None:
+    """The numbers that were given in place of a function of the configuration, if they were."""
+    given = isinstance(function, Partial) and function.func is _constant
+    return function.args[0] if given else None
 
 
 def _constant(value: Array, g: Element) -> Array:

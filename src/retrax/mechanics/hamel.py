@@ -80,16 +80,17 @@ class HamelFrame(Frozen):
                 f"system = {shown(system)} has no inertia that is the same everywhere, as a "
                 "MechanicalSystem with numbers for its inertia has."
             )
-        if not isinstance(system.constraint, AbstractDistribution | None):
+        constraint = system.constraint
+        allowed = None if constraint is None else constraint.distribution
+        if constraint is not None and allowed is None:
             raise BadInput(
                 f"the constraint of the {system.name} is no Distribution: its admissible "
                 "velocities have no basis that is the same everywhere."
             )
         inertia = system.inertia_at(system.group.identity())
         matrix = jnp.diag(inertia) if inertia.ndim == 1 else inertia
-        if system.constraint is None:
-            return cls(system.group, jnp.eye(system.group.dim), matrix)
-        return cls(system.group, system.constraint.basis, matrix)
+        basis = jnp.eye(system.group.dim) if allowed is None else allowed.basis
+        return cls(system.group, basis, matrix)
 
     def restricted_inertia(self) -> Float[Array, "m m"]:
         return self.basis @ self.inertia @ self.basis.T  # (1)
@@ -152,12 +153,10 @@ def checked_constraint(group: AbstractLieGroup, constraint: Any) -> AbstractCons
             "VelocityConstraint(A, c)."
         )
     constraint.check(group)
-    rows = constraint.constant() if isinstance(constraint, VelocityConstraint) else None
-    if rows is not None and np.linalg.matrix_rank(np.asarray(rows)) == len(rows):
-        constraint = Distribution.annihilated_by(rows)
-    if isinstance(constraint, Distribution) and is_subalgebra(group, constraint):
+    allowed = constraint.distribution
+    if isinstance(allowed, Distribution) and is_subalgebra(group, allowed):
         warnings.warn(
-            f"{constraint!r} is a subalgebra of {group.name}: the constraint is holonomic, and the "
+            f"{allowed!r} is a subalgebra of {group.name}: the constraint is holonomic, and the "
             "motion stays in a subgroup; a system on that subgroup would need no constraint.",
             stacklevel=3,
         )

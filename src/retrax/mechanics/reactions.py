@@ -1,6 +1,6 @@
 r"""What ideal constraints do to a system: reactions in continuous time, and projections.
 
-With $A(g)\,\xi = c(g)$ and $\xi = \xi(g, \mu)$ the velocity of a momentum,
+With $A(g, t)\,\xi = c(g, t)$ and $\xi = \xi(g, \mu)$ the velocity of a momentum,
 
 $$
 \begin{aligned}
@@ -9,8 +9,9 @@ A\,\partial_\mu\xi\,A^T\,\lambda &= \dot c - \dot A\,\xi - A\,\dot\xi_{\text{fre
 \end{aligned}
 $$
 
-where dots are derivatives along the motion and "free" is the motion without the constraint: (2) is
-the derivative of the constraint in time. An impulse $A^T\lambda$ puts a momentum on the constraint:
+where dots are derivatives along the motion, $\dot A = \partial_gA\cdot g\xi + \partial_tA$, and
+"free" is the motion without the constraint: (2) is the derivative of the constraint in time. An
+impulse $A^T\lambda$ puts a momentum on the constraint:
 
 $$ A\,\xi(g, \mu + A^T\lambda) = c, \tag{3} $$
 
@@ -24,7 +25,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.base import Coordinates, Element
-from retrax.mechanics.constraints import AbstractConstraint, Rows
+from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
 from retrax.numerics.newton import newton
 from retrax.numerics.solve import solve
 
@@ -37,28 +38,48 @@ def multipliers(
     constraint: AbstractConstraint,
     g: Element,
     mu: Coordinates,
+    t: Time,
     free_rate: Coordinates,
 ) -> Float[Array, " k"]:
     r"""The multipliers $\lambda$ of (2), from the momentum and its rate without the constraint."""
-    rows, xi = constraint.rows(g), system.velocity(g, mu)
+    rows, xi = constraint.rows(g, t), system.velocity(g, mu)
     along = (system.group.tangent(g, xi), free_rate)
     _, acceleration = jax.jvp(system.velocity, (g, mu), along)
-    _, turning = jax.jvp(lambda k: constraint.violation(k, xi), (g,), along[:1])  # A' xi - c'
+    turning = drift_of_constraint(system, constraint, g, xi, t)
     return -solve(_mobility(system, rows, g, mu), turning + rows @ acceleration)  # (2)
 
 
+def drift_of_constraint(
+    system: "AbstractGroupSystem",
+    constraint: AbstractConstraint,
+    g: Element,
+    xi: Coordinates,
+    t: Time,
+) -> Float[Array, " k"]:
+    r"""$\dot A\,\xi - \dot c$: how the constraint turns away from a constant velocity."""
+    moved = system.group.tangent(g, xi)
+    if not constraint.moving:
+        return jax.jvp(lambda k: constraint.violation(k, xi, t), (g,), (moved,))[1]
+    along = (moved, jnp.ones_like(t))
+    return jax.jvp(lambda k, t: constraint.violation(k, xi, t), (g, t), along)[1]
+
+
 def admissible(
-    system: "AbstractGroupSystem", constraint: AbstractConstraint, g: Element, mu: Coordinates
+    system: "AbstractGroupSystem",
+    constraint: AbstractConstraint,
+    g: Element,
+    mu: Coordinates,
+    t: Time,
 ) -> tuple[Coordinates, Float[Array, " k"]]:
     r"""The momentum $\mu + A^T\lambda$ of (3), and the impulses $\lambda$.
 
     Where the velocity is not linear in the momentum (3) is solved by Newton's method, and the
     result is NaN where that does not converge.
     """
-    rows = constraint.rows(g)
+    rows = constraint.rows(g, t)
 
     def violation(lam):
-        return constraint.violation(g, system.velocity(g, mu + lam @ rows))
+        return constraint.violation(g, system.velocity(g, mu + lam @ rows), t)
 
     start = jnp.zeros(rows.shape[0])
     if system.quadratic:

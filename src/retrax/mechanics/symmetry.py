@@ -14,10 +14,10 @@ $$
 
 both linear in the generator. A generator is a symmetry where its rate vanishes in every state, so
 the symmetries are the null space of the rates at a few random states. Under a constraint
-$A(g)\,\xi = c(g)$ the reaction $A^T\lambda$ adds to the rates, and only a horizontal symmetry has a
-conserved momentum: one with also
+$A(g, t)\,\xi = c(g, t)$ the reaction $A^T\lambda$ adds to the rates, and only a horizontal symmetry
+has a conserved momentum: one with also, at random times,
 
-$$ A(g)\,\mathrm{Ad}_{g^{-1}}\eta = 0, \qquad A(g)\,\zeta = 0. \tag{3} $$
+$$ A(g, t)\,\mathrm{Ad}_{g^{-1}}\eta = 0, \qquad A(g, t)\,\zeta = 0. \tag{3} $$
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,8 +28,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.constraints import AbstractDistribution
-from retrax.mechanics.reactions import admissible
+from retrax.mechanics.reactions import admissible, drift_of_constraint
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_finite
 from retrax.numerics.fingerprint import fingerprint
@@ -113,20 +112,21 @@ def left_invariant(system: "AbstractGroupSystem") -> bool:
 
 
 def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
-    r"""Whether $A(g)\,\xi - c(g)$ stays zero along $g\exp(\epsilon\xi)$ for admissible $\xi$.
+    r"""Whether admissible $\xi$ stay so along $g\exp(\epsilon\xi)$ at the times $t + \epsilon$.
 
     True for constraints that are left-invariant, $A$ constant, or right-invariant,
     $A(g) = A(1)\,\mathrm{Ad}_g$.
     """
     group, constraint = system.group, system.constraint
-    if constraint is None or isinstance(constraint, AbstractDistribution):
+    if constraint is None or constraint.distribution is not None:
         return True
 
     def rate(key):
-        keys = jax.random.split(key)
+        keys = jax.random.split(key, 3)
         g, mu = group.random(keys[0]), jax.random.normal(keys[1], (group.dim,), jnp.float64)
-        xi = system.velocity(g, admissible(system, constraint, g, mu)[0])
-        return jax.jvp(lambda k: constraint.violation(k, xi), (g,), (group.tangent(g, xi),))[1]
+        t = jax.random.uniform(keys[2], (), jnp.float64)
+        xi = system.velocity(g, admissible(system, constraint, g, mu, t)[0])
+        return drift_of_constraint(system, constraint, g, xi, t)
 
     samples = jax.random.split(jax.random.key(3), _SAMPLES_PER_DIMENSION)
     return float(jnp.max(jnp.abs(jax.vmap(rate)(samples)))) <= _TOLERANCE
@@ -168,7 +168,7 @@ def _rates(system: "AbstractGroupSystem") -> _Rates:
         t = jax.random.uniform(keys[2], (), jnp.float64)
         rows = jnp.zeros((0, group.dim))
         if constraint is not None:
-            rows, (mu, _) = constraint.rows(g), admissible(system, constraint, g, mu)
+            rows, (mu, _) = constraint.rows(g, t), admissible(system, constraint, g, mu, t)
         xi = system.velocity(g, mu)
         force = system.total_force(g, xi, mu, t)
         return _Rates(

@@ -57,9 +57,10 @@ class AbstractGroupSystem(Frozen):
 
     where $dL_i = \frac{d}{d\epsilon} L(g\exp(\epsilon e_i), \xi)$ is the left-trivialised
     differential in $g$; in terms of the energy $H(g,\mu)$ it is $-dH$. Under an ideal constraint
-    $A(g)\,\xi = c(g)$ the reaction joins the forces; momenta are those of admissible velocities:
+    $A(g, t)\,\xi = c(g, t)$ the reaction joins the forces; momenta are those of admissible
+    velocities:
 
-    $$ \dot\mu = \mathrm{ad}^*_\xi\mu + dL(g,\xi) + f(g, \xi, t) + A(g)^T\lambda. \tag{3} $$
+    $$ \dot\mu = \mathrm{ad}^*_\xi\mu + dL(g,\xi) + f(g, \xi, t) + A(g, t)^T\lambda. \tag{3} $$
     """
 
     group: eqx.AbstractVar[AbstractLieGroup]
@@ -134,8 +135,8 @@ class AbstractGroupSystem(Frozen):
         rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, t)  # (2)
         if self.constraint is None:
             return Derivative(xi, rate)
-        lam = multipliers(self, self.constraint, g, mu, rate)
-        return Derivative(xi, rate + lam @ self.constraint.rows(g))  # (3)
+        lam = multipliers(self, self.constraint, g, mu, t, rate)
+        return Derivative(xi, rate + lam @ self.constraint.rows(g, t))  # (3)
 
     def multipliers(self, state: State) -> Float[Array, " k"]:
         r"""The multipliers $\lambda$ of (3); none where there is no constraint."""
@@ -144,20 +145,20 @@ class AbstractGroupSystem(Frozen):
         g, mu = state.g, state.momentum
         xi = self.velocity(g, mu)
         rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, state.t)
-        return multipliers(self, self.constraint, g, mu, rate)
+        return multipliers(self, self.constraint, g, mu, state.t, rate)
 
     def reaction(self, state: State) -> Coordinates:
-        r"""The reaction $A(g)^T\lambda$ of the constraint, a body covector."""
+        r"""The reaction $A(g, t)^T\lambda$ of the constraint, a body covector."""
         if self.constraint is None:
             return jnp.zeros_like(state.momentum)
-        return self.multipliers(state) @ self.constraint.rows(state.g)
+        return self.multipliers(state) @ self.constraint.rows(state.g, state.t)
 
     def constraint_violation(self, state: State) -> Float[Array, ""]:
-        r"""$\max|A(g)\,\xi - c(g)|$; zero where there is no constraint."""
+        r"""$\max|A(g, t)\,\xi - c(g, t)|$; zero where there is no constraint."""
         if self.constraint is None:
             return jnp.zeros(())
         xi = self.velocity(state.g, state.momentum)
-        return jnp.max(jnp.abs(self.constraint.violation(state.g, xi)))
+        return jnp.max(jnp.abs(self.constraint.violation(state.g, xi, state.t)))
 
     def lasts(self, state: State) -> Bool[Array, ""] | None:
         """Whether the model still holds at a state; `None` where it holds everywhere.
@@ -217,13 +218,13 @@ class AbstractGroupSystem(Frozen):
         mu = self.momentum(g, vector) if momentum is None else vector
         require_each(partial(self._require_momentum, name), vector, mu)
         if project and self.constraint is not None:
-            require_full_rank(self.constraint, g)
-            mu = self.projected(g, mu)
+            require_full_rank(self.constraint, g, t)
+            mu = self.projected(g, mu, t)
         state = State(g=g, momentum=mu, t=t)
         self.check_state(state)
         self.check_energy(state)
         if not project:
-            self.require_admissible(g, mu)
+            self.require_admissible(state)
         return state
 
     def _require_momentum(self, name: str, vector: np.ndarray, mu: np.ndarray) -> None:
@@ -236,40 +237,40 @@ class AbstractGroupSystem(Frozen):
     def check_state(self, state: State) -> None:
         """Refuse, with `BadInput`, a state in which this system cannot be."""
         if self.constraint is not None:
-            require_full_rank(self.constraint, state.g)
+            require_full_rank(self.constraint, state.g, state.t)
 
     def check_energy(self, state: State) -> None:
         """Refuse, with `BadInput`, a start at which a function of the user's is no number."""
 
-    def projected(self, g: Element, mu: Coordinates) -> Coordinates:
+    def projected(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
         """The momentum of the admissible velocity nearest in the metric of the kinetic energy."""
-        return admissible(self, self.constraint, g, mu)[0]
+        return admissible(self, self.constraint, g, mu, t)[0]
 
-    def require_admissible(
-        self, g: Element, mu: Coordinates, allowed: float = ALLOWED_VIOLATION
-    ) -> None:
-        """Refuse a momentum whose velocity breaks the constraint by more than `allowed`.
+    def require_admissible(self, state: State, allowed: float = ALLOWED_VIOLATION) -> None:
+        """Refuse a state whose velocity breaks the constraint by more than `allowed`.
 
         That is relative to the components of the velocity along the rows, where these exceed 1.
         """
         if self.constraint is None:
             return
-        xi = self.velocity(g, mu)
-        broken = jnp.max(jnp.abs(self.constraint.violation(g, xi)))
-        size = jnp.max(jnp.abs(self.constraint.rows(g)) @ jnp.abs(xi))
+        g, t, constraint = state.g, state.t, self.constraint
+        xi = self.velocity(g, state.momentum)
+        broken = jnp.max(jnp.abs(constraint.violation(g, xi, t)))
+        size = jnp.max(jnp.abs(constraint.rows(g, t)) @ jnp.abs(xi))
 
-        def check(xi: np.ndarray, broken: np.ndarray, size: np.ndarray) -> None:
+        def check(xi: np.ndarray, broken: np.ndarray, size: np.ndarray, t: np.ndarray) -> None:
             if not broken <= allowed * max(float(size), 1.0):
+                when = f" at t = {float(t):g} s" if constraint.moving else ""
                 raise BadInput(
-                    f"velocity = {xi.tolist()} breaks the constraint of the {self.name}: "
+                    f"velocity = {xi.tolist()} breaks the constraint of the {self.name}{when}: "
                     f"max |A xi - c| = {float(broken):.3g}, allowed {allowed:.0e}; with "
                     "state(..., project=True) the nearest admissible velocity is taken."
                 )
 
-        def fine(xi: np.ndarray, broken: np.ndarray, size: np.ndarray) -> np.ndarray:
+        def fine(xi: Any, broken: np.ndarray, size: np.ndarray, t: Any) -> np.ndarray:
             return broken <= allowed * np.maximum(size, 1.0)
 
-        require_each(check, xi, broken, size, fine=fine)
+        require_each(check, xi, broken, size, t, fine=fine)
 
     def symmetries(self) -> Symmetries:
         """The symmetries declared, or else found numerically, with their momentum maps."""

@@ -119,7 +119,7 @@ def require_possible(system: AbstractGroupSystem, state: State) -> None:
         return
     state = jax.tree.map(jnp.asarray, state)
     system.check_state(state)
-    system.require_admissible(state.g, state.momentum, ALLOWED_AT_START)
+    system.require_admissible(state, ALLOWED_AT_START)
 
 
 def require_arrays(name: str, state: State) -> None:

@@ -54,9 +54,9 @@ class AbstractRollingBall(AbstractSlidingBody):
 
     def velocity_of(self, g: Placement, omega: ArrayLike) -> Float[Array, "5"]:
         """The admissible velocity of a ball that turns with the body velocity `omega`."""
-        spin = jnp.asarray(omega, jnp.float64)
-        rows = self.constraint.rows(g)
-        return jnp.concatenate([spin, self.constraint.offset(g) - rows[:, :3] @ spin])
+        spin, always = jnp.asarray(omega, jnp.float64), jnp.zeros(())
+        rows, offset = self.constraint.rows(g, always), self.constraint.offset(g, always)
+        return jnp.concatenate([spin, offset - rows[:, :3] @ spin])
 
 
 class ChaplyginBall(AbstractRollingBall):

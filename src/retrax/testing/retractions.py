@@ -20,16 +20,18 @@ from retrax.testing.laws import (
 )
 
 ALLOWED = 1e-14
+_HALVINGS = 8
 
 
 def check_retraction(
     retraction: AbstractRetraction, group: AbstractLieGroup, key: Key[Array, ""] | None = None
 ) -> dict[str, float]:
-    r"""Check that `retraction` is a symmetric retraction on `group`, to round-off.
+    r"""Check that `retraction` is a retraction on `group`, to round-off.
 
-    $\tau(0) = 1$ with derivative 1, $\tau(-\xi) = \tau(\xi)^{-1}$, membership of the group, the
-    inverse, and the left and right tangent maps, their inverses and duals against derivatives
-    taken by JAX: at algebra vectors that are large, small, tiny, and small in one half only.
+    $\tau(0) = 1$ with derivative 1, $\tau^*(-\xi) = \tau(\xi)^{-1}$ with $\tau^*$ the adjoint,
+    which is $\tau$ for a symmetric one, membership of the group, the inverse, and the left and
+    right tangent maps, their inverses and duals against derivatives taken by JAX: at algebra
+    vectors in the chart that are large, small, tiny, and small in one half only.
 
     **Returns:** the largest error of each law, relative to the size of the terms compared, or to
     1 if they are smaller.
@@ -41,7 +43,7 @@ def check_retraction(
     require_instance("retraction", retraction, AbstractRetraction, "a retraction, such as Exp()")
     retraction.check(group)
     rng = generator(key)
-    xi = algebra_samples(group, rng)
+    xi = _in_chart(retraction, group, algebra_samples(group, rng))
     eta, mu = rng.standard_normal((2, *xi.shape))
     G = Batched(group, len(xi))
     tau = _OnGroup(retraction, group)
@@ -49,6 +51,7 @@ def check_retraction(
         **_values(G, tau, xi),
         **_tangent_maps(G, tau, xi, eta),
         **_duals(tau, xi, eta, mu),
+        **_claims(retraction, group, xi),
     }
     return judge(f"{retraction!r} on {group!r}", errors, ALLOWED)
 
@@ -61,6 +64,10 @@ class _OnGroup:
             return on_batches(lambda *arguments: method(group, *arguments))
 
         self.value, self.minus_identity = fill(tau), fill(tau.minus_identity)
+        self.adjoint, self.adjoint_minus_identity = (
+            fill(tau.adjoint),
+            fill(tau.adjoint.minus_identity),
+        )
         self.inverse = fill(tau.inverse)
         self.dL, self.dL_inv = fill(tau.dL), fill(tau.dL_inv)
         self.dR, self.dR_inv = fill(tau.dR), fill(tau.dR_inv)
@@ -70,7 +77,7 @@ class _OnGroup:
 
 def _values(G: Batched, tau: _OnGroup, xi) -> dict[str, float]:
     e, f, delta, zero = G.identity(), tau.value(xi), tau.minus_identity(xi), np.zeros_like(xi)
-    back = tau.minus_identity(-xi)
+    back = tau.adjoint_minus_identity(-xi)
     f_back = jax.jvp(lambda d: G.advance(f, d), (back,), (back,))[1]
     spread = magnitude(f) * magnitude(G.inverse(f))
     slope = jax.jvp(tau.value, (zero,), (xi,))[1]
@@ -78,9 +85,9 @@ def _values(G: Batched, tau: _OnGroup, xi) -> dict[str, float]:
         "tau(0) = e": gap(tau.value(zero), e),
         "the derivative of tau at 0 is the identity": gap(slope, G.tangent(e, xi)),
         "tau(xi) is in the group": float(np.max(G.defect(f) / spread)),
-        "tau(-xi) = tau(xi)^-1": gap(tau.value(-xi), G.inverse(f)),
+        "adjoint(-xi) = tau(xi)^-1": gap(tau.adjoint(-xi), G.inverse(f)),
         "tau(xi) = e + minus_identity(xi)": gap(f, jax.tree.map(np.add, e, delta)),
-        "minus_identity(xi) = -tau(xi) minus_identity(-xi)": relative_gap(
+        "minus_identity(xi) = -tau(xi) adjoint.minus_identity(-xi)": relative_gap(
             delta, jax.tree.map(lambda x: -np.asarray(x), f_back)
         ),
         "inverse(tau(xi)) = xi": gap(tau.inverse(f), xi),
@@ -114,3 +121,31 @@ def _duals(tau: _OnGroup, xi, eta, mu) -> dict[str, float]:
         )
         for name in maps
     }
+
+
+def _claims(
+    retraction: AbstractRetraction, group: AbstractLieGroup, xi: np.ndarray
+) -> dict[str, float]:
+    """What a retraction says of itself: that it is symmetric, that it commutes with its vector."""
+    value = on_batches(lambda x: retraction(group, x))
+    errors = {}
+    if retraction.symmetric:
+        other = on_batches(lambda x: retraction.adjoint(group, x))
+        errors["a symmetric retraction is its own adjoint"] = gap(other(xi), value(xi))
+    if retraction.commutes:
+        turned = on_batches(lambda x: group.Ad(retraction(group, x), x))
+        errors["a retraction that commutes leaves its vector alone"] = gap(turned(xi), xi)
+    return errors
+
+
+def _in_chart(
+    retraction: AbstractRetraction, group: AbstractLieGroup, xi: np.ndarray
+) -> np.ndarray:
+    """The samples, halved until the chart covers them with room to spare."""
+    covered = on_batches(lambda x: retraction.covers(group, x))
+    for _ in range(_HALVINGS):
+        outside = ~covered(1.25 * xi)
+        if not outside.any():
+            break
+        xi = np.where(outside[:, None], xi / 2, xi)
+    return xi

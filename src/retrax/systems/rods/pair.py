@@ -226,13 +226,11 @@ class RodsInContact(AbstractRollingPair):
         if too_flat(H):
             raise ContactDegenerate(degenerate(s, t, H))
 
-    def projected(self, g: Pair, mu: Coordinates) -> Coordinates:
+    def projected(self, g: Pair, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
         return _projected(self, g, mu)
 
-    def require_admissible(
-        self, g: Pair, mu: Coordinates, allowed: float = ALLOWED_VIOLATION
-    ) -> None:
-        slipping = _slipping(self, g, mu)
+    def require_admissible(self, state: State, allowed: float = ALLOWED_VIOLATION) -> None:
+        slipping = _slipping(self, state.g, state.momentum)
         require_each(partial(_require_rolling, allowed), slipping, fine=lambda x: x <= allowed)
 
 
@@ -263,7 +261,7 @@ def _misfit(
 @compiled_once
 def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
     """The nearest momentum that rolls, in the metric of the kinetic energy."""
-    rows = pair.constraint.rows(g)
+    rows = jnp.stack(pair.reactions(g))
     moved = jnp.stack([pair.mobile(row) for row in rows])
     return mu - solve(rows @ moved.T, pair.slip(g, pair.mobile(mu))) @ rows
 

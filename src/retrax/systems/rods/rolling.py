@@ -161,15 +161,15 @@ class NoSlip(AbstractConstraint):
 
     pair: AbstractRollingPair
 
-    def rows(self, g: Pair) -> Float[Array, "3 dim"]:
+    def rows(self, g: Pair, t: Float[Array, ""]) -> Float[Array, "3 dim"]:
         return jnp.stack(self.pair.reactions(g))
 
-    def offset(self, g: Pair) -> Float[Array, "3"]:
+    def offset(self, g: Pair, t: Float[Array, ""]) -> Float[Array, "3"]:
         return jnp.zeros(3)
 
     def check(self, group: Any) -> None:
         if group != self.pair.group:
             raise BadInput(f"the rods move on {self.pair.group.name}, not on {group.name}.")
 
-    def violation(self, g: Pair, xi: Coordinates) -> Float[Array, "3"]:
+    def violation(self, g: Pair, xi: Coordinates, t: Float[Array, ""]) -> Float[Array, "3"]:
         return self.pair.slip(g, xi)

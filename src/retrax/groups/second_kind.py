@@ -1,0 +1,159 @@
+"""Canonical coordinates of the second kind: a product of one-parameter subgroups."""
+
+import math
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float
+
+from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element
+from retrax.groups.retractions import AbstractRetraction
+from retrax.numerics.checks import require_flag, require_whole, shown
+from retrax.numerics.determinant import determinant
+from retrax.numerics.solve import solve
+
+# Newton's method for the coordinates of an element; inside the chart it needs at most half of them.
+_ITERATIONS = 16
+# Each direction costs an exponential and a change of frame, one after the other.
+_LARGEST_DIMENSION = 32
+
+
+class SecondKind(AbstractRetraction):
+    r"""$\tau(\xi) = \exp(\xi_1e_1)\exp(\xi_2e_2)\cdots\exp(\xi_ne_n)$, on every group.
+
+    On $SO(3)$ these are the angles of a Cardan joint; on $SE(3)$ and the like each factor is cheap
+    and exact. With $E_i = \exp(\xi_ie_i)$ the tangent map is a matrix of columns,
+
+    $$
+    \begin{aligned}
+    dL_\xi &= \bigl(\mathrm{Ad}_{(E_2\cdots E_n)^{-1}}e_1,\ \dots,\
+              \mathrm{Ad}_{E_n^{-1}}e_{n-1},\ e_n\bigr)                              &&\text{(1)}\\
+    \tau^*(\xi) &= \tau(-\xi)^{-1} = \exp(\xi_ne_n)\cdots\exp(\xi_1e_1)              &&\text{(2)}
+    \end{aligned}
+    $$
+
+    (2) is not $\tau$: the map is **not symmetric**. Steps that go half the way with $\tau^*$ and
+    half with $\tau$ stay symmetric and of order 2; those that take one $\tau$ a step, such as
+    `LieVerlet`, are of order 1 with it, and claim no more.
+
+    The chart ends where (1) is singular, on $SO(3)$ where the middle angle is a right one; `covers`
+    asks for less than a right angle in every factor, and for a tangent map that keeps its sides.
+
+    **Arguments:**
+
+    - `order`: the directions in the order of the factors, a permutation of `0, 1, ..., dim - 1`.
+    - `backwards`: take them from the last to the first, which makes $\tau^*$.
+
+    References: [OwrenMarthinsen2001].
+    """
+
+    order: tuple[int, ...] | None = eqx.field(static=True)
+    backwards: bool = eqx.field(static=True)
+
+    name: ClassVar[str] = "SecondKind"
+
+    def __init__(self, order: Any = None, backwards: bool = False):
+        self.backwards = require_flag("backwards", backwards)
+        self.order = None
+        if order is not None:
+            if not isinstance(order, list | tuple):
+                raise BadInput(f"order = {shown(order)} must be a list of directions.")
+            self.order = tuple(require_whole("order", i, 0, len(order) - 1) for i in order)
+            if len(set(self.order)) != len(order):
+                raise BadInput(
+                    f"order = {list(order)} names a direction twice; each of 0 to "
+                    f"{len(order) - 1} stands once, or the tangent map at 0 is not the identity."
+                )
+
+    def __repr__(self) -> str:
+        given = [] if self.order is None else [f"order={list(self.order)}"]
+        return f"SecondKind({', '.join(given + ['backwards=True'] * self.backwards)})"
+
+    @property
+    def adjoint(self) -> "SecondKind":
+        return SecondKind(self.order, not self.backwards)  # (2)
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    def check(self, group: AbstractLieGroup) -> None:
+        if self.order is not None and len(self.order) != group.dim:
+            raise BadInput(
+                f"order = {list(self.order)} names {len(self.order)} directions, but "
+                f"{group.name} has {group.dim}."
+            )
+        if group.dim > _LARGEST_DIMENSION:
+            raise BadInput(
+                f"SecondKind() multiplies one exponential for each of the {group.dim} directions "
+                f"of {group.name}, and takes at most {_LARGEST_DIMENSION}; use Exp() or Cayley()."
+            )
+
+    def minus_identity(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
+        steps = self._factors(group, xi)
+        done = jax.tree.map(lambda x: x[0], steps)
+        for k in range(1, group.dim):
+            done = _joined(group, done, jax.tree.map(lambda x, k=k: x[k], steps))
+        return done
+
+    def __call__(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
+        return jax.tree.map(jnp.add, group.identity(), self.minus_identity(group, xi))
+
+    def inverse(self, group: AbstractLieGroup, g: Element) -> Coordinates:
+        r"""By Newton's method: $\xi$ gains $dL_\xi^{-1}\log(\tau(\xi)^{-1}g)$ again and again."""
+
+        def improved(_, xi):
+            missed = group.log(group.compose(group.inverse(self(group, xi)), g))
+            return xi + self.dL_inv(group, xi, missed)
+
+        return lax.fori_loop(0, _ITERATIONS, improved, group.log(g))
+
+    def dL(self, group: AbstractLieGroup, xi: Coordinates, eta: Coordinates) -> Coordinates:
+        return self._columns(group, xi) @ eta
+
+    def dL_inv(self, group: AbstractLieGroup, xi: Coordinates, eta: Coordinates) -> Coordinates:
+        return solve(self._columns(group, xi), eta)
+
+    def dL_dual(self, group: AbstractLieGroup, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        return mu @ self._columns(group, xi)
+
+    def dL_inv_dual(self, group: AbstractLieGroup, xi: Coordinates, mu: Coordinates) -> Coordinates:
+        return solve(self._columns(group, xi).T, mu)
+
+    def covers(self, group: AbstractLieGroup, xi: Coordinates) -> Bool[Array, ""]:
+        turns = jax.vmap(group.angle_squared)(jnp.diag(xi))
+        both = jax.vmap(lambda x: self._columns(group, x))(jnp.stack([xi, -xi]))
+        sides = jnp.stack([determinant(both[0]), determinant(both[1])])
+        return jnp.all(turns < (math.pi / 2) ** 2) & jnp.all(sides > 0)
+
+    def _axes(self, group: AbstractLieGroup) -> tuple[int, ...]:
+        forwards = tuple(range(group.dim)) if self.order is None else self.order
+        return forwards[::-1] if self.backwards else forwards
+
+    def _factors(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
+        """$E_i - 1$ along a first axis, in the order of the product."""
+        alone = jnp.diag(xi)[jnp.array(self._axes(group))]
+        return jax.vmap(group.expm1)(alone)
+
+    def _columns(self, group: AbstractLieGroup, xi: Coordinates) -> Float[Array, "dim dim"]:
+        """The matrix (1): all columns so far are seen from behind each new factor."""
+
+        def seen(step: Element) -> Float[Array, "dim dim"]:
+            return group.Ad(jax.tree.map(jnp.add, group.identity(), step))
+
+        behind = jax.vmap(seen)(self._factors(group, -xi))
+        unit, columns = jnp.eye(group.dim), jnp.zeros((group.dim, group.dim))
+        for k, i in enumerate(self._axes(group)):
+            columns = behind[k] @ columns + jnp.outer(unit[i], unit[i])
+        return columns
+
+
+def _joined(group: AbstractLieGroup, a: Element, b: Element) -> Element:
+    """(1 + a)(1 + b) - 1 = a + (1 + a) b, without cancellation: `advance` is affine in `b`."""
+    first = jax.tree.map(jnp.add, group.identity(), a)
+    moved = jax.jvp(lambda d: group.advance(first, d), (b,), (b,))[1]
+    return jax.tree.map(jnp.add, a, moved)
