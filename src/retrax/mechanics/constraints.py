@@ -38,6 +38,11 @@ class AbstractConstraint(Frozen):
     def offset(self, g: Element) -> Float[Array, " k"]:
         """The right side $c(g)$; zero for a linear constraint."""
 
+    @property
+    def driven(self) -> bool:
+        """Whether $c$ may differ from zero, so that the reaction does work."""
+        return True
+
     @abc.abstractmethod
     def check(self, group: AbstractLieGroup) -> None:
         """Refuse, with `BadInput`, a group on which this is no constraint."""
@@ -65,6 +70,10 @@ class AbstractDistribution(AbstractConstraint):
 
     def offset(self, g: Element) -> Float[Array, " k"]:
         return jnp.zeros(self.annihilator.shape[0])
+
+    @property
+    def driven(self) -> bool:
+        return False
 
 
 class Distribution(AbstractDistribution):
@@ -145,6 +154,10 @@ class VelocityConstraint(AbstractConstraint):
             require_shape("c", offset, rows.shape[:1])
         require_finite("c", offset)
         self.c = Partial(_constant, offset)
+
+    @property
+    def driven(self) -> bool:
+        return self.c is not None
 
     def rows(self, g: Element) -> Rows:
         return jnp.asarray(self.A(g))

@@ -34,6 +34,8 @@ def _wrong(run: "Trajectory") -> str | None:
     named = {"time": run.t, "momentum": run.momentum, "velocity": run.velocity}
     arrays = named | {f"g{k}": leaf for k, leaf in enumerate(jax.tree.leaves(run.g))}
     arrays |= dict(run.invariants()) | run.info._asdict()
+    worked = {name: getattr(run.observations, name) for name in ("energy", "power")}
+    arrays |= {name: values for name, values in worked.items() if values is not None}
     for name, values in arrays.items():
         array = np.asarray(values)
         if array.dtype.kind not in "fiub" or array.shape[:1] != (records,):
