@@ -27,8 +27,8 @@ class AdaptedLift(AbstractIntegrator):
     $$
     \begin{aligned}
     \nu &= M E^T(\mathrm{ad}^*_x p + h F(g, \xi, t)) - \mathrm{ad}^*_x p             &&\text{(1)}\\
-    p &= s\,(d^L\tau_{s x})^* a + (1-s)\,(d^R\tau_{(1-s)x})^*(a + \nu)                 &&\text{(2)}\\
-    \bar\mu_k &= E^T\mathrm{Ad}^*_{\tau(-s x)}a                                        &&\text{(3)}\\
+    p &= s\,(d^L\tau_{s x})^* a + (1-s)\,(d^R\tau_{(1-s)x})^*(a + \nu)                &&\text{(2)}\\
+    \bar\mu_k &= E^T\mathrm{Ad}^*_{\tau(-s x)}a                                       &&\text{(3)}\\
     g_{k+1} &= g\,\tau((1-s)x), \qquad
     \bar\mu_{k+1} = E^T\mathrm{Ad}^*_{\tau((1-s)x)}(a + \nu)                           &&\text{(4)}
     \end{aligned}
