@@ -38,6 +38,7 @@ from retrax.groups.so2 import SO2 as SO2
 from retrax.groups.so3 import SO3 as SO3
 from retrax.groups.so_n import SO as SO
 from retrax.groups.translation import Translation as Translation
+from retrax.integrators.adapted_lift import AdaptedLift as AdaptedLift
 from retrax.integrators.adaptive import Adaptive as Adaptive
 from retrax.integrators.catalogue import INTEGRATORS as INTEGRATORS
 from retrax.integrators.collocation import Collocation as Collocation

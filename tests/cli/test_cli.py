@@ -77,6 +77,7 @@ def test_run_json_is_one_object_and_nothing_else():
         "group_defect",
         "constraint_violation",
         "invariants",
+        "energy_balance",
         "final",
     }
     assert (measured["case"], measured["integrator"]) == ("pendulum3d", "rkmk-2")

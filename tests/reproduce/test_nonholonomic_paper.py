@@ -5,22 +5,25 @@ import pytest
 import xarray as xr
 
 from retrax.cli.main import app
-from retrax.reproduce import nonholonomic, nonholonomic_runs
+from retrax.reproduce import nonholonomic, nonholonomic_figures, nonholonomic_runs
 from retrax.reproduce.report import markdown, together
 
 # Energy error and final momentum of 180,000 steps, from independent code, to the digits given.
 EXPECTED = {
     "(17), s = 0, exponential": (4.12e-6, 0.000448, 3.316612),
     "(17), s = 0, Cayley": (1.24e-5, 0.000448, 3.316587),
-    "(18), corrected, exponential": (4.13e-7, 1.048809, 0.000142),
-    "(19), corrected, Cayley": (1.24e-6, 1.048810, 0.000142),
-    "(19), literally": (1.98e-5, 1.048828, 0.0),
+    "(18), exponential": (4.13e-7, 1.048809, 0.000142),
+    "(19), Cayley": (1.24e-6, 1.048810, 0.000142),
+    "(19), as read": (1.98e-5, 1.048828, 0.0),
+    "(18), as read": (4.57e-3, 1.053153, 0.0),  # 2D Newton written apart: (1.05315266, 0)
 }
 STEADY = {
     "(17), s = 1/2, exponential": 8.5e-4,
     "(17), s = 1/2, Cayley": 2.2e-2,
     "Lagrange-d'Alembert, s = 0, exponential": 1.7e-3,
     "Lagrange-d'Alembert, s = 0, Cayley": 9.1e-2,
+    "(11) inverted, s = 1/2, exponential": 8.5e-4,
+    "(11) inverted, s = 1/2, Cayley": 2.2e-2,
     "Hamel midpoint, exponential": 0.0,
 }
 
@@ -45,6 +48,7 @@ def test_figures_1_and_2(done):
         assert one["attitude_error"] == pytest.approx(attitude, rel=0.03, abs=1e-11)
     for name in (*EXPECTED, *STEADY):
         assert measured[name]["constraint"] < 2e-14 and measured[name]["group_defect"] < 1e-15
+    assert measured["(18), exponential"]["energy_error"] < 5e-7
     free = measured["(10), exponential"]
     assert free["largest_third"] == pytest.approx(np.sqrt(10 / 11), abs=1e-6)
     assert free["energy_error"] == pytest.approx(3.7e-7, rel=0.02)
@@ -63,6 +67,7 @@ def test_orders_and_figures_with_their_data(done):
         slopes[name] = np.log(e0 / e1) / np.log(float(h0) / float(h1))
     assert slopes["(17), s = 0"] == pytest.approx(1, abs=0.05)
     assert slopes["Lagrange-d'Alembert"] == pytest.approx(2, abs=0.01)
+    assert slopes["(11) inverted, s = 1/4"] == pytest.approx(2, abs=0.01)
     assert slopes["discrete gradient, order 4"] == pytest.approx(4, abs=0.05)
     assert slopes["Lagrange-d'Alembert, order 6"] == pytest.approx(6, abs=0.05)
     assert [one.name for one in found.pictures] == ["figure-1", "figure-2", "equations", "orders"]
@@ -73,6 +78,24 @@ def test_orders_and_figures_with_their_data(done):
     assert text.count("\n| ") == 2 + len(found.findings) and "HamelMidpoint" in text
     drift = {(row.run, row.name): row.largest_error for row in found.invariants}
     assert drift["(17), s = 0, exponential", "Pi_2"] == pytest.approx(2.3166, abs=1e-4)
+
+
+def test_figure_1_draws_what_the_papers_figure_shows_with_one_colour_for_each_map(done):
+    """(18) and (19), to which the text before Fig. 1 refers, blue and orange in every panel."""
+    folder, _ = done
+    with xr.open_dataset(folder / "figure-1.nc") as data:
+        assert list(data["scheme"].values) == ["(18), exponential", "(19), Cayley"]
+        assert float(data["energy"].sel(scheme="(18), exponential").max()) < 5e-7
+    measured = nonholonomic_runs.constrained_runs(nonholonomic_runs.ADAPTED, steps=20)
+    drawing = nonholonomic_figures.figure_1(measured)
+    colours = {"exponential": set(), "Cayley": set()}
+    for axes in drawing.figure.axes:
+        for line in axes.lines:
+            name = str(line.get_label())
+            if not name.startswith("_"):
+                colours[name.rsplit(", ", 1)[1]].add(line.get_color())
+    assert [len(found) for found in colours.values()] == [1, 1]
+    assert not colours["exponential"] & colours["Cayley"]
 
 
 def test_bad_papers_are_refused(tmp_path):

@@ -1,6 +1,7 @@
 """The one list of integrators: every table, parametrised test and command reads it."""
 
 from retrax.groups.retractions import Cayley, Exp
+from retrax.integrators.adapted_lift import AdaptedLift
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.collocation import Collocation
 from retrax.integrators.composition import Composition
@@ -53,6 +54,7 @@ INTEGRATORS: dict[str, AbstractIntegrator] = {
     "hamel-midpoint-4": Composition(HamelMidpoint(Exp()), order=4),
     "discrete-gradient": DiscreteGradient(Exp()),
     "discrete-gradient-4": Composition(DiscreteGradient(Exp()), order=4),
+    "adapted-lift": AdaptedLift(Exp()),
     "projected-lift": ProjectedLift(Exp()),
     "projected-lift-s0": ProjectedLift(Exp(), s=0.0),
     "kahan": Kahan(),

@@ -42,6 +42,11 @@ class AbstractConstraint(Frozen):
     def offset(self, g: Element, t: Time) -> Float[Array, " k"]:
         """The right side $c(g, t)$; zero for a linear constraint."""
 
+    @property
+    def driven(self) -> bool:
+        """Whether $c$ may differ from zero, so that the reaction does work."""
+        return True
+
     @abc.abstractmethod
     def check(self, group: AbstractLieGroup) -> None:
         """Refuse, with `BadInput`, a group on which this is no constraint."""
@@ -83,6 +88,10 @@ class AbstractDistribution(AbstractConstraint):
 
     def offset(self, g: Element, t: Time) -> Float[Array, " k"]:
         return jnp.zeros(self.annihilator.shape[0])
+
+    @property
+    def driven(self) -> bool:
+        return False
 
 
 class Distribution(AbstractDistribution):
@@ -187,6 +196,10 @@ class VelocityConstraint(AbstractConstraint):
     @property
     def moving(self) -> bool:
         return any(self.timed)
+
+    @property
+    def driven(self) -> bool:
+        return self.c is not None
 
     @property
     def distribution(self) -> Distribution | None:

@@ -272,6 +272,28 @@ class AbstractGroupSystem(Frozen):
 
         require_each(check, xi, broken, size, t, fine=fine)
 
+    @property
+    def conservative(self) -> bool:
+        """Whether nothing does work on the system: no force from outside, no driven constraint.
+
+        A system with damping of its own says so by overriding this.
+        """
+        driven = self.constraint is not None and self.constraint.driven
+        return self.force is None and not driven
+
+    def power(self, state: State) -> Float[Array, ""]:
+        r"""The rate of the energy: what forces from outside, damping and driven constraints do.
+
+        $$ \dot H = \langle f, \xi\rangle + \langle A^T\lambda, \xi\rangle
+            = \langle f, \xi\rangle + \lambda\cdot c \tag{4} $$
+        """
+        if self.conservative:
+            return jnp.zeros(())
+        g, mu = state.g, state.momentum
+        xi = self.velocity_at(state)
+        outside = self.total_force(g, xi, mu, state.t) - self.differential(g, xi, mu)
+        return (outside + self.reaction(state)) @ xi  # (4)
+
     def symmetries(self) -> Symmetries:
         """The symmetries declared, or else found numerically, with their momentum maps."""
         return find_symmetries(self)
@@ -281,11 +303,13 @@ class AbstractGroupSystem(Frozen):
     ) -> dict[str, Float[Array, ""]]:
         """The energy, the momentum of every symmetry and what else is conserved, by name.
 
-        Looking for symmetries costs more than looking at a state: pass them where there are many.
+        The energy is among them where the system is `conservative`. Looking for symmetries costs
+        more than looking at a state: pass them where there are many.
         """
         symmetries = self.symmetries() if symmetries is None else symmetries
         momenta = symmetries.momenta(self.group, state)
-        return {"energy": self.energy(state), **momenta, **self.further_invariants(state)}
+        energy = {"energy": self.energy(state)} if self.conservative else {}
+        return {**energy, **momenta, **self.further_invariants(state)}
 
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
         """What else can be measured at a state, by name; `units` has a unit for each."""

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from retrax.reproduce.drawings import Drawing, by_name, columns
 from retrax.show.downsample import extremes
-from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, new_figure, style
+from retrax.show.style import BLUE, CYCLE, GREY, ORANGE, new_figure, style
 
 if TYPE_CHECKING:
     from retrax.reproduce.nonholonomic_runs import Measured
@@ -20,22 +20,21 @@ _TIME, _MOMENTUM = ("s", "time"), ("kg m2/s", "body momentum")
 
 
 def figure_1(measured: "dict[str, Measured]") -> Drawing:
-    """Energy, group and constraint as in the paper, and the momentum."""
+    """Energy, group and constraint of (18) and (19), as in the paper, and their momentum."""
     drawn = {name: {} for name in ("energy", "group", "constraint")}
     with style():
         figure = new_figure(
-            11.0, 6.4, "Suslov's problem, adapted integrators: what Fig. 1 shows (left)"
+            11.0, 6.4, "Suslov's problem: the integrators of Fig. 1 (left), and their momentum"
         )
         grid = figure.add_gridspec(3, 2, width_ratios=[5, 6])
         panels = [figure.add_subplot(grid[k, 0]) for k in range(3)]
-        for kind, colour in _COLOURS.items():
-            name = f"(17), s = 0, {kind}"
+        for name in ("(18), exponential", "(19), Cayley"):
             one = measured[name]
             drawn["energy"][name] = _few(one.t, one.energy)
             drawn["group"][name] = _largest(one.t, one.defect)
             drawn["constraint"][name] = _largest(one.t[1:], one.across)
             for axes, curves in zip(panels, drawn.values(), strict=True):
-                axes.plot(*curves[name], color=colour, label=name)
+                axes.plot(*curves[name], color=_colour(name), label=name)
         for axes, words in zip(panels, ("energy error (J)", "norm of $R^TR - 1$",
                                         "constraint (rad/s)"), strict=True):  # fmt: skip
             axes.set_ylabel(words)
@@ -49,43 +48,51 @@ def figure_1(measured: "dict[str, Measured]") -> Drawing:
         named |= by_name("scheme", curves, (f"time_{name}", *_TIME), (name, *units[name]))
     x, y = ("time_momentum", *_TIME), ("momentum", *_MOMENTUM)
     named |= by_name("scheme_momentum", momenta, x, y)
+    ends = ", ".join(f"({x:.4f}, {y:.4f})" for x, y in (one.path[-1, :2] for one in (
+        measured["(18), exponential"], measured["(17), s = 0, exponential"])))  # fmt: skip
     return Drawing(
         "figure-1",
-        "Fig. 1: adapted integrators, and what the figure does not show",
-        "Left, as in the paper: energy error, distance from SO(3) and constraint of (17) with "
-        "s = 0. Right: the momentum, which should stay at (1, 1); inverting the paper's definition "
-        "(11) (Lagrange-d'Alembert) and the Hamel midpoint rule do that, the printed scheme does "
-        "not.",
+        "Fig. 1: the adapted integrators, and their momentum",
+        "Left, as in the paper: energy error, distance from SO(3) and constraint of (18) and (19). "
+        "Right, beyond the paper: the momentum, which the exact motion leaves at (1, 1). (18) and "
+        f"(17) with s = 0 end at {ends}; the inverse of (11) stays. Blue: exponential map, orange: "
+        "Cayley map, on both sides.",
         figure,
         columns(**named),
     )
+
+
+def _colour(name: str) -> str:
+    """One colour for each map, in every panel."""
+    return _COLOURS["Cayley" if "(19)" in name or "Cayley" in name else "exponential"]
 
 
 def _momenta(
     axes: Axes, measured: "dict[str, Measured]"
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     shown = {
-        "(17), s = 0, exponential": (ORANGE, "-"),
-        "Lagrange-d'Alembert, s = 0, exponential": (BLUE, "-"),
-        "Hamel midpoint, exponential": (GREEN, "--"),
+        "(18), exponential": "-",
+        "(19), Cayley": (0, (6, 6)),
+        "(17), s = 0, exponential": ":",
+        "(11) inverted, s = 1/2, exponential": "-.",
     }
     curves = {}
-    for name, (colour, line) in shown.items():
+    for name, line in shown.items():
         curves[name] = _path(measured[name])
         t, path = curves[name]
-        axes.plot(t, path[:, 0], line, color=colour, label=name)
-        axes.plot(t, path[:, 1], line, color=colour)
-    t, path = curves["(17), s = 0, exponential"]
-    for k in range(2):
-        end = (t[-1], path[-1, k])
-        axes.annotate(f"$\\Pi_{k + 1}$", end, xytext=(-14, 5), textcoords="offset points")
-    axes.annotate(
-        "$\\Pi_1 = \\Pi_2 = 1$", (t[-1], 1.0), xytext=(-62, 5), textcoords="offset points"
-    )
-    axes.set_title("what it does not show: the momentum, which should stay at (1, 1)")
+        look = {"color": _colour(name), "ls": line, "lw": 1.6}
+        axes.plot(t, path[:, 0], label=name, **look)
+        axes.plot(t, path[:, 1], **look)
+    above = {"xytext": (-16, 6), "textcoords": "offset points"}
+    for name in ("(18), exponential", "(17), s = 0, exponential"):
+        t, path = curves[name]
+        for k in range(2):
+            late = (t[-1], path[-1, k]) if name[:4] == "(17)" else (t[-1] * 0.72, path[-1, k])
+            axes.annotate(f"$\\Pi_{k + 1}$ of {name[:4]}", late, ha="right", **above)
+    axes.set_title("the momentum; the exact motion stays at (1, 1)")
     axes.set_xlabel("time (s)")
     axes.set_ylabel("body momentum (kg m$^2$/s)")
-    axes.legend(loc="center right")
+    axes.legend(loc="center right", bbox_to_anchor=(1.0, 0.6))
     return curves
 
 
@@ -126,23 +133,25 @@ def figure_2(measured: "dict[str, Measured]") -> Drawing:
     return Drawing(
         "figure-2",
         "Fig. 2: the unadapted integrator",
-        "Its third momentum leaves zero because no reaction is in its equations: it integrates the "
-        "free rigid body, and does that well. Dotted: the free body's own bound, sqrt(10/11).",
+        "As the paper says, it does not preserve the constraint. No reaction is in its equations: "
+        "this is the motion of the free rigid body, whose third momentum has the bound sqrt(10/11) "
+        "(dotted).",
         figure,
         columns(**named),
     )
 
 
 def equations(measured: "dict[str, Measured]") -> Drawing:
-    """The momenta of (18) and (19), corrected and as printed."""
+    """The momenta of (18) and (19): as they follow from (16), and as the damaged copy reads."""
     curves = {name: _path(one) for name, one in measured.items()}
     with style():
         figure = new_figure(9.0, 3.8, "Equations (18) and (19) on the example of Fig. 1")
         panels = figure.subplots(1, 2, sharex=True)
-        lines = ("-", "--", ":")
-        for (name, (t, path)), colour, line in zip(curves.items(), CYCLE, lines, strict=False):
+        lines = {"(18), exponential": "-", "(19), Cayley": (0, (6, 6))}
+        for name, (t, path) in curves.items():
             for k, axes in enumerate(panels):
-                axes.plot(t, path[:, k], line, color=colour, lw=1.4, label=name)
+                line = lines.get(name, ":")
+                axes.plot(t, path[:, k], ls=line, color=_colour(name), lw=1.5, label=name)
         for k, axes in enumerate(panels):
             axes.axhline(1.0, color=GREY, lw=0.8)
             axes.set_title(f"$\\Pi_{k + 1}$; exact: 1 for ever (grey)")
@@ -152,9 +161,10 @@ def equations(measured: "dict[str, Measured]") -> Drawing:
     named = by_name("scheme", curves, ("time", *_TIME), ("momentum", *_MOMENTUM))
     return Drawing(
         "equations",
-        "Equations (18) and (19): corrected, and as printed",
-        "Corrected, both are (17) with s = 1: first order, and they drift the other way. As "
-        "printed, (19) turns everything four times too fast.",
+        "Equations (18) and (19)",
+        "As they follow from (16), with their third components dropped, both are (17) with s = 1: "
+        "of first order. Dotted: as the damaged glyphs of the copy at hand can be read, which says "
+        "nothing about the paper.",
         figure,
         columns(**named),
     )
@@ -168,7 +178,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
             9.0, 4.6, "Suslov's problem with a full inertia: error of the velocity at 2 s"
         )
         axes = figure.add_subplot(111)
-        for (name, (h, error)), colour in zip(curves.items(), CYCLE, strict=False):
+        for (name, (h, error)), colour in zip(curves.items(), (*CYCLE, GREY), strict=True):
             slope = np.log2(error[0] / error[1]) / np.log2(h[0] / h[1])
             axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} (slope {slope:.2f})")
         axes.set_xlabel("h (s)")
@@ -178,8 +188,9 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
     return Drawing(
         "orders",
         "Errors against the step, with a full inertia",
-        "Beyond the paper. A diagonal inertia hides every error of sign; with a full one (17) with "
-        "s = 0 is of order 1, its inverted form of order 2, and compositions of order 4 and 6.",
+        "Beyond the paper. A diagonal inertia does not show signs; with a full one (17) with s = 0 "
+        "is of order 1, (11) inverted of order 2 (with s = 1/4 too), and compositions are of order "
+        "4 and 6.",
         figure,
         columns(**by_name("scheme", curves, ("h", "s", "step size"), error)),
     )

@@ -34,21 +34,31 @@ class PrintedSuslov(AbstractIntegrator):
     \end{aligned}
     $$
 
-    These are the corrected equations. In print the signs of $\hat x$ are reversed, which in the
-    plane of the constraint cannot be seen; and (19) has $(1-\hat x)^{-1}(1+\hat x)$ in the place of
-    the Cayley map and $2(1+\hat x)\Pi_k = (1+|x|^2)\,\mathbb I\Omega$: everything turns four times
-    too fast (`literal`).
+    This is how they follow from (16). In the copy at hand their glyphs are damaged, and can be read
+    (`as_read`) as
+
+    $$
+    \begin{aligned}
+    \Bigl(1 + \tfrac{1-\cos|x|}{|x|^2}\hat x + \tfrac{|x|-\sin|x|}{|x|^3}\hat x^2\Bigr)\Pi_k
+        &= h\,\mathbb I\Omega, \quad \Pi_{k+1} = \exp(\hat x)\,\Pi_k        &&\text{(18), as read}\\
+    2(1+\hat x)\,\Pi_k &= (1+|x|^2)\,\mathbb I\Omega, \quad
+        R_{k+1} = R_k\,(1-\hat x)^{-1}(1+\hat x).                           &&\text{(19), as read}
+    \end{aligned}
+    $$
+
+    In the plane of the constraint the signs cannot be seen. Of the factors $h$ and 2 nothing can be
+    said about the paper: a transpose, an inverse or a fraction may be lost in the copy.
 
     **Arguments:**
 
     - `cayley`: (19) rather than (18).
-    - `literal`: (19) as it is printed.
+    - `as_read`: the equations as the damaged copy reads.
 
     References: [BarberoLinanMartinDeDiego2023] (the lifted maps).
     """
 
     cayley: bool = eqx.field(static=True, default=False)
-    literal: bool = eqx.field(static=True, default=False)
+    as_read: bool = eqx.field(static=True, default=False)
 
     order: ClassVar[int] = 1
     preserves: ClassVar[frozenset[str]] = frozenset({"group", "constraint"})
@@ -68,18 +78,22 @@ class PrintedSuslov(AbstractIntegrator):
         def mismatch(planar):
             omega = flat(planar)
             x, target = h * omega, system.momentum(state.g, omega)
-            if self.literal:
+            if self.cayley and self.as_read:
                 left = 2 * (momentum + cross(x, momentum)) - (1 + x @ x) * target
             elif self.cayley:
                 left = momentum - cross(x, momentum) / 2 - (1 + x @ x / 4) * target  # (19)
+            elif self.as_read:
+                left = _SO3.dexp(-x, momentum) - h * target
             else:
                 left = _SO3.dexp(x, momentum) - target  # (18)
             return left[:2]
 
-        guess = system.velocity(state.g, momentum)[:2] * (2 if self.literal else 1)
+        # As read, (18) turns by I^-1 Pi in a step, and (19) twice as fast as it should.
+        faster = (2 if self.cayley else 1 / h) if self.as_read else 1
+        guess = system.velocity(state.g, momentum)[:2] * faster
         planar, status = newton(mismatch, guess, jnp.max(jnp.abs(momentum)))
-        x = h * flat(planar) * (2 if self.literal else 1)
+        x = h * flat(planar) * (2 if self.cayley and self.as_read else 1)
         forward = _SO3.caym1(x) if self.cayley else _SO3.expm1(x)
-        turned = momentum + (forward @ momentum if self.literal else forward.T @ momentum)
+        turned = momentum + (forward @ momentum if self.as_read else forward.T @ momentum)
         end = State(_SO3.advance(state.g, forward), flat(turned[:2]), state.t + h)
         return end, step_info(status, x, jnp.asarray(True))

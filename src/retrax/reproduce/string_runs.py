@@ -29,16 +29,33 @@ LOOKED_AT = (0.2, 0.66, 1.7, 2.9, 4.2)
 
 
 class Growth(NamedTuple):
-    """How errors of the point of attachment grow: of the step, and of a nudge at the start."""
+    """How errors of the point of attachment grow: of the step, and of a nudge at the start.
+
+    `swing` and `fine_swing` are the times at which the potential energy of the body is highest, at
+    the step of the paper and at one eight times shorter.
+    """
 
     t: np.ndarray
     step: np.ndarray
     turn: np.ndarray
     nudge: np.ndarray
+    swing: list[float]
+    fine_swing: list[float]
+
+    def factor(self, what: str, first: float = 1.0, last: float = END) -> float:
+        """By how much `step`, `turn` or `nudge` grows from one time to another."""
+        values = getattr(self, what)
+        return float(values[self.at(last)] / values[self.at(first)])
+
+    def at(self, t: float) -> int:
+        return int(np.argmin(np.abs(self.t - t)))
 
 
 class Plateau(NamedTuple):
-    """The energy deviation of a long run at one step size, and its mean over the last fifth."""
+    """The energy deviation of a long run at one step size, and its mean over the last fifth.
+
+    Samples of every hundredth of a second: a mean needs no more, and no extreme is taken of them.
+    """
 
     t: np.ndarray
     deviation: np.ndarray
@@ -59,6 +76,27 @@ def followed(system: StringPendulum, start: State, h: float, end: float = END) -
     )  # fmt: skip
 
 
+def every_step() -> Trajectory:
+    """The five seconds of the paper, saved at every step: what extremes are taken from."""
+    system, start, h, _ = StringPendulum.paper()
+    return simulate(system, LieVerlet(), start, h=h, steps=round(END / h), progress=False)
+
+
+def peaks(t: np.ndarray, y: np.ndarray, apart: float) -> list[tuple[float, float]]:
+    """Times and values of the maxima that nothing within `apart` seconds exceeds, ends excluded."""
+    k = round(apart / (t[1] - t[0]))
+    padded = np.pad(y, k, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * k + 1)
+    highest = np.flatnonzero((y == np.max(windows, axis=1)) & (t > t[0]) & (t < t[-1] - apart))
+    return [(float(t[i]), float(y[i])) for i in highest]
+
+
+def compressed_from(run: Trajectory) -> float:
+    """When an element of the string is first shorter than at rest."""
+    strain = np.min(run.observables()["strain"], axis=1)
+    return float(run.t[np.argmax(strain < -1e-12)])
+
+
 def state_at(run: Trajectory, t: float) -> State:
     k = int(np.argmin(np.abs(run.t - t)))
     return jax.tree.map(lambda x: jnp.asarray(x[k]), run.states)
@@ -75,7 +113,11 @@ def growth(run: Trajectory) -> Growth:
         return np.max(np.abs(a[:, -1] - b[:, -1]), axis=1)
 
     turn = np.linalg.norm(run.g[1] - fine.g[1], axis=(1, 2))
-    return Growth(run.t, apart(run.g[0], fine.g[0]), turn, apart(run.g[0], other.g[0]))
+    swings = [
+        [t for t, _ in peaks(one.t, one.observables()["gravity energy of the bodies"], 0.4)]
+        for one in (run, fine)
+    ]
+    return Growth(run.t, apart(run.g[0], fine.g[0]), turn, apart(run.g[0], other.g[0]), *swings)
 
 
 def plateau(h: float, seconds: float) -> Plateau:

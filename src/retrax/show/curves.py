@@ -60,8 +60,12 @@ def _errors(run: "Trajectory") -> list[Panel]:
     title = "change of momenta" if momenta else "change of other invariants"
     if len(shown) < len(errors):
         title += f", {len(shown)} of {len(errors)}"
+    balance = run.energy_balance()
+    if balance is not None:
+        energy = {"change": balance.change, "work": balance.work, "difference": balance.difference}
+    worked_on = "change of energy" if balance is None else "change of energy and work done"
     found = [
-        Panel("change of energy", "J" if mechanical(run) else "", energy),
+        Panel(worked_on, "J" if mechanical(run) else "", energy),
         Panel(title, unit(run, "momentum") if momenta else "", shown),
     ]
     defect = run.group_defect()

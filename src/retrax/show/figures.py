@@ -32,6 +32,8 @@ def overview(run: "Trajectory") -> Figure:
     rows: list[Callable] = []
     if "energy" in run.invariants():
         rows.append(lambda axes: panels.draw_error(axes, run, ["energy"]))
+    elif run.energy_balance() is not None:
+        rows.append(lambda axes: panels.draw_balance(axes, run))
     if momenta:
         rows.append(lambda axes: panels.draw_error(axes, run, momenta[:6]))
     rows += [

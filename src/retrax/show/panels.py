@@ -33,6 +33,17 @@ def draw_error(axes: Axes, run: "Trajectory", names: list[str]) -> None:
         axes.set_ylim(-1e-16, 1e-16)
 
 
+def draw_balance(axes: Axes, run: "Trajectory") -> None:
+    """The change of an energy that is not conserved, and the work done on the system."""
+    balance = run.energy_balance()
+    assert balance is not None
+    _curve(axes, run.t, balance.change, "change of energy")
+    _curve(axes, run.t, balance.work, "work done")
+    axes.set_title(f"energy ({run.energy()[0]:.6g} J at the start)")
+    axes.set_ylabel("energy (J)")
+    _legend(axes)
+
+
 def annotate_error(axes: Axes, run: "Trajectory", name: str) -> None:
     """The largest error and the drift of an invariant, as text above its curve."""
     values = run.invariants()[name]

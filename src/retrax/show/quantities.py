@@ -49,6 +49,7 @@ def names(run: "Trajectory") -> list[str]:
         *(f"momentum {k + 1}" for k in range(count)),
         *(f"velocity {k + 1}" for k in range(count)),
         *run.invariants(),
+        *(["energy"] if run.energy_balance() is not None else []),
         *(key for key, values in run.observables().items() if np.ndim(values) == 1),
     ]
 
@@ -65,8 +66,9 @@ def _named(run: "Trajectory", what: str) -> tuple[np.ndarray, str]:
         return np.asarray(run.t), "time (s)"
     component = _COMPONENT.fullmatch(what)
     if component is None:
-        values = {**run.observables(), **run.invariants()}[what]
-        return values, f"{literal(what)} ({unit(run, what)})"
+        values = {**run.observables(), **run.invariants()}
+        series = values[what] if what in values else run.energy()
+        return series, f"{literal(what)} ({unit(run, what)})"
     kind, k = component[1], int(component[2]) - 1
     if kind == "position":
         return np.asarray(_positions(run))[:, k], f"$x_{k + 1}$"

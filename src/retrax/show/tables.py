@@ -27,6 +27,8 @@ def kept_table(run: "Trajectory") -> str:
         (name, f"{of['initial']:.10g}", f"{of['max_error']:.2e}", f"{of['drift']:+.2e}")
         for name, of in measures["invariants"].items()
     ]
+    if measures["energy_balance"] is not None:
+        rows += _balance_rows(run)
     defect = f"distance from {run.provenance['group']}"
     rows.append((defect, f"{run.group_defect()[0]:.2g}", f"{measures['group_defect']:.2e}", "–"))
     if run.multipliers.shape[1]:
@@ -34,6 +36,18 @@ def kept_table(run: "Trajectory") -> str:
         worst = f"{measures['constraint_violation']:.2e}"
         rows.append(("velocity across the constraint", f"{broken[0]:.2g}", worst, "–"))
     return _rows(rows)
+
+
+def _balance_rows(run: "Trajectory") -> list[tuple[str, ...]]:
+    """An energy that is not conserved: how it changed, and the work that was done."""
+    found = run.energy_balance()
+    assert found is not None
+    end = found.at_the_end()
+    return [
+        ("energy", f"{run.energy()[0]:.10g}", f"not conserved: {end['change']:+.3e}", "–"),
+        ("work done on the system, of the saved states", "0", f"{end['work']:+.3e}", "–"),
+        ("change of energy less work", "0", f"{end['difference']:+.2e}", "–"),
+    ]
 
 
 def made_table(run: "Trajectory") -> str:

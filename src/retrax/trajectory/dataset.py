@@ -35,6 +35,8 @@ def dataset(run: "Trajectory") -> xr.Dataset:
         if name == "energy":
             attributes["units"] = "J"
         variables[identifier(name)] = ("time", np.asarray(values), attributes)
+    if run.observations.power is not None:
+        variables |= _worked_on(run)
     variables["group_defect"] = (
         "time",
         run.group_defect(),
@@ -128,6 +130,7 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
                 for v in ds.data_vars.values()
                 if v.attrs.get("kind") == "observable"
             },
+            *(ds[name].values if name in ds else None for name in ("energy", "power")),
         ),
     )
 
@@ -152,6 +155,15 @@ def _observables(run: "Trajectory") -> dict[str, Any]:
             attributes["units"] = run.system.units[name]
         variables[short] = (("time", *own), values, attributes)
     return variables
+
+
+def _worked_on(run: "Trajectory") -> dict[str, Any]:
+    """The energy that is no invariant, and its rate."""
+    words = "power of forces, damping and driven constraints"
+    return {
+        "energy": ("time", run.energy(), {"long_name": "energy", "units": "J"}),
+        "power": ("time", run.observations.power, {"long_name": words, "units": "W"}),
+    }
 
 
 def _reactions(run: "Trajectory") -> dict[str, Any]:

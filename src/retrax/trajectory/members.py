@@ -139,6 +139,8 @@ def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
         identifier(name): (both, shaped(x), {"long_name": name, "kind": "invariant"})
         for name, x in seen.invariants.items()
     }
+    if seen.energy is not None and "energy" not in added:
+        added["energy"] = (both, shaped(seen.energy), {"long_name": "energy", "units": "J"})
     added["velocity"] = ((*both, "body"), shaped(seen.velocity), {"long_name": "body velocity"})
     added["group_defect"] = (both, shaped(seen.defect), {"long_name": "distance from the group"})
     return runs.assign(added)

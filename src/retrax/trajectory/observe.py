@@ -24,7 +24,8 @@ class Observations(NamedTuple):
 
     Under a constraint also the multipliers and the reaction they make, in continuous time at each
     state, and by how much the velocity breaks the constraint; empty and zero without one. What
-    else the system can measure is in `observables`, by name.
+    else the system can measure is in `observables`, by name. `energy` is there for every system
+    with a momentum; `power` is its rate, and `None` where the energy is an invariant.
     """
 
     velocity: np.ndarray
@@ -34,6 +35,8 @@ class Observations(NamedTuple):
     reaction: np.ndarray
     violation: np.ndarray
     observables: dict[str, np.ndarray]
+    energy: np.ndarray | None = None
+    power: np.ndarray | None = None
 
 
 def observe(
@@ -113,6 +116,8 @@ def _looking(symmetries: Symmetries | None) -> Callable:
             system.reaction(state),
             system.constraint_violation(state),
             system.observables(state),
+            system.energy(state) if system.has_momentum else None,
+            None if system.conservative else system.power(state),
         )
 
     return look

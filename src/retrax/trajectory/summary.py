@@ -20,18 +20,33 @@ def summary(run: "Trajectory") -> str:
 
 
 def heading(run: "Trajectory") -> list[str]:
-    """What was run, how far and how fast: a few lines."""
+    """What was run, how far and how fast, and what became of an energy that is not conserved."""
     rate = run.completed / run.seconds if run.seconds > 0 else 0.0
     per_step = float(np.sum(run.info.iterations)) / max(run.completed, 1)
     warning = aliasing(run)
+    balance = energy_balance_line(run)
     return [
         f"{run.provenance['system']} by {run.provenance['integrator']}",
         f"{run.completed:,} steps of h = {run.h:g} s, from t = {run.t[0]:g} to {run.t[-1]:g} s, "
         f"{len(run.t):,} states saved",
         f"{run.seconds:.3g} s ({rate:,.0f} steps/s), compiled in {run.compile_seconds:.2g} s; "
         f"{per_step:.2f} {counted(run)} a step",
-        *([] if warning is None else [f"Note: {warning}"]),
+        *(line for line in (balance, warning and f"Note: {warning}") if line is not None),
     ]
+
+
+def energy_balance_line(run: "Trajectory") -> str | None:
+    """What became of the energy, in one sentence; `None` where it is an invariant."""
+    found = run.energy_balance()
+    if found is None:
+        return None
+    end = found.at_the_end()
+    known = "" if np.isnan(found.uncertainty) else f", known to {found.uncertainty:.1e} J or better"
+    return (
+        f"energy {run.energy()[0]:.10g} J at the start; it changed by {end['change']:+.6g} J, and "
+        f"the work done on the system is {end['work']:+.6g} J (from {len(run.t):,} saved states"
+        f"{known}): difference {end['difference']:+.2e} J"
+    )
 
 
 def rows(run: "Trajectory") -> list[tuple[str, ...]]:

@@ -14,6 +14,7 @@ from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, RetraxError
 from retrax.numerics.checks import is_traced
 from retrax.numerics.fingerprint import Fingerprint
+from retrax.trajectory.balance import EnergyBalance, energy_balance
 from retrax.trajectory.html import html
 from retrax.trajectory.measure import deviations, drift
 from retrax.trajectory.observe import Observations, observe, observe_traced
@@ -157,15 +158,34 @@ class Trajectory:
             )
 
     def invariants(self) -> dict[str, np.ndarray]:
-        """The energy and the momentum of each symmetry, by name, along the run.
+        """What the system conserves, by name, along the run.
 
-        While `jax.jit` traces the run the symmetries of the system must be declared.
+        The energy, the momentum of each symmetry, and what else the system and the integrator
+        know. The energy is not among them where a force, damping or a driven constraint does work:
+        see `energy_balance`. While `jax.jit` traces the run the symmetries of the system must be
+        declared.
         """
         if self.traced and self.system is not None:
             found = self.system.symmetries()
             seen = observe_traced(self.system, self.states, self.integrator, self.h, found)
             return seen.invariants
         return self.observations.invariants
+
+    def energy(self) -> np.ndarray:
+        """The energy at every saved state, whether it is conserved or not."""
+        energy = self.observations.energy
+        energy = self.invariants().get("energy") if energy is None else energy
+        if energy is None:
+            raise BadInput(f"this run of the {self.provenance['system']} has no energy.")
+        return energy
+
+    def energy_balance(self) -> EnergyBalance | None:
+        """The change of the energy against the work done; `None` where the energy is conserved.
+
+        It is `None` too for flows, which have no energy, and for files of older versions.
+        """
+        power = self.observations.power
+        return None if power is None else energy_balance(self.t, self.energy(), power)
 
     def observables(self) -> dict[str, np.ndarray]:
         """What else the system measures, by name, along the run: strain, tension and the like."""
@@ -198,6 +218,8 @@ class Trajectory:
         """The run in numbers: what `retrax run --json` prints."""
         self._require_numbers("measures()")
         steps_per_second = self.completed / self.seconds if self.seconds > 0 else 0.0
+        found = self.energy_balance()
+        balance = None if found is None else found.at_the_end()
         return {
             "case": self.provenance.get("case", self.provenance["system"]),
             "integrator": self.provenance["integrator"],
@@ -216,6 +238,7 @@ class Trajectory:
                 }
                 for name, values in self.invariants().items()
             },
+            "energy_balance": balance,
             "final": {
                 "t": float(self.t[-1]),
                 "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), self.g),

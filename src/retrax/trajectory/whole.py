@@ -49,6 +49,8 @@ def _wrong(run: "Trajectory") -> str | None:
         return wrong
     alike = {"velocity": (seen.velocity, 2), "reaction": (seen.reaction, 2)}
     each = {"group_defect": (seen.defect, 1), "constraint_violation": (seen.violation, 1)}
+    worked = {name: (getattr(seen, name), 1) for name in ("energy", "power")}
+    each |= {name: of for name, of in worked.items() if of[0] is not None}
     invariants = {name: (values, 1) for name, values in seen.invariants.items()}
     rest = {name: (values, None) for name, values in seen.observables.items()}
     named = alike | each | invariants | {"multipliers": (seen.multipliers, 2)} | rest

@@ -176,6 +176,10 @@ class RodsInContact(AbstractRollingPair):
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
+    @property
+    def conservative(self) -> bool:
+        return super().conservative and self.first.conservative and self.second.conservative
+
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         if not (self.first.isolated and self.second.isolated):
             return {}

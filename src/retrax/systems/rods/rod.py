@@ -222,6 +222,11 @@ class Rod(AbstractRod):
         loads = (self.gravity, self.end_force, self.end_torque)
         return not self.holds and all(load is None for load in loads)
 
+    @property
+    def conservative(self) -> bool:
+        working = self.damping is not None or self.end_torque is not None
+        return super().conservative and not working
+
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         if not self.isolated:
             return {}

@@ -167,6 +167,10 @@ class NoSlip(AbstractConstraint):
     def offset(self, g: Pair, t: Float[Array, ""]) -> Float[Array, "3"]:
         return jnp.zeros(3)
 
+    @property
+    def driven(self) -> bool:
+        return False
+
     def check(self, group: Any) -> None:
         if group != self.pair.group:
             raise BadInput(f"the rods move on {self.pair.group.name}, not on {group.name}.")

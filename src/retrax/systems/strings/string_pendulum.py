@@ -249,6 +249,11 @@ class StringPendulum(AbstractSplitSystem):
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
+    @property
+    def conservative(self) -> bool:
+        damped = self.damping.drag is not None or self.damping.viscosity is not None
+        return super().conservative and not damped
+
     def further_invariants(self, state: State) -> dict[str, Scalar]:
         """The angular momentum about the vertical, where nothing outside exerts a torque."""
         if self.force is not None or self.damping.drag is not None:
