@@ -31,7 +31,6 @@ from retrax.mechanics.constraints import (
     AbstractConstraint,
     AbstractDistribution,
     Distribution,
-    VelocityConstraint,
 )
 from retrax.numerics.checks import require_finite, shown
 from retrax.numerics.frozen import Frozen
