@@ -7,6 +7,7 @@ import functools
 import math
 import sys
 import types
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -287,8 +288,8 @@ def test_static_numbers_that_are_equal_need_not_be_the_same(one, other):
 
 def test_an_integrator_of_ones_own_is_read_again():
     class Damped(AbstractIntegrator):
-        order = 1
-        preserves = frozenset()
+        order: ClassVar[int] = 1
+        preserves: ClassVar[frozenset[str]] = frozenset()
 
         def step(self, system, state, h):
             end, info = rx.RKMK("euler").step(system, state, h)
