@@ -4,27 +4,43 @@ Every case falls freely for a step, with the weight w = 2 read in another way. T
 """
 
 import functools
-import itertools
 import math
+import sys
 import types
-import warnings
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from distributed.protocol.pickle import dumps
 from jax import lax
 
 import retrax as rx
 from retrax.engine.native import single_kernel
-from retrax.engine.step_program import signature, step_program
+from retrax.engine.step_program import signature
+from retrax.integrators.base import AbstractIntegrator
+from retrax.simulate.sweeping.bodies import Bodies
+from retrax.simulate.sweeping.settings import Setting
+from retrax.simulate.sweeping.task import Job, _unpacked
 
 w = 2.0
 listed, by_name, array = [2.0], {"w": 2.0}, np.array([2.0, 7.0])
 params = types.ModuleType("params")
-params.w, params.weigh = 2.0, lambda x: 2.0 * x[0]
 H = 0.25
+
+
+def weigh_two(x):
+    return 2.0 * x[0]
+
+
+def weigh_three(x):
+    return 3.0 * x[0]
+
+
+params.w, params.weigh = 2.0, weigh_two
+sys.modules["params"] = params
 
 
 class Weight:
@@ -86,21 +102,24 @@ def in_a_named_loop(x):
     return lax.fori_loop(0, 1, looped_by_name, x[0])
 
 
-def _reset():
-    global w, weigh
-    w, listed[0], by_name["w"], array[0] = 2.0, 2.0, 2.0, 2.0
-    params.w, params.weigh = 2.0, lambda x: 2.0 * x[0]
-    Weight.of_class = 2.0
-
-
 def _set(**values):
     globals().update(values)
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    """Every case starts with the weight 2."""
+    before = dict(w=2.0, weigh=weigh, in_a_named_loop=in_a_named_loop)
+    yield
+    _set(**before)
+    listed[0], by_name["w"], array[0] = 2.0, 2.0, 2.0
+    params.w, params.weigh, Weight.of_class = 2.0, weigh_two, 2.0
 
 
 def _cases():
     """Pairs of a potential and what makes its weight 3, by name."""
     weight, slotted, config = Weight(), Slotted(), types.SimpleNamespace(w=2.0, inner=Weight())
-    cell, generator = 2.0, itertools.count(2)
+    cell, name = 2.0, "w"
 
     def closes(x):
         return cell * x[0]
@@ -115,51 +134,205 @@ def _cases():
     def with_keyword(x, *, by=2.0):
         return by * x[0]
 
-    def heavier(x):
-        return 3.0 * x[0]
-
-    def draws(x):
-        return float(next(generator)) * x[0]
-
     bound = functools.partial(lambda held, x: held["w"] * x[0], {"w": 2.0})
-    make = functools.partial(setattr)
     return {
         "global": (weigh, lambda: _set(w=3.0)),
-        "a function that calls another": (calls_another, lambda: _set(w=3.0)),
-        "another function of the same name": (calls_another, lambda: _set(weigh=heavier)),
+        "function that calls another": (calls_another, lambda: _set(w=3.0)),
+        "another function of the same name": (calls_another, lambda: _set(weigh=weigh_three)),
         "nested function": (has_nested, lambda: _set(w=3.0)),
+        "import inside": (imports, lambda: setattr(params, "w", 3.0)),
         "inside a JAX loop": (in_a_loop, lambda: _set(w=3.0)),
-        "lambda": (lambda x: w * x[0], lambda: _set(w=3.0)),
+        "function handed to a JAX loop": (in_a_named_loop, lambda: _set(w=3.0)),
+        "jitted function": (jax.jit(weigh), lambda: _set(w=3.0)),
         "cell": (closes, another_cell),
         "list": (lambda x: listed[0] * x[0], lambda: listed.__setitem__(0, 3.0)),
         "dict": (lambda x: by_name["w"] * x[0], lambda: by_name.update(w=3.0)),
         "entry of an array": (lambda x: array[0] * x[0], lambda: array.__setitem__(0, 3.0)),
         "method of an array": (lambda x: array.min() * x[0], lambda: array.__setitem__(0, 3.0)),
-        "module attribute": (lambda x: params.w * x[0], lambda: make(params, "w", 3.0)),
+        "module attribute": (lambda x: params.w * x[0], lambda: setattr(params, "w", 3.0)),
         "function of a module": (
             lambda x: params.weigh(x),
-            lambda: make(params, "weigh", heavier),
+            lambda: setattr(params, "weigh", weigh_three),
         ),
-        "module by another name": (
-            lambda x: getattr(params, "w") * x[0],  # noqa: B009
-            lambda: make(params, "w", 3.0),
+        "module as a whole": (
+            lambda x: getattr(params, name) * x[0],
+            lambda: setattr(params, "w", 3.0),
         ),
-        "object attribute": (lambda x: config.w * x[0], lambda: make(config, "w", 3.0)),
+        "object attribute": (lambda x: config.w * x[0], lambda: setattr(config, "w", 3.0)),
         "attribute of an attribute": (
             lambda x: config.inner.w * x[0],
-            lambda: make(config.inner, "w", 3.0),
+            lambda: setattr(config.inner, "w", 3.0),
         ),
-        "callable object": (weight, lambda: make(weight, "w", 3.0)),
-        "bound method": (weight.__call__, lambda: make(weight, "w", 3.0)),
-        "property": (lambda x: weight.doubled / 2 * x[0], lambda: make(weight, "w", 3.0)),
-        "class attribute": (weight.by_class, lambda: make(Weight, "of_class", 3.0)),
-        "slot": (lambda x: slotted.w * x[0], lambda: make(slotted, "w", 3.0)),
+        "callable object": (weight, lambda: setattr(weight, "w", 3.0)),
+        "bound method": (weight.__call__, lambda: setattr(weight, "w", 3.0)),
+        "property": (lambda x: weight.doubled / 2 * x[0], lambda: setattr(weight, "w", 3.0)),
+        "class attribute": (weight.by_class, lambda: setattr(Weight, "of_class", 3.0)),
+        "slot": (lambda x: slotted.w * x[0], lambda: setattr(slotted, "w", 3.0)),
         "partial": (bound, lambda: bound.args[0].update(w=3.0)),
-        "default": (with_default, lambda: make(with_default, "__defaults__", (3.0,))),
+        "default": (with_default, lambda: setattr(with_default, "__defaults__", (3.0,))),
         "keyword default": (with_keyword, lambda: with_keyword.__kwdefaults__.update(by=3.0)),
-        "gradient of a function": (
-            jax.tree_util.Partial(lambda f, x: f(x), jax.tree_util.Partial(weigh)),
-            lambda: _set(w=3.0),
-        ),
-        "generator, which cannot be looked into": (draws, lambda: [next(generator)] * 0),
     }
+
+
+def _fallen(system, backend="native", **more):
+    """The run of one step from rest at x = 1."""
+    start = system.state([1.0], velocity=[0.0])
+    options = dict(h=H, steps=1, backend=backend, progress=False) | more
+    return rx.simulate(system, rx.RKMK("euler"), start, **options)
+
+
+def _weighing(potential):
+    return rx.MechanicalSystem(rx.Translation(1), [1.0], potential)
+
+
+@pytest.mark.parametrize("case", _cases())
+def test_a_changed_value_is_seen_by_the_next_run_of_the_same_system(case):
+    potential, change = _cases()[case]
+    system = _weighing(potential)
+    assert float(_fallen(system).momentum[-1, 0]) == -2.0 * H
+    change()
+    assert float(_fallen(system).momentum[-1, 0]) == -3.0 * H
+    assert float(_fallen(_weighing(potential)).momentum[-1, 0]) == -3.0 * H
+
+
+@pytest.mark.parametrize("case", ["global", "function handed to a JAX loop", "callable object"])
+def test_every_door_sees_a_changed_value(case):
+    """The XLA loop, energies, and ensembles on both back ends."""
+    potential, change = _cases()[case]
+    system = _weighing(potential)
+    states = jax.vmap(lambda x: system.state([x], velocity=[0.0]))(jnp.array([1.0, 2.0]))
+
+    def seen():
+        run = _fallen(system, "xla")
+        ends = [
+            rx.ensemble(system, rx.RKMK("euler"), states, h=H, steps=1, backend=backend)
+            for backend in ("native", "xla")
+        ]
+        return [
+            -float(run.momentum[-1, 0]) / H,
+            float(run.invariants()["energy"][0]),
+            *(-float(end["momentum"][0, 0, 0]) / H for end in ends),
+        ]
+
+    assert seen() == [2.0] * 4
+    change()
+    assert seen() == [3.0] * 4
+
+
+def test_a_run_looked_at_after_a_change_says_so():
+    system = _weighing(weigh)
+    run, looked_at = _fallen(system), _fallen(system)
+    assert float(looked_at.invariants()["energy"][0]) == 2.0
+    _set(w=3.0)
+    with pytest.warns(UserWarning, match="has changed since this run"):
+        assert float(run.invariants()["energy"][0]) == 3.0
+    assert float(looked_at.invariants()["energy"][0]) == 2.0
+    assert float(_fallen(system).invariants()["energy"][0]) == 3.0
+
+
+def test_a_program_is_used_again_where_nothing_has_changed():
+    system = _weighing(lambda x: weigh(x))
+    _fallen(system)
+    before = single_kernel.cache_info().misses
+    _set(w=3.0)
+    _fallen(system)
+    _set(w=2.0)
+    _fallen(system)
+    assert single_kernel.cache_info().misses == before + 1
+
+
+def test_what_cannot_be_looked_into_is_traced_every_time():
+    drawn = iter([2.0, 2.0, 2.0, 3.0, 3.0, 5.0, 5.0, 7.0, 7.0, 7.0, 7.0])
+    traced = []
+
+    def draws(x):
+        traced.append(next(drawn))
+        return traced[-1] * x[0]
+
+    system = _weighing(draws)
+    assert not signature(system, rx.RKMK("euler"), system.state([1.0], velocity=[0.0])).identity[1]
+    for _ in range(2):
+        run = _fallen(system)
+        assert -float(run.momentum[-1, 0]) / H == traced[-1]
+
+
+def test_a_redefined_class_is_another():
+    def spring(k):
+        class Spring(eqx.Module):
+            def __call__(self, x):
+                return k * x[0]
+
+        return Spring()
+
+    assert [-float(_fallen(_weighing(spring(k))).momentum[-1, 0]) / H for k in (2.0, 3.0)] == [2, 3]
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0.0, -0.0)])
+def test_static_numbers_that_are_equal_need_not_be_the_same(one, other):
+    """1 == 1.0 == True and 0.0 == -0.0; the types and the signs of what is computed differ."""
+
+    class Powered(eqx.Module):
+        n: object = eqx.field(static=True)
+
+        def __call__(self, x):
+            kind = {int: 2.0, bool: 3.0, float: 5.0 + math.copysign(1.0, self.n)}
+            return kind[type(self.n)] * x[0]
+
+    weights = [
+        float(_fallen(_weighing(Powered(n)), backend).momentum[-1, 0])
+        for n in (one, other)
+        for backend in ("native", "xla")
+    ]
+    assert weights[0] == weights[1] != weights[2] == weights[3]
+
+
+def test_an_integrator_of_ones_own_is_read_again():
+    class Damped(AbstractIntegrator):
+        order: ClassVar[int] = 1
+        preserves: ClassVar[frozenset[str]] = frozenset()
+
+        def step(self, system, state, h):
+            end, info = rx.RKMK("euler").step(system, state, h)
+            return eqx.tree_at(lambda s: s.momentum, end, w * end.momentum), info
+
+    system = _weighing(lambda x: x[0])
+    start = system.state([1.0], velocity=[0.0])
+    for weight, backend in ((2.0, "native"), (2.0, "xla"), (3.0, "native"), (3.0, "xla")):
+        _set(w=weight)
+        run = rx.simulate(system, Damped(), start, h=H, steps=1, backend=backend)
+        assert float(run.momentum[-1, 0]) == -weight * H
+
+
+def test_a_sweep_sees_a_changed_value_and_refuses_to_mix_it_with_another(tmp_path):
+    def made(x):
+        system = _weighing(weigh)
+        return system, system.state(jnp.stack([x]), velocity=[0.0])
+
+    def swept(store):
+        grid = {"x": np.array([1.0, 2.0])}
+        return rx.sweep(
+            made, rx.RKMK("euler"), grid=grid, h=H, steps=1, store=store, client="serial"
+        )
+
+    first = swept(tmp_path / "two")
+    assert (first["momentum"].values == -2.0 * H).all()
+    _set(w=3.0)
+    assert (swept(tmp_path / "three")["momentum"].values == -3.0 * H).all()
+    with pytest.raises(rx.BadInput, match="differs from this one in systems"):
+        swept(tmp_path / "two")
+    _set(w=2.0)
+    assert (swept(tmp_path / "two")["momentum"].values == -2.0 * H).all()
+
+
+def test_a_worker_that_reads_other_values_says_so():
+    """Functions of a module travel by name, and workers import the module as it is written."""
+    system = _weighing(weigh)
+    states = jax.vmap(lambda x: system.state([x], velocity=[0.0]))(jnp.array([1.0, 2.0]))
+    settings = (Setting(rx.RKMK("euler"), H, 1, None),)
+    job = Job("nowhere", settings, Bodies(system, states, True), "auto", None, ())
+    packed = dumps(job.sealed(), protocol=5)
+    assert _unpacked(bytes(packed)).settings == settings
+    _unpacked.cache_clear()
+    _set(w=3.0)
+    with pytest.raises(rx.SweepStopped, match="read other values in a worker"):
+        _unpacked(bytes(packed))

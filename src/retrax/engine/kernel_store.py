@@ -45,14 +45,15 @@ def kept(name: str) -> bytes | None:
         handle = os.open(folder / f"{name}.kernel", _READ)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode) or _objection(about) is not None:
-            return None
-        try:
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode) or _objection(about) is not None:
+        os.close(handle)
+        return None
+    try:
+        with os.fdopen(handle, "rb") as file:
             return _verified(name, file.read())
-        except OSError:
-            return None
+    except OSError:
+        return None
 
 
 def keep(name: str, code: bytes) -> None:

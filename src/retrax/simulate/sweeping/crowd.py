@@ -36,7 +36,7 @@ def run_on(
     from distributed.protocol.pickle import dumps
 
     try:
-        packed = dumps(job, protocol=5)
+        packed = dumps(job.sealed(), protocol=5)
     except Exception as cause:
         raise BadInput(
             f"the functions of the sweep cannot be sent to workers: {cause}; client='serial' runs "

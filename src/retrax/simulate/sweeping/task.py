@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
+from retrax.numerics.digest import digest_of
+from retrax.numerics.fingerprint import fingerprint
 from retrax.simulate.ensemble import run_members
 from retrax.simulate.sweeping.axes import MEMBER
 from retrax.simulate.sweeping.blocks import Block
@@ -29,7 +31,10 @@ _HOPELESS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class Job(NamedTuple):
-    """What all blocks of a sweep have in common; of `alike` only the kind of its bodies counts."""
+    """What all blocks of a sweep have in common; of `alike` only the kind of its bodies counts.
+
+    `reads` is a digest of what its functions read, or nothing where that cannot be known.
+    """
 
     path: str
     settings: tuple[Setting, ...]
@@ -37,6 +42,17 @@ class Job(NamedTuple):
     backend: str
     measure: Callable[..., Any] | None
     results: tuple[Variable, ...]
+    reads: str | None = None
+
+    def sealed(self) -> "Job":
+        """The job with the digest of this moment."""
+        return self._replace(reads=self.content())
+
+    def content(self) -> str | None:
+        """What its functions read now, in this process."""
+        integrators = [setting.integrator for setting in self.settings]
+        found = fingerprint((jax.tree.structure(self.alike.system), integrators, self.measure))
+        return digest_of(found) if found.complete else None
 
 
 class Load(NamedTuple):
@@ -81,7 +97,16 @@ def _unpacked(job: bytes) -> Job:
     """Once in each process, so that all blocks are of one kind and share compiled programs."""
     from distributed.protocol.pickle import loads
 
-    return loads(job)
+    unpacked: Job = loads(job)
+    here = unpacked.content()
+    if None not in (here, unpacked.reads) and here != unpacked.reads:
+        raise SweepStopped(
+            "the functions of this sweep read other values in a worker than in the process that "
+            "began it: a module was changed after it had been imported, and workers import it as "
+            "it is written. Hand these values over as parameters of make, write them into the "
+            "module, or use client='serial'."
+        )
+    return unpacked
 
 
 def results(
