@@ -119,7 +119,8 @@ for _name, _f in {
     "row": lambda m: jnp.sum(m[:0], axis=1), "column": lambda m: jnp.sum(m[:0], axis=0),
     "product": lambda m: m[:, :0] @ m[:0], "trace": lambda m: jnp.trace(m[:0, :0]),
     "joined": lambda m: jnp.concatenate([m[:0], m]), "stacked": lambda m: jnp.stack([m[0], m[1]]),
-    "einsum": lambda m: jnp.einsum("ij,ij->", m[:0], m[:0]), "outer": lambda m: jnp.outer(m[0], m[1])
+    "einsum": lambda m: jnp.einsum("ij,ij->", m[:0], m[:0]),
+    "outer": lambda m: jnp.outer(m[0], m[1]),
 }.items():  # fmt: skip
     entry(f"a matrix without rows: {_name}", M)(_f)
 
@@ -159,7 +160,8 @@ for _name, _f in INDEXING.items():
     )
 
 DRAWN = {
-    "normal": lambda k: jax.random.normal(k, (3,)), "uniform": lambda k: jax.random.uniform(k, (3,)),
+    "normal": lambda k: jax.random.normal(k, (3,)),
+    "uniform": lambda k: jax.random.uniform(k, (3,)),
     "bits": lambda k: jax.random.bits(k, (3,), jnp.uint32).astype(float),
     "integers": lambda k: jax.random.randint(k, (3,), 0, 100).astype(float),
     "permutation": lambda k: jax.random.permutation(k, 3).astype(float),

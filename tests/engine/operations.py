@@ -1,7 +1,9 @@
 """A table of functions: every operation, with every type, at numbers where types show.
 
-`TABLE` has a name for each, with the function and its arguments. What a function computes is the
-same on every back end, or it has no scalar program and says why.
+`TABLE` has a name for each, with the function and its arguments, and those of the same function as
+XLA is to compute it: where the engine folds constants, XLA is given them as arguments, because its
+own folding of whole numbers stops the process at a division by zero. What a function computes is
+the same on every back end, or it has no scalar program and says why.
 """
 
 import itertools
@@ -20,10 +22,21 @@ def entry(name, *arguments):
 
     def put(function):
         assert name not in TABLE, name
-        TABLE[name] = (function, arguments)
+        TABLE[name] = (function, arguments, function, arguments)
         return function
 
     return put
+
+
+def folded(name, function, *constants):
+    """Put a function of constants into the table, which the engine computes as it builds."""
+    arrays = [np.asarray(c) for c in constants]
+
+    def of_nothing(x):
+        return function(*(jnp.asarray(a) for a in arrays))
+
+    assert name not in TABLE, name
+    TABLE[name] = (of_nothing, (jnp.zeros(1),), function, constants)
 
 
 # Numbers at which operations on floats differ from what one would write first.
@@ -75,7 +88,7 @@ FLOAT_UNARY = {
     "arccosh": jnp.arccosh, "arctanh": jnp.arctanh, "logistic": jax.nn.sigmoid, "erf": lax.erf,
     "erfc": lax.erfc, "is finite": jnp.isfinite, "is nan": jnp.isnan, "reciprocal": lambda x: 1 / x,
     "third power": lambda x: x**3, "minus second power": lambda x: x**-2, "real power": lambda x:
-    x**0.5, "signbit": jnp.signbit, "sinc": jnp.sinc, "softplus": jax.nn.softplus,
+    x**0.7, "signbit": jnp.signbit, "sinc": jnp.sinc, "softplus": jax.nn.softplus,
     "nan_to_num": jnp.nan_to_num, "lgamma": lax.lgamma, "digamma": lax.digamma,
     "bessel": lax.bessel_i0e, "erf_inv": lax.erf_inv, "heaviside": lambda x: jnp.heaviside(x, 0.5),
     "relu": jax.nn.relu, "gelu": jax.nn.gelu, "frexp": lambda x: jnp.frexp(x)[0],
@@ -85,9 +98,9 @@ FLOAT_UNARY = {
 }  # fmt: skip
 for _name, _f in FLOAT_UNARY.items():
     entry(f"{_name} at edges", EDGES)(_f)
-    entry(f"{_name} folded", PLAIN[:1])(lambda x, f=_f: f(jnp.asarray(np.asarray(EDGES))) + 0 * x)
+    folded(f"{_name} folded", _f, EDGES)
     entry(f"gradient of {_name}", PLAIN)(
-        jax.grad(lambda x, f=_f: jnp.sum(f(x) * 1.0)) if _name != "frexp" else _f
+        jax.grad(lambda x, f=_f: jnp.sum(f(x) * 1.0)) if _name not in ("frexp", "spacing") else _f
     )
 
 FLOAT_BINARY = {
@@ -101,14 +114,11 @@ FLOAT_BINARY = {
     "half guarded quotient": lambda x, y: jnp.where(y != 0, x / y, 0.0),
     "zero times log": lambda x, y: 0.0 * jnp.log(x) + y, "zero over": lambda x, y: 0.0 / y + x,
     "difference with itself": lambda x, y: x - x + y, "fmod": jnp.fmod,
-    "large constants": lambda x, y: (x * 2.0**1000) * 2.0**1000 + (y / 2.0**-1074),
-    "small constants": lambda x, y: (x * 2.0**-1000) * 2.0**-1000 + y / 1e308,
+    "large constants": lambda x, y: (x * 1e300) + y / 1e300,
 }  # fmt: skip
 for _name, _f in FLOAT_BINARY.items():
     entry(f"{_name} at pairs of edges", *PAIRS)(_f)
-    entry(f"{_name} of pairs, folded", PLAIN[:1])(
-        lambda x, f=_f: f(*(jnp.asarray(np.asarray(p)) for p in PAIRS)) + 0 * x
-    )
+    folded(f"{_name} of pairs, folded", _f, *PAIRS)
 
 WHOLE_UNARY = {
     "neg": jnp.negative, "abs": jnp.abs, "sign": jnp.sign, "not": jnp.invert, "square": jnp.square,
@@ -140,25 +150,21 @@ for _t in WHOLE:
     _x = edges(_t)
     for _name, _f in WHOLE_UNARY.items():
         entry(f"{_name} of {_t}", _x)(_as_halves(_f))
-        entry(f"{_name} of {_t}, folded", PLAIN[:1])(
-            lambda x, f=_as_halves(_f), c=np.asarray(_x): f(jnp.asarray(c))
-        )
+        folded(f"{_name} of {_t}, folded", _as_halves(_f), _x)
     for _name, _f in WHOLE_BINARY.items():
         entry(f"{_name} of {_t} and {_t}", _x, jnp.roll(_x, 3))(_as_halves(_f))
-        entry(f"{_name} of {_t} and {_t}, folded", PLAIN[:1])(
-            lambda x, f=_as_halves(_f), c=np.asarray(_x): f(jnp.asarray(c), jnp.asarray(c[::-1]))
-        )
+        folded(f"{_name} of {_t} and {_t}, folded", _as_halves(_f), _x, _x[::-1])
 TYPES = (*WHOLE, "float64", "bool", "float32", "float16", "bfloat16", "complex128")
 for _t in TYPES:
     entry(f"floats to {_t}", EDGES)(lambda x, t=_t: jnp.real(x.astype(t)).astype(jnp.float64))
-    entry(f"floats to {_t}, folded", PLAIN[:1])(
-        lambda x, t=_t: jnp.real(jnp.asarray(np.asarray(EDGES)).astype(t)).astype(jnp.float64)
-    )
+    folded(f"floats to {_t}, folded", TABLE[f"floats to {_t}"][0], EDGES)
     for _s in WHOLE:
         entry(f"{_s} to {_t}", edges(_s))(
-            lambda x, t=_t: halves(jnp.real(extremes(x).astype(t)).astype(jnp.int64))
-            if t != "float64"
-            else extremes(x).astype(t)
+            lambda x, t=_t: (
+                halves(jnp.real(extremes(x).astype(t)).astype(jnp.int64))
+                if t != "float64"
+                else extremes(x).astype(t)
+            )
         )
     if _t not in ("bool", "complex128"):
         entry(f"an island of {_t}", PLAIN * 40)(

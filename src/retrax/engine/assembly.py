@@ -191,7 +191,13 @@ class Assembly(Rows):
         # Called unlikely, or else LLVM moves the calls out of the branch again.
         self.line(f"br i1 {self.any(test)}, label %{run}, label %{done}, !prof !0")
         self.begin(run)
+        outside = self.active
+        if self.lanes > 1:
+            # A loop inside does not wait for lanes that have chosen otherwise.
+            both = f"and {self.type('bool')} {test}, {outside}"
+            self.active = self.let(both) if outside else test
         self.block(block)
+        self.active = outside
         names = [self.name(x, kind) for kind, x in results]
         self.line(f"br label %{end}")
         self.begin(end)

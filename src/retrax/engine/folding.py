@@ -12,7 +12,6 @@ from retrax.engine.kinds import (
     Kind,
     bits,
     constant,
-    is_unsigned,
     is_whole,
     kind_of_constant,
 )
@@ -105,6 +104,12 @@ def _pattern(kind: Kind, a: int) -> int:
     return a % 2 ** bits(kind)
 
 
+def _signed(kind: Kind, a: int) -> int:
+    """The number that the bits of another one are if the first of them is a sign."""
+    half = 2 ** (bits(kind) - 1)
+    return (a + half) % (2 * half) - half
+
+
 def _shift(kind: Kind, a: int, b: int, turn: Callable[[int, int], int], beyond: int) -> Constant:
     """By as many bits as b, taken without sign; further than there are bits, what is `beyond`."""
     places = _pattern(kind, b)
@@ -132,8 +137,9 @@ _WHOLE: dict[str, Callable[..., Any]] = {
     "not": _typed(lambda a: ~a),
     "shl": lambda kind, a, b: _shift(kind, a, b, lambda x, n: x << n, 0),
     "shr": lambda kind, a, b: _shift(kind, _pattern(kind, a), b, lambda x, n: x >> n, 0),
+    # As in XLA, the first bit counts as a sign for numbers without one too.
     "sar": lambda kind, a, b: _shift(
-        kind, a, b, lambda x, n: x >> n, -1 if a < 0 and not is_unsigned(kind) else 0
+        kind, _signed(kind, a), b, lambda x, n: x >> n, -1 if _signed(kind, a) < 0 else 0
     ),
     "popcount": lambda kind, a: constant(_pattern(kind, a).bit_count(), kind),
     "clz": lambda kind, a: constant(bits(kind) - _pattern(kind, a).bit_length(), kind),

@@ -124,14 +124,19 @@ class _Interpreter:
         self.known.update(zip(loop.carried, end, strict=True))
 
     def _choose(self, choice: Choose) -> None:
-        for block in choice.blocks:
+        index, outside = self.read(choice.index), self.active
+        here = [
+            lax.eq(index, jnp.full(self.shape, k, index.dtype)) for k in range(len(choice.blocks))
+        ]
+        for block, chosen in zip(choice.blocks, here, strict=True):
+            # A loop inside does not wait for bodies that have chosen otherwise.
+            self.active = outside & chosen
             self.block(block)
-        index = self.read(choice.index)
+        self.active = outside
         for j, out in enumerate(choice.outs):
             result = self.read(choice.results[-1][j], out.kind)
             for k in reversed(range(len(choice.blocks) - 1)):
-                here = lax.eq(index, jnp.full(self.shape, k, index.dtype))
-                result = lax.select(here, self.read(choice.results[k][j], out.kind), result)
+                result = lax.select(here[k], self.read(choice.results[k][j], out.kind), result)
             self.known[out] = result
 
 

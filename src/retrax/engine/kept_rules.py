@@ -194,8 +194,12 @@ class KeptRules(Products):
         return Kept(cells.reshape(like.cells.shape), like.axis, length)
 
     def rule_pad(self, x: Kept, value: Operands, *, padding_config, **_):
-        if any(c != (0, 0, 0) for a, c in enumerate(padding_config) if a != x.axis):
-            raise Unscalarisable("it pads an array with a long axis along another")
+        others = [c for a, c in enumerate(padding_config) if a != x.axis]
+        if any(c != (0, 0, 0) for c in others):
+            cells = STRUCTURAL["pad"](x.cells, value, padding_config=others)
+            x = Kept(cells, x.axis, x.length)
+        if padding_config[x.axis] == (0, 0, 0):
+            return x
         low, high, inner = padding_config[x.axis]
         if inner or low < 0 or high < 0:
             raise Unscalarisable("it pads between the entries of a long axis, or cuts it")

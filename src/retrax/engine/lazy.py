@@ -18,6 +18,7 @@ from retrax.engine.program import (
     Operation,
     Program,
     Value,
+    While,
     inner_blocks,
     made_by,
     operands_of,
@@ -53,7 +54,10 @@ def lazy(program: Program) -> Program:
 
 
 def is_costly(block: Block) -> bool:
-    return any(isinstance(x, Operation) and x.name in COSTLY for x in walk(block))
+    """Whether a block takes longer than a branch; a loop not chosen may not even end."""
+    return any(
+        isinstance(x, While) or (isinstance(x, Operation) and x.name in COSTLY) for x in walk(block)
+    )
 
 
 def zero_of(kind: Kind) -> Operand:

@@ -255,8 +255,7 @@ class Operations:
         return self._shifted(kind, t, x, "lshr", self.name(0, kind))
 
     def _sar(self, kind, t, x):
-        if is_unsigned(kind):
-            return self._shr(kind, t, x)
+        # As in XLA, the first bit counts as a sign for numbers without one too.
         filled = self.let(f"ashr {t} {x[0]}, {self.name(bits(kind) - 1, kind)}")
         return self._shifted(kind, t, x, "ashr", filled)
 

@@ -52,11 +52,12 @@ def newton(
 
     The iteration ends when $|F|_1$ is a few rounding errors of
     $\texttt{scale} + \sum_{ij} |DF_{ij}||x_j|$, the size of the terms that cancel in $F$, or when
-    it stops decreasing near there. Terms below $10^{-291}$ count as that large: where a body comes
-    to rest, its momentum ends among numbers that have lost their precision. This is a backward-error test: the error it leaves
+    it stops decreasing near there. This is a backward-error test: the error it leaves
     in $x$ is $\mathrm{cond}(DF)\,\varepsilon$, which is all that arithmetic allows; a fixed
-    relative tolerance on $x$ would never be met by an ill-conditioned inertia. A NaN ends the
-    iteration at once. There is no exception: look at `NewtonStatus.converged`.
+    relative tolerance on $x$ would never be met by an ill-conditioned inertia. Terms below
+    $10^{-291}$ count as that large: where a body comes to rest, its momentum ends among numbers
+    that have lost their precision. A NaN ends the iteration at once. There is no exception: look
+    at `NewtonStatus.converged`.
 
     The derivative of the solution, forward and reverse, is not that of the iteration but the exact
     one of the implicit function theorem: where $F$ depends on $a$ as well,
@@ -83,6 +84,7 @@ def _root(equation: Callable[..., Array], x0: Array, scale: Array, *closed_over:
         return equation(x, *closed_over)
 
     scale = scale + SMALLEST
+
     # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
     def unfinished(it: _Iterate):
         too_large = it.size > _AIM * it.terms

@@ -1,0 +1,49 @@
+"""Every kind of system runs with every integrator that takes it, alike on every back end."""
+
+import pytest
+from kinds_of_systems import COLLOCATION, INTEGRATORS, KINDS, disagreement, integrators_of, runs
+
+# Three steps: rounding errors of the stages, measured up to 2e-15.
+ALIKE = 1e-13
+# One integrator for each other kind, of those that no other test runs on it.
+SAMPLE = {
+    "HamiltonianSystem": "collocation-2",
+    "constrained": "hamel-midpoint",
+    "GroupFlow": "retraction-flow",
+    "SpaceFlow": "magnus-2",
+    "QuadraticField": "kahan",
+    "free rigid body": "kahan-attitude",
+}
+
+
+@pytest.mark.parametrize("name", COLLOCATION)
+def test_a_lagrangian_system_runs_with_every_collocation_method(name):
+    """One stage, two, and four that are kept as a loop: the Legendre transform iterates in each."""
+    ends = runs("double pendulum", name, backends=("native",), members=("native",))
+    assert disagreement(ends) < ALIKE
+
+
+def test_and_agrees_with_xla():
+    ends = runs("double pendulum", "collocation-4", backends=("native", "xla"), members=())
+    assert disagreement(ends) < ALIKE
+
+
+@pytest.mark.parametrize("kind", SAMPLE)
+def test_a_member_moves_as_the_body_alone(kind):
+    ends = runs(kind, SAMPLE[kind], backends=("native",), members=("native",))
+    assert disagreement(ends) < ALIKE
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_back_ends_agree_on_every_system(kind):
+    names = integrators_of(kind)
+    assert names
+    apart = {name: disagreement(runs(kind, name)) for name in names}
+    assert not {name: far for name, far in apart.items() if not far < ALIKE}
+
+
+@pytest.mark.campaign
+def test_every_integrator_takes_a_system_of_some_kind():
+    taken = {name for kind in KINDS for name in integrators_of(kind)}
+    assert taken == set(INTEGRATORS)
