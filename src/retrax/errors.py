@@ -17,6 +17,11 @@ def printable(text: str) -> str:
     )
 
 
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 class RetraxError(Exception):
     """The base of every exception that retrax raises on purpose.
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.progress import Interval
-from retrax.errors import BadInput, printable
+from retrax.errors import BadInput, printable, printable_lines
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
@@ -79,7 +79,7 @@ class Stored(NamedTuple):
     def provenance(self) -> dict[str, str]:
         record = self.record
         made = {
-            printable(key[len(_PREFIX) :]): printable(value)
+            printable(key[len(_PREFIX) :]): printable_lines(value)
             for key, value in record.items()
             if key.startswith(_PREFIX)
         }

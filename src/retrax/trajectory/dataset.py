@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from retrax.engine.progress import Interval
-from retrax.errors import BadInput, printable
+from retrax.errors import BadInput, printable, printable_lines
 from retrax.mechanics.state import State
 from retrax.numerics.checks import shown
 from retrax.trajectory.nesting import flattened, read_nesting, unflattened
@@ -101,7 +101,7 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
         return ds[name].values
 
     invariants = {
-        printable(str(v.attrs["long_name"])): v.values
+        _text("long_name", v.attrs["long_name"]): v.values
         for v in ds.data_vars.values()
         if v.attrs.get("kind") == "invariant"
     }
@@ -116,7 +116,7 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
         info=Interval(*(read(name) for name in Interval._fields)),
         **numbers,
         provenance={
-            printable(str(key)[len(prefix) :]): printable(str(value))
+            printable(str(key)[len(prefix) :]): _text(str(key), value)
             for key, value in ds.attrs.items()
             if str(key).startswith(prefix)
         },
@@ -126,7 +126,7 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
             read("group_defect"),
             *_read_reactions(ds),
             {
-                printable(str(v.attrs["long_name"])): v.values
+                _text("long_name", v.attrs["long_name"]): v.values
                 for v in ds.data_vars.values()
                 if v.attrs.get("kind") == "observable"
             },
@@ -142,6 +142,12 @@ def _attribute(ds: xr.Dataset, name: str, kind: type) -> Any:
         wanted = "a whole number" if kind is int else "a number"
         raise ValueError(f"its attribute {name} = {shown(ds.attrs[name])} is not {wanted}")
     return kind(value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"its attribute {name} = {shown(value)} is not text")
+    return printable_lines(value)
 
 
 def _observables(run: "Trajectory") -> dict[str, Any]:

@@ -27,6 +27,7 @@ _MODULE = re.compile(rf"retrax\.({'|'.join(FOLDERS)})(\.[a-z0-9_]+)*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
+_LONGEST = 200
 # Modules whose functions a file may name; `None` where it may name none.
 Trust = frozenset[str] | None
 
@@ -79,8 +80,9 @@ def decode(data: Any, trust: Trust) -> Any:
 
 def _require_trust(reference: str, trust: Trust) -> None:
     module, _, name = reference.partition(":")
-    if not (_NAME.fullmatch(module) and _NAME.fullmatch(name)):
-        raise BadInput(f"the file names {reference!r}, which is not a function in a module.")
+    named = len(reference) <= _LONGEST and _NAME.fullmatch(module) and _NAME.fullmatch(name)
+    if not named:
+        raise BadInput(f"the file names {shown(reference)}, which is not a function in a module.")
     if trust is None or module not in trust:
         raise NeedsImport(
             f"the file names the function {name!r} of the module {module!r}. To import a module is "
@@ -166,7 +168,7 @@ def _in_retrax(reference: str) -> Any:
     """The class or function that a file names: by its own name, in its own module of retrax."""
     module, _, name = reference.partition(":")
     if not (_MODULE.fullmatch(module) and _NAME.fullmatch(name)):
-        raise BadInput(f"the file names {reference!r}, which is not one of retrax's values.")
+        raise BadInput(f"the file names {shown(reference)}, which is not one of retrax's values.")
     found = _found(reference)
     if (found.__module__, found.__qualname__) != (module, name):
         raise BadInput(f"the file names {reference!r}, which is defined elsewhere.")

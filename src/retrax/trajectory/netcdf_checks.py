@@ -4,11 +4,11 @@ HDF5 can keep the numbers of a file in other files, and declare arrays that are 
 that was sent by somebody must neither read what else is on this disk nor fill the memory.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
 import h5py
-import numpy as np
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import shown
@@ -87,7 +87,7 @@ def _bytes(path: Path, name: str, array: h5py.Dataset) -> tuple[int, int]:
             f"{gigabytes(stored)}",
         )
     if packed and array.chunks is not None:
-        chunk = int(np.prod(array.chunks, dtype=float)) * array.dtype.itemsize
+        chunk = math.prod(array.chunks) * array.dtype.itemsize
         if chunk > max(declared, 2**20):
             raise _odd(path, f"{shown(name)} in chunks of {gigabytes(chunk)}")
     return declared, stored
@@ -99,8 +99,8 @@ def _require_attributes(path: Path, owner: str, of: h5py.File | h5py.Dataset) ->
         about = of.attrs.get_id(name)
         text = h5py.check_string_dtype(about.dtype) is not None
         single = about.shape is not None and len(about.shape) <= 1
-        values = int(np.prod(about.shape or (1,), dtype=float)) if single else 0
-        number = about.dtype.kind in "fiub" and values <= _MOST_VALUES
+        values = math.prod(about.shape) if single else 0
+        number = about.dtype.kind in "fiub" and 1 <= values <= _MOST_VALUES
         if name in _PACKED or not (name in _TIES or number or (text and values == 1)):
             raise _odd(path, f"{shown(owner)} with the attribute {shown(name)}, which no run has")
 

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -150,6 +151,8 @@ def existing(path: Path, identity: dict[str, Any]) -> bool:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return False
     try:
+        if not stat.S_ISREG(os.lstat(path / "zarr.json").st_mode):
+            raise _no_sweep(path)
         attributes = dict(zarr.open_group(str(path), mode="r", zarr_format=3).attrs)
         found, version = attributes["format"], int(str(attributes["format_version"]))
         theirs = dict(json.loads(str(attributes["identity"])))

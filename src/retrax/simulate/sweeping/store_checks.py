@@ -23,7 +23,9 @@ _LONGEST_TEXT = 2**28
 
 def require_own_files(path: Path) -> None:
     """Refuse links and whatever else is neither a folder nor a regular file."""
-    for entry in os.scandir(path):
+    with os.scandir(path) as entries:
+        found = list(entries)
+    for entry in found:
         kind = entry.stat(follow_symlinks=False).st_mode
         if stat.S_ISDIR(kind):
             require_own_files(Path(entry.path))
