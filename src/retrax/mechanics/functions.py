@@ -37,6 +37,15 @@ def arguments(group: AbstractLieGroup) -> tuple:
     return group.layout(), coordinates, jax.ShapeDtypeStruct((), jnp.float64)
 
 
+def uses_velocity(force: Any, group: AbstractLieGroup) -> bool:
+    """Whether `force(g, xi, t)` depends on `xi`, as far as its operations show."""
+    g, xi, t = arguments(group)
+    program = jax.make_jaxpr(lambda xi, g, t: jnp.asarray(force(g, xi, t)))(xi, g, t).jaxpr
+    velocity = program.invars[0]
+    read = [v for equation in program.eqns for v in equation.invars] + list(program.outvars)
+    return any(v is velocity for v in read)
+
+
 def require_energy(name: str, energy: Any, group: AbstractLieGroup, *fibre: Any) -> None:
     """Refuse an energy that is a number nowhere: its slopes may be, and a run would not notice.
 
