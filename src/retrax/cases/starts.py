@@ -6,8 +6,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from retrax.cases.choices import choose, did_you_mean
-from retrax.cases.parts import typed
+from retrax.cases.choices import did_you_mean
+from retrax.cases.parts import make, typed
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_shape
@@ -22,7 +22,8 @@ def make_state(system: Any, given: Mapping[str, Any]) -> State:
     Systems with momenta: `g` as the group stores it, or `exp`, its exponential coordinates, or
     neither for the identity; `velocity` or `momentum`, or neither for rest; `t`; `project` for the
     nearest velocity that the constraint admits. Instead of numbers `g` may be `"identity"`, of a
-    rod `"straight"`, of a string `"hanging"`. Flows and fields: what `system.at` takes.
+    rod `"straight"`, of two rods `"crossed"`, of a string `"hanging"`, or a table with that name and
+    its parameters. Flows and fields: what `system.at` takes.
     """
     if hasattr(system, "at"):
         return _at(system, given)
@@ -54,7 +55,7 @@ def _placement(system: Any, given: Mapping[str, Any]) -> Any:
         require_shape("exp", coordinates, (system.group.dim,))
         return system.group.exp(coordinates)
     g = given.get("g", "identity")
-    return choose("g", g, _placements(system))() if isinstance(g, str) else g
+    return make("g", g, _placements(system), {}) if isinstance(g, str | Mapping) else g
 
 
 def _placements(system: Any) -> dict[str, Any]:
@@ -62,6 +63,8 @@ def _placements(system: Any) -> dict[str, Any]:
     found = {"identity": system.group.identity}
     if hasattr(system, "straight"):
         found["straight"] = system.straight
+    if hasattr(system, "crossed"):
+        found["crossed"] = system.crossed
     if hasattr(system, "hanging"):
         found["hanging"] = lambda: system.hanging().g
     return found

@@ -22,6 +22,8 @@ from retrax.numerics.reuse import Reused
 BACKENDS = ("auto", "native", "xla", "pallas")
 # Operations of a program that XLA and Pallas compile in a reasonable time: half a minute.
 _MOST_ON_ARRAYS = 5000
+# Operations of a program that LLVM compiles in about a minute; its time grows like their square.
+_MOST_NATIVE = 20_000
 
 
 def require_backend(backend: str) -> None:
@@ -41,8 +43,19 @@ def make_loop(
         )
     if backend == "xla":
         return XLALoop(system, integrator, state, h)
+
+    def scalar() -> NativeLoop:
+        if backend == "auto":
+            program, _ = step_program(*signature(system, integrator, state))
+            if program.count() > _MOST_NATIVE:
+                raise Unscalarisable(
+                    f"it has {program.count()} operations, and more than {_MOST_NATIVE} take "
+                    "minutes to compile"
+                )
+        return NativeLoop(system, integrator, state, h)
+
     return _scalar_or_xla(
-        lambda: NativeLoop(system, integrator, state, h),
+        scalar,
         lambda: XLALoop(system, integrator, state, h),
         backend,
         lambda: f"{integrator!r} on the {system.name}",

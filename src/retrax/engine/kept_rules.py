@@ -179,7 +179,8 @@ class KeptRules(Products):
 
     def joined(self, arrays: Sequence, like: Kept) -> Kept:
         """Pieces one after the other along the kept axis, copied to new rows."""
-        parts = [x if isinstance(x, Kept) else self.loops.keep(x, like.axis) for x in arrays]
+        filled = [x for x in arrays if isinstance(x, Kept) or x.shape[like.axis]]
+        parts = [x if isinstance(x, Kept) else self.loops.keep(x, like.axis) for x in filled]
         if any(x.axis != like.axis for x in parts):
             raise Unscalarisable("it mixes two long axes")
         length = sum(x.length for x in parts)

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
 from retrax.integrators.lifted import LiftedMap, require_base_point
@@ -94,6 +95,12 @@ class LagrangeDAlembert(AbstractIntegrator):
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
+        if not system.regular:
+            raise BadInput(
+                f"{self!r} solves for every velocity from its momentum, but the points of contact "
+                f"of the {system.name} carry none; use RKMK, or the integrators made for it: "
+                "RollingVerlet and RollingDKD for rods, ContactDKD and ContactMidpoint for strings."
+            )
 
     def order_on(self, system: AbstractGroupSystem) -> int:
         indifferent = left_invariant(system) and turns_with_the_motion(system)

@@ -4,6 +4,7 @@ from typing import Any, TypeGuard
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction, Cayley
@@ -18,7 +19,11 @@ from retrax.integrators.predictor import midpoint_velocity
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.newton import newton
+from retrax.numerics.newton import NewtonStatus, newton
+
+_EPS = float(jnp.finfo(jnp.float64).eps)
+# Loads that depend on velocities are iterated to this, relative to the momenta; `_ACCEPT` will do.
+_AIM, _ACCEPT, _MOST = 2 * _EPS, 64 * _EPS, 60
 
 
 class LieVerlet(AbstractIntegrator):
@@ -51,6 +56,16 @@ class LieVerlet(AbstractIntegrator):
 
     $$ \mu^+ = \mu_k + \tfrac h2 F(g_k, t_k) = -D_1T_d(g_k, g_{k+1}), \qquad
        \mu_{k+1} = D_2T_d(g_k, g_{k+1}) + \tfrac h2 F(g_{k+1}, t_{k+1}). \tag{5} $$
+
+    Its loads may depend on the velocity $\xi(g, \mu)$ as well. They act with the velocity
+    between kick and drift, at both ends of the step,
+
+    $$ \mu^+ = \mu_k + \tfrac h2\bigl(F(g_k, t_k) + f(g_k, \xi(g_k, \mu^+), t_k)\bigr), \qquad
+       \mu_{k+1} = \mu^- + \tfrac h2\bigl(F(g_{k+1}, t_{k+1})
+       + f(g_{k+1}, \xi(g_{k+1}, \mu^-), t_{k+1})\bigr), \tag{6} $$
+
+    the first solved by iteration, $\mu^-$ being the momentum after the drift. Each of the two is
+    the other backwards in time, so that the step stays symmetric and of order 2.
 
     With a retraction that is not symmetric, such as `SecondKind`, the order is 1.
 
@@ -94,7 +109,7 @@ class LieVerlet(AbstractIntegrator):
         return isinstance(system, AbstractSplitSystem) and isinstance(self.retraction, Cayley)
 
     def remembered(self, system: AbstractGroupSystem, state: State) -> Coordinates | None:
-        """The force with which one step of (5) ends and the next one begins."""
+        """The force of (5) with which one step ends and the next one begins."""
         return system.kick(state.g, state.t) if self._splits(system) else None
 
     def next_step(
@@ -138,8 +153,48 @@ def _kick_drift_kick(
 ) -> tuple[State, StepInfo, Coordinates]:
     """(5): the step of a system that splits, from the force where it is to that where it gets."""
     mu0, t1 = state.momentum, state.t + h
-    first = h / 2 * force
+    first, met = h / 2 * force, None
+    if system.feedback:
+        first, met = _loaded(system, state, h, first)
     g1, change, move, status, in_chart = system.drift(state.g, mu0 + first, h)
     force = system.kick(g1, t1)
-    mu1 = mu0 + (first + change + h / 2 * force)
+    last = h / 2 * force
+    if met is not None:
+        xi = system.velocity(g1, mu0 + (first + change))
+        last = last + h / 2 * system.load(g1, xi, t1)  # (6)
+        status = NewtonStatus(
+            status.converged & met.converged,
+            jnp.maximum(status.residual, met.residual),
+            status.iterations + met.iterations,
+        )
+    mu1 = mu0 + (first + change + last)
     return State(g1, mu1, t1), step_info(status, move, in_chart), force
+
+
+def _loaded(
+    system: AbstractSplitSystem, state: State, h: Float[Array, ""], kick: Coordinates
+) -> tuple[Coordinates, NewtonStatus]:
+    r"""The first half kick of (6), loads included: $\mu^+ - \mu_k$, by iteration."""
+    g, mu, t = state.g, state.momentum, state.t
+
+    def again(it):
+        change, moved, _, count = it
+        xi = system.velocity(g, mu + change)
+        new = kick + h / 2 * system.load(g, xi, t)
+        return new, jnp.sum(jnp.abs(new - change)), moved, count + 1
+
+    def size(change):
+        return jnp.sum(jnp.abs(mu)) + jnp.sum(jnp.abs(change))
+
+    def unfinished(it):
+        change, moved, before, count = it
+        closing = (moved < 0.9 * before) | (count < 3)
+        return (moved > _AIM * size(change)) & closing & (count < _MOST)
+
+    worst = jnp.asarray(jnp.inf)
+    change, moved, _, count = lax.while_loop(
+        unfinished, again, (kick, worst, worst, jnp.asarray(0))
+    )
+    # At rest and without kicks nothing moves, whatever its size.
+    residual = jnp.where(moved > 0, moved / size(change), 0.0)
+    return change, NewtonStatus(residual <= _ACCEPT, residual, count)

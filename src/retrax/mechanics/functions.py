@@ -35,6 +35,15 @@ def arguments(group: AbstractLieGroup) -> tuple:
     return group.layout(), coordinates, jax.ShapeDtypeStruct((), jnp.float64)
 
 
+def uses_velocity(force: Any, group: AbstractLieGroup) -> bool:
+    """Whether `force(g, xi, t)` depends on `xi`, as far as its operations show."""
+    g, xi, t = arguments(group)
+    program = jax.make_jaxpr(lambda xi, g, t: jnp.asarray(force(g, xi, t)))(xi, g, t).jaxpr
+    velocity = program.invars[0]
+    read = [v for equation in program.eqns for v in equation.invars] + list(program.outvars)
+    return any(v is velocity for v in read)
+
+
 def require_energy(name: str, value: Any) -> None:
     """Refuse the value of an energy at a start that is no number.
 

@@ -3,6 +3,7 @@
 import abc
 from typing import NamedTuple
 
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from retrax.mechanics.state import State
@@ -45,6 +46,15 @@ class AbstractSplitSystem(AbstractGroupSystem):
 
         Both derivatives are left-trivialised. Damping acts here, half at each end.
         """
+
+    @property
+    def feedback(self) -> bool:
+        """Whether loads act that depend on the velocity: those of `load`."""
+        return False
+
+    def load(self, g: Element, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
+        r"""Loads $f(g, \xi, t)$ that depend on the velocity, beside those of `kick`."""
+        return jnp.zeros_like(xi)
 
     def check_split(self) -> None:
         """Refuse, with `BadInput`, what this splitting cannot treat."""

@@ -13,9 +13,11 @@ $$
 $$
 
 both linear in the generator. A generator is a symmetry where its rate vanishes in every state, so
-the symmetries are the null space of the rates at a few random states. Under a constraint
-$A(g, t)\,\xi = c(g, t)$ the reaction $A^T\lambda$ adds to the rates, and only a horizontal symmetry
-has a conserved momentum: one with also, at random times,
+the symmetries are the null space of the rates at a few random states. The rates of each state are
+measured by the largest of that state: forces may differ by many powers of ten between states, and
+what is small beside the largest of them all need not vanish. What is found must then hold in as
+many other states. Under a constraint $A(g, t)\,\xi = c(g, t)$ the reaction $A^T\lambda$ adds to the
+rates, and only a horizontal symmetry has a conserved momentum: one with also, at random times,
 
 $$ A(g, t)\,\mathrm{Ad}_{g^{-1}}\eta = 0, \qquad A(g, t)\,\zeta = 0. \tag{3} $$
 """
@@ -41,8 +43,12 @@ if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
     from retrax.mechanics.system import AbstractGroupSystem
 
-# Rates below this, relative to the largest rate of any generator, count as zero.
+# Rates below this, relative to the largest rate of any generator in the same state, count as zero.
 _TOLERANCE = 1e-9
+# Forces below this part of |mu||xi| are measured by that: they may be nothing but rounding errors.
+_FAINT = 1e-4
+# What the null space of some states may miss by in others.
+_ELSEWHERE = 1e-7
 _SAMPLES_PER_DIMENSION = 3
 _TINY = float(np.finfo(float).tiny)
 
@@ -69,29 +75,25 @@ def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
 
     **Raises:** `BadInput` where a declared spatial symmetry is none.
     """
-    found = known(_rates(system))
-    if found is None:
+    found, elsewhere = known(_rates(system, seed=2)), known(_rates(system, seed=4))
+    if found is None or elsewhere is None:
         return _declared_only(system)
     # Of the members of a vmap these are the symmetries that all of them have.
-    rates = _Rates(*(x.reshape(-1, system.group.dim) for x in found.values[0]))
-    size = max(float(np.max(np.abs(rates.space))), float(np.max(np.abs(rates.body))), _TINY)
-    space, body = rates.space / size, rates.body / size
-    if system.constraint is not None:
-        crossing = max(float(np.max(np.abs(rates.across_body))), _TINY)
-        space = np.concatenate([space, rates.across_space / crossing])
-        body = np.concatenate([body, rates.across_body / crossing])
+    space, body = _measured(system, found.values[0])
+    other_space, other_body = _measured(system, elsewhere.values[0])
     if system.symmetry is None:
-        return Symmetries(_null_space(space), _null_space(body))
+        rows = _null_space(space), _null_space(body)
+        return Symmetries(_holding(rows[0], other_space), _holding(rows[1], other_body))
     declared = np.asarray(system.symmetry, dtype=float).reshape(-1, system.group.dim)
     for row in declared:
         rate = float(np.max(np.abs(space @ row)))
         if rate > _TOLERANCE:
             raise BadInput(
                 f"symmetry = {row.tolist()} is not a symmetry of {system.name}: moving the system "
-                f"along it changes the momentum at a rate of {rate * size:.2g} (largest rate of "
-                f"any direction {size:.2g}); it must be zero in every state."
+                f"along it changes the momentum at {rate:.2g} of the rate of the direction in "
+                "which it changes fastest; it must be zero in every state."
             )
-    return Symmetries(declared, _null_space(body))
+    return Symmetries(declared, _holding(_null_space(body), other_body))
 
 
 def _declared_only(system: "AbstractGroupSystem") -> Symmetries:
@@ -149,15 +151,42 @@ def declared(
 
 
 class _Rates(NamedTuple):
-    """Rates (1), (2) and their companions (3), one row for each random state."""
+    """Rates (1), (2) and their companions (3) in random states; the size of |mu||xi| there."""
 
     space: Any
     body: Any
     across_space: Any
     across_body: Any
+    size: Any
 
 
-def _rates(system: "AbstractGroupSystem") -> _Rates:
+def _measured(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray, np.ndarray]:
+    """The rows whose null spaces are the symmetries in space and in the body."""
+    *found, size = rates
+    in_space, in_body, across_space, across_body = (x.reshape(-1, system.group.dim) for x in found)
+    least = np.maximum(_FAINT * size.reshape(-1, 1), _TINY)
+
+    def relative(rows: np.ndarray) -> np.ndarray:
+        rows = rows / np.maximum(np.max(np.abs(rows), axis=1, keepdims=True), least)
+        return rows[np.isfinite(rows).all(axis=1)]
+
+    space, body = relative(in_space), relative(in_body)
+    if system.constraint is None:
+        return space, body
+    crossing = max(float(np.max(np.abs(across_body))), _TINY)
+    return (
+        np.concatenate([space, across_space / crossing]),
+        np.concatenate([body, across_body / crossing]),
+    )
+
+
+def _holding(generators: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """The generators whose rates vanish in other states too."""
+    worst = np.max(np.abs(rates @ generators.T), axis=0, initial=0.0)
+    return generators[worst <= _ELSEWHERE]
+
+
+def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
     group, constraint = system.group, system.constraint
     samples = _SAMPLES_PER_DIMENSION * group.dim
 
@@ -176,11 +205,11 @@ def _rates(system: "AbstractGroupSystem") -> _Rates:
             group.coad(xi, mu) + force,  # (2)
             rows @ group.Ad(group.inverse(g)),  # (3)
             rows,
+            jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi)),
         )
 
     with reading(fingerprint(jax.tree.structure(system))):
-        out = jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(2), samples))
-    return _Rates(*(x.reshape(-1, group.dim) for x in out))
+        return jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(seed), samples))
 
 
 def _null_space(rates: np.ndarray) -> np.ndarray:

@@ -70,6 +70,7 @@ class AbstractGroupSystem(Frozen):
     has_momentum: ClassVar[bool] = True  # or else a flow of first order, whose momenta are zero
     units: ClassVar[dict[str, str]] = {}
     quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
+    regular: ClassVar[bool] = True  # or else some velocities have no momentum of their own
 
     def __check_init__(self):
         """Refuse a system some of whose numbers, made from those given, are no numbers."""

@@ -104,8 +104,7 @@ def _event(pair: RodsInContact, start: Any) -> str:
         simulate(pair, RollingVerlet(), start, h=0.002, steps=1000, save_every=1000,
                  progress=False)  # fmt: skip
     except ContactLost as event:
-        at = str(event).split("at t = ")[1].split(" s,")[0]
-        return f"{type(event).__name__} at t = {float(at):.6f}"
+        return f"{type(event).__name__} at t = {event.trajectory.t[-1]:.5f}"
     return "none"
 
 

@@ -60,9 +60,34 @@ def test_a_torque_changes_the_momentum_by_its_mean_over_the_step():
     assert "angular momentum e3" not in run.invariants()
 
 
-def test_a_force_that_feels_the_velocity_is_refused():
-    system = one_body(force=lambda g, xi, t: -0.1 * xi)[0]
-    with pytest.raises(rx.BadInput, match="depends on the velocity"):
+def test_loads_that_feel_the_velocity_are_of_order_two_and_symmetric():
+    """Air drag that grows with the square of the speed, and a magnetic force across it."""
+
+    def air(g, xi, t):
+        speed = jnp.sqrt(1e-3 + xi @ xi)
+        magnetic = jnp.concatenate([jnp.roll(xi[:-3], 1), jnp.zeros(3)])
+        return -2e-3 * speed * xi + 1e-3 * jnp.cos(3 * t) * (magnetic - jnp.roll(magnetic, 1))
+
+    system = one_body(force=air)[0]
+    start = random_state(system)
+    exact = rx.simulate(system, rx.RKMK("dopri5"), start, h=2.5e-4, steps=160).final
+    errors = [
+        np.max(np.abs(run_of(system, start, h, round(0.04 / h)).final.momentum - exact.momentum))
+        for h in (2e-3, 1e-3)
+    ]
+    free = run_of(one_body()[0], start, 1e-3, 40).final
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.05)
+    assert 5 * errors[1] < np.max(np.abs(free.momentum - exact.momentum))
+    step = jax.jit(rx.LieVerlet().step)
+    there, info = step(system, jax.tree.map(jnp.asarray, start), jnp.asarray(2e-3))
+    back, _ = step(system, there, jnp.asarray(-2e-3))
+    assert bool(info.converged) and info.iterations > 3
+    assert np.max(np.abs(back.momentum - start.momentum)) < 1e-15
+
+
+def test_loads_that_feel_the_velocity_too_strongly_are_not_stepped_over():
+    system = one_body(force=lambda g, xi, t: -80.0 * xi)[0]
+    with pytest.raises(rx.StepFailed, match="did not converge"):
         run_of(system, random_state(system))
 
 

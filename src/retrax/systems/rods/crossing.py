@@ -44,7 +44,7 @@ def crossed_rods(
     - `angle`: between the rods, in degrees; `meet`: the arc lengths at which they cross (m).
     - `width`: of the bump; `ends`, `friction`, `variant`: as for `Rod` and `RodsInContact`.
     """
-    pressed, kick = require_number("pressed", pressed), require_number("kick", kick)
+    pressed, kick = require_number("pressed", pressed, ">= 0"), require_number("kick", kick)
     angle = require_number("angle", angle)
     first, second = (float(s) for s in finite64("meet", meet, (2,)))
     meet = (first, second)

@@ -140,7 +140,17 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         self, g: Placement, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
     ) -> Coordinates:
         acting = self.kick(g, t)
+        if self.feedback:
+            acting = acting + self.load(g, xi, t)
         return acting if self.damping is None else acting + self._friction(g, xi)
+
+    @property
+    def feedback(self) -> bool:
+        return self.force is not None
+
+    def load(self, g: Placement, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
+        """The `force` of a subclass on nodes that are not held."""
+        return self.held(jnp.asarray(self.force(g, xi, t)))
 
     def flight(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Flight:
         """Free motion of all nodes: straight on, and one small equation a node for its turn."""

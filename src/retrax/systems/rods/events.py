@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import ContactDegenerate, ContactLeftRod, ContactLost, Separation, Slip
-from retrax.mechanics.ending import Ending
+from retrax.mechanics.ending import Ending, bracket
 from retrax.mechanics.state import State
 from retrax.numerics.once import compiled_once
 from retrax.systems.rods.bump import SUPPORT
@@ -27,8 +27,6 @@ from retrax.systems.rods.limits import FLATTEST, beyond, degenerate, placed
 
 if TYPE_CHECKING:
     from retrax.systems.rods.pair import RodsInContact
-
-_HALVINGS = 40
 
 
 def kinds(system: "RodsInContact") -> tuple[type[ContactLost], ...]:
@@ -61,19 +59,14 @@ def ending(system: "RodsInContact", step: Callable[[float], State], h: float) ->
 
     The state of the ending is the last one at which the contact lasts, up to round-off.
     """
-    failing = ~(np.asarray(_seen(system, step(h)).margins) > 0)
-    if not failing.any():
+
+    def kept(size: float) -> np.ndarray:
+        return np.asarray(_seen(system, step(size)).margins) > 0
+
+    if kept(h).all():
         return None
-    first, last = 0.0, h
-    for _ in range(_HALVINGS):
-        middle = (first + last) / 2
-        now = ~(np.asarray(_seen(system, step(middle)).margins) > 0)
-        if now.any():
-            last, failing = middle, now
-        else:
-            first = middle
-    kind = kinds(system)[int(np.argmax(failing))]
-    before = step(first)
+    first, last = bracket(lambda size: bool(kept(size).all()), h)
+    kind, before = kinds(system)[int(np.argmin(kept(last)))], step(first)
     what, why = _sentence(kind, system, _seen(system, step(last)), float(before.t), h)
     return Ending(what, why, kind, before)
 

@@ -34,6 +34,20 @@ def positive(name: str, value: ArrayLike, shape: tuple[int, ...] = ()) -> Float[
     return array
 
 
+def require_free_end(end: str, force: Any, torque: Any) -> None:
+    """Refuse loads on the last node that what holds it would take up."""
+    if force is not None and end != "free":
+        raise BadInput(
+            f"end_force acts on the last node, but ends has it {end}: what holds it would take up "
+            'the force, and nothing would move; leave end_force out, or make that end "free".'
+        )
+    if torque is not None and end == "clamped":
+        raise BadInput(
+            "end_torque acts on the last node, but ends has it clamped: the clamp would take up "
+            'the torque, and nothing would turn; leave it out, or make that end "pinned" or "free".'
+        )
+
+
 def masses(
     elements: int, ends: tuple[str, str], mass: Float[Array, ""], moments: Float[Array, "3"]
 ) -> tuple[Float[Array, " dim"], Float[Array, " dim"]]:

@@ -13,12 +13,14 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput, ContactDegenerate, ContactLeftRod
 from retrax.mechanics.ending import Ending
+from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates, Derivative
-from retrax.numerics.checks import is_traced, shown
+from retrax.numerics.checks import is_traced, require_number, shown
 from retrax.numerics.known import require_each
 from retrax.numerics.once import compiled_once
+from retrax.numerics.precision import finite64
 from retrax.numerics.solve import solve
 from retrax.systems.rods.bump import SUPPORT
 from retrax.systems.rods.events import ending, margins
@@ -30,6 +32,14 @@ from retrax.systems.rods.rolling import AbstractRollingPair, NoSlip, Pair, Part
 VARIANTS = ("rolling", "printed 8", "printed 10")
 # What a start may miss the gap by, relative to it, and the tangency by.
 _ALLOWED = 1e-9
+
+
+# What a subclass must leave alone: the integrators of the contact take it from the rods.
+_FIXED = (
+    "constraint", "differential", "force", "group", "hamiltonian_energy", "momentum",
+    "multipliers", "reactions", "slip", "symmetry", "tangency", "total_force", "travel",
+    "vector_field", "velocity",
+)  # fmt: skip
 
 
 class RodsInContact(AbstractRollingPair):
@@ -76,6 +86,7 @@ class RodsInContact(AbstractRollingPair):
     force: ClassVar[Any] = None
     symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
     quadratic: ClassVar[bool] = True
+    regular: ClassVar[bool] = False  # the points of contact follow the rods, without inertia
 
     def __init__(
         self,
@@ -98,6 +109,10 @@ class RodsInContact(AbstractRollingPair):
         self.arcs = one, two
         for rod in (first, second):
             require_each(partial(_require_multiple, rod.name), self.width, rod.spacing)
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        refuse_overrides(cls, _FIXED, "give the rods loads: gravity, or a force of a Rod's subclass")
 
     @property
     def name(self) -> str:
@@ -189,6 +204,21 @@ class RodsInContact(AbstractRollingPair):
         turn = self.first.total_angular_momentum(first)
         turn = turn + self.second.total_angular_momentum(second)
         return named("momentum", p) | named("angular momentum", turn)
+
+    def crossed(self, angle: float = 90.0, meet: ArrayLike | None = None) -> Pair:
+        """Straight rods that just touch, rod 1 along x and below, `angle` degrees between them.
+
+        `meet` are the arc lengths at which they cross: the middles unless given.
+        """
+        lengths = [float(rod.length) for rod in self.rods]
+        places = finite64("meet", [x / 2 for x in lengths] if meet is None else meet, (2,))
+        turn = np.radians(require_number("angle", angle))
+        up, laid = np.array([0.0, 0.0, 1.0]), []
+        for rod, way, s, side in zip(self.rods, (0.0, turn), places, (-1.0, 1.0), strict=True):
+            t = np.array([np.cos(way), np.sin(way), 0.0])
+            start = side * float(self.radius) * up - float(s) * t
+            laid.append(rod.straight(t, normal=up, start=start))
+        return laid[0], laid[1], places
 
     def state(self, g: ArrayLike, **given: Any) -> State:
         """As for any system; the rods must touch in `g`, two radii apart, at its arc lengths.

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates
@@ -16,9 +17,25 @@ from retrax.numerics.checks import finite_rows, is_traced, require_number, shown
 from retrax.numerics.known import require_each
 from retrax.numerics.precision import finite64
 from retrax.systems.rods.elastic import AbstractRod, Placement
-from retrax.systems.rods.given import ENDS, choice, count, masses, positive, vector
+from retrax.systems.rods.given import (
+    ENDS,
+    choice,
+    count,
+    masses,
+    positive,
+    require_free_end,
+    vector,
+)
 from retrax.systems.rods.material import circular
 from retrax.systems.rods.strain import STRAINS
+
+
+# What a subclass must leave alone: the forces follow from the strains, not from these.
+_FIXED = (
+    "constraint", "differential", "drift", "flight", "group", "hamiltonian_energy", "held",
+    "inertia_at", "kick", "kinetic_energy", "load", "momentum", "potential_energy", "resultants",
+    "segments", "strains", "symmetry", "total_force", "vector_field", "velocity",
+)  # fmt: skip
 
 
 class Rod(AbstractRod):
@@ -59,6 +76,9 @@ class Rod(AbstractRod):
     **Invariants:** energy, unless there is damping or a torque; where both ends are free and no
     load acts, also the momentum $\sum m_kv_k$ and the angular momentum
     $\sum(r_k\times m_kv_k + \Lambda_kJ_k\omega_k)$.
+
+    Further loads are a method `force(self, g, xi, t)` of a subclass, in the coordinates of the
+    momenta; it may depend on the velocities.
 
     References: [SimoMarsdenKrishnaprasad1988].
     """
@@ -109,7 +129,12 @@ class Rod(AbstractRod):
         self.gravity = None if gravity is None else vector("gravity", gravity)
         self.end_force = None if end_force is None else vector("end_force", end_force)
         self.end_torque = None if end_torque is None else vector("end_torque", end_torque)
+        require_free_end(self.ends[1], end_force, end_torque)
         self.damping = None if damping is None else positive("damping", damping)
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        refuse_overrides(cls, _FIXED, "add loads by a method force(self, g, xi, t)")
 
     @classmethod
     def from_material(
@@ -121,13 +146,28 @@ class Rod(AbstractRod):
         poisson: ArrayLike,
         density: ArrayLike,
         radius: ArrayLike,
-        **others: Any,
+        ends: Any = ("free", "free"),
+        strain: str = "mid",
+        gravity: ArrayLike | None = None,
+        end_force: ArrayLike | None = None,
+        end_torque: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
     ) -> "Rod":
         r"""A round rod of $E$ (Pa), $\nu$, $\rho$ (kg/m^3) and its radius (m).
 
         $G = E/2(1 + \nu)$, $A = \pi a^2$, $I = Aa^2/4$, and the polar moment is $2I$.
         """
-        return cls(elements, length, **circular(young, poisson, density, radius), **others)
+        return cls(
+            elements,
+            length,
+            **circular(young, poisson, density, radius),
+            ends=ends,
+            strain=strain,
+            gravity=gravity,
+            end_force=end_force,
+            end_torque=end_torque,
+            damping=damping,
+        )
 
     def straight(
         self,
@@ -220,7 +260,7 @@ class Rod(AbstractRod):
     def isolated(self) -> bool:
         """Whether nothing outside acts on the rod."""
         loads = (self.gravity, self.end_force, self.end_torque)
-        return not self.holds and all(load is None for load in loads)
+        return not self.holds and not self.feedback and all(load is None for load in loads)
 
     @property
     def conservative(self) -> bool:

@@ -73,22 +73,6 @@ def turned_too_far(system: "StringPendulum", state: State, h: float) -> str:
     )
 
 
-def require_no_feedback(system: "StringPendulum") -> None:
-    """Refuse a force that depends on the velocity: kicks know positions and time only."""
-    if system.force is None:
-        return
-    key = jax.random.key(1)
-    g = system.group.random(key)
-    xi = jax.random.normal(key, (system.group.dim,), jnp.float64)
-    t = jnp.asarray(0.3)
-    slope = jax.jvp(lambda xi: jnp.asarray(system.force(g, xi, t)), (xi,), (xi,))[1]
-    if bool(jnp.any(slope != 0)):
-        raise BadInput(
-            f"the force on the {system.name} depends on the velocity, which LieVerlet() does not "
-            "know where it kicks: give damping=StringDamping(...), or use RKMK."
-        )
-
-
 def _fastest(system: "StringPendulum", state: State) -> float:
     omega = np.asarray(_angular_velocities(system, jax.tree.map(jnp.asarray, state)))
     return float(np.max(np.linalg.norm(omega, axis=1)))

@@ -13,7 +13,8 @@ from retrax.groups.power import Power
 from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
-from retrax.mechanics.functions import arguments, as_pytree
+from retrax.mechanics.functions import arguments, as_pytree, uses_velocity
+from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
@@ -29,6 +30,13 @@ from retrax.systems.strings.drift import chord_drift
 from retrax.systems.strings.elimination import undamped
 
 Scalar = Float[Array, ""]
+
+
+# What a subclass must leave alone: the steps have it written out.
+_FIXED = (
+    "constraint", "differential", "drift", "hamiltonian_energy", "kick", "load", "momentum",
+    "potential_energy", "potential_force", "symmetry", "total_force", "vector_field", "velocity",
+)  # fmt: skip
 
 
 class StringPendulum(AbstractSplitSystem):
@@ -135,6 +143,10 @@ class StringPendulum(AbstractSplitSystem):
         require_output("force", force, arguments(self.group), (self.group.dim,), optional=True)
         self.force = as_pytree(force)
 
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        refuse_overrides(cls, _FIXED, "add loads by force=... when the system is made")
+
     @classmethod
     def paper(
         cls, reading: str = "A", elements: int = 20, law: str = "two-sided"
@@ -235,9 +247,16 @@ class StringPendulum(AbstractSplitSystem):
         hanging = self.mass @ jax.vmap(lambda R, arm: R[2] @ arm)(R, self.arm)
         return elastic - self.gravity * (self.masses.weights @ r[:, 2] + hanging)
 
+    @property
+    def feedback(self) -> bool:
+        return self.force is not None and uses_velocity(self.force, self.group)
+
+    def load(self, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
+        return jnp.asarray(self.force(g, xi, t))
+
     def kick(self, g: Element, t: Scalar) -> Coordinates:
         force = self.potential_force(g)
-        if self.force is None:
+        if self.force is None or self.feedback:
             return force
         return force + jnp.asarray(self.force(g, jnp.zeros_like(force), t))
 
@@ -282,9 +301,6 @@ class StringPendulum(AbstractSplitSystem):
 
     def longest_stable_step(self) -> float:
         return limits.longest_stable_step(self)
-
-    def check_split(self) -> None:
-        limits.require_no_feedback(self)
 
     def check_step(self, state: State, h: float) -> None:
         limits.require_stable(self, h)

@@ -1,18 +1,20 @@
 """Two strings in rolling contact."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.product import Product
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import VelocityConstraint
 from retrax.mechanics.drawing import told
+from retrax.mechanics.ending import Ending
+from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
@@ -22,12 +24,18 @@ from retrax.numerics.precision import float64
 from retrax.systems.sliding import number, positive
 from retrax.systems.strings.bump import bump
 from retrax.systems.strings.given import couplings, lattice, pair
+from retrax.systems.strings.outrun import ending
 
 Nodes = Float[Array, " m"]
 Configuration = tuple[Nodes, Nodes, Float[Array, "2"]]
 Profile = Callable[[np.ndarray], ArrayLike] | ArrayLike | None
 
 
+# What a subclass must leave alone: the integrators of the contact have it written out.
+_FIXED = (
+    "constraint", "differential", "force", "group", "hamiltonian_energy", "momentum", "symmetry",
+    "total_force", "vector_field", "velocity",
+)  # fmt: skip
 def _require_gear(F: np.ndarray) -> None:
     if float(F) == 0:
         raise BadInput("F = 0 leaves the first string's contact at rest: F must not be 0.")
@@ -100,6 +108,7 @@ class StringsInContact(AbstractGroupSystem):
     force: ClassVar[None] = None
     symmetry: ClassVar[None] = None
     quadratic: ClassVar[bool] = True
+    regular: ClassVar[bool] = False  # the contacts follow the strings, without inertia
 
     def __init__(
         self,
@@ -121,6 +130,10 @@ class StringsInContact(AbstractGroupSystem):
         self.nodes = self.length / n * jnp.asarray(np.arange(first, n, dtype=float))
         moving = n - first
         self.group = Product(Translation(moving), Translation(moving), Translation(2))
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        refuse_overrides(cls, _FIXED, "write a system of your own on the same group")
 
     @classmethod
     def paper(cls) -> tuple["StringsInContact", State, float, int]:
@@ -191,6 +204,13 @@ class StringsInContact(AbstractGroupSystem):
         u_t, v_t = self.rates(mu)
         first, second = self.weights(g[2][0]) @ u_t, self.weights(g[2][1]) @ v_t
         return jnp.concatenate([u_t, v_t, self.G * jnp.stack([first, second])])  # (3)
+
+    def lasts(self, state: State) -> Bool[Array, ""]:
+        """Whether both contacts are slower than the waves."""
+        return jnp.max(jnp.abs(self.velocity(state.g, state.momentum)[-2:])) < self.c
+
+    def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
+        return ending(self, step, h)
 
     def differential(self, g: Configuration, xi: Coordinates, mu: Coordinates) -> Coordinates:
         u, v, _ = g
