@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from quoted import latex, missing
 
 from retrax.reproduce.report import markdown, together
 from retrax.reproduce.string_pendulum import PAPER
@@ -83,6 +84,20 @@ def test_findings_quote_the_numbers_of_every_step(done):
     with xr.open_dataset(done[0] / "figure-3.nc") as data:
         drawn = data["error_of_the_total_energy"].values
     assert (drawn.min(), drawn.max()) == (low, high)
+
+
+def test_the_page_quotes_what_is_measured(done):
+    numbers = done[1].numbers
+    low, high = numbers["energy deviation"]
+    quoted = [f"[{latex(low, 2)}, {latex(high, 2)}]"]
+    quoted += [f"{x:.4f} m" for x in numbers["stretched length"]]
+    quoted += [f"{y:.4f} m at {t:.3f} s" for t, y in numbers["peaks of the stretched length"]]
+    quoted += [f"At {numbers['first compressed']:.3f} s"]
+    quoted += [latex(x, 0) for x in numbers["growth from 1 s to 5 s"].values()]
+    quoted += [latex(numbers["J3 read off differences"], 0)]
+    counts = numbers["fixed-point iterations along the run"]
+    quoted += [f"{min(counts)}–{max(counts)} iterations", "0.05, 1.28, 2.51 and 3.75 s"]
+    assert missing("string-pendulum.md", quoted) == []
 
 
 def test_bars_in_a_finding_do_not_break_the_table(done):

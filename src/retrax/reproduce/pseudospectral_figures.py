@@ -40,7 +40,7 @@ def figure_6(short: "dict[str, Short]") -> Drawing:
             panel.set_title(title)
         axes[0].set_ylim(bottom=-1.0)
         axes[0].legend(loc="lower center", ncols=3)
-        axes[1].legend(loc="center right", bbox_to_anchor=(1.0, 0.42), fontsize=6)
+        axes[1].legend(loc="center", bbox_to_anchor=(0.55, 0.475), ncols=2, fontsize=6)
         for panel in axes[2:]:
             panel.set_xlabel("t (s)")
     names = list(short)

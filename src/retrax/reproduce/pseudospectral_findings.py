@@ -157,8 +157,7 @@ def long_runs(
             f"geometric {wild['geometric Gauss'].largest:.1e}, centred "
             f"{wild['centred Gauss'].largest:.1e}, variational "
             f"{wild['variational Gauss'].largest:.1e}, plain {wild['plain Gauss'].largest:.0e}",
-            "largest errors over every step; symmetry alone does not bound the energy where the "
-            "motion is not regular",
+            "largest errors over every step; the orbit of the paper is regular, this one is not",
         ),
     ]
 

@@ -1,0 +1,18 @@
+"""Numbers as the pages of the documentation write them, and whether a page has them."""
+
+from pathlib import Path
+
+PAPERS = Path(__file__).parents[2] / "docs" / "papers"
+
+
+def latex(value: float, digits: int) -> str:
+    r"""`-2.60\times10^{-5}`; without the factor where it is 1."""
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
+    power = f"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else rf"{mantissa}\times{power}"
+
+
+def missing(page: str, numbers: list[str]) -> list[str]:
+    """Those of the numbers that the page does not have."""
+    text = (PAPERS / page).read_text()
+    return [number for number in numbers if number not in text]
