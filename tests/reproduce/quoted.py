@@ -12,6 +12,14 @@ def latex(value: float, digits: int) -> str:
     return power if mantissa == "1" else rf"{mantissa}\times{power}"
 
 
+def number(text: str) -> float:
+    """What `latex` wrote, or a plain number."""
+    mantissa, _, power = text.partition("10^{")
+    if not power:
+        return float(text)
+    return float(mantissa.removesuffix(r"\times") or 1) * 10.0 ** int(power.rstrip("}"))
+
+
 def missing(page: str, numbers: list[str]) -> list[str]:
     """Those of the numbers that the page does not have."""
     text = (PAPERS / page).read_text()
