@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from quoted import latex, missing
 
 from retrax.cli.main import app
 from retrax.reproduce import kahan_runs
@@ -44,6 +45,12 @@ def test_long_runs_orders_and_poles(done):
         assert np.log2(rows[1] / rows[2]) == pytest.approx(order, abs=0.02)
     assert numbers["safe step bound"] == pytest.approx(4 * np.sqrt(3), rel=1e-15)
     assert numbers["pole"]["step"] == 4 and numbers["pole"]["determinant"] < 0
+
+
+def test_the_page_quotes_what_is_measured(done):
+    structure = done[1]["numbers"]["structure"]["3, 2, 1"]
+    quoted = [latex(x, 1) for law in ("bracket", "energy", "casimir") for x in structure[law]]
+    assert missing("kahan.md", quoted) == []
 
 
 def test_the_boundary_is_sharp():

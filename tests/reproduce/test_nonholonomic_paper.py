@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from quoted import latex, missing
 
 from retrax.cli.main import app
 from retrax.reproduce import nonholonomic, nonholonomic_figures, nonholonomic_runs
@@ -78,6 +79,20 @@ def test_orders_and_figures_with_their_data(done):
     assert text.count("\n| ") == 2 + len(found.findings) and "HamelMidpoint" in text
     drift = {(row.run, row.name): row.largest_error for row in found.invariants}
     assert drift["(17), s = 0, exponential", "Pi_2"] == pytest.approx(2.3166, abs=1e-4)
+
+
+def test_the_page_quotes_what_is_measured(done):
+    measured = done[1].numbers
+    quoted = []
+    for name in EXPECTED:
+        one = measured[name]
+        quoted.append(latex(one["energy_error"], 2))
+        if "read" not in name:
+            quoted.append(f"({one['momentum'][0]:.6f}, {one['momentum'][1]:.6f})")
+    quoted += [latex(measured[name]["attitude_error"], 1) for name in STEADY if "Hamel" not in name]
+    quoted += [latex(measured[f"(10), {kind}"]["energy_error"], 1) for kind in
+               ("exponential", "Cayley")]  # fmt: skip
+    assert missing("nonholonomic.md", quoted) == []
 
 
 def test_figure_1_draws_what_the_papers_figure_shows_with_one_colour_for_each_map(done):

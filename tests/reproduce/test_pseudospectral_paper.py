@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from quoted import latex, missing
 
 import retrax as rx
 
@@ -107,6 +108,39 @@ def test_long_runs(done):
 def test_an_iteration_that_stops_early_leaves_the_group(done):
     loose = done[1]["numbers"]["30 s"]["plain Gauss, stopped at 1e-10"]["group"]
     assert loose == pytest.approx(4.2e-12, rel=0.1)
+
+
+def test_figure_6_draws_the_curve_that_grows_to_about_1e_13(done):
+    folder, said = done
+    with xr.open_dataset(folder / "figure-6.nc") as data:
+        defect = data["defects"].sel(integrator="plain Gauss, stopped at 3.2e-11").values
+    thirds = [part.max() for part in np.array_split(defect, 3)]
+    assert thirds[0] < thirds[1] < thirds[2] and 1e-13 < thirds[2] < 4e-13  # measured: 2e-13
+    caption = next(one["caption"] for one in said["pictures"] if one["name"] == "figure-6")
+    assert f"leaves SO(3) by {defect.max():.0e} after 30 s" in caption
+
+
+def test_the_page_quotes_what_is_measured(done):
+    numbers = done[1]["numbers"]
+    printed = numbers["printed, t = 10"]
+    quoted = [latex(x, 1) for name in ("velocity corrected", "both corrected")
+              for x in printed[name]]  # fmt: skip
+    quoted += [latex(x, 1) for x in numbers["errors at t = 10"]["s = 2"].values()]
+    quoted += [latex(-numbers["long runs"]["geometric Gauss"][1], 1)]
+    quoted += [latex(numbers["symplectic defects"]["geometric Gauss"], 1)]
+    quoted += [latex(numbers["long runs"][name][0], 1) for name in ("centred Gauss",
+                                                                  "variational Gauss")]  # fmt: skip
+    about = {"geometric Gauss": 3e-5, "centred Gauss": 4e-5, "variational Gauss": 1e-5}
+    for name, value in about.items():  # of a chaotic orbit
+        assert value / 2 < numbers["chaotic"][name][0] < 2 * value
+        quoted.append(latex(value, 0))
+    quoted += [f"misses by {numbers['diagrams']['left']:.2f}"]
+    quoted += [latex(numbers["h = 1"]["12"], 0)]
+    stopped = ("1e-10", "3.2e-11")
+    quoted += [
+        latex(numbers["30 s"][f"plain Gauss, stopped at {at}"]["group"], 0) for at in stopped
+    ]
+    assert missing("pseudospectral.md", quoted) == []
 
 
 def test_the_diagrams_commute_on_one_side_only(done):

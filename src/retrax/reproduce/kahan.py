@@ -77,9 +77,9 @@ def poles(folder: Path, quick: bool) -> Reproduction:
 PAPER = Paper(
     "kahan",
     "Kahan's integrator for the free rigid body dynamics",
-    "The theorem is an equivalence of two false statements under the paper's own assumption; made "
-    "precise, it holds exactly for bodies with two equal moments. The map is integrable, and its "
-    "poles have a sharp bound.",
+    "The theorem's equivalence holds: for bodies with two equal moments the map is Poisson and "
+    "preserves the energy, for three different ones it does neither. The map is integrable, and "
+    "its poles have a sharp bound.",
     (
         Part("theorem", "bracket, energy and momentum in one step", theorem, (3, 3)),
         Part("long-runs", "long runs", long_runs, (3, 4)),

@@ -50,7 +50,7 @@ def diagrams_drawing(found: "Commuting") -> Drawing:
         "Figs. 1 to 3: the commuting diagrams, measured",
         "The action on a point, the logarithm, and their generators, on the sphere under SO(3) for "
         "random rotations: each diagram commutes to round-off, the third with the tangent map of "
-        "the right side only. The algorithm multiplies on the other side.",
+        "the right side only. Algorithm 1 multiplies on the other side.",
         figure,
         data,
     )

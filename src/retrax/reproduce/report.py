@@ -111,7 +111,8 @@ def markdown(title: str, done: Reproduction) -> str:
     """The findings as a table, with the pictures below it and links to the other files."""
     columns = ("", "the paper", "measured", "explanation")
     lines = [columns, ("---",) * 4, *done.findings]
-    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    table = "\n".join("| " + " | ".join(line) + " |" for line in escaped)
     pictures = [f"![{one.title}]({one.name}.png)" for one in done.pictures]
     links = [f"[{extra.what}]({extra.file})" for extra in done.extras]
     made = ", ".join(f"{name} {version}" for name, version in versions().items())

@@ -27,7 +27,7 @@ def figure_3(run: "Trajectory") -> Drawing:
         figure = new_figure(11.0, 7.5, "String pendulum, h = 1e-4 s, 20 elements")
         for k, (title, unit, curves) in enumerate(panels):
             axes = figure.add_subplot(3, 2, k + 1)
-            for (name, values), colour in zip(curves.items(), CYCLE, strict=True):
+            for (name, values), colour in zip(curves.items(), CYCLE[: len(curves)], strict=True):
                 kept = extremes(values, _POINTS)
                 axes.plot(run.t[kept], values[kept], color=colour, label=name)
                 key = identifier(name or title)
@@ -129,7 +129,7 @@ def long_run(runs: "dict[float, Plateau]") -> Drawing:
     return Drawing(
         "long-run",
         "Energy over a long time",
-        "Beyond the paper. As energy reaches the short waves the mean deviation leaves zero. Right: "
+        "Beyond the paper. As energy reaches short waves the mean deviation leaves zero. Right: "
         f"over the last fifth of the {end:g} s, where it changes with h to the power "
         f"{' and '.join(f'{p:.1f}' for p in powers(runs))} (dashed: 2).",
         figure,

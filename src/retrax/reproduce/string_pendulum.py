@@ -63,6 +63,7 @@ def long_run(folder: Path, quick: bool) -> Reproduction:
     measured = {h: runs.plateau(h, 20.0 if quick else 100.0) for h in runs.SIZES}
     numbers = {
         "plateau": {f"h = {h:g}": one.level for h, one in measured.items()},
+        "fifth before": {f"h = {h:g}": one.before for h, one in measured.items()},
         "powers of h": found.powers(measured),
     }
     pictures = write_drawings(folder, [figures.long_run(measured)])

@@ -52,7 +52,8 @@ class Growth(NamedTuple):
 
 
 class Plateau(NamedTuple):
-    """The energy deviation of a long run at one step size, and its mean over the last fifth.
+    """The energy deviation of a long run at one step size, its mean over the last fifth (`level`),
+    and over the fifth before.
 
     Samples of every hundredth of a second: a mean needs no more, and no extreme is taken of them.
     """
@@ -60,6 +61,7 @@ class Plateau(NamedTuple):
     t: np.ndarray
     deviation: np.ndarray
     level: float
+    before: float
 
 
 def paper_run() -> Trajectory:
@@ -92,9 +94,9 @@ def peaks(t: np.ndarray, y: np.ndarray, apart: float) -> list[tuple[float, float
 
 
 def compressed_from(run: Trajectory) -> float:
-    """When an element of the string is first shorter than at rest."""
+    """When an element of the string is first shorter than at rest by a thousandth."""
     strain = np.min(run.observables()["strain"], axis=1)
-    return float(run.t[np.argmax(strain < -1e-12)])
+    return float(run.t[np.argmax(strain < -1e-3)])
 
 
 def state_at(run: Trajectory, t: float) -> State:
@@ -128,7 +130,9 @@ def plateau(h: float, seconds: float) -> Plateau:
         run = followed(system, start, h, seconds)
     energy = run.invariants()["energy"]
     deviation = energy - energy[0]
-    return Plateau(run.t, deviation, float(np.mean(deviation[run.t > 0.8 * seconds])))
+    last = run.t > 0.8 * seconds
+    before = (run.t > 0.6 * seconds) & ~last
+    return Plateau(run.t, deviation, float(deviation[last].mean()), float(deviation[before].mean()))
 
 
 def readings(run: Trajectory) -> dict[str, float]:
