@@ -51,7 +51,9 @@ def observe(
     one = system if owner is None else jax.tree.map(lambda x: jnp.asarray(x[0]), system)
     found = one.symmetries()
     rows_of = (tuple(map(tuple, generators.tolist())) for generators in found)
-    look = _look(*rows_of, owner is not None)
+    # Members with systems of their own may differ in what depends on their numbers.
+    kept = () if integrator is None or owner is not None else integrator.integrals_kept(one)
+    look = _look(*rows_of, owner is not None, kept)
     size = None if h is None else jnp.asarray(h, jnp.float64)
 
     count = len(np.asarray(states.t))
@@ -70,17 +72,18 @@ def observe(
 
 
 @lru_cache(maxsize=256)
-def _look(space: tuple, body: tuple, each: bool) -> Callable:
+def _look(space: tuple, body: tuple, each: bool, kept: tuple) -> Callable:
     """The function that looks at states, compiled once for systems of one kind.
 
-    Depends on the symmetries, and on whether each state has a system of its own.
+    Depends on the symmetries, on whether each state has a system of its own, and on the integrals
+    of the steps that the numbers of the system bring.
     """
     symmetries = Symmetries(np.array(space), np.array(body))
 
     @jax.jit
     @partial(jax.vmap, in_axes=(0 if each else None, 0, None, None))
     def look(system, state, integrator, size):
-        exact = {} if integrator is None else integrator.exact_integrals(system, state, size)
+        exact = {} if integrator is None else integrator.exact_integrals(system, state, size, kept)
         return (
             system.velocity_at(state),
             system.invariants(state, symmetries) | exact,
