@@ -13,8 +13,7 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.retractions import AbstractRetraction
 from retrax.numerics.checks import require_flag, require_whole, shown
-from retrax.numerics.determinant import determinant
-from retrax.numerics.solve import solve
+from retrax.numerics.solve import solve, solve_and_determinant
 
 # Newton's method for the coordinates of an element; inside the chart it needs at most half of them.
 _ITERATIONS = 16
@@ -127,7 +126,8 @@ class SecondKind(AbstractRetraction):
     def covers(self, group: AbstractLieGroup, xi: Coordinates) -> Bool[Array, ""]:
         turns = jax.vmap(group.angle_squared)(jnp.diag(xi))
         both = jax.vmap(lambda x: self._columns(group, x))(jnp.stack([xi, -xi]))
-        sides = jnp.stack([determinant(both[0]), determinant(both[1])])
+        rest = jnp.zeros(group.dim)
+        sides = jnp.stack([solve_and_determinant(matrix, rest)[1] for matrix in both])
         return jnp.all(turns < (math.pi / 2) ** 2) & jnp.all(sides > 0)
 
     def _axes(self, group: AbstractLieGroup) -> tuple[int, ...]:

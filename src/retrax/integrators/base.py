@@ -139,8 +139,15 @@ class AbstractIntegrator(Frozen):
             shorter_step(h, moved),
         )
 
+    def integrals_kept(self, system: Any) -> tuple:
+        """Which integrals of its steps depend on the numbers of a system, as hashable data.
+
+        Looked up once for a run, outside of traced code, and handed to `exact_integrals`.
+        """
+        return ()
+
     def exact_integrals(
-        self, system: Any, state: State, h: Float[Array, ""]
+        self, system: Any, state: State, h: Float[Array, ""], kept: tuple = ()
     ) -> dict[str, Float[Array, ""]]:
         """Functions of state and step size that steps of this size conserve, by name."""
         return {}

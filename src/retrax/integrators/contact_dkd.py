@@ -60,7 +60,7 @@ class ContactDKD(AbstractIntegrator):
         return super().refusal(system, state, h, moved)
 
     def exact_integrals(
-        self, system: StringsInContact, state: State, h: Float[Array, ""]
+        self, system: StringsInContact, state: State, h: Float[Array, ""], kept: tuple = ()
     ) -> dict[str, Float[Array, ""]]:
         u_t, v_t = system.rates(state.momentum)
         of_rates = system.stretching(u_t) + system.stretching(v_t)

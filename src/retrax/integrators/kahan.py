@@ -59,10 +59,13 @@ class Kahan(AbstractIntegrator):
         pole = float(determinant(step_matrix(system, state.g, jnp.asarray(h))))
         return pole_refusal(self, system, state, h, pole)
 
+    def integrals_kept(self, system: Any) -> tuple:
+        return system.kahan_integrals()
+
     def exact_integrals(
-        self, system: Any, state: State, h: Float[Array, ""]
+        self, system: Any, state: State, h: Float[Array, ""], kept: tuple = ()
     ) -> dict[str, Float[Array, ""]]:
-        return system.exact_integrals(state.g, jnp.asarray(h))
+        return system.exact_integrals(state.g, jnp.asarray(h), kept)
 
 
 def pole_refusal(

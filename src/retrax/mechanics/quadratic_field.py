@@ -14,6 +14,7 @@ from retrax.errors import BadInput
 from retrax.groups.translation import Translation
 from retrax.mechanics.drawing import told
 from retrax.mechanics.functions import as_pytree
+from retrax.mechanics.linear_integrals import linear_integrals, linear_values
 from retrax.mechanics.polynomial import SparseQuadratic
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
@@ -89,9 +90,18 @@ class AbstractQuadraticField(AbstractGroupSystem):
         """Whether `x` is a point at which the system makes sense."""
         return jnp.asarray(True)
 
-    def exact_integrals(self, x: Point, h: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
-        """What steps of size `h` of Kahan's method conserve to round-off, by name."""
-        return {}
+    def kahan_integrals(self) -> tuple:
+        """Which integrals of Kahan's map the numbers of this field bring, as hashable data."""
+        return tuple(("linear", row) for row in linear_integrals(self))
+
+    def exact_integrals(
+        self, x: Point, h: Float[Array, ""], kept: tuple = ()
+    ) -> dict[str, Float[Array, ""]]:
+        """What steps of size `h` of Kahan's method conserve to round-off, by name.
+
+        `kept` is what `kahan_integrals` has found: the linear integrals of any field are there.
+        """
+        return linear_values([what for kind, what in kept if kind == "linear"], x)
 
     def at(self, x: ArrayLike, t: ArrayLike = 0.0) -> State:
         """The state at the point `x`."""

@@ -96,8 +96,11 @@ class CubicHamiltonian(AbstractQuadraticField):
         """The density of the measure (2)."""
         return 1 / determinant(jnp.eye(self.dim) - h / 2 * self.jacobian(z))
 
-    def exact_integrals(self, x: Point, h: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
-        return {"modified energy": self.modified_energy(x, h)}
+    def exact_integrals(
+        self, x: Point, h: Float[Array, ""], kept: tuple = ()
+    ) -> dict[str, Float[Array, ""]]:
+        linear = super().exact_integrals(x, h, kept)
+        return {"modified energy": self.modified_energy(x, h), **linear}
 
 
 def henon_heiles() -> CubicHamiltonian:

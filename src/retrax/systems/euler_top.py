@@ -100,9 +100,10 @@ class EulerTop(AbstractQuadraticField):
         casimir = self.casimir(state.g)
         return {"C": casimir, "H/C": self.energy(state) / casimir}
 
-    def exact_integrals(self, x: Vector, h: Scalar) -> dict[str, Scalar]:
+    def exact_integrals(self, x: Vector, h: Scalar, kept: tuple = ()) -> dict[str, Scalar]:
         ratios = self.casimir(x) / self.denominators(x, h)
-        return {f"C/B{k + 1}": ratios[k] for k in range(3)}
+        found = {f"C/B{k + 1}": ratios[k] for k in range(3)}
+        return {**found, **super().exact_integrals(x, h, kept)}
 
     def denominators(self, m: Vector, h: ArrayLike) -> Vector:
         r"""$B_1, B_2, B_3$ of (2)."""

@@ -20,6 +20,11 @@ from retrax.numerics.checks import require_finite, require_instance, require_sha
 from retrax.numerics.known import require_each
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64
+from retrax.systems.kahan_tops import (
+    gyrostat_integral,
+    lagrange_integrals,
+    shared_denominator,
+)
 
 Point = Float[Array, " n"]
 # One nonzero structure constant: i, j, k and c_ij^k.
@@ -45,7 +50,9 @@ class LiePoisson(AbstractQuadraticField):
     - `name`: what the system is called.
 
     **Invariants:** the energy $H$, and the quadratic Casimir functions, found from the structure
-    constants.
+    constants. Of Kahan's steps, to round-off: the linear integrals; on $\mathfrak{so}(3)^*$ the
+    quotients $H/B$ and $C/B$ without a linear part, and $F_i$ where $A$ is diagonal and $b_i = 0$;
+    of Lagrange's top $\tilde H$ and $G$. They are written out in `systems/kahan_tops.py`.
 
     References: [MarsdenRatiu1999] 13.
     """
@@ -85,7 +92,7 @@ class LiePoisson(AbstractQuadraticField):
     def drawing(self) -> str | None:
         """What a picture needs: which vectors of space the coordinates are."""
         for group, names in ((SO3(), ["m"]), (SE3(), ["m", "p"])):
-            if self.dim == group.dim and self.terms == _terms(structure_constants(group)):
+            if self._on(group):
                 return told("field", vectors=(names, 1))
         return told("field")
 
@@ -114,6 +121,45 @@ class LiePoisson(AbstractQuadraticField):
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         values = self.casimirs(state.g)
         return {f"Casimir {k + 1}": values[k] for k in range(len(values))}
+
+    def kahan_integrals(self) -> tuple:
+        found = super().kahan_integrals()
+        if is_traced(self):
+            return found
+        A, b = np.asarray(self.quadratic), self.linear
+        if self._on(SO3()) and b is not None and A.shape == (3,):
+            rotor = np.asarray(b)
+            return (*found, *(("gyrostat", i) for i in range(3) if rotor[i] == 0))
+        if self._on(SE3()) and b is not None and A.shape == (6,):
+            weight = np.asarray(b)
+            round_ = A[0] == A[1] != 0 and not A[3:].any()
+            if round_ and weight[5] != 0 and not weight[:5].any():
+                return (*found, ("lagrange", ()))
+        return found
+
+    def exact_integrals(
+        self, x: Point, h: Float[Array, ""], kept: tuple = ()
+    ) -> dict[str, Float[Array, ""]]:
+        found = super().exact_integrals(x, h, kept)
+        A, b = self.quadratic, self.linear
+        if b is None and self._on(SO3()):
+            below = shared_denominator(self, x, h)
+            found |= {"H/B": self.hamiltonian_energy(x, x) / below, "C/B": x @ x / 2 / below}
+        for kind, what in kept:
+            if kind == "gyrostat":
+                found[f"F{what + 1}"] = gyrostat_integral(A, b, x, h, what)
+            elif kind == "lagrange":
+                found |= lagrange_integrals(A[0], A[2], b[5], x, h)
+        return found
+
+    def _on(self, group: AbstractLieGroup) -> bool:
+        """Whether this is the dual of the algebra of `group`, in its coordinates."""
+        return self.dim == group.dim and self.terms == _terms_of(group)
+
+
+@lru_cache(maxsize=8)
+def _terms_of(group: AbstractLieGroup) -> tuple[Term, ...]:
+    return _terms(structure_constants(group))
 
 
 def _terms(constants: np.ndarray) -> tuple[Term, ...]:

@@ -10,6 +10,7 @@ from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import require_finite, require_shape
 from retrax.numerics.cross import cross
 from retrax.numerics.precision import float64
+from retrax.systems.kahan_tops import shared_denominator
 
 Vector = Float[Array, "3"]
 
@@ -19,11 +20,11 @@ class Nambu(AbstractQuadraticField):
 
     $H = \tfrac12x\cdot Mx + u\cdot x$ and $K = \tfrac12x\cdot Nx + v\cdot x$. Its motion is the
     intersection of two quadrics. For homogeneous ones, $u = v = 0$, Kahan's method has two rational
-    integrals as well; otherwise none of degree 2.
+    integrals as well, $H/B$ and $K/B$ of `systems/kahan_tops.py`; otherwise none of degree 2.
 
     **Arguments:** `first`: $M$; `second`: $N$; `linear`: the pair $(u, v)$, zero where not given.
 
-    **Invariants:** the energy $H$, and $K$.
+    **Invariants:** the energy $H$, and $K$; of Kahan's steps $H/B$ and $K/B$, to round-off.
 
     References: [CelledoniMcLachlanOwrenQuispel2013].
     """
@@ -64,6 +65,16 @@ class Nambu(AbstractQuadraticField):
 
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         return {"K": self._value(self.second, 1, state.g)}
+
+    def exact_integrals(
+        self, x: Vector, h: Float[Array, ""], kept: tuple = ()
+    ) -> dict[str, Float[Array, ""]]:
+        linear = super().exact_integrals(x, h, kept)
+        if self.linear is not None:
+            return linear
+        below = shared_denominator(self, x, h)
+        first, second = (self._value(form, 0, x) for form in (self.first, self.second))
+        return {"H/B": first / below, "K/B": second / below, **linear}
 
     def _value(self, form: Float[Array, "3 3"], which: int, x: Vector) -> Float[Array, ""]:
         value = x @ form @ x / 2

@@ -55,7 +55,9 @@ def observe(
     one = system if owner is None else jax.tree.map(lambda x: jnp.asarray(x[0]), system)
     found = one.symmetries()
     rows_of = (tuple(map(tuple, generators.tolist())) for generators in found)
-    look = _look(*rows_of, owner is not None).program(system, integrator)
+    # Members with systems of their own may differ in what depends on their numbers.
+    kept = () if integrator is None or owner is not None else integrator.integrals_kept(one)
+    look = _look(*rows_of, owner is not None, kept).program(system, integrator)
     size = None if h is None else jnp.asarray(h, jnp.float64)
 
     count = len(np.asarray(states.t))
@@ -94,20 +96,21 @@ def observe_traced(
 
 
 @lru_cache(maxsize=256)
-def _look(space: tuple, body: tuple, each: bool) -> Jitted:
+def _look(space: tuple, body: tuple, each: bool, kept: tuple) -> Jitted:
     """The function that looks at states, compiled once for systems of one kind.
 
-    Depends on the symmetries, and on whether each state has a system of its own.
+    Depends on the symmetries, on whether each state has a system of its own, and on the integrals
+    of the steps that the numbers of the system bring.
     """
-    look = _looking(Symmetries(np.array(space), np.array(body)))
+    look = _looking(Symmetries(np.array(space), np.array(body)), kept)
     return Jitted(jax.vmap(look, in_axes=(0 if each else None, 0, None, None)))
 
 
-def _looking(symmetries: Symmetries | None) -> Callable:
+def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
     """The function that looks at one state; without symmetries it leaves the invariants out."""
 
     def look(system, state, integrator, size):
-        exact = {} if integrator is None else integrator.exact_integrals(system, state, size)
+        exact = {} if integrator is None else integrator.exact_integrals(system, state, size, kept)
         return (
             system.velocity_at(state),
             {} if symmetries is None else system.invariants(state, symmetries) | exact,
