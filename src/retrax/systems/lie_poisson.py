@@ -16,7 +16,7 @@ from retrax.mechanics.drawing import told
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_instance, require_shape
+from retrax.numerics.checks import is_traced, require_finite, require_instance, require_shape
 from retrax.numerics.known import require_each
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64
