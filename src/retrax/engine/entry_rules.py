@@ -1,12 +1,21 @@
 """Primitives that become a few operations for each entry, and those that go along an axis."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from retrax.engine.kept import Operands, Unscalarisable
-from retrax.engine.kinds import Kind, constant, greatest, is_whole, kind_of_dtype, least
+from retrax.engine.kinds import (
+    Kind,
+    constant,
+    greatest,
+    is_unsigned,
+    is_whole,
+    kind_of_dtype,
+    least,
+)
 from retrax.engine.program import Operand, Value, kind_of
 
 # A place that is found at run time is searched among so many entries.
@@ -28,6 +37,15 @@ def neutral(operation: str, kind: Kind) -> Operand:
     if operation == "and":
         return constant(True if kind == "bool" else -1, kind)
     return constant(1 if operation == "mul" else 0, kind)
+
+
+def fill_value(kind: Kind, given: Any) -> Operand:
+    """What JAX returns for an entry that is out of bounds, where it is not `given`."""
+    if given is not None:
+        return constant(given, kind)
+    if kind == "float":
+        return math.nan
+    return greatest(kind) if kind == "bool" or is_unsigned(kind) else least(kind)
 
 
 class EntryRules:

@@ -10,7 +10,7 @@ from jax.extend import core as jex
 
 from retrax.engine.builder import Builder
 from retrax.engine.control import ControlRules
-from retrax.engine.entry_rules import EntryRules, kind_of_aval
+from retrax.engine.entry_rules import EntryRules, fill_value, kind_of_aval
 from retrax.engine.flat import dispatch_flat
 from retrax.engine.kept import Flat, Kept, Loops, Operands, Unscalarisable
 from retrax.engine.kept_rules import dispatch
@@ -210,12 +210,17 @@ class Evaluator(ControlRules, EntryRules):
         if any(isinstance(x, Value) for x in indices.ravel()):
             raise Unscalarisable("'gather' has indices that depend on the state")
         numbered = np.arange(operand.size).reshape(operand.shape)
+        params = equation.params
+        filled = params["mode"] == jax.lax.GatherScatterMode.FILL_OR_DROP
         with jax.ensure_compile_time_eval():
             constant = indices.astype(equation.invars[1].aval.dtype)
-            places = np.asarray(equation.primitive.bind(numbered, constant, **equation.params))
-        if np.any((places < 0) | (places >= operand.size)):
+            how = {**params, "fill_value": -1} if filled else params
+            places = np.asarray(equation.primitive.bind(numbered, constant, **how))
+        if np.any((places < -filled) | (places >= operand.size)):
             raise Unscalarisable("'gather' has indices that are out of bounds")
-        return operand.ravel()[places]
+        beyond = np.empty(1, object)
+        beyond[0] = fill_value(kind_of_aval(equation.outvars[0].aval), params["fill_value"])
+        return np.concatenate([operand.ravel(), beyond])[places]
 
     def rule_scatter(self, equation, ins):
         """Entries replaced at constant indices, found on numbered arrays as for `gather`."""
