@@ -26,13 +26,13 @@ class Observations(NamedTuple):
     else the system can measure is in `observables`, by name.
     """
 
-    velocity: np.ndarray
-    invariants: dict[str, np.ndarray]
-    defect: np.ndarray
-    multipliers: np.ndarray
-    reaction: np.ndarray
-    violation: np.ndarray
-    observables: dict[str, np.ndarray]
+    velocity: Any
+    invariants: dict[str, Any]
+    defect: Any
+    multipliers: Any
+    reaction: Any
+    violation: Any
+    observables: dict[str, Any]
 
 
 def observe(
