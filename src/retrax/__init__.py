@@ -3,6 +3,10 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from retrax.cli.start import end_quietly as _end_quietly
+
+_end_quietly()
+
 import jax as _jax
 
 _jax.config.update("jax_enable_x64", True)

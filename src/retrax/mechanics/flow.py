@@ -30,6 +30,7 @@ class GroupFlow(AbstractGroupSystem):
     field: Any
     force: ClassVar[Any] = None
     symmetry: ClassVar[Any] = ()
+    flows: ClassVar[bool] = True
 
     def __init__(
         self, group: AbstractLieGroup | Any, field: Callable[[Element], Coordinates] | Any
@@ -41,7 +42,7 @@ class GroupFlow(AbstractGroupSystem):
 
     def at(self, g: ArrayLike, t: ArrayLike = 0.0) -> State:
         """The state at `g`."""
-        return self.state(g, momentum=jnp.zeros(self.group.dim), t=t)
+        return self.state(g, t=t)
 
     @property
     def name(self) -> str:

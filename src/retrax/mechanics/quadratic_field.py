@@ -52,6 +52,7 @@ class AbstractQuadraticField(AbstractGroupSystem):
     force: ClassVar[Any] = None
     symmetry: ClassVar[Any] = ()
     has_momentum: ClassVar[bool] = False
+    flows: ClassVar[bool] = True
 
     @abc.abstractmethod
     def field(self, x: Point) -> Point:
@@ -105,7 +106,7 @@ class AbstractQuadraticField(AbstractGroupSystem):
 
     def at(self, x: ArrayLike, t: ArrayLike = 0.0) -> State:
         """The state at the point `x`."""
-        return self.state(x, momentum=jnp.zeros(self.dim), t=t)
+        return self.state(x, t=t)
 
     def check_state(self, state: State) -> None:
         super().check_state(state)

@@ -15,10 +15,11 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.numerics.known import require_each
+from retrax.numerics.once import compiled_once
 
 # A matrix is singular where its smallest eigenvalue is this part of its largest, in size.
 _SINGULAR = 1e-13
-_PLACES = 3
+_PLACES = 2
 
 
 def require_regular(group: AbstractLieGroup, lagrangian: Callable[..., Any]) -> None:
@@ -27,14 +28,16 @@ def require_regular(group: AbstractLieGroup, lagrangian: Callable[..., Any]) -> 
     Places at which it has no second derivatives are left out.
     """
 
-    def hessian(key):
-        here, moving = jax.random.split(key)
-        xi = jax.random.normal(moving, (group.dim,), jnp.float64)
-        return _hessian(lagrangian, group.random(here), xi)
+    @compiled_once
+    @jax.vmap
+    def hessians(g, xi):
+        return _hessian(lagrangian, g, xi)
 
-    at_one = _hessian(lagrangian, group.identity(), jnp.full(group.dim, 0.3))
-    others = jax.vmap(hessian)(jax.random.split(jax.random.key(11), _PLACES))
-    require_each(_require_invertible, jnp.concatenate([at_one[None], others]))
+    keys = jax.random.split(jax.random.key(11), _PLACES)
+    places = [group.identity(), *(group.random(key) for key in keys)]
+    g = jax.tree.map(lambda *xs: jnp.stack(xs), *places)
+    xi = np.random.default_rng(11).normal(size=(len(places), group.dim))
+    require_each(_require_invertible, hessians(g, xi))
 
 
 def _hessian(lagrangian: Callable[..., Any], g: Any, xi: Any) -> Any:

@@ -44,6 +44,7 @@ class AbstractSpaceFlow(AbstractGroupSystem):
     force: ClassVar[Any] = None
     symmetry: ClassVar[Any] = ()
     has_momentum: ClassVar[bool] = False
+    flows: ClassVar[bool] = True
 
     @abc.abstractmethod
     def generator(self, t: Time, y: Point) -> Coordinates:
@@ -67,7 +68,7 @@ class AbstractSpaceFlow(AbstractGroupSystem):
 
     def at(self, y: ArrayLike, t: ArrayLike = 0.0) -> State:
         """The state at the point `y`, checked."""
-        return self.state(y, momentum=jnp.zeros(self.group.dim), t=t)
+        return self.state(y, t=t)
 
     def as_state(self, start: Any) -> Any:
         """A state as it is; points, one or many along a first axis, as states at time zero."""

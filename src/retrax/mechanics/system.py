@@ -19,7 +19,7 @@ from retrax.mechanics.ending import Ending
 from retrax.mechanics.reactions import admissible, multipliers
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, find_symmetries
-from retrax.numerics.checks import finite_rows, require_finite, require_shape
+from retrax.numerics.checks import finite_rows, require_finite, require_shape, shown
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 from retrax.numerics.one_line import one_line
@@ -68,6 +68,7 @@ class AbstractGroupSystem(Frozen):
     symmetry: eqx.AbstractVar[tuple[tuple[float, ...], ...] | None]
     constraint: ClassVar[Any] = None
     has_momentum: ClassVar[bool] = True  # or else a flow of first order, whose momenta are zero
+    flows: ClassVar[bool] = False  # of first order: a state is a place, and its momentum is zero
     units: ClassVar[dict[str, str]] = {}
     quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
     regular: ClassVar[bool] = True  # or else some velocities have no momentum of their own
@@ -198,12 +199,20 @@ class AbstractGroupSystem(Frozen):
         """The state at `g` with the given body velocity or body momentum, checked.
 
         A velocity that breaks the constraint of the system is refused, or, with `project`, replaced
-        by the admissible one that is nearest in the metric of the kinetic energy.
+        by the admissible one that is nearest in the metric of the kinetic energy. A flow of first
+        order takes neither.
         """
         require_double_precision()
         where = self.configuration_space
         g = element("g", g, where.layout())
         where.check("g", g)
+        if self.flows and velocity is not None:
+            raise BadInput(
+                f"velocity = {shown(velocity)}: the {self.name} has its velocity from its field; "
+                "state(g) is all it takes."
+            )
+        if self.flows and momentum is None:
+            momentum = np.zeros(self.group.dim)
         if (velocity is None) == (momentum is None):
             raise BadInput(
                 f"state(g, velocity={velocity}, momentum={momentum}) needs exactly one of "

@@ -96,7 +96,7 @@ def check_members(
     count = int(np.prod(members))
     ok = np.zeros(count, bool) if fine is None else np.asarray(fine(*values))
     for k in np.flatnonzero(~ok):
-        one = jax.tree.map(lambda x, k=k: x[k], values)
+        one = jax.tree.map(lambda x, k=k: np.asarray(x[k]), values)
         try:
             check(*one)
         except BadInput as refusal:

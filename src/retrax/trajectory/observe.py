@@ -28,15 +28,15 @@ class Observations(NamedTuple):
     with a momentum; `power` is its rate, and `None` where the energy is an invariant.
     """
 
-    velocity: np.ndarray
-    invariants: dict[str, np.ndarray]
-    defect: np.ndarray
-    multipliers: np.ndarray
-    reaction: np.ndarray
-    violation: np.ndarray
-    observables: dict[str, np.ndarray]
-    energy: np.ndarray | None = None
-    power: np.ndarray | None = None
+    velocity: Any
+    invariants: dict[str, Any]
+    defect: Any
+    multipliers: Any
+    reaction: Any
+    violation: Any
+    observables: dict[str, Any]
+    energy: Any = None
+    power: Any = None
 
 
 def observe(

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from retrax.engine.progress import Interval
     from retrax.mechanics.state import State
 
+# Arrays of NumPy; of JAX while it is tracing a run.
+Values = np.ndarray | jax.Array
+
 
 class Trajectory:
     """Times, states, how each step went, and how all of it was made.
@@ -106,7 +109,7 @@ class Trajectory:
         return self.states.momentum
 
     @property
-    def velocity(self) -> np.ndarray:
+    def velocity(self) -> Values:
         return self.observations.velocity
 
     @property
@@ -157,7 +160,7 @@ class Trajectory:
                 "of the run from the function that is transformed, and call this outside."
             )
 
-    def invariants(self) -> dict[str, np.ndarray]:
+    def invariants(self) -> dict[str, Values]:
         """What the system conserves, by name, along the run.
 
         The energy, the momentum of each symmetry, and what else the system and the integrator
@@ -171,7 +174,7 @@ class Trajectory:
             return seen.invariants
         return self.observations.invariants
 
-    def energy(self) -> np.ndarray:
+    def energy(self) -> Values:
         """The energy at every saved state, whether it is conserved or not."""
         energy = self.observations.energy
         energy = self.invariants().get("energy") if energy is None else energy
@@ -184,32 +187,33 @@ class Trajectory:
 
         It is `None` too for flows, which have no energy, and for files of older versions.
         """
+        self._require_numbers("energy_balance()")
         power = self.observations.power
         return None if power is None else energy_balance(self.t, self.energy(), power)
 
-    def observables(self) -> dict[str, np.ndarray]:
+    def observables(self) -> dict[str, Values]:
         """What else the system measures, by name, along the run: strain, tension and the like."""
         return self.observations.observables
 
-    def group_defect(self) -> np.ndarray:
+    def group_defect(self) -> Values:
         """The distance of every saved configuration from the group."""
         return self.observations.defect
 
     @property
-    def multipliers(self) -> np.ndarray:
+    def multipliers(self) -> Values:
         """The multipliers of the constraint at every saved state, one column for each equation."""
         return self.observations.multipliers
 
     @property
-    def reaction(self) -> np.ndarray:
+    def reaction(self) -> Values:
         """The reaction of the constraint, a body covector, at every saved state."""
         return self.observations.reaction
 
-    def constraint_violation(self) -> np.ndarray:
+    def constraint_violation(self) -> Values:
         """By how much every saved velocity breaks the constraint; zero where there is none."""
         return self.observations.violation
 
-    def along(self, function: Callable[["State"], Any]) -> np.ndarray:
+    def along(self, function: Callable[["State"], Any]) -> Values:
         """The values of a function of the state at every saved state, written in JAX."""
         values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
         return values if is_traced(values) else np.asarray(values)
