@@ -109,7 +109,7 @@ def end_of_the_step_not_projected():
 
 
 def right_tangent_map_for_left_in_the_lift():
-    lifted = mutant("retrax.integrators.lifted", ("self.tau.dL_dual(", "self.tau.dR_dual("))
+    lifted = mutant("retrax.integrators.lifted", ("tau.adjoint.dL_dual(", "tau.adjoint.dR_dual("))
     check_integrator(d_alembert(LiftedMap=lifted.LiftedMap), HEAVY)
 
 
