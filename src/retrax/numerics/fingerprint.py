@@ -14,10 +14,11 @@ traced from it must be traced again.
 """
 
 import hashlib
+import logging
 import re
 import sys
 from collections.abc import Iterable
-from functools import lru_cache, partial
+from functools import cached_property, partial
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -38,6 +39,15 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from retrax.numerics.libraries import (
+    IMPURE_BUILTINS,
+    file_of,
+    is_library,
+    is_library_class,
+    is_of_library,
+    is_own,
+    is_pure,
+)
 from retrax.numerics.reads import Path, reads
 
 
@@ -54,19 +64,6 @@ class Fingerprint(NamedTuple):
 
 
 _TreeDef = type(jax.tree.structure(0))
-_LIBRARIES = frozenset(
-    "jax jaxlib numpy scipy equinox jaxtyping beartype ml_dtypes opt_einsum retrax".split()
-)
-# Modules of Python in which every function returns the same for the same arguments.
-_PURE = frozenset(
-    "__future__ _collections_abc _functools _operator _abc abc bisect builtins cmath collections "
-    "contextlib copy dataclasses enum fractions functools heapq itertools logging math numbers "
-    "operator re statistics string textwrap types typing warnings".split()
-)
-_IMPURE = frozenset({"numpy.random"})
-_IMPURE_BUILTINS = frozenset(
-    {"open", "input", "eval", "exec", "globals", "locals", "vars", "id", "__import__", "compile"}
-)
 # Attributes of a class that say nothing about what its methods do.
 _LABELS = frozenset(
     "__dict__ __weakref__ __doc__ __module__ __qualname__ __annotations__ __abstractmethods__ "
@@ -76,7 +73,7 @@ _LABELS = frozenset(
 )
 _BY_IDENTITY = (
     np.ufunc, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
-    MemberDescriptorType, type(Fingerprint.complete),
+    MemberDescriptorType, type(Fingerprint.complete), logging.Logger,
 )  # fmt: skip
 _BY_TEXT = (range, slice, np.dtype, re.Pattern, type(Ellipsis), type(NotImplemented))
 _NUMBERS = (int, float, complex, str, bytes, bytearray)
@@ -137,7 +134,7 @@ class Walk:
         if kind in _USUAL:
             return self._met(x) if x else kind
         if isinstance(x, type):
-            return self._met(x) if _is_own(x) else Same(x)
+            return self._met(x) if is_own(x) else Same(x)
         if isinstance(x, np.ndarray | np.generic):
             return self._array(x)
         if isinstance(x, Tracer):
@@ -149,7 +146,7 @@ class Walk:
         if isinstance(x, CodeType):
             return x
         if isinstance(x, ModuleType):
-            return Same(x) if _is_pure(x.__name__) else self._opaque(x)
+            return Same(x) if is_pure(x) else self._opaque(x)
         return Same(x) if kind is object else self._met(x)
 
     def _met(self, x: Any) -> Any:
@@ -185,9 +182,8 @@ class Walk:
             return "property", self.of(x.fget)
         if isinstance(x, MappingProxyType):
             return "proxy", self.of(dict(x))
-        wrapped = getattr(x, "__wrapped__", None) if callable(x) else None
-        if wrapped is not None and not isinstance(x, jax.tree_util.Partial):
-            return self._wrapper(x, wrapped)
+        if isinstance(x, cached_property):
+            return "property", self.of(x.func)
         return self._object(x)
 
     def _opaque(self, x: Any) -> Any:
@@ -225,12 +221,12 @@ class Walk:
             listed = type(static) is tuple
             static = tuple([self.of(x) for x in static]) if listed else self.of(static)
         children = [self._tree(child) for child in tree.children()]
-        return (self._met(kind) if _is_own(kind) else kind, static, *children)
+        return (self._met(kind) if is_own(kind) else kind, static, *children)
 
     def _function(self, f: FunctionType) -> Any:
         defaults = (f.__defaults__, f.__kwdefaults__)
         held = (self.of(f.__defaults__), self.of(f.__kwdefaults__)) if any(defaults) else None
-        if _is_library(f.__globals__.get("__name__")):
+        if is_of_library(f):
             cells = [self._cell(cell, ((),)) for cell in f.__closure__ or ()]
             same = f.__code__ if cells else Same(f)  # made by jax.grad and the like: its code
             return same, held, tuple(cells)
@@ -258,14 +254,14 @@ class Walk:
     def _global(self, f: FunctionType, name: str, paths: tuple[Path, ...]) -> Any:
         if name in f.__globals__:
             return self._along(f.__globals__[name], paths)
-        if name in _IMPURE_BUILTINS:
+        if name in IMPURE_BUILTINS:
             self.complete = False
         builtin = f.__builtins__.get(name, self)
         return "missing" if builtin is self else Same(builtin)
 
     def _imported(self, name: str | None, taken: tuple[str, ...]) -> Any:
         module = None if name is None else sys.modules.get(name)
-        if module is None or not (taken or _is_pure(module.__name__)):
+        if module is None or not (taken or is_pure(module)):
             self.complete = False
             return name
         return self._along(module, tuple((attribute,) for attribute in taken))
@@ -278,8 +274,8 @@ class Walk:
 
     def _at(self, x: Any, path: Path) -> Any:
         for k, name in enumerate(path):
-            library = isinstance(x, ModuleType) and _is_library(x.__name__)
-            if library and not _is_pure(x.__name__):
+            library = isinstance(x, ModuleType) and is_library(x.__name__, file_of(x))
+            if library and not is_pure(x):
                 return self._opaque(x)
             try:
                 value = getattr(x, name)
@@ -297,7 +293,7 @@ class Walk:
     def _class(self, cls: type) -> Any:
         """A class of the user's own: which it is, and everything in it and in its bases."""
         self.calls = True
-        own = [base for base in cls.__mro__ if not _is_library(base.__module__)]
+        own = [base for base in cls.__mro__ if not is_library_class(base)]
         parts = [
             tuple([(k, self.of(v)) for k, v in vars(base).items() if k not in _LABELS])
             for base in own
@@ -307,20 +303,20 @@ class Walk:
     def _builtin(self, x: Any) -> Any:
         owner = x.__self__
         if owner is None or isinstance(owner, ModuleType | type):
-            module = getattr(owner, "__name__", "builtins") if owner else "builtins"
-            if isinstance(owner, ModuleType) and not _is_pure(module):
+            if isinstance(owner, ModuleType) and not is_pure(owner):
                 self.complete = False
             return Same(x)
         return "of", x.__name__, self.of(owner)
 
-    def _wrapper(self, x: Any, wrapped: Any) -> Any:
-        """What `jax.jit`, `functools.lru_cache` and others have made of a function."""
-        self.calls = True
-        inner = self.of(wrapped)
-        outer = getattr(wrapped, "__globals__", {}).get("__name__")
-        if isinstance(wrapped, FunctionType) and not wrapped.__closure__ and _is_library(outer):
+    def _wrapper(self, x: Any) -> Any:
+        """What `jax.jit` and `functools.lru_cache`, written in C, have made of a function."""
+        wrapped = getattr(x, "__wrapped__", None)
+        if not isinstance(wrapped, FunctionType):
+            return self._opaque(x)
+        if is_of_library(wrapped) and not wrapped.__closure__:
             return Same(x)
-        return "wrapped", self.of(type(x)), inner
+        self.calls = True
+        return "wrapped", self.of(type(x)), self.of(wrapped)
 
     def _object(self, x: Any) -> Any:
         cls = type(x)
@@ -331,8 +327,9 @@ class Walk:
         elif isinstance(x, _CONTAINERS):
             plain: Any = next(kind for kind in _CONTAINERS if isinstance(x, kind))
             parts.append(self._container(plain(x)))
+            parts.append(self.of(getattr(x, "default_factory", None)))
         elif cls.__basicsize__ > _plain_size(cls, len(slots)):
-            return self._opaque(x)
+            return self._wrapper(x)
         held = getattr(x, "__dict__", None)
         if held:
             parts.append(tuple([(key, self.of(value)) for key, value in held.items()]))
@@ -361,22 +358,3 @@ def _plain_size(cls: type, slots: int) -> int:
     """The memory that an object takes where it holds nothing that only a C program sees."""
     held = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
     return object.__basicsize__ + np.dtype(np.intp).itemsize * held
-
-
-@lru_cache(maxsize=1024)
-def _is_own(cls: type) -> bool:
-    """Whether a class, or one that it derives from, is the user's."""
-    return not all(_is_library(base.__module__) for base in cls.__mro__)
-
-
-@lru_cache(maxsize=1024)
-def _is_library(module: str | None) -> bool:
-    """Whether this is Python's or one of the libraries that do not change."""
-    top = (module or "").partition(".")[0]
-    return top in _LIBRARIES or top in sys.stdlib_module_names
-
-
-def _is_pure(module: str) -> bool:
-    """Whether functions of a module depend on nothing but their arguments."""
-    top = module.partition(".")[0]
-    return (top in _LIBRARIES or top in _PURE) and module not in _IMPURE
