@@ -1,7 +1,10 @@
 """`retrax run --checkpoint` and `retrax resume`."""
 
+import importlib
 import json
+import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -48,3 +51,33 @@ def test_a_signal_ends_the_command_with_its_number(number, monkeypatch):
     monkeypatch.setattr(resume_module, "resume_run", stopped)
     result = call("resume", "run.zarr")
     assert result.exit_code == 128 + number and result.stderr == "The run was stopped.\n"
+
+
+MODULE = """
+import retrax as rx
+
+print("imported")
+
+
+@rx.factory
+def body(weight):
+    return rx.MechanicalSystem(rx.SO3(), [1.0, 2.8, 2.0], lambda R: weight * R[2, 2])
+"""
+
+
+def test_a_module_that_a_checkpoint_names_is_run_only_where_it_is_trusted(tmp_path, monkeypatch):
+    path = tmp_path / "run.zarr"
+    (tmp_path / "bodies_to_trust.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    system = importlib.import_module("bodies_to_trust").body(3.0)
+    state = system.state(np.eye(3), velocity=[0.3, -0.2, 0.9])
+    rx.simulate(system, rx.LieVerlet(), state, h=0.05, steps=20, checkpoint=path, progress=False)
+    sys.modules.pop("bodies_to_trust")
+    refused = call("resume", path, "--steps", 30)
+    assert refused.exit_code == 2 and "--trust bodies_to_trust" in refused.stderr
+    assert refused.stdout == "" and "bodies_to_trust" not in sys.modules
+    other = call("resume", path, "--steps", 30, "--trust", "os")
+    assert other.exit_code == 2 and "bodies_to_trust" not in sys.modules
+    trusted = call("resume", path, "--steps", 30, "--trust", "os", "--trust", "bodies_to_trust")
+    assert trusted.exit_code == 0 and "30 steps" in trusted.stdout, trusted.output
+    sys.modules.pop("bodies_to_trust")

@@ -66,6 +66,10 @@ def sweep_forgeries(path: Path) -> Iterator[Forgery]:
         "no commits": ((*arrays, "blocks/committed"), ...),
         "more": ((*arrays, "../../out"), {"node_type": "group", "zarr_format": 3}),
         "zarr 2": (("zarr_format",), 2),
+        "a scale": ((*arrays, "momentum", "attributes"), {"scale_factor": 2.0}),
+        "a mask": ((*arrays, "momentum", "attributes"), {"_FillValue": "AAAAAAAAAAA="}),
+        "another fill value": ((*arrays, "momentum", "fill_value"), 0.0),
+        "an array of zarr 2": ((*arrays, "momentum", "zarr_format"), 2),
     }
     for name, (where, value) in odd.items():
         yield Forgery(name, functools.partial(_record, where, value))

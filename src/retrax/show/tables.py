@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from retrax.cases.python_file import is_reference
 from retrax.errors import printable
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.systems.catalogue import CASES
@@ -110,7 +111,7 @@ def _can_be_typed(asked: str) -> bool:
     It stands in a command to copy, but it comes from a file: anything else is left out, and what is
     left is quoted.
     """
-    file = asked.endswith(".toml") or ".py" in asked
+    file = asked.endswith(".toml") or is_reference(asked)
     return asked in CASES or (file and not asked.startswith("-") and "\\" not in asked)
 
 

@@ -109,7 +109,7 @@ class Plan:
         """The results, read from the store when they are looked at."""
         import xarray as xr
 
-        return xr.open_zarr(self._path, chunks=None)
+        return xr.open_zarr(self._path, chunks=None, zarr_format=3)
 
     def warn_of_failures(self) -> None:
         """One sentence about all members that failed."""

@@ -158,7 +158,7 @@ def existing(path: Path, identity: dict[str, Any]) -> bool:
         theirs = dict(json.loads(str(attributes["identity"])))
     except Exception as cause:
         raise _no_sweep(path) from cause
-    if found != FORMAT:
+    if found != FORMAT or version < 1:
         raise _no_sweep(path)
     if version > FORMAT_VERSION:
         raise BadInput(

@@ -5,6 +5,7 @@ store that is made in memory; links lead out of it and are refused; a chunk is d
 where it says that it is no larger than it should be.
 """
 
+import json
 import math
 import os
 import stat
@@ -51,6 +52,9 @@ def require_same_layout(path: Path, found: Any, wanted: Any, labels: Iterable[st
 def _odd_array(path: Path, found: Any, wanted: Any, labels: Iterable[str]) -> str | None:
     if (path / "zarr.json").stat().st_size > _LONGEST_TEXT:
         return "its zarr.json is longer than any"
+    record = json.loads((path / "zarr.json").read_bytes())
+    if record.get("zarr_format") != 3 or record.get("node_type") != "group":
+        return "it is not a group of Zarr 3"
     members = dict(wanted.members(max_depth=None))
     names = {name for name, _ in found.members(max_depth=None)}
     if names != set(members):
@@ -58,7 +62,7 @@ def _odd_array(path: Path, found: Any, wanted: Any, labels: Iterable[str]) -> st
     arrays = {name: array for name, array in members.items() if hasattr(array, "chunks")}
     for name, array in arrays.items():
         if _kind(found[name]) != _kind(array):
-            return f"its array {name} has another shape, type, chunks or codecs"
+            return f"its array {name} has another shape, type, fill value, chunks or codecs"
     odd = (name for name in labels if not _same(path, found[name], arrays[name]))
     return next((f"its {name} are others" for name in odd), None)
 
@@ -66,8 +70,9 @@ def _odd_array(path: Path, found: Any, wanted: Any, labels: Iterable[str]) -> st
 def _kind(array: Any) -> tuple:
     about = array.metadata
     codecs = [type(codec).__name__ for codec in about.codecs]
-    names = about.dimension_names
-    return array.shape, array.dtype, array.chunks, codecs, names, about.chunk_key_encoding
+    fill, attributes = repr(about.fill_value), dict(array.attrs)
+    names = about.zarr_format, about.dimension_names, about.chunk_key_encoding
+    return array.shape, array.dtype, array.chunks, codecs, fill, attributes, names
 
 
 def _same(path: Path, found: Any, wanted: Any) -> bool:
