@@ -14,6 +14,8 @@ from retrax.show.style import CYCLE, GREY, ORANGE, new_figure, style
 if TYPE_CHECKING:
     from retrax.reproduce.kahan_runs import Boundary, LongRun, Structure
 
+# The copy at hand ends with the statement of Theorem 3.1.
+_BEYOND = "Beyond what survives of the paper. "
 _WORDS = {"bracket": "Lie-Poisson bracket", "energy": "energy H", "casimir": "Casimir function C"}
 
 
@@ -72,7 +74,7 @@ def long_runs(measured: "dict[float, LongRun]") -> Drawing:
     return Drawing(
         "long-run",
         "Long runs: energy within bounds, H/C and C/B2 to round-off",
-        "Beyond the paper. The energy moves with m2 alone, by an exact formula, and does not "
+        _BEYOND + "The energy moves with m2 alone, by an exact formula, and does not "
         "drift; H/C and C/B2 are integrals of the map. Of each small part of a run its extremes "
         "are drawn.",
         figure,
@@ -101,7 +103,7 @@ def orbits(paths: dict[str, list[np.ndarray]]) -> Drawing:
     return Drawing(
         "orbits",
         "Momenta on the sphere",
-        "Beyond the paper. Kahan's orbits are closed curves close to the exact ones at a step of "
+        _BEYOND + "Kahan's orbits are closed curves close to the exact ones at a step of "
         "half a second; explicit Euler leaves the sphere, Runge-Kutta 4 at a coarse step sinks.",
         figure,
         columns(**named),
@@ -126,7 +128,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
     return Drawing(
         "orders",
         "Errors against the step",
-        "Beyond the paper. Kahan's method is of order 2; its compositions, with the length of the "
+        _BEYOND + "Kahan's method is of order 2; its compositions, with the length of the "
         "momentum restored, are of order 4 and 6, explicit, and exact in energy and momentum.",
         figure,
         columns(**by_name("integrator", pairs, ("h", "s", "step size"), error)),
@@ -188,7 +190,7 @@ def poles(edge: "Boundary") -> Drawing:
     return Drawing(
         "poles",
         "Starts that meet a pole of the map",
-        f"Beyond the paper. In 2000 steps {below} of {left.size} starts left of the line h m2(0) "
+        _BEYOND + f"In 2000 steps {below} of {left.size} starts left of the line h m2(0) "
         f"sqrt(a1 a3) = 2 met a pole, and {above} of {right.size} right of it, at step {latest} at "
         "the latest.",
         figure,

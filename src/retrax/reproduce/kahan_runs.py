@@ -1,7 +1,7 @@
 r"""The measurements of the paper on Kahan's integrator for the free rigid body.
 
 Euler's top with $\mathbb I = (3, 2, 1)$ from $m = (1, 1, 1)$ unless something else is said, and
-what the paper does not look at: symmetric tops, blow-up, Lotka-Volterra.
+what is not in the copy of the paper at hand: symmetric tops, blow-up, predators and prey.
 """
 
 import warnings

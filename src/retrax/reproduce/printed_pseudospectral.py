@@ -34,7 +34,7 @@ class PrintedAlgorithm(AbstractIntegrator):
     $$
 
     The paper takes $\xi_i$ from two collocation problems of their own, on $[t_n, t_n + c_ih]$; here
-    they are solved to round-off, so that what is wrong is what is printed. The minus of (25) is for
+    they are solved to round-off, so that what differs is what is printed. The minus of (25) is for
     $\exp(\hat u)R_n$; with $R_n\exp\hat u$ the sign is plus.
 
     **Arguments:**

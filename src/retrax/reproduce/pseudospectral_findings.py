@@ -55,7 +55,7 @@ def algorithm(printed: Errors, at_one: tuple[float, float]) -> list[Finding]:
 
 
 def equations(energies: tuple[float, float]) -> list[Finding]:
-    """What is printed wrongly elsewhere; `energies`: (28) at t = 0 and t = 1."""
+    """Corrections elsewhere; `energies`: (28) at t = 0 and t = 1."""
     first, later = energies
     return [
         Finding(

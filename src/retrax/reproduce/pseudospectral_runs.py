@@ -1,7 +1,7 @@
 r"""The runs of the paper on geometric pseudospectral methods, on its 3D pendulum.
 
 $J = \mathrm{diag}(1, 2.8, 2)$, arm $e_3$, $\omega_0 = (0.5, -0.5, 0.4)$, $h = 0.05$ s for 30 s, and
-what the paper does not look at: converged iterations, long times, a symplectic method.
+what lies beyond the paper: converged iterations, long times, a symplectic method.
 """
 
 from typing import Any, NamedTuple

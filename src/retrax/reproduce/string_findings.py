@@ -31,7 +31,7 @@ def equations() -> list[Finding]:
             "(9), second line; proof of (27)",
             "eta-dot; F_0",
             "eta; F_k",
-            "already integrated by parts; a slip of the index",
+            "already integrated by parts; the index of the step",
         ),
         Finding(
             "a fixed 3N x 3N matrix is inverted",
