@@ -176,16 +176,27 @@ def test_methods_that_need_one_frame_refuse_a_constraint_that_moves():
             method.check(system)
 
 
-@pytest.mark.filterwarnings("ignore:.*is a subalgebra")
 def test_constant_rows_are_a_distribution():
-    rows = [[0.2, -0.3, 1.0]]
+    rows = rx.VelocityConstraint([[0.2, -0.3, 1.0]])
+    ends = []
+    for constraint in (rows, rows.distribution):
+        body = rx.MechanicalSystem(SO3, [1.0, 2.0, 2.5], constraint=constraint)
+        state = body.state(jnp.eye(3), velocity=[1.0, 0.5, 0.0], project=True)
+        ends.append(jax.jit(rx.HamelMidpoint().step)(body, state, jnp.asarray(0.1))[0].momentum)
+    assert np.max(np.abs(ends[0] - ends[1])) < 2e-15
+    body = rx.MechanicalSystem(SO3, [1.0, 2.0, 2.5], constraint=rows)
+    with pytest.raises(rx.BadInput, match=r"write the constant rows .* as constraint=Distribution"):
+        rx.ProjectedLift().check(body)
+
+
+def test_members_may_differ_in_constant_rows():
     bodies = [
-        rx.MechanicalSystem(SO3, [1.0, 2.0, 2.5], constraint=constraint)
-        for constraint in (rx.VelocityConstraint(rows), rx.VelocityConstraint(rows).distribution)
+        rx.MechanicalSystem(SO3, [1.0, 2.0, 2.5], constraint=rx.VelocityConstraint([[k, -0.3, 1]]))
+        for k in (0.2, 0.4)
     ]
-    for method in (rx.HamelMidpoint(), rx.ProjectedLift()):
-        ends = []
-        for body in bodies:
-            state = body.state(jnp.eye(3), velocity=[1.0, 0.5, 0.0], project=True)
-            ends.append(jax.jit(method.step)(body, state, jnp.asarray(0.1))[0].momentum)
-        assert np.max(np.abs(ends[0] - ends[1])) < 2e-15
+    states = [b.state(jnp.eye(3), velocity=[1.0, 0.5, 0.0], project=True) for b in bodies]
+    both = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    crowd = rx.ensemble(bodies, rx.HamelMidpoint(), both, h=0.1, steps=3, progress=False)
+    xi = crowd["momentum"].values[-1] / np.array([1.0, 2.0, 2.5])
+    for k, v in zip((0.2, 0.4), xi, strict=True):
+        assert abs(np.array([k, -0.3, 1.0]) @ v) < 1e-15

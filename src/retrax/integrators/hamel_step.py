@@ -28,6 +28,7 @@ from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
 from retrax.integrators.mean_reaction import constrained_step
 from retrax.integrators.predictor import midpoint_velocity
+from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
@@ -103,12 +104,11 @@ def hamel_step(
     def gain(xi, p):
         return h * group.coad(xi, p) + impulse(*points(xi), xi, p)
 
-    allowed = None if constraint is None else constraint.distribution
-    if constraint is not None and allowed is None:
+    if not isinstance(constraint, AbstractDistribution | None):
         done = constrained_step(system, constraint, state, h, points, gain, scale)
         end = State(done.g, done.momentum, state.t + h)
         return HamelStep(end, done.status, done.xi, done.impulse)
-    basis = None if allowed is None else allowed.basis
+    basis = None if constraint is None else constraint.basis
 
     def mismatch(u):
         xi = u if basis is None else u @ basis
@@ -147,14 +147,19 @@ def require_frame(
     """Refuse a system whose inertia or admissible velocities are not the same everywhere."""
     system = require_one_inertia(integrator, system)
     constraint = system.constraint
-    if constraint is not None and constraint.distribution is None:
-        on = "time" if constraint.moving else "its configuration, or are affine"
+    if isinstance(constraint, AbstractDistribution | None):
+        return system
+    same = constraint.distribution
+    if same is not None:
         raise BadInput(
-            f"{type(integrator).__name__} needs admissible velocities that are the same everywhere "
-            f"(a Distribution), but those of the {system.name} depend on {on}; use "
-            "LagrangeDAlembert."
+            f"{type(integrator).__name__} needs a basis of the admissible velocities; write the "
+            f"constant rows of the {system.name} as constraint={same!r}."
         )
-    return system
+    on = "time" if constraint.moving else "its configuration, or are affine"
+    raise BadInput(
+        f"{type(integrator).__name__} needs admissible velocities that are the same everywhere (a "
+        f"Distribution), but those of the {system.name} depend on {on}; use LagrangeDAlembert."
+    )
 
 
 def momentum_scale(state: State) -> Float[Array, ""]:

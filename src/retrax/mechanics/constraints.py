@@ -19,7 +19,14 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import arguments, as_pytree
-from retrax.numerics.checks import output, require_finite, require_output, require_shape, shown
+from retrax.numerics.checks import (
+    is_traced,
+    output,
+    require_finite,
+    require_output,
+    require_shape,
+    shown,
+)
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 from retrax.numerics.null_space import null_space
@@ -58,7 +65,7 @@ class AbstractConstraint(Frozen):
 
     @property
     def distribution(self) -> "AbstractDistribution | None":
-        """The same constraint as one subspace of velocities, where it is one everywhere."""
+        """The same constraint as one subspace of velocities, where it is known to be one."""
         return None
 
     def violation(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, " k"]:
@@ -169,7 +176,6 @@ class VelocityConstraint(AbstractConstraint):
     A: Any
     c: Any
     timed: tuple[bool, bool] = eqx.field(static=True)
-    span: tuple[tuple[float, ...], ...] | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -177,7 +183,6 @@ class VelocityConstraint(AbstractConstraint):
         c: Callable[[Element], Array] | Callable[[Element, Time], Array] | Any = None,
     ):
         self.timed = (_takes_time("A", A), _takes_time("c", c))
-        self.span = None
         rows = _numbers("A", A) if not callable(A) else None
         self.A = as_pytree(A) if rows is None else Partial(_constant, jnp.asarray(rows))
         if c is None or callable(c):
@@ -189,9 +194,7 @@ class VelocityConstraint(AbstractConstraint):
             require_finite("c", offset)
             self.c = Partial(_constant, offset)
         if rows is not None:
-            size = _require_independent(rows)
-            if c is None and len(rows) < rows.shape[1]:
-                self.span = _tuples(null_space(rows, _DEPENDENT * size))
+            _require_independent(rows)
 
     @property
     def moving(self) -> bool:
@@ -203,7 +206,11 @@ class VelocityConstraint(AbstractConstraint):
 
     @property
     def distribution(self) -> Distribution | None:
-        return None if self.span is None else Distribution(self.span)
+        rows = constant_value(self.A)
+        if rows is None or self.c is not None or is_traced(rows) or len(rows) >= rows.shape[1]:
+            return None
+        matrix = np.asarray(rows)
+        return Distribution(null_space(matrix, _DEPENDENT * float(np.linalg.norm(matrix))))
 
     def rows(self, g: Element, t: Time) -> Rows:
         return jnp.asarray(self.A(g, t) if self.timed[0] else self.A(g))
@@ -277,8 +284,8 @@ def _takes_time(name: str, function: Any) -> bool:
     return len(needed) == 2 or (len(places) > 1 and places[1].name == "t")
 
 
-def _require_independent(rows: np.ndarray) -> float:
-    """The largest singular value of constant rows; refuse rows that depend on each other."""
+def _require_independent(rows: np.ndarray) -> None:
+    """Refuse constant rows that depend on each other."""
     singular = np.linalg.svd(rows, compute_uv=False)
     smallest = float(singular[-1]) if len(rows) <= rows.shape[1] else 0.0
     if not smallest > _DEPENDENT * singular[0]:
@@ -286,7 +293,6 @@ def _require_independent(rows: np.ndarray) -> float:
             f"A = {shown(rows.tolist())} has dependent rows: their smallest singular value is "
             f"{smallest:.3g}, but each row must take one velocity away."
         )
-    return float(singular[0])
 
 
 def constant_value(function: Any) -> Array | None:

@@ -142,9 +142,11 @@ class LiePoisson(AbstractQuadraticField):
     ) -> dict[str, Float[Array, ""]]:
         found = super().exact_integrals(x, h, kept)
         A, b = self.quadratic, self.linear
-        if b is None and self._on(SO3()):
-            below = shared_denominator(self, x, h)
-            found |= {"H/B": self.hamiltonian_energy(x, x) / below, "C/B": x @ x / 2 / below}
+        if b is None:
+            if self._on(SO3()):
+                below = shared_denominator(self, x, h)
+                found |= {"H/B": self.hamiltonian_energy(x, x) / below, "C/B": x @ x / 2 / below}
+            return found
         for kind, what in kept:
             if kind == "gyrostat":
                 found[f"F{what + 1}"] = gyrostat_integral(A, b, x, h, what)
