@@ -49,9 +49,9 @@ def start() -> rx.State:
 def on_the_group(run: rx.Trajectory) -> bool:
     """A run that was accepted is one: on the group, times in order, energies finite."""
     energy = run.invariants()["energy"]
-    increasing = bool(np.all(np.diff(run.t) > 0))
+    in_order = bool(np.all(np.diff(run.t) * np.sign(run.h) > 0))
     return (
-        increasing and bool(np.all(run.group_defect() < 1e-9)) and bool(np.all(np.isfinite(energy)))
+        in_order and bool(np.all(run.group_defect() < 1e-9)) and bool(np.all(np.isfinite(energy)))
     )
 
 

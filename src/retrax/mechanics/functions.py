@@ -44,6 +44,17 @@ def uses_velocity(force: Any, group: AbstractLieGroup) -> bool:
     return any(v is velocity for v in read)
 
 
+def require_not_constant(name: str, function: Any, given: tuple) -> None:
+    """Refuse a function that returns no number whatever it is given.
+
+    Where it is undefined at some places only, `require_energy` looks at those at which runs start.
+    """
+    (out,) = jax.make_jaxpr(lambda *x: jnp.asarray(function(*x)))(*given).jaxpr.outvars
+    value = getattr(out, "val", None)  # of a literal, which depends on nothing
+    if value is not None and not np.isfinite(value):
+        raise BadInput(f"{name} is {value} everywhere: it must be a number.")
+
+
 def require_energy(name: str, value: Any) -> None:
     """Refuse the value of an energy at a start that is no number.
 

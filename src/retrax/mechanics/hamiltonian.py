@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree, require_energy
+from retrax.mechanics.functions import arguments, as_pytree, require_energy, require_not_constant
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.legendre import invert
 from retrax.mechanics.state import State
@@ -58,6 +58,7 @@ class HamiltonianSystem(AbstractGroupSystem):
         self.constraint = checked_constraint(group, constraint)
         g, xi, t = arguments(group)
         require_output("hamiltonian", hamiltonian, (g, xi), ())
+        require_not_constant("hamiltonian", hamiltonian, (g, xi))
         require_output("force", force, (g, xi, t), (group.dim,), optional=True)
         self.hamiltonian = as_pytree(hamiltonian)
         self.force = as_pytree(force)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree, require_energy
+from retrax.mechanics.functions import arguments, as_pytree, require_energy, require_not_constant
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.legendre import invert
 from retrax.mechanics.regular import require_regular
@@ -57,6 +57,7 @@ class LagrangianSystem(AbstractGroupSystem):
         self.constraint = checked_constraint(group, constraint)
         g, xi, t = arguments(group)
         require_output("lagrangian", lagrangian, (g, xi), ())
+        require_not_constant("lagrangian", lagrangian, (g, xi))
         require_output("force", force, (g, xi, t), (group.dim,), optional=True)
         require_regular(group, lagrangian)
         self.lagrangian = as_pytree(lagrangian)

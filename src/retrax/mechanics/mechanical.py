@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree, require_energy
+from retrax.mechanics.functions import arguments, as_pytree, require_energy, require_not_constant
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.inertia import plainly_a_body, require_body, require_positive
 from retrax.mechanics.state import State
@@ -129,6 +129,8 @@ class MechanicalSystem(AbstractMechanicalSystem):
         self.inertia = checked_inertia(group, inertia, physical)
         g, xi, t = arguments(group)
         require_output("potential", potential, (g,), (), optional=True)
+        if potential is not None:
+            require_not_constant("potential", potential, (g,))
         require_output("force", force, (g, xi, t), (group.dim,), optional=True)
         self.potential = as_pytree(potential)
         self.force = as_pytree(force)

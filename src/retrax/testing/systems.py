@@ -7,6 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from retrax.mechanics.lagrangian import LagrangianSystem
+from retrax.mechanics.regular import require_regular
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
@@ -62,12 +64,14 @@ def check_system(
     if they are smaller.
 
     **Raises:** `CheckFailed`, naming the law that is broken, by how much, and what is allowed;
-    `BadInput` where a declared symmetry is none.
+    `BadInput` where a declared symmetry is none, or a Lagrangian is degenerate.
     """
     require_instance("system", system, AbstractGroupSystem, "a retrax system")
     require_key(key)
     if state is not None:
         require_state(system, state)
+    if isinstance(system, LagrangianSystem):
+        require_regular(system.group, system.lagrangian)
     states = _random_states(system, key) if state is None else jax.tree.map(_batch_of_one, state)
     seen = _look(system, system.symmetries(), states)
     in_g, in_mu = _slopes(system, states)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 # Below this increment no method turns a body by pi: solved in Cayley's coordinates u a step turns
-# by h xi = (1 + u^2 / 4) u about a fixed axis, which is 3.07 here.
-_SHORT = 1.8
+# by h xi = (1 + u^2 / 4) u about a fixed axis, which is 2.93 here.
+_SHORT = 1.7
 
 
 def turns(group: Any, increment: np.ndarray, h: float, velocity: Callable[[], Any]) -> np.ndarray:

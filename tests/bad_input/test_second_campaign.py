@@ -1,0 +1,35 @@
+"""A thousand hostile calls and fifty hard runs: none ends wrong, raw or silent."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .hard_runs import METHODS, SITUATIONS, ends
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.campaign
+def test_a_thousand_hostile_calls_end_in_sentences_or_sound_numbers():
+    """As a user calls: none of the checks of types that tests switch on."""
+    quick = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "PYTHONPATH": "src"}
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.bad_input.members"],
+        cwd=ROOT,
+        env=os.environ | quick,
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+    assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.filterwarnings("ignore:a step near")
+def test_a_hard_run_ends_right_or_in_a_sentence(situation, method):
+    assert ends(SITUATIONS[situation], method) in ("right", "sentence")
