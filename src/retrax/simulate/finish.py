@@ -1,5 +1,6 @@
 """From the first step that is left to the trajectory, or to the sentence why there is none."""
 
+import warnings
 from typing import Any
 
 from retrax.errors import CheckpointFailed, Interrupted
@@ -73,6 +74,9 @@ def _closed(checkpoint: Checkpoint) -> CheckpointFailed | None:
 
 
 def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
+    doubt = running.system.overlooked(trajectory.states)
+    if doubt is not None:
+        warnings.warn(doubt, stacklevel=5)
     failure = running.failure(trajectory.h)
     if failure is not None:
         error, sentence = failure

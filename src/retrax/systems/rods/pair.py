@@ -24,6 +24,7 @@ from retrax.systems.rods.bump import SUPPORT
 from retrax.systems.rods.events import ending, margins
 from retrax.systems.rods.given import choice, positive
 from retrax.systems.rods.limits import beyond, degenerate, too_flat
+from retrax.systems.rods.meetings import overlooked
 from retrax.systems.rods.rod import Rod, drawn, named
 from retrax.systems.rods.rolling import AbstractRollingPair, NoSlip, Pair, Part
 
@@ -174,6 +175,9 @@ class RodsInContact(AbstractRollingPair):
 
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
         return ending(self, step, h)
+
+    def overlooked(self, states: Any) -> str | None:
+        return overlooked(self, states)
 
     def differential(self, g: Pair, xi: Coordinates, mu: Coordinates) -> Coordinates:
         (xi1, xi2), (mu1, mu2) = self.split(xi), self.split(mu)
