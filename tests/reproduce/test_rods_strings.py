@@ -64,7 +64,9 @@ def test_captions_claim_no_more_than_their_error_bars():
     assert "of G = 0.8 differ from zero by two standard errors" in caption
     assert "Those of G = 0 cannot be distinguished from zero in this time" in caption
     found |= {(0.2, 64): one(0.004, 0.003), (0.8, 32): one(0.005, 0.004)}
-    said = " ".join(f"{row.measured} {row.explanation}" for row in chaos(found, {}, {0.02: 0.01}, 100.0))
+    said = " ".join(
+        f"{row.measured} {row.explanation}" for row in chaos(found, {}, {0.02: 0.01}, 100.0)
+    )
     assert "G = 0: 0.0073 +- 0.0063 (not distinguishable from zero)" in said
     assert "not on every lattice distinguishable from zero" in said
     assert "no limit in sight" not in said and "grows as the step" not in said

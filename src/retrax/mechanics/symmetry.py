@@ -15,8 +15,8 @@ $$
 both linear in the generator. A generator is a symmetry where its rate vanishes in every state, so
 the symmetries are the null space of the rates at a few random states. The rates of each state are
 measured by the largest of that state: forces may differ by many powers of ten between states, and
-what is small beside the largest of them all need not vanish. What is found must then hold in as many
-other states. Under a constraint
+what is small beside the largest of them all need not vanish. What is found must then hold in as
+many other states. Under a constraint
 $A(g)\,\xi = c(g)$ the reaction $A^T\lambda$ adds to the rates, and only a horizontal symmetry has a
 conserved momentum: one with also
 

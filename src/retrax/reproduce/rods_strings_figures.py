@@ -91,8 +91,8 @@ def told_apart(found: "dict[tuple[float, int], Lyapunov]", n: int) -> str:
     sentences = []
     if positive:
         sentences.append(
-            f"On n = {n} the exponents of G = {positive} differ from zero by two standard errors or "
-            "more, which algebraic growth does too: compare them with the linear problem G = 0."
+            f"On n = {n} the exponents of G = {positive} differ from zero by two standard errors "
+            "or more, which algebraic growth does too: compare them with the linear problem G = 0."
         )
     if others:
         sentences.append(f"Those of G = {others} cannot be distinguished from zero in this time.")

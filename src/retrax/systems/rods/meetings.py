@@ -73,7 +73,9 @@ def first_overlap(system: "RodsInContact", states: Any) -> Overlap | None:
     return None
 
 
-def _near(s: Any, nodes: tuple[int, int], h: list[float], reach: float) -> Bool[np.ndarray, "t n m"]:
+def _near(
+    s: Any, nodes: tuple[int, int], h: list[float], reach: float
+) -> Bool[np.ndarray, "t n m"]:
     """Pairs of segments that both lie at the contact."""
     beside = [
         np.abs((np.arange(n - 1) + 0.5) * d - s[:, [k]]) <= reach + d

@@ -119,7 +119,9 @@ class RodsInContact(AbstractRollingPair):
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
-        refuse_overrides(cls, _FIXED, "give the rods loads: gravity, or a force of a Rod's subclass")
+        refuse_overrides(
+            cls, _FIXED, "give the rods loads: gravity, or a force of a Rod's subclass"
+        )
 
     @property
     def name(self) -> str:
@@ -159,8 +161,8 @@ class RodsInContact(AbstractRollingPair):
     ) -> tuple[Coordinates, Coordinates, tuple[Coordinates, ...], Float[Array, "3"]]:
         r"""Velocity, rate of the momentum without contact, rows $A$ and the multipliers.
 
-        $AM^{-1}A^T\lambda = -AM^{-1}\dot\mu_{\text{free}} - \dot A\,M^{-1}\mu$: the points of contact
-        have no inertia, so that nothing of how they accelerate is asked for.
+        $AM^{-1}A^T\lambda = -AM^{-1}\dot\mu_{\text{free}} - \dot A\,M^{-1}\mu$: the points of
+        contact have no inertia, so that nothing of how they accelerate is asked for.
         """
         nodes = self.mobile(mu)
         xi = self.joined(*self.split(nodes), self.travel(g, *self.split(nodes)))
