@@ -226,3 +226,32 @@ def test_fields_say_what_they_start_from():
         make_state(prey, {})
     with pytest.raises(rx.BadInput, match="'y' says nothing about the start"):
         make_state(prey, {"y": [1.0, 1.0]})
+
+
+def test_rods_are_made_of_their_material_and_laid_across():
+    rod = {"name": "Rod.from_material", "elements": 20, "length": 2.0, "young": 127.3,
+           "poisson": 0.5, "density": 127.3, "radius": 0.05}  # fmt: skip
+    held = rod | {"ends": ["clamped", "clamped"]}
+    described = {"name": "RodsInContact", "radius": 0.05, "width": 0.1, "friction": 5.0,
+                 "first": held, "second": held | {"gravity": [0, 0, -0.1]}}  # fmt: skip
+    pair = system_of(described)
+    by_hand = rx.systems.Rod.from_material(
+        20, 2.0, young=127.3, poisson=0.5, density=127.3, radius=0.05, ends=("clamped", "clamped")
+    )
+    _same(pair.first, by_hand)
+    start = make_state(pair, {"g": {"name": "crossed", "angle": 70.0, "meet": [0.9, 1.15]}})
+    assert float(pair.gap(start.g)) == pytest.approx(0.1, abs=1e-15)
+    assert make_state(pair, {"g": "crossed"}).g[2].tolist() == [1.0, 1.0]
+    force = pair.contact_force(start.g, jax.jit(lambda p, s: p.multipliers(s))(pair, start))
+    assert float(force["pressure"]) > 0
+    with pytest.raises(rx.BadInput, match="'corner' is no parameter of crossed"):
+        make_state(pair, {"g": {"name": "crossed", "corner": 1.0}})
+
+
+def test_contacts_without_momentum_are_offered_no_step_that_solves_for_it():
+    for name in ("rods-in-contact", "strings-in-contact"):
+        offered = fitting(CASES[name].make()[0])
+        assert not [one for one in offered if one.startswith("lagrange-d-alembert")]
+        assert "rkmk-4" in offered
+    with pytest.raises(rx.BadInput, match=r"points of contact .* carry none"):
+        rx.LagrangeDAlembert(rx.Exp()).check(CASES["strings-in-contact"].make()[0])

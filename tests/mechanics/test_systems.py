@@ -73,6 +73,22 @@ def test_symmetries_are_found():
     np.testing.assert_allclose(pushed.symmetries().space, [[0, 1, 0], [0, 0, 1]], atol=0)
 
 
+def test_forces_of_all_sizes_hide_no_broken_symmetry():
+    """A rod as a body of its own: it may be moved, and turned about its axis, and nothing else."""
+    rod = rx.systems.Rod(
+        8, 1.0, stretching=[4e4, 4e4, 1e5], bending=[1.0, 1.0, 0.8], mass=1.0,
+        inertia=[1e-3, 1e-3, 2e-3],
+    )  # fmt: skip
+    system = rx.MechanicalSystem(rod.group, rod.inertia, rod.potential_energy)
+    found = system.symmetries()
+    assert found.space.shape == (3, 54) and found.body.shape == (4, 54)
+    moved = 0.1 * np.random.default_rng(3).normal(size=(2, 54))
+    start = rod.state(rod.group.exp(jnp.asarray(moved[0])), velocity=moved[1])
+    run = rx.simulate(rod, rx.LieVerlet(), start, h=1e-5, steps=50, save_every=50)
+    kept = run.along(lambda state: jnp.stack(list(found.momenta(rod.group, state).values())))
+    assert kept.shape == (2, 7) and np.abs(np.diff(kept, axis=0)).max() < 1e-13
+
+
 def test_a_declared_symmetry_is_checked():
     system = rx.MechanicalSystem(SO3, MOMENTS, heavy, symmetry=[[0, 0, 2]])
     assert system.symmetries().space.tolist() == [[0, 0, 2]]

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from retrax.analysis.lyapunov import Lyapunov
 from retrax.reproduce import rods, rods_strings
 from retrax.reproduce.report import markdown, together
 from retrax.reproduce.rods_friction import estimate, friction
+from retrax.reproduce.rods_strings_figures import told_apart
+from retrax.reproduce.rods_strings_findings import chaos
 
 
 @pytest.mark.parametrize("k, cap, paper", [(0.2, 0.0194, 0.0981), (1.0, 0.2929, 0.3536)])
@@ -49,3 +52,21 @@ def test_all_of_it_on_a_coarse_lattice(tmp_path, monkeypatch):
     text = markdown("Rods", done)
     for sentence in ("false as a general statement", "1.9", "s2' = G2 v_t(s2)"):
         assert sentence in text
+
+
+def test_captions_claim_no_more_than_their_error_bars():
+    def one(exponent, error, growth=9.0):
+        none = np.zeros(0)
+        return Lyapunov(exponent, error, none, none, growth)
+
+    found = {(0.0, 64): one(0.0073, 0.0063), (0.8, 64): one(0.02, 0.002)}
+    caption = told_apart(found, 64)
+    assert "of G = 0.8 differ from zero by two standard errors" in caption
+    assert "Those of G = 0 cannot be distinguished from zero in this time" in caption
+    found |= {(0.2, 64): one(0.004, 0.003), (0.8, 32): one(0.005, 0.004)}
+    said = " ".join(
+        f"{row.measured} {row.explanation}" for row in chaos(found, {}, {0.02: 0.01}, 100.0)
+    )
+    assert "G = 0: 0.0073 +- 0.0063 (not distinguishable from zero)" in said
+    assert "not on every lattice distinguishable from zero" in said
+    assert "no limit in sight" not in said and "grows as the step" not in said

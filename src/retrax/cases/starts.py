@@ -22,8 +22,8 @@ def make_state(system: Any, given: Mapping[str, Any]) -> State:
     Systems with momenta: `g` as the group stores it, or `exp`, its exponential coordinates, or
     neither for the identity; `velocity` or `momentum`, or neither for rest; `t`; `project` for the
     nearest velocity that the constraint admits. Instead of numbers `g` may be `"identity"`, of a
-    rod `"straight"`, of two rods `"crossed"`, of a string `"hanging"`, or a table with that name and
-    its parameters. Flows and fields: what `system.at` takes.
+    rod `"straight"`, of two rods `"crossed"`, of a string `"hanging"`, or a table with that name
+    and its parameters. Flows and fields: what `system.at` takes.
     """
     if hasattr(system, "at"):
         return _at(system, given)

@@ -43,7 +43,7 @@ class ContactDKD(AbstractIntegrator):
     """
 
     order: ClassVar[int] = 2
-    preserves: ClassVar[frozenset[str]] = frozenset({"group", "symmetric"})
+    preserves: ClassVar[frozenset[str]] = frozenset({"group", "momentum", "symmetric"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         require_strings(self, system)

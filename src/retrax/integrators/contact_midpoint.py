@@ -45,7 +45,7 @@ class ContactMidpoint(AbstractIntegrator):
     """
 
     order: ClassVar[int] = 2
-    preserves: ClassVar[frozenset[str]] = frozenset({"group", "symmetric", "energy"})
+    preserves: ClassVar[frozenset[str]] = frozenset({"group", "momentum", "symmetric", "energy"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         require_strings(self, system)

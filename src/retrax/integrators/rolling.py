@@ -34,7 +34,7 @@ class AbstractRolling(AbstractIntegrator):
 
     def check_step(self, system: Any, state: State, h: float) -> None:
         for rod, g in zip(system.rods, state.g[:2], strict=True):
-            rod.require_stable(g, h)
+            rod.require_stable(g, h, split=False)
 
 
 def force(system: RodsInContact, g: Any, mu: Any, t: Any) -> Any:

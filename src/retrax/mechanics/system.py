@@ -176,6 +176,13 @@ class AbstractGroupSystem(Frozen):
         """
         return None
 
+    def overlooked(self, states: Any) -> str | None:
+        """A sentence about what saved states show and the model does not know, if they do.
+
+        A run warns of it when it ends.
+        """
+        return None
+
     def as_state(self, start: Any) -> Any:
         """What a run may start from, as a state; systems without momenta also take points."""
         return start

@@ -83,6 +83,22 @@ def spectra(motions: "dict[str, Motion]", frozen_lines: list[float]) -> Drawing:
     )
 
 
+def told_apart(found: "dict[tuple[float, int], Lyapunov]", n: int) -> str:
+    """Which exponents on the lattice of `n` segments differ from zero by two standard errors."""
+    known = {G: abs(one.exponent) >= 2 * one.error for (G, m), one in found.items() if m == n}
+    positive = ", ".join(f"{G:g}" for G, sure in sorted(known.items()) if sure)
+    others = ", ".join(f"{G:g}" for G, sure in sorted(known.items()) if not sure)
+    sentences = []
+    if positive:
+        sentences.append(
+            f"On n = {n} the exponents of G = {positive} differ from zero by two standard errors "
+            "or more, which algebraic growth does too: compare them with the linear problem G = 0."
+        )
+    if others:
+        sentences.append(f"Those of G = {others} cannot be distinguished from zero in this time.")
+    return " ".join(sentences)
+
+
 def exponents(found: "dict[tuple[float, int], Lyapunov]", time: float) -> Drawing:
     """Largest exponents against the coupling, and running estimates."""
     sizes = sorted({n for _, n in found})
@@ -98,7 +114,7 @@ def exponents(found: "dict[tuple[float, int], Lyapunov]", time: float) -> Drawin
             look = {"color": colour, "ms": 3, "capsize": 2, "label": f"n = {n}"}
             left.errorbar(couplings, values, errors, fmt="o-", **look)
         left.axhline(0.0, color=GREY, lw=0.6)
-        left.set(xlabel="G (s)", ylabel="exponent (1/s)")
+        left.set(xlabel="G", ylabel="exponent (1/s)")
         left.legend()
         for colour, G in zip(CYCLE, couplings, strict=False):
             one = found[G, middle]
@@ -109,7 +125,7 @@ def exponents(found: "dict[tuple[float, int], Lyapunov]", time: float) -> Drawin
         right.legend(fontsize=7)
     grid = [[found[G, n] for n in sizes] for G in couplings]
     named: dict[str, Column] = {
-        "G": ("G", couplings, "s", "coupling"),
+        "G": ("G", couplings, "1", "coupling"),
         "n": ("n", sizes, "1", "segments"),
         "exponent": (
             ("G", "n"), [[one.exponent for one in row] for row in grid], "1/s", "exponent"
@@ -121,8 +137,7 @@ def exponents(found: "dict[tuple[float, int], Lyapunov]", time: float) -> Drawin
     return Drawing(
         "exponents",
         "Largest Lyapunov exponents",
-        'Where the paper says "chaotic for all initial conditions": small couplings cannot be told '
-        "from the linear problem G = 0, large ones are chaotic with a small exponent.",
+        f'Where the paper says "chaotic for all initial conditions". {told_apart(found, middle)}',
         figure,
         columns(**named),
     )

@@ -108,35 +108,58 @@ def chaos(
             f"largest exponent against G, n = {n}, T = {time:g}",
             "chaotic",
             by_G,
-            f"for small G nothing but algebraic growth: its logarithm is {weak.growth:.1f} for "
-            f"G = 0.2 and {still.growth:.1f} for the linear problem G = 0",
+            f"the linear problem G = 0 grows algebraically, by e^{still.growth:.1f} in this time; "
+            f"G = 0.2 by e^{weak.growth:.1f}: an exponent is one only where growth is much larger",
         ),
         Finding(
             "resolution, G = 0.8",
             "-",
             by_n,
-            "positive on every lattice, and larger the narrower the bump, whose knots are one "
-            "segment apart" + (": there is no limit in sight" if len(sizes) > 2 else ""),
+            _against_size([exponents[0.8, m] for m in sizes]),
         ),
         Finding(
             "without a lattice, G = 0.8",
             "-",
             ", ".join(f"step {h:g}: {rate:.4f}" for h, rate in parting.items()),
-            "two paths 1e-9 apart, along characteristics: not an effect of the lattice"
-            + (", and growing as the step is refined" if len(parting) > 1 else ""),
+            "two paths 1e-9 apart, along characteristics: no lattice is involved"
+            + (", and the rate grows as the step is refined" if _grows(parting) else ""),
         ),
         Finding(
             "other starts and bumps, G = 0.8",
             "-",
             others,
-            "strings that touch in the same place are not chaotic: what is left of their growth is "
-            "algebraic, and falls with T" + (f"; {_WIDTH}" if len(variations) > 1 else ""),
+            "strings that touch in the same place have a path known in closed form, which is not "
+            "chaotic: what is left of their growth is algebraic"
+            + (f"; {_WIDTH}" if len(variations) > 1 else ""),
         ),
     ]
 
 
+def _against_size(found: "list[Lyapunov]") -> str:
+    """What exponents on finer and finer lattices say, and no more."""
+    said = "the bump becomes narrower with the segments, its knots one segment apart"
+    if not all(_positive(one) for one in found):
+        return f"not on every lattice distinguishable from zero in this time; {said}"
+    values = [one.exponent for one in found]
+    if len(found) > 2 and values == sorted(values):
+        return f"positive on every lattice, and larger the finer it is: no limit in sight; {said}"
+    return f"positive on every lattice; {said}"
+
+
+def _grows(parting: dict[float, float]) -> bool:
+    """Whether the rates grow as steps are refined."""
+    rates = [parting[h] for h in sorted(parting, reverse=True)]
+    return len(rates) > 1 and rates == sorted(rates)
+
+
 def _number(one: "Lyapunov") -> str:
-    return f"{one.exponent:.4f} +- {one.error:.4f}"
+    said = f"{one.exponent:.4f} +- {one.error:.4f}"
+    return said if _positive(one) else f"{said} (not distinguishable from zero)"
+
+
+def _positive(one: "Lyapunov") -> bool:
+    """Whether an exponent is above zero by two standard errors."""
+    return one.exponent >= 2 * one.error
 
 
 def _row(values: list[float]) -> str:

@@ -81,6 +81,9 @@ def _closed(checkpoint: Checkpoint) -> CheckpointFailed | None:
 
 
 def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
+    doubt = running.system.overlooked(trajectory.states)
+    if doubt is not None:
+        warnings.warn(doubt, stacklevel=5)
     failure = running.failure(trajectory.h)
     if failure is not None:
         error, sentence = failure

@@ -191,7 +191,7 @@ CASES: dict[str, Case] = {
             _ON_SPACES,
             length=(0.005, 20_000),
         ),
-        Case("rod", "an elastic settings.rod, thrown", settings.rod, length=(0.004, 5_000)),
+        Case("rod", "an elastic rod, thrown", settings.rod, length=(0.004, 5_000)),
         Case(
             "rods-in-contact",
             "two rods that roll",

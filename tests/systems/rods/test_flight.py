@@ -8,6 +8,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import retrax as rx
+from retrax.systems.rods.stability import longest_step
 
 S = rx.systems
 MADE = {
@@ -180,3 +181,30 @@ class _quiet:
 
     def __exit__(self, *_):
         return False
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.002, 0.05])
+def test_steps_are_bounded_by_waves_and_by_damping(damping):
+    """By the linear map of one mode: at its bound a step begins to grow, before it does not."""
+    omega = 30.0
+    for split in (True, False):
+        longest, _ = longest_step(omega, damping, split)
+        for part, grows in ((0.99, False), (1.01, True)):
+            h = part * longest
+            z = damping * omega**2 * h / 2
+            each = 1 - z + z * z / 2 if split else 1 - z
+            kick = np.array([[1.0, 0.0], [-((omega * h) ** 2) / 2, 1.0 if split else each]])
+            damp = np.diag([1.0, each if split else 1.0])
+            step = kick @ damp @ np.array([[1.0, 1.0], [0.0, 1.0]]) @ damp @ kick
+            assert (np.abs(np.linalg.eigvals(step)).max() > 1 + 1e-6) == grows
+
+
+def test_a_damped_rod_refuses_a_step_that_its_damping_makes_grow():
+    rod, start = flying(damping=0.5)
+    with pytest.raises(
+        rx.BadInput, match=r"explicit damping, h < 4/\(beta omega\^2\).*below"
+    ) as no:
+        rx.simulate(rod, rx.LieVerlet(), start, h=0.01, steps=1)
+    longest = float(str(no.value).split("below ")[1].split(" s")[0])
+    run = rx.simulate(rod, rx.LieVerlet(), start, h=0.99 * longest, steps=400, save_every=400)
+    assert np.diff(run.along(rod.energy))[0] < 0

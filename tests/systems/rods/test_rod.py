@@ -93,6 +93,29 @@ def test_a_torque_closes_the_rod_to_a_circle(elements, torque):
     assert np.abs(frames[-1] - frames[0]).max() < 1e-13
 
 
+def test_a_rod_that_hangs_from_a_pin_is_at_rest_though_it_may_turn():
+    """It stretches by its weight, (N z - z^2/2) m g/EA summed over the segments, and not round."""
+    rod = S.Rod(10, 1.0, **SLENDER, ends=("pinned", "free"), gravity=[0, 0, 9.81])
+    _, places = S.equilibrium(rod, rod.straight())
+    masses = np.asarray(rod.inertia).reshape(-1, 6)[:, 3]
+    carried = 9.81 * np.cumsum(masses[::-1])[::-1][1:]
+    np.testing.assert_allclose(np.diff(places[:, 2]), 0.1 * (1 + carried / 1000), rtol=1e-12)
+    assert np.abs(places[:, :2]).max() < 1e-12
+
+
+def test_a_free_rod_straightens_where_it_is():
+    rod, _, moved = crooked()
+    rest = S.equilibrium(rod, rod.group.compose(rod.straight(), rod.group.exp(0.1 * moved)))
+    gamma, omega = (np.asarray(x) for x in jax.jit(rod.strains)(rest))
+    assert np.abs(gamma - np.array([0.0, 0.0, 1.0])).max() < 1e-12 and np.abs(omega).max() < 1e-12
+
+
+def test_a_free_rod_under_gravity_has_no_equilibrium():
+    rod = S.Rod(6, 1.0, **SLENDER, gravity=[0, 0, -9.81])
+    with pytest.raises(rx.NoEquilibrium, match=r"without resistance along a load.*-9\.81\) N"):
+        S.equilibrium(rod, rod.straight([1, 0, 0]))
+
+
 def test_no_equilibrium_is_said():
     rod = S.Rod(8, 1.0, **SLENDER, end_force=[1.0, 0.0, 0.0])
     with pytest.raises(rx.NoEquilibrium, match="found no equilibrium"):

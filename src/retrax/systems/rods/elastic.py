@@ -20,6 +20,7 @@ from retrax.mechanics.system import Coordinates
 from retrax.numerics.newton import NewtonStatus
 from retrax.systems.rods.dispersion import fastest
 from retrax.systems.rods.spin import spin, turned_back
+from retrax.systems.rods.stability import longest_step
 from retrax.systems.rods.strain import Loads, Segment, Strain, loads, segment
 
 Placement = tuple[Float[Array, "_nodes 3 3"], Float[Array, "_nodes 3"]]
@@ -197,19 +198,21 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
     def check_step(self, state: State, h: float) -> None:
         self.require_stable(state.g, h)
 
-    def require_stable(self, g: Any, h: float) -> None:
-        """Refuse a step with which the fastest wave on the lattice of the nodes would grow."""
+    def require_stable(self, g: Any, h: float, split: bool = True) -> None:
+        """Refuse a step with which the fastest wave on the lattice of the nodes would grow.
+
+        `split`: by `LieVerlet`; otherwise by an integrator of two rods.
+        """
         places = np.asarray(g[1])
         steps = places[1:] - places[:-1]
         stretch = float(np.sqrt(np.sum(steps * steps, axis=1)).max()) / float(self.spacing)
-        highest, because = fastest(self, stretch), ""
-        longest = 2 / highest
-        if self.damping is not None and 2 / (float(self.damping) * highest**2) < longest:
-            longest, because = 2 / (float(self.damping) * highest**2), " and is damped strongly"
+        highest = fastest(self, stretch)
+        damping = 0.0 if self.damping is None else float(self.damping)
+        longest, because = longest_step(highest, damping, split)
         if not h < longest:
             raise BadInput(
-                f"h = {h:g} is unstable for the {self.name}: its fastest wave has the frequency "
-                f"{highest:.4g} rad/s{because}, so that h must be below {longest:.4g} s."
+                f"h = {h:g} is unstable for the {self.name}: {because} bounds it, at the frequency "
+                f"omega = {highest:.4g} rad/s, so that h must be below {longest:.4g} s."
             )
 
     def why_not(self, state: State, h: float) -> str | None:

@@ -28,6 +28,8 @@ from retrax.systems.rods.limits import FLATTEST, beyond, degenerate, placed
 if TYPE_CHECKING:
     from retrax.systems.rods.pair import RodsInContact
 
+_BEHIND = 1e-4  # of a step
+
 
 def kinds(system: "RodsInContact") -> tuple[type[ContactLost], ...]:
     """What may end the contact, in the order of `margins`."""
@@ -66,7 +68,9 @@ def ending(system: "RodsInContact", step: Callable[[float], State], h: float) ->
     if kept(h).all():
         return None
     first, last = bracket(lambda size: bool(kept(size).all()), h)
-    kind, before = kinds(system)[int(np.argmin(kept(last)))], step(first)
+    # Just behind the event: friction without end gives way a rounding error before pressure does.
+    failed = kept(min(last + _BEHIND * h, h)) & kept(last)
+    kind, before = kinds(system)[int(np.argmin(failed))], step(first)
     what, why = _sentence(kind, system, _seen(system, step(last)), float(before.t), h)
     return Ending(what, why, kind, before)
 

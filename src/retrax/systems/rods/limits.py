@@ -26,8 +26,8 @@ def degenerate(s: Any, t: float, H: Any, h: float = 0.0) -> str:
     H = np.asarray(H)
     values = np.linalg.eigvalsh((H + H.T) / 2)
     return (
-        f"The rods are too parallel or too strongly curved {placed(s, t, h)}: the Hessian of half "
-        f"their squared distance has the eigenvalues {values[0]:.3g} and {values[1]:.3g}, of which "
+        f"The rods are too parallel or too strongly curved {placed(s, t, h)}: the Hessian of "
+        f"half their squared distance has the eigenvalues {values[0]:.3g} and {values[1]:.3g}, of which "
         f"the smaller must be above {FLATTEST:g} of their mean."
     )
 

@@ -26,6 +26,7 @@ from retrax.systems.rods.bump import SUPPORT
 from retrax.systems.rods.events import ending, margins
 from retrax.systems.rods.given import choice, positive
 from retrax.systems.rods.limits import beyond, degenerate, too_flat
+from retrax.systems.rods.meetings import overlooked
 from retrax.systems.rods.rod import Rod, drawn, named
 from retrax.systems.rods.rolling import AbstractRollingPair, NoSlip, Pair, Part
 
@@ -112,7 +113,9 @@ class RodsInContact(AbstractRollingPair):
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
-        refuse_overrides(cls, _FIXED, "give the rods loads: gravity, or a force of a Rod's subclass")
+        refuse_overrides(
+            cls, _FIXED, "give the rods loads: gravity, or a force of a Rod's subclass"
+        )
 
     @property
     def name(self) -> str:
@@ -152,8 +155,8 @@ class RodsInContact(AbstractRollingPair):
     ) -> tuple[Coordinates, Coordinates, tuple[Coordinates, ...], Float[Array, "3"]]:
         r"""Velocity, rate of the momentum without contact, rows $A$ and the multipliers.
 
-        $AM^{-1}A^T\lambda = -AM^{-1}\dot\mu_{\text{free}} - \dot A\,M^{-1}\mu$: the points of contact
-        have no inertia, so that nothing of how they accelerate is asked for.
+        $AM^{-1}A^T\lambda = -AM^{-1}\dot\mu_{\text{free}} - \dot A\,M^{-1}\mu$: the points of
+        contact have no inertia, so that nothing of how they accelerate is asked for.
         """
         nodes = self.mobile(mu)
         xi = self.joined(*self.split(nodes), self.travel(g, *self.split(nodes)))
@@ -168,6 +171,9 @@ class RodsInContact(AbstractRollingPair):
 
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
         return ending(self, step, h)
+
+    def overlooked(self, states: Any) -> str | None:
+        return overlooked(self, states)
 
     def differential(self, g: Pair, xi: Coordinates, mu: Coordinates) -> Coordinates:
         (xi1, xi2), (mu1, mu2) = self.split(xi), self.split(mu)

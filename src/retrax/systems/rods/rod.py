@@ -29,7 +29,6 @@ from retrax.systems.rods.given import (
 from retrax.systems.rods.material import circular
 from retrax.systems.rods.strain import STRAINS
 
-
 # What a subclass must leave alone: the forces follow from the strains, not from these.
 _FIXED = (
     "constraint", "differential", "drift", "flight", "group", "hamiltonian_energy", "held",
