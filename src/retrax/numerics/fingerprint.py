@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -207,7 +208,7 @@ class Walk:
         return Same(type(x)), x.dtype, x.shape, content, self.of(vars(x))
 
     def _jax_array(self, x: Any) -> Any:
-        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+        if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
             return "keys", str(x.dtype), self._jax_array(jax.random.key_data(x))
         return "jax", str(x.dtype), x.shape, x.aval.weak_type, _content(np.asarray(x))
 
@@ -334,9 +335,10 @@ class Walk:
         slots = [name for base in cls.__mro__ for name in _slots(base)]
         parts: list[Any] = [self.of(cls)]
         if isinstance(x, _NUMBERS):
-            parts.append(next(kind.__repr__(x) for kind in _NUMBERS if isinstance(x, kind)))
+            plain: Any = next(kind for kind in _NUMBERS if isinstance(x, kind))
+            parts.append(plain.__repr__(x))
         elif isinstance(x, _CONTAINERS):
-            plain: Any = next(kind for kind in _CONTAINERS if isinstance(x, kind))
+            plain = next(kind for kind in _CONTAINERS if isinstance(x, kind))
             parts.append(self._container(plain(x)))
             parts.append(self.of(getattr(x, "default_factory", None)))
         elif cls.__basicsize__ > _plain_size(cls, len(slots)):
