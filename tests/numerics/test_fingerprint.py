@@ -86,6 +86,14 @@ def one(x):
     return x
 
 
+def marked(w):
+    def f(x):
+        return x
+
+    f.w = w
+    return f
+
+
 def ruled(rule):
     f = jax.custom_jvp(one)
     f.defjvp(rule)
@@ -108,6 +116,8 @@ CHANGED = {
     "method": (Lazy(2.0).__init__, Lazy(3.0).__init__),
     "factory": (defaultdict(slope_of(2.0)), defaultdict(slope_of(3.0))),
     "module of equinox": (eqx.nn.Identity(), eqx.nn.Lambda(slope_of(2.0))),
+    "attribute of a function": (marked(2.0), marked(3.0)),
+    "names of fields": (np.zeros(1, [("a", "f8")]), np.zeros(1, [("b", "f8")])),
     "key": (jax.random.key(0), jax.random.key(1)),
     "weak type": (jnp.asarray(1.0), jnp.ones(())),
     "array of objects": (np.array([2.0, None]), np.array([3.0, None])),
@@ -145,6 +155,11 @@ def test_equal_code_with_equal_content_is_the_same():
         "def f(x): return random.random() * x",
         "def f(x): return np.random.rand() * x",
         "def f(x): return globals()['w'] * x",
+        "from os import getenv\ndef f(x): return float(getenv('W')) * x",
+        "from random import random\ndef f(x): return random() * x",
+        "from time import time\ndef f(x): return time() * x",
+        "from datetime import datetime\ndef f(x): return datetime.now().second * x",
+        "from pathlib import Path\ndef f(x): return len(Path('w').read_text()) * x",
         "def f(x): return float(open('w').read()) * x",
         "def f(x): return next(numbers) * x",
         "def f(x): return whole.w * g(whole)",
@@ -156,6 +171,23 @@ def test_what_cannot_be_known_is_not_complete(source):
     names = dict(os=os, random=random, numbers=iter([1.0]), whole=types.ModuleType("whole"))
     f, _ = written(source, **names, g=one)
     assert not fingerprint(f).complete
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import math, functools\ndef f(x): return functools.reduce(max, [math.pi, x])",
+        "def f(x): return np.linalg.norm([1.0]) * jnp.where(x > 0, jax.nn.relu(x), float('nan'))",
+        "import logging\nlog = logging.getLogger()\ndef f(x):\n    log.debug('f')\n    return x",
+        "import retrax as rx\ndef f(x): return rx.SO3().exp(x)[2, 2]",
+        "class A:\n    w: float = 1.0\n    def f(self, x): return self.w * x\nf = A().f",
+        "f = jax.vmap(jax.grad(jax.jit(lambda x: jnp.sin(x) ** 2)))",
+        "from dataclasses import dataclass\n@dataclass\nclass A:\n    w: float = 1.0\n"
+        "a = A()\ndef f(x): return a.w * x + abs(x) + sum(range(3))",
+    ],
+)
+def test_what_people_write_is_complete(source):
+    assert fingerprint(written(source)[0]).complete
 
 
 def test_a_tracer_is_never_the_same():

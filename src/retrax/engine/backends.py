@@ -156,4 +156,5 @@ def _scalar_or_xla(
 
 @Reused
 def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Any:
-    return member_kernel(*step_program(tree, avals, identity), shared)
+    program, layout = step_program(tree, avals, identity)
+    return member_kernel(program, layout, shared)

@@ -30,7 +30,7 @@ def step_identity(system: Any, integrator: AbstractIntegrator) -> Fingerprint:
 
 
 def _identity(parts: list) -> Fingerprint:
-    config = jax.config
+    config: Any = jax.config
     # What JAX makes of random numbers and mixed types depends on how it is set.
     settings = (
         config.jax_numpy_dtype_promotion,

@@ -16,6 +16,7 @@ traced from it must be traced again.
 import hashlib
 import logging
 import re
+import struct
 import sys
 from collections.abc import Iterable
 from functools import cached_property, partial
@@ -36,6 +37,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -47,6 +49,7 @@ from retrax.numerics.libraries import (
     is_of_library,
     is_own,
     is_pure,
+    is_pure_name,
 )
 from retrax.numerics.reads import Path, reads
 
@@ -131,10 +134,12 @@ class Walk:
             return kind
         if kind is float or kind is complex:
             return kind, repr(x)
+        if kind is tuple and {*map(type, x)} == {float}:
+            return kind, struct.pack(f"{len(x)}d", *x)  # tables of methods have hundreds
         if kind in _USUAL:
             return self._met(x) if x else kind
         if isinstance(x, type):
-            return self._met(x) if is_own(x) else Same(x)
+            return self._met(x) if is_own(x) else self._of_library(x, x.__module__)
         if isinstance(x, np.ndarray | np.generic):
             return self._array(x)
         if isinstance(x, Tracer):
@@ -190,16 +195,20 @@ class Walk:
         self.complete = False
         return Same(x)
 
+    def _of_library(self, x: Any, module: str) -> Any:
+        """A function or class of Python's or a library's: by identity, if it is a pure one."""
+        return Same(x) if is_pure_name(module) else self._opaque(x)
+
     def _array(self, x: Any) -> Any:
         if x.dtype.hasobject:
             return type(x), x.shape, self.of(x.tolist())
         content = _content(np.asarray(x))
         if type(x) is np.ndarray or isinstance(x, np.generic):
-            return type(x), x.dtype.str, x.shape, content
-        return Same(type(x)), x.dtype.str, x.shape, content, self.of(vars(x))
+            return type(x), x.dtype, x.shape, content
+        return Same(type(x)), x.dtype, x.shape, content, self.of(vars(x))
 
     def _jax_array(self, x: Any) -> Any:
-        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+        if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
             return "keys", str(x.dtype), self._jax_array(jax.random.key_data(x))
         return "jax", str(x.dtype), x.shape, x.aval.weak_type, _content(np.asarray(x))
 
@@ -228,8 +237,9 @@ class Walk:
         held = (self.of(f.__defaults__), self.of(f.__kwdefaults__)) if any(defaults) else None
         if is_of_library(f):
             cells = [self._cell(cell, ((),)) for cell in f.__closure__ or ()]
-            same = f.__code__ if cells else Same(f)  # made by jax.grad and the like: its code
-            return same, held, tuple(cells)
+            same = self._of_library(f, f.__globals__["__name__"])
+            # Made by jax.grad and the like: by its code.
+            return f.__code__ if cells else same, held, tuple(cells)
         found = reads(f.__code__)
         by_name = zip(found.cells, f.__closure__ or (), strict=True)
         self.calls = self.calls or self.inside > 0
@@ -240,6 +250,7 @@ class Walk:
             tuple([self._cell(cell, paths) for (_, paths), cell in by_name]),
             tuple([self._global(f, name, paths) for name, paths in found.names]),
             tuple([self._imported(name, taken) for name, taken in found.imports]),
+            self.of(f.__dict__) if f.__dict__ else None,
         )
         self.inside -= 1
         return parts
@@ -302,10 +313,11 @@ class Walk:
 
     def _builtin(self, x: Any) -> Any:
         owner = x.__self__
-        if owner is None or isinstance(owner, ModuleType | type):
-            if isinstance(owner, ModuleType) and not is_pure(owner):
-                self.complete = False
-            return Same(x)
+        if isinstance(owner, type):
+            self.of(owner)
+            return "of", x.__name__, Same(owner)
+        if owner is None or isinstance(owner, ModuleType):
+            return Same(x) if owner is None or is_pure(owner) else self._opaque(x)
         return "of", x.__name__, self.of(owner)
 
     def _wrapper(self, x: Any) -> Any:
@@ -323,9 +335,10 @@ class Walk:
         slots = [name for base in cls.__mro__ for name in _slots(base)]
         parts: list[Any] = [self.of(cls)]
         if isinstance(x, _NUMBERS):
-            parts.append(next(kind.__repr__(x) for kind in _NUMBERS if isinstance(x, kind)))
+            plain: Any = next(kind for kind in _NUMBERS if isinstance(x, kind))
+            parts.append(plain.__repr__(x))
         elif isinstance(x, _CONTAINERS):
-            plain: Any = next(kind for kind in _CONTAINERS if isinstance(x, kind))
+            plain = next(kind for kind in _CONTAINERS if isinstance(x, kind))
             parts.append(self._container(plain(x)))
             parts.append(self.of(getattr(x, "default_factory", None)))
         elif cls.__basicsize__ > _plain_size(cls, len(slots)):

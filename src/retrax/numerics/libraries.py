@@ -66,6 +66,11 @@ def _lies_in_python(file: str) -> bool:
 def is_pure(module: ModuleType) -> bool:
     """Whether functions of a module depend on nothing but their arguments."""
     name = module.__name__
+    return is_pure_name(name) and is_library(name, file_of(module))
+
+
+@lru_cache(maxsize=4096)
+def is_pure_name(name: str) -> bool:
+    """The same, of the name of a module that is known to be of a library."""
     top = name.partition(".")[0]
-    known = (top in _LIBRARIES or top in _PURE) and name not in _IMPURE
-    return known and is_library(name, file_of(module))
+    return (top in _LIBRARIES or top in _PURE) and name not in _IMPURE

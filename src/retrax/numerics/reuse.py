@@ -60,7 +60,7 @@ class Reused:
                 return make(tree, avals, identity, *more, **named)
 
         self._make, self._kept = made, lru_cache(maxsize=most)(made)
-        self.cache_info = self._kept.cache_info
+        self.cache_info, self.cache_clear = self._kept.cache_info, self._kept.cache_clear
         update_wrapper(self, make)
 
     def __call__(
@@ -76,6 +76,7 @@ class Jitted:
     def __init__(self, function: Callable[..., Any], **options: Any):
         self._function, self._options = function, options
         self._kept = lru_cache(maxsize=64)(self._compiled)
+        self.cache_clear = self._kept.cache_clear
         update_wrapper(self, function)
 
     def _compiled(self, identity: Fingerprint) -> Callable[..., Any]:
