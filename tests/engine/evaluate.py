@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from retrax.engine.kinds import DTYPE, constant
 from retrax.engine.program import Choose, Each, Load, Operation, Repeat, Row, Store, Value, While
 
 OPERATIONS = {
@@ -24,10 +25,8 @@ OPERATIONS = {
     "or": lambda a, b: a or b,
     "not": lambda a: not a,
     "select": lambda p, x, y: y if p else x,
-    "float": float,
-    "int": int,
-    "bool": bool,
     "isfinite": math.isfinite,
+    **{kind: lambda x, kind=kind: constant(x, kind) for kind in DTYPE},
 }
 
 

@@ -79,6 +79,13 @@ def _(x):
     )
 
 
+@entry("products of 64 bits along a long axis", LONG[:, 0])
+def _(x):
+    i = (x * 100).astype(int) + 3037000499
+    j = i * i
+    return jnp.sum(j[1:] - j[:-1]).astype(float)
+
+
 @entry("a switch", jnp.array([0.2, 1.2, 2.7, -3.0, 9.0]))
 def _(x):
     branches = [jnp.sin, jnp.cos, lambda y: y * y]

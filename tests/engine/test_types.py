@@ -44,6 +44,7 @@ REFUSED = {
     "entries: truths": "array of type bool",
     "random numbers of the state: normal": "numbers of type key",
     "calls: printed": "primitive 'debug_print'",
+    "products of 64 bits along a long axis": "whole numbers of 64 bits along a long axis",
 }
 
 

@@ -27,7 +27,7 @@ def _grows(build: Builder, value: Value, updated: Operand) -> bool:
     if added is None or value not in added:
         return False
     (step,) = [x for x in added if x != value] or [value]
-    return not isinstance(step, Value) and step > 0
+    return not isinstance(step, Value) and bool(step > 0)
 
 
 def _fails(build: Builder, test: Operand, counts: set[Value], carried: set[Value]) -> bool:

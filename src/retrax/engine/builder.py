@@ -22,6 +22,7 @@ class Builder:
         self._made_by: dict[Value, Operation] = {}
         self._invariant: set[Value] = set()
         self._singular: set[Value] = set()
+        self._wide: set[Value] = set()
 
     def value(self, kind: Kind, *, invariant: bool = False) -> Value:
         """A new value; `invariant` where it is the same in all steps of a run."""
@@ -84,11 +85,22 @@ class Builder:
         # A choice guards against what is infinite on its other side.
         if name in _SINGULAR or (name != "select" and any(map(self.is_singular, operands))):
             self._singular.add(out)
+        if out.kind in ("int", "u64") and (_widens(name, operands) or self._from_wide(operands)):
+            self._wide.add(out)
         operation = Operation(name, operands, out)
         self.append(operation)
         self._made_by[out] = operation
         self._known[-1][key] = out
         return out
+
+    def is_wide(self, operand: Operand) -> bool:
+        """Whether a whole number may have more digits than a float, which is what memory holds."""
+        if isinstance(operand, Value):
+            return operand in self._wide
+        return not isinstance(operand, float) and abs(int(operand)) > 2**53
+
+    def _from_wide(self, operands: Sequence[Operand]) -> bool:
+        return any(isinstance(x, Value) and x in self._wide for x in operands)
 
     def is_singular(self, operand: Operand) -> bool:
         """Whether a value may be infinite or NaN although all numbers of the state are small."""
@@ -215,12 +227,24 @@ def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
     return None
 
 
+def _widens(name: str, operands: Sequence[Operand]) -> bool:
+    """Whether an operation makes numbers of many digits from those of few."""
+    if name == "mul":
+        return all(isinstance(x, Value) for x in operands)
+    return name in ("shl", "not", "xor", "neg") and kind_of(operands[0]) in ("int", "u64")
+
+
 def _power_of_two(x: Operand) -> bool:
     return isinstance(x, float) and x != 0 and math.isfinite(x) and abs(math.frexp(x)[0]) == 0.5
 
 
 def _is(operand: Operand, number: int) -> bool:
     return not isinstance(operand, Value | bool) and operand == number
+
+
+def same(a: Operand, b: Operand) -> bool:
+    """Whether two operands are the same value, or the same constant down to its sign and type."""
+    return _identity(a) == _identity(b)
 
 
 def _identity(operand: Operand):

@@ -229,7 +229,7 @@ class ControlRules:
 
     def in_own_rows(self, x: Kept) -> Kept:
         """A copy of an array with a kept axis."""
-        kinds = [kind_of_cell(cell) for cell in x.cells.ravel()]
+        kinds: list[Kind] = [kind_of_cell(cell) for cell in x.cells.ravel()]
         views = [View(self.build.row(x.length, kind), 0, 1, x.length) for kind in kinds]
         self.loops.copy(x, views)
         cells = np.empty(len(views), object)

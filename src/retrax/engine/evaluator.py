@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend import core as jex
 
@@ -34,7 +35,7 @@ class Opaque:
 
 def _constant(x: Any, dtype: Any = None) -> Any:
     """A constant array as one of operands."""
-    if isinstance(x, jax.Array) and jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
+    if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.extended):
         return Opaque(x)
     x = np.asarray(x, dtype)
     if x.size > LARGEST:
@@ -105,7 +106,10 @@ class Evaluator(ControlRules, EntryRules):
         known.update(zip(jaxpr.invars, arguments, strict=True))
 
         def read(v):
-            return _constant(v.val, v.aval.dtype) if isinstance(v, jex.Literal) else known[v]
+            if not isinstance(v, jex.Literal):
+                return known[v]
+            aval: Any = v.aval
+            return _constant(v.val, aval.dtype)
 
         for equation in jaxpr.eqns:
             outs = self.equation(equation, [read(v) for v in equation.invars])
@@ -170,7 +174,7 @@ class Evaluator(ControlRules, EntryRules):
         )
         if not zero:
             return self.entrywise(operation, *ins)
-        pairs = np.broadcast_arrays(*ins)
+        pairs: list[Any] = list(np.broadcast_arrays(*ins))
         out = np.empty(pairs[0].shape, object)
         for index in np.ndindex(*out.shape):
             x, y = (a[index] for a in pairs)

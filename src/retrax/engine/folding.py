@@ -127,7 +127,7 @@ _WHOLE: dict[str, Callable[..., Any]] = {
     "div": _quotient,
     "rem": _remainder,
     "neg": _typed(lambda a: -a),
-    "abs": _typed(abs),
+    "abs": _typed(lambda a: abs(a)),
     "sign": _typed(lambda a: (a > 0) - (a < 0)),
     "max": _typed(max),
     "min": _typed(min),

@@ -13,7 +13,7 @@ from typing import Any, SupportsInt
 
 import numpy as np
 
-from retrax.engine.builder import Builder
+from retrax.engine.builder import Builder, same
 from retrax.engine.kinds import Kind
 from retrax.engine.program import Block, Each, Load, Operand, Row, Store, Value, View, kind_of
 
@@ -127,10 +127,16 @@ class Loops:
         """Memory holds floats; whole numbers and truths are turned back."""
         return value if row.kind == "float" else self.build.emit(row.kind, value)
 
+    def _require_narrow(self, entries: Sequence[Operand]) -> None:
+        """Memory holds floats, which have no room for all digits of the longest whole numbers."""
+        if any(self.build.is_wide(x) for x in entries):
+            raise Unscalarisable("it keeps whole numbers of 64 bits along a long axis")
+
     def _written(self, loop: _OpenLoop, x: Operand) -> View | Operand:
         """Where the value x at k is kept: a row of its own, or where it was read from."""
         if not isinstance(x, Value):
             return x
+        self._require_narrow([x])
         for view, value in loop.reads.items():
             if value == x:
                 return view
@@ -208,8 +214,9 @@ class Loops:
 
     def _kept_cell(self, entries: list[Any]) -> View | Operand:
         kind = kind_of(entries[0])
-        if all(x is entries[0] or x == entries[0] for x in entries):
+        if all(x is entries[0] or same(x, entries[0]) for x in entries):
             return entries[0]
+        self._require_narrow(entries)
         if not any(isinstance(x, Value) for x in entries):
             return _whole(self.build.row(len(entries), kind, tuple(float(x) for x in entries)))
         if self.inside:

@@ -19,7 +19,7 @@ DTYPE: dict[Kind, np.dtype] = {
     "u64": np.dtype("uint64"), "u32": np.dtype("uint32"), "u16": np.dtype("uint16"),
     "u8": np.dtype("uint8"),
 }  # fmt: skip
-_KIND = {dtype: kind for kind, dtype in DTYPE.items()}
+_KIND: dict[np.dtype, Kind] = {dtype: kind for kind, dtype in DTYPE.items()}
 # A constant in a program: a number of Python's for a float, a whole number of 64 bits or a truth,
 # and one of NumPy's, which carries its type, for other whole numbers.
 Constant = float | int | bool | np.integer
