@@ -140,6 +140,13 @@ def word(shape, mass):
     return body, start(body)
 
 
+@pytest.mark.parametrize("name", ["../out", "a/b", "..", "", 3, "a\\b"])
+def test_a_measure_cannot_write_outside_the_store(tmp_path, name):
+    with pytest.raises(rx.BadInput, match="it names an array in the store"):
+        sweep(tmp_path, measure=lambda runs, system: {name: runs["momentum"].values[-1, :, 0]})
+    assert not list(tmp_path.iterdir())
+
+
 def test_functions_may_close_over_anything(tmp_path):
     """Words, decisions, functions within functions and default values: one kind of body."""
     runs = sweep(tmp_path, word, grid={"shape": ["long", "short"], "mass": [1.0, 2.0]})

@@ -187,7 +187,7 @@ def test_no_module_is_imported_where_one_of_several_is_not_trusted(tmp_path, mon
 
 @pytest.mark.parametrize("trust", [3, "os; x", "", ["my_bodies", None], b"os", [["os"]]])
 def test_trust_names_modules(tmp_path, trust):
-    with pytest.raises(rx.BadInput, match="trust = .* must be the name of a module"):
+    with pytest.raises(rx.BadInput, match=r"trust = .* must be the name of a module"):
         rx.resume(tmp_path / "run.zarr", trust=trust)
 
 

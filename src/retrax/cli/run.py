@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -107,10 +108,12 @@ def run(
     print_table(COLUMNS, rows(trajectory))
     if asked.checkpoint is not None:
         path = asked.checkpoint
-        print_lines(f"The run is in {path}; `retrax resume {path}` takes it further.")
+        quoted = shlex.quote(str(path))
+        print_lines(f"The run is in {path}; `retrax resume {quoted}` takes it further.")
     if asked.output is not None:
         path = asked.output
-        print_lines(f"The run is in {path}; `retrax report {path}` makes a page of it.")
+        quoted = shlex.quote(str(path))
+        print_lines(f"The run is in {path}; `retrax report {quoted}` makes a page of it.")
     if asked.report is not None:
         print_lines(f"The page is {asked.report}.")
 

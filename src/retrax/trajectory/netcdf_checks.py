@@ -35,7 +35,7 @@ def require_plain(path: Path) -> None:
         _require_attributes(path, "it", file)
         if len(file) > _MOST_VARIABLES:
             raise _odd(path, f"{len(file)} variables")
-        for name in file:
+        for name in map(str, file):
             array = _array(path, file, name)
             _require_attributes(path, name, array)
             if not _is_bare_dimension(array):
@@ -68,9 +68,10 @@ def _array(path: Path, file: h5py.File, name: str) -> h5py.Dataset:
 
 def _is_bare_dimension(array: h5py.Dataset) -> bool:
     """Whether this is the length of a dimension and nothing else: NetCDF reads no numbers of it."""
-    if "NAME" not in array.attrs or array.attrs.get("CLASS") != b"DIMENSION_SCALE":
+    name, kind = (array.attrs.get(key) for key in ("NAME", "CLASS"))
+    if not (isinstance(name, bytes) and isinstance(kind, bytes) and len(array.shape) == 1):
         return False
-    return bytes(array.attrs["NAME"]).startswith(_BARE) and len(array.shape) == 1
+    return name.startswith(_BARE) and kind == b"DIMENSION_SCALE"
 
 
 def _bytes(path: Path, name: str, array: h5py.Dataset) -> tuple[int, int]:
@@ -98,8 +99,8 @@ def _require_attributes(path: Path, owner: str, of: h5py.File | h5py.Dataset) ->
     for name in of.attrs:
         about = of.attrs.get_id(name)
         text = h5py.check_string_dtype(about.dtype) is not None
-        single = about.shape is not None and len(about.shape) <= 1
-        values = math.prod(about.shape) if single else 0
+        shape: Any = about.shape
+        values = math.prod(shape) if shape is not None and len(shape) <= 1 else 0
         number = about.dtype.kind in "fiub" and 1 <= values <= _MOST_VALUES
         if name in _PACKED or not (name in _TIES or number or (text and values == 1)):
             raise _odd(path, f"{shown(owner)} with the attribute {shown(name)}, which no run has")

@@ -25,7 +25,7 @@ def save(run: "Trajectory", path: str | Path) -> Path:
     return path
 
 
-def write_netcdf(data: "xr.Dataset", path: Path, encoding: dict[str, Any] | None = None) -> None:
+def write_netcdf(data: "xr.Dataset", path: Path, encoding: Any = None) -> None:
     """Put a NetCDF file together in memory, then write it whole.
 
     HDF5 brings the interpreter down when a disk refuses what it writes, so it never sees the disk.

@@ -53,7 +53,8 @@ def _wrong(run: "Trajectory") -> str | None:
     each |= {name: of for name, of in worked.items() if of[0] is not None}
     invariants = {name: (values, 1) for name, values in seen.invariants.items()}
     rest = {name: (values, None) for name, values in seen.observables.items()}
-    named = alike | each | invariants | {"multipliers": (seen.multipliers, 2)} | rest
+    multipliers = {"multipliers": (seen.multipliers, 2)}
+    named: dict[str, Any] = alike | each | invariants | multipliers | rest
     wrong = _wrong_arrays(named, len(run.t))
     if wrong is not None:
         return wrong
@@ -71,7 +72,8 @@ def _wrong_states(states: "State", info: "Interval", told: dict[str, Any]) -> st
             "of no run"
         )
     parts = {f"g{k}": (leaf, None) for k, leaf in enumerate(jax.tree.leaves(states.g))}
-    named = {"time": (states.t, 1), "momentum": (states.momentum, 2)} | parts
+    own = {"time": (states.t, 1), "momentum": (states.momentum, 2)}
+    named: dict[str, Any] = own | parts
     named |= {name: (values, 1) for name, values in info._asdict().items()}
     wrong = _wrong_arrays(named, len(np.atleast_1d(states.t)))
     if wrong is not None:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
+from retrax.numerics.checks import shown
 from retrax.numerics.digest import digest_of
 from retrax.numerics.fingerprint import fingerprint
 from retrax.simulate.ensemble import run_members
@@ -153,6 +154,11 @@ def _measured(measure: Callable[..., Any], runs: "xr.Dataset", system: Any) -> "
         result = {name if str(name).isidentifier() else "measured": result}
     arrays = {}
     for name, x in result.items():
+        if not isinstance(name, str) or not name.strip(".") or {"/", "\\", "\0"} & set(name):
+            raise BadInput(
+                f"measure returned {shown(name)} as the name of a result, but it names an array in "
+                "the store: a word without slashes."
+            )
         if not isinstance(x, xr.DataArray):
             x = np.asarray(x)
             own = tuple(f"{name}_{axis}" for axis in range(x.ndim - 1))
