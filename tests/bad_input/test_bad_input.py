@@ -30,6 +30,8 @@ def public_names() -> set[str]:
                 continue
             if inspect.isclass(value) and issubclass(value, Exception):
                 continue
+            if inspect.isabstract(value):  # nobody can make one
+                continue
             found.add(prefix + name)
             for method, made in vars(value).items() if inspect.isclass(value) else ():
                 if isinstance(made, classmethod) and not method.startswith("_"):

@@ -48,7 +48,7 @@ def test_list_json_carries_the_claims():
     assert listed["cases"]["pendulum3d"]["steps"] == 600
     claims = listed["integrators"]["lie-verlet"]
     assert claims["order"] == 2
-    assert set(claims["preserves"]) == rx.LieVerlet.preserves
+    assert set(claims["preserves"]) == rx.LieVerlet().preserves
 
 
 def test_run_prints_a_summary_and_keeps_the_run(kept):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.tree_util import Partial
-from tests.mechanics.moving_constraints import (
+from moving_constraints import (
     START,
     TIME,
     ball_on_a_wobbling_table,

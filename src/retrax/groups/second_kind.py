@@ -59,7 +59,7 @@ class SecondKind(AbstractRetraction):
         self.backwards = require_flag("backwards", backwards)
         self.order = None
         if order is not None:
-            if not isinstance(order, list | tuple):
+            if not isinstance(order, list | tuple) or not order:
                 raise BadInput(f"order = {shown(order)} must be a list of directions.")
             self.order = tuple(require_whole("order", i, 0, len(order) - 1) for i in order)
             if len(set(self.order)) != len(order):
