@@ -84,7 +84,7 @@ def upright(method: Any) -> None:
 
 def separatrix(method: Any) -> None:
     """Nearly upright: it lingers, falls and comes back; the energy stays."""
-    found = run(method, top(arm=(0.0, 0.0, 0.6)), 0.01, 600, [1e-6, 0.0, 0.0])
+    found = run(method, top(arm=(0.0, 0.0, 0.6)), 0.01, 900, [1e-6, 0.0, 0.0])
     assert np.min(found.g[:, 2, 2]) < -0.9
     kept(found, 2e-3)
 

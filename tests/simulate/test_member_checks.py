@@ -233,6 +233,9 @@ def test_a_time_that_does_not_advance_is_refused(tmp_path):
     top, state = BODIES["HeavyTop"][0](1.0)
     late = jax.tree.map(lambda x: jnp.stack([x, x]), state)
     late = rx.State(late.g, late.momentum, jnp.array([0.0, 1e18]))
+    soon = top.state(ONE, velocity=[0.0, 0, 1], t=1000.0)
+    with pytest.raises(rx.BadInput, match=r"h = -9e-14 s is lost in rounding"):
+        rx.simulate(top, rx.LieVerlet(), soon, h=-9e-14, steps=8)  # its second step would stand
     with pytest.raises(rx.BadInput, match=r"member 1: h = 0.01 s is lost in rounding"):
         rx.ensemble(top, rx.LieVerlet(), late, h=0.01, steps=2)
 

@@ -57,7 +57,7 @@ def ensemble(
     - `states`: a `State` whose arrays have a leading axis of members, as
         `jax.vmap(lambda v: system.state(g, velocity=v))(velocities)` returns; for a quadratic field
         also an array of points.
-    - `h`, `steps`: the step in seconds, and how many.
+    - `h`, `steps`: the step in seconds, below zero back in time, and how many.
     - `save_every`: how many steps lie between two saved states; the start is saved too then.
         `None` saves only the end.
     - `backend`: `"native"` runs blocks of members in the vector units of all cores, `"xla"` a JAX

@@ -49,7 +49,7 @@ def simulate(
 
     - `system`, `integrator`, `state`: what moves, how a step is taken, where it starts. The time of
         the first state is `state.t`. A quadratic field also starts from a point.
-    - `h`: the step in seconds.
+    - `h`: the step in seconds; below zero the run goes back in time.
     - `steps`: how many.
     - `save_every`: how many steps lie between two saved states.
     - `backend`: `"native"` runs machine code made for this step, `"xla"` a JAX program, `"auto"`
@@ -59,6 +59,8 @@ def simulate(
         as it goes on, `load` reads what is committed, and `resume` takes it up again.
     - `every`: how many steps lie between two commits, at the most; a slow disk may take longer.
         Ten seconds or 32 MB lie between them unless it is given.
+
+    A step that turns a body by more than half a turn gives a warning at the end of the run.
 
     **Raises:** `StepFailed` at the first step that does not converge or gives a number that is not
     finite; it carries the trajectory up to there. `BadInput` where the run cannot start. With a

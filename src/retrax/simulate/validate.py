@@ -147,12 +147,17 @@ def _require_step_size(h: Any) -> None:
 
 
 def require_time_to_pass(t: Any, h: Any) -> None:
-    """Refuse a step that rounding makes none, beside a time that is too large."""
-    require_each(_require_time_to_pass, t, h, fine=lambda t, h: t + h != t)
+    """Refuse a step that rounding makes none, now or later, beside a time that is too large."""
+    require_each(_require_time_to_pass, t, h, fine=_passes)
+
+
+def _passes(t: np.ndarray, h: np.ndarray) -> Any:
+    # Times at a distance of one spacing may round to one number, and spacings double on the way.
+    return np.abs(h) > 2 * np.spacing(np.abs(t))
 
 
 def _require_time_to_pass(t: np.ndarray, h: np.ndarray) -> None:
-    if t + h == t:
+    if not _passes(t, h):
         raise BadInput(
             f"h = {float(h):g} s is lost in rounding beside the time t = {float(abs(t)):g} s."
         )
