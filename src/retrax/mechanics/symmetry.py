@@ -190,8 +190,8 @@ def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
         )
 
     out = jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(seed), samples))
-    rates = (np.asarray(x).reshape(-1, group.dim) for x in out[:4])
-    return _Rates(*rates, size=np.asarray(out.size))
+    rows = (np.asarray(x).reshape(-1, group.dim) for x in out[:4])
+    return _Rates(*rows, size=np.asarray(out.size))
 
 
 def _null_space(rates: np.ndarray) -> np.ndarray:
