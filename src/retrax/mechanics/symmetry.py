@@ -167,8 +167,9 @@ def _measured(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray,
     least = np.maximum(_FAINT * size.reshape(-1, 1), _TINY)
 
     def relative(rows: np.ndarray) -> np.ndarray:
-        rows = rows / np.maximum(np.max(np.abs(rows), axis=1, keepdims=True), least)
-        return rows[np.isfinite(rows).all(axis=1)]
+        known = np.isfinite(rows).all(axis=1)  # an energy may be singular at a random state
+        largest = np.max(np.abs(rows[known]), axis=1, keepdims=True)
+        return rows[known] / np.maximum(largest, least[known])
 
     space, body = relative(in_space), relative(in_body)
     if system.constraint is None:

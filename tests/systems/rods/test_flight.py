@@ -183,7 +183,7 @@ class _quiet:
         return False
 
 
-@pytest.mark.parametrize("damping", [0.0, 0.002, 0.05])
+@pytest.mark.parametrize("damping", [0.0, 0.002, 0.2])
 def test_steps_are_bounded_by_waves_and_by_damping(damping):
     """By the linear map of one mode: at its bound a step begins to grow, before it does not."""
     omega = 30.0

@@ -1,7 +1,8 @@
 """Rods that touch a second time, or themselves, are not passed over in silence."""
 
+from types import SimpleNamespace
+
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -18,7 +19,8 @@ def pair_of(elements=20):
 
 
 def states_of(g, t=0.25):
-    return rx.State(jax.tree.map(lambda x: np.asarray(x)[None], g), np.zeros((1, 1)), np.array([t]))
+    """One saved state, as a trajectory has it: places and time are all that is looked at."""
+    return SimpleNamespace(g=jax.tree.map(lambda x: np.asarray(x)[None], g), t=np.array([t]))
 
 
 def test_distances_of_segments_are_those_of_a_search():
@@ -58,12 +60,15 @@ def test_a_rod_that_meets_itself_is_found():
     assert found is not None and found.which == "The first rod meets itself"
 
 
-def test_a_run_warns_of_it():
-    pair, start = S.crossed_rods(angle=20.0, pressed=0.0, kick=0.0)
-    (frames, places), two, s = start.g
+def test_a_run_warns_of_it(monkeypatch):
+    pair = pair_of()
+    (frames, places), two, s = pair.crossed(20.0)
     bent = np.asarray(places).copy()
     bent[17] = np.asarray(two[1])[17] + np.array([0.0, 0.0, -0.02])
-    state = rx.State(((frames, jnp.asarray(bent)), two, s), start.momentum, start.t)
-    sentence = pair.overlooked(jax.tree.map(lambda x: np.asarray(x)[None], state))
-    assert sentence is not None and "The model knows one contact" in sentence
-    assert "less than two radii, 0.1 m" in sentence
+    sentence = pair.overlooked(states_of(((frames, bent), two, s), 1.5))
+    assert sentence is not None and "The two rods meet at t = 1.5 s" in sentence
+    assert "less than two radii, 0.1 m" in sentence and "by 0.08 m" in sentence
+    monkeypatch.setattr(rx.systems.StringsInContact, "overlooked", lambda self, states: sentence)
+    strings, begin, h, _ = rx.systems.StringsInContact.paper()
+    with pytest.warns(UserWarning, match="The model knows one contact"):
+        rx.simulate(strings, rx.ContactDKD(), begin, h=h, steps=2, backend="xla")

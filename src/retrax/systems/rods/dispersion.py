@@ -123,4 +123,6 @@ def _inertia(rod: Any) -> tuple[float, np.ndarray]:
 def _roots(a: Any, b: Any, c: Any) -> tuple[np.ndarray, np.ndarray]:
     """The square roots of both solutions x of a x^2 - b x + c = 0, the smaller first."""
     larger = (b + np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))) / (2 * a)
-    return np.sqrt(np.maximum(c / (a * larger), 0.0)), np.sqrt(larger)
+    # Strong tension leaves a standing wave no stiffness: both roots are then zero or below.
+    smaller = np.divide(c, a * larger, out=np.zeros_like(larger), where=larger > 0)
+    return np.sqrt(np.maximum(smaller, 0.0)), np.sqrt(np.maximum(larger, 0.0))

@@ -27,8 +27,8 @@ def degenerate(s: Any, t: float, H: Any, h: float = 0.0) -> str:
     values = np.linalg.eigvalsh((H + H.T) / 2)
     return (
         f"The rods are too parallel or too strongly curved {placed(s, t, h)}: the Hessian of "
-        f"half their squared distance has the eigenvalues {values[0]:.3g} and {values[1]:.3g}, of which "
-        f"the smaller must be above {FLATTEST:g} of their mean."
+        f"half their squared distance has the eigenvalues {values[0]:.3g} and {values[1]:.3g}, "
+        f"of which the smaller must be above {FLATTEST:g} of their mean."
     )
 
 
@@ -42,6 +42,6 @@ def too_flat(H: Any) -> bool:
 def beyond(s: Any, t: float, reach: float, h: float = 0.0) -> str:
     """That the bump does not lie within the rods."""
     return (
-        f"The contact comes closer than {reach:g} m to an end of a rod {placed(s, t, h)}: the nodes "
-        "that carry it would lie beyond."
+        f"The contact comes closer than {reach:g} m to an end of a rod {placed(s, t, h)}: the "
+        "nodes that carry it would lie beyond."
     )

@@ -36,6 +36,8 @@ _FIXED = (
     "constraint", "differential", "force", "group", "hamiltonian_energy", "momentum", "symmetry",
     "total_force", "vector_field", "velocity",
 )  # fmt: skip
+
+
 def _require_gear(F: np.ndarray) -> None:
     if float(F) == 0:
         raise BadInput("F = 0 leaves the first string's contact at rest: F must not be 0.")
