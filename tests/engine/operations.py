@@ -114,7 +114,7 @@ FLOAT_BINARY = {
     "half guarded quotient": lambda x, y: jnp.where(y != 0, x / y, 0.0),
     "zero times log": lambda x, y: 0.0 * jnp.log(x) + y, "zero over": lambda x, y: 0.0 / y + x,
     "difference with itself": lambda x, y: x - x + y, "fmod": jnp.fmod,
-    "large constants": lambda x, y: (x * 1e300) + y / 1e300,
+    "large constants": lambda x, y: (x * 1e-300) + y / 1e300,
 }  # fmt: skip
 for _name, _f in FLOAT_BINARY.items():
     entry(f"{_name} at pairs of edges", *PAIRS)(_f)
