@@ -17,7 +17,7 @@ for name in ("SO2", "SO3", "SE2", "SE3"):
     simple("groups", name)
 for name in ("Exp", "Cayley"):
     simple("retractions", name)
-simple("retractions", "SecondKind", order=[0, 1, 2], backwards=False)
+simple("retractions", "SecondKind", axes=[0, 1, 2], backwards=False)
 simple("groups", "SO", n=4)
 simple("groups", "Translation", n=3)
 simple("groups", "Power", group=rx.SE3(), n=3)

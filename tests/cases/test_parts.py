@@ -109,7 +109,7 @@ def test_constraints_that_are_no_data_are_refused(constraint, sentence):
 def test_integrators_are_those_that_python_makes():
     assert make_integrator("lie-verlet") == rx.LieVerlet()
     assert make_integrator({"name": "LieVerlet", "retraction": "Exp"}) == rx.LieVerlet(rx.Exp())
-    cardan = {"name": "LieVerlet", "retraction": {"name": "SecondKind", "order": [2, 0, 1]}}
+    cardan = {"name": "LieVerlet", "retraction": {"name": "SecondKind", "axes": [2, 0, 1]}}
     assert make_integrator(cardan) == rx.LieVerlet(rx.SecondKind([2, 0, 1]))
     composed = {"name": "Composition", "base": "lie-verlet-exp", "order": 6}
     assert make_integrator(composed) == rx.Composition(rx.LieVerlet(rx.Exp()), order=6)

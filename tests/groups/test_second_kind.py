@@ -82,7 +82,7 @@ def test_with_a_symmetric_retraction_nothing_has_changed():
     "make, sentence",
     [
         (lambda: rx.SecondKind([0, 0, 1]), "names a direction twice"),
-        (lambda: rx.SecondKind([0, 1, 3]), "order = 3 must be a whole number from 0 to 2"),
+        (lambda: rx.SecondKind([0, 1, 3]), "axes = 3 must be a whole number from 0 to 2"),
         (lambda: rx.SecondKind("xyz"), "must be a list of directions"),
         (lambda: rx.SecondKind([0, 1]).check(rx.SO3()), r"names 2 directions, but SO\(3\) has 3"),
         (lambda: KIND.check(rx.Power(rx.SE3(), 10)), "takes at most 32; use Exp"),

@@ -44,46 +44,46 @@ class SecondKind(AbstractRetraction):
 
     **Arguments:**
 
-    - `order`: the directions in the order of the factors, a permutation of `0, 1, ..., dim - 1`.
+    - `axes`: the directions in the order of the factors, a permutation of `0, 1, ..., dim - 1`.
     - `backwards`: take them from the last to the first, which makes $\tau^*$.
 
     References: [OwrenMarthinsen2001].
     """
 
-    order: tuple[int, ...] | None = eqx.field(static=True)
+    axes: tuple[int, ...] | None = eqx.field(static=True)
     backwards: bool = eqx.field(static=True)
 
     name: ClassVar[str] = "SecondKind"
 
-    def __init__(self, order: Any = None, backwards: bool = False):
+    def __init__(self, axes: Any = None, backwards: bool = False):
         self.backwards = require_flag("backwards", backwards)
-        self.order = None
-        if order is not None:
-            if not isinstance(order, list | tuple) or not order:
-                raise BadInput(f"order = {shown(order)} must be a list of directions.")
-            self.order = tuple(require_whole("order", i, 0, len(order) - 1) for i in order)
-            if len(set(self.order)) != len(order):
+        self.axes = None
+        if axes is not None:
+            if not isinstance(axes, list | tuple) or not axes:
+                raise BadInput(f"axes = {shown(axes)} must be a list of directions.")
+            self.axes = tuple(require_whole("axes", i, 0, len(axes) - 1) for i in axes)
+            if len(set(self.axes)) != len(axes):
                 raise BadInput(
-                    f"order = {list(order)} names a direction twice; each of 0 to "
-                    f"{len(order) - 1} stands once, or the tangent map at 0 is not the identity."
+                    f"axes = {list(axes)} names a direction twice; each of 0 to "
+                    f"{len(axes) - 1} stands once, or the tangent map at 0 is not the identity."
                 )
 
     def __repr__(self) -> str:
-        given = [] if self.order is None else [f"order={list(self.order)}"]
+        given = [] if self.axes is None else [f"axes={list(self.axes)}"]
         return f"SecondKind({', '.join(given + ['backwards=True'] * self.backwards)})"
 
     @property
     def adjoint(self) -> "SecondKind":
-        return SecondKind(self.order, not self.backwards)  # (2)
+        return SecondKind(self.axes, not self.backwards)  # (2)
 
     @property
     def symmetric(self) -> bool:
         return False
 
     def check(self, group: AbstractLieGroup) -> None:
-        if self.order is not None and len(self.order) != group.dim:
+        if self.axes is not None and len(self.axes) != group.dim:
             raise BadInput(
-                f"order = {list(self.order)} names {len(self.order)} directions, but "
+                f"axes = {list(self.axes)} names {len(self.axes)} directions, but "
                 f"{group.name} has {group.dim}."
             )
         if group.dim > _LARGEST_DIMENSION:
@@ -131,7 +131,7 @@ class SecondKind(AbstractRetraction):
         return jnp.all(turns < (math.pi / 2) ** 2) & jnp.all(sides > 0)
 
     def _axes(self, group: AbstractLieGroup) -> tuple[int, ...]:
-        forwards = tuple(range(group.dim)) if self.order is None else self.order
+        forwards = tuple(range(group.dim)) if self.axes is None else self.axes
         return forwards[::-1] if self.backwards else forwards
 
     def _factors(self, group: AbstractLieGroup, xi: Coordinates) -> Element:
