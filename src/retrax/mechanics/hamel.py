@@ -32,6 +32,7 @@ from retrax.mechanics.constraints import (
     AbstractDistribution,
     Distribution,
     VelocityConstraint,
+    annihilated_by,
 )
 from retrax.numerics.checks import require_finite, shown
 from retrax.numerics.frozen import Frozen
@@ -154,7 +155,7 @@ def checked_constraint(group: AbstractLieGroup, constraint: Any) -> AbstractCons
     constraint.check(group)
     rows = constraint.constant() if isinstance(constraint, VelocityConstraint) else None
     if rows is not None and np.linalg.matrix_rank(np.asarray(rows)) == len(rows):
-        constraint = Distribution.annihilated_by(rows)
+        constraint = annihilated_by(rows)
     if isinstance(constraint, Distribution) and is_subalgebra(group, constraint):
         warnings.warn(
             f"{constraint!r} is a subalgebra of {group.name}: the constraint is holonomic, and the "
