@@ -131,15 +131,6 @@ class Distribution(AbstractDistribution):
         self.span = _tuples(given)
         self.normals = _tuples(null_space(given, _DEPENDENT * singular[0]))
 
-    @classmethod
-    def annihilated_by(cls, rows: Any) -> "Distribution":
-        r"""The velocities with $A\xi = 0$ for a constant $A$ of full rank, whose rows are kept."""
-        normals = _numbers("A", rows)
-        singular = np.linalg.svd(normals, compute_uv=False)
-        made = cls(null_space(normals, _DEPENDENT * singular[0]))
-        object.__setattr__(made, "normals", _tuples(normals))
-        return made
-
     def __repr__(self) -> str:
         return f"Distribution({[list(row) for row in self.span]})"
 
@@ -158,6 +149,15 @@ class Distribution(AbstractDistribution):
                 f"constraint = {self!r} speaks of {n} velocity components, but {group.name} has "
                 f"{group.dim}."
             )
+
+
+def annihilated_by(rows: Any) -> Distribution:
+    r"""The velocities with $A\xi = 0$ for a constant $A$ of full rank, whose rows are kept."""
+    normals = _numbers("A", rows)
+    singular = np.linalg.svd(normals, compute_uv=False)
+    made = Distribution(null_space(normals, _DEPENDENT * singular[0]))
+    object.__setattr__(made, "normals", _tuples(normals))
+    return made
 
 
 class VelocityConstraint(AbstractConstraint):

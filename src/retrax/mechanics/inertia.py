@@ -47,7 +47,7 @@ def plainly_a_body(group: AbstractLieGroup, inertia: np.ndarray) -> np.ndarray:
         largest = inertia.max(axis=1)
         return positive & (inertia.sum(axis=1) - largest >= largest)
     plain = not isinstance(group, SE3 | Product | Power)
-    return positive & plain
+    return np.asarray(positive & plain)
 
 
 def require_body(group: AbstractLieGroup, inertia: np.ndarray) -> None:

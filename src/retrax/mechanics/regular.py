@@ -57,9 +57,9 @@ def degenerate_direction(hessian: np.ndarray) -> np.ndarray | None:
 
 def _require_invertible(hessians: np.ndarray) -> None:
     known = [h for h in hessians if np.isfinite(h).all()]
-    directions = [degenerate_direction(h) for h in known]
-    if known and all(direction is not None for direction in directions):
-        text = np.array2string(np.round(directions[0], 6) + 0.0, separator=", ")
+    found = [vector for h in known if (vector := degenerate_direction(h)) is not None]
+    if known and len(found) == len(known):
+        text = np.array2string(np.round(found[0], 6) + 0.0, separator=", ")
         raise BadInput(
             f"lagrangian is degenerate: d2L/dxi2 vanishes along xi = {text}, at the identity and "
             "at random places, so no momentum has a velocity; give that direction a kinetic "

@@ -95,7 +95,7 @@ def require_finite(name: str, x: Any) -> None:
 
 def finite_rows(values: np.ndarray) -> np.ndarray:
     """Of each member, whether all its numbers are finite."""
-    return np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    return np.asarray(np.isfinite(values).reshape(len(values), -1).all(axis=1))
 
 
 def require_above_zero(name: str, value: Any, sentence: str = "must be positive") -> None:

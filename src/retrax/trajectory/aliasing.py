@@ -39,7 +39,10 @@ def aliasing(run: "Trajectory") -> str | None:
     if run.system is None:
         return None
     turn = turns(
-        run.system.group, run.info.increment, run.h, lambda: run.along(run.system.velocity_at)
+        run.system.group,
+        np.asarray(run.info.increment),
+        run.h,
+        lambda: run.along(run.system.velocity_at),
     )
     if not np.nanmax(turn) > math.pi:
         return None

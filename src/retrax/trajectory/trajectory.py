@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from retrax.mechanics.state import State
 
 # Arrays of NumPy; of JAX while it is tracing a run.
-Values = np.ndarray | jax.Array
+Values = Any
 
 
 class Trajectory:
