@@ -151,15 +151,6 @@ class Distribution(AbstractDistribution):
             )
 
 
-def annihilated_by(rows: Any) -> Distribution:
-    r"""The velocities with $A\xi = 0$ for a constant $A$ of full rank, whose rows are kept."""
-    normals = _numbers("A", rows)
-    singular = np.linalg.svd(normals, compute_uv=False)
-    made = Distribution(null_space(normals, _DEPENDENT * singular[0]))
-    object.__setattr__(made, "normals", _tuples(normals))
-    return made
-
-
 class VelocityConstraint(AbstractConstraint):
     r"""$A(g, t)\,\xi = c(g, t)$: linear in the velocity, and affine where `c` is given.
 
