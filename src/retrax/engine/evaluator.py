@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.extend import core as jex
 
 from retrax.engine.builder import Builder
@@ -18,7 +19,9 @@ from retrax.engine.kept_rules import dispatch
 from retrax.engine.kinds import Kind, bits, constant, kind_of_dtype
 from retrax.engine.program import Operand, Value
 from retrax.engine.structural import RULES as STRUCTURAL
+from retrax.errors import BadInput
 from retrax.numerics.kept_axis import KEPT_AXIS
+from retrax.numerics.known import LEAKED
 
 # Arrays larger than this are not small: unrolling them would make a program of millions of lines.
 LARGEST = 4096
@@ -37,6 +40,8 @@ def _constant(x: Any, dtype: Any = None) -> Any:
     """A constant array as one of operands."""
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.extended):
         return Opaque(x)
+    if isinstance(x, Tracer):
+        raise BadInput(LEAKED)
     x = np.asarray(x, dtype)
     if x.size > LARGEST:
         raise Unscalarisable(f"it has a constant of {x.size} numbers")

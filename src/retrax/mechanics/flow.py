@@ -31,6 +31,7 @@ class GroupFlow(AbstractGroupSystem):
     force: ClassVar[Any] = None
     symmetry: ClassVar[Any] = ()
     flows: ClassVar[bool] = True
+    has_energy: ClassVar[bool] = False
 
     def __init__(
         self, group: AbstractLieGroup | Any, field: Callable[[Element], Coordinates] | Any

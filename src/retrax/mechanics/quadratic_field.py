@@ -160,6 +160,7 @@ class QuadraticField(AbstractQuadraticField):
 
     function: Any
     dim: int = eqx.field(static=True)
+    has_energy: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -44,6 +44,7 @@ class AbstractSpaceFlow(AbstractGroupSystem):
     force: ClassVar[Any] = None
     symmetry: ClassVar[Any] = ()
     has_momentum: ClassVar[bool] = False
+    has_energy: ClassVar[bool] = False
     flows: ClassVar[bool] = True
 
     @abc.abstractmethod

@@ -68,6 +68,7 @@ class AbstractGroupSystem(Frozen):
     symmetry: eqx.AbstractVar[tuple[tuple[float, ...], ...] | None]
     constraint: ClassVar[Any] = None
     has_momentum: ClassVar[bool] = True  # or else a flow of first order, whose momenta are zero
+    has_energy: ClassVar[bool] = True  # or else a field that was given without one
     flows: ClassVar[bool] = False  # of first order: a state is a place, and its momentum is zero
     units: ClassVar[dict[str, str]] = {}
     quadratic: ClassVar[bool] = False  # in the momentum, so that the velocity is linear in it
@@ -320,12 +321,13 @@ class AbstractGroupSystem(Frozen):
     ) -> dict[str, Float[Array, ""]]:
         """The energy, the momentum of every symmetry and what else is conserved, by name.
 
-        The energy is among them where the system is `conservative`. Looking for symmetries costs
-        more than looking at a state: pass them where there are many.
+        The energy is among them where the system has one and is `conservative`. Looking for
+        symmetries costs more than looking at a state: pass them where there are many.
         """
         symmetries = self.symmetries() if symmetries is None else symmetries
         momenta = symmetries.momenta(self.group, state)
-        energy = {"energy": self.energy(state)} if self.conservative else {}
+        kept = self.has_energy and self.conservative
+        energy = {"energy": self.energy(state)} if kept else {}
         return {**energy, **momenta, **self.further_invariants(state)}
 
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:

@@ -18,6 +18,8 @@ import logging
 import re
 import struct
 import sys
+from array import array
+from collections import deque
 from collections.abc import Iterable
 from functools import cached_property, partial
 from types import (
@@ -87,7 +89,7 @@ _MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
 # Arrays of more bytes than this are compared by their checksums.
 _LONG = 256
 # Who closes over more things than this has closed over something like a whole program.
-_MOST = 50_000
+_MOST = 3_000
 
 
 def fingerprint(x: Any) -> Fingerprint:
@@ -96,7 +98,7 @@ def fingerprint(x: Any) -> Fingerprint:
     try:
         parts = walk.of(x)
         hash(parts)
-    except Exception:  # whatever the attributes and properties of a user's objects raise
+    except Exception:  # too much to look at, or whatever a property of a user's object raises
         return Fingerprint(Same(x), complete=False, calls=True)
     return Fingerprint(parts, walk.complete, walk.calls)
 
@@ -159,7 +161,7 @@ class Walk:
         if number is not None:
             return "again", number
         if len(self.seen) > _MOST:
-            return self._opaque(x)
+            raise OverflowError("more things than a function of mechanics reads")
         self.seen[id(x)] = len(self.seen)
         self.alive.append(x)
         return self._composite(x)
@@ -171,6 +173,10 @@ class Walk:
             return self._tree(x)
         if type(x) in _CONTAINERS:
             return self._container(x)
+        if type(x) is deque:
+            return deque, x.maxlen, tuple([self.of(item) for item in x])
+        if type(x) is array:
+            return array, x.typecode, x.tobytes()
         if isinstance(x, type):
             return self._class(x)
         if isinstance(x, MethodType):

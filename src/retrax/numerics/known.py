@@ -5,7 +5,8 @@ Under `jax.vmap` a value stands for many members, and its numbers are those of a
 So what is refused singly can be refused there too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import jax
@@ -21,6 +22,12 @@ except ImportError:  # then it is found out the slow way
 
     def _nothing_is_traced() -> bool:
         return False
+
+
+LEAKED = (
+    "the system, the integrator, the state or h holds a value that JAX was tracing in a function "
+    "that has ended: let that function return what is needed, and use what it returns."
+)
 
 
 class BadMember(BadInput):
@@ -104,6 +111,20 @@ def check_members(
         except RetraxError as refusal:
             name = _named(int(k), members)
             raise type(refusal)(f"member {name}: {refusal}") from refusal
+
+
+@contextmanager
+def explaining_leaks() -> Iterator[None]:
+    """Say in a sentence where a value has left the function that JAX was tracing."""
+    try:
+        yield
+    except jax.errors.UnexpectedTracerError as leak:
+        raise BadInput(LEAKED) from leak
+
+
+def has_leaked(*values: Any) -> bool:
+    """Whether values hold tracers although JAX is tracing nothing."""
+    return _nothing_is_traced() and any(isinstance(x, Tracer) for x in jax.tree.leaves(values))
 
 
 def depends_on_traced(function: Callable[..., Any], *arguments: Any) -> bool:

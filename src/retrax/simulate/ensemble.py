@@ -15,6 +15,7 @@ from retrax.engine.members import Members
 from retrax.engine.packing import Packing
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
+from retrax.numerics.known import explaining_leaks
 from retrax.simulate.memory import gigabytes, require_memory
 from retrax.simulate.plan import saved_steps
 from retrax.simulate.progress import reporter
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _CHUNK_BODY_STEPS, _CHUNK_BYTES = 2e8, 2**30
 
 
+@explaining_leaks()
 def ensemble(
     system: Any,
     integrator: Any,

@@ -89,7 +89,7 @@ class Running:
             saved.append([np.asarray(x)[None] for x in rows])
         stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
         states, info = jax.tree.unflatten(self.tree, stacked)
-        return Trajectory(
+        run = Trajectory(
             t=np.asarray(states.t),
             states=states,
             info=info,
@@ -104,6 +104,9 @@ class Running:
             integrator=self.integrator,
             identity=self.loop.identity,
         )
+        if not self.loop.identity.complete:
+            _ = run.observations  # later nobody could tell whether its functions read the same
+        return run
 
     def completed(self) -> int:
         """The steps behind the last saved state."""

@@ -14,6 +14,7 @@ from retrax.engine.progress import start
 from retrax.engine.xla import run_differentiable
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
+from retrax.numerics.known import explaining_leaks
 from retrax.simulate.beginning import new_store, require_path, stored_objects
 from retrax.simulate.checkpoint import Checkpoint
 from retrax.simulate.finish import finish, finish_with_checkpoint
@@ -25,6 +26,7 @@ from retrax.trajectory.provenance import provenance
 from retrax.trajectory.trajectory import Trajectory
 
 
+@explaining_leaks()
 def simulate(
     system: Any,
     integrator: Any,

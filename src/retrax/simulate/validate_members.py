@@ -24,7 +24,7 @@ from retrax.numerics.checks import (
     require_shape,
 )
 from retrax.numerics.fingerprint import Fingerprint
-from retrax.numerics.known import require_each
+from retrax.numerics.known import LEAKED, has_leaked, require_each
 from retrax.numerics.reuse import Jitted, Reused, signature_of
 from retrax.simulate.validate import (
     require_arrays,
@@ -59,7 +59,7 @@ def require_ensemble(
     """
     require_parts(system, integrator, states)
     if is_traced(system, integrator, states, h):
-        raise BadInput(_TRACED)
+        raise BadInput(LEAKED if has_leaked(system, integrator, states, h) else _TRACED)
     require_step_size(h)
     require_count("steps", steps)
     if save_every is not None:

@@ -25,7 +25,7 @@ class Observations(NamedTuple):
     Under a constraint also the multipliers and the reaction they make, in continuous time at each
     state, and by how much the velocity breaks the constraint; empty and zero without one. What
     else the system can measure is in `observables`, by name. `energy` is there for every system
-    with a momentum; `power` is its rate, and `None` where the energy is an invariant.
+    that has one; `power` is its rate, and `None` where the energy is an invariant.
     """
 
     velocity: Any
@@ -119,7 +119,7 @@ def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
             system.reaction(state),
             system.constraint_violation(state),
             system.observables(state),
-            system.energy(state) if system.has_momentum else None,
+            system.energy(state) if system.has_energy else None,
             None if system.conservative else system.power(state),
         )
 

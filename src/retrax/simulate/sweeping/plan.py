@@ -15,6 +15,7 @@ import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
 from retrax.numerics.digest import digest
+from retrax.numerics.fingerprint import fingerprint
 from retrax.simulate.sweeping import store
 from retrax.simulate.sweeping.axes import MEMBER, Axes
 from retrax.simulate.sweeping.blocks import Block, block_shape, blocks, usual_block
@@ -73,6 +74,13 @@ class Plan:
         stack: contextlib.ExitStack,
     ) -> None:
         begun = store.existing(self._path, self._identity())
+        if begun and not self._comparable():
+            raise BadInput(
+                f"store = {str(self._path)!r} holds results, but functions of this sweep read "
+                "something whose content cannot be compared, such as os.environ, a file or an "
+                "object of an extension module: whether these are their results cannot be known. "
+                "Choose another path, or make what they read a parameter of the sweep."
+            )
         if begun:  # nobody else commits between what is read here and what is written
             self._hold(store.held(self._path), stack)
             store.require_layout(self._path, self._layout())
@@ -224,6 +232,11 @@ class Plan:
             "backend": self._backend,
             "Python": ".".join(platform.python_version_tuple()[:2]),
         }
+
+    def _comparable(self) -> bool:
+        """Whether the identity has all that the functions of the sweep read."""
+        integrators = [setting.integrator for setting in self._settings.each]
+        return fingerprint((self._bodies.system, integrators, self._measure)).complete
 
     @staticmethod
     def _hold(lock: WritingLock | None, stack: contextlib.ExitStack) -> None:
