@@ -7,13 +7,13 @@ put in what he likes. So files count only in a folder that belongs to this user 
 can write to.
 """
 
-import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 import warnings
 from pathlib import Path
+
+from retrax.engine.replacing import replacing
 
 _FORMAT = b"retrax kernel 1\n"
 _CHECKSUM, _LENGTH = hashlib.sha256().digest_size, 8
@@ -65,18 +65,10 @@ def keep(name: str, code: bytes) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_trusted(folder):
             return
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        with replacing(folder / f"{name}.kernel", private=True) as file:
+            file.write_bytes(_framed(name, code))
     except OSError:
         return
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_framed(name, code))
-            file.flush()
-            os.fsync(handle)
-        os.replace(temporary, folder / f"{name}.kernel")
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
 
 
 def _framed(name: str, code: bytes) -> bytes:

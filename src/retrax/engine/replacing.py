@@ -10,22 +10,25 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def replacing(path: Path, name: str | None = None) -> Iterator[Path]:
+def replacing(path: Path, name: str | None = None, private: bool = False) -> Iterator[Path]:
     """Yield a new file beside `path`, and rename it to `path` when all has gone well.
 
     The file is forced to disk before it is renamed, so a crash leaves the old file or the new one.
     What is at `path` is replaced, never followed or opened; a regular file there hands its mode and
     owner on, and a file that is new gets the mode that the umask leaves.
 
-    **Arguments:** `name`: what to call the new file meanwhile. Whoever holds a lock gives one, so
-    that a process that was killed leaves a single file behind, which the next one replaces.
+    **Arguments:**
+
+    - `name`: what to call the new file meanwhile. Whoever holds a lock gives one, so that a process
+        that was killed leaves a single file behind, which the next one replaces.
+    - `private`: give the file to its owner alone, whatever was there.
     """
     temporary = path.with_name(_beside(path) if name is None else name)
     if name is not None:
         temporary.unlink(missing_ok=True)
-    old = _regular(path)
+    old = None if private else _regular(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    os.close(os.open(temporary, flags, 0o666 if old is None else 0o600))
+    os.close(os.open(temporary, flags, 0o666 if old is None and not private else 0o600))
     try:
         yield temporary
         handle = os.open(temporary, os.O_RDWR)

@@ -1,5 +1,6 @@
 """From the first step that is left to the trajectory, or to the sentence why there is none."""
 
+import shlex
 import warnings
 from typing import Any
 
@@ -59,7 +60,7 @@ def finish_with_checkpoint(
         raise Interrupted(
             f"The run was stopped by {ear.heard.name} at step {int(running.at.step)} of "
             f"{running.steps}: all of it is in {path!r}, and rx.resume({path!r}) or `retrax resume "
-            f"{path}` goes on from there.",
+            f"{shlex.quote(path)}` goes on from there.",
             trajectory,
             int(ear.heard),
         )
