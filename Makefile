@@ -66,7 +66,7 @@ verify: $(ENVIRONMENT)
 	@$(BIN)/retrax verify
 
 clean:
-	@rm -rf .coverage* demo site build dist .pytest_cache tests/.xla-cache .ruff_cache .hypothesis
+	@rm -rf .coverage* demo site build dist .pytest_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean

@@ -2,16 +2,12 @@
 
 import os
 from importlib.metadata import version
-from pathlib import Path
 
 # Most of the time of the tests is XLA compiling programs that run once: let it compile quickly.
 QUICK = ["--xla_backend_optimization_level=0"]
 if version("jax") < "0.11":  # later versions stop at a flag that they do not know
     QUICK.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
-# What one worker, or an earlier run, has compiled need not be compiled again.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent / ".xla-cache"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 import jax
 import pytest
