@@ -103,6 +103,7 @@ def test_what_both_sides_need_is_not_moved():
     assert not any(isinstance(i, Choose) for i in walk(program.block))
 
 
+@pytest.mark.filterwarnings("ignore:a step near t = .* turned")
 def test_a_costly_side_is_branched_around():
     body = rx.systems.FreeRigidBody([1.0, 2.0, 2.5])
     state = body.state(jnp.eye(3), velocity=[0.3, 0.2, 4.0])

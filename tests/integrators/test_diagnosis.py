@@ -17,7 +17,7 @@ def test_a_constraint_that_loses_rank_stops_the_run_and_is_named():
     )
     state = system.state(jnp.eye(3), velocity=[1.0, 0.2, 0.0])
     with pytest.raises(
-        rx.StepFailed, match=r"step \d+ of 400 .* singular value of A\(g\) falls"
+        rx.StepFailed, match=r"step \d+ of 400 .* singular value of A falls"
     ) as failure:
         rx.simulate(system, rx.LagrangeDAlembert(), state, h=0.01, steps=400)
     last = failure.value.trajectory.final

@@ -15,7 +15,7 @@ def test_a_constant_matrix_is_a_distribution_whose_rows_are_kept(method):
     same = rx.MechanicalSystem(
         rx.SO3(), [1.0, 1.5, 2.0], constraint=rx.Distribution([[1.0, 0, 0], [0, 1.0, 0]])
     )
-    np.testing.assert_array_equal(system.constraint.rows(jnp.eye(3)), rows)
+    np.testing.assert_array_equal(system.constraint.rows(jnp.eye(3), jnp.zeros(())), rows)
     ends = []
     for body in (system, same):
         start = body.state(jnp.eye(3), velocity=[1.0, 0.3, 0.0])
@@ -25,11 +25,8 @@ def test_a_constant_matrix_is_a_distribution_whose_rows_are_kept(method):
 
 
 def test_dependent_rows_are_still_refused():
-    system = rx.MechanicalSystem(
-        rx.SO3(), [1.0, 1.5, 2.0], constraint=rx.VelocityConstraint([[0, 0, 1.0], [0, 0, 2.0]])
-    )
-    with pytest.raises(rx.BadInput, match="loses rank"):
-        system.state(jnp.eye(3), velocity=[1.0, 0.3, 0.0])
+    with pytest.raises(rx.BadInput, match="has dependent rows"):
+        rx.VelocityConstraint([[0, 0, 1.0], [0, 0, 2.0]])
 
 
 def test_a_potential_may_be_undefined_wherever_nobody_starts():

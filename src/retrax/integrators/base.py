@@ -62,9 +62,12 @@ def explicit_step(move: Coordinates, in_chart: Bool[Array, ""] | bool = True) ->
     return step_info(nothing_to_solve, move, jnp.asarray(in_chart))
 
 
-def watched(system: AbstractGroupSystem, new: State, info: StepInfo) -> StepInfo:
-    """How a step went, with whether the model of the system still holds at its end."""
-    lasts = system.lasts(new)
+def watched(system: AbstractGroupSystem, new: Any, info: StepInfo) -> StepInfo:
+    """How a step went, with whether the model of the system still holds at its end.
+
+    `new` is a state, or one with tangent vectors beside it.
+    """
+    lasts = system.lasts(State(new.g, new.momentum, new.t))
     return info if lasts is None else info._replace(in_chart=info.in_chart & lasts)
 
 
