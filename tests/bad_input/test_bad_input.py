@@ -1,16 +1,14 @@
 """Everything public has wrong calls written for it, and each ends in a sentence."""
 
 import inspect
-import os
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import retrax as rx
 
-ROOT = Path(__file__).parents[2]
+from .as_user import run
+
 # Made by retrax, not by its users: results, errors, and what holds them together.
 RESULTS = {
     "Trajectory", "systems.CharacteristicPath", "analysis.Convergence", "analysis.Lyapunov",
@@ -42,22 +40,10 @@ def public_names() -> set[str]:
     return {name for name in found if not name.split(".")[-1].startswith("_")}
 
 
-def run(*options: str) -> subprocess.CompletedProcess:
-    """The campaign as a user runs it: none of the checks of types that tests switch on."""
-    quick = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "PYTHONPATH": "src"}
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.bad_input", *options],
-        cwd=ROOT,
-        env=os.environ | quick,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-
-
 @pytest.fixture(scope="module")
 def campaign() -> subprocess.CompletedProcess:
-    return run("--list", "--cheap", "--examples", str(EXAMPLES))
+    options = ("--list", "--cheap", "--examples", str(EXAMPLES))
+    return run("tests.bad_input", *options, timeout=600)
 
 
 def test_everything_public_has_wrong_calls(campaign):

@@ -1,29 +1,15 @@
 """A thousand hostile calls and fifty hard runs: none ends wrong, raw or silent."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
+from .as_user import run
 from .hard_runs import METHODS, SITUATIONS, ends
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.campaign
 def test_a_thousand_hostile_calls_end_in_sentences_or_sound_numbers():
     """As a user calls: none of the checks of types that tests switch on."""
-    quick = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "PYTHONPATH": "src"}
-    ended = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.bad_input.members"],
-        cwd=ROOT,
-        env=os.environ | quick,
-        capture_output=True,
-        text=True,
-        timeout=1200,
-    )
+    ended = run("tests.bad_input.members", timeout=1200)
     assert ended.returncode == 0, ended.stdout[-4000:] + ended.stderr[-2000:]
 
 

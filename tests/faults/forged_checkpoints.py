@@ -20,6 +20,8 @@ from retrax.trajectory.checkpoint_format import chunk_end, digest
 # Where another value is as good as the one that is there: the run and its states stay the same.
 _FREE = {"commit": int, "seconds": float, "compile_seconds": float, "steps": int, "every": int}
 _THERE = (("failure", "null"), ("every", "null"), ("fill_value", "zero"), ("step", "zero"))
+# JSON writes whole numbers of any size, also those that no floating-point number reaches.
+_VALUES = VALUES | {"beyond": 10**400}
 
 
 def checkpoint_doors(folder: Path) -> list[Door]:
@@ -89,7 +91,7 @@ def _is_free(where: tuple[str, ...], value: Any) -> bool:
 
 def checkpoint_forgeries(path: Path) -> Iterator[Forgery]:
     for where, start in _keys(path):
-        for name, value in VALUES.items():
+        for name, value in _VALUES.items():
             if where[-1] == "checksum" or (where[-1], name) in _THERE:
                 continue  # the one is made anew, the others are what is there
             change = functools.partial(_set, where, value)

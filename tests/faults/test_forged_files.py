@@ -29,6 +29,8 @@ FEW = {
     "load a checkpoint": (
         "attributes/h: largest", "attributes/rows: huge", "attributes/plan: lists",
         "attributes/restart/state: text", "attributes/provenance_system: escape",
+        "attributes/seconds: zero", "attributes/compile_seconds: huge",
+        "attributes/seconds: beyond", "attributes/rows: beyond",
         "consolidated_metadata/metadata/g/shape: lists", "start system 23: ",
         "start attributes/probe: text", "system.mass = heavy", "time backwards",
         "momentum not a number", "g/c.0.0.0 is a link", "zarr.json piped", "start is a link",
@@ -36,6 +38,7 @@ FEW = {
     ),
     "resume": (
         "attributes/restart: table", "attributes/environment: table", "start system 18: ",
+        "attributes/compile_seconds: zero",
         "start integrator 19: ", "start system 16: ", "system and integrator swapped",
         "system.inertia = None", "time shuffled",
     ),

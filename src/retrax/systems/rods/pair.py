@@ -232,39 +232,14 @@ class RodsInContact(AbstractRollingPair):
         **Raises:** `ContactDegenerate`, `ContactLeftRod` where no contact of the model is in `g`.
         """
         state = super().state(g, **given)
-        require_each(self._require_touching, self, state, *_misfit(self, state.g))
+        lengths = tuple(rod.length for rod in self.rods)
+        sizes = (self.radius, self.width, lengths)
+        require_each(_require_touching, sizes, state.t, state.g[2], *_misfit(self, state.g))
         return state
 
     def check_state(self, state: State) -> None:
         for rod, at in zip(self.rods, state.g[:2], strict=True):
             rod.require_bent(at)
-
-    def _require_touching(
-        self, pair: "RodsInContact", state: State, gap: Any, skew: Any, H: Any
-    ) -> None:
-        """Refuse rods that do not touch at their arc lengths; `pair` is this one, in numbers."""
-        pair._require_contact(state, H)
-        expected = 2 * float(pair.radius)
-        if not abs(gap - expected) <= _ALLOWED * expected:
-            raise BadInput(
-                f"g has the centrelines {float(gap):.9g} apart at the contact, but they must be "
-                f"two radii, {expected:.9g}, apart."
-            )
-        if not skew <= _ALLOWED * expected:
-            raise BadInput(
-                f"s = {[float(x) for x in state.g[2]]} are not the points of the centrelines that "
-                f"are closest to each other: the line between them misses the right angle by "
-                f"{float(skew):.3g}; pair.touching(...) finds them."
-            )
-
-    def _require_contact(self, state: State, H: Float[np.ndarray, "2 2"]) -> None:
-        """Refuse rods that are parallel, and a bump that reaches beyond an end."""
-        s, t, reach = np.asarray(state.g[2]), float(state.t), SUPPORT * float(self.width)
-        lengths = np.array([float(rod.length) for rod in self.rods])
-        if np.any(s < reach) or np.any(s > lengths - reach):
-            raise ContactLeftRod(beyond(s, t, reach))
-        if too_flat(H):
-            raise ContactDegenerate(degenerate(s, t, H))
 
     def projected(self, g: Pair, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
         return _projected(self, g, mu)
@@ -272,6 +247,39 @@ class RodsInContact(AbstractRollingPair):
     def require_admissible(self, state: State, allowed: float = ALLOWED_VIOLATION) -> None:
         slipping = _slipping(self, state.g, state.momentum)
         require_each(partial(_require_rolling, allowed), slipping, fine=lambda x: x <= allowed)
+
+
+def _require_touching(
+    sizes: tuple[Any, Any, tuple[Any, Any]], t: Any, s: np.ndarray, gap: Any, skew: Any, H: Any
+) -> None:
+    """Refuse rods that do not touch at the arc lengths `s`.
+
+    `sizes` are the radius, the width of the bump and the lengths of both rods.
+    """
+    radius, width, lengths = sizes
+    _require_contact(s, float(t), H, SUPPORT * float(width), np.array(lengths))
+    expected = 2 * float(radius)
+    if not abs(gap - expected) <= _ALLOWED * expected:
+        raise BadInput(
+            f"g has the centrelines {float(gap):.9g} apart at the contact, but they must be "
+            f"two radii, {expected:.9g}, apart."
+        )
+    if not skew <= _ALLOWED * expected:
+        raise BadInput(
+            f"s = {[float(x) for x in s]} are not the points of the centrelines that "
+            f"are closest to each other: the line between them misses the right angle by "
+            f"{float(skew):.3g}; pair.touching(...) finds them."
+        )
+
+
+def _require_contact(
+    s: np.ndarray, t: float, H: Float[np.ndarray, "2 2"], reach: float, lengths: np.ndarray
+) -> None:
+    """Refuse rods that are parallel, and a bump that reaches beyond an end."""
+    if np.any(s < reach) or np.any(s > lengths - reach):
+        raise ContactLeftRod(beyond(s, t, reach))
+    if too_flat(H):
+        raise ContactDegenerate(degenerate(s, t, H))
 
 
 def _require_multiple(name: str, width: np.ndarray, spacing: np.ndarray) -> None:
