@@ -54,7 +54,8 @@ for name in ("ContactDKD", "ContactMidpoint", "Kahan", "RollingDKD", "RollingVer
 for name in ("DiscreteGradient", "HamelMidpoint", "LieVerlet"):
     simple("integrators", name, retraction=rx.Exp())
 for name in (
-    "CotangentLift", "LagrangeDAlembert", "ProjectedLift", "RetractionFlow", "TangentLift",
+    "AdaptedLift", "CotangentLift", "LagrangeDAlembert", "ProjectedLift", "RetractionFlow",
+    "TangentLift",
 ):  # fmt: skip
     simple("integrators", name, retraction=rx.Exp(), s=0.5)
 simple("integrators", "Adaptive", base=rx.RKMK("dopri5"), tolerance=1e-8, most=1000)
