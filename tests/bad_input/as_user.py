@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(module: str, *options: str, timeout: float) -> subprocess.CompletedProcess:
-    """Run a module without the checks of types that tests switch on.
+    """Run a module without the checks of types that tests switch on, on the CPU unless told.
 
     What the caller's `PYTHONPATH` holds stays in reach, behind the sources of this checkout.
     """
@@ -21,7 +21,7 @@ def run(module: str, *options: str, timeout: float) -> subprocess.CompletedProce
     return subprocess.run(
         [sys.executable, "-W", "ignore", "-m", module, *options],
         cwd=ROOT,
-        env=os.environ | quick,
+        env={"JAX_PLATFORMS": "cpu", **os.environ, **quick},
         capture_output=True,
         text=True,
         timeout=timeout,
