@@ -273,3 +273,14 @@ def test_members_are_shared_out_to_devices():
         env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
         check=True,
     )
+
+
+def test_what_compiles_for_minutes_runs_on_xla_singly_and_in_ensembles(monkeypatch):
+    monkeypatch.setattr("retrax.engine.backends._MOST_NATIVE", 10)
+    body, start = PROBLEMS["asymmetric top"]()
+    copies = jax.tree.map(lambda x: jnp.stack([jnp.asarray(x)] * 2), start)
+    with pytest.warns(UserWarning, match="more than 10 take minutes to compile"):
+        run = rx.simulate(body, rx.LieVerlet(), start, h=0.01, steps=2)
+    with pytest.warns(UserWarning, match="more than 10 take minutes to compile"):
+        many = rx.ensemble(body, rx.LieVerlet(), copies, h=0.01, steps=2)
+    assert run.provenance["backend"] == many.attrs["provenance_backend"] == "xla"

@@ -98,3 +98,13 @@ def test_a_primitive_without_a_scalar_form_is_named():
         scalarise(jnp.sort, V)
     with pytest.raises(Unscalarisable, match="array of 10000 numbers"):
         scalarise(lambda x: x, jnp.zeros((2, 5000)))
+
+
+def test_a_program_that_would_take_an_hour_to_compile_is_given_up():
+    def long(x):
+        for _ in range(40):
+            x = jnp.sin(x)
+        return jnp.sum(x)
+
+    with pytest.raises(Unscalarisable, match="more than 100000 values"):
+        scalarise(long, jnp.zeros((15, 15, 15)))

@@ -11,6 +11,7 @@ from retrax.engine.array_members import ArrayMembers, program_step, vmapped_step
 from retrax.engine.members import LargeMembers, Members, NativeMembers, member_kernel
 from retrax.engine.native import NativeLoop, single_kernel
 from retrax.engine.packing import Packing
+from retrax.engine.program import Program
 from retrax.engine.scalarise import Unscalarisable
 from retrax.engine.step_program import signature, step_program
 from retrax.engine.xla import XLALoop
@@ -47,11 +48,7 @@ def make_loop(
     def scalar() -> NativeLoop:
         if backend == "auto":
             program, _ = step_program(*signature(system, integrator, state))
-            if program.count() > _MOST_NATIVE:
-                raise Unscalarisable(
-                    f"it has {program.count()} operations, and more than {_MOST_NATIVE} take "
-                    "minutes to compile"
-                )
+            _require_quick(program)
         return NativeLoop(system, integrator, state, h)
 
     return _scalar_or_xla(
@@ -93,6 +90,8 @@ def make_members(
     def scalar() -> Members:
         # Arrays of members have no rows: short axes that a step keeps are taken apart.
         program, _ = step_program(*made_for, chosen != "native")
+        if chosen == "native" and backend == "auto":
+            _require_quick(program)
         if chosen == "native" and program.has_rows:
             return LargeMembers(single_kernel(*made_for), params, state, h, threads)
         if chosen == "native":
@@ -114,6 +113,15 @@ def make_members(
 
     required = backend if chosen in ("native", "pallas") else "auto"
     return _scalar_or_xla(scalar, plain, required, lambda: f"{integrator!r} on the {own.name}")
+
+
+def _require_quick(program: Program) -> None:
+    """Leave a program to XLA for which LLVM would take minutes."""
+    if program.count() > _MOST_NATIVE:
+        raise Unscalarisable(
+            f"it has {program.count()} operations, and more than {_MOST_NATIVE} take minutes to "
+            "compile"
+        )
 
 
 def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[Any]]:

@@ -33,6 +33,11 @@ class Builder:
         return made
 
     @property
+    def count(self) -> int:
+        """How many values and rows there are so far."""
+        return self._count
+
+    @property
     def block(self) -> Block:
         return self._blocks[-1]
 

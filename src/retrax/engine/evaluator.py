@@ -25,6 +25,8 @@ from retrax.numerics.known import LEAKED
 
 # Arrays larger than this are not small: unrolling them would make a program of millions of lines.
 LARGEST = 4096
+# Values of a program that is worth finishing: LLVM would take an hour for it.
+MOST_VALUES = 100_000
 # The shortest axis that is kept where it is asked for with `keep_axis`.
 _SHORTEST_KEPT = 4
 
@@ -117,6 +119,10 @@ class Evaluator(ControlRules, EntryRules):
             return _constant(v.val, aval.dtype)
 
         for equation in jaxpr.eqns:
+            if self.build.count > MOST_VALUES:
+                raise Unscalarisable(
+                    f"it has more than {MOST_VALUES} values, which take an hour to compile"
+                )
             outs = self.equation(equation, [read(v) for v in equation.invars])
             known.update(zip(equation.outvars, outs, strict=True))
         return [read(v) for v in jaxpr.outvars]
