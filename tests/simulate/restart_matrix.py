@@ -37,7 +37,7 @@ FEW = {
     "free-rigid-body": ["tangent-lift", "magnus-4", "kahan-attitude"],
     "group-flow": ["retraction-flow"],
     "suslov-paper": ["lagrange-d-alembert", "hamel-midpoint", "discrete-gradient"],
-    "kharlamova": ["projected-lift"],
+    "kharlamova": ["projected-lift", "adapted-lift"],
     "euler-top": ["kahan", "kahan-projected"],
     "pendulum3d": ["collocation-4", "galerkin-4", "plain-collocation-4"],
     "strings-in-contact": ["contact-dkd", "contact-midpoint"],

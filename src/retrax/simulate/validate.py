@@ -24,6 +24,8 @@ from retrax.numerics.precision import require_double_precision
 
 # The velocity of a start may miss the constraint by this much, relative to its components.
 ALLOWED_AT_START = 1e-6
+# So much may one miss that a method left which does not keep the constraint at its nodes.
+ALLOWED_OF_DRIFT = 1e-2
 
 
 def started(system: Any, state: Any) -> Any:
@@ -46,7 +48,7 @@ def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, sa
     """Refuse a run that cannot start."""
     require_parts(system, integrator, state)
     require_fit(system, integrator)
-    require_state(system, state)
+    require_state(system, state, integrator)
     require_step_size(h)
     require_time_to_pass(state.t, h)
     if not is_traced(system, integrator, state, h):
@@ -94,8 +96,10 @@ def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> 
     integrator.check(system)
 
 
-def require_state(system: AbstractGroupSystem, state: Any) -> None:
-    """Refuse what is no state of that system."""
+def require_state(
+    system: AbstractGroupSystem, state: Any, integrator: AbstractIntegrator | None = None
+) -> None:
+    """Refuse what is no state of that system, or none from which the integrator could go on."""
     _require_is_state(state)
     if is_traced(state):
         return  # `system.state` has seen what JAX knows of it
@@ -106,20 +110,24 @@ def require_state(system: AbstractGroupSystem, state: Any) -> None:
     require_shape("state.t", state.t, ())
     require_finite("state.t", state.t)
     if not is_traced(system):
-        require_possible(system, state)
+        require_possible(system, state, integrator)
 
 
-def require_possible(system: AbstractGroupSystem, state: State) -> None:
+def require_possible(
+    system: AbstractGroupSystem, state: State, integrator: AbstractIntegrator | None = None
+) -> None:
     """Refuse a state in which the system cannot be, or whose velocity breaks its constraint.
 
-    A start may be where another run ended, so it is held to less than what `system.state` makes.
+    A start may be where another run ended, so it is held to less than what `system.state` makes,
+    and to still less where the integrator does not keep the constraint.
     """
     anywhere = type(system).check_state is AbstractGroupSystem.check_state
     if system.constraint is None and anywhere:
         return
     state = jax.tree.map(jnp.asarray, state)
     system.check_state(state)
-    system.require_admissible(state, ALLOWED_AT_START)
+    keeps = integrator is None or "constraint" in integrator.preserves
+    system.require_admissible(state, ALLOWED_AT_START if keeps else ALLOWED_OF_DRIFT)
 
 
 def require_arrays(name: str, state: State) -> None:

@@ -77,7 +77,7 @@ def require_ensemble(
     _require_each(one, states)
     if not shared:
         _require_each_system(system)
-    _require_possible(system, states, float(h), shared)
+    _require_possible(system, integrator, states, float(h), shared)
     _require_stable(system, integrator, states, float(h), shared)
     return shared
 
@@ -179,11 +179,13 @@ def _require_each(system: AbstractGroupSystem, states: State) -> None:
     require_shape("states.momentum", states.momentum, (len(ok), system.group.dim))
 
 
-def _require_possible(system: Any, states: State, h: float, shared: bool) -> None:
+def _require_possible(
+    system: Any, integrator: AbstractIntegrator, states: State, h: float, shared: bool
+) -> None:
     """Refuse what `require_run` refuses of one run: by `jax.vmap`, which knows all numbers."""
 
     def look(system: Any, state: State) -> None:
-        require_possible(system, state)
+        require_possible(system, state, integrator)
         require_time_to_pass(state.t, h)
 
     systems, states = jax.tree.map(jnp.asarray, (system, states))
