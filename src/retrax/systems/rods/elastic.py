@@ -76,7 +76,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
 
     @property
     def length(self) -> Float[Array, ""]:
-        return jnp.asarray(self.spacing * self.elements)
+        return self.spacing * self.elements
 
     @property
     def invariant_inertia(self) -> bool:
