@@ -37,6 +37,10 @@ FIELDS = {
     "symmetric Kirchhoff body": (
         S.kirchhoff([1.0, 1.0, 2.0], [3.0, 3.0, 1.0]), SIX, {"linear integral x3"},
     ),
+    "Clebsch's body with equal a": (
+        S.kirchhoff([1.3, 1.3, 1.3], [0.2, 0.7, 1.3]), SIX, {"J"},
+    ),
+    "Clebsch's body": (S.clebsch([1.0, 2.0, 3.0], 0.5, 0.25), SIX, set()),
     "cyclic Lotka-Volterra": (
         S.LotkaVolterra.cyclic(), [1.0, 0.5, 0.7], {"linear integral (1, 1, 1)"},
     ),

@@ -7,7 +7,8 @@ With $\epsilon = h/2$, $f$ the field and $x$ a point:
 - the gyrostat $\dot x = x\times(\mathbb I^{-1}x + \beta)$ with $\beta_i = 0$, $(i, j, k)$ cyclic
   and $a_i = 1/I_k - 1/I_j$: (2);
 - Lagrange's top with $A = 1/I_1$, $D = 1/I_3$, the weight $\chi$, $\kappa = m_3(D - A)$,
-  $w = \kappa m_\perp + \chi\gamma_\perp$, $v = m_\perp\cdot w$, $b = \chi m_3(2D - A)/A$: (3), (4).
+  $w = \kappa m_\perp + \chi\gamma_\perp$, $v = m_\perp\cdot w$, $b = \chi m_3(2D - A)/A$: (3), (4);
+- Clebsch's body with $2H = a|m|^2 + \sum_ib_ip_i^2$: (5).
 
 $$
 \begin{aligned}
@@ -17,12 +18,13 @@ F_i &= \frac{a_kx_j^2 - a_jx_k^2 + 2(\beta_jx_j + \beta_kx_k)
        {1 - \epsilon^2a_ja_k\,x_i^2}                                               &&\text{(2)}\\
 \tilde H &= \tfrac A2\bigl(|m_\perp|^2 - \epsilon^2|w|^2\bigr) + \tfrac D2m_3^2
        + \chi\gamma_3                                                             &&\text{(3)}\\
-G &= \frac{b\,\gamma_3 + (1 - \epsilon^2\kappa Dm_3)\,v}{b + \epsilon^2A\chi\,v}     &&\text{(4)}
+G &= \frac{b\,\gamma_3 + (1 - \epsilon^2\kappa Dm_3)\,v}{b + \epsilon^2A\chi\,v}     &&\text{(4)}\\
+J &= \frac{|p|^2}{1 + \epsilon^2a\bigl((b_1 - b_2)\,p_2^2 + (b_1 - b_3)\,p_3^2\bigr)}  &&\text{(5)}
 \end{aligned}
 $$
 
-As $h \to 0$ they become $H$, $K$, $2H - |x|^2/I_i$, the energy of the top, and a quotient of
-combinations of its energy and $m\cdot\gamma$.
+As $h \to 0$ they become $H$, $K$, $2H - |x|^2/I_i$, the energy of the top, a quotient of
+combinations of its energy and $m\cdot\gamma$, and $|p|^2$.
 
 References: [PetreraPfadlerSuris2011] (that there are as many); [HirotaKimura2000] (Euler's top).
 """
@@ -66,3 +68,9 @@ def lagrange_integrals(
     defined = below != 0  # without spin G says nothing
     ratio = jnp.where(defined, top / jnp.where(defined, below, 1.0), 0.0)
     return {"modified energy": energy, "G": ratio}
+
+
+def clebsch_integral(rate: Scalar, b: Float[Array, "3"], p: Float[Array, "3"], h: Scalar) -> Scalar:
+    r"""$J$ of (5), from $a$, $b$ and the impulse $p$."""
+    below = 1 + (h / 2) ** 2 * rate * jnp.sum((b[0] - b) * p**2)
+    return p @ p / below

@@ -21,6 +21,7 @@ from retrax.numerics.known import require_each
 from retrax.numerics.null_space import null_space
 from retrax.numerics.precision import float64
 from retrax.systems.kahan_tops import (
+    clebsch_integral,
     gyrostat_integral,
     lagrange_integrals,
     shared_denominator,
@@ -135,6 +136,8 @@ class LiePoisson(AbstractQuadraticField):
             round_ = A[0] == A[1] != 0 and not A[3:].any()
             if round_ and weight[5] != 0 and not weight[:5].any():
                 return (*found, ("lagrange", ()))
+        if self._on(SE3()) and b is None and A.shape == (6,) and A[0] == A[1] == A[2]:
+            return (*found, ("clebsch", ()))
         return found
 
     def exact_integrals(
@@ -142,13 +145,13 @@ class LiePoisson(AbstractQuadraticField):
     ) -> dict[str, Float[Array, ""]]:
         found = super().exact_integrals(x, h, kept)
         A, b = self.quadratic, self.linear
-        if b is None:
-            if self._on(SO3()):
-                below = shared_denominator(self, x, h)
-                found |= {"H/B": self.hamiltonian_energy(x, x) / below, "C/B": x @ x / 2 / below}
-            return found
+        if b is None and self._on(SO3()):
+            below = shared_denominator(self, x, h)
+            found |= {"H/B": self.hamiltonian_energy(x, x) / below, "C/B": x @ x / 2 / below}
         for kind, what in kept:
-            if kind == "gyrostat":
+            if kind == "clebsch":
+                found["J"] = clebsch_integral(A[0], A[3:], x[3:], h)
+            elif kind == "gyrostat":
                 found[f"F{what + 1}"] = gyrostat_integral(A, b, x, h, what)
             elif kind == "lagrange":
                 found |= lagrange_integrals(A[0], A[2], b[5], x, h)

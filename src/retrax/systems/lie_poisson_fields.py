@@ -63,7 +63,8 @@ def clebsch(a: ArrayLike, rho: float, sigma: float) -> LiePoisson:
     r"""Clebsch's integrable case of `kirchhoff`, $b_i = \rho + \sigma a_ja_k$.
 
     These are all solutions of
-    $\tfrac{b_1 - b_2}{a_3} + \tfrac{b_2 - b_3}{a_1} + \tfrac{b_3 - b_1}{a_2} = 0$.
+    $\tfrac{b_1 - b_2}{a_3} + \tfrac{b_2 - b_3}{a_1} + \tfrac{b_3 - b_1}{a_2} = 0$ unless all $a_i$
+    are equal; then every $b$ is one.
     """
     rates = _three("a", float64("a", a))
     products = jnp.roll(rates, -1) * jnp.roll(rates, -2)
