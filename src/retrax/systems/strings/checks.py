@@ -118,7 +118,7 @@ def without_pivot(r: Any, elements: int) -> Any:
     """The nodes 1 to N; node 0, where it is given too, must be the pivot."""
     if np.shape(r) != (elements + 1, 3):
         return r
-    require_each(_require_pivot, r)
+    require_each(_require_pivot, float64("nodes", r))
     return r[1:]
 
 
