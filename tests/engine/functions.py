@@ -10,6 +10,12 @@ M = jnp.asarray(np.random.default_rng(3).normal(size=(3, 3)))
 LONG = jnp.asarray(np.random.default_rng(4).normal(size=(20, 3)))
 
 
+@entry("products of single entries", PLAIN)
+def _(x):
+    one = x.at[jnp.asarray(1)].get(mode="fill")  # a gather of one entry
+    return one * x.at[0].set(2.0)[jnp.asarray(0)] / one
+
+
 @entry("a loop of known length", PLAIN)
 def _(x):
     return lax.fori_loop(0, 5, lambda k, c: c * 0.5 + x[k], 0.0)

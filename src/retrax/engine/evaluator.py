@@ -235,7 +235,7 @@ class Evaluator(ControlRules, EntryRules):
             raise Unscalarisable("'gather' has indices that are out of bounds")
         beyond = np.empty(1, object)
         beyond[0] = fill_value(kind_of_aval(equation.outvars[0].aval), params["fill_value"])
-        return np.concatenate([operand.ravel(), beyond])[places]
+        return np.asarray(np.concatenate([operand.ravel(), beyond])[places], object)
 
     def rule_scatter(self, equation, ins):
         """Entries replaced at constant indices, found on numbered arrays as for `gather`."""
@@ -243,7 +243,7 @@ class Evaluator(ControlRules, EntryRules):
         old = np.arange(operand.size).reshape(operand.shape)
         new = np.arange(operand.size, operand.size + updates.size).reshape(updates.shape)
         places = self.scattered(equation, old, indices, new).astype(int)
-        return np.concatenate([operand.ravel(), updates.ravel()])[places]
+        return np.asarray(np.concatenate([operand.ravel(), updates.ravel()])[places], object)
 
     def rule_scatter_add(self, equation, ins):
         """Entries added at constant indices; where each goes is found by adding a single one."""
