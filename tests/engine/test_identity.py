@@ -242,18 +242,17 @@ def test_a_program_is_used_again_where_nothing_has_changed():
 
 
 def test_what_cannot_be_looked_into_is_traced_every_time():
-    drawn = iter([2.0, 2.0, 2.0, 3.0, 3.0, 5.0, 5.0, 7.0, 7.0, 7.0, 7.0])
-    traced = []
+    value = [2.0]
 
-    def draws(x):
-        traced.append(next(drawn))
-        return traced[-1] * x[0]
+    def stream():
+        while True:
+            yield value[0]
 
-    system = _weighing(draws)
+    drawn = stream()
+    system = _weighing(lambda x: next(drawn) * x[0])
     assert not signature(system, rx.RKMK("euler"), system.state([1.0], velocity=[0.0])).identity[1]
-    for _ in range(2):
-        run = _fallen(system)
-        assert -float(run.momentum[-1, 0]) / H == traced[-1]
+    for value[0] in (2.0, 3.0):
+        assert -float(_fallen(system).momentum[-1, 0]) / H == value[0]
 
 
 def test_a_redefined_class_is_another():
