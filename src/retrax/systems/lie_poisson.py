@@ -151,6 +151,8 @@ class LiePoisson(AbstractQuadraticField):
         for kind, what in kept:
             if kind == "clebsch":
                 found["J"] = clebsch_integral(A[0], A[3:], x[3:], h)
+            elif b is None:
+                continue
             elif kind == "gyrostat":
                 found[f"F{what + 1}"] = gyrostat_integral(A, b, x, h, what)
             elif kind == "lagrange":
