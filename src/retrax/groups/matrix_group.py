@@ -155,7 +155,7 @@ class MatrixGroup(AbstractLieGroup):
         return jnp.maximum(wrong, jnp.max(jnp.abs(g - self.exp(self.log(g)))))
 
     def project(self, g: Square) -> Square:
-        """exp of the logarithm of `g`, taken in the algebra; refused where it has none."""
+        """exp of the logarithm of `g`, taken in the algebra. Reject a `g` without a logarithm."""
         near = self.exp(self.log(g))
         require_projected(self.name, near)
         return near

@@ -180,7 +180,7 @@ class SO(AbstractLieGroup):
         return jnp.maximum(skew, jnp.abs(jnp.linalg.det(g) - 1))
 
     def project(self, g: Square) -> Square:
-        """The nearest rotation; refused where several are equally near."""
+        """The nearest rotation. Reject a matrix with several equally near."""
         return nearest_rotation(g, self.n)
 
     def angles(self) -> np.ndarray:

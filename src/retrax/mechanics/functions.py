@@ -58,7 +58,7 @@ def require_not_constant(name: str, function: Any, given: tuple) -> None:
 def require_energy(name: str, value: Any) -> None:
     """Refuse the value of an energy at a start that is no number.
 
-    Its slopes may be numbers where it is none, and a run would not notice.
+    Its slopes may be finite where it is not, and a run would not notice.
     """
 
     def check(value: np.ndarray) -> None:

@@ -194,7 +194,7 @@ def committed(path: Path, results: Sequence[Variable], blocks: Sequence[Block]) 
 
 
 def _rows(path: Path, array: Any) -> np.ndarray:
-    """The commits; those whose chunk is no chunk are none."""
+    """The commits. Ignore those whose chunk cannot be read."""
     rows = np.zeros(array.shape, dtype=np.uint64)
     for number in range(len(rows)):
         here = slice(number, number + 1)
