@@ -33,11 +33,10 @@ from retrax.errors import BadInput
 from retrax.mechanics.reactions import admissible, drift_of_constraint
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_finite
-from retrax.numerics.fingerprint import fingerprint
 from retrax.numerics.known import known
 from retrax.numerics.null_space import null_space
+from retrax.numerics.once import compiled_once
 from retrax.numerics.precision import host_float64
-from retrax.numerics.reuse import reading
 
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
@@ -188,8 +187,14 @@ def _holding(generators: np.ndarray, rates: np.ndarray) -> np.ndarray:
 
 
 def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
+    samples = _SAMPLES_PER_DIMENSION * system.group.dim
+    return _rates_from(system, jax.random.split(jax.random.key(seed), samples))
+
+
+@compiled_once
+def _rates_from(system: "AbstractGroupSystem", keys: jax.Array) -> _Rates:
+    """The rates in a random state for each key; compiled once for systems of one kind."""
     group, constraint = system.group, system.constraint
-    samples = _SAMPLES_PER_DIMENSION * group.dim
 
     def rates(key):
         keys = jax.random.split(key, 3)
@@ -209,8 +214,7 @@ def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
             jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi)),
         )
 
-    with reading(fingerprint(jax.tree.structure(system))):
-        return jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(seed), samples))
+    return jax.vmap(rates)(keys)
 
 
 def _null_space(rates: np.ndarray) -> np.ndarray:
