@@ -1,6 +1,7 @@
 """Mechanical systems on Lie groups, simulated so that the numbers stay true."""
 
 from importlib import import_module as _import_module
+from importlib.metadata import version as _version
 from typing import Any as _Any
 
 from retrax.cli.start import end_quietly as _end_quietly
@@ -103,6 +104,8 @@ from retrax.spaces.torus import Torus as Torus
 from retrax.trajectory.factory import factory as factory
 from retrax.trajectory.storage import load as load
 from retrax.trajectory.trajectory import Trajectory as Trajectory
+
+__version__ = _version("retrax")
 
 
 def __getattr__(name: str) -> _Any:
