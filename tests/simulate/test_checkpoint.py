@@ -13,8 +13,8 @@ import xarray as xr
 import zarr
 
 import retrax as rx
+from retrax.run.chunks import Plan
 from retrax.simulate import resume as resume_module
-from retrax.simulate.plan import Plan
 
 SO3 = rx.SO3()
 

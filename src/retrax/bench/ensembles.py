@@ -14,7 +14,7 @@ from retrax.bench.timing import Timing, cpu_seconds, paired
 from retrax.errors import CheckFailed
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.state import State
-from retrax.simulate.ensemble import ensemble
+from retrax.run.ensemble import ensemble
 
 MEMBERS, STEPS, H = 10_000, 1000, 0.01
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)

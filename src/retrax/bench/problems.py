@@ -12,7 +12,7 @@ from retrax.integrators.composition import Composition
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 
 GRAVITY = 9.81

@@ -13,7 +13,7 @@ from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.errors import CheckFailed
 from retrax.integrators.kahan import Kahan
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.euler_top import EulerTop
 
 INERTIA, START, H = (3.0, 2.0, 1.0), (1.0, 1.0, 1.0), 0.1

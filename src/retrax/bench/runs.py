@@ -8,7 +8,7 @@ from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.integrators.composition import Composition
 from retrax.integrators.lie_verlet import LieVerlet
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.trajectory.trajectory import Trajectory
 
 ORDERS = (2, 4, 6, 8)

@@ -17,7 +17,7 @@ from retrax.cli.keeping import keep, require_asked
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.tables import print_lines, print_table
 from retrax.errors import BadInput, StepFailed
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.provenance import labelled
 from retrax.trajectory.summary import COLUMNS, heading, rows

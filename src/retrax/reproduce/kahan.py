@@ -11,7 +11,7 @@ from retrax.reproduce import kahan_runs as runs
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.paper import Paper, Part
 from retrax.reproduce.report import Extra, Reproduction, kept_by
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 
 

@@ -20,9 +20,9 @@ from retrax.integrators.radial_projection import RadialProjection
 from retrax.integrators.runge_kutta import RungeKutta
 from retrax.reproduce.report import Kept
 from retrax.reproduce.report import kept as kept_row
+from retrax.run.ensemble import ensemble
+from retrax.run.simulate import simulate
 from retrax.show.downsample import extremes
-from retrax.simulate.ensemble import ensemble
-from retrax.simulate.simulate import simulate
 from retrax.systems.euler_solution import exact_momentum
 from retrax.systems.euler_top import EulerTop
 from retrax.systems.lotka_volterra import LotkaVolterra

@@ -12,7 +12,7 @@ from retrax.reproduce import nonholonomic_runs as runs
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.paper import Paper, Part
 from retrax.reproduce.report import Extra, Reproduction, kept_by
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.suslov import Suslov
 
 

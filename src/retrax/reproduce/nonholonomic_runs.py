@@ -24,7 +24,7 @@ from retrax.integrators.projected_lift import ProjectedLift
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.reproduce.printed import PrintedSuslov
 from retrax.reproduce.report import Kept, kept
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 from retrax.systems.suslov import Suslov
 

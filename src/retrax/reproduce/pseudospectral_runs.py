@@ -20,8 +20,8 @@ from retrax.numerics.nodes import gauss, lobatto, radau
 from retrax.reproduce.printed_pseudospectral import LoosePlainGauss, PrintedAlgorithm
 from retrax.reproduce.pseudospectral_reference import REFERENCE
 from retrax.reproduce.report import Kept, kept
+from retrax.run.simulate import simulate
 from retrax.show.downsample import extremes
-from retrax.simulate.simulate import simulate
 from retrax.systems.heavy_body import Pendulum3D
 from retrax.trajectory.measure import drift
 

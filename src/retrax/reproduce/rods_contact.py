@@ -14,7 +14,7 @@ from retrax.integrators.rolling_verlet import RollingVerlet
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.report import Extra, Finding, Reproduction, kept_by
 from retrax.reproduce.rods_contact_figures import figure_1, force_drawing
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.rods.crossing import crossed_rods, kicked
 from retrax.systems.rods.dispersion import dispersion, printed_dispersion
 from retrax.systems.rods.pair import RodsInContact

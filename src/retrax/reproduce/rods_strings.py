@@ -16,7 +16,7 @@ from retrax.analysis.spectrum import Spectrum, spectrum
 from retrax.integrators.contact_dkd import ContactDKD
 from retrax.mechanics.state import State
 from retrax.reproduce.report import Kept, kept
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.strings.characteristics import characteristic_path
 from retrax.systems.strings.closed_form import exact_path
 from retrax.systems.strings.strings_in_contact import StringsInContact

@@ -14,7 +14,7 @@ from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.solids import elliptic_cylinder
 from retrax.mechanics.state import State
 from retrax.reproduce.fixed_point import contraction, turn_by_fixed_point
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.strings.observe import angular_momentum
 from retrax.systems.strings.string_pendulum import StringPendulum
 from retrax.trajectory.trajectory import Trajectory

@@ -9,9 +9,9 @@ import numpy as np
 
 from retrax.engine.packing import Packing
 from retrax.errors import BadInput
+from retrax.run.running import Running
 from retrax.simulate.checkpoint import restart
 from retrax.simulate.checkpoint_store import Store, require_free
-from retrax.simulate.running import Running
 from retrax.trajectory.checkpoint_format import FORMAT, FORMAT_VERSION, columns, numbers_text
 from retrax.trajectory.encoding import Unstorable, encode
 from retrax.trajectory.nesting import flattened

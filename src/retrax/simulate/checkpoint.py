@@ -9,9 +9,9 @@ import numpy as np
 from retrax.engine.packing import Packing
 from retrax.engine.progress import Interval, Progress
 from retrax.errors import CheckpointFailed
+from retrax.run.running import Running
 from retrax.simulate.checkpoint_store import Store
 from retrax.simulate.checkpoint_writer import Writer
-from retrax.simulate.running import Running
 from retrax.trajectory.checkpoint_format import numbers_text
 
 # A run is committed when this long, or this much, has come together, unless it is said how often.

@@ -16,14 +16,13 @@ from retrax.engine.progress import Interval, start
 from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.mechanics.state import State
 from retrax.numerics.checks import reason
+from retrax.run.checks import require_count, require_room, require_run
+from retrax.run.chunks import Plan
+from retrax.run.finish import finish_with_checkpoint
+from retrax.run.running import Running
 from retrax.simulate.beginning import probe
 from retrax.simulate.checkpoint import Checkpoint
 from retrax.simulate.checkpoint_store import Store, unwritable
-from retrax.simulate.finish import finish_with_checkpoint
-from retrax.simulate.memory import require_room
-from retrax.simulate.plan import Plan
-from retrax.simulate.running import Running
-from retrax.simulate.validate import require_count, require_run
 from retrax.simulate.writing_lock import WritingLock
 from retrax.trajectory.checkpoint_format import read_numbers
 from retrax.trajectory.checkpoint_read import (

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from retrax.errors import CheckFailed
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import INTEGRATORS
-from retrax.simulate.progress import reporter
+from retrax.run.progress_bar import reporter
 from retrax.testing import measurements
 from retrax.testing.constrained import claims_problem, constrained_problem, fits
 from retrax.testing.fields import FIELDS

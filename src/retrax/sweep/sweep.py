@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 from retrax.engine.backends import require_backend
 from retrax.errors import BadInput
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.simulate.progress import reporter
-from retrax.simulate.sweeping.axes import axes
-from retrax.simulate.sweeping.bodies import bodies, bodies_from
-from retrax.simulate.sweeping.plan import Plan
-from retrax.simulate.sweeping.settings import settings
-from retrax.simulate.validate import require_count
-from retrax.simulate.validate_members import require_ensemble
+from retrax.run.checks import require_count
+from retrax.run.member_checks import require_ensemble
+from retrax.run.progress_bar import reporter
+from retrax.sweep.axes import axes, settings
+from retrax.sweep.bodies import bodies, bodies_from
+from retrax.sweep.plan import Plan
 from retrax.trajectory.files import require_folder
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 
 from retrax.engine.progress import Interval, Progress, quiet, start
 from retrax.mechanics.ending import Ending
-from retrax.simulate.failure import ending_of, explain
-from retrax.simulate.plan import Plan
-from retrax.simulate.progress import Reporter
+from retrax.run.chunks import Plan
+from retrax.run.failure import ending_of, explain
+from retrax.run.progress_bar import Reporter
 from retrax.trajectory.trajectory import Trajectory
 
 Rows = list[np.ndarray]

@@ -1,4 +1,4 @@
-"""What a worker does: run the members of a block, measure them, write them to the store."""
+"""The work on one block of a sweep: run its members, measure them, write them to the store."""
 
 import errno
 import time
@@ -15,12 +15,10 @@ from retrax.errors import BadInput, SweepStopped
 from retrax.numerics.checks import shown
 from retrax.numerics.digest import digest_of
 from retrax.numerics.fingerprint import fingerprint
-from retrax.simulate.ensemble import run_members
-from retrax.simulate.sweeping.axes import MEMBER
-from retrax.simulate.sweeping.blocks import Block
-from retrax.simulate.sweeping.bodies import Bodies
-from retrax.simulate.sweeping.settings import Setting
-from retrax.simulate.sweeping.store import Variable, write
+from retrax.run.ensemble import run_members
+from retrax.sweep.axes import MEMBER, Block, Setting
+from retrax.sweep.bodies import Bodies
+from retrax.sweep.zarr_store import Variable, write
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,17 +16,23 @@ import numpy as np
 from retrax.errors import BadInput, SweepStopped
 from retrax.numerics.digest import digest
 from retrax.numerics.fingerprint import fingerprint
-from retrax.simulate.sweeping import store
-from retrax.simulate.sweeping.axes import MEMBER, Axes
-from retrax.simulate.sweeping.blocks import Block, block_shape, blocks, usual_block
-from retrax.simulate.sweeping.bodies import Bodies
-from retrax.simulate.sweeping.cluster import connected, runs_here
-from retrax.simulate.sweeping.crowd import run_on, run_serially
-from retrax.simulate.sweeping.settings import Setting, Settings
-from retrax.simulate.sweeping.task import Job, Load, loaded, results
-from retrax.simulate.sweeping.times import times
-from retrax.simulate.validate import require_count
+from retrax.run.checks import require_count
 from retrax.simulate.writing_lock import WritingLock
+from retrax.sweep import zarr_store as store
+from retrax.sweep.axes import (
+    MEMBER,
+    Axes,
+    Block,
+    Setting,
+    Settings,
+    block_shape,
+    blocks,
+    times,
+    usual_block,
+)
+from retrax.sweep.blocks import Job, Load, loaded, results
+from retrax.sweep.bodies import Bodies
+from retrax.sweep.workers import connected, run_on, run_serially, runs_here
 from retrax.trajectory.provenance import provenance, versions
 
 if TYPE_CHECKING:
@@ -52,7 +58,7 @@ class Plan:
         self._results = store.variables(example)
         self._labels = axes.labels | settings.labels
         if any("time" in v.before or "time" in v.after for v in self._results):
-            self._labels |= times(axes, settings, bodies)
+            self._labels |= times(axes, settings, np.asarray(bodies.states.t))
         self._require_names()
         most = self._members_of_a_block(chunk, example)
         self._sizes = settings.sizes | axes.sizes

@@ -26,7 +26,7 @@ from retrax.numerics.checks import (
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.known import LEAKED, has_leaked, require_each
 from retrax.numerics.reuse import Jitted, Reused, signature_of
-from retrax.simulate.validate import (
+from retrax.run.checks import (
     require_arrays,
     require_count,
     require_fit,

@@ -16,12 +16,11 @@ from retrax.engine.packing import Packing
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
-from retrax.simulate.memory import gigabytes, require_memory
-from retrax.simulate.plan import saved_steps
-from retrax.simulate.progress import reporter
-from retrax.simulate.simulate import chunks
-from retrax.simulate.validate import started
-from retrax.simulate.validate_members import require_ensemble, stacked_systems
+from retrax.run.checks import gigabytes, require_memory, started
+from retrax.run.chunks import saved_steps
+from retrax.run.member_checks import require_ensemble, stacked_systems
+from retrax.run.progress_bar import reporter
+from retrax.run.simulate import chunks
 from retrax.trajectory.aliasing import turns
 from retrax.trajectory.provenance import provenance
 

@@ -5,10 +5,10 @@ import warnings
 from typing import Any
 
 from retrax.errors import CheckpointFailed, Interrupted
+from retrax.run.interrupts import listening
+from retrax.run.progress_bar import reporter
+from retrax.run.running import Running
 from retrax.simulate.checkpoint import Checkpoint
-from retrax.simulate.interrupts import listening
-from retrax.simulate.progress import reporter
-from retrax.simulate.running import Running
 from retrax.trajectory.aliasing import aliasing
 from retrax.trajectory.trajectory import Trajectory
 
