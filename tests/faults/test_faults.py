@@ -16,7 +16,7 @@ from kills import survive
 
 import retrax as rx
 from retrax.simulate import checkpoint_store, checkpoint_writer
-from retrax.trajectory import checkpoint_format
+from retrax.store import checkpoint_format
 
 
 def test_a_run_that_is_killed_goes_on_to_the_same_bits(tmp_path):

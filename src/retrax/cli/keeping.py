@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from retrax.errors import BadInput, NotWritten, RetraxError
-from retrax.trajectory.files import require_place, written_by_retrax
+from retrax.files import require_place, written_by_retrax
 from retrax.trajectory.trajectory import Trajectory
 
 

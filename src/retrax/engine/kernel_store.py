@@ -13,7 +13,7 @@ import stat
 import warnings
 from pathlib import Path
 
-from retrax.engine.replacing import replacing
+from retrax.files import replacing
 
 _FORMAT = b"retrax kernel 1\n"
 _CHECKSUM, _LENGTH = hashlib.sha256().digest_size, 8

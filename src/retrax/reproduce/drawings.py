@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from retrax.files import written_whole
 from retrax.reproduce.report import Picture
 from retrax.show.style import style
+from retrax.store.netcdf import write_netcdf
 from retrax.trajectory.dataset import identifier
-from retrax.trajectory.files import written_whole
 from retrax.trajectory.provenance import versions
-from retrax.trajectory.storage import write_netcdf
 
 Column = tuple[str | tuple[str, ...], Any, str, str]
 """Dimensions, values, units, and a name in words."""

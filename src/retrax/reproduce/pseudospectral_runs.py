@@ -23,7 +23,7 @@ from retrax.reproduce.report import Kept, kept
 from retrax.run.simulate import simulate
 from retrax.show.downsample import extremes
 from retrax.systems.heavy_body import Pendulum3D
-from retrax.trajectory.measure import drift
+from retrax.trajectory.observe import drift
 
 SHORT: dict[str, AbstractIntegrator] = {
     "geometric Gauss": Collocation(gauss(2)),

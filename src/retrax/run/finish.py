@@ -5,11 +5,11 @@ import warnings
 from typing import Any
 
 from retrax.errors import CheckpointFailed, Interrupted
+from retrax.run.checkpoint import Checkpoint
 from retrax.run.interrupts import listening
 from retrax.run.progress_bar import reporter
 from retrax.run.running import Running
-from retrax.simulate.checkpoint import Checkpoint
-from retrax.trajectory.aliasing import aliasing
+from retrax.trajectory.observe import aliasing
 from retrax.trajectory.trajectory import Trajectory
 
 

@@ -15,12 +15,11 @@ from retrax.engine.xla import run_differentiable
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
+from retrax.run.checkpoint import Checkpoint, new_store, require_path, stored_objects
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
 from retrax.run.chunks import Plan, saved_steps
 from retrax.run.finish import finish, finish_with_checkpoint
 from retrax.run.running import Running
-from retrax.simulate.beginning import new_store, require_path, stored_objects
-from retrax.simulate.checkpoint import Checkpoint
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.trajectory import Trajectory
 

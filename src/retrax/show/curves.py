@@ -10,7 +10,7 @@ from retrax.show.factors import factors
 from retrax.show.pack import single
 from retrax.show.rods import contact_force, middle_velocity
 from retrax.show.units import unit
-from retrax.trajectory.measure import deviations
+from retrax.trajectory.observe import deviations
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

@@ -11,12 +11,12 @@ from matplotlib.gridspec import SubplotSpec
 from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.errors import BadInput
+from retrax.files import require_folder, written_whole
 from retrax.show import panels
 from retrax.show.bodies import Body
 from retrax.show.drawn import drawable, drawn_bodies
 from retrax.show.sphere import draw_path, draw_sphere
 from retrax.show.style import BLUE, GREEN, ORANGE, literal, new_figure, style
-from retrax.trajectory.files import require_folder, written_whole
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

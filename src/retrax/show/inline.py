@@ -9,7 +9,7 @@ from matplotlib import rc_context
 
 from retrax.show.downsample import extremes
 from retrax.show.style import look, new_figure, style
-from retrax.trajectory.measure import deviations
+from retrax.trajectory.observe import deviations
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

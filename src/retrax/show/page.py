@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from retrax.files import require_place, written_whole
 from retrax.show.curves import curves
 from retrax.show.drawn import drawable
 from retrax.show.frames import scene
@@ -14,7 +15,6 @@ from retrax.show.pack import plain
 from retrax.show.pictures.choose import picture
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.show.tables import again, failure, kept_table, made_table
-from retrax.trajectory.files import require_place, written_whole
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from retrax.show.downsample import extremes
 from retrax.show.style import POINTS, literal, look
 from retrax.show.units import unit
-from retrax.trajectory.measure import deviations, drift
+from retrax.trajectory.observe import deviations, drift
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

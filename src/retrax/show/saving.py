@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from retrax.cases.choices import did_you_mean
 from retrax.errors import BadInput
-from retrax.trajectory.files import require_place, written_whole
+from retrax.files import require_place, written_whole
 
 SUFFIXES = (".svg", ".pdf", ".png")
 # Text stays text that can be searched and edited; the same figure gives the same file.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.files import require_place, written_whole
 from retrax.systems.strings.strings_in_contact import StringsInContact
-from retrax.trajectory.files import require_place, written_whole
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
-from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.system import ArrayLike
 
 
@@ -25,7 +25,7 @@ class AbstractRigidBody(AbstractMechanicalSystem):
         return True
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the inertia."""
         J = jnp.diag(self.inertia) if self.inertia.ndim == 1 else self.inertia
         return told("turning", inertia=(J, 2))

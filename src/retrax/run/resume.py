@@ -14,27 +14,24 @@ from retrax.engine.backends import make_loop
 from retrax.engine.packing import Packing
 from retrax.engine.progress import Interval, start
 from retrax.errors import BadInput, RetraxError, StepFailed, printable
+from retrax.files import WritingLock, as_path
 from retrax.mechanics.state import State
 from retrax.numerics.checks import reason
+from retrax.run.checkpoint import Checkpoint, probe
 from retrax.run.checks import require_count, require_room, require_run
 from retrax.run.chunks import Plan
 from retrax.run.finish import finish_with_checkpoint
 from retrax.run.running import Running
-from retrax.simulate.beginning import probe
-from retrax.simulate.checkpoint import Checkpoint
-from retrax.simulate.checkpoint_store import Store, unwritable
-from retrax.simulate.writing_lock import WritingLock
-from retrax.trajectory.checkpoint_format import read_numbers
-from retrax.trajectory.checkpoint_read import (
+from retrax.store.checkpoint_format import read_numbers
+from retrax.store.checkpoint_read import (
     Stored,
     read_checkpoint,
     read_record,
-    require_fit,
-    state_like,
     trajectory_of,
 )
-from retrax.trajectory.decoding import NeedsImport, Trust, trusted
-from retrax.trajectory.files import as_path
+from retrax.store.checkpoint_write import Store, unwritable
+from retrax.store.objects import NeedsImport, Trust, trusted
+from retrax.store.run_objects import decode_object, require_fit, state_like
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.trajectory import Trajectory
 
@@ -145,9 +142,9 @@ def _objects(stored: Stored, system: Any, integrator: Any, trust: Trust) -> tupl
             )
     for name, value in given.items():
         if value is None:
-            given[name] = stored.made(name, trust)
+            given[name] = decode_object(stored.start, name, trust)
     if system is None:
-        require_fit(stored, given["system"])
+        require_fit(given["system"], stored.states())
     return given["system"], given["integrator"]
 
 

@@ -1,6 +1,8 @@
 """When a run is committed, and what is said where that fails."""
 
+import json
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +10,16 @@ import numpy as np
 
 from retrax.engine.packing import Packing
 from retrax.engine.progress import Interval, Progress
-from retrax.errors import CheckpointFailed
+from retrax.errors import BadInput, CheckpointFailed
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.running import Running
-from retrax.simulate.checkpoint_store import Store
-from retrax.simulate.checkpoint_writer import Writer
-from retrax.trajectory.checkpoint_format import numbers_text
+from retrax.store.checkpoint_format import FORMAT, FORMAT_VERSION, columns, numbers_text
+from retrax.store.checkpoint_write import Store, Writer, require_free
+from retrax.store.objects import Data
+from retrax.store.run_objects import encode_objects
+from retrax.trajectory.dataset import flattened
+from retrax.trajectory.provenance import environment
 
 # A run is committed when this long, or this much, has come together, unless it is said how often.
 _SECONDS, _BYTES = 10.0, 2**25
@@ -94,3 +101,73 @@ def restart(at: Progress, since: Interval) -> dict[str, Any]:
         "state": numbers_text(Packing.rows(at.state)[:, 0]),
         "since": numbers_text(np.array([float(x) for x in since])),
     }
+
+
+# The first steps of a run, taken again when it is resumed to see that they are the same.
+_PROBE = 8
+
+
+def require_path(checkpoint: Any) -> Path:
+    """Refuse what is not a path, or one where a checkpoint cannot be made."""
+    try:
+        path = Path(checkpoint)
+    except TypeError:
+        path = Path()
+    if not path.name or "\0" in str(path):
+        raise BadInput(f"checkpoint = {checkpoint!r} must be a path, such as 'run.zarr'.")
+    require_free(path)
+    return path
+
+
+def stored_objects(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> dict[str, Data]:
+    """Encode what moves and how; give a notice about what is not data."""
+    data, lacking = encode_objects(system, integrator)
+    for name, why in lacking.items():
+        warnings.warn(
+            f"{why}, and a checkpoint keeps data, not code: the states are safe, but to go on it "
+            f"takes rx.resume(path, {name}=...); a {name} made by an importable function marked "
+            "with @rx.factory can be stored.",
+            stacklevel=4,
+        )
+    return data
+
+
+def new_store(
+    path: Path,
+    objects: dict[str, Any],
+    running: Running,
+    *,
+    h: float,
+    every: int | None,
+    compile_seconds: float,
+    made: dict[str, str],
+) -> Store:
+    """The files of a run that begins, with all it takes to go on with it."""
+    plan, state = running.plan, running.at.state
+    record = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "configuration": json.dumps(flattened(state.g)[1]),
+        "h": h,
+        "save_every": plan.save_every,
+        "every": every,
+        "plan": list(plan),
+        "environment": environment(running.loop.name),
+        "compile_seconds": compile_seconds,
+        "status": "running",
+        "failure": None,
+        "steps": running.steps,
+        "completed": 0,
+        "seconds": 0.0,
+        "restart": restart(running.at, running.since),
+        **{f"provenance_{key}": value for key, value in made.items()},
+    }
+    first = {"probe": numbers_text(probe(running)), "probe_steps": min(_PROBE, running.steps)}
+    kinds = columns(state, made["group"])
+    return Store.create(path, kinds, record, {**objects, **first}, running.saved[0])
+
+
+def probe(running: Running, steps: int = _PROBE) -> np.ndarray:
+    """The numbers of the state after the first few steps of a run that has not begun."""
+    at, *_ = running.loop.run(running.at, 1, min(steps, running.steps), running.plan.capacity)
+    return Packing(at.state).rows(at.state)[:, 0]

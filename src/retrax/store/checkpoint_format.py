@@ -21,7 +21,7 @@ import numpy as np
 from retrax.engine.progress import Interval
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
-from retrax.trajectory.nesting import flattened
+from retrax.trajectory.dataset import flattened
 
 FORMAT, FORMAT_VERSION = "retrax-checkpoint", 1
 RECORD, START = "zarr.json", "start/zarr.json"

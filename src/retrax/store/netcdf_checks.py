@@ -12,7 +12,7 @@ import h5py
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import shown
-from retrax.trajectory.free_memory import gigabytes, require_readable
+from retrax.store.free_memory import gigabytes, require_readable
 
 # The filters of NetCDF: deflate, shuffle, Fletcher's checksum; what HDF5 has besides may be a
 # program of its own. Deflate makes at most 1032 bytes of one.
