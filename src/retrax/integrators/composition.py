@@ -9,7 +9,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo
+from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_instance
@@ -80,21 +80,29 @@ class Composition(AbstractIntegrator):
             now = end
         return self.base.refusal(system, state, h, moved)
 
+    def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
+        return self.base.memory(system, state)
+
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
-        def substep(carry: tuple[State, StepInfo], gamma: Float[Array, ""]):
-            now, so_far = carry
-            end, info = self.base.step(system, now, gamma * h)
-            return (end, _worse(so_far, info)), None
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
+
+    def next_step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Memory
+    ) -> tuple[State, StepInfo, Memory]:
+        def substep(carry: tuple[State, StepInfo, Memory], gamma: Float[Array, ""]):
+            now, so_far, memory = carry
+            end, info, memory = self.base.next_step(system, now, gamma * h, memory)
+            return (end, _worse(so_far, info), memory), None
 
         nothing = StepInfo(
             jnp.asarray(True), jnp.zeros(()), jnp.asarray(0), jnp.zeros(()), jnp.asarray(True)
         )
-        (end, info), _ = lax.scan(
-            substep, (state, nothing), jnp.array(fractions(self.order))
-        )  # (1)
-        return end, info
+        start = (state, nothing, memory)
+        end, _ = lax.scan(substep, start, jnp.array(fractions(self.order)))  # (1)
+        return end
 
 
 def _worse(a: StepInfo, b: StepInfo) -> StepInfo:
