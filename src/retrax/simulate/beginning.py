@@ -3,14 +3,12 @@
 import json
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from retrax.engine.packing import Packing
 from retrax.errors import BadInput
-from retrax.run.running import Running
-from retrax.simulate.checkpoint import restart
+from retrax.simulate.checkpoint import OnItsWay, restart
 from retrax.simulate.checkpoint_store import Store, require_free
 from retrax.trajectory.checkpoint_format import FORMAT, FORMAT_VERSION, columns, numbers_text
 from retrax.trajectory.encoding import Unstorable, encode
@@ -50,42 +48,36 @@ def stored_objects(system: Any, integrator: Any) -> dict[str, Any]:
     return made
 
 
-def new_store(
-    path: Path,
-    objects: dict[str, Any],
-    running: Running,
-    *,
-    h: float,
-    every: int | None,
-    compile_seconds: float,
-    made: dict[str, str],
-) -> Store:
+class NotBegun(OnItsWay, Protocol):
+    """A run before its first step: what its checkpoint stores once and for all."""
+
+    compile_seconds: float
+    provenance: dict[str, str]
+
+    def first_steps(self, count: int) -> np.ndarray: ...
+
+
+def new_store(path: Path, objects: dict[str, Any], running: NotBegun) -> Store:
     """The files of a run that begins, with all it takes to go on with it."""
-    plan, state = running.plan, running.at.state
+    run, made = running.run, running.provenance
     record = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "configuration": json.dumps(flattened(state.g)[1]),
-        "h": h,
-        "save_every": plan.save_every,
-        "every": every,
-        "plan": list(plan),
-        "environment": environment(running.loop.name),
-        "compile_seconds": compile_seconds,
+        "configuration": json.dumps(flattened(run.state.g)[1]),
+        "h": run.plan.h,
+        "save_every": run.plan.save_every,
+        "every": run.plan.commit_every,
+        "environment": environment(made["backend"]),
+        "compile_seconds": running.compile_seconds,
         "status": "running",
         "failure": None,
-        "steps": running.steps,
+        "steps": run.plan.steps,
         "completed": 0,
         "seconds": 0.0,
-        "restart": restart(running.at, running.since),
+        "restart": restart(run, running.since),
         **{f"provenance_{key}": value for key, value in made.items()},
     }
-    first = {"probe": numbers_text(probe(running)), "probe_steps": min(_PROBE, running.steps)}
-    kinds = columns(state, made["group"])
+    count = min(_PROBE, run.plan.steps)
+    first = {"probe": numbers_text(running.first_steps(count)), "probe_steps": count}
+    kinds = columns(run.state, made["group"])
     return Store.create(path, kinds, record, {**objects, **first}, running.saved[0])
-
-
-def probe(running: Running, steps: int = _PROBE) -> np.ndarray:
-    """The numbers of the state after the first few steps of a run that has not begun."""
-    at, *_ = running.loop.run(running.at, 1, min(steps, running.steps), running.plan.capacity)
-    return Packing(at.state).rows(at.state)[:, 0]

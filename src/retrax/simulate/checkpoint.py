@@ -2,36 +2,52 @@
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from retrax.engine.packing import Packing
-from retrax.engine.progress import Interval, Progress
+from retrax.engine.progress import Interval
 from retrax.errors import CheckpointFailed
-from retrax.run.running import Running
 from retrax.simulate.checkpoint_store import Store
-from retrax.simulate.checkpoint_writer import Writer
+from retrax.simulate.checkpoint_writer import Rows, Writer
 from retrax.trajectory.checkpoint_format import numbers_text
+from retrax.trajectory.run import Run
 
 # A run is committed when this long, or this much, has come together, unless it is said how often.
 _SECONDS, _BYTES = 10.0, 2**25
 
 
+class OnItsWay(Protocol):
+    """A run that goes on: what a checkpoint reads of it."""
+
+    saved: list[Rows]
+    since: Interval
+    seconds: float
+
+    @property
+    def run(self) -> Run: ...
+
+    @property
+    def chunk_steps(self) -> int: ...
+
+    @property
+    def completed(self) -> int: ...
+
+
 class Checkpoint:
     """Commits a run while it goes on, and at its end.
 
-    **Arguments:** `store`: its files; `running`: the run; `every`: the steps between two commits,
-    or `None` for time and size to decide; `sent`: how many chunks of rows the files have already.
+    **Arguments:** `store`: its files; `running`: the run; `sent`: how many chunks of rows the files
+    have already.
     """
 
-    def __init__(self, store: Store, running: Running, every: int | None, sent: int):
+    def __init__(self, store: Store, running: OnItsWay, sent: int):
         self.path: Path = store.path
-        self._running, self._every = running, every
+        self._running, self._every = running, running.run.plan.commit_every
         self._writer = Writer(store)
-        self._sent, self._last_step = sent, int(running.at.step)
+        self._sent, self._last_step = sent, running.run.step
         self._last_time = time.perf_counter()
-        self._restart = running.at, running.since
 
     @property
     def failed(self) -> bool:
@@ -40,10 +56,7 @@ class Checkpoint:
 
     def after_chunk(self) -> None:
         """Look at what has come together; commit where it is time to."""
-        step = int(self._running.at.step)
-        if self._running.plan.ends_chunk(step):
-            self._restart = self._running.at, self._running.since
-        if self._writer.idle and self._due(step):
+        if self._writer.idle and self._due(self._running.run.step):
             self.commit("running")
 
     def commit(self, status: str, failure: tuple[type, str] | None = None) -> None:
@@ -57,13 +70,13 @@ class Checkpoint:
             {
                 "status": status,
                 "failure": error,
-                "steps": running.steps,
-                "completed": running.completed(),
+                "steps": running.run.plan.steps,
+                "completed": running.completed,
                 "seconds": running.seconds,
-                "restart": restart(*self._restart),
+                "restart": restart(running.run, running.since),
             },
         )
-        self._sent, self._last_step = len(running.saved), int(running.at.step)
+        self._sent, self._last_step = len(running.saved), running.run.step
         self._last_time = time.perf_counter()
 
     def close(self) -> None:
@@ -81,16 +94,18 @@ class Checkpoint:
 
     def _due(self, step: int) -> bool:
         if self._every is not None:
-            return step + self._running.plan.length - self._last_step > self._every
+            return step + self._running.chunk_steps - self._last_step > self._every
         waiting = self._running.saved[self._sent :]
         waiting_bytes = sum(leaf.nbytes for rows in waiting for leaf in rows)
         return waiting_bytes >= _BYTES or time.perf_counter() - self._last_time >= _SECONDS
 
 
-def restart(at: Progress, since: Interval) -> dict[str, Any]:
-    """All that is needed to go on from here."""
+def restart(run: Run, since: Interval) -> dict[str, Any]:
+    """All that is needed to go on from here; no memory before the first step, which makes it."""
+    memory = None if run.memory is None else numbers_text(Packing.rows(run.memory)[:, 0])
     return {
-        "step": int(at.step),
-        "state": numbers_text(Packing.rows(at.state)[:, 0]),
+        "step": run.step,
+        "state": numbers_text(Packing.rows(run.state)[:, 0]),
+        "memory": memory,
         "since": numbers_text(np.array([float(x) for x in since])),
     }
