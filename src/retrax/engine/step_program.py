@@ -6,11 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from retrax.engine.layout import Layout
-from retrax.engine.lazy import lazy
-from retrax.engine.live import live
+from retrax.engine.passes.live import live
+from retrax.engine.passes.sinking import lazy
 from retrax.engine.program import Program
-from retrax.engine.scalarise import remembers_rows, scalarise, scalarise_in_turn
+from retrax.engine.progress import Layout
+from retrax.engine.trace.scalarise import remembers_rows, scalarise, scalarise_in_turn
 from retrax.integrators.base import AbstractIntegrator, StepInfo, watched
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, fingerprint

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrax.engine.packing import Packing
+from retrax.engine.progress import Packing
 from retrax.errors import BadInput
 from retrax.simulate.checkpoint import restart
 from retrax.simulate.checkpoint_store import Store, require_free

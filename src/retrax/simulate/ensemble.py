@@ -10,9 +10,8 @@ import jax
 import numpy as np
 
 from retrax.engine.backends import make_members
-from retrax.engine.layout import INTERVAL
-from retrax.engine.members import Members
-from retrax.engine.packing import Packing
+from retrax.engine.backends.members import Members
+from retrax.engine.progress import INTERVAL, Packing
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks

@@ -11,8 +11,7 @@ import numpy as np
 
 from retrax import errors
 from retrax.engine.backends import make_loop
-from retrax.engine.packing import Packing
-from retrax.engine.progress import Interval, start
+from retrax.engine.progress import Interval, Packing, start
 from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.mechanics.state import State
 from retrax.numerics.checks import reason

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.backends import make_loop
+from retrax.engine.backends.xla import run_differentiable
 from retrax.engine.progress import start
-from retrax.engine.xla import run_differentiable
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from retrax.engine.replacing import appearing
+from retrax.atomic import appearing
 from retrax.errors import BadInput
 from retrax.simulate.memory import gigabytes
 from retrax.simulate.sweeping.axes import MEMBER

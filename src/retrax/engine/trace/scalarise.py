@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from retrax.engine.axes.loops import Flat, Kept, Loops, Operands, Unscalarisable
 from retrax.engine.builder import Builder
-from retrax.engine.entry_rules import kind_of_aval
-from retrax.engine.evaluator import LARGEST, Evaluator
-from retrax.engine.kept import Flat, Kept, Loops, Operands, Unscalarisable
 from retrax.engine.program import Memory, Operand, Program, View
+from retrax.engine.trace.entry_rules import kind_of_aval
+from retrax.engine.trace.evaluator import LARGEST, Evaluator
 
 # A first axis of this length or more is kept as a loop: see `kept`.
 _KEPT = 16
