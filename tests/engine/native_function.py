@@ -6,11 +6,11 @@ import jax
 import llvmlite.binding as llvm
 import numpy as np
 
-from retrax.engine.assembly import Assembly
-from retrax.engine.lazy import lazy
-from retrax.engine.live import live
+from retrax.engine.llvm.blocks import Assembly
+from retrax.engine.passes.live import live
+from retrax.engine.passes.sinking import lazy
 from retrax.engine.program import Row, Value, kind_of
-from retrax.engine.scalarise import scalarise
+from retrax.engine.trace.scalarise import scalarise
 
 
 class _Function(Assembly):

@@ -6,12 +6,12 @@ import pytest
 from evaluate import evaluate_program
 
 import retrax as rx
-from retrax.engine.columns import LINE, place_of, size_of, stored, widths
-from retrax.engine.kernel import assemble
-from retrax.engine.live import live
+from retrax.engine.llvm.kernel import assemble
+from retrax.engine.passes.live import live
+from retrax.engine.passes.placement import LINE, place_of, size_of, stored, widths
 from retrax.engine.program import Each, Row, View, walk
-from retrax.engine.scalarise import scalarise
 from retrax.engine.step_program import signature, step_program
+from retrax.engine.trace.scalarise import scalarise
 
 N = 37
 RNG = np.random.default_rng(8)

@@ -9,12 +9,12 @@ from jax import lax
 
 import retrax as rx
 from retrax.engine.backends import make_members
-from retrax.engine.kernel import assemble
-from retrax.engine.lazy import COSTLY, is_costly, lazy
-from retrax.engine.live import live
+from retrax.engine.llvm.kernel import assemble
+from retrax.engine.passes.live import live
+from retrax.engine.passes.sinking import COSTLY, is_costly, lazy
 from retrax.engine.program import Choose, Each, Operation, walk
-from retrax.engine.scalarise import scalarise
 from retrax.engine.step_program import signature, step_program
+from retrax.engine.trace.scalarise import scalarise
 from retrax.numerics.kept_axis import keep_axis
 from retrax.numerics.series import sinc
 

@@ -12,10 +12,10 @@ from native_function import flat, has_rows, programme, run_natively
 from operations import PLAIN, TABLE
 
 import retrax as rx
-from retrax.engine.bounded import MOST_ROUNDS
-from retrax.engine.interpret import interpret
+from retrax.engine.backends.interpret import interpret
 from retrax.engine.program import While, walk
-from retrax.engine.scalarise import Unscalarisable
+from retrax.engine.trace.control import MOST_ROUNDS
+from retrax.engine.trace.scalarise import Unscalarisable
 
 assert functions.LONG.shape  # importing it fills the table
 # Rounding errors of two libraries of functions, and sums in another order; measured up to 3e-14.

@@ -7,8 +7,7 @@ shared; signs move outwards and powers of two are gathered.
 import math
 from collections.abc import Sequence
 
-from retrax.engine.folding import folded
-from retrax.engine.kinds import DTYPE, Kind, constant
+from retrax.engine.kinds import DTYPE, Kind, constant, folded
 from retrax.engine.program import Block, Instruction, Operand, Operation, Row, Value, kind_of
 
 

@@ -10,16 +10,15 @@ import jax
 import numpy as np
 
 from retrax.engine.backends import make_members
-from retrax.engine.layout import INTERVAL
-from retrax.engine.members import Members
-from retrax.engine.packing import Packing
+from retrax.engine.backends.members import Members
+from retrax.engine.progress import INTERVAL, Packing
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import gigabytes, require_memory, started
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.member_checks import require_ensemble, stacked_systems
-from retrax.run.progress_bar import ProgressOption, Reporter, reporter
+from retrax.run.progress_bar import Reporter, reporter
 from retrax.trajectory.aliasing import turns
 from retrax.trajectory.provenance import provenance
 

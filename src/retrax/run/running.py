@@ -14,8 +14,7 @@ import jax
 import numpy as np
 
 from retrax.engine.backends import make_loop
-from retrax.engine.packing import Packing
-from retrax.engine.progress import Interval, quiet, start
+from retrax.engine.progress import Interval, Packing, quiet, start
 from retrax.errors import CheckpointFailed, Interrupted, StepFailed
 from retrax.mechanics.ending import Ending
 from retrax.mechanics.state import State
@@ -61,9 +60,7 @@ class Running:
     def run(self) -> Run:
         """The run where it stands now."""
         at = self.at
-        return dataclasses.replace(
-            self.begun, state=at.state, memory=at.memory, step=int(at.step)
-        )
+        return dataclasses.replace(self.begun, state=at.state, memory=at.memory, step=int(at.step))
 
     @property
     def chunk_steps(self) -> int:

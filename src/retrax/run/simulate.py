@@ -11,8 +11,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, PyTree
 
+from retrax.engine.backends.xla import run_differentiable
 from retrax.engine.progress import start
-from retrax.engine.xla import run_differentiable
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -85,7 +85,9 @@ def simulate(
         return _simulate_traced(run)
     run = replace(run, plan=replace(plan, h=float(h)))
     require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(state)), plan.steps, plan.save_every)
-    return _simulate(run, None if checkpoint is None else require_path(checkpoint), progress, backend)
+    return _simulate(
+        run, None if checkpoint is None else require_path(checkpoint), progress, backend
+    )
 
 
 def _simulate(run: Run, path: Path | None, progress: ProgressOption, backend: str) -> Trajectory:

@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from retrax.engine.packing import Packing
-from retrax.engine.progress import Interval
+from retrax.engine.progress import Interval, Packing
 from retrax.errors import CheckpointFailed
 from retrax.simulate.checkpoint_store import Store
 from retrax.simulate.checkpoint_writer import Rows, Writer

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrax.engine.replacing import appearing, replacing, sync_folder
+from retrax.atomic import appearing, replacing, sync_folder
 from retrax.errors import BadInput
 from retrax.simulate.writing_lock import WritingLock
 from retrax.trajectory.checkpoint_format import (

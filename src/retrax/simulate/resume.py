@@ -10,8 +10,7 @@ import jax
 import numpy as np
 
 from retrax import errors
-from retrax.engine.packing import Packing
-from retrax.engine.progress import Interval, start
+from retrax.engine.progress import Interval, Packing, start
 from retrax.engine.step_program import memory_of
 from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.integrators.base import Memory
@@ -224,7 +223,11 @@ def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
     record, every = stored.record, running.begun.plan.save_every
     rows = record["completed"] // every + 1
     store = Store.reopen(stored, rows, again=rows - len(running.saved[0][0]), lock=lock)
-    changes = {"status": "running", "steps": running.begun.plan.steps, "completed": (rows - 1) * every}
+    changes = {
+        "status": "running",
+        "steps": running.begun.plan.steps,
+        "completed": (rows - 1) * every,
+    }
     try:
         store.commit(changes)
     except OSError as cause:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from retrax.engine.replacing import appearing
+from retrax.atomic import appearing
 from retrax.errors import BadInput
 from retrax.numerics.checks import reason, shown
 from retrax.run.checks import gigabytes

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from retrax.engine.replacing import replacing, sync_folder
+from retrax.atomic import replacing, sync_folder
 from retrax.errors import BadInput, NotWritten
 from retrax.numerics.checks import shown
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from retrax.engine.layout import FAILURE, INTERVAL
+from retrax.engine.progress import FAILURE, INTERVAL
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem

@@ -10,15 +10,13 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend import core as jex
 
+from retrax.engine.axes.loops import Flat, Kept, Loops, Operands, Unscalarisable
+from retrax.engine.axes.rules import dispatch, dispatch_flat
 from retrax.engine.builder import Builder
-from retrax.engine.control import ControlRules
-from retrax.engine.entry_rules import EntryRules, fill_value, kind_of_aval
-from retrax.engine.flat import dispatch_flat
-from retrax.engine.kept import Flat, Kept, Loops, Operands, Unscalarisable
-from retrax.engine.kept_rules import dispatch
 from retrax.engine.kinds import Kind, bits, constant, kind_of_dtype
 from retrax.engine.program import Operand, Value
-from retrax.engine.structural import RULES as STRUCTURAL
+from retrax.engine.trace.control import ControlRules
+from retrax.engine.trace.entry_rules import STRUCTURAL, EntryRules, fill_value, kind_of_aval
 from retrax.errors import BadInput
 from retrax.numerics.kept_axis import KEPT_AXIS
 from retrax.numerics.known import LEAKED

@@ -11,10 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from retrax.engine.kernel import assemble
-from retrax.engine.layout import FAILURE, Layout
+from retrax.engine.backends.signals import Flag
+from retrax.engine.llvm.kernel import assemble
 from retrax.engine.program import Program
-from retrax.engine.signals import Flag
+from retrax.engine.progress import FAILURE, Layout
 
 LANES = 8
 # Blocks are handed to threads in groups, large enough that handing over costs nothing.
@@ -142,6 +142,6 @@ def _spread(work: Callable[[int, Flag], None], items: range, threads: int) -> No
 
 def member_kernel(program: Program, layout: Layout, shared: bool) -> Any:
     """The machine code for blocks of `LANES` members."""
-    from retrax.engine.compiled import compiled
+    from retrax.engine.llvm.machine_code import compiled
 
     return compiled(assemble(program, layout, LANES, shared))

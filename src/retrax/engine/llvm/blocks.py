@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
-from retrax.engine.columns import place_of
 from retrax.engine.kinds import Kind
-from retrax.engine.lazy import is_costly, zero_of
-from retrax.engine.live import rows_of
-from retrax.engine.llvm import SCALAR, literal
+from retrax.engine.llvm.memory import Rows
+from retrax.engine.llvm.operations import SCALAR, literal
+from retrax.engine.passes.live import rows_of
+from retrax.engine.passes.placement import place_of, settled
+from retrax.engine.passes.sinking import is_costly, zero_of
 from retrax.engine.program import (
     Block,
     Choose,
@@ -25,8 +26,6 @@ from retrax.engine.program import (
     operands_of,
     walk,
 )
-from retrax.engine.rows import Rows
-from retrax.engine.settle import settled
 
 # Things along a kept axis that are worked on side by side.
 _WIDTH = 8

@@ -12,8 +12,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.engine.progress import Interval, Progress, quiet
-from retrax.engine.step_program import step_identity
-from retrax.integrators.base import AbstractIntegrator, watched
+from retrax.engine.step_program import guarded_step, memory_of, step_identity
+from retrax.integrators.base import AbstractIntegrator, Memory
 from retrax.numerics.reuse import Jitted
 
 
@@ -21,11 +21,9 @@ def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
     """One step. A step that fails changes nothing but the record of the failure."""
     # Times are t0 + k h, never accumulated.
     now = eqx.tree_at(lambda s: s.t, at.state, t0 + at.step.astype(h.dtype) * h)
-    new, info = integrator.step(system, now, h)
-    info = watched(system, new, info)
+    new, info, finite, memory = guarded_step(system, integrator, now, h, at.memory)
     new = eqx.tree_at(lambda s: s.t, new, t0 + (at.step + 1).astype(h.dtype) * h)
-    finite = jnp.stack([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(new)])
-    good = info.converged & info.in_chart & jnp.all(finite) & ~at.failed
+    good = info.converged & info.in_chart & finite & ~at.failed
     first_failure = ~good & ~at.failed
     keep = partial(jax.tree.map, partial(jnp.where, good))
     interval = Interval(
@@ -35,6 +33,7 @@ def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
     )
     return Progress(
         state=keep(new, at.state),
+        memory=keep(memory, at.memory),
         step=at.step + good.astype(at.step.dtype),
         failed=~good,
         failure=jax.tree.map(partial(jnp.where, first_failure), info, at.failure),
@@ -51,6 +50,8 @@ class XLALoop:
         self.identity = step_identity(system, integrator)
         program = _run_records.program(system, integrator)
         self._run = partial(program, system, integrator, t0=state.t, h=jnp.asarray(h))
+        self._remembers = bool(jax.tree.leaves(memory_of(system, integrator, state)))
+        self._memory = partial(_memory, system, integrator)
 
     def compile(self, at: Progress, capacity: int) -> None:
         """Compile what is not compiled yet, by taking no steps."""
@@ -63,11 +64,18 @@ class XLALoop:
 
         A JAX program hears no signals: what comes back is always `whole`.
         """
+        if at.memory is None:
+            at = at._replace(memory=self._memory(at.state) if self._remembers else ())
         at, states, intervals, filled = jax.block_until_ready(
             self._run(at, records=jnp.asarray(records), every=jnp.asarray(every), capacity=capacity)
         )
         n = int(filled)
         return at, *jax.tree.map(lambda x: np.asarray(x[:n]), (states, intervals))
+
+
+@Jitted
+def _memory(system: Any, integrator: AbstractIntegrator, state: Any) -> Memory:
+    return integrator.memory(system, state)
 
 
 @partial(Jitted, static_argnames=("capacity",))

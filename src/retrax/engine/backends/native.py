@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrax.engine.kernel import assemble
-from retrax.engine.layout import FAILURE, INTERVAL
-from retrax.engine.packing import Packing
-from retrax.engine.progress import Interval, Progress
-from retrax.engine.signals import NEVER, interruptibly
+from retrax.engine.backends.signals import NEVER, interruptibly
+from retrax.engine.llvm.kernel import assemble
+from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
 from retrax.engine.step_program import signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.numerics.reuse import Reused
@@ -111,7 +109,7 @@ class Kernel(NamedTuple):
 @Reused
 def single_kernel(*made_for: Any) -> Kernel:
     """The machine code for one body."""
-    from retrax.engine.compiled import compiled
+    from retrax.engine.llvm.machine_code import compiled
 
     program, layout = step_program(*made_for)
     code = compiled(assemble(program, layout, lanes=1, shared=True))

@@ -7,14 +7,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from retrax.engine.array_members import ArrayMembers, program_step, vmapped_step
-from retrax.engine.members import LargeMembers, Members, NativeMembers, member_kernel
-from retrax.engine.native import NativeLoop, single_kernel
-from retrax.engine.packing import Packing
+from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
+from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, member_kernel
+from retrax.engine.backends.native import NativeLoop, single_kernel
+from retrax.engine.backends.xla import XLALoop
 from retrax.engine.program import Program
-from retrax.engine.scalarise import Unscalarisable
+from retrax.engine.progress import Packing
 from retrax.engine.step_program import signature, step_program
-from retrax.engine.xla import XLALoop
+from retrax.engine.trace.scalarise import Unscalarisable
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.numerics.checks import shown

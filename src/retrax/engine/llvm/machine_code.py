@@ -1,26 +1,86 @@
-"""Machine code on disk: written whole, and verified before anything of it is loaded.
+"""LLVM assembly to machine code, kept on disk so that a second process need not compile it."""
 
-A file holds a line that names the format, a SHA-256 checksum over the name of the kernel and its
-code, the length of the code, and the code. A file that is not exactly that counts as missing, and
-its kernel is compiled again. A checksum finds damage, not malice: who can write to the folder can
-put in what he likes. So files count only in a folder that belongs to this user and that nobody else
-can write to.
-"""
-
+import ctypes
 import hashlib
 import os
 import stat
 import warnings
 from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
 
-from retrax.engine.replacing import replacing
+import llvmlite
+import llvmlite.binding as llvm
+
+from retrax.atomic import replacing
+
+_ARGUMENTS = [ctypes.c_void_p] * 5 + [ctypes.c_double] + [ctypes.c_int64] * 6 + [ctypes.c_void_p]
+_RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *_ARGUMENTS)
+_loaded: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
+
+
+def compiled(assembly: str) -> "Compiled":
+    """The machine code of an assembly, the same object as long as somebody holds it."""
+    name = _name(assembly)
+    found = _loaded.get(name)
+    if found is None:
+        found = _loaded[name] = Compiled(assembly)
+    return found
+
+
+class Compiled:
+    """The function `run` of a module. The memory it lives in is released with this object."""
+
+    def __init__(self, assembly: str):
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.run = self._load(_object(assembly))
+
+    def _load(self, code: bytes) -> Any:
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        return _RUN(self.address("run"))
+
+    def address(self, name: str) -> int:
+        """Where a function of the module lies."""
+        return self._engine.get_function_address(name)
+
+
+def _name(assembly: str) -> str:
+    """What a kernel is kept under: it depends on the program, the compiler and the processor."""
+    host = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    text = "\n".join([llvmlite.__version__, host, assembly])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _object(assembly: str) -> bytes:
+    """Machine code for this processor, from disk where it has been compiled before."""
+    name = _name(assembly)
+    code = stored_code(name)
+    if code is None:
+        code = _compile(assembly)
+        store_code(name, code)
+    return code
+
+
+def _compile(assembly: str) -> bytes:
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
+    )
+    module = llvm.parse_assembly(assembly)
+    module.verify()
+    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    passes.getModulePassManager().run(module, passes)
+    return machine.emit_object(module)
+
 
 _FORMAT = b"retrax kernel 1\n"
 _CHECKSUM, _LENGTH = hashlib.sha256().digest_size, 8
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 # Symbolic links are not followed, and a FIFO is not waited for.
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_READ |= getattr(os, "O_BINARY", 0)
+_READ = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 _said: set[str] = set()
 
 
@@ -36,7 +96,7 @@ def cache_folder() -> Path | None:
         return None
 
 
-def kept(name: str) -> bytes | None:
+def stored_code(name: str) -> bytes | None:
     """The code of the kernel of this name, if it is there, whole and safe to load."""
     folder = cache_folder()
     if folder is None or not _is_trusted(folder):
@@ -56,7 +116,7 @@ def kept(name: str) -> bytes | None:
         return None
 
 
-def keep(name: str, code: bytes) -> None:
+def store_code(name: str, code: bytes) -> None:
     """Write a kernel, whole or not at all; a folder that cannot be written is no reason to stop."""
     folder = cache_folder()
     if folder is None:

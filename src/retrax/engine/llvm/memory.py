@@ -1,7 +1,7 @@
 """Rows in memory: where their entries are, and how they are read and written."""
 
-from retrax.engine.columns import Widths, place_of, size_of, stored
-from retrax.engine.llvm import Operations, literal
+from retrax.engine.llvm.operations import Operations, literal
+from retrax.engine.passes.placement import Widths, place_of, size_of, stored
 from retrax.engine.program import Operand, Row, Value, View, kind_of
 
 

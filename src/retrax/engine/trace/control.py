@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from retrax.engine.bounded import MOST_ROUNDS, ends
+from retrax.engine.axes.loops import Kept, Loops, Operands, Unscalarisable, kind_of_cell, shifted
+from retrax.engine.axes.rules import KeptRules
 from retrax.engine.builder import Builder
-from retrax.engine.kept import Kept, Loops, Operands, Unscalarisable, kind_of_cell, shifted
-from retrax.engine.kept_rules import KeptRules
 from retrax.engine.kinds import Kind
 from retrax.engine.program import Choose, Operand, Repeat, Value, View, While, kind_of
-from retrax.engine.structural import RULES as STRUCTURAL
+from retrax.engine.trace.entry_rules import STRUCTURAL
 
 # A loop of known length with stacked outputs is unrolled up to this many rounds.
 _UNROLL = 64
@@ -278,3 +277,45 @@ def _flat(arrays: Sequence) -> tuple[Any, ...]:
     """All operands of arrays that are not kept, in order."""
     plain = [np.asarray(a, object) for a in arrays if not isinstance(a, Kept)]
     return tuple(x for a in plain for x in a.ravel())
+
+
+# A loop that does not count is stopped after so many rounds.
+MOST_ROUNDS = 10_000_000
+
+
+def ends(build: Builder, loop: While) -> bool:
+    """Whether the test of a loop fails in the end, because a count that it carries grows."""
+    counts = {
+        value
+        for value, updated in zip(loop.carried, loop.updated, strict=True)
+        if value.kind not in ("float", "bool") and _grows(build, value, updated)
+    }
+    return _fails(build, loop.test, counts, set(loop.carried))
+
+
+def _grows(build: Builder, value: Value, updated: Operand) -> bool:
+    """Whether a round adds to a count; under `vmap`, that of a member which goes on."""
+    chosen = build.made(updated, "select")
+    if chosen is not None:
+        _, otherwise, then = chosen
+        return otherwise == value and _grows(build, value, then)
+    added = build.made(updated, "add")
+    if added is None or value not in added:
+        return False
+    (step,) = [x for x in added if x != value] or [value]
+    return not isinstance(step, Value) and bool(step > 0)
+
+
+def _fails(build: Builder, test: Operand, counts: set[Value], carried: set[Value]) -> bool:
+    both = build.made(test, "and")
+    if both is not None:
+        return any(_fails(build, x, counts, carried) for x in both)
+    either = build.made(test, "or")
+    if either is not None:
+        return all(_fails(build, x, counts, carried) for x in either)
+    for name, (count, most) in (("lt", (0, 1)), ("le", (0, 1)), ("gt", (1, 0)), ("ge", (1, 0))):
+        compared = build.made(test, name)
+        if compared is not None:
+            bound = compared[most]
+            return compared[count] in counts and kind_of(bound) != "float" and bound not in carried
+    return test is False

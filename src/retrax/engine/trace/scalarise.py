@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from retrax.engine.axes.loops import Flat, Kept, Loops, Operands, Unscalarisable
 from retrax.engine.builder import Builder
-from retrax.engine.entry_rules import kind_of_aval
-from retrax.engine.evaluator import LARGEST, Evaluator
-from retrax.engine.kept import Flat, Kept, Loops, Operands, Unscalarisable
 from retrax.engine.program import Memory, Operand, Program, View
+from retrax.engine.trace.entry_rules import kind_of_aval
+from retrax.engine.trace.evaluator import LARGEST, Evaluator
 
 # A first axis of this length or more is kept as a loop: see `kept`.
 _KEPT = 16
@@ -41,12 +41,16 @@ def scalarise(
 
 
 def scalarise_in_turn(
-    opening: Callable, function: Callable, *examples: Any, invariant: int = 0
+    opening: Callable,
+    function: Callable,
+    *examples: Any,
+    invariant: int = 0,
+    unroll: bool = False,
 ) -> Program:
     """The program of a function that is repeated and remembers something from time to time.
 
     `function` takes what `opening` returns of the same examples, and gives it back renewed as the
-    last of its results; all of it has long axes, as `remembers_rows` says.
+    last of its results.
     """
     remembered = jax.eval_shape(opening, *examples)
     first, closed = (
@@ -54,7 +58,7 @@ def scalarise_in_turn(
         jax.make_jaxpr(function)(*examples, remembered),
     )
     build = Builder()
-    evaluator = Evaluator(build, unroll=False)
+    evaluator = Evaluator(build, unroll)
     count = len(first.out_avals)
     arguments = _arguments(build, closed.in_avals, invariant)
     given, memory = arguments[:-count], arguments[-count:]
@@ -75,12 +79,6 @@ def scalarise_in_turn(
             _joined(items for _, items in memory), block, _joined(opened), _joined(outputs[-count:])
         ),
     )
-
-
-def remembers_rows(opening: Callable, *examples: Any) -> bool:
-    """Whether all that a function returns has a long axis."""
-    leaves = jax.tree.leaves(jax.eval_shape(opening, *examples))
-    return bool(leaves) and all(x.shape and x.shape[0] >= _KEPT for x in leaves)
 
 
 def _joined(parts: Iterable[Sequence]) -> tuple:

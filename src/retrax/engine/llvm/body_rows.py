@@ -2,10 +2,10 @@
 
 from itertools import count
 
-from retrax.engine.assembly import Assembly
-from retrax.engine.columns import LINE, widths
-from retrax.engine.layout import Layout, length, places
+from retrax.engine.llvm.blocks import Assembly
+from retrax.engine.passes.placement import LINE, widths
 from retrax.engine.program import Block, Each, Memory, Program, Row, Value, View
+from retrax.engine.progress import Layout, length, places
 
 
 class BodyRows(Assembly):

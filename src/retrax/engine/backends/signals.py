@@ -63,7 +63,7 @@ def interruptibly(run: Callable[..., int], *arguments: Any) -> tuple[int, int]:
 
 class _Ear:
     def __init__(self) -> None:
-        from retrax.engine.compiled import Compiled
+        from retrax.engine.llvm.machine_code import Compiled
 
         self._code = Compiled(_HANDLER)  # holds the memory of the handler
         place = ctypes.CFUNCTYPE(ctypes.c_int64)(self._code.address("place"))()

@@ -14,10 +14,10 @@ The number at `flag` is looked at after every step. Where it is not zero `run` r
 records it has filled; only these count then.
 """
 
-from retrax.engine.body_rows import BodyRows
-from retrax.engine.columns import LINE
-from retrax.engine.layout import FAILURE, INTERVAL, Layout, places
+from retrax.engine.llvm.body_rows import BodyRows
+from retrax.engine.passes.placement import LINE
 from retrax.engine.program import Program, Row, Value, kind_of
+from retrax.engine.progress import FAILURE, INTERVAL, Layout, places
 from retrax.integrators.base import StepInfo
 
 HEADER = (

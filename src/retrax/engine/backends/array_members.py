@@ -16,12 +16,11 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float
 
-from retrax.engine.interpret import interpret
+from retrax.engine.backends.interpret import interpret
+from retrax.engine.backends.members import padded
 from retrax.engine.kinds import DTYPE, Kind
-from retrax.engine.layout import FAILURE, INTERVAL
-from retrax.engine.members import padded
-from retrax.engine.packing import Packing
 from retrax.engine.program import Program
+from retrax.engine.progress import FAILURE, INTERVAL, Packing
 from retrax.engine.step_program import guarded_step
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.numerics.fingerprint import fingerprint
