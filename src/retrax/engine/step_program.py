@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from retrax.engine.passes.live import live
-from retrax.engine.passes.sinking import lazy
+from retrax.engine.passes.sinking import sink
 from retrax.engine.program import Program
-from retrax.engine.progress import Layout
-from retrax.engine.trace.scalarise import remembers_rows, scalarise, scalarise_in_turn
+from retrax.engine.progress import StepInputs
+from retrax.engine.trace.scalarise import remembers_buffers, scalarise, scalarise_in_turn
 from retrax.integrators.base import AbstractIntegrator, StepInfo, watched
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, fingerprint
@@ -43,7 +43,7 @@ def _identity(parts: list) -> Fingerprint:
 @Reused
 def step_program(
     tree: Any, avals: tuple, identity: Fingerprint, unroll: bool = False
-) -> tuple[Program, Layout]:
+) -> tuple[Program, StepInputs]:
     """The scalar program of one step: parameters, state (its time last) and h, to `guarded_step`.
 
     Everything in the system and the integrator that is an array stays an input. With `unroll` short
@@ -67,13 +67,13 @@ def step_program(
         return new, watched(system, new, info), _finite(new), memory
 
     examples = (params, state, jnp.zeros(()))
-    if remembers_rows(opening, *examples):
+    if remembers_buffers(opening, *examples):
         program = scalarise_in_turn(opening, next_step, *examples, invariant=len(params))
     else:
         program = scalarise(step, *examples, invariant=len(params), unroll=unroll)
-    program = lazy(live(program))
+    program = sink(live(program))
     items = len(program.outputs) - len(StepInfo._fields) - 1
-    return program, Layout(params=len(program.inputs) - items - 1, state=items)
+    return program, StepInputs(params=len(program.inputs) - items - 1, state=items)
 
 
 def guarded_step(system: Any, integrator: AbstractIntegrator, state: Any, h: Any) -> tuple:

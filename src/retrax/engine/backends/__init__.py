@@ -92,12 +92,12 @@ def make_members(
         program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and backend == "auto":
             _require_quick(program)
-        if chosen == "native" and program.has_rows:
+        if chosen == "native" and program.has_buffers:
             return LargeMembers(single_kernel(*made_for), params, state, h, threads)
         if chosen == "native":
             kernel = _member_kernel(*made_for, shared)
             return NativeMembers(kernel, params, state, h, shared, threads)
-        if program.has_rows:
+        if program.has_buffers:
             raise Unscalarisable("it has a long axis, and arrays of members have no room for it")
         if backend != "pallas" and program.count() > _MOST_ON_ARRAYS:
             raise Unscalarisable(

@@ -14,7 +14,7 @@ import numpy as np
 from retrax.engine.backends.signals import Flag
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.program import Program
-from retrax.engine.progress import FAILURE, Layout
+from retrax.engine.progress import FAILURE, StepInputs
 
 LANES = 8
 # Blocks are handed to threads in groups, large enough that handing over costs nothing.
@@ -140,7 +140,7 @@ def _spread(work: Callable[[int, Flag], None], items: range, threads: int) -> No
             raise
 
 
-def member_kernel(program: Program, layout: Layout, shared: bool) -> Any:
+def member_kernel(program: Program, layout: StepInputs, shared: bool) -> Any:
     """The machine code for blocks of `LANES` members."""
     from retrax.engine.llvm.machine_code import compiled
 

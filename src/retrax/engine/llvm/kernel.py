@@ -6,9 +6,9 @@ row and the bodies are columns, `lanes` of them to a block:
     params [P][members], state [S][members], out [records][S][members], ...
 
 The last row of `state` is the time at which a body started; its own time is that plus k h. Where
-all bodies share their parameters, `params` is one column. A body with rows, of which an axis is
-kept, fills a block by itself: then `members` is 1, and its rows stay in memory while it moves,
-those of several columns in another order: see `columns`.
+all bodies share their parameters, `params` is one column. A body with buffers, of which an axis is
+kept, fills a block by itself: then `members` is 1, and its buffers stay in memory while it moves,
+those of several columns in another order: see `passes.placement`.
 
 The number at `flag` is looked at after every step. Where it is not zero `run` returns how many
 records it has filled; only these count then.
@@ -16,8 +16,8 @@ records it has filled; only these count then.
 
 from retrax.engine.llvm.body_rows import BodyRows
 from retrax.engine.passes.placement import LINE
-from retrax.engine.program import Program, Row, Value, kind_of
-from retrax.engine.progress import FAILURE, INTERVAL, Layout, places
+from retrax.engine.program import Buffer, Program, Value, kind_of
+from retrax.engine.progress import FAILURE, INTERVAL, StepInputs, places
 from retrax.integrators.base import StepInfo
 
 HEADER = (
@@ -27,7 +27,7 @@ HEADER = (
 )
 
 
-def assemble(program: Program, layout: Layout, lanes: int, shared: bool) -> str:
+def assemble(program: Program, layout: StepInputs, lanes: int, shared: bool) -> str:
     """The LLVM module with the function `run` for blocks of `lanes` bodies.
 
     `shared` says whether all bodies have the same parameters.
@@ -36,17 +36,17 @@ def assemble(program: Program, layout: Layout, lanes: int, shared: bool) -> str:
 
 
 class _Kernel(BodyRows):
-    def __init__(self, program: Program, layout: Layout, lanes: int, shared: bool):
+    def __init__(self, program: Program, layout: StepInputs, lanes: int, shared: bool):
         super().__init__(program, layout, lanes)
         self.shared = shared
-        self.moved = [x for x in self.new[:-1] if not isinstance(x, Row)]
+        self.moved = [x for x in self.new[:-1] if not isinstance(x, Buffer)]
         self.info = program.outputs[layout.state : -1]
         self.finite = program.outputs[-1]
         self.vector = self.type("float")
 
     def module(self) -> str:
         self.begin("entry")
-        self.find_rows()
+        self.find_buffers()
         for place, value in places(self.params):
             if isinstance(value, Value):
                 self.parameter(place, value)
@@ -94,12 +94,12 @@ class _Kernel(BodyRows):
         first = self.let(f"mul i64 %record, {self.size}")
         for place, value in self.numbers:
             self.store(self.name(value), "out", self.let(f"add i64 {first}, {place}"))
-        for place, row in self.rows:
+        for place, buffer in self.buffers:
             target = self.place("out", self.let(f"add i64 {first}, {place}"))
-            if row in self.homes:
-                self.rearrange(row, self.elsewhere(row, target))
+            if buffer in self.homes:
+                self.rearrange(buffer, self.elsewhere(buffer, target))
             else:
-                self.copy_row(target, self.addresses[row], row.length)
+                self.copy_buffer(target, self.addresses[buffer], buffer.length)
         time = self.time("%k.step")
         self.store(time, "out", self.let(f"add i64 {first}, {self.size - 1}"))
         first = self.let(f"mul i64 %record, {len(INTERVAL)}")
@@ -161,13 +161,13 @@ class _Kernel(BodyRows):
         bad = self.let(f"xor {b} {good}, {self.name(True)}")
         self.line(f"br i1 {self.any(bad)}, label %failed, label %moved, !prof !0")
         self.begin("moved")
-        new_rows = [x for x in self.new[:-1] if isinstance(x, Row)]
-        moved_rows = zip((row for _, row in self.rows), new_rows, strict=True)
-        for row, new in (*moved_rows, *self.remembered()):
-            self.copy_row(
-                self.addresses[row],
+        new_buffers = [x for x in self.new[:-1] if isinstance(x, Buffer)]
+        moved_buffers = zip((buffer for _, buffer in self.buffers), new_buffers, strict=True)
+        for buffer, new in (*moved_buffers, *self.remembered()):
+            self.copy_buffer(
+                self.addresses[buffer],
                 self.address(new),
-                row.length if row not in self.widths else self.room(row),
+                buffer.length if buffer not in self.widths else self.room(buffer),
             )
         self.line("br label %step.next")
         self.begin("failed")

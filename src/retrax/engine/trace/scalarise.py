@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from retrax.engine.axes.loops import Flat, Kept, Loops, Operands, Unscalarisable
+from retrax.engine.axes.loops import AxisLoops, FlatArray, KeptArray, Operands, Unscalarisable
 from retrax.engine.builder import Builder
 from retrax.engine.program import Memory, Operand, Program, View
 from retrax.engine.trace.entry_rules import kind_of_aval
@@ -46,7 +46,7 @@ def scalarise_in_turn(
     """The program of a function that is repeated and remembers something from time to time.
 
     `function` takes what `opening` returns of the same examples, and gives it back renewed as the
-    last of its results; all of it has long axes, as `remembers_rows` says.
+    last of its results; all of it has long axes, as `remembers_buffers` says.
     """
     remembered = jax.eval_shape(opening, *examples)
     first, closed = (
@@ -77,7 +77,7 @@ def scalarise_in_turn(
     )
 
 
-def remembers_rows(opening: Callable, *examples: Any) -> bool:
+def remembers_buffers(opening: Callable, *examples: Any) -> bool:
     """Whether all that a function returns has a long axis."""
     leaves = jax.tree.leaves(jax.eval_shape(opening, *examples))
     return bool(leaves) and all(x.shape and x.shape[0] >= _KEPT for x in leaves)
@@ -105,31 +105,31 @@ def _arguments(build: Builder, avals: Sequence, invariant: int) -> list[tuple[An
 
 def _inputs(
     build: Builder, aval: Any, invariant: bool, things: int | None
-) -> tuple[Operands | Kept | Flat, Sequence]:
+) -> tuple[Operands | KeptArray | FlatArray, Sequence]:
     kind = kind_of_aval(aval)
     if aval.shape and aval.shape[0] >= _KEPT:
-        row, length = build.row(aval.size, kind), things or aval.shape[0]
+        buffer, length = build.buffer(aval.size, kind), things or aval.shape[0]
         width = aval.size // length
         cells = np.empty(width, object)
-        cells[:] = [View(row, c, width, length) for c in range(width)]
+        cells[:] = [View(buffer, c, width, length) for c in range(width)]
         if things:
-            return Flat(Kept(cells, 0, length), (row, build.block)), (row,)
-        return Kept(cells.reshape(aval.shape[1:]), 0, length), (row,)
+            return FlatArray(KeptArray(cells, 0, length), (buffer, build.block)), (buffer,)
+        return KeptArray(cells.reshape(aval.shape[1:]), 0, length), (buffer,)
     if aval.size > LARGEST:
         raise Unscalarisable(f"it has an array of {aval.size} numbers")
     values = _filled(aval.shape, lambda: build.value(kind, invariant=invariant))
     return values, tuple(values.ravel())
 
 
-def _outputs(loops: Loops, result: Operands | Kept | Flat) -> tuple:
+def _outputs(loops: AxisLoops, result: Operands | KeptArray | FlatArray) -> tuple:
     """A result as an argument of its shape would come in, so that a step can be repeated."""
-    if isinstance(result, Flat):
+    if isinstance(result, FlatArray):
         return (loops.packed(result.things),)
     if len(result.shape) > 0 and result.shape[0] >= _KEPT:
-        if not isinstance(result, Kept):
+        if not isinstance(result, KeptArray):
             result = loops.keep(result, 0)
         return (loops.packed(result),)
-    return tuple((loops.scalars(result) if isinstance(result, Kept) else result).ravel())
+    return tuple((loops.scalars(result) if isinstance(result, KeptArray) else result).ravel())
 
 
 def _filled(shape: tuple[int, ...], make: Callable[[], Operand]) -> Operands:
