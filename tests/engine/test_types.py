@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from native_function import flat, has_rows, programme, run_natively
+from native_function import flat, has_buffers, programme, run_natively
 from operations import PLAIN, TABLE
 
 import retrax as rx
@@ -62,7 +62,7 @@ def compare(name, arrays=False):
     program = programme(function, *arguments)
     exact = flat(jax.jit(plain)(*given))
     np.testing.assert_allclose(run_natively(program, *arguments), exact, **ROUNDING)
-    if has_rows(program):
+    if has_buffers(program):
         return
     np.testing.assert_allclose(run_natively(program, *arguments, lanes=8), exact, **ROUNDING)
     if arrays:

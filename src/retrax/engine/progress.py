@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.engine.program import Row, Value
+from retrax.engine.program import Buffer, Value
 from retrax.integrators.base import Memory, StepInfo
 from retrax.numerics.checks import shape_and_dtype
 
@@ -61,7 +61,7 @@ FAILURE = ("step", *StepInfo._fields)
 INTERVAL = ("iterations", "residual", "increment")
 
 
-class Layout(NamedTuple):
+class StepInputs(NamedTuple):
     """How many inputs of a step are parameters, and how many state, its time last; then comes h.
 
     An input is a number, or a row of numbers where an axis is kept.
@@ -74,9 +74,9 @@ class Layout(NamedTuple):
         return inputs[: self.params], inputs[self.params : self.params + self.state], inputs[-1]
 
 
-def length(item: Value | Row) -> int:
+def length(item: Value | Buffer) -> int:
     """How many numbers an input is."""
-    return item.length if isinstance(item, Row) else 1
+    return item.length if isinstance(item, Buffer) else 1
 
 
 def places(items: Sequence) -> list[tuple[int, Any]]:

@@ -1,6 +1,5 @@
 """The scalar program of one step of an integrator on a system."""
 
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -9,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.passes.live import live
-from retrax.engine.passes.sinking import lazy
+from retrax.engine.passes.sinking import sink
 from retrax.engine.program import Program
-from retrax.engine.progress import Layout
-from retrax.engine.trace.scalarise import scalarise, scalarise_in_turn
+from retrax.engine.progress import Packing, StepInputs
+from retrax.engine.trace.scalarise import scalarise_in_turn
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo, watched
 from retrax.numerics.checks import shape_and_dtype
@@ -46,7 +45,7 @@ def _identity(parts: list) -> Fingerprint:
 @Reused
 def step_program(
     tree: Any, avals: tuple, identity: Fingerprint, unroll: bool = False
-) -> tuple[Program, Layout]:
+) -> tuple[Program, StepInputs]:
     """The scalar program of one step: parameters, state (its time last) and h, to `guarded_step`.
 
     Everything in the system and the integrator that is an array stays an input. With `unroll` short
@@ -65,15 +64,11 @@ def step_program(
         return guarded_step(system, integrator, state, h, memory)
 
     examples = (params, state, jnp.zeros(()))
-    if jax.tree.leaves(memory_of(system, integrator, state)):
-        program = scalarise_in_turn(opening, step, *examples, invariant=len(params), unroll=unroll)
-    else:
-        program = scalarise(
-            partial(step, memory=()), *examples, invariant=len(params), unroll=unroll
-        )
-    program = lazy(live(program))
+    memory_of(system, integrator, state)
+    program = scalarise_in_turn(opening, step, *examples, invariant=len(params), unroll=unroll)
+    program = sink(live(program))
     items = len(program.outputs) - len(StepInfo._fields) - 1
-    return program, Layout(params=len(program.inputs) - items - 1, state=items)
+    return program, StepInputs(params=len(program.inputs) - items - 1, state=items)
 
 
 def guarded_step(
@@ -93,6 +88,13 @@ def memory_of(system: Any, integrator: AbstractIntegrator, state: Any) -> Memory
             f"{integrator!r} has {odd[0].dtype} numbers in its memory, but loops carry float64."
         )
     return memory
+
+
+@Reused
+def memory_packing(tree: Any, avals: tuple, identity: Fingerprint) -> Packing:
+    """Where the numbers of a memory lie."""
+    leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
+    return Packing(memory_of(*jax.tree.unflatten(tree, leaves)))
 
 
 def _finite(new: Any) -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from retrax.engine.axes.loops import (
-    Flat,
-    Kept,
-    Loops,
+    AxisLoops,
+    FlatArray,
+    KeptArray,
     Operands,
     Unscalarisable,
     kind_of_cell,
@@ -31,9 +31,9 @@ class Products:
 
     def __init__(self, evaluator: Any, equation: Any):
         self.evaluator, self.equation = evaluator, equation
-        self.loops: Loops = evaluator.loops
+        self.loops: AxisLoops = evaluator.loops
 
-    def folded(self, operation: str, x: Kept) -> Operands:
+    def folded(self, operation: str, x: KeptArray) -> Operands:
         """The entries along the kept axis, put together in several chains that do not wait.
 
         Chain c takes the entries c, c + chains, ...; what is left over joins the first ones.
@@ -81,14 +81,14 @@ class Products:
             return self.matrix_product(b, b_sum[0], a, first=False)
         pairs = [*zip(a_sum, b_sum, strict=True), *zip(a_batch, b_batch, strict=True)]
         for i, j in pairs:
-            if isinstance(a, Kept) and a.axis == i and not isinstance(b, Kept):
+            if isinstance(a, KeptArray) and a.axis == i and not isinstance(b, KeptArray):
                 b = self.loops.keep(b, j)
-            if isinstance(b, Kept) and b.axis == j and not isinstance(a, Kept):
+            if isinstance(b, KeptArray) and b.axis == j and not isinstance(a, KeptArray):
                 a = self.loops.keep(a, i)
-        both = isinstance(a, Kept) and isinstance(b, Kept)
+        both = isinstance(a, KeptArray) and isinstance(b, KeptArray)
         if both and (a.axis, b.axis) not in pairs:
             raise Unscalarisable("it multiplies two long axes with each other")
-        like = a if isinstance(a, Kept) else b
+        like = a if isinstance(a, KeptArray) else b
 
         numbers = (
             (_without(a, a_sum), _without(b, b_sum)),
@@ -99,14 +99,14 @@ class Products:
             return [self.evaluator.dot_general(x, y, numbers, self.kind)]
 
         (cells,) = self.loops.along(like.length, local, [a, b])
-        summed = (isinstance(a, Kept) and a.axis in a_sum) or (
-            isinstance(b, Kept) and b.axis in b_sum
+        summed = (isinstance(a, KeptArray) and a.axis in a_sum) or (
+            isinstance(b, KeptArray) and b.axis in b_sum
         )
         if summed:
-            return self.folded("add", Kept(cells, 0, like.length))
-        return Kept(cells, self._product_axis(a, b, dimension_numbers), like.length)
+            return self.folded("add", KeptArray(cells, 0, like.length))
+        return KeptArray(cells, self._product_axis(a, b, dimension_numbers), like.length)
 
-    def matrix_product(self, matrix: Operands, summed: int, x: Kept, first: bool) -> Kept:
+    def matrix_product(self, matrix: Operands, summed: int, x: KeptArray, first: bool) -> KeptArray:
         """A matrix times an array whose kept axis it sums over; its rows become the kept axis.
 
         The entries of the array are taken one by one, the columns of the matrix along the loop.
@@ -119,16 +119,16 @@ class Products:
             return [self.evaluator.dot_general(row, entries, numbers, self.kind)]
 
         (cells,) = self.loops.along(len(matrix), local, [self.loops.keep(matrix, 0)])
-        return Kept(cells, 0 if first else cells.ndim, len(matrix))
+        return KeptArray(cells, 0 if first else cells.ndim, len(matrix))
 
     @staticmethod
     def _product_axis(a: Any, b: Any, dimension_numbers) -> int:
         """Where the kept axis of a factor is in the product: batch axes, then free ones."""
         (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
-        if isinstance(a, Kept) and a.axis in a_batch:
+        if isinstance(a, KeptArray) and a.axis in a_batch:
             return tuple(a_batch).index(a.axis)
         a_free = [i for i in range(a.ndim) if i not in (*a_sum, *a_batch)]
-        if isinstance(a, Kept):
+        if isinstance(a, KeptArray):
             return len(a_batch) + a_free.index(a.axis)
         b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
         return len(a_batch) + len(a_free) + b_free.index(b.axis)
@@ -136,14 +136,14 @@ class Products:
 
 def _without(x: Any, axes: Sequence[int]) -> tuple[int, ...]:
     """Axes of a factor as they are counted in each round along its kept axis."""
-    if not isinstance(x, Kept):
+    if not isinstance(x, KeptArray):
         return tuple(axes)
     return tuple(i - (i > x.axis) for i in axes if i != x.axis)
 
 
 def _is_matrix_of(a: Any, b: Any, a_sum: Sequence[int], b_sum: Sequence[int]) -> bool:
     """Whether this is a plain matrix of more than a few rows that sums over the kept axis of b."""
-    if isinstance(a, Kept) or not isinstance(b, Kept) or a.ndim != 2:
+    if isinstance(a, KeptArray) or not isinstance(b, KeptArray) or a.ndim != 2:
         return False
     return len(a_sum) == 1 and b_sum[0] == b.axis and a.shape[1 - a_sum[0]] >= FEW
 
@@ -177,32 +177,32 @@ def dispatch(evaluator: Any, equation: Any, ins: list) -> list:
 class KeptRules(Products):
     def taken_apart(self, ins: list) -> list:
         """A primitive without a rule here, where the arrays are small enough for the plain one."""
-        if any(isinstance(x, Kept) and math.prod(x.shape) > 16 * FEW for x in ins):
+        if any(isinstance(x, KeptArray) and math.prod(x.shape) > 16 * FEW for x in ins):
             name = self.equation.primitive.name
             raise Unscalarisable(f"the primitive '{name}' has no form along a long axis")
-        plain = [self.loops.scalars(x) if isinstance(x, Kept) else x for x in ins]
+        plain = [self.loops.scalars(x) if isinstance(x, KeptArray) else x for x in ins]
         return self.evaluator.equation(self.equation, plain)
 
-    def alike(self, ins: list) -> Kept:
+    def alike(self, ins: list) -> KeptArray:
         """The same to every entry."""
-        like = next(x for x in ins if isinstance(x, Kept))
+        like = next(x for x in ins if isinstance(x, KeptArray))
         ins = [self.aligned(x, like) for x in ins]
 
         def local(*arrays):
             return self.evaluator.equation(self.equation, list(arrays))
 
         (cells,) = self.loops.along(like.length, local, ins)
-        return Kept(cells, like.axis, like.length)
+        return KeptArray(cells, like.axis, like.length)
 
-    def aligned(self, x: Any, like: Kept) -> Any:
+    def aligned(self, x: Any, like: KeptArray) -> Any:
         """An operand with the same kept axis; single numbers stay as they are."""
-        if isinstance(x, Kept):
+        if isinstance(x, KeptArray):
             if (x.axis, x.length) != (like.axis, like.length):
                 raise Unscalarisable("it mixes two long axes")
             return x
         return x if x.ndim == 0 else self.loops.keep(x, like.axis)
 
-    def reduce(self, operation: str, x: Kept, axes: Sequence[int], kind: Kind) -> Any:
+    def reduce(self, operation: str, x: KeptArray, axes: Sequence[int], kind: Kind) -> Any:
         others = [a - (a > x.axis) for a in axes if a != x.axis]
 
         def local(cells):
@@ -210,11 +210,11 @@ class KeptRules(Products):
 
         if x.axis not in axes:
             (cells,) = self.loops.along(x.length, local, [x])
-            return Kept(cells, x.axis - sum(a < x.axis for a in axes), x.length)
+            return KeptArray(cells, x.axis - sum(a < x.axis for a in axes), x.length)
         (cells,) = self.loops.along(x.length, local, [x])
-        return self.folded(operation, Kept(cells, 0, x.length))
+        return self.folded(operation, KeptArray(cells, 0, x.length))
 
-    def rule_broadcast_in_dim(self, x: Kept, *, shape, broadcast_dimensions, **_):
+    def rule_broadcast_in_dim(self, x: KeptArray, *, shape, broadcast_dimensions, **_):
         axis = broadcast_dimensions[x.axis]
         if shape[axis] != x.length:
             raise Unscalarisable("it repeats along a long axis")
@@ -223,48 +223,48 @@ class KeptRules(Products):
         cells = STRUCTURAL["broadcast_in_dim"](
             x.cells, shape=smaller, broadcast_dimensions=tuple(places)
         )
-        return Kept(np.array(cells, object), axis, x.length)
+        return KeptArray(np.array(cells, object), axis, x.length)
 
-    def rule_transpose(self, x: Kept, *, permutation, **_):
+    def rule_transpose(self, x: KeptArray, *, permutation, **_):
         axis = permutation.index(x.axis)
         order = [p - (p > x.axis) for p in permutation if p != x.axis]
-        return Kept(x.cells.transpose(order), axis, x.length)
+        return KeptArray(x.cells.transpose(order), axis, x.length)
 
-    def rule_expand_dims(self, x: Kept, *, dimensions, **_):
+    def rule_expand_dims(self, x: KeptArray, *, dimensions, **_):
         shape = list(x.shape)
         for d in sorted(dimensions):
             shape.insert(d, 1)
         return self.rule_reshape(x, new_sizes=tuple(shape))
 
-    def rule_squeeze(self, x: Kept, *, dimensions, **_):
+    def rule_squeeze(self, x: KeptArray, *, dimensions, **_):
         shape = tuple(n for a, n in enumerate(x.shape) if a not in dimensions)
         return self.rule_reshape(x, new_sizes=shape)
 
-    def rule_reshape(self, x: Kept, *, new_sizes, dimensions=None, **_):
+    def rule_reshape(self, x: KeptArray, *, new_sizes, dimensions=None, **_):
         before = math.prod(x.shape[: x.axis])
         for axis, n in enumerate(new_sizes):
             if n == x.length and math.prod(new_sizes[:axis]) == before:
                 smaller = new_sizes[:axis] + new_sizes[axis + 1 :]
-                return Kept(x.cells.reshape(smaller), axis, n)
+                return KeptArray(x.cells.reshape(smaller), axis, n)
         if x.axis == 0 and len(new_sizes) == 1:
-            return Flat(Kept(x.cells.reshape(-1), 0, x.length))
+            return FlatArray(KeptArray(x.cells.reshape(-1), 0, x.length))
         if x.ndim == 1 and x.length % new_sizes[0] == 0:
             n, inner = new_sizes[0], new_sizes[1:]
             width = x.length // n
             columns = stacked([shifted(x, c, n, width) for c in range(width)])
-            return Kept(columns.cells.reshape(inner), 0, n)
+            return KeptArray(columns.cells.reshape(inner), 0, n)
         raise Unscalarisable(f"it reshapes {x.shape} to {tuple(new_sizes)} across a long axis")
 
-    def rule_slice(self, x: Kept, *, start_indices, limit_indices, strides, **_):
+    def rule_slice(self, x: KeptArray, *, start_indices, limit_indices, strides, **_):
         steps = strides or (1,) * x.ndim
         bounds = list(zip(start_indices, limit_indices, steps, strict=True))
         first, last, step = bounds.pop(x.axis)
         cells = x.cells[tuple(slice(*b) for b in bounds)]
-        part = shifted(Kept(cells, x.axis, x.length), first, -(-(last - first) // step), step)
+        part = shifted(KeptArray(cells, x.axis, x.length), first, -(-(last - first) // step), step)
         cut_down = part.length <= FEW and part.length < x.length
         return self.loops.scalars(part) if cut_down else part
 
-    def rule_dynamic_slice(self, x: Kept, *starts, slice_sizes, **_):
+    def rule_dynamic_slice(self, x: KeptArray, *starts, slice_sizes, **_):
         indices = [s[()] for s in starts]
         if not all(isinstance(i, int | np.integer) for i in indices):
             raise Unscalarisable("'dynamic_slice' has a start that depends on the state")
@@ -275,66 +275,72 @@ class KeptRules(Products):
         ends = [i + m for i, m in zip(places, slice_sizes, strict=True)]
         return self.rule_slice(x, start_indices=places, limit_indices=ends, strides=None)
 
-    def rule_rev(self, x: Kept, *, dimensions, **_):
+    def rule_rev(self, x: KeptArray, *, dimensions, **_):
         others = [d - (d > x.axis) for d in dimensions if d != x.axis]
-        flipped = Kept(np.flip(x.cells, tuple(others)) if others else x.cells, x.axis, x.length)
+        flipped = KeptArray(
+            np.flip(x.cells, tuple(others)) if others else x.cells, x.axis, x.length
+        )
         if x.axis not in dimensions:
             return flipped
         return shifted(flipped, x.length - 1, x.length, -1)
 
     def rule_concatenate(self, *arrays, dimension, **_):
-        like = next(x for x in arrays if isinstance(x, Kept))
+        like = next(x for x in arrays if isinstance(x, KeptArray))
         if dimension != like.axis:
             parts = [self.aligned(x, like) for x in arrays]
             where = dimension - (dimension > like.axis)
-            return Kept(np.concatenate([x.cells for x in parts], where), like.axis, like.length)
+            return KeptArray(
+                np.concatenate([x.cells for x in parts], where), like.axis, like.length
+            )
         return self.joined(arrays, like)
 
     def rule_stack(self, *arrays, axis, **_):
-        like = next(x for x in arrays if isinstance(x, Kept))
+        like = next(x for x in arrays if isinstance(x, KeptArray))
         before = axis <= like.axis
         cells = [self.aligned(x, like).cells for x in arrays]
         where = axis if before else axis - 1
-        return Kept(np.stack(cells, where), like.axis + before, like.length)
+        return KeptArray(np.stack(cells, where), like.axis + before, like.length)
 
-    def rule_unstack(self, x: Kept, *, axis, **_):
+    def rule_unstack(self, x: KeptArray, *, axis, **_):
         if axis == x.axis:
             return list(self.loops.scalars(x).swapaxes(0, axis))
         where = axis - (axis > x.axis)
         parts = np.moveaxis(x.cells, where, 0)
-        return [Kept(part, x.axis - (axis < x.axis), x.length) for part in parts]
+        return [KeptArray(part, x.axis - (axis < x.axis), x.length) for part in parts]
 
-    def joined(self, arrays: Sequence, like: Kept) -> Kept:
-        """Pieces one after the other along the kept axis, copied to new rows."""
-        filled = [x for x in arrays if isinstance(x, Kept) or x.shape[like.axis]]
-        parts = [x if isinstance(x, Kept) else self.loops.keep(x, like.axis) for x in filled]
+    def joined(self, arrays: Sequence, like: KeptArray) -> KeptArray:
+        """Pieces one after the other along the kept axis, copied to new buffers."""
+        filled = [x for x in arrays if isinstance(x, KeptArray) or x.shape[like.axis]]
+        parts = [x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis) for x in filled]
         if any(x.axis != like.axis for x in parts):
             raise Unscalarisable("it mixes two long axes")
         length = sum(x.length for x in parts)
         kinds = [kind_of_cell(cell) for cell in like.cells.ravel()]
-        rows = [self.evaluator.build.row(length, kind) for kind in kinds]
+        buffers = [self.evaluator.build.buffer(length, kind) for kind in kinds]
         start = 0
         for part in parts:
-            self.loops.copy(part, [View(row, start, 1, part.length) for row in rows])
+            self.loops.copy(part, [View(buffer, start, 1, part.length) for buffer in buffers])
             start += part.length
-        cells = np.empty(len(rows), object)
-        cells[:] = [View(row, 0, 1, length) for row in rows]
-        return Kept(cells.reshape(like.cells.shape), like.axis, length)
+        cells = np.empty(len(buffers), object)
+        cells[:] = [View(buffer, 0, 1, length) for buffer in buffers]
+        return KeptArray(cells.reshape(like.cells.shape), like.axis, length)
 
-    def rule_pad(self, x: Kept, value: Operands, *, padding_config, **_):
+    def rule_pad(self, x: KeptArray, value: Operands, *, padding_config, **_):
         others = [c for a, c in enumerate(padding_config) if a != x.axis]
         if any(c != (0, 0, 0) for c in others):
             cells = STRUCTURAL["pad"](x.cells, value, padding_config=others)
-            x = Kept(cells, x.axis, x.length)
+            x = KeptArray(cells, x.axis, x.length)
         if padding_config[x.axis] == (0, 0, 0):
             return x
         low, high, inner = padding_config[x.axis]
         if inner or low < 0 or high < 0:
             raise Unscalarisable("it pads between the entries of a long axis, or cuts it")
-        blank = [Kept(np.full(x.cells.shape, value[()], object), x.axis, n) for n in (low, high)]
+        blank = [
+            KeptArray(np.full(x.cells.shape, value[()], object), x.axis, n) for n in (low, high)
+        ]
         return self.joined([p for p in (blank[0], x, blank[1]) if p.length], x)
 
-    def rule_split(self, x: Kept, *, sizes, axis, **_):
+    def rule_split(self, x: KeptArray, *, sizes, axis, **_):
         ends = np.cumsum(sizes)
         outs = []
         for size, end in zip(sizes, ends, strict=True):
@@ -346,30 +352,30 @@ class KeptRules(Products):
 
 def dispatch_flat(evaluator: Any, equation: Any, ins: list) -> list:
     """The results of an equation of which some input is flat."""
-    name, like = equation.primitive.name, next(x for x in ins if isinstance(x, Flat))
+    name, like = equation.primitive.name, next(x for x in ins if isinstance(x, FlatArray))
     things, rules = like.things, KeptRules(evaluator, equation)
     if name in evaluator.same_names:
         return ins
     if name in evaluator.entrywise_names or name in ALIKE:
         (out,) = dispatch(evaluator, equation, [_along(evaluator, x, things) for x in ins])
-        return [Flat(out)]
+        return [FlatArray(out)]
     if name in evaluator.reductions:
         kind = kind_of_aval(equation.outvars[0].aval)
         return [rules.reduce(evaluator.reductions[name], things, (0, 1), kind)]
     if name == "reshape":
         first, *others = equation.params["new_sizes"]
         if first == things.length and math.prod(others) == things.cells.size:
-            return [Kept(things.cells.reshape(others), 0, first)]
+            return [KeptArray(things.cells.reshape(others), 0, first)]
     return evaluator.equation(equation, [evaluator.plain(x) for x in ins])
 
 
-def _along(evaluator: Any, x: Any, things: Kept) -> Any:
-    """An operand of a flat array as one with a row for each of its things; single numbers stay."""
-    if isinstance(x, Flat) and x.things.length != things.length:
+def _along(evaluator: Any, x: Any, things: KeptArray) -> Any:
+    """An operand of a flat array as one with its things along the first axis; numbers stay."""
+    if isinstance(x, FlatArray) and x.things.length != things.length:
         x = evaluator.plain(x)
-    if isinstance(x, Flat):
+    if isinstance(x, FlatArray):
         return x.things
-    if isinstance(x, Kept):
+    if isinstance(x, KeptArray):
         width = things.cells.size
         return stacked([shifted(x, c, things.length, width) for c in range(width)])
     return x if x.ndim == 0 else evaluator.loops.keep(x.reshape(things.length, -1), 0)

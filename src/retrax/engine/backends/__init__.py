@@ -8,12 +8,13 @@ import jax
 import numpy as np
 
 from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
-from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, member_kernel
-from retrax.engine.backends.native import NativeLoop, single_kernel
+from retrax.engine.backends.members import LANES, LargeMembers, Members, NativeMembers
+from retrax.engine.backends.native import Kernel, NativeLoop, single_kernel
 from retrax.engine.backends.xla import XLALoop
+from retrax.engine.llvm.kernel import assemble
 from retrax.engine.program import Program
 from retrax.engine.progress import Packing
-from retrax.engine.step_program import signature, step_program
+from retrax.engine.step_program import memory_packing, signature, step_program
 from retrax.engine.trace.scalarise import Unscalarisable
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
@@ -92,12 +93,12 @@ def make_members(
         program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and backend == "auto":
             _require_quick(program)
-        if chosen == "native" and program.has_rows:
+        if chosen == "native" and program.has_buffers:
             return LargeMembers(single_kernel(*made_for), params, state, h, threads)
         if chosen == "native":
             kernel = _member_kernel(*made_for, shared)
             return NativeMembers(kernel, params, state, h, shared, threads)
-        if program.has_rows:
+        if program.has_buffers:
             raise Unscalarisable("it has a long axis, and arrays of members have no room for it")
         if backend != "pallas" and program.count() > _MOST_ON_ARRAYS:
             raise Unscalarisable(
@@ -163,6 +164,10 @@ def _scalar_or_xla(
 
 
 @Reused
-def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Any:
+def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kernel:
+    """The machine code for blocks of `LANES` members."""
+    from retrax.engine.llvm.machine_code import compiled
+
     program, layout = step_program(tree, avals, identity)
-    return member_kernel(program, layout, shared)
+    code = compiled(assemble(program, layout, LANES, shared))
+    return Kernel(code.run, memory_packing(tree, avals, identity), code)

@@ -9,8 +9,8 @@ from jaxtyping import Array
 
 from retrax.engine.kinds import DTYPE, Kind
 from retrax.engine.program import (
-    Block,
     Choose,
+    CodeBlock,
     Instruction,
     Operand,
     Operation,
@@ -64,7 +64,7 @@ class _Interpreter:
             return self.known[operand]
         return jnp.full(self.shape, operand, DTYPE[kind or kind_of(operand)])
 
-    def block(self, block: Block) -> None:
+    def block(self, block: CodeBlock) -> None:
         for instruction in block.instructions:
             self.instruction(instruction)
 

@@ -12,9 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from retrax.engine.backends.signals import Flag
-from retrax.engine.llvm.kernel import assemble
-from retrax.engine.program import Program
-from retrax.engine.progress import FAILURE, Layout
+from retrax.engine.progress import FAILURE
 
 LANES = 8
 # Blocks are handed to threads in groups, large enough that handing over costs nothing.
@@ -66,16 +64,18 @@ class NativeMembers:
         self._kernel, self._h, self._step = kernel, h, 0
         self._params = np.ascontiguousarray(params) if shared else padded(params, self.columns)
         self._state = padded(state, self.columns)
+        self._memory = np.empty((kernel.memory.size, self.columns))
         self.failure = np.full((len(FAILURE), self.columns), np.nan)
 
     def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
-        arrays = (self._params, self._state, saved, interval, self.failure)
+        arrays = (self._params, self._state, self._memory, saved, interval, self.failure)
         pointers = [x.ctypes.data for x in arrays]
+        opens = int(self._step == 0)
         group = max(1, self.blocks // (self._threads * _GROUPS_PER_THREAD))
 
         def work(first: int, stop: Flag) -> None:
             last = min(first + group, self.blocks)
-            sizes = (len(saved), every, self.columns)
+            sizes = (len(saved), every, self.columns, opens)
             self._kernel.run(*pointers, self._h, self._step, *sizes, first, last, stop.address)
 
         _spread(work, range(0, self.blocks, group), self._threads)
@@ -102,6 +102,7 @@ class LargeMembers:
         self.columns = state.shape[1]
         self._kernel, self._h, self._step = kernel, h, 0
         self._params, self._state = (np.ascontiguousarray(x.T) for x in (params, state))
+        self._memory = np.empty((self.columns, kernel.memory.size))
         self._failure = np.full((self.columns, len(FAILURE)), np.nan)
 
     @property
@@ -113,9 +114,9 @@ class LargeMembers:
             params = self._params[min(member, len(self._params) - 1)]
             out = np.empty(saved.shape[:2])
             passed = np.zeros(interval.shape[:2])
-            arrays = (params, self._state[member], out, passed, self._failure[member])
-            pointers = [x.ctypes.data for x in arrays]
-            sizes = (len(saved), every, 1)
+            own = (self._state[member], self._memory[member], out, passed, self._failure[member])
+            pointers = [x.ctypes.data for x in (params, *own)]
+            sizes = (len(saved), every, 1, int(self._step == 0))
             self._kernel.run(*pointers, self._h, self._step, *sizes, 0, 1, stop.address)
             saved[..., member], interval[..., member] = out, passed
 
@@ -138,10 +139,3 @@ def _spread(work: Callable[[int, Flag], None], items: range, threads: int) -> No
             stop.raise_it()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-
-
-def member_kernel(program: Program, layout: Layout, shared: bool) -> Any:
-    """The machine code for blocks of `LANES` members."""
-    from retrax.engine.llvm.machine_code import compiled
-
-    return compiled(assemble(program, layout, LANES, shared))

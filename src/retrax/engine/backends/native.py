@@ -9,7 +9,7 @@ import numpy as np
 from retrax.engine.backends.signals import NEVER, interruptibly
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
-from retrax.engine.step_program import signature, step_program
+from retrax.engine.step_program import memory_packing, signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.numerics.reuse import Reused
 
@@ -37,21 +37,17 @@ class NativeLoop:
         """The progress after `records` times `every` steps, the states and intervals saved.
 
         Python's handlers of Ctrl-C and the like run within a step's time and may raise. Where they
-        do not, the rest is run, or, unless it must be `whole`, what there is comes back. A kernel
-        that remembers numbers from step to step begins a chunk anew then, as every run does.
+        do not, the rest is run, or, unless it must be `whole`, what there is comes back.
         """
-        filled, heard, memory = self._call(at, records, every)
+        filled, heard, parts = self._call(at, records, every)
         if heard:
             signal.raise_signal(heard)
             if whole:
-                filled, heard, memory = self._call(at, records, every, deaf=True)
-        size = self._packing.size
-        ends = list(accumulate((size, records * size, records * len(INTERVAL))))
-        state, failure = memory[:size], memory[ends[2] :]
-        out = memory[size : ends[1]].reshape(records, size)
-        interval = memory[ends[1] : ends[2]].reshape(records, len(INTERVAL))
+                filled, heard, parts = self._call(at, records, every, deaf=True)
+        state, memory, out, interval, failure = parts
+        out = out.reshape(records, self._packing.size)
+        interval = interval.reshape(records, len(INTERVAL))
         if heard:
-            filled = 0 if self._kernel.remembers else filled
             failure[:] = np.nan
             state[:] = out[filled - 1] if filled else self._packing.rows(at.state)[:, 0]
         taken = filled if heard else records
@@ -60,6 +56,7 @@ class NativeLoop:
         state[-1] = self._t0 + step * self._h
         progress = Progress(
             state=self._packing.unpack_one(state),
+            memory=self._kernel.memory.unpack_one(memory),
             step=step,
             failed=failed,
             failure=_step_info(failure) if failed else at.failure,
@@ -74,22 +71,29 @@ class NativeLoop:
 
     def _call(
         self, at: Progress, records: int, every: int, deaf: bool = False
-    ) -> tuple[int, int, np.ndarray]:
-        """Records filled, the signal that ended it or 0, and state, records, intervals, failure."""
-        size = self._packing.size
-        sizes = (size, records * size, records * len(INTERVAL), len(FAILURE))
+    ) -> tuple[int, int, list[np.ndarray]]:
+        """Records filled, the signal that ended it or 0, and what the kernel left behind.
+
+        These are state, memory, records, intervals and failure.
+        """
+        size, carried = self._packing.size, self._kernel.memory.size
+        sizes = (size, carried, records * size, records * len(INTERVAL), len(FAILURE))
         # One piece of memory for all: to look up an address costs more than a step.
-        memory = np.empty(sum(sizes))
+        whole = np.empty(sum(sizes))
         ends = list(accumulate(sizes))
-        state, failure = memory[:size], memory[ends[2] :]
+        parts = [whole[end - n : end] for end, n in zip(ends, sizes, strict=True)]
+        state, memory, *_, failure = parts
         state[:] = self._packing.rows(at.state)[:, 0]
         state[-1], failure[:] = self._t0, np.nan
-        first = memory.ctypes.data
-        places = [first + memory.itemsize * start for start in (0, *ends[:-1])]
+        if carried and at.memory is not None:
+            memory[:] = self._packing.rows(at.memory)[:, 0]
+        first = whole.ctypes.data
+        places = [first + whole.itemsize * start for start in (0, *ends[:-1])]
         run = self._kernel.run
-        given = (self._params_at, *places, self._h, int(at.step), records, every, 1, 0, 1)
+        opens = int(at.memory is None)
+        given = (self._params_at, *places, self._h, int(at.step), records, every, 1, opens, 0, 1)
         filled, heard = (run(*given, NEVER.address), 0) if deaf else interruptibly(run, *given)
-        return filled, heard, memory
+        return filled, heard, parts
 
 
 def _step_info(failure: np.ndarray) -> StepInfo:
@@ -99,10 +103,10 @@ def _step_info(failure: np.ndarray) -> StepInfo:
 
 
 class Kernel(NamedTuple):
-    """Machine code, and whether it remembers numbers from one step to the next."""
+    """Machine code, and the layout of what it hands from one step to the next."""
 
     run: Any
-    remembers: bool
+    memory: Packing
     code: Any  # holds the memory of `run`
 
 
@@ -113,4 +117,4 @@ def single_kernel(*made_for: Any) -> Kernel:
 
     program, layout = step_program(*made_for)
     code = compiled(assemble(program, layout, lanes=1, shared=True))
-    return Kernel(code.run, program.memory is not None, code)
+    return Kernel(code.run, memory_packing(*made_for), code)

@@ -3,22 +3,22 @@
 from collections.abc import Iterable, Sequence
 
 from retrax.engine.kinds import Kind
-from retrax.engine.llvm.memory import Rows
+from retrax.engine.llvm.memory import Buffers
 from retrax.engine.llvm.operations import SCALAR, literal
-from retrax.engine.passes.live import rows_of
-from retrax.engine.passes.placement import place_of, settled
+from retrax.engine.passes.live import buffers_of
+from retrax.engine.passes.placement import coalesced, place_of
 from retrax.engine.passes.sinking import is_costly, zero_of
 from retrax.engine.program import (
-    Block,
+    Buffer,
     Choose,
+    CodeBlock,
     Each,
     Instruction,
-    Load,
+    LoadEntry,
     Operand,
     Operation,
     Repeat,
-    Row,
-    Store,
+    StoreEntry,
     Value,
     While,
     kind_of,
@@ -33,7 +33,7 @@ _WIDTH = 8
 _SHORT = 16
 
 
-class Assembly(Rows):
+class Assembly(Buffers):
     """LLVM instructions on values of `lanes` lanes, in static single assignment form."""
 
     def __init__(self, lanes: int = 1):
@@ -41,25 +41,25 @@ class Assembly(Rows):
         # The lanes that matter: a loop does not wait for the others.
         self.active: str | None = None
 
-    def outermost(self, block: Block, outputs: Iterable[Operand | Row]) -> None:
-        """A whole program: the memory of a row is given to others after its last use."""
-        kept = {x for x in outputs if isinstance(x, Row)}
-        block, homes = settled(block, kept, self.addresses, self.widths)
-        for row, (result, column) in homes.items():
+    def outermost(self, block: CodeBlock, outputs: Iterable[Operand | Buffer]) -> None:
+        """A whole program: the memory of a buffer is given to others after its last use."""
+        kept = {x for x in outputs if isinstance(x, Buffer)}
+        block, homes = coalesced(block, kept, self.addresses, self.widths)
+        for buffer, (result, column) in homes.items():
             if result not in self.scratch:
                 self.scratch[result] = self.new_memory(result)
             first = place_of(result, column, self.widths[result])
-            self.scratch[row] = self.scratch[result] + first
-            kept.add(row)
-        touched = [set[Row]().union(*rows_of(Block([one]))) for one in block.instructions]
-        last = {row: k for k, rows in enumerate(touched) for row in rows}
+            self.scratch[buffer] = self.scratch[result] + first
+            kept.add(buffer)
+        touched = [set[Buffer]().union(*buffers_of(CodeBlock([one]))) for one in block.instructions]
+        last = {buffer: k for k, buffers in enumerate(touched) for buffer in buffers}
         for k, instruction in enumerate(block.instructions):
             self.instruction(instruction)
-            for row in sorted(touched[k], key=lambda row: row.number):
-                if last[row] == k and row in self.scratch and row not in kept:
-                    self.spare.setdefault(self.room(row), []).append(self.scratch[row])
+            for buffer in sorted(touched[k], key=lambda buffer: buffer.number):
+                if last[buffer] == k and buffer in self.scratch and buffer not in kept:
+                    self.spare.setdefault(self.room(buffer), []).append(self.scratch[buffer])
 
-    def block(self, block: Block) -> None:
+    def block(self, block: CodeBlock) -> None:
         for instruction in block.instructions:
             self.instruction(instruction)
 
@@ -75,11 +75,11 @@ class Assembly(Rows):
                 self._choose(instruction)
             case Each():
                 self._each(instruction)
-            case Load(out, row, index):
-                self.line(f"{self.name(out)} = load double, ptr {self.single(row, index)}")
-            case Store(row, index, operand):
+            case LoadEntry(out, buffer, index):
+                self.line(f"{self.name(out)} = load double, ptr {self.single(buffer, index)}")
+            case StoreEntry(buffer, index, operand):
                 number = self.name(operand, "float")
-                self.line(f"store double {number}, ptr {self.single(row, index)}")
+                self.line(f"store double {number}, ptr {self.single(buffer, index)}")
 
     def _phi(self, value: Value, *sources: tuple[str, str]) -> None:
         incoming = ", ".join(f"[ {register}, %{label} ]" for register, label in sources)
@@ -180,7 +180,7 @@ class Assembly(Rows):
                     self.line(f"{self.name(out)} = {text}")
 
     def _chosen(
-        self, block: Block, test: str, results: Sequence[tuple[Kind, Operand]]
+        self, block: CodeBlock, test: str, results: Sequence[tuple[Kind, Operand]]
     ) -> list[str]:
         """The results of a block, which do not matter in lanes where the test is false."""
         if not is_costly(block):

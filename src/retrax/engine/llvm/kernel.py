@@ -3,31 +3,34 @@
 `run` takes bodies through `records` times `every` steps. In memory every quantity of a body is a
 row and the bodies are columns, `lanes` of them to a block:
 
-    params [P][members], state [S][members], out [records][S][members], ...
+    params [P][members], state [S][members], memory [M][members], out [records][S][members], ...
 
 The last row of `state` is the time at which a body started; its own time is that plus k h. Where
-all bodies share their parameters, `params` is one column. A body with rows, of which an axis is
-kept, fills a block by itself: then `members` is 1, and its rows stay in memory while it moves,
-those of several columns in another order: see `columns`.
+all bodies share their parameters, `params` is one column. A body with buffers, of which an axis is
+kept, fills a block by itself: then `members` is 1, and its buffers stay in memory while it moves,
+those of several columns in another order: see `passes.placement`.
+
+What a step hands to the next one is in `memory` as it is at the last filled record. Where `open` is
+not zero, `run` makes it from the state before the first step.
 
 The number at `flag` is looked at after every step. Where it is not zero `run` returns how many
-records it has filled; only these count then.
+records it has filled; only these count then, and `memory`.
 """
 
 from retrax.engine.llvm.body_rows import BodyRows
 from retrax.engine.passes.placement import LINE
-from retrax.engine.program import Program, Row, Value, kind_of
-from retrax.engine.progress import FAILURE, INTERVAL, Layout, places
+from retrax.engine.program import Buffer, Program, Value, kind_of
+from retrax.engine.progress import FAILURE, INTERVAL, StepInputs, places
 from retrax.integrators.base import StepInfo
 
 HEADER = (
-    "define internal i64 @block(ptr noalias %params, ptr noalias %state, ptr noalias %out, "
-    "ptr noalias %interval, ptr noalias %failure, double %h, i64 %start, "
-    "i64 %records, i64 %every, i64 %stride, ptr %flag)"
+    "define internal i64 @block(ptr noalias %params, ptr noalias %state, ptr noalias %memory, "
+    "ptr noalias %out, ptr noalias %interval, ptr noalias %failure, double %h, i64 %start, "
+    "i64 %records, i64 %every, i64 %stride, i64 %open, ptr %flag)"
 )
 
 
-def assemble(program: Program, layout: Layout, lanes: int, shared: bool) -> str:
+def assemble(program: Program, layout: StepInputs, lanes: int, shared: bool) -> str:
     """The LLVM module with the function `run` for blocks of `lanes` bodies.
 
     `shared` says whether all bodies have the same parameters.
@@ -36,17 +39,19 @@ def assemble(program: Program, layout: Layout, lanes: int, shared: bool) -> str:
 
 
 class _Kernel(BodyRows):
-    def __init__(self, program: Program, layout: Layout, lanes: int, shared: bool):
+    def __init__(self, program: Program, layout: StepInputs, lanes: int, shared: bool):
         super().__init__(program, layout, lanes)
         self.shared = shared
-        self.moved = [x for x in self.new[:-1] if not isinstance(x, Row)]
+        new = (*self.new[:-1], *program.memory.last)
+        self.carried = [*self.numbers, *self.memory_numbers]
+        self.moved = [x for x in new if not isinstance(x, Buffer)]
         self.info = program.outputs[layout.state : -1]
         self.finite = program.outputs[-1]
         self.vector = self.type("float")
 
     def module(self) -> str:
         self.begin("entry")
-        self.find_rows()
+        self.find_buffers()
         for place, value in places(self.params):
             if isinstance(value, Value):
                 self.parameter(place, value)
@@ -54,7 +59,8 @@ class _Kernel(BodyRows):
             self.load(f"%start.{value.number}", "state", place)
         self.line(f"{self.name(self.h)} = {self.copy(self.splat('%h', 'float'), 'float')}")
         self.t0 = self.load("%t0", "state", self.size - 1)
-        self.open(self.time("%start"))
+        if self.memory.items:
+            self._open(self.time("%start"))
         # A body that has failed before stays where it is.
         failed_at = self.load("%failed.at", "failure", 0)
         self.line(f"%alive.start = fcmp uno {self.vector} {failed_at}, {failed_at}")
@@ -76,6 +82,29 @@ class _Kernel(BodyRows):
         ]
         return "\n".join(parts)
 
+    def _open(self, time: str) -> None:
+        """Make the memory of the first step, if the caller has none; then take it up."""
+        self.find_memory()
+        opens = self.let("icmp ne i64 %open, 0")
+        self.line(f"br i1 {opens}, label %opening, label %opened")
+        self.begin("opening")
+        outside = dict(self.renamed)
+        self.renamed |= {value: f"%start.{value.number}" for _, value in self.numbers}
+        self.renamed[self.state[-1]] = time
+        self.outermost(self.memory.opening, self.memory.first)
+        for (place, item), first in zip(places(self.memory.items), self.memory.first, strict=True):
+            if isinstance(item, Buffer) and isinstance(first, Buffer):
+                self.transfer(first, self.homes[item])
+            elif not isinstance(first, Buffer):
+                self.store(self.name(first, "float"), "memory", str(place))
+        self.renamed = outside
+        self.line("br label %opened")
+        self.begin("opened")
+        for place, value in self.memory_numbers:
+            self.load(f"%start.{value.number}", "memory", place)
+        for _, buffer in self.memory_buffers:
+            self.transfer(self.homes[buffer], buffer)
+
     # The loop over records: saves, then takes `every` steps; the registers of the state are
     # `at` here, the step's own inputs inside the loop over steps.
 
@@ -84,7 +113,7 @@ class _Kernel(BodyRows):
         self.line("%record = phi i64 [ 0, %ready ], [ %record.next, %saved ]")
         self.line("%k.record = phi i64 [ %start, %ready ], [ %k.step, %saved ]")
         self.merge("alive.record", "bool", ("%alive.start", "ready"), ("%alive", "saved"))
-        for _, value in self.numbers:
+        for _, value in self.carried:
             start, step = f"%start.{value.number}", self.name(value)
             self.merge(f"at.{value.number}", "float", (start, "ready"), (step, "saved"))
         self.line("%more.records = icmp slt i64 %record, %records")
@@ -94,12 +123,16 @@ class _Kernel(BodyRows):
         first = self.let(f"mul i64 %record, {self.size}")
         for place, value in self.numbers:
             self.store(self.name(value), "out", self.let(f"add i64 {first}, {place}"))
-        for place, row in self.rows:
+        for place, buffer in self.buffers:
             target = self.place("out", self.let(f"add i64 {first}, {place}"))
-            if row in self.homes:
-                self.rearrange(row, self.elsewhere(row, target))
+            if buffer in self.homes:
+                self.rearrange(buffer, self.elsewhere(buffer, target))
             else:
-                self.copy_row(target, self.addresses[row], row.length)
+                self.copy_buffer(target, self.addresses[buffer], buffer.length)
+        for place, value in self.memory_numbers:
+            self.store(self.name(value), "memory", str(place))
+        for _, buffer in self.memory_buffers:
+            self.transfer(buffer, self.homes[buffer])
         time = self.time("%k.step")
         self.store(time, "out", self.let(f"add i64 {first}, {self.size - 1}"))
         first = self.let(f"mul i64 %record, {len(INTERVAL)}")
@@ -120,7 +153,7 @@ class _Kernel(BodyRows):
         self.line(f"%j = phi i64 [ 0, %{head} ], [ %j.next, %{latch} ]")
         self.line(f"%k.step = phi i64 [ %k.record, %{head} ], [ %k.next, %{latch} ]")
         self.merge("alive", "bool", ("%alive.record", head), ("%alive.next", latch))
-        for _, value in self.numbers:
+        for _, value in self.carried:
             at, new = f"%at.{value.number}", f"%next.{value.number}"
             self.merge(self.name(value)[1:], "float", (at, head), (new, latch))
         zero = self.name(0.0)
@@ -147,27 +180,27 @@ class _Kernel(BodyRows):
         for condition in conditions:
             good = self.let(f"and {b} {good}, {condition}", "good")
         number = {name: self.number(value) for name, value in names.items()}
-        pairs = list(zip(self.numbers, self.moved, strict=True))
+        pairs = list(zip(self.carried, self.moved, strict=True))
         moved = {f"next.{old.number}": self.name(new, "float") for (_, old), new in pairs}
         moved["iterations.next"] = self.let(f"fadd {v} %iterations, {number['iterations']}")
         for name in ("residual", "increment"):
             exceeds = self.let(f"fcmp ogt {v} {number[name]}, %{name}")
             larger = self.let(f"select {b} {exceeds}, {v} {number[name]}, {v} %{name}")
             moved[f"{name}.next"] = larger
-        stayed = {f"next.{old.number}": self.name(old) for _, old in self.numbers}
+        stayed = {f"next.{old.number}": self.name(old) for _, old in self.carried}
         stayed |= {f"{name}.next": f"%{name}" for name in INTERVAL}
         self.line("%k.next = add i64 %k.step, 1")
         self.line("%j.next = add i64 %j, 1")
         bad = self.let(f"xor {b} {good}, {self.name(True)}")
         self.line(f"br i1 {self.any(bad)}, label %failed, label %moved, !prof !0")
         self.begin("moved")
-        new_rows = [x for x in self.new[:-1] if isinstance(x, Row)]
-        moved_rows = zip((row for _, row in self.rows), new_rows, strict=True)
-        for row, new in (*moved_rows, *self.remembered()):
-            self.copy_row(
-                self.addresses[row],
+        new_buffers = [x for x in self.new[:-1] if isinstance(x, Buffer)]
+        moved_buffers = zip((buffer for _, buffer in self.buffers), new_buffers, strict=True)
+        for buffer, new in (*moved_buffers, *self.remembered()):
+            self.copy_buffer(
+                self.addresses[buffer],
                 self.address(new),
-                row.length if row not in self.widths else self.room(row),
+                buffer.length if buffer not in self.widths else self.room(buffer),
             )
         self.line("br label %step.next")
         self.begin("failed")
@@ -205,14 +238,14 @@ class _Kernel(BodyRows):
 
     def _blocks(self) -> str:
         """The function that is called from outside: all blocks from `first` up to `last`."""
-        arrays = ("params", "state", "out", "interval", "failure")
+        arrays = ("params", "state", "memory", "out", "interval", "failure")
         moved = "\n".join(
             f"  %{a}.here = getelementptr double, ptr %{a}, i64 "
             + ("0" if a == "params" and self.shared else "%column")
             for a in arrays
         )
         passed = ", ".join(f"ptr %{a}.here" for a in arrays)
-        scalars = "double %h, i64 %start, i64 %records, i64 %every, i64 %stride"
+        scalars = "double %h, i64 %start, i64 %records, i64 %every, i64 %stride, i64 %open"
         bounds = "i64 %first, i64 %last, ptr %flag"
         return f"""
 define i64 @run({", ".join(f"ptr %{a}" for a in arrays)}, {scalars}, {bounds}) #0 {{

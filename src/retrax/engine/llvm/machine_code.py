@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 
 from retrax.atomic import replacing
 
-_ARGUMENTS = [ctypes.c_void_p] * 5 + [ctypes.c_double] + [ctypes.c_int64] * 6 + [ctypes.c_void_p]
+_ARGUMENTS = [ctypes.c_void_p] * 6 + [ctypes.c_double] + [ctypes.c_int64] * 7 + [ctypes.c_void_p]
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *_ARGUMENTS)
 _loaded: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 

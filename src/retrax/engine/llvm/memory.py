@@ -1,67 +1,69 @@
-"""Rows in memory: where their entries are, and how they are read and written."""
+"""Buffers in memory: where their entries are, and how they are read and written."""
 
 from retrax.engine.llvm.operations import Operations, literal
 from retrax.engine.passes.placement import Widths, place_of, size_of, stored
-from retrax.engine.program import Operand, Row, Value, View, kind_of
+from retrax.engine.program import Buffer, Operand, Value, View, kind_of
 
 
-class Rows(Operations):
-    """Operations, and rows of numbers that they load and store.
+class Buffers(Operations):
+    """Operations, and buffers of numbers that they load and store.
 
-    Rows are the caller's, tables, or parts of one scratch memory that are used again.
+    Buffers are the caller's, tables, or parts of one scratch memory that are used again.
     """
 
     def __init__(self, lanes: int = 1):
         super().__init__(lanes)
-        # Where rows are: those of the caller, and those in scratch memory, by first entry.
-        self.addresses: dict[Row, str] = {}
+        # Where buffers are: those of the caller, and those in scratch memory, by first entry.
+        self.addresses: dict[Buffer, str] = {}
         self.widths: Widths = {}
-        self.scratch: dict[Row, int] = {}
+        self.scratch: dict[Buffer, int] = {}
         self.scratch_size = 0
         self.spare: dict[int, list[int]] = {}
 
-    def entry(self, row: Row, index: str) -> str:
-        """The address of an entry of a row."""
-        return self.let(f"getelementptr double, ptr {self.address(row)}, i64 {index}")
+    def entry(self, buffer: Buffer, index: str) -> str:
+        """The address of an entry of a buffer."""
+        return self.let(f"getelementptr double, ptr {self.address(buffer)}, i64 {index}")
 
-    def single(self, row: Row, index: int) -> str:
+    def single(self, buffer: Buffer, index: int) -> str:
         """The address of an entry that is known here."""
-        return self.entry(row, str(place_of(row, index, self.widths.get(row, 1))))
+        return self.entry(buffer, str(place_of(buffer, index, self.widths.get(buffer, 1))))
 
-    def address(self, row: Row) -> str:
-        """Where a row begins; one that has no place yet gets one."""
-        if row in self.addresses:
-            return self.addresses[row]
-        if row.table is not None:
-            entries = ", ".join(f"double {literal(x, 'float')}" for x in row.table)
-            name = f"@row.{row.number}"
+    def address(self, buffer: Buffer) -> str:
+        """Where a buffer begins; one that has no place yet gets one."""
+        if buffer in self.addresses:
+            return self.addresses[buffer]
+        if buffer.table is not None:
+            entries = ", ".join(f"double {literal(x, 'float')}" for x in buffer.table)
+            name = f"@row.{buffer.number}"
             self.globals.append(
-                f"{name} = private unnamed_addr constant [{row.length} x double] [{entries}]"
+                f"{name} = private unnamed_addr constant [{buffer.length} x double] [{entries}]"
             )
-            self.addresses[row] = name
+            self.addresses[buffer] = name
             return name
-        if row not in self.scratch:
-            spare = self.spare.get(self.room(row))
-            self.scratch[row] = spare.pop() if spare else self.new_memory(row)
-        return self.let(f"getelementptr double, ptr %scratch, i64 {self.scratch[row]}")
+        if buffer not in self.scratch:
+            spare = self.spare.get(self.room(buffer))
+            self.scratch[buffer] = spare.pop() if spare else self.new_memory(buffer)
+        return self.let(f"getelementptr double, ptr %scratch, i64 {self.scratch[buffer]}")
 
-    def new_memory(self, row: Row) -> int:
-        """The first entry of a part of scratch memory that no row has had."""
-        first, self.scratch_size = self.scratch_size, self.scratch_size + self.room(row)
+    def new_memory(self, buffer: Buffer) -> int:
+        """The first entry of a part of scratch memory that no buffer has had."""
+        first, self.scratch_size = self.scratch_size, self.scratch_size + self.room(buffer)
         return first
 
-    def room(self, row: Row) -> int:
-        """How many numbers a row takes in memory."""
-        return size_of(row, self.widths.get(row, 1))
+    def room(self, buffer: Buffer) -> int:
+        """How many numbers a buffer takes in memory."""
+        return size_of(buffer, self.widths.get(buffer, 1))
 
     def _stored(self, view: View) -> View:
-        return stored(view, self.widths.get(view.row, 1))
+        return stored(view, self.widths.get(view.buffer, 1))
 
     def _places(self, view: View, k: str) -> list[str]:
         """The addresses of the entries k, k + 1, ... of a view in memory, one for each lane."""
         first = self.let(f"mul i64 {k}, {view.stride}")
         return [
-            self.entry(view.row, self.let(f"add i64 {first}, {view.offset + lane * view.stride}"))
+            self.entry(
+                view.buffer, self.let(f"add i64 {first}, {view.offset + lane * view.stride}")
+            )
             for lane in range(self.lanes if view.stride != 1 else 1)
         ]
 

@@ -4,17 +4,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from retrax.engine.program import (
-    Block,
+    Buffer,
     Choose,
+    CodeBlock,
     Each,
     Instruction,
-    Load,
+    LoadEntry,
     Operand,
     Operation,
     Program,
     Repeat,
-    Row,
-    Store,
+    StoreEntry,
     Value,
     While,
     walk,
@@ -23,34 +23,33 @@ from retrax.engine.program import (
 
 def live(program: Program) -> Program:
     """The program without dead instructions, loop variables and choices."""
-    needed: set[Value | Row] = set(_values(program.outputs))
-    memory = program.memory
-    if memory is not None:
-        needed.update(memory.last)
-        memory = replace(memory, opening=_swept(memory.opening, set(memory.first)))
+    needed: set[Value | Buffer] = set(_values(program.outputs))
+    needed.update(_values(program.memory.last))
+    opening = _swept(program.memory.opening, set(_values(program.memory.first)))
+    memory = replace(program.memory, opening=opening)
     return replace(program, block=_swept(program.block, needed), memory=memory)
 
 
-def _values(operands: Iterable[Operand | Row]) -> Iterable[Value | Row]:
-    return (x for x in operands if isinstance(x, Value | Row))
+def _values(operands: Iterable[Operand | Buffer]) -> Iterable[Value | Buffer]:
+    return (x for x in operands if isinstance(x, Value | Buffer))
 
 
-def rows_of(block: Block) -> tuple[set[Row], set[Row]]:
-    """The rows that a block reads, and those that it writes."""
+def buffers_of(block: CodeBlock) -> tuple[set[Buffer], set[Buffer]]:
+    """The buffers that a block reads, and those that it writes."""
     read, written = set(), set()
     for instruction in walk(block):
         match instruction:
             case Each():
-                read |= {view.row for _, view in instruction.reads}
-                written |= {view.row for view, _ in instruction.writes}
-            case Load():
-                read.add(instruction.row)
-            case Store():
-                written.add(instruction.row)
+                read |= {view.buffer for _, view in instruction.reads}
+                written |= {view.buffer for view, _ in instruction.writes}
+            case LoadEntry():
+                read.add(instruction.buffer)
+            case StoreEntry():
+                written.add(instruction.buffer)
     return read, written
 
 
-def _swept(block: Block, needed: set[Value | Row]) -> Block:
+def _swept(block: CodeBlock, needed: set[Value | Buffer]) -> CodeBlock:
     """The live instructions of a block; `needed` grows by what they read."""
     kept: list[Instruction] = []
     for instruction in reversed(block.instructions):
@@ -64,20 +63,20 @@ def _swept(block: Block, needed: set[Value | Row]) -> Block:
                     continue
                 instruction = _swept_choice(instruction, needed)
             case While() | Repeat():
-                # A row written in one round may be read in the next.
-                inside, written = rows_of(instruction.body)
+                # A buffer written in one round may be read in the next.
+                inside, written = buffers_of(instruction.body)
                 if isinstance(instruction, While):
-                    inside |= rows_of(instruction.condition)[0]
+                    inside |= buffers_of(instruction.condition)[0]
                 if needed.isdisjoint(instruction.carried) and needed.isdisjoint(written):
                     continue
                 needed |= inside
                 instruction = _swept_loop(instruction, needed)
-            case Load(out=out, row=row):
+            case LoadEntry(out=out, buffer=buffer):
                 if out not in needed:
                     continue
-                needed.add(row)
-            case Store(row=row, operand=operand):
-                if row not in needed:
+                needed.add(buffer)
+            case StoreEntry(buffer=buffer, operand=operand):
+                if buffer not in needed:
                     continue
                 needed.update(_values([operand]))
             case Each():
@@ -85,22 +84,22 @@ def _swept(block: Block, needed: set[Value | Row]) -> Block:
                 if instruction is None:
                     continue
         kept.append(instruction)
-    return Block(kept[::-1])
+    return CodeBlock(kept[::-1])
 
 
-def _swept_each(loop: Each, needed: set[Value | Row]) -> Each | None:
-    writes = tuple((view, x) for view, x in loop.writes if view.row in needed)
+def _swept_each(loop: Each, needed: set[Value | Buffer]) -> Each | None:
+    writes = tuple((view, x) for view, x in loop.writes if view.buffer in needed)
     if not writes and needed.isdisjoint(loop.carried):
         return None
     needed.update(_values(x for _, x in writes))
     needed.update(_values((*loop.updated, *loop.initial)))
     body = _swept(loop.body, needed)
     reads = tuple((v, view) for v, view in loop.reads if v in needed)
-    needed.update(view.row for _, view in reads)
+    needed.update(view.buffer for _, view in reads)
     return Each(loop.length, reads, body, writes, loop.carried, loop.initial, loop.updated)
 
 
-def _swept_choice(choice: Choose, needed: set[Value | Row]) -> Choose:
+def _swept_choice(choice: Choose, needed: set[Value | Buffer]) -> Choose:
     wanted = [k for k, out in enumerate(choice.outs) if out in needed]
     results = tuple(tuple(r[k] for k in wanted) for r in choice.results)
     blocks = []
@@ -111,7 +110,7 @@ def _swept_choice(choice: Choose, needed: set[Value | Row]) -> Choose:
     return Choose(choice.index, tuple(blocks), results, tuple(choice.outs[k] for k in wanted))
 
 
-def _swept_loop(loop: While | Repeat, needed: set[Value | Row]) -> While | Repeat:
+def _swept_loop(loop: While | Repeat, needed: set[Value | Buffer]) -> While | Repeat:
     """Loop variables are live if used after the loop, by its test, or by live loop variables."""
     wanted: set[int] = set()
     while True:

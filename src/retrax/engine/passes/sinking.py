@@ -11,8 +11,8 @@ from itertools import count
 
 from retrax.engine.kinds import Kind, constant
 from retrax.engine.program import (
-    Block,
     Choose,
+    CodeBlock,
     Instruction,
     Operand,
     Operation,
@@ -34,17 +34,17 @@ COSTLY = frozenset(
 _Users = dict[Value, list[Operation | None]]
 
 
-def lazy(program: Program) -> Program:
+def sink(program: Program) -> Program:
     """The program with costly sides of choices in blocks of their own."""
     users: _Users = {}
-    blocks = [program.block, *([program.memory.opening] if program.memory else ())]
+    blocks, memory = (program.block, program.memory.opening), program.memory
     made = [x.number for block in blocks for i in walk(block) for x in made_by(i)]
-    numbers = count(1 + max([*made, *(x.number for x in program.inputs)]))
+    numbers = count(1 + max([*made, *(x.number for x in (*program.inputs, *memory.items))]))
 
     def fresh(like: Value) -> Value:
         return Value(next(numbers), like.kind)
 
-    for operand in program.outputs:
+    for operand in (*program.outputs, *memory.last):
         _note(users, operand, None)
     for instruction in walk(program.block):
         reader = instruction if isinstance(instruction, Operation) else None
@@ -53,7 +53,7 @@ def lazy(program: Program) -> Program:
     return replace(program, block=_block(program.block, users, fresh))
 
 
-def is_costly(block: Block) -> bool:
+def is_costly(block: CodeBlock) -> bool:
     """Whether a block takes longer than a branch; a loop not chosen may not even end."""
     return any(
         isinstance(x, While) or (isinstance(x, Operation) and x.name in COSTLY) for x in walk(block)
@@ -69,7 +69,7 @@ def _note(users: _Users, operand: object, reader: Operation | None) -> None:
         users.setdefault(operand, []).append(reader)
 
 
-def _block(block: Block, users: _Users, fresh: Callable[[Value], Value]) -> Block:
+def _block(block: CodeBlock, users: _Users, fresh: Callable[[Value], Value]) -> CodeBlock:
     for instruction in block.instructions:
         for inner in inner_blocks(instruction):
             inner.instructions = _block(inner, users, fresh).instructions
@@ -81,8 +81,8 @@ def _block(block: Block, users: _Users, fresh: Callable[[Value], Value]) -> Bloc
 
 
 def _moved(
-    block: Block, predicate: Operand, side: int, users: _Users, fresh: Callable[[Value], Value]
-) -> Block:
+    block: CodeBlock, predicate: Operand, side: int, users: _Users, fresh: Callable[[Value], Value]
+) -> CodeBlock:
     """The block with what only `side` of the choices by `predicate` needs in inner blocks."""
     here = {id(x) for x in block.instructions}
 
@@ -105,7 +105,7 @@ def _moved(
             moved.append(x)
         elif isinstance(x, Operation) and any(o in apart for o in x.operands if _is_value(o)):
             break
-    if not is_costly(Block(list(moved))):
+    if not is_costly(CodeBlock(list(moved))):
         return block
     outs = {x.out for x in moved}
     results = [v for v in outs if any(r is not None and r.out not in outs for r in users[v])]
@@ -113,12 +113,12 @@ def _moved(
     return _moved(rest, predicate, side, users, fresh)
 
 
-def _with_choice(block, predicate, side, moved, results, fresh) -> Block:
+def _with_choice(block, predicate, side, moved, results, fresh) -> CodeBlock:
     names = {value: fresh(value) for value in results}
     done: tuple[Operand, ...] = tuple(results)
     idle: tuple[Operand, ...] = tuple(zero_of(v.kind) for v in results)
-    blocks = [Block(), Block()]
-    blocks[side] = Block(list(moved))
+    blocks = [CodeBlock(), CodeBlock()]
+    blocks[side] = CodeBlock(list(moved))
     choice = Choose(
         predicate,
         tuple(blocks),
@@ -137,7 +137,7 @@ def _with_choice(block, predicate, side, moved, results, fresh) -> Block:
                 placed = True
             x.operands = tuple(names.get(o, o) if _is_value(o) else o for o in x.operands)
         out.append(x)
-    return Block(out)
+    return CodeBlock(out)
 
 
 def _number(value: Value) -> int:

@@ -1,7 +1,7 @@
 """Loops and choices of a jaxpr, kept as such in the program.
 
-A loop may carry arrays with a kept axis: they lie in rows of their own, to which each round copies
-what it has made of them.
+A loop may carry arrays with a kept axis: each lies in buffers of its own, to which every round
+copies what it has made of it.
 """
 
 import math
@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from retrax.engine.axes.loops import Kept, Loops, Operands, Unscalarisable, kind_of_cell, shifted
+from retrax.engine.axes.loops import (
+    AxisLoops,
+    KeptArray,
+    Operands,
+    Unscalarisable,
+    kind_of_cell,
+    shifted,
+)
 from retrax.engine.axes.rules import KeptRules
 from retrax.engine.builder import Builder
 from retrax.engine.kinds import Kind
@@ -27,7 +34,7 @@ class ControlRules:
     """The rules for `while`, `scan` and `cond`."""
 
     build: Builder
-    loops: Loops
+    loops: AxisLoops
     closed: Callable[[Any, Sequence], list]
     entrywise: Callable[..., Operands]
     reduce: Callable[[str, Operands, Sequence[int], Kind], Operands]
@@ -76,7 +83,7 @@ class ControlRules:
 
     def lost(self, endless: Operand, x: Any) -> Any:
         """An array whose floats become NaN where a loop was cut off."""
-        if isinstance(x, Kept):
+        if isinstance(x, KeptArray):
             floats = all(kind_of_cell(cell) == "float" for cell in x.cells.ravel())
         else:
             floats = all(kind_of(entry) == "float" for entry in x.ravel())
@@ -84,17 +91,17 @@ class ControlRules:
             return x
         which, nan = np.empty((), object), np.empty((), object)
         which[()], nan[()] = endless, math.nan
-        if not isinstance(x, Kept):
+        if not isinstance(x, KeptArray):
             return self.entrywise("select", which, x, nan)
         (cells,) = self.loops.along(
             x.length, lambda y: [self.entrywise("select", which, y, nan)], [x]
         )
-        return Kept(cells, x.axis, x.length)
+        return KeptArray(cells, x.axis, x.length)
 
     def some(self, truths: Any) -> Operands:
         """Whether one is true: a `while` under `vmap` goes on as long as one member needs it."""
         axes = range(len(truths.shape))
-        if isinstance(truths, Kept):
+        if isinstance(truths, KeptArray):
             return KeptRules(self, None).reduce("or", truths, axes, "bool")
         return self.reduce("or", truths, axes, "bool")
 
@@ -102,19 +109,19 @@ class ControlRules:
         """New entries for the members that go on, which are the first axes; old ones otherwise."""
         shape, first = old.shape, tuple(range(len(going.shape)))
         rules = KeptRules(self, None)
-        if isinstance(going, Kept):
+        if isinstance(going, KeptArray):
             which: Any = rules.rule_broadcast_in_dim(going, shape=shape, broadcast_dimensions=first)
         else:
             which = STRUCTURAL["broadcast_in_dim"](going, shape=shape, broadcast_dimensions=first)
         arrays = (which, old, new)
-        like = next((x for x in arrays if isinstance(x, Kept)), None)
+        like = next((x for x in arrays if isinstance(x, KeptArray)), None)
         if like is None:
             return self.entrywise("select", *arrays)
         aligned = [rules.aligned(x, like) for x in arrays]
         (cells,) = self.loops.along(
             like.length, lambda *xs: [self.entrywise("select", *xs)], aligned
         )
-        return Kept(cells, like.axis, like.length)
+        return KeptArray(cells, like.axis, like.length)
 
     def rule_scan(self, equation, ins):
         p = equation.params
@@ -125,7 +132,7 @@ class ControlRules:
             ins[n_consts + n_carry :],
         )
         length, stacked = p["length"], len(equation.outvars) > n_carry
-        kept = any(isinstance(x, Kept) for x in xs)
+        kept = any(isinstance(x, KeptArray) for x in xs)
         if not n_carry and not self.loops.inside and (kept or length >= _ALIKE):
             return self.alike(p["jaxpr"], consts, xs, length)
         if kept or (stacked and length > _UNROLL):
@@ -146,19 +153,19 @@ class ControlRules:
         )
         return carried
 
-    def alike(self, body, consts, xs, length: int) -> list[Kept]:
+    def alike(self, body, consts, xs, length: int) -> list[KeptArray]:
         """A scan that carries nothing: its rounds are independent of each other."""
         arrays = [self.along_first(x) for x in xs]
         cells = self.loops.along(length, lambda *xs: self.closed(body, [*consts, *xs]), arrays)
-        return [Kept(c, 0, length) for c in cells]
+        return [KeptArray(c, 0, length) for c in cells]
 
     def one_after_the_other(self, p, consts, initial, xs) -> list:
         """A scan along a kept axis that carries numbers from one thing to the next."""
-        if any(isinstance(x, Kept) for x in initial):
+        if any(isinstance(x, KeptArray) for x in initial):
             raise Unscalarisable("a 'scan' along a long axis carries an array with one")
         length, n_carry = p["length"], len(initial)
 
-        def turned(x: Kept) -> Kept:
+        def turned(x: KeptArray) -> KeptArray:
             return shifted(x, length - 1, length, -1) if p["reverse"] else x
 
         def body(carried, here):
@@ -167,10 +174,10 @@ class ControlRules:
 
         arrays = [turned(self.along_first(x)) for x in xs]
         carried, cells = self.loops.sequential(length, body, initial, arrays)
-        return [*carried, *(turned(Kept(c, 0, length)) for c in cells)]
+        return [*carried, *(turned(KeptArray(c, 0, length)) for c in cells)]
 
-    def along_first(self, x: Any) -> Kept:
-        if not isinstance(x, Kept):
+    def along_first(self, x: Any) -> KeptArray:
+        if not isinstance(x, KeptArray):
             return self.loops.keep(x, 0)
         if x.axis:
             raise Unscalarisable("a 'scan' goes along a short axis of an array with a long one")
@@ -202,7 +209,7 @@ class ControlRules:
             outs = self.closed(branch, arguments)
             blocks.append(self.close())
             results.append(outs)
-        if any(isinstance(x, Kept) for outs in results for x in outs):
+        if any(isinstance(x, KeptArray) for outs in results for x in outs):
             raise Unscalarisable("'cond' chooses between arrays with a long axis")
         merged = [self.fresh(x) for x in results[0]]
         self.build.append(
@@ -216,33 +223,33 @@ class ControlRules:
         return self.build.close()
 
     def carried(self, initial: Sequence) -> list:
-        """New variables for what a loop carries, and rows that hold it at first."""
+        """New variables for what a loop carries, and buffers that hold it at first."""
         self.loops.flush()
         carried = []
         for x in initial:
-            if not isinstance(x, Kept):
+            if not isinstance(x, KeptArray):
                 carried.append(self.fresh(x))
                 continue
             carried.append(self.in_own_rows(x))
         return carried
 
-    def in_own_rows(self, x: Kept) -> Kept:
+    def in_own_rows(self, x: KeptArray) -> KeptArray:
         """A copy of an array with a kept axis."""
         kinds: list[Kind] = [kind_of_cell(cell) for cell in x.cells.ravel()]
-        views = [View(self.build.row(x.length, kind), 0, 1, x.length) for kind in kinds]
+        views = [View(self.build.buffer(x.length, kind), 0, 1, x.length) for kind in kinds]
         self.loops.copy(x, views)
         cells = np.empty(len(views), object)
         cells[:] = views
-        return Kept(cells.reshape(x.cells.shape), x.axis, x.length)
+        return KeptArray(cells.reshape(x.cells.shape), x.axis, x.length)
 
     def hand_over(self, updated: Sequence, carried: Sequence) -> list:
-        """Copy what a round has made to the rows that the next one reads; what it made, as such."""
+        """Copy what a round has made to the buffers that the next one reads, and return it."""
         updated = [self.stored_like(u, c) for u, c in zip(updated, carried, strict=True)]
-        pairs = [(u, c) for u, c in zip(updated, carried, strict=True) if isinstance(c, Kept)]
-        own = {cell.row for _, c in pairs for cell in c.cells.ravel()}
+        pairs = [(u, c) for u, c in zip(updated, carried, strict=True) if isinstance(c, KeptArray)]
+        own = {cell.buffer for _, c in pairs for cell in c.cells.ravel()}
         safe = []
         for u, c in pairs:
-            reads = {cell.row for cell in u.cells.ravel() if isinstance(cell, View)}
+            reads = {cell.buffer for cell in u.cells.ravel() if isinstance(cell, View)}
             if reads & own:
                 # It is made of what is about to be overwritten: set it aside first.
                 u = self.in_own_rows(u)
@@ -253,9 +260,9 @@ class ControlRules:
 
     def stored_like(self, x: Any, like: Any) -> Any:
         """An array with a kept axis if `like` has one, and taken apart if not."""
-        if isinstance(like, Kept):
-            return x if isinstance(x, Kept) else self.loops.keep(x, like.axis)
-        return self.loops.scalars(x) if isinstance(x, Kept) else x
+        if isinstance(like, KeptArray):
+            return x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis)
+        return self.loops.scalars(x) if isinstance(x, KeptArray) else x
 
     def fresh(self, like: Operands) -> Operands:
         """New variables of the kinds of `like`."""
@@ -275,7 +282,7 @@ def _scan_counts(params: dict) -> tuple[int, int]:
 
 def _flat(arrays: Sequence) -> tuple[Any, ...]:
     """All operands of arrays that are not kept, in order."""
-    plain = [np.asarray(a, object) for a in arrays if not isinstance(a, Kept)]
+    plain = [np.asarray(a, object) for a in arrays if not isinstance(a, KeptArray)]
     return tuple(x for a in plain for x in a.ravel())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend import core as jex
 
-from retrax.engine.axes.loops import Flat, Kept, Loops, Operands, Unscalarisable
+from retrax.engine.axes.loops import AxisLoops, FlatArray, KeptArray, Operands, Unscalarisable
 from retrax.engine.axes.rules import dispatch, dispatch_flat
 from retrax.engine.builder import Builder
 from retrax.engine.kinds import Kind, bits, constant, kind_of_dtype
@@ -56,7 +56,7 @@ def _constant(x: Any, dtype: Any = None) -> Any:
 
 def is_constant(x: Any) -> bool:
     """Whether all entries are known while the program is built."""
-    if isinstance(x, Kept | Flat):
+    if isinstance(x, KeptArray | FlatArray):
         return False
     return isinstance(x, Opaque) or not any(isinstance(entry, Value) for entry in x.ravel())
 
@@ -94,17 +94,17 @@ class Evaluator(ControlRules, EntryRules):
         self.build = build
         self.unroll = unroll
         self.emit = build.emit
-        self.loops = Loops(build)
+        self.loops = AxisLoops(build)
 
     def closed(self, closed: Any, arguments: Sequence[Operands]) -> list[Operands]:
-        """The results as rows and operands, none of them flat."""
+        """The results as kept arrays and operands, none of them flat."""
         return [self.plain(x) for x in self.inlined(closed, arguments)]
 
     def inlined(self, closed: Any, arguments: Sequence[Operands]) -> list[Operands]:
         return self.jaxpr(closed.jaxpr, [_constant(c) for c in closed.consts], arguments)
 
     def plain(self, x: Any) -> Any:
-        return self.loops.plain(x) if isinstance(x, Flat) else x
+        return self.loops.plain(x) if isinstance(x, FlatArray) else x
 
     def jaxpr(self, jaxpr: Any, consts: Sequence, arguments: Sequence) -> list[Operands]:
         known: dict[Any, Operands] = dict(zip(jaxpr.constvars, consts, strict=True))
@@ -135,9 +135,9 @@ class Evaluator(ControlRules, EntryRules):
                 return self.by_jax(equation, ins)
             for v in (*equation.invars, *equation.outvars):
                 kind_of_aval(v.aval)
-        if any(isinstance(x, Flat) for x in ins):
+        if any(isinstance(x, FlatArray) for x in ins):
             return dispatch_flat(self, equation, ins)
-        if name not in _CONTROL and any(isinstance(x, Kept) for x in ins):
+        if name not in _CONTROL and any(isinstance(x, KeptArray) for x in ins):
             return dispatch(self, equation, ins)
         if name in _ENTRYWISE:
             return [self.arithmetic(_ENTRYWISE[name], *ins)]
@@ -203,7 +203,7 @@ class Evaluator(ControlRules, EntryRules):
         """A name does nothing, except one: that of an axis that is to be kept."""
         (x,) = ins
         asked = equation.params["name"] == KEPT_AXIS and not self.unroll
-        if isinstance(x, Kept) or not asked or self.loops.inside or len(x) < _SHORTEST_KEPT:
+        if isinstance(x, KeptArray) or not asked or self.loops.inside or len(x) < _SHORTEST_KEPT:
             return x
         return self.loops.keep(x, 0)
 

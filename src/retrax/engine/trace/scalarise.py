@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from retrax.engine.axes.loops import Flat, Kept, Loops, Operands, Unscalarisable
+from retrax.engine.axes.loops import AxisLoops, FlatArray, KeptArray, Operands, Unscalarisable
 from retrax.engine.builder import Builder
 from retrax.engine.program import Memory, Operand, Program, View
 from retrax.engine.trace.entry_rules import kind_of_aval
@@ -47,7 +47,7 @@ def scalarise_in_turn(
     invariant: int = 0,
     unroll: bool = False,
 ) -> Program:
-    """The program of a function that is repeated and remembers something from time to time.
+    """The program of a function that is repeated and has a memory from one time to the next.
 
     `function` takes what `opening` returns of the same examples, and gives it back renewed as the
     last of its results.
@@ -61,7 +61,7 @@ def scalarise_in_turn(
     evaluator = Evaluator(build, unroll)
     count = len(first.out_avals)
     arguments = _arguments(build, closed.in_avals, invariant)
-    given, memory = arguments[:-count], arguments[-count:]
+    given, memory = arguments[: len(arguments) - count], arguments[len(arguments) - count :]
     build.open()
     opened = [
         _outputs(evaluator.loops, r) for r in evaluator.inlined(first, [kept for kept, _ in given])
@@ -71,13 +71,12 @@ def scalarise_in_turn(
     results = evaluator.inlined(closed, [kept for kept, _ in (*given, *memory)])
     outputs = [_outputs(evaluator.loops, r) for r in results]
     evaluator.loops.flush()
+    new, last = outputs[: len(outputs) - count], outputs[len(outputs) - count :]
     return Program(
         _joined(items for _, items in given),
-        _joined(outputs[:-count]),
+        _joined(new),
         build.close(),
-        Memory(
-            _joined(items for _, items in memory), block, _joined(opened), _joined(outputs[-count:])
-        ),
+        Memory(_joined(items for _, items in memory), block, _joined(opened), _joined(last)),
     )
 
 
@@ -103,31 +102,31 @@ def _arguments(build: Builder, avals: Sequence, invariant: int) -> list[tuple[An
 
 def _inputs(
     build: Builder, aval: Any, invariant: bool, things: int | None
-) -> tuple[Operands | Kept | Flat, Sequence]:
+) -> tuple[Operands | KeptArray | FlatArray, Sequence]:
     kind = kind_of_aval(aval)
     if aval.shape and aval.shape[0] >= _KEPT:
-        row, length = build.row(aval.size, kind), things or aval.shape[0]
+        buffer, length = build.buffer(aval.size, kind), things or aval.shape[0]
         width = aval.size // length
         cells = np.empty(width, object)
-        cells[:] = [View(row, c, width, length) for c in range(width)]
+        cells[:] = [View(buffer, c, width, length) for c in range(width)]
         if things:
-            return Flat(Kept(cells, 0, length), (row, build.block)), (row,)
-        return Kept(cells.reshape(aval.shape[1:]), 0, length), (row,)
+            return FlatArray(KeptArray(cells, 0, length), (buffer, build.block)), (buffer,)
+        return KeptArray(cells.reshape(aval.shape[1:]), 0, length), (buffer,)
     if aval.size > LARGEST:
         raise Unscalarisable(f"it has an array of {aval.size} numbers")
     values = _filled(aval.shape, lambda: build.value(kind, invariant=invariant))
     return values, tuple(values.ravel())
 
 
-def _outputs(loops: Loops, result: Operands | Kept | Flat) -> tuple:
+def _outputs(loops: AxisLoops, result: Operands | KeptArray | FlatArray) -> tuple:
     """A result as an argument of its shape would come in, so that a step can be repeated."""
-    if isinstance(result, Flat):
+    if isinstance(result, FlatArray):
         return (loops.packed(result.things),)
     if len(result.shape) > 0 and result.shape[0] >= _KEPT:
-        if not isinstance(result, Kept):
+        if not isinstance(result, KeptArray):
             result = loops.keep(result, 0)
         return (loops.packed(result),)
-    return tuple((loops.scalars(result) if isinstance(result, Kept) else result).ravel())
+    return tuple((loops.scalars(result) if isinstance(result, KeptArray) else result).ravel())
 
 
 def _filled(shape: tuple[int, ...], make: Callable[[], Operand]) -> Operands:
