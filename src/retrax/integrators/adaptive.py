@@ -11,7 +11,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step, watched
+from retrax.integrators.base import (
+    AbstractIntegrator,
+    Refusal,
+    StepInfo,
+    explicit_step,
+    watched,
+    worse,
+)
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -234,14 +241,7 @@ def _whole_and_halves(
         at, whole, info = carried
         part, restart, keep = now
         new, seen = base.step(system, chosen(restart, state, at), part * size)
-        worse = StepInfo(
-            info.converged & seen.converged,
-            jnp.maximum(info.residual, seen.residual),
-            info.iterations + seen.iterations,
-            jnp.maximum(info.increment, seen.increment),
-            info.in_chart & seen.in_chart,
-        )
-        return (new, chosen(keep, new, whole), worse), None
+        return (new, chosen(keep, new, whole), worse(info, seen)), None
 
     rounds = jnp.asarray(parts), jnp.asarray(afresh), jnp.asarray(first)
     (end, whole, info), _ = lax.scan(one, (state, state, explicit_step(jnp.zeros(1))), rounds)

@@ -11,8 +11,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info
-from retrax.integrators.collocation import chart_refusal
-from retrax.integrators.collocation_step import in_chart, measures
+from retrax.integrators.collocation import chart_refusal, in_chart, measures
 from retrax.integrators.forms import flow_of, is_first_order
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem

@@ -14,7 +14,7 @@ from retrax.integrators.base import (
     step_info,
 )
 from retrax.integrators.kick_drift_kick import KickDriftKick
-from retrax.integrators.predictor import midpoint_velocity
+from retrax.integrators.lifted import midpoint_velocity
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem

@@ -13,8 +13,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info
-from retrax.integrators.collocation import chart_refusal
-from retrax.integrators.collocation_step import Moved, in_chart, measures
+from retrax.integrators.collocation import Moved, chart_refusal, in_chart, measures
 from retrax.integrators.forms import Flow, flow_of
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
