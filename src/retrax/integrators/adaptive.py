@@ -1,7 +1,7 @@
 """Step sizes chosen by the error, for accuracy rather than for long times."""
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -103,7 +103,7 @@ class Adaptive(AbstractIntegrator):
     preserves: frozenset[str] = eqx.field(static=True)
     counted: ClassVar[str] = "tries"
 
-    def __init__(self, base: AbstractIntegrator | Any, tolerance: float, most: int = 100_000):
+    def __init__(self, base: AbstractIntegrator, tolerance: float, most: int = 100_000):
         if not isinstance(base, AbstractIntegrator) or isinstance(base, Adaptive):
             raise BadInput(
                 f"base = {shown(base)} must be an integrator of fixed steps, such as RKMK()."
@@ -146,7 +146,7 @@ class Adaptive(AbstractIntegrator):
             rows.append((before, float(tried), float(error), bool(good)))
         return Attempts(*map(np.asarray, zip(*rows, strict=True)))
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         state, size = jax.tree.map(jnp.asarray, state), jnp.asarray(h)
         at = jax.jit(
             lambda: lax.while_loop(

@@ -1,7 +1,7 @@
-"""Collocation on a group or a homogeneous space: any nodes, any order."""
+"""Collocation of any order, with any nodes: on a group or a space, and blind to it."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,10 +15,10 @@ from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, short
 from retrax.integrators.forms import FORMS, Embedded, Flow, check_form, flow_of
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics import nodes as node_families
 from retrax.numerics.checks import require_choice, require_flag
 from retrax.numerics.newton import SMALLEST
 from retrax.numerics.nodes import Nodes
+from retrax.numerics.nodes import nodes as as_nodes
 from retrax.numerics.stage_newton import square_slope, stage_direction
 from retrax.numerics.stages import Stages, settle
 from retrax.spaces.base import AbstractSpace, Point
@@ -28,7 +28,7 @@ class Collocation(AbstractIntegrator):
     r"""Collocation in the algebra: $y(t) = \exp(u(t))\cdot y_0$, $u$ a polynomial of degree $s$.
 
     The polynomial satisfies $\dot u = \mathrm{dexp}^{-1}\xi$, with the exact inverse tangent map,
-    at the nodes (`collocation_step.lie_step`), so the order is that of the nodes and the points
+    at the nodes (`lie_step`), so the order is that of the nodes and the points
     stay on the group or space. Configurations and momenta are collocated together.
 
     Not symplectic, for any nodes: the chart moves with the point. The energy of a mechanical system
@@ -48,7 +48,7 @@ class Collocation(AbstractIntegrator):
     [HairerLubichWanner2006] II.1 and IV.8.
     """
 
-    nodes: node_families.Nodes = eqx.field(static=True)
+    nodes: Nodes = eqx.field(static=True)
     centred: bool = eqx.field(static=True)
     form: str = eqx.field(static=True)
     order: int = eqx.field(static=True)
@@ -57,15 +57,17 @@ class Collocation(AbstractIntegrator):
 
     def __init__(
         self,
-        nodes: node_families.Nodes | Sequence[float] | Any,
+        nodes: Nodes | Sequence[float],
         centred: bool = False,
         form: str = "body",
     ):
-        self.nodes = node_families.nodes(nodes)
+        self.nodes = as_nodes(nodes)
         self.centred = require_flag("centred", centred)
         self.form, self.order = require_choice("form", form, FORMS), self.nodes.order
         if self.order < 1:
-            raise BadInput(f"nodes = {self.nodes!r} make a method of order 0, which is none.")
+            raise BadInput(
+                f"nodes = {self.nodes!r} make a method of order 0; use others, such as gauss(1)."
+            )
         midpoint = self.nodes.stages == 1 and self.nodes.symmetric
         symmetric = midpoint or (self.centred and self.nodes.symmetric)
         exact = set() if form == "body" else {"spatial momentum"}
@@ -78,7 +80,7 @@ class Collocation(AbstractIntegrator):
     def check(self, system: AbstractGroupSystem) -> None:
         check_form(repr(self), self.form, system)
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return chart_refusal(h, moved)
 
     def step(
@@ -90,7 +92,7 @@ class Collocation(AbstractIntegrator):
 
 
 def chart_refusal(h: float, moved: float) -> Refusal:
-    """What to say of a step with a stage outside the chart."""
+    """Explain a step with a stage outside the chart."""
     return Refusal(
         "left the chart of the exponential map",
         f"A stage turns by 2 pi or more, where the tangent map cannot be inverted (the step moves "
@@ -110,7 +112,9 @@ class Moved(NamedTuple):
 def lie_step(
     flow: Flow, t: Float[Array, ""], h: Float[Array, ""], nodes: Nodes, centred: bool = False
 ) -> Moved:
-    r"""Collocation of $\dot u = \mathrm{dexp}^{-1}_{-\sigma u}\,\xi(t, \exp(u)\cdot y_0)$.
+    r"""One step on a space, for all forms: collocation of
+
+    $\dot u = \mathrm{dexp}^{-1}_{-\sigma u}\,\xi(t, \exp(u)\cdot y_0)$.
 
     $$
     \begin{aligned}
@@ -162,7 +166,7 @@ def measures(
 ) -> tuple[Float[Array, " n"], Float[Array, ""]]:
     """Weights that give rates of momenta the size of velocities, and the size of the point."""
 
-    def size(x) -> Float[Array, ""]:
+    def size(x: Point) -> Float[Array, ""]:
         return sum((jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(x)), jnp.zeros(()))
 
     n, m, step = flow.split, rate.shape[0], jnp.abs(h)
@@ -199,13 +203,13 @@ class PlainCollocation(AbstractIntegrator):
     References: [HairerLubichWanner2006] II.1 and IV.2.
     """
 
-    nodes: node_families.Nodes = eqx.field(static=True)
+    nodes: Nodes = eqx.field(static=True)
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
     needs_momentum: ClassVar[bool] = False
 
-    def __init__(self, nodes: node_families.Nodes | Sequence[float] | Any):
-        self.nodes = node_families.nodes(nodes)
+    def __init__(self, nodes: Nodes | Sequence[float]):
+        self.nodes = as_nodes(nodes)
         self.order = self.nodes.order
         exact = {"group"} if self.nodes.is_gauss else set()
         self.preserves = frozenset(exact | ({"symmetric"} if self.nodes.symmetric else set()))

@@ -1,7 +1,7 @@
 """A system as a flow on a space: in which variables a collocation method sees it."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3, Rotation, Vector
 from retrax.groups.translation import Translation
 from retrax.mechanics.flow import GroupFlow
+from retrax.mechanics.space_flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.cross import cross
@@ -23,6 +24,7 @@ from retrax.spaces.group_itself import GroupItself
 from retrax.systems.heavy_body import AbstractHeavyBody
 
 FORMS = ("body", "spatial", "se3")
+Scalar = Float[Array, ""]
 
 
 class Flow(NamedTuple):
@@ -39,13 +41,13 @@ class Flow(NamedTuple):
     """
 
     space: AbstractSpace
-    generator: Callable[[Float[Array, ""], Point], Coordinates]
+    generator: Callable[[Scalar, Point], Coordinates]
     start: Point
     end: Callable[[Point], tuple[Element, Coordinates]]
     split: int | None
 
 
-def flow_of(system: Any, state: State, form: str = "body") -> Flow:
+def flow_of(system: AbstractGroupSystem, state: State, form: str = "body") -> Flow:
     r"""The system as a flow on a space, in one of these forms; $\nu = dL + f$ is the total force.
 
     | form | point | acts | generator |
@@ -58,7 +60,7 @@ def flow_of(system: Any, state: State, form: str = "body") -> Flow:
     Here $\pi = \mathrm{Ad}^*_{g^{-1}}\mu$. Flows of first order are their own group or space.
     """
     g, mu = state.g, state.momentum
-    if hasattr(system, "space"):
+    if isinstance(system, AbstractSpaceFlow):
         return Flow(system.space, system.generator, g, lambda y: (y, mu), None)
     if is_first_order(system):
         space = GroupItself(system.group)
@@ -66,13 +68,13 @@ def flow_of(system: Any, state: State, form: str = "body") -> Flow:
     return {"body": _body, "spatial": _spatial, "se3": _se3}[form](system, g, mu)
 
 
-def is_first_order(system: Any) -> bool:
+def is_first_order(system: AbstractGroupSystem) -> bool:
     """Whether a system has no momenta that move."""
     return isinstance(system, GroupFlow) or not system.has_momentum
 
 
 def check_form(who: str, form: str, system: AbstractGroupSystem) -> None:
-    """Refuse a system that has no such form."""
+    """Reject a system that cannot be written in this form."""
     if form == "body":
         return
     if is_first_order(system):
@@ -103,7 +105,7 @@ def _body(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
     n = system.group.dim
     space = GroupItself(Product(system.group, Translation(n)))
 
-    def generator(t, y):
+    def generator(t: Scalar, y: Point) -> Coordinates:
         g, mu = y
         return jnp.concatenate(system.vector_field(g, mu, t))
 
@@ -113,10 +115,10 @@ def _body(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
 def _spatial(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
     group = system.group
 
-    def body_momentum(y):
+    def body_momentum(y: Point) -> Coordinates:
         return group.coAd(y[0], y[1])
 
-    def generator(t, y):
+    def generator(t: Scalar, y: Point) -> Coordinates:
         m = body_momentum(y)
         xi, rate = system.vector_field(y[0], m, t)
         force = group.coAd(group.inverse(y[0]), rate - group.coad(xi, m))
@@ -129,7 +131,7 @@ def _spatial(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
 
 
 def _se3(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
-    def generator(t, y):
+    def generator(t: Scalar, y: Point) -> Coordinates:
         R, m = y
         xi = system.velocity(R, m)
         if isinstance(system, AbstractHeavyBody):

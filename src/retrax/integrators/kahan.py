@@ -1,6 +1,6 @@
-"""Kahan's method: quadratic fields, one linear equation a step."""
+"""Kahan's method for quadratic fields, and its projection that restores energy and momentum."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.determinant import determinant
 from retrax.numerics.solve import solve, solve_and_determinant
+from retrax.systems.euler_top import EulerTop
 
 
 class Kahan(AbstractIntegrator):
@@ -56,24 +57,26 @@ class Kahan(AbstractIntegrator):
         trusted = (pole > 0) & system.inside(end)
         return State(end, state.momentum, state.t + h), explicit_step(move, trusted)
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+    def refusal(
+        self, system: AbstractQuadraticField, state: State, h: float, moved: float
+    ) -> Refusal:
         state = jax.tree.map(jnp.asarray, state)
         pole = float(determinant(step_matrix(system, state.g, jnp.asarray(h))))
         return pole_refusal(self, system, state, h, pole)
 
-    def integrals_kept(self, system: Any) -> tuple:
+    def integrals_kept(self, system: AbstractQuadraticField) -> tuple:
         return system.kahan_integrals()
 
     def exact_integrals(
-        self, system: Any, state: State, h: Float[Array, ""], kept: tuple = ()
+        self, system: AbstractQuadraticField, state: State, h: Float[Array, ""], kept: tuple = ()
     ) -> dict[str, Float[Array, ""]]:
         return system.exact_integrals(state.g, jnp.asarray(h), kept)
 
 
 def pole_refusal(
-    integrator: AbstractIntegrator, system: Any, state: State, h: float, pole: float
+    integrator: AbstractIntegrator, system: AbstractGroupSystem, state: State, h: float, pole: float
 ) -> Refusal:
-    """What to say of a step whose determinant is `pole`, or that leaves the domain."""
+    """Explain a step whose determinant is `pole`, or that leaves the domain."""
     longest = longest_step(system, integrator, state, h)
     if pole > 0:
         what = "left the domain of the system"
@@ -87,12 +90,12 @@ def pole_refusal(
     return Refusal(what, f"{why} The longest step from there is h = {longest:.3g}.", h / 2)
 
 
-def require_field(integrator: AbstractIntegrator, system: Any) -> None:
-    """Refuse what is not a quadratic field."""
+def require_field(integrator: AbstractIntegrator, system: AbstractGroupSystem) -> None:
+    """Reject everything but a quadratic field."""
     if not isinstance(system, AbstractQuadraticField):
         raise BadInput(
-            f"{integrator!r} steps quadratic fields, QuadraticField(f), but the {system.name} is "
-            "not one; for the attitude of a free rigid body use KahanAttitude."
+            f"{integrator!r} needs a quadratic field, QuadraticField(f), got the {system.name}; "
+            "for the attitude of a free rigid body use KahanAttitude."
         )
 
 
@@ -151,13 +154,13 @@ class RadialProjection(AbstractIntegrator):
         if not hasattr(system, "radial_level"):
             raise BadInput(
                 f"RadialProjection needs a field whose energy is kept relative to a sphere, such "
-                f"as EulerTop, but nothing of the kind is known of the {system.name}."
+                f"as EulerTop, got the {system.name}."
             )
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return self.base.refusal(system, state, h, moved)
 
-    def step(self, system: Any, state: State, h: Float[Array, ""]) -> tuple[State, StepInfo]:
+    def step(self, system: EulerTop, state: State, h: Float[Array, ""]) -> tuple[State, StepInfo]:
         end, info = self.base.step(system, state, h)
         point = rescaled(end.g, system.radial_level(end.g), system.radial_level(state.g))
         return State(point, end.momentum, end.t), info  # (1)

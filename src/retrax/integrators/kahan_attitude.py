@@ -68,8 +68,8 @@ class KahanAttitude(AbstractIntegrator):
     def check(self, system: AbstractGroupSystem) -> None:
         if not isinstance(system, FreeRigidBody):
             raise BadInput(
-                f"KahanAttitude steps the FreeRigidBody, whose momenta are a quadratic field, but "
-                f"the {system.name} is another system; use LieVerlet."
+                f"KahanAttitude needs a FreeRigidBody, whose momenta are a quadratic field, got "
+                f"the {system.name}; use LieVerlet."
             )
 
     def refusal(self, system: FreeRigidBody, state: State, h: float, moved: float) -> Refusal:

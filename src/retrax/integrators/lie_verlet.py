@@ -99,7 +99,7 @@ class LieVerlet(AbstractIntegrator):
         """The step of this system: by its own discrete Lagrangian, or by that of (1) to (4)."""
         if isinstance(system, AbstractSplitSystem) and isinstance(self.retraction, Cayley):
             return KickDriftKick()
-        return _GroupVerlet(self.retraction, self.order, self.preserves)
+        return _GroupVerlet(retraction=self.retraction, order=self.order, preserves=self.preserves)
 
 
 class _GroupVerlet(AbstractIntegrator):

@@ -105,7 +105,10 @@ def require_base_point(s: float) -> float:
 def midpoint_velocity(
     system: AbstractGroupSystem, state: State, h: Float[Array, ""]
 ) -> Coordinates:
-    r"""Guess the mean velocity of a step, to $O(h^2)$: $\partial_\mu H(g, \mu + \tfrac h2\dot\mu)$."""
+    r"""Guess the mean velocity of a step to $O(h^2)$,
+
+    $\partial_\mu H(g, \mu + \tfrac h2\dot\mu)$.
+    """
     now = system.vector_field(state.g, state.momentum, state.t)
     return system.velocity(state.g, state.momentum + h / 2 * now.momentum_rate)
 

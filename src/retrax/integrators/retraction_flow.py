@@ -37,8 +37,8 @@ class RetractionFlow(AbstractLifted):
         self.retraction.check(system.group)
         if not isinstance(system, GroupFlow):
             raise BadInput(
-                f"RetractionFlow steps flows of first order, GroupFlow(group, field), but the "
-                f"{system.name} is not one; use CotangentLift or TangentLift."
+                f"RetractionFlow needs a flow of first order, GroupFlow(group, field), got the "
+                f"{system.name}; use CotangentLift or TangentLift."
             )
 
     def step(

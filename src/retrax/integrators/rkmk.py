@@ -1,7 +1,7 @@
-"""Runge-Kutta-Munthe-Kaas: explicit Runge-Kutta in the Lie algebra."""
+"""Explicit Runge-Kutta: in the Lie algebra, by Munthe-Kaas, and blind to the group."""
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -100,7 +100,9 @@ def momentum_error(mu: Coordinates, other: Coordinates) -> Float[Array, ""]:
     return jnp.max(jnp.abs(mu - other)) / jnp.maximum(1.0, jnp.max(jnp.abs(mu)))
 
 
-def _combine(h: Any, weights: tuple[float, ...], rates: list, like: Coordinates) -> Coordinates:
+def _combine(
+    h: Float[Array, ""], weights: tuple[float, ...], rates: list[Coordinates], like: Coordinates
+) -> Coordinates:
     return h * sum((w * r for w, r in zip(weights, rates, strict=True)), jnp.zeros_like(like))
 
 
