@@ -13,7 +13,7 @@ from retrax.integrators.base import (
     step_info,
 )
 from retrax.integrators.kick_drift_kick import KickDriftKick
-from retrax.integrators.predictor import midpoint_velocity
+from retrax.integrators.lifted import midpoint_velocity
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -98,7 +98,7 @@ class LieVerlet(AbstractIntegrator):
         """The step of this system: by its own discrete Lagrangian, or by that of (1) to (4)."""
         if isinstance(system, AbstractSplitSystem) and isinstance(self.retraction, Cayley):
             return KickDriftKick()
-        return _GroupVerlet(self.retraction, self.order, self.preserves)
+        return _GroupVerlet(retraction=self.retraction, order=self.order, preserves=self.preserves)
 
 
 class _GroupVerlet(AbstractIntegrator):
