@@ -18,7 +18,7 @@ from distributed.protocol.pickle import dumps
 from jax import lax
 
 import retrax as rx
-from retrax.engine.native import single_kernel
+from retrax.engine.backends.native import single_kernel
 from retrax.engine.step_program import signature
 from retrax.integrators.base import AbstractIntegrator
 from retrax.sweep.axes import Setting

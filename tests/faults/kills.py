@@ -20,7 +20,6 @@ import jax.numpy as jnp
 import numpy as np
 
 import retrax as rx
-from retrax.store import checkpoint_write
 
 STEPS, SAVE_EVERY, EVERY = 300_000, 20, 1_000
 LIVES = 10  # kills of one run before it is taken to its end

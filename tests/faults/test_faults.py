@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from damage import checkpoint, same, torment
 from kills import survive
+from retrax.simulate import checkpoint_store, checkpoint_writer
 
 import retrax as rx
-from retrax.simulate import checkpoint_store, checkpoint_writer
 from retrax.store import checkpoint_format
 
 

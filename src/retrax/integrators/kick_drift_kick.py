@@ -3,14 +3,20 @@
 from typing import ClassVar
 
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float
 
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step, step_info
+from retrax.integrators.base import (
+    AbstractIntegrator,
+    Refusal,
+    StepInfo,
+    shorter_step,
+    step_info,
+    worse,
+)
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
-from retrax.numerics.newton import NewtonStatus
+from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # Loads that depend on velocities are iterated to this, relative to the momenta; `_ACCEPT` will do.
@@ -35,7 +41,7 @@ class KickDriftKick(AbstractIntegrator):
     the first solved by iteration, $\mu^-$ being the momentum after the drift. Each of the two is
     the other backwards in time, so that the step stays symmetric and of order 2.
 
-    The force with which one step ends is the one with which the next begins, and is remembered.
+    The force with which one step ends is the one with which the next begins: its memory.
 
     References: [MarsdenWest2001].
     """
@@ -57,14 +63,14 @@ class KickDriftKick(AbstractIntegrator):
             return super().refusal(system, state, h, moved)
         return Refusal("could not turn so far", why, shorter_step(h, moved))
 
-    def remembered(self, system: AbstractSplitSystem, state: State) -> Coordinates:
+    def memory(self, system: AbstractSplitSystem, state: State) -> Coordinates:
         """The force at `state`."""
         return system.kick(state.g, state.t)
 
     def step(
         self, system: AbstractSplitSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
-        new, info, _ = self.next_step(system, state, h, self.remembered(system, state))
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
         return new, info
 
     def next_step(
@@ -80,11 +86,7 @@ class KickDriftKick(AbstractIntegrator):
         if met is not None:
             xi = system.velocity(g1, mu0 + (first + change))
             last = last + h / 2 * system.load(g1, xi, t1)  # (2)
-            status = NewtonStatus(
-                status.converged & met.converged,
-                jnp.maximum(status.residual, met.residual),
-                status.iterations + met.iterations,
-            )
+            status = worse(status, met)
         mu1 = mu0 + (first + change + last)
         return State(g1, mu1, t1), step_info(status, move, in_chart), force
 
@@ -95,24 +97,11 @@ def _loaded(
     r"""The first half kick of (2), loads included: $\mu^+ - \mu_k$, by iteration."""
     g, mu, t = state.g, state.momentum, state.t
 
-    def again(it):
-        change, moved, _, count = it
+    def improve(change: Coordinates) -> tuple[Coordinates, Sizes]:
         xi = system.velocity(g, mu + change)
         new = kick + h / 2 * system.load(g, xi, t)
-        return new, jnp.sum(jnp.abs(new - change)), moved, count + 1
+        size = jnp.sum(jnp.abs(mu)) + jnp.sum(jnp.abs(new))
+        return new, (jnp.sum(jnp.abs(new - change)), size)
 
-    def size(change):
-        return jnp.sum(jnp.abs(mu)) + jnp.sum(jnp.abs(change))
-
-    def unfinished(it):
-        change, moved, before, count = it
-        closing = (moved < 0.9 * before) | (count < 3)
-        return (moved > _AIM * size(change)) & closing & (count < _MOST)
-
-    worst = jnp.asarray(jnp.inf)
-    change, moved, _, count = lax.while_loop(
-        unfinished, again, (kick, worst, worst, jnp.asarray(0))
-    )
-    # At rest and without kicks nothing moves, whatever its size.
-    residual = jnp.where(moved > 0, moved / size(change), 0.0)
-    return change, NewtonStatus(residual <= _ACCEPT, residual, count)
+    unknown = jnp.asarray(jnp.inf), jnp.zeros(())
+    return to_stagnation(improve, kick, unknown, aim=_AIM, accept=_ACCEPT, most=_MOST, gain=0.9)

@@ -11,10 +11,9 @@ import numpy as np
 
 from retrax.analysis.symplecticity import symplecticity
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.collocation import Collocation
+from retrax.integrators.collocation import Collocation, PlainCollocation
 from retrax.integrators.galerkin_variational import GalerkinVariational
 from retrax.integrators.magnus import Magnus
-from retrax.integrators.plain_collocation import PlainCollocation
 from retrax.mechanics.state import State
 from retrax.numerics.nodes import gauss, lobatto, radau
 from retrax.reproduce.printed_pseudospectral import LoosePlainGauss, PrintedAlgorithm

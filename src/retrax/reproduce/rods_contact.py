@@ -9,8 +9,7 @@ import numpy as np
 
 from retrax.errors import ContactLost
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.rolling_dkd import RollingDKD
-from retrax.integrators.rolling_verlet import RollingVerlet
+from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.report import Extra, Finding, Reproduction, kept_by
 from retrax.reproduce.rods_contact_figures import figure_1, force_drawing

@@ -13,7 +13,7 @@ import numpy as np
 
 from retrax.analysis.lyapunov import Lyapunov, lyapunov
 from retrax.analysis.spectrum import Spectrum, spectrum
-from retrax.integrators.contact_dkd import ContactDKD
+from retrax.integrators.contact.strings import ContactDKD
 from retrax.mechanics.state import State
 from retrax.reproduce.report import Kept, kept
 from retrax.run.simulate import simulate

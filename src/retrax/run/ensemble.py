@@ -10,26 +10,20 @@ import jax
 import numpy as np
 
 from retrax.engine.backends import make_members
-from retrax.engine.layout import INTERVAL
-from retrax.engine.members import Members
-from retrax.engine.packing import Packing
+from retrax.engine.backends.members import Members
+from retrax.engine.progress import INTERVAL, Packing
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import gigabytes, require_memory, started
-from retrax.run.chunks import saved_steps
+from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.member_checks import require_ensemble, stacked_systems
-from retrax.run.progress_bar import reporter
-from retrax.run.simulate import chunks
+from retrax.run.progress_bar import Reporter, reporter
 from retrax.trajectory.observe import turns
 from retrax.trajectory.provenance import provenance
 
 if TYPE_CHECKING:
     import xarray as xr
-
-# A chunk is what runs between two looks at the clock: about this many steps of bodies, and on a
-# device no more than this many bytes of saved states.
-_CHUNK_BODY_STEPS, _CHUNK_BYTES = 2e8, 2**30
 
 
 @explaining_leaks()
@@ -128,14 +122,14 @@ def run_members(
     first = int(behind[0] == 0)
     if first:
         saved[0, :, :members] = packing.member_rows(states)
-    plan = _Plan(steps, every, members, bytes_per_record=needed // records)
-    n = plan.records_at_once
-    runner.run(saved[first : first + n], interval[first : first + n], 0)  # no steps: compiles
+    chunks = Chunks.of_members(members, needed // records, every, steps)
+    n = first + chunks.records
+    runner.run(saved[first:n], interval[first:n], 0)  # no steps: compiles
     compile_seconds = time.perf_counter() - clock
 
     clock = time.perf_counter()
     with reporter(progress, f"{members} members, {gigabytes(needed)}") as report:
-        plan.run(runner, saved[first:], interval[first:], report)
+        _run_chunks(runner, chunks, steps, saved[first:], interval[first:], report)
     seconds = time.perf_counter() - clock
     made = provenance(system, integrator, runner.name)
     return members_dataset(
@@ -187,38 +181,31 @@ def _warn_of_aliasing(system: Any, runs: "xr.Dataset", h: float) -> None:
     )
 
 
-class _Plan:
-    """How a run is cut up: several records at once, or several pieces to a record."""
-
-    def __init__(self, steps: int, every: int, members: int, bytes_per_record: int):
-        at_once = min(_CHUNK_BODY_STEPS / (every * members), _CHUNK_BYTES / bytes_per_record)
-        self.steps, self.every = steps, every
-        self.records_at_once = max(1, min(int(at_once), steps // every))
-        self.piece = every if at_once >= 1 else max(1, int(_CHUNK_BODY_STEPS / members))
-
-    def run(self, runner: Members, saved: np.ndarray, interval: np.ndarray, report: Any) -> None:
-        at = done = 0
-        for records, every in chunks(self.steps, self.every, self.records_at_once):
-            here = slice(at, at + records)
-            for piece in _pieces(every, self.piece):
-                before = interval[here].copy()
-                try:
-                    runner.run(saved[here], interval[here], piece)
-                except KeyboardInterrupt as stopped:
-                    raise KeyboardInterrupt(
-                        f"The ensemble was stopped after {done} of {self.steps} steps, and nothing "
-                        "of it is kept; rx.sweep keeps what is done."
-                    ) from stopped
-                if piece < every:
-                    _accumulate(interval[here], before)
-                done += records * piece
-                report(done, self.steps)
-            at += records
-
-
-def _pieces(every: int, piece: int) -> list[int]:
-    whole, rest = divmod(every, piece)
-    return [piece] * whole + [rest] * (rest > 0)
+def _run_chunks(
+    runner: Members,
+    chunks: Chunks,
+    steps: int,
+    saved: np.ndarray,
+    interval: np.ndarray,
+    report: Reporter,
+) -> None:
+    """Take all steps, and fill all records; a chunk may end between two of them."""
+    done = 0
+    for records, length in chunks.between(0, steps):
+        first, begun = divmod(done, chunks.save_every)
+        here = slice(first, first + records)
+        before = interval[here].copy() if begun else None
+        try:
+            runner.run(saved[here], interval[here], length)
+        except KeyboardInterrupt as stopped:
+            raise KeyboardInterrupt(
+                f"The ensemble was stopped after {done} of {steps} steps, and nothing of it is "
+                "kept; rx.sweep keeps what is done."
+            ) from stopped
+        if before is not None:
+            _accumulate(interval[here], before)
+        done += records * length
+        report(done, steps)
 
 
 def _accumulate(interval: np.ndarray, before: np.ndarray) -> None:

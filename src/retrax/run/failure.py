@@ -10,6 +10,7 @@ from retrax.integrators.diagnosis import Takes, advised_step, diagnose
 from retrax.mechanics.ending import Ending
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.trajectory.run import Run
 
 # A step whose increment is so many times that of its start has run away.
 _RUN_AWAY = 20
@@ -29,22 +30,17 @@ def ending_of(
 
 
 def explain(
-    system: AbstractGroupSystem,
-    integrator: AbstractIntegrator,
-    at: Progress,
-    h: float,
-    steps: int,
-    takes: Takes,
-    ended: Ending | None,
+    run: Run, at: Progress, takes: Takes, ended: Ending | None
 ) -> tuple[type[StepFailed], str]:
     """What to raise, and who, where, how bad, why, what to try.
 
     `takes` says whether a step of another size can be taken from where the run stopped: what is
     advised has been tried.
     """
+    system, integrator, h = run.system, run.integrator, run.plan.h
     k, info = int(at.step), at.failure
     where = (
-        f"{integrator!r} on the {system.name}: step {k + 1} of {steps} "
+        f"{integrator!r} on the {system.name}: step {k + 1} of {run.plan.steps} "
         f"(from t = {float(at.state.t):.6g} s)"
     )
     moved, tried = _move(system, at.state, h), float(info.increment)

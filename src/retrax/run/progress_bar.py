@@ -4,16 +4,22 @@ import contextlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import shown
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+# Called with (done, total).
 Reporter = Callable[[int, int], object]
+# What a user says about progress.
+ProgressOption = bool | Reporter | None
 
 
 @contextlib.contextmanager
-def reporter(progress: Any, description: str, unit: str = "steps") -> Iterator[Reporter]:
+def reporter(progress: ProgressOption, description: str, unit: str = "steps") -> Iterator[Reporter]:
     """A function to call with (steps done, steps in all), or what else is counted.
 
     `None` shows a bar where standard error is a terminal; `True` and `False` overrule that; a
@@ -38,8 +44,8 @@ def reporter(progress: Any, description: str, unit: str = "steps") -> Iterator[R
         yield show
 
 
-def _require_two_arguments(progress: Any) -> None:
-    """Refuse a function that cannot be called with (done, total), before any step is taken."""
+def _require_two_arguments(progress: Reporter) -> None:
+    """Reject a function that cannot be called with (done, total), before any step is taken."""
     try:
         inspect.signature(progress).bind(0, 1)
     except TypeError as cause:
@@ -50,7 +56,7 @@ def _require_two_arguments(progress: Any) -> None:
         return
 
 
-def _bar(force: bool, unit: str):
+def _bar(force: bool, unit: str) -> "Progress":
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -10,18 +10,16 @@ import jax
 import numpy as np
 
 from retrax import errors
-from retrax.engine.backends import make_loop
-from retrax.engine.packing import Packing
-from retrax.engine.progress import Interval, start
+from retrax.engine.progress import Interval, Packing, start
+from retrax.engine.step_program import memory_of
 from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.files import WritingLock, as_path
+from retrax.integrators.base import Memory
 from retrax.mechanics.state import State
 from retrax.numerics.checks import reason
-from retrax.run.checkpoint import Checkpoint, probe
 from retrax.run.checks import require_count, require_room, require_run
-from retrax.run.chunks import Plan
-from retrax.run.finish import finish_with_checkpoint
-from retrax.run.running import Running
+from retrax.run.running import Running, finish_with_checkpoint
+from retrax.store.checkpoint import Checkpoint
 from retrax.store.checkpoint_format import read_numbers
 from retrax.store.checkpoint_read import (
     Stored,
@@ -33,6 +31,7 @@ from retrax.store.checkpoint_write import Store, unwritable
 from retrax.store.objects import NeedsImport, Trust, trusted
 from retrax.store.run_objects import decode_object, require_fit, state_like
 from retrax.trajectory.provenance import environment
+from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
 
 # A first step that differs by more, relative to its numbers, is one of another system.
@@ -87,14 +86,8 @@ def resume(
             running = _prepared(stored, system, integrator, steps)
             store = _reopened(stored, running, lock)
         stack.pop_all()
-    record = stored.record
-    checkpoint = Checkpoint(store, running, record["every"], sent=len(running.saved))
-    about = {
-        "h": record["h"],
-        "compile_seconds": record["compile_seconds"],
-        "provenance": stored.provenance(),
-    }
-    return finish_with_checkpoint(running, checkpoint, progress, about)
+    checkpoint = Checkpoint(store, running, sent=len(running.saved))
+    return finish_with_checkpoint(running, checkpoint, progress)
 
 
 def _locked(path: Path) -> WritingLock | BadInput:
@@ -184,24 +177,39 @@ def _started(stored: Stored, system: Any, integrator: Any, steps: int) -> State:
 def _running(stored: Stored, system: Any, integrator: Any, state: State, steps: int) -> Running:
     """The run, standing at its start."""
     record = stored.record
-    backend = record["environment"]["backend"]
-    loop = make_loop(backend, system, integrator, state, record["h"])
-    plan = Plan(*record["plan"])
-    at = start(state)
-    loop.compile(at, plan.capacity)
-    return Running(system, integrator, loop, plan, at, steps)
+    plan = Plan(state.t, record["h"], steps, record["save_every"], record["every"])
+    run = Run(system, integrator, state, None, plan)
+    running = Running(run, record["environment"]["backend"])
+    running.compile_seconds, running.provenance = record["compile_seconds"], stored.provenance()
+    return running
 
 
 def _go_back(stored: Stored, running: Running) -> None:
     """Put a run where its checkpoint restarts it, with the rows that lie before that."""
     restart = stored.record["restart"]
     state = Packing(running.at.state).unpack_one(read_numbers(restart["state"]))
-    rows = restart["step"] // running.plan.save_every + 1
-    running.at = start(state)._replace(step=np.int64(restart["step"]))
+    rows = restart["step"] // running.begun.plan.save_every + 1
+    at = start(state, _memory(stored, running, state))
+    running.at = at._replace(step=np.int64(restart["step"]))
     since: list[Any] = list(read_numbers(restart["since"]))
     running.since = Interval(*since)
     running.seconds = stored.record["seconds"]
     running.saved = [[array[:rows] for array in stored.arrays]]
+
+
+def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
+    """What the last step hands to the next one; `None` where the file is older and has none."""
+    text = stored.record["restart"].get("memory")
+    if text is None:
+        return None
+    packing = Packing(memory_of(running.begun.system, running.begun.integrator, state))
+    numbers = read_numbers(text)
+    if len(numbers) != packing.size:
+        raise BadInput(
+            f"path = {str(stored.path)!r} holds a memory of {len(numbers)} numbers, but steps of "
+            f"{running.begun.integrator!r} hand on {packing.size}."
+        )
+    return packing.unpack_one(numbers)
 
 
 def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
@@ -210,10 +218,14 @@ def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
     A last state that was saved only because the run ended there is none of a longer run: it is
     withdrawn. What lies between it and the restart stays, and is computed again.
     """
-    record, every = stored.record, running.plan.save_every
+    record, every = stored.record, running.begun.plan.save_every
     rows = record["completed"] // every + 1
     store = Store.reopen(stored, rows, again=rows - len(running.saved[0][0]), lock=lock)
-    changes = {"status": "running", "steps": running.steps, "completed": (rows - 1) * every}
+    changes = {
+        "status": "running",
+        "steps": running.begun.plan.steps,
+        "completed": (rows - 1) * every,
+    }
     try:
         store.commit(changes)
     except OSError as cause:
@@ -225,7 +237,7 @@ def _compare(stored: Stored, running: Running) -> None:
     """Say what is not as it was; refuse a system that does not take the same steps."""
     was, now = stored.record["environment"], environment(running.loop.name)
     before = read_numbers(stored.start["probe"])
-    after = probe(running, stored.start["probe_steps"])
+    after = running.first_steps(min(stored.start["probe_steps"], running.begun.plan.steps))
     if before.shape != after.shape:
         gap = np.inf
     else:

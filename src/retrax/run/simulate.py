@@ -1,42 +1,46 @@
 """Repeat a step, look at how it went, say what went wrong."""
 
-import math
-import time
-from typing import Any
+import os
+from dataclasses import replace
+from pathlib import Path
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, PyTree
 
-from retrax.engine.backends import make_loop
+from retrax.engine.backends.xla import run_differentiable
 from retrax.engine.progress import start
-from retrax.engine.xla import run_differentiable
+from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
-from retrax.run.checkpoint import Checkpoint, new_store, require_path, stored_objects
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
-from retrax.run.chunks import Plan, saved_steps
-from retrax.run.finish import finish, finish_with_checkpoint
-from retrax.run.running import Running
+from retrax.run.chunks import Chunks, saved_steps
+from retrax.run.progress_bar import ProgressOption
+from retrax.run.running import Running, finish, finish_with_checkpoint
+from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
 from retrax.trajectory.provenance import provenance
+from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
 
 
 @explaining_leaks()
 def simulate(
-    system: Any,
-    integrator: Any,
-    state: Any,
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    state: State | ArrayLike,
     *,
-    h: Any,
-    steps: Any,
-    save_every: Any = 1,
-    progress: Any = None,
+    h: float | Array,
+    steps: int,
+    save_every: int = 1,
+    progress: ProgressOption = None,
     backend: str = "auto",
-    checkpoint: Any = None,
-    every: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: int | None = None,
 ) -> Trajectory:
     """Take `steps` steps of size `h` from `state`.
 
@@ -74,93 +78,63 @@ def simulate(
         state = jax.tree.map(jnp.asarray if traced else np.asarray, state)
     require_run(system, integrator, state, h, steps, save_every)
     require_commits(checkpoint, every, traced)
+    plan = Plan(state.t, h, int(steps), int(save_every), None if every is None else int(every))
+    run = Run(system, integrator, state, None, plan)
     if traced:
-        return _simulate_traced(system, integrator, state, h, steps, save_every)
-    bytes_per_record = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
-    require_room(bytes_per_record, int(steps), int(save_every))
-    every = None if every is None else int(every)
+        return _simulate_traced(run)
+    run = replace(run, plan=replace(plan, h=float(h)))
+    require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(state)), plan.steps, plan.save_every)
     return _simulate(
-        system,
-        integrator,
-        state,
-        h=float(h),
-        steps=int(steps),
-        plan=Plan.of(bytes_per_record, int(save_every), every),
-        path=None if checkpoint is None else require_path(checkpoint),
-        every=every,
-        progress=progress,
-        backend=backend,
+        run, None if checkpoint is None else require_path(checkpoint), progress, backend
     )
 
 
-def _simulate(
-    system: Any, integrator: Any, state: Any, *, steps: int, plan: Plan, h: float, **options: Any
-) -> Trajectory:
-    path, every, progress = options["path"], options["every"], options["progress"]
-    objects = {} if path is None else stored_objects(system, integrator)
-    clock = time.perf_counter()
-    loop = make_loop(options["backend"], system, integrator, state, h)
-    at = start(state)
-    loop.compile(at, plan.capacity)
-    compile_seconds = time.perf_counter() - clock
-
-    made = provenance(system, integrator, loop.name)
-    about = {"h": h, "compile_seconds": compile_seconds, "provenance": made}
-    running = Running(system, integrator, loop, plan, at, steps)
-    running.save(state, at.interval)
+def _simulate(run: Run, path: Path | None, progress: ProgressOption, backend: str) -> Trajectory:
+    objects = {} if path is None else stored_objects(run.system, run.integrator)
+    running = Running(run, backend)
+    running.save(run.state, running.at.interval)
     if path is None:
-        return finish(running, progress, about)
-    store = new_store(
-        path, objects, running, h=h, every=every, compile_seconds=compile_seconds, made=made
-    )
-    checkpoint = Checkpoint(store, running, every, sent=len(running.saved))
-    return finish_with_checkpoint(running, checkpoint, progress, about)
+        return finish(running, progress)
+    checkpoint = Checkpoint(new_store(path, objects, running), running, sent=len(running.saved))
+    return finish_with_checkpoint(running, checkpoint, progress)
 
 
-def chunks(steps: int, save_every: int, per_chunk: int):
-    """Pairs (records, steps per record) that make up the run; the last record may be shorter."""
-    whole, rest = divmod(steps, save_every)
-    for _ in range(math.ceil(whole / per_chunk)):
-        yield min(per_chunk, whole), save_every
-        whole -= per_chunk
-    if rest:
-        yield 1, rest
-
-
-def _simulate_traced(
-    system: Any, integrator: Any, state: Any, h: Any, steps: int, save_every: int
-) -> Trajectory:
-    size = jnp.asarray(h, jnp.float64)
-    at = start(state)
+def _simulate_traced(run: Run) -> Trajectory:
+    state, plan = run.state, run.plan
+    size = jnp.asarray(plan.h, jnp.float64)
+    at = start(state, run.integrator.memory(run.system, state))
     parts = [jax.tree.map(lambda x: jnp.asarray(x)[None], (state, at.interval, at.failed))]
-    for records, every in chunks(steps, save_every, steps):
-        at, *saved = run_differentiable(system, integrator, at, state.t, size, records, every)
+    chunks = Chunks.all_at_once(plan.steps, plan.save_every)
+    for records, every in chunks.between(0, plan.steps):
+        at, *saved = run_differentiable(
+            run.system, run.integrator, at, state.t, size, records, every
+        )
         parts.append(tuple(saved))
     states, info, failed = jax.tree.map(lambda *xs: jnp.concatenate(xs), *parts)
-    behind = jnp.asarray(saved_steps(steps, save_every), jnp.float64)
+    behind = jnp.asarray(saved_steps(plan.steps, plan.save_every), jnp.float64)
     states = eqx.tree_at(lambda s: s.t, _nan_where(failed, states), state.t + behind * size)
     info = _nan_where(failed, info)
     return Trajectory(
         t=states.t,
         states=states,
         info=info,
-        h=h,
-        steps=steps,
-        completed=steps,
-        save_every=save_every,
+        h=plan.h,
+        steps=plan.steps,
+        completed=plan.steps,
+        save_every=plan.save_every,
         seconds=0.0,
         compile_seconds=0.0,
-        provenance=provenance(system, integrator, "xla"),
-        system=system,
-        integrator=integrator,
+        provenance=provenance(run.system, run.integrator, "xla"),
+        system=run.system,
+        integrator=run.integrator,
         failed=failed,
     )
 
 
-def _nan_where(failed: Any, tree: Any) -> Any:
+def _nan_where(failed: Bool[Array, " record"], tree: PyTree) -> PyTree:
     """NaN, or -1 among whole numbers, in the rows of arrays at which a run has failed."""
 
-    def blank(x: Any) -> Any:
+    def blank(x: Array) -> Array:
         lost = failed.reshape(-1, *[1] * (x.ndim - 1))
         nothing = jnp.nan if jnp.issubdtype(x.dtype, jnp.floating) else -1
         return jnp.where(lost, jnp.asarray(nothing, x.dtype), x)

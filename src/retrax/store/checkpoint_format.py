@@ -23,7 +23,7 @@ from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.trajectory.dataset import flattened
 
-FORMAT, FORMAT_VERSION = "retrax-checkpoint", 1
+FORMAT, FORMAT_VERSION = "retrax-checkpoint", 2
 RECORD, START = "zarr.json", "start/zarr.json"
 # All arrays of a run together have this many bytes in a chunk, at the least those of one state.
 _CHUNK_BYTES = 2**21

@@ -67,8 +67,11 @@ def _failure(x: Any) -> bool:
 
 
 def _restart(x: Any) -> bool:
-    whole = isinstance(x, dict) and {"step", "state", "since"} <= x.keys()
-    return whole and _whole(0)(x["step"]) and _numbers(x["state"]) and _numbers(x["since"])
+    if not isinstance(x, dict) or not {"step", "state", "since"} <= x.keys():
+        return False
+    remembered = x.get("memory")  # nothing before the first step, and in format 1
+    numbers = [x["state"], x["since"], *([] if remembered is None else [remembered])]
+    return _whole(0)(x["step"]) and all(map(_numbers, numbers))
 
 
 def _numbers(x: Any) -> bool:
@@ -83,7 +86,6 @@ _RULES: dict[str, Callable[[Any], bool]] = {
     "h": lambda x: type(x) is float and 0 < abs(x) < 1e100,
     "save_every": _whole(1),
     "every": lambda x: x is None or _whole(1)(x),
-    "plan": lambda x: isinstance(x, list) and len(x) == 4 and all(map(_whole(1), x)),
     "environment": lambda x: _texts(x) and "backend" in x,
     "compile_seconds": _duration,
     "seconds": _duration,
@@ -167,15 +169,12 @@ def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
     failed, restart = told["failure"] is not None, told["restart"]
     state = sum(kind.row_bytes() for kind in kinds[: -len(Interval._fields)])
     per_chunk, row = told["rows_per_chunk"], sum(kind.row_bytes() for kind in kinds)
-    _, capacity, records, _ = told["plan"]
     says = {
         f"{completed} of {steps} steps": completed <= steps,
         f"{rows} rows after {completed} steps": rows == -(-completed // every) + 1,
         f"an end after {completed} steps": completed % every == 0 or failed or completed == steps,
         f"status = {told['status']}": (told["status"] == "failed") == failed,
-        f"plan = {told['plan']}": told["plan"][0] == every and records <= capacity,
         f"chunks of {per_chunk} rows": per_chunk == 1 or per_chunk * row <= _CHUNK_BYTES,
-        f"room for {capacity} states": capacity == 1 or capacity * state <= _CHUNK_BYTES,
         f"a restart at step {restart['step']}": restart["step"] < completed + every
         and restart["step"] <= steps,
         "a restart from other numbers": 8 * len(read_numbers(restart["state"])) == state,

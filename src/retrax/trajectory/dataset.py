@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from retrax.engine.layout import FAILURE, INTERVAL
-from retrax.engine.progress import Interval
+from retrax.engine.progress import FAILURE, INTERVAL, Interval
 from retrax.errors import BadInput, printable, printable_lines
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem

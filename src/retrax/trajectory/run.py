@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Array, PyTree
+from jaxtyping import Array
 
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, Memory
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
@@ -54,6 +54,6 @@ class Run:
     system: AbstractGroupSystem
     integrator: AbstractIntegrator
     state: State
-    memory: PyTree
+    memory: Memory | None
     plan: Plan
     step: int = 0
