@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from damage import checkpoint, same, torment
 from kills import survive
-from retrax.simulate import checkpoint_store, checkpoint_writer
+from retrax.store import checkpoint_write
 
 import retrax as rx
 from retrax.store import checkpoint_format
