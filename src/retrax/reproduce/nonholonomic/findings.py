@@ -1,18 +1,14 @@
 """What the nonholonomic paper says, what was measured, and why they differ."""
 
-from typing import TYPE_CHECKING
-
+from retrax.reproduce.nonholonomic.runs import Measured
 from retrax.reproduce.report import Finding
 
-if TYPE_CHECKING:
-    from retrax.reproduce.nonholonomic_runs import Measured
 
-
-def _momentum(one: "Measured") -> str:
+def _momentum(one: Measured) -> str:
     return f"Pi = ({one.momentum[0]:.6f}, {one.momentum[1]:.6f}) at the end"
 
 
-def figure_1(measured: "dict[str, Measured]") -> list[Finding]:
+def figure_1(measured: dict[str, Measured]) -> list[Finding]:
     """The adapted integrators."""
     exp, cay = measured["(18), exponential"], measured["(19), Cayley"]
     zero = measured["(17), s = 0, exponential"]
@@ -79,7 +75,7 @@ def figure_1(measured: "dict[str, Measured]") -> list[Finding]:
     ]
 
 
-def figure_2(measured: "dict[str, Measured]") -> list[Finding]:
+def figure_2(measured: dict[str, Measured]) -> list[Finding]:
     """The unadapted integrator."""
     exp, cay = measured["(10), exponential"], measured["(10), Cayley"]
     held = measured["(10) with the multiplier as a force"]
@@ -102,7 +98,7 @@ def figure_2(measured: "dict[str, Measured]") -> list[Finding]:
     ]
 
 
-def equations(measured: "dict[str, Measured]") -> list[Finding]:
+def equations(measured: dict[str, Measured]) -> list[Finding]:
     """Equations (18) and (19)."""
     exp, cay = measured["(18), exponential"], measured["(19), Cayley"]
     read = [measured[name] for name in ("(18), as read", "(19), as read")]

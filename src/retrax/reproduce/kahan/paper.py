@@ -5,11 +5,9 @@ from pathlib import Path
 import jax.numpy as jnp
 
 from retrax.integrators.kahan_attitude import KahanAttitude
-from retrax.reproduce import kahan_figures as figures
-from retrax.reproduce import kahan_findings as found
-from retrax.reproduce import kahan_runs as runs
+from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
-from retrax.reproduce.paper import Paper, Part
+from retrax.reproduce.kahan import figures, findings, runs
 from retrax.reproduce.report import Extra, Reproduction, kept_by
 from retrax.simulate.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
@@ -23,7 +21,7 @@ def theorem(folder: Path, quick: bool) -> Reproduction:
         "structure": {name: one._asdict() for name, one in measured.items()},
     }
     pictures = write_drawings(folder, [figures.theorem(measured)])
-    return Reproduction(tuple(found.theorem(measured)), numbers, pictures)
+    return Reproduction(tuple(findings.theorem(measured)), numbers, pictures)
 
 
 def long_runs(folder: Path, quick: bool) -> Reproduction:
@@ -32,7 +30,7 @@ def long_runs(folder: Path, quick: bool) -> Reproduction:
     numbers = {"long runs": {f"h = {h:g}": one.numbers() for h, one in measured.items()}}
     pictures = write_drawings(folder, [figures.long_runs(measured)])
     kept = tuple(row for one in measured.values() for row in one.kept)
-    return Reproduction(tuple(found.long_runs(measured)), numbers, pictures, kept)
+    return Reproduction(tuple(findings.long_runs(measured)), numbers, pictures, kept)
 
 
 def orbits(folder: Path, quick: bool) -> Reproduction:
@@ -52,14 +50,14 @@ def orders(folder: Path, quick: bool) -> Reproduction:
     errors = runs.error_runs()
     numbers = {"errors at t = 100": {name: dict(rows) for name, rows in errors.items()}}
     pictures = write_drawings(folder, [figures.orders(errors)])
-    return Reproduction(tuple(found.accuracy(errors)), numbers, pictures)
+    return Reproduction(tuple(findings.accuracy(errors)), numbers, pictures)
 
 
 def predators(folder: Path, quick: bool) -> Reproduction:
     """Predators and prey, of which the theorem that the paper cites speaks."""
     prey = runs.prey_runs()
     pictures = write_drawings(folder, [figures.predators(prey)])
-    return Reproduction(tuple(found.symplectic(prey)), {}, pictures)
+    return Reproduction(tuple(findings.symplectic(prey)), {}, pictures)
 
 
 def poles(folder: Path, quick: bool) -> Reproduction:
@@ -71,7 +69,7 @@ def poles(folder: Path, quick: bool) -> Reproduction:
         "pole": {"step": step, "determinant": determinant},
     }
     pictures = write_drawings(folder, [figures.poles(edge)])
-    return Reproduction(tuple(found.blow_up(edge, step, determinant)), numbers, pictures)
+    return Reproduction(tuple(findings.blow_up(edge, step, determinant)), numbers, pictures)
 
 
 PAPER = Paper(

@@ -1,23 +1,89 @@
-"""Strings in contact: Fig. 2 of the paper on rods, spectra, exponents."""
+"""Two crossed rods and their contact force, strings in contact, and contacts that hold."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
+import jax
 import numpy as np
 
-from retrax.reproduce.drawings import Column, Drawing, by_name, columns
+from retrax.analysis.lyapunov import Lyapunov
+from retrax.reproduce.drawings import Column, Drawing, along_time, by_name, columns, labels
+from retrax.reproduce.report import nearest
+from retrax.reproduce.rods.runs import Estimate, Motion
 from retrax.show.space_time import draw_space_time
-from retrax.show.style import BLUE, CYCLE, GREY, new_figure, style
+from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, new_figure, style
+from retrax.trajectory.trajectory import Trajectory
 
-if TYPE_CHECKING:
-    from retrax.analysis.lyapunov import Lyapunov
-    from retrax.reproduce.rods_strings import Motion
-    from retrax.trajectory.trajectory import Trajectory
+_SKETCHED = 2.0  # the time of the sketch, in seconds
+_LONG = 10.0  # metres of arrow for a newton
+
+
+def figure_1(run: Trajectory) -> Drawing:
+    """The two rods at one moment, their centres of contact, and the force on the first."""
+    k = nearest(run.t, _SKETCHED)
+    now = jax.tree.map(lambda x: x[k], run.g)
+    strands = run.system.strands(now)
+    centres = np.stack([np.asarray(strand.point) for strand in strands])
+    rods = [np.asarray(now[i][1]) for i in (0, 1)]
+    middle, force = centres.mean(axis=0), np.asarray(run.multipliers[k])
+    with style():
+        figure = new_figure(7.5, 4.6, f"Two rods in contact (Fig. 1), at t = {run.t[k]:g} s")
+        axes: Any = figure.add_subplot(projection="3d")
+        for rod, colour, name in zip(rods, (BLUE, GREY), ("rod 1", "rod 2"), strict=True):
+            axes.plot(*rod.T, color=colour, lw=6, alpha=0.6, solid_capstyle="round", label=name)
+            axes.plot(*rod.T, ".", color=colour, ms=3)
+        axes.plot(*centres.T, "o-", color=GREEN, ms=4, label="$r_1$, $r_2$ at the contact")
+        arrow = np.stack([middle, middle + _LONG * force])
+        axes.plot(*arrow.T, color=ORANGE, lw=2.2, label="$\\lambda$, the force on rod 1")
+        axes.set(xlim=(-1.2, 1.2), ylim=(-1.4, 1.0), zlim=(-0.5, 0.3))
+        axes.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
+        axes.set_box_aspect((2.4, 2.4, 1.0), zoom=1.2)
+        axes.view_init(elev=18, azim=-60)
+        axes.legend(loc="upper left")
+    data = columns(
+        rod=("rod", [1, 2], "1", "rod"),
+        axis=("axis", labels(["x", "y", "z"]), "1", "axis of space"),
+        position=(("rod", "node", "axis"), np.stack(rods), "m", "nodes of the centrelines"),
+        centre=(("rod", "axis"), centres, "m", "centres of the discs in contact"),
+        force=("axis", force, "N", "contact force on rod 1"),
+    )
+    return Drawing(
+        "figure-1",
+        "Fig. 1: two rods in contact, drawn from a run",
+        "The line through the centres r1, r2 of the discs in contact passes through the point of "
+        "contact; the arrow is the force on the first rod, 10 m for a newton.",
+        figure,
+        data,
+    )
+
+
+def contact_force(run: Trajectory) -> Drawing:
+    """Pressure and friction along time."""
+    parts = jax.jit(jax.vmap(run.system.contact_force))(run.g, np.asarray(run.multipliers))
+    pressure, friction = np.asarray(parts["pressure"]), np.asarray(parts["friction"])
+    with style():
+        figure = new_figure(9.0, 4.6, "Two rods in rolling contact")
+        above, below = figure.subplots(2, 1, sharex=True)
+        above.plot(run.t, pressure, color=BLUE)
+        above.set_ylabel("pressure N (N)")
+        below.plot(run.t, friction, color=ORANGE)
+        below.set_ylabel("friction needed")
+        below.set_xlabel("t (s)")
+    curves = {"pressure": (pressure, "N"), "friction needed": (friction, "1")}
+    return Drawing(
+        "contact-force",
+        "The contact force of two rods",
+        "Beyond the paper: the pressure, and the coefficient of friction that rolling without slip "
+        "needs. Rods of 20 elements, clamped, stretched by 1.2, pressed together and kicked.",
+        figure,
+        along_time(run.t, curves),
+    )
+
 
 _HIGHEST = 4.0  # the largest frequency that is drawn
 _TIMES = 600  # the most times of the picture that are kept as data
 
 
-def figure_2(run: "Trajectory", moving: "Motion") -> Drawing:
+def figure_2(run: Trajectory, moving: Motion) -> Drawing:
     """The string over place and time, and the spectrum of its first harmonic."""
     with style():
         figure = new_figure(
@@ -53,7 +119,7 @@ def figure_2(run: "Trajectory", moving: "Motion") -> Drawing:
     )
 
 
-def spectra(motions: "dict[str, Motion]", frozen_lines: list[float]) -> Drawing:
+def spectra(motions: dict[str, Motion], frozen_lines: list[float]) -> Drawing:
     """Spectra without contact, with a frozen and with a moving one."""
     curves = {}
     with style():
@@ -83,7 +149,7 @@ def spectra(motions: "dict[str, Motion]", frozen_lines: list[float]) -> Drawing:
     )
 
 
-def told_apart(found: "dict[tuple[float, int], Lyapunov]", n: int) -> str:
+def told_apart(found: dict[tuple[float, int], Lyapunov], n: int) -> str:
     """Which exponents on the lattice of `n` segments differ from zero by two standard errors."""
     known = {G: abs(one.exponent) >= 2 * one.error for (G, m), one in found.items() if m == n}
     positive = ", ".join(f"{G:g}" for G, sure in sorted(known.items()) if sure)
@@ -99,7 +165,7 @@ def told_apart(found: "dict[tuple[float, int], Lyapunov]", n: int) -> str:
     return " ".join(sentences)
 
 
-def exponents(found: "dict[tuple[float, int], Lyapunov]", time: float) -> Drawing:
+def exponents(found: dict[tuple[float, int], Lyapunov], time: float) -> Drawing:
     """Largest exponents against the coupling, and running estimates."""
     sizes = sorted({n for _, n in found})
     couplings = sorted({G for G, _ in found})
@@ -140,4 +206,36 @@ def exponents(found: "dict[tuple[float, int], Lyapunov]", time: float) -> Drawin
         f'Where the paper says "chaotic for all initial conditions". {told_apart(found, middle)}',
         figure,
         columns(**named),
+    )
+
+
+def friction(found: dict[float, Estimate]) -> Drawing:
+    """The part of contacts that hold, against the coefficient of friction."""
+    k = np.linspace(0.0, 1.5, 151)
+    cap, paper = 1 - 1 / np.sqrt(1 + k * k), 0.5 * k / np.sqrt(1 + k * k)
+    at, part = list(found), [one.measured for one in found.values()]
+    error = [one.error for one in found.values()]
+    with style():
+        figure = new_figure(6.4, 3.8, "Contacts that hold without slip, of random forces")
+        axes = figure.add_subplot(111)
+        axes.plot(k, 100 * paper, "--", color=ORANGE, label="the paper: $k/2\\sqrt{k^2+1}$")
+        axes.plot(k, 100 * cap, color=BLUE, label="cap of a hemisphere: $1-1/\\sqrt{1+k^2}$")
+        axes.plot(at, 100 * np.array(part), "o", color=GREEN, label="random forces")
+        axes.set(xlabel="coefficient of friction k", ylabel="contacts that hold (%)")
+        axes.legend(loc="upper left")
+    data = columns(
+        k=("k", k, "1", "coefficient of friction"),
+        cap=("k", cap, "1", "part of a hemisphere in the cone, (1)"),
+        paper=("k", paper, "1", "the paper's formula"),
+        k_measured=("k_measured", at, "1", "coefficients measured at"),
+        measured=("k_measured", part, "1", "part of random forces in the cone"),
+        error=("k_measured", error, "1", "statistical error"),
+    )
+    return Drawing(
+        "friction",
+        "Contacts that hold, against the coefficient of friction",
+        "The paper's estimate against forces with random directions: at k = 0.2 it is five times "
+        "too large.",
+        figure,
+        data,
     )

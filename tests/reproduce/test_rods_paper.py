@@ -1,4 +1,4 @@
-"""The one-dimensional part of the paper on rods: numbers, figures, sound, table."""
+"""The paper on rods: numbers, figures, sound, table."""
 
 import math
 
@@ -7,33 +7,33 @@ import pytest
 import xarray as xr
 
 from retrax.analysis.lyapunov import Lyapunov
-from retrax.reproduce import rods, rods_strings
 from retrax.reproduce.report import markdown, together
-from retrax.reproduce.rods_friction import estimate, friction
-from retrax.reproduce.rods_strings_figures import told_apart
-from retrax.reproduce.rods_strings_findings import chaos
+from retrax.reproduce.rods import paper, runs
+from retrax.reproduce.rods.figures import told_apart
+from retrax.reproduce.rods.findings import chaos, contact
+from retrax.reproduce.rods.runs import Crossed, holding
 
 
 @pytest.mark.parametrize("k, cap, paper", [(0.2, 0.0194, 0.0981), (1.0, 0.2929, 0.3536)])
 def test_random_forces_lie_in_the_cap_of_the_hemisphere(k, cap, paper):
-    found = estimate(k, 1_000_000)
+    found = holding(k, 1_000_000)
     assert (round(found.cap, 4), round(found.paper, 4)) == (cap, paper)
     assert abs(found.measured - found.cap) < 4 * found.error
     assert abs(found.measured - found.paper) > 100 * found.error
 
 
 def test_the_lines_of_a_frozen_contact():
-    lines = rods_strings.frozen_lines(2.0, 2.6)
+    lines = runs.frozen_lines(2.0, 2.6)
     for known in (0.785247, 1.0, 1.319976, 1.664754):  # by another program
         assert min(abs(line - known) for line in lines) < 1e-6
 
 
 def test_all_of_it_on_a_coarse_lattice(tmp_path, monkeypatch):
     """Every figure, number and sentence; the couplings cut down."""
-    monkeypatch.setattr(rods_strings, "COUPLINGS", (0.0, 0.2, 0.8))
-    real = rods_strings.exponent
-    monkeypatch.setattr(rods_strings, "exponent", lambda time, **told: real(100.0, **told))
-    parts = (rods.figure_2, rods.paths, rods.exponents, friction)
+    monkeypatch.setattr(runs, "COUPLINGS", (0.0, 0.2, 0.8))
+    real = runs.exponent
+    monkeypatch.setattr(runs, "exponent", lambda time, **told: real(100.0, **told))
+    parts = (paper.figure_2, paper.paths, paper.exponents, paper.friction)
     done = together([part(tmp_path, True) for part in parts])
     names = ["figure-2", "spectra", "exponents", "friction"]
     assert [one.name for one in done.pictures] == names
@@ -70,3 +70,25 @@ def test_captions_claim_no_more_than_their_error_bars():
     assert "G = 0: 0.0073 +- 0.0063 (not distinguishable from zero)" in said
     assert "not on every lattice distinguishable from zero" in said
     assert "no limit in sight" not in said and "grows as the step" not in said
+
+
+def test_findings_about_rods_in_space_name_what_was_measured():
+    found = Crossed(
+        rolling=None,
+        forces={"least pressure": 0.0322, "largest pressure": 0.0458, "friction needed": 0.715},
+        gaps={"RollingVerlet": 2e-16, "printed 8": 0.003, "printed 10": 0.023},
+        energies={"RollingVerlet": 5.6e-7, "RollingDKD": 5.5e-7},
+        events={"kick x 8": "Separation at t = 0.093291", "friction 0.5": "Slip at t = 0.0747"},
+        frequencies={"true": 0.642979, "printed shear": 0.9069, "printed bending": 1.570796},
+    )
+    text = " ".join(cell for finding in contact(found, 40.0) for cell in finding)
+    for piece in (
+        "0.30 %",
+        "2.30 %",
+        "2e-16",
+        "0.642979",
+        "Separation at t",
+        "5.6e-07",
+        "0.715 of",
+    ):
+        assert piece in text

@@ -1,14 +1,9 @@
 """What the pseudospectral paper says, what was measured, and why they differ."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from retrax.reproduce.report import Finding
-
-if TYPE_CHECKING:
-    from retrax.reproduce.commuting import Commuting
-    from retrax.reproduce.pseudospectral_runs import Long, Short
+from retrax.reproduce.pseudospectral.runs import Commuting, Long, Short
+from retrax.reproduce.report import Finding, listed
 
 Errors = dict[str, list[float]]
 
@@ -16,7 +11,7 @@ Errors = dict[str, list[float]]
 def algorithm(printed: Errors, at_one: tuple[float, float]) -> list[Finding]:
     """Algorithm 1 (Fig. 5), as printed and corrected."""
     R, omega = at_one
-    rows = {name: _row(errors) for name, errors in printed.items()}
+    rows = {name: listed(errors) for name, errors in printed.items()}
     slope, right = (
         np.log2(printed[name][-2] / printed[name][-1])
         for name in ("velocity corrected", "both corrected")
@@ -87,7 +82,7 @@ def equations(energies: tuple[float, float]) -> list[Finding]:
     ]
 
 
-def conservation(short: "dict[str, Short]") -> list[Finding]:
+def conservation(short: dict[str, Short]) -> list[Finding]:
     """What Fig. 6 shows."""
     plain, geometric = short["plain Gauss"], short["geometric Gauss"]
     loose, radau = short["plain Gauss, stopped at 1e-10"], short["plain Radau"]
@@ -130,7 +125,7 @@ def conservation(short: "dict[str, Short]") -> list[Finding]:
 
 
 def long_runs(
-    long: "dict[str, Long]", wild: "dict[str, Long]", defects: dict[str, float]
+    long: dict[str, Long], wild: dict[str, Long], defects: dict[str, float]
 ) -> list[Finding]:
     """Symplectic or not, and what that means for the energy."""
     drift = long["geometric Gauss"].slope
@@ -162,7 +157,7 @@ def long_runs(
     ]
 
 
-def diagrams(found: "Commuting") -> list[Finding]:
+def diagrams(found: Commuting) -> list[Finding]:
     """Figs. 1 to 3: diagrams that commute, or do not."""
     return [
         Finding(
@@ -194,7 +189,3 @@ def spectral(errors: list[tuple[int, float]]) -> list[Finding]:
             "confirmed for the corrected method solved to round-off",
         )
     ]
-
-
-def _row(values: list[float]) -> str:
-    return ", ".join(f"{value:.1e}" for value in values)

@@ -1,18 +1,14 @@
 """What the paper on Kahan's integrator says, what was measured, and why they differ."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from retrax.reproduce.report import Finding
-
-if TYPE_CHECKING:
-    from retrax.reproduce.kahan_runs import Boundary, LongRun, Structure
+from retrax.reproduce.kahan.runs import Boundary, LongRun, Structure
+from retrax.reproduce.report import Finding, listed
 
 Errors = dict[str, list[tuple[float, float]]]
 
 
-def theorem(measured: "dict[str, Structure]") -> list[Finding]:
+def theorem(measured: dict[str, Structure]) -> list[Finding]:
     """The two sides of the theorem."""
     generic = measured["3, 2, 1"]
     symmetric = [measured[name] for name in ("3, 3, 1", "3, 1, 1")]
@@ -22,14 +18,14 @@ def theorem(measured: "dict[str, Structure]") -> list[Finding]:
         Finding(
             "Theorem 3.1, bracket, I = (3, 2, 1)",
             "Poisson if and only if the energy is preserved, for I1 > I2 > I3",
-            f"defect {_row(generic.bracket)} at h = 0.4, 0.2, 0.1, 0.05 (order {slope:.2f})",
+            f"defect {listed(generic.bracket)} at h = 0.4, 0.2, 0.1, 0.05 (order {slope:.2f})",
             "the equivalence holds; with three different moments, which the paper supposes, "
             "neither side does",
         ),
         Finding(
             "Theorem 3.1, energy and momentum, I = (3, 2, 1)",
             "-",
-            f"one step changes H by {_row(generic.energy)} and C by {_row(generic.casimir)}",
+            f"one step changes H by {listed(generic.energy)} and C by {listed(generic.casimir)}",
             "H and C are multiplied by the same factor, 1 only where a1 a2 a3 = 0",
         ),
         Finding(
@@ -42,7 +38,7 @@ def theorem(measured: "dict[str, Structure]") -> list[Finding]:
     ]
 
 
-def long_runs(measured: "dict[float, LongRun]") -> list[Finding]:
+def long_runs(measured: dict[float, LongRun]) -> list[Finding]:
     """What a long run keeps."""
     fine, coarse = measured[0.1], measured[1.0]
     return [
@@ -77,7 +73,7 @@ def accuracy(errors: Errors) -> list[Finding]:
     ]
 
 
-def blow_up(edge: "Boundary", step: int, determinant: float) -> list[Finding]:
+def blow_up(edge: Boundary, step: int, determinant: float) -> list[Finding]:
     """Where the map has poles."""
     below = edge.second < 0.999 * edge.bound
     failed_below = int(np.sum(edge.failed_step[:, below] > 0))
@@ -107,7 +103,3 @@ def symplectic(prey: dict[str, np.ndarray]) -> list[Finding]:
             "there the bracket that is kept is a modified one",
         )
     ]
-
-
-def _row(values: list[float]) -> str:
-    return ", ".join(f"{value:.1e}" for value in values)

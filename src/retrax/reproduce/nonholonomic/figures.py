@@ -1,16 +1,12 @@
 """Figs. 1 and 2 of the nonholonomic paper, what they do not show, its equations, and orders."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.axes import Axes
 
-from retrax.reproduce.drawings import Drawing, by_name, columns
+from retrax.reproduce.drawings import Drawing, by_name, columns, draw_errors
+from retrax.reproduce.nonholonomic.runs import Measured
 from retrax.show.downsample import extremes
-from retrax.show.style import BLUE, CYCLE, GREY, ORANGE, new_figure, style
-
-if TYPE_CHECKING:
-    from retrax.reproduce.nonholonomic_runs import Measured
+from retrax.show.style import BLUE, GREY, ORANGE, new_figure, style
 
 _COLOURS = {"exponential": BLUE, "Cayley": ORANGE}
 _POINTS, _PARTS = 2000, 300
@@ -19,7 +15,7 @@ _CLOSE_UP = 30.0
 _TIME, _MOMENTUM = ("s", "time"), ("kg m2/s", "body momentum")
 
 
-def figure_1(measured: "dict[str, Measured]") -> Drawing:
+def figure_1(measured: dict[str, Measured]) -> Drawing:
     """Energy, group and constraint of (18) and (19), as in the paper, and their momentum."""
     drawn = {name: {} for name in ("energy", "group", "constraint")}
     with style():
@@ -67,9 +63,7 @@ def _colour(name: str) -> str:
     return _COLOURS["Cayley" if "(19)" in name or "Cayley" in name else "exponential"]
 
 
-def _momenta(
-    axes: Axes, measured: "dict[str, Measured]"
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def _momenta(axes: Axes, measured: dict[str, Measured]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     shown = {
         "(18), exponential": "-",
         "(19), Cayley": (0, (6, 6)),
@@ -96,7 +90,7 @@ def _momenta(
     return curves
 
 
-def figure_2(measured: "dict[str, Measured]") -> Drawing:
+def figure_2(measured: dict[str, Measured]) -> Drawing:
     """Energy and third momentum of the free body."""
     named, units = {}, {"energy": ("J", "energy error"), "Pi_3": ("kg m2/s", "third momentum")}
     with style():
@@ -141,7 +135,7 @@ def figure_2(measured: "dict[str, Measured]") -> Drawing:
     )
 
 
-def equations(measured: "dict[str, Measured]") -> Drawing:
+def equations(measured: dict[str, Measured]) -> Drawing:
     """The momenta of (18) and (19): as they follow from (16), and as the damaged copy reads."""
     curves = {name: _path(one) for name, one in measured.items()}
     with style():
@@ -178,10 +172,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
             9.0, 4.6, "Suslov's problem with a full inertia: error of the velocity at 2 s"
         )
         axes = figure.add_subplot(111)
-        for (name, (h, error)), colour in zip(curves.items(), (*CYCLE, GREY), strict=True):
-            slope = np.log2(error[0] / error[1]) / np.log2(h[0] / h[1])
-            axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} (slope {slope:.2f})")
-        axes.set_xlabel("h (s)")
+        draw_errors(axes, curves)
         axes.set_ylabel("largest error (rad/s)")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     error = ("error", "rad/s", "largest error of the velocity at 2 s")
@@ -196,7 +187,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
     )
 
 
-def _path(one: "Measured") -> tuple[np.ndarray, np.ndarray]:
+def _path(one: Measured) -> tuple[np.ndarray, np.ndarray]:
     """The two momenta in the plane of the constraint, with fewer points."""
     chosen = np.unique(np.linspace(0, len(one.t) - 1, _POINTS).astype(int))
     return one.t[chosen], one.path[chosen, :2]

@@ -4,13 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from retrax.reproduce import string_figures as figures
-from retrax.reproduce import string_findings as found
-from retrax.reproduce import string_runs as runs
+from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
-from retrax.reproduce.paper import Paper, Part
-from retrax.reproduce.report import Extra, Reproduction, kept_by
-from retrax.reproduce.string_snapshots import figure_1, figure_2
+from retrax.reproduce.report import Extra, Reproduction, kept_by, nearest
+from retrax.reproduce.string_pendulum import figures, findings, runs
 from retrax.systems.strings.string_pendulum import StringPendulum
 
 
@@ -32,8 +29,10 @@ def motion(folder: Path, quick: bool) -> Reproduction:
         "J3 read off differences": naive,
         "readings, r(0.5 s) from A": readings,
     }
-    said = (*found.equations(), *found.left_open(readings), *found.kept(every, numbers))
-    pictures = write_drawings(folder, [figure_1(run), figure_2(run), figures.figure_3(every)])
+    said = (*findings.equations(), *findings.left_open(readings), *findings.kept(every, numbers))
+    pictures = write_drawings(
+        folder, [figures.figure_1(run), figures.figure_2(run), figures.figure_3(every)]
+    )
     run.report(folder / "motion.html")
     page = Extra("motion.html", "The maneuver of the paper, coloured by tension (animation)")
     rows = tuple(kept_by("LieVerlet, h = 1e-4, every step", every))
@@ -43,7 +42,7 @@ def motion(folder: Path, quick: bool) -> Reproduction:
 def growth(folder: Path, quick: bool) -> Reproduction:
     """How fast errors grow."""
     measured = runs.growth(runs.paper_run())
-    at = [int(np.argmin(np.abs(measured.t - t))) for t in runs.TIMES]
+    at = [nearest(measured.t, t) for t in runs.TIMES]
     numbers = {
         "times": list(runs.TIMES),
         "error of position": [float(measured.step[k]) for k in at],
@@ -55,7 +54,7 @@ def growth(folder: Path, quick: bool) -> Reproduction:
         "highest swing": [measured.swing, measured.fine_swing],
     }
     pictures = write_drawings(folder, [figures.growth(measured)])
-    return Reproduction(tuple(found.comparable(measured)), numbers, pictures)
+    return Reproduction(tuple(findings.comparable(measured)), numbers, pictures)
 
 
 def long_run(folder: Path, quick: bool) -> Reproduction:
@@ -64,10 +63,10 @@ def long_run(folder: Path, quick: bool) -> Reproduction:
     numbers = {
         "plateau": {f"h = {h:g}": one.level for h, one in measured.items()},
         "fifth before": {f"h = {h:g}": one.before for h, one in measured.items()},
-        "powers of h": found.powers(measured),
+        "powers of h": findings.powers(measured),
     }
     pictures = write_drawings(folder, [figures.long_run(measured)])
-    return Reproduction(tuple(found.long_run(measured)), numbers, pictures)
+    return Reproduction(tuple(findings.long_run(measured)), numbers, pictures)
 
 
 def solver(folder: Path, quick: bool) -> Reproduction:
@@ -87,7 +86,7 @@ def solver(folder: Path, quick: bool) -> Reproduction:
         "largest difference of the two solvers": agreement,
     }
     pictures = write_drawings(folder, [figures.solver(rates, newton)])
-    return Reproduction(tuple(found.solver(along, newton, agreement, rates)), numbers, pictures)
+    return Reproduction(tuple(findings.solver(along, newton, agreement, rates)), numbers, pictures)
 
 
 PAPER = Paper(

@@ -1,26 +1,120 @@
-r"""Runs of the one-dimensional model of the paper on rods: strings in contact.
+r"""The measurements of the paper on rods: two crossed rods, two strings, and random forces.
 
-The paper states none of the parameters of its Fig. 2. Here $c = 1$, $l = 2\pi$, fixed ends,
-$u = \sin x$, $v = 0$, both at rest, $F = 1$, $s = (2, 2.6)$ and $G_1 = G_2 = 0.8$ unless something
-else is said; steps of half a segment.
+Two crossed rods roll on each other, which is what the three-dimensional part of the paper leaves
+open. Its one-dimensional model is two strings in contact. The paper states none of the parameters
+of its Fig. 2: here $c = 1$, $l = 2\pi$, fixed ends, $u = \sin x$, $v = 0$, both at rest, $F = 1$,
+$s = (2, 2.6)$ and $G_1 = G_2 = 0.8$ unless something else is said; steps of half a segment.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from retrax.analysis.lyapunov import Lyapunov, lyapunov
 from retrax.analysis.spectrum import Spectrum, spectrum
+from retrax.errors import ContactLost
+from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.contact_dkd import ContactDKD
+from retrax.integrators.rolling_dkd import RollingDKD
+from retrax.integrators.rolling_verlet import RollingVerlet
 from retrax.mechanics.state import State
 from retrax.reproduce.report import Kept, kept
 from retrax.simulate.simulate import simulate
+from retrax.systems.rods.crossing import crossed_rods, kicked
+from retrax.systems.rods.dispersion import dispersion, printed_dispersion
+from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.strings.characteristics import characteristic_path
 from retrax.systems.strings.closed_form import exact_path
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory
+
+H, TIME = 0.02, 40.0
+# More friction than any contact here needs: given, so that all runs share one program.
+_PLENTY = 1e9
+
+
+class Crossed(NamedTuple):
+    """Runs of the pressed rods, gaps under the equations as printed, events, first frequencies."""
+
+    rolling: Trajectory
+    forces: dict[str, float]
+    gaps: dict[str, float]
+    energies: dict[str, float]
+    events: dict[str, str]
+    frequencies: dict[str, float]
+
+
+def crossed(time: float, methods: Sequence[AbstractIntegrator]) -> Crossed:
+    """Everything that the findings state; `RollingVerlet` must be one of the methods."""
+    pair, start = crossed_rods(friction=_PLENTY)
+    steps = round(time / H)
+    runs: dict[str, Trajectory] = {
+        type(method).__name__: simulate(pair, method, start, h=H, steps=steps, progress=False)
+        for method in methods
+    }
+    gaps = {name: _worst_gap(pair, run) for name, run in runs.items()}
+    for variant in ("printed 8", "printed 10"):
+        other, begin = kicked(pair, start.g, variant=variant)
+        on = "xla" if variant == "printed 10" else "auto"  # no scalar program has its transpose
+        run = simulate(
+            other, RollingDKD(), begin, h=H, steps=round(10 / H), save_every=10, backend=on,
+            progress=False,
+        )  # fmt: skip
+        gaps[variant] = _worst_gap(pair, run)
+    energy = jax.jit(jax.vmap(pair.energy))
+    energies = {name: _spread(np.asarray(energy(run.states))) for name, run in runs.items()}
+    events = {
+        "kick x 8": _event(*kicked(pair, start.g, 8.0, friction=_PLENTY)),
+        "friction 0.5": _event(*kicked(pair, start.g, friction=0.5)),
+    }
+    rolling = runs["RollingVerlet"]
+    return Crossed(rolling, _forces(pair, rolling), gaps, energies, events, _frequencies(pair))
+
+
+def _forces(pair: RodsInContact, run: Trajectory) -> dict[str, float]:
+    """The smallest and largest pressure and the most friction needed, up to t = 10."""
+    acting = jax.jit(jax.vmap(pair.contact_force))(run.g, run.multipliers)
+    early = np.asarray(run.t) <= 10.0
+    pressure, friction = (np.asarray(acting[name])[early] for name in ("pressure", "friction"))
+    return {
+        "least pressure": float(pressure.min()),
+        "largest pressure": float(pressure.max()),
+        "friction needed": float(friction.max()),
+    }
+
+
+def _worst_gap(pair: RodsInContact, run: Trajectory) -> float:
+    gaps = np.asarray(jax.jit(jax.vmap(pair.gap))(run.g))
+    return float(np.abs(gaps / gaps[0] - 1).max())
+
+
+def _spread(energy: Any) -> float:
+    return float(np.abs(energy - energy[0]).max())
+
+
+def _event(pair: RodsInContact, start: Any) -> str:
+    try:
+        simulate(pair, RollingVerlet(), start, h=0.002, steps=1000, save_every=1000,
+                 progress=False)  # fmt: skip
+    except ContactLost as event:
+        return f"{type(event).__name__} at t = {event.trajectory.t[-1]:.5f}"
+    return "none"
+
+
+def _frequencies(pair: RodsInContact) -> dict[str, float]:
+    k = np.pi / float(pair.first.length)
+    exact = dispersion(pair.first, k, stretch=1.2, lattice=False)["bending x"]
+    printed = printed_dispersion(pair.first, k)
+    return {
+        "true": float(exact[0]),
+        "printed shear": float(printed["shear"][0]),
+        "printed bending": float(printed["bending"][0]),
+    }
+
 
 PLACES = (2.0, 2.6)
 COUPLINGS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
@@ -175,3 +269,34 @@ def sounding(seconds: float) -> Trajectory:
 def short(one: Lyapunov) -> dict[str, float]:
     """The numbers of an exponent."""
     return {"exponent": one.exponent, "error": one.error, "growth": one.growth}
+
+
+COEFFICIENTS = (0.2, 0.5, 1.0)
+
+
+class Estimate(NamedTuple):
+    """The part of random forces inside the cone, with its error, and what two formulas say."""
+
+    measured: float
+    error: float
+    cap: float
+    paper: float
+
+
+def holding(k: float, samples: int, seed: int = 0) -> Estimate:
+    r"""How often a contact holds without slip, if its force may push in any direction.
+
+    A force with normal part $N$ and tangential part $T$ holds where $|T| \le kN$: where its angle
+    with the normal is at most $\arctan k$. Of the directions of a hemisphere, all alike, these are
+
+    $$ 1 - \cos\arctan k = 1 - \frac1{\sqrt{1+k^2}}. \tag{1} $$
+    """
+    force = np.random.default_rng(seed).normal(size=(samples, 3))
+    normal, tangential = np.abs(force[:, 2]), np.hypot(force[:, 0], force[:, 1])
+    inside = float(np.mean(tangential <= k * normal))
+    return Estimate(
+        inside,
+        float(np.sqrt(inside * (1 - inside) / samples)),
+        float(1 - 1 / np.sqrt(1 + k * k)),  # (1)
+        float(0.5 * k / np.sqrt(1 + k * k)),
+    )

@@ -22,7 +22,7 @@ from retrax.integrators.hamel_midpoint import HamelMidpoint
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.projected_lift import ProjectedLift
 from retrax.mechanics.mechanical import MechanicalSystem
-from retrax.reproduce.printed import PrintedSuslov
+from retrax.reproduce.nonholonomic.printed import PrintedSuslov
 from retrax.reproduce.report import Kept, kept
 from retrax.simulate.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody

@@ -4,13 +4,9 @@ from pathlib import Path
 
 from retrax.integrators.collocation import Collocation
 from retrax.numerics.nodes import gauss
-from retrax.reproduce import pseudospectral_figures as figures
-from retrax.reproduce import pseudospectral_findings as found
-from retrax.reproduce import pseudospectral_runs as runs
-from retrax.reproduce.commuting import commuting
+from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
-from retrax.reproduce.paper import Paper, Part
-from retrax.reproduce.pseudospectral_sketches import diagrams_drawing, pendulum_drawing
+from retrax.reproduce.pseudospectral import figures, findings, runs
 from retrax.reproduce.report import Extra, Reproduction
 from retrax.simulate.simulate import simulate
 from retrax.systems.heavy_body import Pendulum3D
@@ -18,9 +14,11 @@ from retrax.systems.heavy_body import Pendulum3D
 
 def diagrams(folder: Path, quick: bool) -> Reproduction:
     """Figs. 1 to 3: the commuting diagrams."""
-    measured = commuting()
-    pictures = write_drawings(folder, [diagrams_drawing(measured)])
-    return Reproduction(tuple(found.diagrams(measured)), {"diagrams": measured._asdict()}, pictures)
+    measured = runs.commuting()
+    pictures = write_drawings(folder, [figures.figures_1_to_3(measured)])
+    return Reproduction(
+        tuple(findings.diagrams(measured)), {"diagrams": measured._asdict()}, pictures
+    )
 
 
 def pendulum(folder: Path, quick: bool) -> Reproduction:
@@ -28,13 +26,13 @@ def pendulum(folder: Path, quick: bool) -> Reproduction:
     short = {name: runs.short_run(method) for name, method in runs.SHORT.items()}
     start = short["geometric Gauss"]
     printed = (runs.printed_energy(start, 0), runs.printed_energy(start, 20))  # t = 0 and 1
-    drawings = [pendulum_drawing(start), figures.figure_6(short)]
+    drawings = [figures.figure_4(start), figures.figure_6(short)]
     numbers = {
         "30 s": {name: one.numbers() for name, one in short.items()},
         "printed energy": printed,
     }
     rows = tuple(row for name, one in short.items() for row in one.kept(name))
-    said = (*found.equations(printed), *found.conservation(short))
+    said = (*findings.equations(printed), *findings.conservation(short))
     return Reproduction(said, numbers, write_drawings(folder, drawings), rows)
 
 
@@ -63,7 +61,7 @@ def algorithm(folder: Path, quick: bool) -> Reproduction:
         "h = 1": dict(nodes),
     }
     pictures = write_drawings(folder, [figures.convergence(printed, errors, nodes)])
-    said = (*found.algorithm(printed, at_one), *found.spectral(nodes))
+    said = (*findings.algorithm(printed, at_one), *findings.spectral(nodes))
     return Reproduction(said, numbers, pictures)
 
 
@@ -83,7 +81,7 @@ def long_runs(folder: Path, quick: bool) -> Reproduction:
         "symplectic defects": defects,
     }
     pictures = write_drawings(folder, [figures.energy(long, chaotic)])
-    return Reproduction(tuple(found.long_runs(long, chaotic, defects)), numbers, pictures)
+    return Reproduction(tuple(findings.long_runs(long, chaotic, defects)), numbers, pictures)
 
 
 PAPER = Paper(

@@ -6,11 +6,9 @@ import jax.numpy as jnp
 
 from retrax.groups.retractions import Exp
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
-from retrax.reproduce import nonholonomic_figures as figures
-from retrax.reproduce import nonholonomic_findings as found
-from retrax.reproduce import nonholonomic_runs as runs
+from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
-from retrax.reproduce.paper import Paper, Part
+from retrax.reproduce.nonholonomic import figures, findings, runs
 from retrax.reproduce.report import Extra, Reproduction, kept_by
 from retrax.simulate.simulate import simulate
 from retrax.systems.suslov import Suslov
@@ -18,18 +16,20 @@ from retrax.systems.suslov import Suslov
 
 def figure_1(folder: Path, quick: bool) -> Reproduction:
     """The adapted integrators of Fig. 1, their momentum, and others beside them."""
-    return _schemes(folder, runs.constrained_runs(runs.ADAPTED), figures.figure_1, found.figure_1)
+    return _schemes(
+        folder, runs.constrained_runs(runs.ADAPTED), figures.figure_1, findings.figure_1
+    )
 
 
 def figure_2(folder: Path, quick: bool) -> Reproduction:
     """The unadapted integrator."""
-    return _schemes(folder, runs.free_runs(), figures.figure_2, found.figure_2)
+    return _schemes(folder, runs.free_runs(), figures.figure_2, findings.figure_2)
 
 
 def equations(folder: Path, quick: bool) -> Reproduction:
     """Equations (18) and (19), as they follow from (16) and as the damaged copy reads."""
     measured = runs.constrained_runs({**runs.FIGURE_1, **runs.AS_READ})
-    done = _schemes(folder, measured, figures.equations, found.equations)
+    done = _schemes(folder, measured, figures.equations, findings.equations)
     rows = tuple(row for row in done.invariants if row.run in runs.AS_READ)  # the others: Fig. 1
     return done._replace(invariants=rows)
 
@@ -39,7 +39,7 @@ def orders(folder: Path, quick: bool) -> Reproduction:
     errors = runs.order_runs()
     pictures = write_drawings(folder, [figures.orders(errors)])
     numbers = {"errors": {name: dict(rows) for name, rows in errors.items()}}
-    return Reproduction(tuple(found.orders(errors)), numbers, pictures)
+    return Reproduction(tuple(findings.orders(errors)), numbers, pictures)
 
 
 def motion(folder: Path, quick: bool) -> Reproduction:

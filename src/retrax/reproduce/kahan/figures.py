@@ -1,25 +1,20 @@
 """Kahan's map: one step, long runs, orbits on the sphere, orders, predators and prey, poles."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from matplotlib.colors import LogNorm
 from mpl_toolkits.mplot3d import Axes3D
 
-from retrax.reproduce.drawings import Drawing, by_name, columns
-from retrax.reproduce.kahan_runs import ORBITS, PREY, SIZES
+from retrax.reproduce.drawings import Drawing, by_name, columns, draw_errors, labels
+from retrax.reproduce.kahan.runs import ORBITS, PREY, SIZES, Boundary, LongRun, Structure
 from retrax.show.sphere import draw_path, draw_sphere
 from retrax.show.style import CYCLE, GREY, ORANGE, new_figure, style
-
-if TYPE_CHECKING:
-    from retrax.reproduce.kahan_runs import Boundary, LongRun, Structure
 
 # The copy at hand ends with the statement of Theorem 3.1.
 _BEYOND = "Beyond what survives of the paper. "
 _WORDS = {"bracket": "Lie-Poisson bracket", "energy": "energy H", "casimir": "Casimir function C"}
 
 
-def theorem(structure: "dict[str, Structure]") -> Drawing:
+def theorem(structure: dict[str, Structure]) -> Drawing:
     """By how much one step misses three laws, against its size."""
     with style():
         figure = new_figure(9.6, 3.6, "One step from m = (1, 1/2, 2): is the map Poisson?")
@@ -36,8 +31,8 @@ def theorem(structure: "dict[str, Structure]") -> Drawing:
         panels[0].legend(loc="center right")
     defects = [[getattr(one, name) for name in _WORDS] for one in structure.values()]
     data = columns(
-        moments=("moments", np.array(list(structure), dtype=object), "kg m2", "moments of inertia"),
-        law=("law", np.array(list(_WORDS.values()), dtype=object), "1", "law"),
+        moments=("moments", labels(structure), "kg m2", "moments of inertia"),
+        law=("law", labels(_WORDS.values()), "1", "law"),
         h=("h", SIZES, "s", "step size"),
         defect=(("moments", "law", "h"), defects, "1", "defect of one step"),
     )
@@ -51,7 +46,7 @@ def theorem(structure: "dict[str, Structure]") -> Drawing:
     )
 
 
-def long_runs(measured: "dict[float, LongRun]") -> Drawing:
+def long_runs(measured: dict[float, LongRun]) -> Drawing:
     """Energy and the integrals of the map along a long run."""
     names = ("energy", "H/C", "C/B2")
     titles = ("energy error, relative", "change of H/C, relative", "change of C/B$_2$, relative")
@@ -112,18 +107,13 @@ def orbits(paths: dict[str, list[np.ndarray]]) -> Drawing:
 
 def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
     """The error at t = 100 against the step."""
-    curves = {name: np.array(rows).T for name, rows in errors.items()}
+    curves = {name: tuple(np.array(rows).T) for name, rows in errors.items()}
     with style():
         figure = new_figure(6.4, 4.6, "Euler's top: error of the momentum at t = 100")
         axes = figure.add_subplot(111)
-        for (name, (h, error)), colour in zip(curves.items(), CYCLE, strict=False):
-            slope = f"slope {np.log2(error[0] / error[1]):.2f}"
-            told = slope if error[-1] < 0.1 else "not yet converging"
-            axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} ({told})")
-        axes.set_xlabel("h (s)")
+        draw_errors(axes, curves)
         axes.set_ylabel("largest error")
         axes.legend(loc="lower right", fontsize=7)
-    pairs = {name: (h, error) for name, (h, error) in curves.items()}
     error = ("error", "kg m2/s", "largest error of the momentum at t = 100")
     return Drawing(
         "orders",
@@ -131,7 +121,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
         _BEYOND + "Kahan's method is of order 2; its compositions, with the length of the "
         "momentum restored, are of order 4 and 6, explicit, and exact in energy and momentum.",
         figure,
-        columns(**by_name("integrator", pairs, ("h", "s", "step size"), error)),
+        columns(**by_name("integrator", curves, ("h", "s", "step size"), error)),
     )
 
 
@@ -159,7 +149,7 @@ def predators(prey: dict[str, np.ndarray]) -> Drawing:
     )
 
 
-def poles(edge: "Boundary") -> Drawing:
+def poles(edge: Boundary) -> Drawing:
     """The step at which starts meet a pole."""
     with style():
         figure = new_figure(

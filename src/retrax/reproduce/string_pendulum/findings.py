@@ -1,14 +1,12 @@
 """What the string pendulum paper says, what was measured, and why they differ."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from retrax.reproduce.report import Finding
-
-if TYPE_CHECKING:
-    from retrax.reproduce.string_runs import Growth, Plateau
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.reproduce.string_pendulum.runs import Growth, Plateau
+from retrax.trajectory.trajectory import Trajectory
 
 
 def equations() -> list[Finding]:
@@ -60,7 +58,7 @@ def left_open(readings: dict[str, float]) -> list[Finding]:
     ]
 
 
-def comparable(growth: "Growth") -> list[Finding]:
+def comparable(growth: Growth) -> list[Finding]:
     """How far curves can be compared."""
     at = {t: growth.at(t) for t in (1.0, 2.0, 3.0, 5.0)}
     rows = ", ".join(f"{growth.step[k]:.0e} m at {t:g} s" for t, k in at.items())
@@ -89,7 +87,7 @@ def _times(times: list[float]) -> str:
     return ", ".join(f"{t:.2f}" for t in times) + " s"
 
 
-def kept(run: "Trajectory", numbers: dict[str, Any]) -> list[Finding]:
+def kept(run: Trajectory, numbers: dict[str, Any]) -> list[Finding]:
     """What Fig. 3 shows; `run` is saved at every step, and `numbers` are those of all of them."""
     J3 = run.invariants()["angular momentum e3"]
     low, high = numbers["energy deviation"]
@@ -127,7 +125,7 @@ def kept(run: "Trajectory", numbers: dict[str, Any]) -> list[Finding]:
     ]
 
 
-def long_run(runs: "dict[float, Plateau]") -> list[Finding]:
+def long_run(runs: dict[float, Plateau]) -> list[Finding]:
     """The energy after many seconds."""
     levels = ", ".join(
         f"{one.before:.1e}, {one.level:.1e} J (h = {h:g})" for h, one in runs.items()
@@ -144,7 +142,7 @@ def long_run(runs: "dict[float, Plateau]") -> list[Finding]:
     ]
 
 
-def powers(runs: "dict[float, Plateau]") -> list[float]:
+def powers(runs: dict[float, Plateau]) -> list[float]:
     """The exponents of h between the mean deviations of successive steps."""
     h, levels = np.array(list(runs)), np.array([one.level for one in runs.values()])
     return [float(p) for p in np.diff(np.log(np.abs(levels))) / np.diff(np.log(h))]
