@@ -20,7 +20,7 @@ from retrax.integrators.radial_projection import RadialProjection
 from retrax.integrators.runge_kutta import RungeKutta
 from retrax.reproduce.report import Kept
 from retrax.reproduce.report import kept as kept_row
-from retrax.show.downsample import extremes
+from retrax.show.style import extremes
 from retrax.simulate.ensemble import ensemble
 from retrax.simulate.simulate import simulate
 from retrax.systems.euler_solution import exact_momentum

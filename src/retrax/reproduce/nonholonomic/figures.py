@@ -5,8 +5,7 @@ from matplotlib.axes import Axes
 
 from retrax.reproduce.drawings import Drawing, by_name, columns, draw_errors
 from retrax.reproduce.nonholonomic.runs import Measured
-from retrax.show.downsample import extremes
-from retrax.show.style import BLUE, GREY, ORANGE, new_figure, style
+from retrax.show.style import BLUE, GREY, ORANGE, extremes, new_figure, style
 
 _COLOURS = {"exponential": BLUE, "Cayley": ORANGE}
 _POINTS, _PARTS = 2000, 300

@@ -21,7 +21,7 @@ from retrax.mechanics.state import State
 from retrax.numerics.nodes import gauss, lobatto, radau
 from retrax.reproduce.pseudospectral.printed import LoosePlainGauss, PrintedAlgorithm
 from retrax.reproduce.report import Kept, kept
-from retrax.show.downsample import extremes
+from retrax.show.style import extremes
 from retrax.simulate.simulate import simulate
 from retrax.systems.heavy_body import Pendulum3D
 from retrax.trajectory.measure import drift
@@ -60,7 +60,6 @@ CHAOTIC = (2.0, -3.0, 1.0)
 LONG_STEP = 0.1
 # Of a long run, on its curve.
 _POINTS = 2000
-
 
 # The pendulum at three times, to eighteen digits: Taylor series of order 40 and 44 in 66-digit
 # arithmetic, in rotation matrices with the angular velocity and in quaternions with the momentum,

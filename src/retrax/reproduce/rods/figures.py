@@ -16,6 +16,9 @@ from retrax.trajectory.trajectory import Trajectory
 _SKETCHED = 2.0  # the time of the sketch, in seconds
 _LONG = 10.0  # metres of arrow for a newton
 
+_HIGHEST = 4.0  # the largest frequency that is drawn
+_TIMES = 600  # the most times of the picture that are kept as data
+
 
 def figure_1(run: Trajectory) -> Drawing:
     """The two rods at one moment, their centres of contact, and the force on the first."""
@@ -77,10 +80,6 @@ def contact_force(run: Trajectory) -> Drawing:
         figure,
         along_time(run.t, curves),
     )
-
-
-_HIGHEST = 4.0  # the largest frequency that is drawn
-_TIMES = 600  # the most times of the picture that are kept as data
 
 
 def figure_2(run: Trajectory, moving: Motion) -> Drawing:

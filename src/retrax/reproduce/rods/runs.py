@@ -36,6 +36,13 @@ H, TIME = 0.02, 40.0
 # More friction than any contact here needs: given, so that all runs share one program.
 _PLENTY = 1e9
 
+PLACES = (2.0, 2.6)
+COUPLINGS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
+PERIOD = 2 * math.pi
+# Of the frozen contact: what the lowest lines must be, for F = 1.
+_FREQUENCIES = np.linspace(0.01, 2.2, 100_001)
+COEFFICIENTS = (0.2, 0.5, 1.0)
+
 
 class Crossed(NamedTuple):
     """Runs of the pressed rods, gaps under the equations as printed, events, first frequencies."""
@@ -114,13 +121,6 @@ def _frequencies(pair: RodsInContact) -> dict[str, float]:
         "printed shear": float(printed["shear"][0]),
         "printed bending": float(printed["bending"][0]),
     }
-
-
-PLACES = (2.0, 2.6)
-COUPLINGS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
-PERIOD = 2 * math.pi
-# Of the frozen contact: what the lowest lines must be, for F = 1.
-_FREQUENCIES = np.linspace(0.01, 2.2, 100_001)
 
 
 class Motion(NamedTuple):
@@ -269,9 +269,6 @@ def sounding(seconds: float) -> Trajectory:
 def short(one: Lyapunov) -> dict[str, float]:
     """The numbers of an exponent."""
     return {"exponent": one.exponent, "error": one.error, "growth": one.growth}
-
-
-COEFFICIENTS = (0.2, 0.5, 1.0)
 
 
 class Estimate(NamedTuple):

@@ -11,9 +11,8 @@ from retrax.reproduce.report import nearest
 from retrax.reproduce.string_pendulum.findings import powers
 from retrax.reproduce.string_pendulum.runs import Growth, Plateau
 from retrax.show.bodies import Body
-from retrax.show.downsample import extremes
 from retrax.show.strings import drawing, string_bodies
-from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, new_figure, style
+from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, extremes, new_figure, style
 from retrax.trajectory.dataset import identifier
 from retrax.trajectory.trajectory import Trajectory
 

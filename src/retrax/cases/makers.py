@@ -2,44 +2,75 @@
 
 A description is a name, `"LieVerlet"`, or a table, `{"name": "LieVerlet", "retraction": "Exp"}`;
 the other keys of a table are the parameters of the constructor. Some parameters are objects
-themselves, a retraction, a group, a potential: descriptions may stand there.
+themselves, a retraction, a group, a potential: descriptions may stand there. An unknown name is
+answered with the closest one that is known.
 """
 
 import contextlib
+import difflib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
-from retrax.cases.choices import choose, did_you_mean
 from retrax.errors import BadInput
 
-# A constructor, or a ready object, which takes no parameters.
-Choices = Mapping[str, Callable[..., Any] | Any]
+Value = TypeVar("Value")
+# Of more choices than this only the closest is named.
+_MANY = 50
 
+# Constructors, and ready objects, which take no parameters.
+Choices = Mapping[str, Callable[..., Any] | Any]
 _ARTICLES = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that looks most like `name`, capitals apart; `None` if all look different."""
+    folded = {one.lower().strip("-"): one for one in known}
+    found = difflib.get_close_matches(name.lower().strip("-"), folded, n=1)
+    return folded[found[0]] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question to add to a sentence about an unknown name; empty if no known name is close."""
+    found = closest(name, known)
+    return f" Did you mean {found!r}?" if found else ""
+
+
+def choose(kind: str, name: str, choices: Mapping[str, Value]) -> Value:
+    """Look up the choice called `name`.
+
+    **Raises:** `BadInput` with the closest name and, unless there are too many, all names.
+    """
+    if name in choices:
+        return choices[name]
+    meant = did_you_mean(name, choices)
+    listed = f" The choices are {', '.join(sorted(choices))}."
+    raise BadInput(
+        f"{kind} = {name!r} is not known.{meant}{'' if meant and len(choices) > _MANY else listed}"
+    )
 
 
 @contextlib.contextmanager
 def located(where: str) -> Iterator[None]:
-    """Put `where` before the sentence of any `BadInput` that is raised inside."""
+    """Begin the sentence of every `BadInput` that is raised inside with `where`."""
     try:
         yield
     except BadInput as error:
         raise BadInput(f"{where}: {error}") from error
 
 
-def make(kind: str, described: Any, choices: Choices, parts: Mapping[str, Choices]) -> Any:
-    """The object that `described` describes.
+def make(kind: str, described: object, choices: Choices, parts: Mapping[str, Choices]) -> Any:
+    """Make the object that `described` describes.
 
     **Arguments:**
 
     - `kind`: what it is called in sentences, `"system"` for instance.
     - `described`: a name, or a table with `name` and parameters.
     - `choices`: constructors by name, and ready objects.
-    - `parts`: for parameters that are objects, by their names: the constructors of those.
+    - `parts`: the constructors of parameters that are objects, by the names of the parameters.
 
     **Raises:** `BadInput` for an unknown name or parameter, with the closest one that is known,
-    and for values that the constructor refuses.
+    and for values that the constructor rejects.
     """
     name, given = named(kind, described)
     maker = choose(kind, name, choices)
@@ -49,9 +80,9 @@ def make(kind: str, described: Any, choices: Choices, parts: Mapping[str, Choice
     known = inspect.signature(maker).parameters
     for key in given:
         if key not in known:
-            listed = f"they are {', '.join(known)}" if known else "it has none"
+            listed = f"has {', '.join(known)}" if known else "has no parameters"
             raise BadInput(
-                f"{key!r} is no parameter of {name}: {listed}.{did_you_mean(key, known)}"
+                f"{name} has no parameter {key!r}: it {listed}.{did_you_mean(key, known)}"
             )
     for key, parameter in known.items():
         if parameter.default is parameter.empty and key not in given:
@@ -71,7 +102,7 @@ def make(kind: str, described: Any, choices: Choices, parts: Mapping[str, Choice
         ) from cause
 
 
-def named(kind: str, described: Any) -> tuple[str, dict[str, Any]]:
+def named(kind: str, described: object) -> tuple[str, dict[str, Any]]:
     """The name in a description, and its parameters."""
     if isinstance(described, str):
         return described, {}
@@ -82,14 +113,14 @@ def named(kind: str, described: Any) -> tuple[str, dict[str, Any]]:
     given = dict(described)
     name = given.pop("name", None)
     if not isinstance(name, str):
-        raise BadInput(f"{kind} needs the key 'name', which is text; it has {sorted(described)}.")
+        raise BadInput(f"{kind} needs the key 'name', a text; it has {sorted(described)}.")
     return name, given
 
 
 def typed(key: str, value: Any, wanted: Any) -> Any:
-    """`value`, refused where it is not of the plain type `wanted`; whole numbers pass as numbers.
+    """Return `value` if it is of the plain type `wanted`; a whole number passes as a number.
 
-    Anything else than bool, int, float and str is left to whoever takes the value.
+    Types other than bool, int, float and str are left to whoever takes the value.
     """
     if wanted not in (bool, int, float, str):
         return value
@@ -101,7 +132,7 @@ def typed(key: str, value: Any, wanted: Any) -> Any:
 
 
 def _part(key: str, value: Any, parts: Mapping[str, Choices]) -> Any:
-    """A parameter that is an object, made of its description; any other as it is."""
+    """Make a parameter that is an object of its description; return any other as it is."""
     if key not in parts or not isinstance(value, str | Mapping):
         return value
     if isinstance(value, Mapping):
@@ -110,7 +141,7 @@ def _part(key: str, value: Any, parts: Mapping[str, Choices]) -> Any:
     return make(key, value, parts[key], parts)
 
 
-def _require_none(name: str, ready: Any, given: Mapping[str, Any]) -> None:
+def _require_none(name: str, ready: object, given: Mapping[str, Any]) -> None:
     if given:
         raise BadInput(
             f"{name!r} takes no parameters, but has {', '.join(given)}: it stands for {ready!r}; "

@@ -1,16 +1,17 @@
-"""The states that a page plays: enough for smooth motion, few enough to open at once."""
+"""The states that a page plays: enough for smooth motion, few enough to open at once.
 
+Numbers are packed into as few characters as the eye needs.
+"""
+
+import base64
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
-from retrax.show.pack import packed, single
 from retrax.show.pictures.things import Picture, Track
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 # Rotations further apart than this (rad) are not joined, nor places further apart than this part
 # of all places.
@@ -21,6 +22,8 @@ _NUMBERS, _FRAMES = 1_000_000, 50_000
 _SMOOTH_PART = 0.75
 _POSE = 12
 
+_LEVELS = 65535
+
 
 class Played(NamedTuple):
     """Which states are played; the first `joined` steps between them are smooth, the rest jump."""
@@ -29,7 +32,7 @@ class Played(NamedTuple):
     joined: int
 
 
-def scene(run: "Trajectory", shown: Picture) -> dict[str, Any]:
+def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
     """The things of a picture at the played times, and notes on what is shown of them."""
     tracks = [value for thing in shown.things for value in thing.values() if _moves(value)]
     frames = played(len(run.t), tracks)
@@ -96,7 +99,7 @@ def _stepped(places: np.ndarray) -> float:
     return longest / (_FAR_STEP * span * math.sqrt(places.shape[1] / 3))
 
 
-def _notes(run: "Trajectory", frames: Played) -> list[str]:
+def _notes(run: Trajectory, frames: Played) -> list[str]:
     """What a viewer has to know about the motion, one sentence each."""
     if len(run.t) < 2 or frames.joined == len(frames.states) - 1:
         return []
@@ -110,3 +113,58 @@ def _notes(run: "Trajectory", frames: Played) -> list[str]:
         f"Up to t = {end:.6g} s the motion is smooth; the run is too long to show all of it so, "
         f"and after that the picture jumps between {rest:,} instants."
     ]
+
+
+def packed(values: Float[np.ndarray, "frames width"]) -> dict[str, Any]:
+    """Columns in 65,536 levels between the least and the largest value of each.
+
+    A value that is not finite is shown as the last finite one of its column.
+    """
+    whole = np.asarray(values, dtype=float)
+    if not np.all(np.isfinite(whole)):
+        whole = _held(whole)
+    low, high = np.min(whole, axis=0), np.max(whole, axis=0)
+    step = (high - low) / _LEVELS
+    levels = np.round((whole - low) / np.where(step > 0, step, 1.0)).astype("<u2")
+    return {
+        "width": whole.shape[1],
+        "low": _short(low),
+        "step": _short(step),
+        "data": base64.b64encode(levels.tobytes()).decode(),
+    }
+
+
+def unpacked(track: dict[str, Any]) -> Float[np.ndarray, "frames width"]:
+    """What the page reads from `packed`."""
+    levels = np.frombuffer(base64.b64decode(track["data"]), "<u2").reshape(-1, track["width"])
+    return np.array(track["low"]) + np.array(track["step"]) * levels
+
+
+def single(values: np.ndarray) -> str:
+    """Numbers in single precision: seven digits, any size, NaN among them."""
+    return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()
+
+
+def read_single(text: str) -> np.ndarray:
+    """What the page reads from `single`."""
+    return np.frombuffer(base64.b64decode(text), "<f4")
+
+
+def plain(value: Any) -> Any:
+    """An array as nested lists of six digits; what JSON asks for when it meets one."""
+    if isinstance(value, np.ndarray):
+        return _short(value) if value.ndim == 1 else [plain(row) for row in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} has no place on a page.")
+
+
+def _short(values: np.ndarray) -> list[float]:
+    return [float(f"{x:.6g}") for x in values]
+
+
+def _held(values: np.ndarray) -> np.ndarray:
+    finite = np.isfinite(values)
+    last = np.where(finite, np.arange(len(values))[:, None], 0)
+    out = np.take_along_axis(values, np.maximum.accumulate(last, axis=0), axis=0)
+    return np.where(np.isfinite(out), out, 0.0)
