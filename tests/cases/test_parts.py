@@ -188,7 +188,8 @@ BODY = {"name": "FreeRigidBody", "inertia": [1.0, 2.0, 2.5]}
         (make_integrator, {"name": "composition-4", "order": 6}, "'composition-4' takes no "
          "parameters, but has order: it stands for Composition(LieVerlet(), order=4)"),
         (make_integrator, {"name": "Composition", "base": "LieVerlet", "order": 5}, "order = 5"),
-        (make_integrator, {"name": "Kahan", "s": 1}, "Kahan has no parameter 's': it has no parameters"),
+        (make_integrator, {"name": "Kahan", "s": 1},
+         "Kahan has no parameter 's': it has no parameters"),
     ],
 )  # fmt: skip
 def test_wrong_descriptions_are_refused_in_a_sentence(make, given, says):

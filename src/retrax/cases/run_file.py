@@ -105,7 +105,7 @@ def _tables(path: Path) -> dict[str, Any]:
 def _made(given: dict[str, Any], path: Path) -> RunFile:
     sources = [key for key in _SOURCES if key in given]
     if len(sources) != 1:
-        found = f"{' and '.join(sources)} are given" if sources else "the run file has neither"
+        found = f"{' and '.join(sources)} are given" if sources else "the run file has none of them"
         raise BadInput(f"exactly one of case, file and [system] says what moves, but {found}.")
     name, system, state, h, steps, method = _source(sources[0], given, path)
     if "state" in given:
