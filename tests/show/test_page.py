@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.show.pack import plain, read_single, unpacked
-from retrax.show.page import page, page_data
-from retrax.show.tables import again, failure
+from retrax.show.page import again, failure, page, page_data
+from retrax.show.scene import plain, read_single, unpacked
 
 
 class _Reader(HTMLParser):
@@ -104,7 +103,7 @@ def test_states_too_far_apart_are_not_joined_and_the_page_says_so(runs):
 
 
 def test_a_long_run_is_smooth_at_first_and_shown_to_its_end(runs, monkeypatch):
-    monkeypatch.setattr("retrax.show.frames._FRAMES", 20)
+    monkeypatch.setattr("retrax.show.scene._FRAMES", 20)
     run = runs("SO(3)")
     scene = page_data(run)["scene"]
     t = read_single(scene["t"])

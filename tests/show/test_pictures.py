@@ -8,11 +8,10 @@ import pytest
 from page_kinds import COUNT, KINDS, T, million
 
 import retrax as rx
-from retrax.show.frames import played
-from retrax.show.pack import packed, read_single, single, unpacked
 from retrax.show.page import page, page_data
 from retrax.show.pictures.choose import picture
 from retrax.show.pictures.things import Track
+from retrax.show.scene import packed, played, read_single, single, unpacked
 
 DRAWN = {
     "body": {"body", "arrow", "path"},

@@ -1,19 +1,17 @@
 """What a page plots against time: errors of invariants, and the system's own quantities."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrax.show.downsample import extremes
 from retrax.show.drawn import said_of, told
 from retrax.show.factors import factors
-from retrax.show.pack import single
 from retrax.show.rods import contact_force, middle_velocity
+from retrax.show.scene import single
+from retrax.show.style import extremes
 from retrax.show.units import unit
 from retrax.trajectory.observe import deviations
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 _POINTS = 2000
 _SHOWN = 6
@@ -28,7 +26,7 @@ class Panel(NamedTuple):
     log: bool = False
 
 
-def curves(run: "Trajectory") -> list[dict[str, Any]]:
+def curves(run: Trajectory) -> list[dict[str, Any]]:
     """The panels of a page, each curve with at most 2,000 points and all its extremes."""
     return [
         {
@@ -42,17 +40,17 @@ def curves(run: "Trajectory") -> list[dict[str, Any]]:
     ]
 
 
-def panels(run: "Trajectory") -> list[Panel]:
+def panels(run: Trajectory) -> list[Panel]:
     """Everything worth a plot, errors first."""
     return [*_errors(run), *_motion(run), *_constraint(run), *_measured(run)]
 
 
-def mechanical(run: "Trajectory") -> bool:
+def mechanical(run: Trajectory) -> bool:
     """Whether the run is that of bodies in SI units, not that of a flow or a field."""
     return bool(factors(run.provenance["group"])) and "field" not in told(run)
 
 
-def _errors(run: "Trajectory") -> list[Panel]:
+def _errors(run: Trajectory) -> list[Panel]:
     errors = {name: deviations(x) for name, x in run.invariants().items()}
     energy = {name: errors.pop(name) for name in list(errors) if name == "energy"}
     shown = dict(list(errors.items())[:_SHOWN])
@@ -75,7 +73,7 @@ def _errors(run: "Trajectory") -> list[Panel]:
     return found
 
 
-def _motion(run: "Trajectory") -> list[Panel]:
+def _motion(run: Trajectory) -> list[Panel]:
     said = told(run)
     if not mechanical(run):
         y = np.concatenate([np.asarray(x).reshape(len(run.t), -1) for x in _leaves(run.y)], axis=1)
@@ -98,7 +96,7 @@ def _motion(run: "Trajectory") -> list[Panel]:
     return [] if "string" in said else found
 
 
-def _constraint(run: "Trajectory") -> list[Panel]:
+def _constraint(run: Trajectory) -> list[Panel]:
     """How well a constraint is kept, and the multipliers that keep it."""
     if not run.multipliers.shape[1] or {"rods", "strings"} & told(run).keys():
         return []
@@ -110,7 +108,7 @@ def _constraint(run: "Trajectory") -> list[Panel]:
     ]
 
 
-def _measured(run: "Trajectory") -> list[Panel]:
+def _measured(run: Trajectory) -> list[Panel]:
     """What the system measures: energies in one panel, each other number or vector in its own."""
     units = said_of(run, "units")
     numbers = {name: y for name, y in run.observables().items() if y.ndim == 1}

@@ -3,24 +3,22 @@
 import contextlib
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from retrax.errors import BadInput, RetraxError
 from retrax.numerics.checks import reason, shown
 from retrax.show.bodies import Body, bodies
 from retrax.show.rods import rod_bodies
 from retrax.show.strings import string_bodies
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 
-def told(run: "Trajectory") -> dict[str, Any]:
+def told(run: Trajectory) -> dict[str, Any]:
     """What the system said about its picture."""
     return said_of(run, "drawing")
 
 
-def said_of(run: "Trajectory", name: str) -> dict[str, Any]:
+def said_of(run: Trajectory, name: str) -> dict[str, Any]:
     """What a run tells in JSON under a name of its provenance."""
     try:
         said = json.loads(run.provenance.get(name, "{}"))
@@ -45,7 +43,7 @@ def drawable() -> Iterator[None]:
         ) from cause
 
 
-def drawn_bodies(run: "Trajectory") -> list[Body]:
+def drawn_bodies(run: Trajectory) -> list[Body]:
     """The bodies and points to draw."""
     said = told(run)
     if "string" in said:

@@ -1,14 +1,10 @@
 """Units of what is plotted, as far as the group tells."""
 
-from typing import TYPE_CHECKING
-
 from retrax.show.factors import factors
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 
-def unit(run: "Trajectory", name: str) -> str:
+def unit(run: Trajectory, name: str) -> str:
     """The SI unit of an invariant, a `velocity` or a `momentum`; `SI` where components differ."""
     if name == "energy":
         return "J"

@@ -294,7 +294,7 @@ class Trajectory:
         if self.traced:
             return escape(repr(self))
         try:
-            from retrax.show.inline import inline_image
+            from retrax.show.figures import inline_image
         except RetraxError:
             return html(self)
         return html(self, inline_image(self))

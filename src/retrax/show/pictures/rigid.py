@@ -1,6 +1,6 @@
 """Rigid bodies and points in space, whatever the group."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -19,16 +19,14 @@ from retrax.show.pictures.things import (
     point,
 )
 from retrax.show.shape import CORNERS, box, box_of, solid_box
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 _SHOWN_BODIES = 8
 _SPACING = 2.8
 _SHAPE_UNKNOWN = "The shape of the box is not that of the body."
 
 
-def of_group(run: "Trajectory") -> Picture | None:
+def of_group(run: Trajectory) -> Picture | None:
     """A box with its axes and its angular momentum for all that turns, a dot for all that does not.
 
     `None` where the group of the run has no such parts.
@@ -58,7 +56,7 @@ def of_group(run: "Trajectory") -> Picture | None:
     return Picture(things, around, centre, radius, tuple(sorted(notes)))
 
 
-def _place(run: "Trajectory", one: Body, k: int) -> Float[np.ndarray, "time 3"]:
+def _place(run: Trajectory, one: Body, k: int) -> Float[np.ndarray, "time 3"]:
     """Where it is; what only turns stands beside the others."""
     if one.position is not None:
         return one.position
@@ -66,7 +64,7 @@ def _place(run: "Trajectory", one: Body, k: int) -> Float[np.ndarray, "time 3"]:
 
 
 def _things(
-    run: "Trajectory", one: Body, place: np.ndarray, size: float, several: bool
+    run: Trajectory, one: Body, place: np.ndarray, size: float, several: bool
 ) -> tuple[list[Thing], bool]:
     """The drawing of one body, and whether its shape is that of its inertia."""
     of = f" of {one.label}" if several else ""
@@ -86,7 +84,7 @@ def _things(
     return [*things, path(label, tip)], known
 
 
-def _shape(run: "Trajectory", rows: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], bool]:
+def _shape(run: Trajectory, rows: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], bool]:
     """The box of the inertia that the system told, or else of one that fits the run."""
     said = told(run)
     if "turning" in said:
@@ -94,7 +92,7 @@ def _shape(run: "Trajectory", rows: np.ndarray) -> tuple[Float[np.ndarray, "8 3"
     return box(np.asarray(run.velocity)[:, rows], np.asarray(run.momentum)[:, rows])
 
 
-def with_mass(run: "Trajectory", said: dict[str, Any]) -> Picture:
+def with_mass(run: Trajectory, said: dict[str, Any]) -> Picture:
     """A body of known mass, inertia and centre of mass: about a fixed point, or free in space."""
     arm, inertia = np.array(said["arm"]), np.array(said["inertia"])
     corners, side = solid_box(said["mass"], inertia)

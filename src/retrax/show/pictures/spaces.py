@@ -1,22 +1,19 @@
 """Points of homogeneous spaces: spheres, tori, frames, subspaces, matrices, momenta."""
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from retrax.show.pictures.fields import bars, vectors
 from retrax.show.pictures.things import Picture, Thing, Track, arrow, path, point
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 _FRAME = re.compile(r"V_\d+\(R\^[23]\)")
 _ANGLES = np.linspace(0.0, 2 * np.pi, 73)
 
 
-def of_space(run: "Trajectory") -> Picture | None:
+def of_space(run: Trajectory) -> Picture | None:
     """The picture of the space that a run moves on; `None` where the space has none of its own."""
     name, y = run.provenance["group"], np.asarray(run.y) if not isinstance(run.y, tuple) else None
     if y is None:
