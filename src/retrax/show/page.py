@@ -40,7 +40,7 @@ _SCRIPTS = (
 )
 
 # What a page needs of how a run was made, but nobody wants to read there.
-_UNREAD = ("drawing", "units", "up", "counted", "failure", "asked")
+_UNREAD = ("counted", "failure", "asked")
 
 
 def write_page(run: Trajectory, path: str | Path) -> Path:

@@ -63,12 +63,15 @@ def system_in_words(words: dict[str, str], states: State) -> RememberedSystem | 
     space = space_named(words.get("group", ""))
     if space is None or not _holds(space, states):
         return None
+    drawing = _table("drawing", words.get("drawing"))
+    turning = (drawing or {}).get("turning")
+    known = isinstance(turning, dict) and isinstance(turning.get("inertia"), list)
     return RememberedSystem(
         title=words.get("system", "system"),
         space=space,
-        numbers={},
+        numbers={"inertia": np.array(turning["inertia"], float)} if known else {},
         functions=(),
-        drawing=_table("drawing", words.get("drawing")),
+        drawing=drawing,
         measured={
             name: unit
             for name, unit in (_table("units", words.get("units")) or {}).items()
