@@ -1,8 +1,8 @@
 """The memory of a body while it moves: its buffers, found at the start, left to the caller.
 
-Numbers live in registers; buffers stay in memory from step to step. Those that are stored in columns
-(`passes.placement`) are copied from the caller's order at the start, and back where a state is
-saved and at the end. What a step hands to the next one is copied to the caller with each state.
+Numbers live in registers; buffers stay in memory from step to step. Those that are stored in
+columns (`passes.placement`) are copied from the caller's order at the start, and back where a state
+is saved and at the end. What a step hands to the next one goes to the caller with each state.
 """
 
 from collections.abc import Sequence
