@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from retrax.store import checkpoint_format
 from springs import AdamsBashforth, Springs
 
 import retrax as rx
 from retrax.integrators.base import AbstractIntegrator
+from retrax.store import checkpoint_format
 
 H, STEPS = 0.02, 90
 BACKENDS = ("native", "xla")
@@ -185,7 +185,7 @@ def test_a_memory_of_another_size_is_rejected(tmp_path):
     with pytest.raises(rx.Interrupted):
         run("many", "native", checkpoint=path, every=7, progress=stopped_at(30))
     change(path, lambda restart: restart.update(memory=restart["since"]))
-    with pytest.raises(rx.BadInput, match="a memory of 3 numbers, but .* hand on 40"):
+    with pytest.raises(rx.BadInput, match=r"a memory of 3 numbers, but .* hand on 40"):
         resume(path, "many")
 
 

@@ -21,7 +21,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.known import depends_on_traced, require_each
 from retrax.numerics.precision import require_double_precision
-from retrax.trajectory.free_memory import available, gigabytes
+from retrax.store.free_memory import available, gigabytes
 
 # The velocity of a start may miss the constraint by this much, relative to its components.
 ALLOWED_AT_START = 1e-6

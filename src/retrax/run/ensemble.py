@@ -19,7 +19,7 @@ from retrax.run.checks import gigabytes, require_memory, started
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.member_checks import require_ensemble, stacked_systems
 from retrax.run.progress_bar import Reporter, reporter
-from retrax.trajectory.aliasing import turns
+from retrax.trajectory.observe import turns
 from retrax.trajectory.provenance import provenance
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def run_members(
 
     `threads` is how many the native back end may use: all cores by default.
     """
-    from retrax.trajectory.members import members_dataset
+    from retrax.trajectory.dataset import members_dataset
 
     members = len(states.t)
     every = save_every or steps
@@ -164,7 +164,7 @@ def _warn_of_failures(failed_step: np.ndarray, steps: int) -> None:
 
 def _warn_of_aliasing(system: Any, runs: "xr.Dataset", h: float) -> None:
     """One sentence about all members that a step turned by more than half a turn."""
-    from retrax.trajectory.members import observe_members
+    from retrax.trajectory.dataset import observe_members
 
     increment = runs["increment"].values
     turn = turns(system.group, increment, h, lambda: observe_members(system, runs)["velocity"])

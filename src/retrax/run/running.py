@@ -21,8 +21,8 @@ from retrax.mechanics.state import State
 from retrax.run.chunks import Chunks
 from retrax.run.failure import ending_of, explain
 from retrax.run.progress_bar import ProgressOption, Reporter, reporter
-from retrax.simulate.checkpoint import Checkpoint, Rows
-from retrax.trajectory.aliasing import aliasing
+from retrax.store.checkpoint import Checkpoint, Rows
+from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Run
 from retrax.trajectory.trajectory import Trajectory

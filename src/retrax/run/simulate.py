@@ -22,8 +22,7 @@ from retrax.run.checks import require_commits, require_room, require_run, starte
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.progress_bar import ProgressOption
 from retrax.run.running import Running, finish, finish_with_checkpoint
-from retrax.simulate.beginning import new_store, require_path, stored_objects
-from retrax.simulate.checkpoint import Checkpoint
+from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
+from retrax.files import WritingLock
 from retrax.numerics.digest import digest
 from retrax.numerics.fingerprint import fingerprint
 from retrax.run.checks import require_count
-from retrax.simulate.writing_lock import WritingLock
 from retrax.sweep import zarr_store as store
 from retrax.sweep.axes import (
     MEMBER,

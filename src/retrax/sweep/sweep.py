@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from retrax.engine.backends import require_backend
 from retrax.errors import BadInput
+from retrax.files import require_folder
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.checks import require_count
 from retrax.run.member_checks import require_ensemble
@@ -12,7 +13,6 @@ from retrax.run.progress_bar import reporter
 from retrax.sweep.axes import axes, settings
 from retrax.sweep.bodies import bodies, bodies_from
 from retrax.sweep.plan import planned
-from retrax.trajectory.files import require_folder
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from retrax.atomic import appearing
 from retrax.errors import BadInput
+from retrax.files import WritingLock, appearing
 from retrax.numerics.checks import reason, shown
 from retrax.run.checks import gigabytes
-from retrax.simulate.writing_lock import WritingLock
 from retrax.sweep.axes import MEMBER, Block
 
 _ZSTD = b"\x28\xb5\x2f\xfd"

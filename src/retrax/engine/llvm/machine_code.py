@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as llvm
 
-from retrax.atomic import replacing
+from retrax.files import replacing
 
 _ARGUMENTS = [ctypes.c_void_p] * 6 + [ctypes.c_double] + [ctypes.c_int64] * 7 + [ctypes.c_void_p]
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *_ARGUMENTS)
