@@ -98,7 +98,7 @@ def order(integrator: AbstractIntegrator, problem: Problem) -> Convergence:
         return convergence(system, integrator, state, h=time / first, time=time, halvings=2)
 
     try:
-        return refined(claimed)
+        return refined(float(claimed))
     except CheckFailed:
         if look.order < claimed + 0.5:
             raise
