@@ -28,8 +28,8 @@ def resume(
     trust: Annotated[
         list[str] | None,
         typer.Option(
-            help="A Python module of yours with functions marked @rx.factory that the checkpoint may "
-            "name. It is imported, so its code runs. Repeat the option for several modules.",
+            help="A Python module of yours with functions marked @rx.factory that the checkpoint "
+            "may name. It is imported, so its code runs. Repeat the option for several modules.",
             metavar="MODULE",
             show_default="none",
         ),
