@@ -6,11 +6,11 @@ import jax
 import llvmlite.binding as llvm
 import numpy as np
 
-from retrax.engine.assembly import Assembly
-from retrax.engine.lazy import lazy
-from retrax.engine.live import live
-from retrax.engine.program import Row, Value, kind_of
-from retrax.engine.scalarise import scalarise
+from retrax.engine.llvm.blocks import Assembly
+from retrax.engine.passes.live import live
+from retrax.engine.passes.sinking import sink
+from retrax.engine.program import Buffer, Value, kind_of
+from retrax.engine.trace.scalarise import scalarise
 
 
 class _Function(Assembly):
@@ -22,7 +22,7 @@ class _Function(Assembly):
         place = 0
         for item in program.inputs:
             where = self.let(f"getelementptr double, ptr %in, i64 {place * self.lanes}")
-            if isinstance(item, Row):
+            if isinstance(item, Buffer):
                 self.addresses[item] = where
                 place += item.length
                 continue
@@ -36,9 +36,9 @@ class _Function(Assembly):
         self.outermost(program.block, program.outputs)
         place = 0
         for item in program.outputs:
-            for k in range(item.length if isinstance(item, Row) else 1):
+            for k in range(item.length if isinstance(item, Buffer) else 1):
                 where = self.let(f"getelementptr double, ptr %out, i64 {place * self.lanes}")
-                if isinstance(item, Row):
+                if isinstance(item, Buffer):
                     number = self.let(f"load double, ptr {self.single(item, k)}")
                 elif kind_of(item) == "float":
                     number = self.name(item)
@@ -65,7 +65,7 @@ class _Function(Assembly):
 
 def programme(function, *arguments):
     """The scalar program of a function as the back ends get it."""
-    return lazy(live(scalarise(function, *arguments)))
+    return sink(live(scalarise(function, *arguments)))
 
 
 def flat(tree):
@@ -98,8 +98,11 @@ def run_natively(program, *arguments, lanes=1):
     return results[:, 0]
 
 
-def has_rows(program):
-    return any(isinstance(x, Row) for x in (*program.inputs, *program.outputs)) or program.has_rows
+def has_buffers(program):
+    return (
+        any(isinstance(x, Buffer) for x in (*program.inputs, *program.outputs))
+        or program.has_buffers
+    )
 
 
-__all__ = ["Value", "flat", "has_rows", "programme", "run_natively"]
+__all__ = ["Value", "flat", "has_buffers", "programme", "run_natively"]

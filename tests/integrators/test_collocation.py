@@ -11,10 +11,9 @@ import pytest
 
 import retrax as rx
 from retrax.analysis.symplecticity import symplecticity
-from retrax.integrators.collocation_step import lie_step
-from retrax.integrators.forms import Flow
+from retrax.integrators.collocation import lie_step
+from retrax.integrators.forms import Flow, SpatialPhase
 from retrax.integrators.magnus import magnus_step
-from retrax.integrators.phase_spaces import SpatialPhase
 from retrax.reproduce.pseudospectral.runs import REFERENCE
 from retrax.spaces.group_itself import GroupItself
 from retrax.testing.constrained import flow

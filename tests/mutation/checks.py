@@ -112,7 +112,7 @@ WATCHED: dict[str, Watched] = {
         (*_claims(rx.LagrangeDAlembert()), *_orders(skew, rx.LagrangeDAlembert())),
         (STEPS, "tests/integrators/test_nonholonomic_claims.py"),
     ),
-    "retrax.integrators.discrete_gradient": Watched(
+    "retrax.integrators.hamel_midpoint": Watched(
         (*_claims(rx.DiscreteGradient()), *_orders(skew, rx.DiscreteGradient())),
         (STEPS,),
     ),
@@ -131,7 +131,7 @@ WATCHED: dict[str, Watched] = {
         ),
         (STEPS,),
     ),
-    "retrax.integrators.collocation_step": Watched(
+    "retrax.integrators.collocation": Watched(
         _orders(top, rx.Collocation(rx.gauss(2)), rx.Collocation(rx.gauss(2), centred=True)),
         ("tests/integrators/test_collocation.py",),
     ),

@@ -8,7 +8,7 @@ _EQUAL = "the lists are of equal length by construction"
 _GUESS = "where Newton's iteration starts, not where it ends"
 _WEIGHT = "the weight of an equation that is solved to round-off"
 _ALEMBERT = "retrax.integrators.lagrange_d_alembert"
-_GRADIENT = "retrax.integrators.discrete_gradient"
+_GRADIENT = "retrax.integrators.hamel_midpoint"
 
 # (module, line of the source as it is on the page, change): why it does not matter.
 EXPLAINED: dict[tuple[str, str, str], str] = {

@@ -13,8 +13,8 @@ import xarray as xr
 import zarr
 
 import retrax as rx
-from retrax.simulate import resume as resume_module
-from retrax.simulate.plan import Plan
+from retrax.run import resume as resume_module
+from retrax.run.chunks import Plan
 
 SO3 = rx.SO3()
 
@@ -207,7 +207,7 @@ def test_another_system_is_refused(tmp_path):
 
 
 def test_a_newer_format_and_another_store_are_refused(tmp_path):
-    from retrax.trajectory import checkpoint_format
+    from retrax.store import checkpoint_format
 
     path = tmp_path / "run.zarr"
     run(steps=10, checkpoint=path)

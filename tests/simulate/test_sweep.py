@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
+from retrax.simulate.sweeping import blocks, cluster, plan, store, task
 from tops import ARM, INERTIA, SPIN, ready_top, slope, start, top
 
 import retrax as rx
-from retrax.simulate.sweeping import blocks, cluster, plan, store, task
 
 GRID = {"mass": [0.5, 1, 1.5], "gravity": np.linspace(1.0, 9.0, 5)}
 RUN = {"h": 0.02, "steps": 60, "save_every": 20}

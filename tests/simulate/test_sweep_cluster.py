@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from distributed import Client
+from retrax.simulate.sweeping import cluster, crowd
 from tops import top
 
 import retrax as rx
-from retrax.simulate.sweeping import cluster, crowd
 
 ARGUMENTS = {
     "grid": {"mass": [0.5, 1.0, 1.5], "gravity": np.linspace(1.0, 9.0, 5)},

@@ -12,7 +12,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.once import compiled_once
-from retrax.simulate.validate import require_run
+from retrax.run.checks import require_run
 
 
 def symplecticity(

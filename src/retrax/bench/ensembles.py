@@ -15,7 +15,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.simulate.ensemble import ensemble
+from retrax.run.ensemble import ensemble
 
 MEMBERS, STEPS, H = 10_000, 1000, 0.01
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)

@@ -20,7 +20,7 @@ from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 from retrax.trajectory.trajectory import Trajectory
 

@@ -31,7 +31,7 @@ from retrax.integrators.collocation import Collocation
 from retrax.integrators.galerkin_variational import GalerkinVariational
 from retrax.integrators.kahan import Kahan
 from retrax.numerics.nodes import gauss
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.euler_top import EulerTop
 
 H, SAVE_EVERY = 0.01, 100

@@ -12,7 +12,7 @@ from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.state import State
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.strings.string_pendulum import StringPendulum
 
 # Elements of the strings that are timed, and how many node steps a timed run takes.

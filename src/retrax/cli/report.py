@@ -8,8 +8,8 @@ import typer
 
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines
-from retrax.trajectory.files import require_place
-from retrax.trajectory.storage import load
+from retrax.files import require_place
+from retrax.store.netcdf import load
 
 
 def report(

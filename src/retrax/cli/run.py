@@ -17,9 +17,9 @@ from retrax.cli import options
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.tables import print_lines, print_table
 from retrax.errors import BadInput, NotWritten, RetraxError, StepFailed
-from retrax.simulate.simulate import simulate
+from retrax.files import require_place, written_by_retrax
+from retrax.run.simulate import simulate
 from retrax.systems.catalogue import CASES
-from retrax.trajectory.files import require_place, written_by_retrax
 from retrax.trajectory.provenance import labelled
 from retrax.trajectory.summary import COLUMNS, heading, rows
 from retrax.trajectory.trajectory import Trajectory

@@ -1,7 +1,7 @@
 """Step sizes chosen by the error, for accuracy rather than for long times."""
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,7 +11,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step, watched
+from retrax.integrators.base import (
+    AbstractIntegrator,
+    Refusal,
+    StepInfo,
+    explicit_step,
+    watched,
+    worse,
+)
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -96,7 +103,7 @@ class Adaptive(AbstractIntegrator):
     preserves: frozenset[str] = eqx.field(static=True)
     counted: ClassVar[str] = "tries"
 
-    def __init__(self, base: AbstractIntegrator | Any, tolerance: float, most: int = 100_000):
+    def __init__(self, base: AbstractIntegrator, tolerance: float, most: int = 100_000):
         if not isinstance(base, AbstractIntegrator) or isinstance(base, Adaptive):
             raise BadInput(
                 f"base = {shown(base)} must be an integrator of fixed steps, such as RKMK()."
@@ -139,7 +146,7 @@ class Adaptive(AbstractIntegrator):
             rows.append((before, float(tried), float(error), bool(good)))
         return Attempts(*map(np.asarray, zip(*rows, strict=True)))
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         state, size = jax.tree.map(jnp.asarray, state), jnp.asarray(h)
         at = jax.jit(
             lambda: lax.while_loop(
@@ -234,14 +241,7 @@ def _whole_and_halves(
         at, whole, info = carried
         part, restart, keep = now
         new, seen = base.step(system, chosen(restart, state, at), part * size)
-        worse = StepInfo(
-            info.converged & seen.converged,
-            jnp.maximum(info.residual, seen.residual),
-            info.iterations + seen.iterations,
-            jnp.maximum(info.increment, seen.increment),
-            info.in_chart & seen.in_chart,
-        )
-        return (new, chosen(keep, new, whole), worse), None
+        return (new, chosen(keep, new, whole), worse(info, seen)), None
 
     rounds = jnp.asarray(parts), jnp.asarray(afresh), jnp.asarray(first)
     (end, whole, info), _ = lax.scan(one, (state, state, explicit_step(jnp.zeros(1))), rounds)

@@ -3,27 +3,21 @@
 from retrax.groups.retractions import Cayley, Exp
 from retrax.integrators.adapted_lift import AdaptedLift
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.collocation import Collocation
+from retrax.integrators.collocation import Collocation, PlainCollocation
 from retrax.integrators.composition import Composition
-from retrax.integrators.contact_dkd import ContactDKD
-from retrax.integrators.contact_midpoint import ContactMidpoint
+from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
+from retrax.integrators.contact.strings import ContactDKD, ContactMidpoint
 from retrax.integrators.cotangent_lift import CotangentLift
-from retrax.integrators.discrete_gradient import DiscreteGradient
 from retrax.integrators.galerkin_variational import GalerkinVariational
-from retrax.integrators.hamel_midpoint import HamelMidpoint
-from retrax.integrators.kahan import Kahan
+from retrax.integrators.hamel_midpoint import DiscreteGradient, HamelMidpoint
+from retrax.integrators.kahan import Kahan, RadialProjection
 from retrax.integrators.kahan_attitude import KahanAttitude
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.integrators.magnus import Magnus
-from retrax.integrators.plain_collocation import PlainCollocation
 from retrax.integrators.projected_lift import ProjectedLift
-from retrax.integrators.radial_projection import RadialProjection
 from retrax.integrators.retraction_flow import RetractionFlow
-from retrax.integrators.rkmk import RKMK
-from retrax.integrators.rolling_dkd import RollingDKD
-from retrax.integrators.rolling_verlet import RollingVerlet
-from retrax.integrators.runge_kutta import RungeKutta
+from retrax.integrators.rkmk import RKMK, RungeKutta
 from retrax.integrators.tangent_lift import TangentLift
 from retrax.numerics.nodes import gauss
 

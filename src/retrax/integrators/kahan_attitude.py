@@ -8,8 +8,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step
-from retrax.integrators.kahan import pole_refusal
-from retrax.integrators.radial_projection import rescaled
+from retrax.integrators.kahan import pole_refusal, rescaled
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_flag
@@ -69,8 +68,8 @@ class KahanAttitude(AbstractIntegrator):
     def check(self, system: AbstractGroupSystem) -> None:
         if not isinstance(system, FreeRigidBody):
             raise BadInput(
-                f"KahanAttitude steps the FreeRigidBody, whose momenta are a quadratic field, but "
-                f"the {system.name} is another system; use LieVerlet."
+                f"KahanAttitude needs a FreeRigidBody, whose momenta are a quadratic field, got "
+                f"the {system.name}; use LieVerlet."
             )
 
     def refusal(self, system: FreeRigidBody, state: State, h: float, moved: float) -> Refusal:

@@ -1,17 +1,14 @@
 """The discrete Lagrange-d'Alembert step: nonholonomic constraints kept, reactions known."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.lifted import LiftedMap, require_base_point
-from retrax.integrators.predictor import as_momentum, midpoint_velocity
+from retrax.integrators.base import StepInfo, step_info
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, as_momentum, midpoint_velocity
 from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
@@ -41,7 +38,7 @@ class _Step(NamedTuple):
     after: Impulses
 
 
-class LagrangeDAlembert(AbstractIntegrator):
+class LagrangeDAlembert(AbstractLifted):
     r"""The step of `CotangentLift` with impulses of the constraint $A\,\xi = c$ at both ends.
 
     With $x = h\xi$, base point $g = g_k\,\tau(s x)$ and $t = t_k + s h$,
@@ -78,20 +75,7 @@ class LagrangeDAlembert(AbstractIntegrator):
     [BarberoLinanMartinDeDiego2023] (the lifted maps).
     """
 
-    retraction: AbstractRetraction
-    s: float = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    preserves: frozenset[str] = eqx.field(static=True)
-
-    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        self.retraction = Exp() if retraction is None else retraction
-        self.s = require_base_point(s)
-        self.order = 2 if s == 0.5 else 1
-        always = {"group", "momentum", "constraint"}
-        self.preserves = frozenset(always | {"symmetric"} if s == 0.5 else always)
-
-    def __repr__(self) -> str:
-        return f"LagrangeDAlembert({self.retraction!r}, s={self.s:g})"
+    kept: ClassVar[frozenset[str]] = frozenset({"group", "momentum", "constraint"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
@@ -110,8 +94,7 @@ class LagrangeDAlembert(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         done = self._step(system, state, h)
-        longest = max(self.s, 1 - self.s) * h * done.xi
-        covered = self.retraction.covers(system.group, longest)
+        covered = self.covered(system.group, h * done.xi)
         return done.state, step_info(done.status, h * done.xi, covered)
 
     def impulses(

@@ -1,20 +1,19 @@
 """The tangent lift of a retraction: second-order equations on the tangent bundle."""
 
-import equinox as eqx
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.lifted import require_base_point
-from retrax.integrators.predictor import midpoint_velocity
+from retrax.integrators.base import StepInfo, step_info
+from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.newton import newton
 
 
-class TangentLift(AbstractIntegrator):
+class TangentLift(AbstractLifted):
     r"""The tangent lift of $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$.
 
     The variation of $D_s$ along $(\eta, y)$ is, left-trivialised at its two ends,
@@ -47,19 +46,7 @@ class TangentLift(AbstractIntegrator):
     References: [BarberoLinanMartinDeDiego2023].
     """
 
-    retraction: AbstractRetraction
-    s: float = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    preserves: frozenset[str] = eqx.field(static=True)
-
-    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        self.retraction = Exp() if retraction is None else retraction
-        self.s = require_base_point(s)
-        self.order = 2 if s == 0.5 else 1
-        self.preserves = frozenset({"group", "symmetric"} if s == 0.5 else {"group"})
-
-    def __repr__(self) -> str:
-        return f"TangentLift({self.retraction!r}, s={self.s:g})"
+    kept: ClassVar[frozenset[str]] = frozenset({"group"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
@@ -94,6 +81,6 @@ class TangentLift(AbstractIntegrator):
         g1 = moved(g, tau, (1 - s) * h * xi)
         after = carried(tau.adjoint, (s - 1) * h * xi, xi)
         xi1 = after + (1 - s) * h * tau.dL(group, (1 - s) * h * xi, gain)  # (2)
-        covered = tau.covers(group, max(s, 1 - s) * h * xi)
+        covered = self.covered(group, h * xi)
         end = State(g1, system.momentum(g1, xi1), state.t + h)
         return end, step_info(status, h * xi, covered)

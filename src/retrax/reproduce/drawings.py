@@ -10,12 +10,12 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from retrax.files import written_whole
 from retrax.reproduce.report import Picture
 from retrax.show.style import CYCLE, GREY, style
+from retrax.store.netcdf import write_netcdf
 from retrax.trajectory.dataset import identifier
-from retrax.trajectory.files import written_whole
 from retrax.trajectory.provenance import versions
-from retrax.trajectory.storage import write_netcdf
 
 Column = tuple[str | tuple[str, ...], Any, str, str]
 """Dimensions, values, units, and a name in words."""

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrax.trajectory.files import written_whole
-from retrax.trajectory.measure import deviations, drift
+from retrax.files import written_whole
+from retrax.trajectory.observe import deviations, drift
 from retrax.trajectory.provenance import versions
 from retrax.trajectory.trajectory import Trajectory
 

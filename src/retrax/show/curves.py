@@ -4,13 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrax.show.drawn import said_of, told
-from retrax.show.factors import factors
+from retrax.show.bodies import factors_of, unit
+from retrax.show.drawn import told, unit_of
 from retrax.show.rods import contact_force, middle_velocity
 from retrax.show.scene import single
 from retrax.show.style import extremes
-from retrax.show.units import unit
-from retrax.trajectory.measure import deviations
+from retrax.trajectory.observe import deviations
 from retrax.trajectory.trajectory import Trajectory
 
 _POINTS = 2000
@@ -47,7 +46,7 @@ def panels(run: Trajectory) -> list[Panel]:
 
 def mechanical(run: Trajectory) -> bool:
     """Whether the run is that of bodies in SI units, not that of a flow or a field."""
-    return bool(factors(run.provenance["group"])) and "field" not in told(run)
+    return bool(factors_of(run)) and "field" not in told(run)
 
 
 def _errors(run: Trajectory) -> list[Panel]:
@@ -110,15 +109,14 @@ def _constraint(run: Trajectory) -> list[Panel]:
 
 def _measured(run: Trajectory) -> list[Panel]:
     """What the system measures: energies in one panel, each other number or vector in its own."""
-    units = said_of(run, "units")
     numbers = {name: y for name, y in run.observables().items() if y.ndim == 1}
     vectors = {n: y for n, y in run.observables().items() if y.ndim == 2 and y.shape[1] == 3}
     energies = {name: y for name, y in numbers.items() if "energy" in name}
     found = [Panel("energies", "J", energies)] if energies else []
     for name in numbers:
         if name not in energies:
-            found.append(Panel(name, units.get(name, ""), {name: numbers[name]}))
-    return found + [_components(y, "e", n, units.get(n, "")) for n, y in vectors.items()]
+            found.append(Panel(name, unit_of(run, name), {name: numbers[name]}))
+    return found + [_components(y, "e", n, unit_of(run, n)) for n, y in vectors.items()]
 
 
 def _components(values: np.ndarray, letter: str, title: str, of: str) -> Panel:

@@ -15,8 +15,9 @@ from matplotlib.gridspec import SubplotSpec
 from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.errors import BadInput
-from retrax.show.bodies import Body
-from retrax.show.drawn import drawable, drawn_bodies
+from retrax.files import require_folder, written_whole
+from retrax.show.bodies import Body, unit
+from retrax.show.drawn import drawable, drawn_bodies, e3_points_up
 from retrax.show.sphere import draw_path, draw_sphere
 from retrax.show.style import (
     BLUE,
@@ -29,9 +30,7 @@ from retrax.show.style import (
     new_figure,
     style,
 )
-from retrax.show.units import unit
-from retrax.trajectory.files import require_folder, written_whole
-from retrax.trajectory.measure import deviations, drift
+from retrax.trajectory.observe import deviations, drift
 from retrax.trajectory.trajectory import Trajectory
 
 _SHOWN_INVARIANTS = 8
@@ -153,7 +152,7 @@ def _sphere_axes(figure: Figure, where: int | SubplotSpec) -> Axes3D:
 
 
 def _draw_in_space(axes: Axes3D, run: Trajectory, body: Body) -> None:
-    up = run.provenance.get("up", "e3") == "e3"
+    up = e3_points_up(run)
     draw_sphere(axes, up)
     assert body.rotation is not None
     draw_path(axes, direction(body.rotation[:, :, 2]), BLUE, "body axis e3", up)

@@ -14,6 +14,7 @@ import numpy as np
 
 from retrax.cases.python_file import is_reference
 from retrax.errors import printable
+from retrax.files import require_place, written_whole
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.show.curves import curves
 from retrax.show.drawn import drawable
@@ -21,7 +22,6 @@ from retrax.show.pictures.choose import picture
 from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.systems.catalogue import CASES
-from retrax.trajectory.files import require_place, written_whole
 from retrax.trajectory.summary import counted
 from retrax.trajectory.trajectory import Trajectory
 
@@ -40,7 +40,7 @@ _SCRIPTS = (
 )
 
 # What a page needs of how a run was made, but nobody wants to read there.
-_UNREAD = ("drawing", "units", "up", "counted", "failure", "asked")
+_UNREAD = ("counted", "failure", "asked")
 
 
 def write_page(run: Trajectory, path: str | Path) -> Path:

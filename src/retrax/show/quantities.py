@@ -13,8 +13,8 @@ from retrax.analysis.spectrum import Spectrum
 from retrax.analysis.spectrum import spectrum as analyse
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput
+from retrax.show.bodies import unit
 from retrax.show.style import ORANGE, POINTS, extremes, literal, look, new_figure, style
-from retrax.show.units import unit
 from retrax.trajectory.trajectory import Trajectory
 
 _COMPONENT = re.compile(r"(momentum|velocity|position) (\d+)")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from retrax.show.drawn import e3_points_up
 from retrax.show.pictures.things import Picture, Track
 from retrax.trajectory.trajectory import Trajectory
 
@@ -43,7 +44,7 @@ def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
     return {
         "t": single(np.asarray(run.t)[frames.states]),
         "joined": frames.joined,
-        "up": -1 if run.provenance.get("up") == "-e3" else 1,
+        "up": 1 if e3_points_up(run) else -1,
         "things": [{key: drawn(value) for key, value in thing.items()} for thing in shown.things],
         "around": shown.around,
         "centre": shown.centre,

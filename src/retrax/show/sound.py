@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.files import require_place, written_whole
 from retrax.systems.strings.strings_in_contact import StringsInContact
-from retrax.trajectory.files import require_place, written_whole
 from retrax.trajectory.trajectory import Trajectory
 
 # Shorter sounds are clicks; with fewer samples a period there is no tone to speak of.

@@ -1,19 +1,11 @@
 """The bodies on a string in a picture: boxes where they hang."""
 
-import json
 from typing import Any
 
 import numpy as np
 
-from retrax.show.bodies import Body
-from retrax.show.shape import solid_box
+from retrax.show.bodies import Body, solid_box
 from retrax.trajectory.trajectory import Trajectory
-
-
-def drawing(run: Trajectory) -> dict[str, Any] | None:
-    """What the system said about its picture, where it is a string."""
-    told = json.loads(run.provenance.get("drawing", "{}"))
-    return told if "string" in told else None
 
 
 def string_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:

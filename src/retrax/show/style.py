@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput
-from retrax.trajectory.files import require_place, written_whole
+from retrax.files import require_place, written_whole
 
 # The palette of Okabe and Ito, without its yellow, which vanishes on white.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

@@ -9,7 +9,7 @@ from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.kahan import figures, findings, runs
 from retrax.reproduce.report import Extra, Reproduction, kept_by
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 
 

@@ -15,14 +15,13 @@ from retrax.errors import StepFailed
 from retrax.groups.so3 import SO3
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.composition import Composition
-from retrax.integrators.kahan import Kahan, kahan_map, step_jacobian
-from retrax.integrators.radial_projection import RadialProjection
-from retrax.integrators.runge_kutta import RungeKutta
+from retrax.integrators.kahan import Kahan, RadialProjection, kahan_map, step_jacobian
+from retrax.integrators.rkmk import RungeKutta
 from retrax.reproduce.report import Kept
 from retrax.reproduce.report import kept as kept_row
+from retrax.run.ensemble import ensemble
+from retrax.run.simulate import simulate
 from retrax.show.style import extremes
-from retrax.simulate.ensemble import ensemble
-from retrax.simulate.simulate import simulate
 from retrax.systems.euler_solution import exact_momentum
 from retrax.systems.euler_top import EulerTop
 from retrax.systems.lotka_volterra import LotkaVolterra

@@ -10,7 +10,7 @@ from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.nonholonomic import figures, findings, runs
 from retrax.reproduce.report import Extra, Reproduction, kept_by
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.suslov import Suslov
 
 

@@ -17,14 +17,13 @@ from retrax.integrators.adapted_lift import AdaptedLift
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.composition import Composition
 from retrax.integrators.cotangent_lift import CotangentLift
-from retrax.integrators.discrete_gradient import DiscreteGradient
-from retrax.integrators.hamel_midpoint import HamelMidpoint
+from retrax.integrators.hamel_midpoint import DiscreteGradient, HamelMidpoint
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.projected_lift import ProjectedLift
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.reproduce.nonholonomic.printed import PrintedSuslov
 from retrax.reproduce.report import Kept, kept
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 from retrax.systems.suslov import Suslov
 

@@ -8,7 +8,7 @@ from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.pseudospectral import figures, findings, runs
 from retrax.reproduce.report import Extra, Reproduction
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.heavy_body import Pendulum3D
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
 from retrax.integrators.base import AbstractIntegrator, StepInfo, explicit_step
-from retrax.integrators.collocation_step import lie_step
+from retrax.integrators.collocation import lie_step
 from retrax.integrators.forms import flow_of
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem

@@ -13,18 +13,17 @@ import numpy as np
 from retrax.analysis.symplecticity import symplecticity
 from retrax.groups.so3 import SO3
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.collocation import Collocation
+from retrax.integrators.collocation import Collocation, PlainCollocation
 from retrax.integrators.galerkin_variational import GalerkinVariational
 from retrax.integrators.magnus import Magnus
-from retrax.integrators.plain_collocation import PlainCollocation
 from retrax.mechanics.state import State
 from retrax.numerics.nodes import gauss, lobatto, radau
 from retrax.reproduce.pseudospectral.printed import LoosePlainGauss, PrintedAlgorithm
 from retrax.reproduce.report import Kept, kept
+from retrax.run.simulate import simulate
 from retrax.show.style import extremes
-from retrax.simulate.simulate import simulate
 from retrax.systems.heavy_body import Pendulum3D
-from retrax.trajectory.measure import drift
+from retrax.trajectory.observe import drift
 
 SHORT: dict[str, AbstractIntegrator] = {
     "geometric Gauss": Collocation(gauss(2)),

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from retrax.integrators.rolling_dkd import RollingDKD
-from retrax.integrators.rolling_verlet import RollingVerlet
+from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
 from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.report import Extra, Reproduction, kept_by

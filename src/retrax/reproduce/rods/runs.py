@@ -18,12 +18,11 @@ from retrax.analysis.lyapunov import Lyapunov, lyapunov
 from retrax.analysis.spectrum import Spectrum, spectrum
 from retrax.errors import ContactLost
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.contact_dkd import ContactDKD
-from retrax.integrators.rolling_dkd import RollingDKD
-from retrax.integrators.rolling_verlet import RollingVerlet
+from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
+from retrax.integrators.contact.strings import ContactDKD
 from retrax.mechanics.state import State
 from retrax.reproduce.report import Kept, kept
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.rods.crossing import crossed_rods, kicked
 from retrax.systems.rods.dispersion import dispersion, printed_dispersion
 from retrax.systems.rods.pair import RodsInContact

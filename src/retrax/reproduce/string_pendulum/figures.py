@@ -11,7 +11,8 @@ from retrax.reproduce.report import nearest
 from retrax.reproduce.string_pendulum.findings import powers
 from retrax.reproduce.string_pendulum.runs import Growth, Plateau
 from retrax.show.bodies import Body
-from retrax.show.strings import drawing, string_bodies
+from retrax.show.drawn import told
+from retrax.show.strings import string_bodies
 from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, extremes, new_figure, style
 from retrax.trajectory.dataset import identifier
 from retrax.trajectory.trajectory import Trajectory
@@ -120,9 +121,7 @@ def _nodes(run: Trajectory, k: int) -> np.ndarray:
 
 
 def _body(run: Trajectory) -> Body:
-    told = drawing(run)
-    assert told is not None
-    return string_bodies(run, told)[0]
+    return string_bodies(run, told(run))[0]
 
 
 def _draw_body(axes: Any, body: Body, k: int, alpha: float) -> None:

@@ -15,7 +15,7 @@ from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.solids import elliptic_cylinder
 from retrax.mechanics.state import State
 from retrax.reproduce.report import nearest
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.strings import turning
 from retrax.systems.strings.elimination import undamped
 from retrax.systems.strings.observe import angular_momentum

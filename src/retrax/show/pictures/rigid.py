@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from retrax.show.bodies import Body, bodies
-from retrax.show.drawn import told
+from retrax.show.bodies import CORNERS, Body, bodies, box, solid_box
 from retrax.show.pictures.things import (
     METRES,
     Picture,
@@ -18,7 +17,6 @@ from retrax.show.pictures.things import (
     path,
     point,
 )
-from retrax.show.shape import CORNERS, box, box_of, solid_box
 from retrax.trajectory.trajectory import Trajectory
 
 _SHOWN_BODIES = 8
@@ -73,7 +71,7 @@ def _things(
     if one.coordinates is None:  # a body in the plane
         corners, known = CORNERS * [1.0, 0.5, 0.15], True
     else:
-        corners, known = _shape(run, one.coordinates)
+        corners, known = box(run, one.coordinates)
     things = [body(one.label, one.rotation, place, [{"box": size * corners}], 0.85 * size)]
     momentum = one.momentum(run)
     if momentum is not None and np.any(momentum):
@@ -82,14 +80,6 @@ def _things(
     tip = place if one.position is not None else place + one.rotation[:, :, 0] * size
     label = f"path{of}" if one.position is not None else f"path of the tip of e1{of}"
     return [*things, path(label, tip)], known
-
-
-def _shape(run: Trajectory, rows: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], bool]:
-    """The box of the inertia that the system told, or else of one that fits the run."""
-    said = told(run)
-    if "turning" in said:
-        return box_of(np.array(said["turning"]["inertia"])), True
-    return box(np.asarray(run.velocity)[:, rows], np.asarray(run.momentum)[:, rows])
 
 
 def with_mass(run: Trajectory, said: dict[str, Any]) -> Picture:
