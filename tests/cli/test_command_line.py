@@ -155,7 +155,7 @@ def test_a_file_that_is_no_run_file_is_named(here):
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [
-        (KeyboardInterrupt(), 130, "Interrupted: what was not written yet is lost."),
+        (KeyboardInterrupt(), 130, "Interrupted: what was not yet written is lost."),
         (PermissionError(13, "Permission denied", "top.nc"), 1, "'top.nc': Permission denied."),
         (TypeError("no\nway"), 70, "This is an error in retrax: TypeError: no way; `retrax --tr"),
         (rx.StepFailed("Step 3 did not converge."), 1, "Step 3 did not converge."),

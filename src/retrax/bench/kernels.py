@@ -5,12 +5,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from retrax.bench.problems import Problem
 from retrax.errors import CheckFailed, RetraxError
@@ -80,7 +79,11 @@ def single(
 
 
 def euler_top(
-    start: ArrayLike, inertia: ArrayLike, h: float, steps: int, save_every: int | None = None
+    start: Sequence[float],
+    inertia: Sequence[float],
+    h: float,
+    steps: int,
+    save_every: int | None = None,
 ) -> np.ndarray:
     """The saved momenta (records, 3) of Euler's top by the explicit map of Kahan's method."""
     every = save_every or steps
@@ -154,7 +157,7 @@ def string_pendulum(
 
 def ensemble(
     packed: np.ndarray,
-    inertia: ArrayLike,
+    inertia: Sequence[float],
     h: float,
     steps: int,
     *,
