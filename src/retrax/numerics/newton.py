@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.numerics.solve import solve
 
@@ -34,8 +34,8 @@ X = TypeVar("X")
 Sizes = tuple[Float[Array, ""], Float[Array, ""]]
 
 
-class _Iterate(NamedTuple, Generic[X]):
-    x: X
+class _Iterate(NamedTuple):
+    x: PyTree
     size: Float[Array, ""]
     terms: Float[Array, ""]
     stalled: Bool[Array, ""]
