@@ -19,6 +19,7 @@ from retrax.integrators.base import (
     watched,
     worse,
 )
+from retrax.integrators.composition import as_base
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -86,7 +87,7 @@ class Adaptive(AbstractIntegrator):
 
     **Arguments:**
 
-    - `base`: a method with one step, such as `RKMK("dopri5")`.
+    - `base`: a method of fixed steps, such as `RKMK("dopri5")`, or its name, such as `"rkmk-5"`.
     - `tolerance`: the estimated error allowed, from 1e-14 to 0.1.
     - `most`: how many tries one step may take.
 
@@ -103,11 +104,10 @@ class Adaptive(AbstractIntegrator):
     preserves: frozenset[str] = eqx.field(static=True)
     counted: ClassVar[str] = "tries"
 
-    def __init__(self, base: AbstractIntegrator, tolerance: float, most: int = 100_000):
-        if not isinstance(base, AbstractIntegrator) or isinstance(base, Adaptive):
-            raise BadInput(
-                f"base = {shown(base)} must be an integrator of fixed steps, such as RKMK()."
-            )
+    def __init__(self, base: AbstractIntegrator | str, tolerance: float, most: int = 100_000):
+        base = as_base(base)
+        if isinstance(base, Adaptive):
+            raise BadInput(f"base = {base!r} must be an integrator of fixed steps, such as RKMK().")
         if not 1e-14 <= as_float(tolerance) <= 0.1:
             raise BadInput(f"tolerance = {shown(tolerance)} must be a number from 1e-14 to 0.1.")
         self.base, self.most = base, require_whole("most", most, 1, _MOST_TRIES)

@@ -10,7 +10,6 @@ from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step, worse
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_instance
 from retrax.numerics.compositions import fractions
 
 
@@ -29,7 +28,7 @@ class Composition(AbstractIntegrator):
 
     **Arguments:**
 
-    - `base`: a symmetric integrator of order 2.
+    - `base`: a symmetric integrator of order 2, or its name, such as `"lie-verlet"`.
     - `order`: 4 (five steps), 6 (nine) or 8 (seventeen).
 
     References: [Suzuki1990] (order 4); [KahanLi1997] (6 and 8); [HairerLubichWanner2006] V.3.
@@ -39,8 +38,8 @@ class Composition(AbstractIntegrator):
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
 
-    def __init__(self, base: AbstractIntegrator, order: int):
-        require_instance("base", base, AbstractIntegrator, "an integrator, such as LieVerlet()")
+    def __init__(self, base: AbstractIntegrator | str, order: int):
+        base = as_base(base)
         if "symmetric" not in base.preserves or base.order != 2:
             raise BadInput(
                 f"base = {base!r} cannot be composed: the coefficients raise the order of "
@@ -91,3 +90,10 @@ class Composition(AbstractIntegrator):
         start = state, explicit_step(jnp.zeros(1))
         (end, info), _ = lax.scan(substep, start, jnp.array(fractions(self.order)))  # (1)
         return end, info
+
+
+def as_base(base: object) -> AbstractIntegrator:
+    """The integrator of which another one is made: itself, or the one of this name."""
+    from retrax.integrators.catalogue import as_integrator  # the catalogue holds compositions
+
+    return as_integrator(base, "base")
