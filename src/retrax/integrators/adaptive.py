@@ -59,6 +59,10 @@ class _At(NamedTuple):
     lasts: Bool[Array, ""]
 
 
+# The state reached, the end of the whole step, and how all of it went.
+_Ends = tuple[State, State, StepInfo]
+
+
 class Adaptive(AbstractIntegrator):
     r"""As many steps of `base`, of as many sizes, as a tolerance asks for, between two saved times.
 
@@ -126,11 +130,7 @@ class Adaptive(AbstractIntegrator):
         self.base.check(system)
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
-        at = lax.while_loop(
-            lambda at: self._unfinished(state, h, at),
-            lambda at: self._attempt(system, state, h, at)[0],
-            self._start(system, state, h),
-        )
+        at = self._tries(system, state, h)
         end = State(at.state.g, at.state.momentum, state.t + h)
         yes = jnp.asarray(True)
         return end, StepInfo(yes, at.worst, at.attempts, at.longest, (at.x >= 1) & at.lasts)
@@ -148,13 +148,7 @@ class Adaptive(AbstractIntegrator):
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         state, size = jax.tree.map(jnp.asarray, state), jnp.asarray(h)
-        at = jax.jit(
-            lambda: lax.while_loop(
-                lambda at: self._unfinished(state, size, at),
-                lambda at: self._attempt(system, state, size, at)[0],
-                self._start(system, state, size),
-            )
-        )()
+        at = jax.jit(lambda: self._tries(system, state, size))()
         reached = float(state.t + at.x * size)
         if int(at.attempts) >= self.most:
             return Refusal(
@@ -168,6 +162,14 @@ class Adaptive(AbstractIntegrator):
             f"No step there has an error below the tolerance {float(self.tolerance):g}: the "
             "motion may be singular, or the tolerance below the rounding errors.",
             h * max(float(at.x), _SHORTEST) / 2,
+        )
+
+    def _tries(self, system: AbstractGroupSystem, state: State, h: Scalar) -> _At:
+        """Try until the step is over, or cannot go on."""
+        return lax.while_loop(
+            lambda at: self._unfinished(state, h, at),
+            lambda at: self._attempt(system, state, h, at)[0],
+            self._start(system, state, h),
         )
 
     def _start(self, system: AbstractGroupSystem, state: State, h: Scalar) -> _At:
@@ -234,10 +236,10 @@ def _whole_and_halves(
     """The ends of one step and of two half ones: three rounds of a loop, so one compiled step."""
     parts, afresh, first = [1.0, 0.5, 0.5], [True, True, False], [True, False, False]
 
-    def chosen(which, a, b):
+    def chosen(which: Bool[Array, ""], a: State, b: State) -> State:
         return jax.tree.map(partial(jnp.where, which), a, b)
 
-    def one(carried, now):
+    def one(carried: _Ends, now: tuple[Array, Array, Array]) -> tuple[_Ends, None]:
         at, whole, info = carried
         part, restart, keep = now
         new, seen = base.step(system, chosen(restart, state, at), part * size)

@@ -93,7 +93,7 @@ class Composition(AbstractIntegrator):
 
 
 def as_base(base: object) -> AbstractIntegrator:
-    """The integrator of which another one is made: itself, or the one of this name."""
+    """The integrator that another one is made of: `base` itself, or the one of this name."""
     from retrax.integrators.catalogue import as_integrator  # the catalogue holds compositions
 
     return as_integrator(base, "base")
