@@ -42,7 +42,7 @@ class CotangentLift(AbstractLifted):
     References: [BarberoLinanMartinDeDiego2023] (the lifted maps); [BouRabeeMarsden2009] (s = 0).
     """
 
-    usual: ClassVar[AbstractRetraction] = Cayley()
+    retraction: AbstractRetraction = Cayley()
     kept: ClassVar[frozenset[str]] = frozenset({"group", "momentum", "symplectic"})
 
     def check(self, system: AbstractGroupSystem) -> None:
