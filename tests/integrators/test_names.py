@@ -1,5 +1,6 @@
 """Integrators by their names: what a name stands for, and what is said of an unknown one."""
 
+import numpy as np
 import pytest
 
 import retrax as rx
@@ -40,3 +41,37 @@ def test_methods_made_of_others_take_names():
     assert repr(rx.Adaptive("rkmk-5", 1e-8)) == repr(rx.Adaptive(rx.RKMK("dopri5"), 1e-8))
     with pytest.raises(rx.BadInput, match=r"^base = 'lie-verlett' is not the name"):
         rx.Composition("lie-verlett", order=4)
+
+
+TOP = rx.systems.EulerTop([1.0, 2.0, 3.0])
+START = TOP.at([0.4, 0.5, 0.7])
+MANY = np.stack([[0.4, 0.5, 0.7], [0.1, 0.2, 0.3]])
+RUN = {"h": 0.1, "steps": 4}
+
+
+def swept(method):
+    return rx.sweep(lambda I3: (TOP, START), method, grid={"I3": [3.0]}, store="unused", **RUN)
+
+
+DOORS = {
+    "simulate": lambda method: rx.simulate(TOP, method, START, **RUN).y[-1],
+    "ensemble": lambda method: rx.ensemble(TOP, method, MANY, **RUN)["y"].values[-1],
+    "reversibility": lambda method: rx.analysis.reversibility(TOP, method, START, **RUN),
+    "convergence": lambda method: rx.analysis.convergence(TOP, method, START, h=0.1, time=0.4),
+    "symplecticity": lambda method: rx.analysis.symplecticity(TOP, method, START, h=0.1),
+    "lyapunov": lambda method: rx.analysis.lyapunov(TOP, method, START, **RUN),
+    "check_integrator": rx.testing.check_integrator,
+    "sweep": lambda method: swept(method),
+    "sweep of two": lambda method: swept({"one": rx.Kahan(), "two": method}),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_answers_an_unknown_name(door):
+    with pytest.raises(rx.BadInput, match=r"'kahn' is not the name of .* did you mean 'kahan'"):
+        DOORS[door]("kahn")
+
+
+@pytest.mark.parametrize("door", ["simulate", "ensemble", "reversibility"])
+def test_a_name_runs_as_its_integrator_does(door):
+    np.testing.assert_array_equal(DOORS[door]("kahan"), DOORS[door](rx.Kahan()))

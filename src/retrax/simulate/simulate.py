@@ -12,6 +12,7 @@ import numpy as np
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.engine.xla import run_differentiable
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
@@ -69,6 +70,7 @@ def simulate(
     checkpoint `Interrupted` on Ctrl-C or SIGTERM, and `CheckpointFailed` where it cannot be
     written; both carry the trajectory up to there.
     """
+    integrator = as_integrator(integrator)
     traced = is_traced(system, integrator, state, h)
     state = started(system, state)
     traced = traced or uses_traced(system, integrator, state)
