@@ -39,7 +39,7 @@ VOCABULARY: dict[str, str] = {
 LONG = 1.0
 
 # What a step hands to the next one: arrays, `()` for most methods.
-Memory = PyTree[Array]
+Memory = PyTree
 
 
 class StepInfo(NamedTuple):
