@@ -87,10 +87,9 @@ from retrax.numerics.nodes import nodes as nodes
 from retrax.numerics.nodes import radau as radau
 from retrax.numerics.nodes import radau_left as radau_left
 from retrax.numerics.tableaus import Tableau as Tableau
-from retrax.simulate.ensemble import ensemble as ensemble
-from retrax.simulate.resume import resume as resume
-from retrax.simulate.simulate import simulate as simulate
-from retrax.simulate.sweep import sweep as sweep
+from retrax.run.ensemble import ensemble as ensemble
+from retrax.run.resume import resume as resume
+from retrax.run.simulate import simulate as simulate
 from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
 from retrax.spaces.base import AbstractSpace as AbstractSpace
 from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
@@ -100,8 +99,9 @@ from retrax.spaces.isospectral import Isospectral as Isospectral
 from retrax.spaces.sphere import Sphere as Sphere
 from retrax.spaces.stiefel import Stiefel as Stiefel
 from retrax.spaces.torus import Torus as Torus
-from retrax.trajectory.factory import factory as factory
-from retrax.trajectory.storage import load as load
+from retrax.store.netcdf import load as load
+from retrax.store.objects import factory as factory
+from retrax.sweep.sweep import sweep as sweep
 from retrax.trajectory.trajectory import Trajectory as Trajectory
 
 

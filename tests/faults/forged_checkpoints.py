@@ -14,8 +14,8 @@ from damage import checkpoint, same
 from forging import VALUES, Door, Forgery, deep
 
 import retrax as rx
-from retrax.trajectory import checkpoint_format
-from retrax.trajectory.checkpoint_format import chunk_end, digest
+from retrax.store import checkpoint_format
+from retrax.store.checkpoint_format import chunk_end, digest
 
 # Where another value is as good as the one that is there: the run and its states stay the same.
 _FREE = {"commit": int, "seconds": float, "compile_seconds": float, "steps": int, "every": int}

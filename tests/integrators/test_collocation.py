@@ -14,7 +14,7 @@ from retrax.analysis.symplecticity import symplecticity
 from retrax.integrators.collocation import lie_step
 from retrax.integrators.forms import Flow, SpatialPhase
 from retrax.integrators.magnus import magnus_step
-from retrax.reproduce.pseudospectral_reference import REFERENCE
+from retrax.reproduce.pseudospectral.runs import REFERENCE
 from retrax.spaces.group_itself import GroupItself
 from retrax.testing.constrained import flow
 from retrax.testing.fields import gyrostat

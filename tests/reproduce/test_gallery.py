@@ -13,9 +13,9 @@ from retrax.cli import reproduce as command
 from retrax.cli.main import app
 from retrax.errors import BadInput
 from retrax.reproduce import catalogue, manifest
+from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import Drawing, along_time, by_name, columns, write_drawings
 from retrax.reproduce.gallery import make_gallery
-from retrax.reproduce.paper import Paper, Part
 from retrax.reproduce.report import Extra, Finding, Reproduction, kept
 from retrax.show.style import new_figure, style
 

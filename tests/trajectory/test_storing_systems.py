@@ -11,10 +11,8 @@ import pytest
 
 import retrax as rx
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.store.objects import Factory, NeedsImport, Unstorable, decode, encode
 from retrax.systems.catalogue import CASES
-from retrax.trajectory.decoding import NeedsImport, decode
-from retrax.trajectory.encoding import Unstorable, encode
-from retrax.trajectory.factory import Factory
 
 QUICK = ("free-rigid-body", "pendulum3d", "suslov-paper", "kharlamova", "euler-top", "turntable")
 
@@ -212,7 +210,7 @@ def test_a_factory_of_the_script_itself_or_of_a_function_cannot_be_stored():
         {"class": "retrax.systems.rigid_body:jnp", "fields": {}},
         {"class": "retrax.groups.so3:SO3.exp", "fields": {}},
         {"function": "builtins:eval"},
-        {"function": "retrax.trajectory.storage:save"},
+        {"function": "retrax.store.netcdf:save"},
         {"function": "retrax.systems.catalogue:CASES"},
         {"function": "retrax.systems.catalogue:jnp.load"},
         {"partial": {"function": "os:system"}, "args": ["true"], "keywords": {}},

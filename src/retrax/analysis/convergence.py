@@ -15,8 +15,8 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_number, require_whole
 from retrax.numerics.reuse import Jitted
-from retrax.simulate.simulate import simulate
-from retrax.simulate.validate import require_run, started
+from retrax.run.checks import require_run, started
+from retrax.run.simulate import simulate
 
 # A difference of fewer rounding errors than this would measure arithmetic, not the method.
 _CLEAR = 50.0

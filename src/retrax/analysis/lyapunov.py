@@ -21,7 +21,7 @@ from retrax.numerics.checks import require_finite, require_whole
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.once import compiled_once
 from retrax.numerics.precision import host_float64
-from retrax.simulate.validate import require_run, started
+from retrax.run.checks import require_run, started
 
 
 class Lyapunov(NamedTuple):

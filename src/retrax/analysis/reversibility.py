@@ -12,7 +12,7 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.reuse import Jitted
-from retrax.simulate.validate import require_run, started
+from retrax.run.checks import require_run, started
 
 
 def reversibility(

@@ -13,7 +13,7 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.once import compiled_once
-from retrax.simulate.validate import require_run
+from retrax.run.checks import require_run
 
 
 def symplecticity(

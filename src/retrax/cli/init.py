@@ -10,7 +10,7 @@ import typer
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines
 from retrax.errors import BadInput
-from retrax.trajectory.files import require_place, written_whole
+from retrax.files import require_place, written_whole
 
 _EXAMPLES = {".toml": "my_case.toml", ".py": "my_system.py"}
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from retrax.cli.tables import print_lines
-from retrax.trajectory.files import require_place
-from retrax.trajectory.storage import load
+from retrax.files import require_place
+from retrax.store.netcdf import load
 
 
 def report(

@@ -12,9 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from retrax.cli.choices import choose
-from retrax.cli.completion import papers
-from retrax.cli.options import AsJson
+from retrax.cases.makers import choose
+from retrax.cli.options import AsJson, papers
 from retrax.cli.sentences import INTERRUPTED
 from retrax.cli.tables import print_lines, print_table
 from retrax.reproduce import catalogue

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from retrax.cli.keeping import keep
 from retrax.cli.options import AsJson, Progress
+from retrax.cli.run import keep
 from retrax.cli.tables import print_lines, print_table
-from retrax.simulate.resume import resume as resume_run
-from retrax.trajectory.files import require_place
+from retrax.files import require_place
+from retrax.run.resume import resume as resume_run
 from retrax.trajectory.summary import COLUMNS, heading, rows
 
 

@@ -3,21 +3,22 @@
 import dataclasses
 import json
 import shlex
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from retrax.cases.choices import choose
-from retrax.cases.integrators import default_integrator, make_integrator
+from retrax.cases.makers import choose
+from retrax.cases.names import default_integrator, make_integrator
 from retrax.cases.python_file import is_reference, load_setting
 from retrax.cases.run_file import RunFile, read
-from retrax.cli import completion
-from retrax.cli.keeping import keep, require_asked
+from retrax.cli import options
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.tables import print_lines, print_table
-from retrax.errors import BadInput, StepFailed
-from retrax.simulate.simulate import simulate
+from retrax.errors import BadInput, NotWritten, RetraxError, StepFailed
+from retrax.files import require_place, written_by_retrax
+from retrax.run.simulate import simulate
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.provenance import labelled
 from retrax.trajectory.summary import COLUMNS, heading, rows
@@ -33,7 +34,7 @@ def run(
         typer.Argument(
             help="A name from `retrax list`, a run file `my_case.toml`, or a function in a Python "
             "file, `my_system.py:make`; that file is run.",
-            autocompletion=completion.runnable,
+            autocompletion=options.runnable,
         ),
     ],
     integrator: Annotated[
@@ -41,7 +42,7 @@ def run(
         typer.Option(
             help="A name from `retrax list`.",
             show_default=_AS_ASKED,
-            autocompletion=completion.integrators,
+            autocompletion=options.integrators,
         ),
     ] = None,
     h: Annotated[
@@ -167,3 +168,32 @@ def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
     if asked.output is not None:
         keep(trajectory, asked.output)
     return trajectory
+
+
+def keep(trajectory: Trajectory, path: Path) -> Path:
+    """Save a run; where its disk refuses, save it where temporary files go, and raise.
+
+    **Raises:** `NotWritten`, which says where the run is now.
+    """
+    try:
+        return trajectory.save(path)
+    except NotWritten as cause:
+        try:
+            other = trajectory.save(Path(tempfile.mkdtemp(prefix="retrax-")) / path.name)
+        except (RetraxError, OSError):
+            raise cause from None
+        raise NotWritten(f"{cause} The run was saved to {str(other)!r} instead.") from cause
+
+
+def require_asked(key: str, path: Path, typed: bool) -> None:
+    """Refuse, before a run, a place that cannot be written or that nobody asked to write over.
+
+    A file named on the command line is replaced. One that only a run file names is replaced where
+    retrax wrote it, and otherwise left alone.
+    """
+    place = require_place(path)
+    if not typed and place.exists() and not written_by_retrax(place):
+        raise BadInput(
+            f"{key} = {str(path)!r} in the run file is a file that retrax did not write: give "
+            f"--{key} {str(path)!r} on the command line to replace it."
+        )

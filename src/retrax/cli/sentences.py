@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from retrax.cases.choices import choose, did_you_mean
+from retrax.cases.makers import choose, did_you_mean
 from retrax.errors import BadInput, Interrupted, RetraxError, printable
 
 FAILED, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143

@@ -9,7 +9,7 @@ import typer
 from retrax.cli.options import AsJson, Progress
 from retrax.cli.sentences import FAILED
 from retrax.cli.tables import on_terminal, print_lines, print_table
-from retrax.trajectory.files import require_place
+from retrax.files import require_place
 
 
 def verify(

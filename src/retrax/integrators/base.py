@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.errors import BadInput, StepFailed
 from retrax.groups.retractions import AbstractRetraction
@@ -36,6 +36,9 @@ VOCABULARY: dict[str, str] = {
 
 # A step longer than this on the group is too long for the equations of most bodies to be solved.
 LONG = 1.0
+
+# What a step hands to the next one: arrays, `()` for most methods.
+Memory = PyTree
 
 
 class StepInfo(NamedTuple):
@@ -135,14 +138,18 @@ class AbstractIntegrator(Frozen):
     ) -> tuple[State, StepInfo]:
         """The state one step of size `h` later, and how the step went."""
 
-    def remembered(self, system: AbstractGroupSystem, state: Any) -> Any:
-        """What a step from `state` needs that the step before it had found, or `None`."""
-        return None
+    def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
+        """Return what a step from `state` needs besides it, as if a step had just ended there.
+
+        Override it together with `next_step`, where one step can use what the one before it found.
+        Whoever repeats steps carries the memory along and stores it with the state.
+        """
+        return ()
 
     def next_step(
-        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Any
-    ) -> tuple[State, StepInfo, Any]:
-        """`step`, from what is `remembered` at its start to what is at its end."""
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Memory
+    ) -> tuple[State, StepInfo, Memory]:
+        """Take a `step` with the memory of the one before it, and return its own as well."""
         return *self.step(system, state, h), memory
 
     def check(self, system: AbstractGroupSystem) -> None:

@@ -7,7 +7,14 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step, worse
+from retrax.integrators.base import (
+    AbstractIntegrator,
+    Memory,
+    Refusal,
+    StepInfo,
+    explicit_step,
+    worse,
+)
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.compositions import fractions
@@ -77,19 +84,28 @@ class Composition(AbstractIntegrator):
             now = end
         return self.base.refusal(system, state, h, moved)
 
+    def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
+        return self.base.memory(system, state)
+
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
-        def substep(
-            carry: tuple[State, StepInfo], gamma: Float[Array, ""]
-        ) -> tuple[tuple[State, StepInfo], None]:
-            now, so_far = carry
-            end, info = self.base.step(system, now, gamma * h)
-            return (end, worse(so_far, info)), None
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
 
-        start = state, explicit_step(jnp.zeros(1))
-        (end, info), _ = lax.scan(substep, start, jnp.array(fractions(self.order)))  # (1)
-        return end, info
+    def next_step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Memory
+    ) -> tuple[State, StepInfo, Memory]:
+        def substep(
+            carry: tuple[State, StepInfo, Memory], gamma: Float[Array, ""]
+        ) -> tuple[tuple[State, StepInfo, Memory], None]:
+            now, so_far, memory = carry
+            end, info, memory = self.base.next_step(system, now, gamma * h, memory)
+            return (end, worse(so_far, info), memory), None
+
+        start = state, explicit_step(jnp.zeros(1)), memory
+        end, _ = lax.scan(substep, start, jnp.array(fractions(self.order)))  # (1)
+        return end
 
 
 def as_base(base: object) -> AbstractIntegrator:

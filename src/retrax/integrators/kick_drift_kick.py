@@ -41,7 +41,7 @@ class KickDriftKick(AbstractIntegrator):
     the first solved by iteration, $\mu^-$ being the momentum after the drift. Each of the two is
     the other backwards in time, so that the step stays symmetric and of order 2.
 
-    The force with which one step ends is the one with which the next begins, and is remembered.
+    The force with which one step ends is the one with which the next begins: its memory.
 
     References: [MarsdenWest2001].
     """
@@ -63,14 +63,14 @@ class KickDriftKick(AbstractIntegrator):
             return super().refusal(system, state, h, moved)
         return Refusal("could not turn so far", why, shorter_step(h, moved))
 
-    def remembered(self, system: AbstractSplitSystem, state: State) -> Coordinates:
+    def memory(self, system: AbstractSplitSystem, state: State) -> Coordinates:
         """The force at `state`."""
         return system.kick(state.g, state.t)
 
     def step(
         self, system: AbstractSplitSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
-        new, info, _ = self.next_step(system, state, h, self.remembered(system, state))
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
         return new, info
 
     def next_step(

@@ -1,7 +1,5 @@
 """Variational Stoermer-Verlet on a Lie group."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -9,6 +7,7 @@ from jaxtyping import Array, Float
 from retrax.groups.retractions import AbstractRetraction, Cayley
 from retrax.integrators.base import (
     AbstractIntegrator,
+    Memory,
     Refusal,
     StepInfo,
     step_info,
@@ -82,12 +81,12 @@ class LieVerlet(AbstractIntegrator):
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return self._method(system).refusal(system, state, h, moved)
 
-    def remembered(self, system: AbstractGroupSystem, state: State) -> Any:
-        return self._method(system).remembered(system, state)
+    def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
+        return self._method(system).memory(system, state)
 
     def next_step(
-        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Any
-    ) -> tuple[State, StepInfo, Any]:
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Memory
+    ) -> tuple[State, StepInfo, Memory]:
         return self._method(system).next_step(system, state, h, memory)
 
     def step(

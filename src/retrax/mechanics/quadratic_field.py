@@ -12,10 +12,10 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.translation import Translation
-from retrax.mechanics.drawing import told
 from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.linear_integrals import linear_integrals, linear_values
 from retrax.mechanics.polynomial import SparseQuadratic
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike
@@ -63,7 +63,7 @@ class AbstractQuadraticField(AbstractGroupSystem):
         return Translation(self.dim)
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: that a point is no place in space."""
         return told("field")
 

@@ -330,6 +330,10 @@ class AbstractGroupSystem(Frozen):
         energy = {"energy": self.energy(state)} if kept else {}
         return {**energy, **momenta, **self.further_invariants(state)}
 
+    def unit_of(self, observable: str) -> str:
+        """Return the unit of an observable; the empty text where it has none."""
+        return self.units.get(observable, "")
+
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
         """What else can be measured at a state, by name; `units` has a unit for each."""
         return {}

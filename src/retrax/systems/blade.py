@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.constraints import Distribution
-from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import Inertia, checked_inertia
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.system import ArrayLike, Element
 from retrax.numerics.checks import require_finite, require_shape
 from retrax.numerics.precision import float64
@@ -52,7 +52,7 @@ class Blade(AbstractSlidingBody):
         return "blade"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the mass, where its centre is and the inertia about it."""
         J = jnp.diag(self.inertia) if self.inertia.ndim == 1 else self.inertia
         return told("body", mass=(self.mass, 0), arm=(self.centre, 1), inertia=(J, 2))

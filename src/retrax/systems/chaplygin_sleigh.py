@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.se2 import SE2, Motion
 from retrax.mechanics.constraints import Distribution
-from retrax.mechanics.drawing import told
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.system import ArrayLike
 from retrax.systems.sliding import AbstractSlidingBody, number, positive, stacked
 
@@ -43,7 +43,7 @@ class ChaplyginSleigh(AbstractSlidingBody):
         return "Chaplygin sleigh"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the arm, and the radius of gyration as the size of the board."""
         size = jnp.sqrt(self.inertia / self.mass)
         return told("sleigh", arm=(self.arm, 0), size=(size, 0))

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.drawing import told
 from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.quadratic_field import AbstractQuadraticField, require_quadratic
+from retrax.mechanics.remembered import Drawing, told
 from retrax.numerics.checks import (
     MOST_ROWS,
     require_instance,
@@ -74,7 +74,7 @@ class CubicHamiltonian(AbstractQuadraticField):
         return self.title
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: that the numbers are positions, then momenta."""
         return told("field", canonical=(True, 0))
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
-from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import require_shape
@@ -65,7 +65,7 @@ class EulerTop(AbstractQuadraticField):
         return "Euler top"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: that the three numbers are a vector of space."""
         return told("field", vectors=(["m"], 1))
 

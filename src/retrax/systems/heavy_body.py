@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import Inertia, checked_inertia
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.solids import about_centre
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
@@ -43,7 +43,7 @@ class AbstractHeavyBody(AbstractRigidBody):
         return False
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the arm, the mass and the inertia about the centre of mass."""
         many = self.arm.ndim != 1 or self.mass.ndim != 0 or self.inertia.shape not in ((3,), (3, 3))
         if is_traced(self) or many:

@@ -12,8 +12,8 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
-from retrax.mechanics.drawing import told
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import is_traced, require_finite, require_instance, require_shape
@@ -90,7 +90,7 @@ class LiePoisson(AbstractQuadraticField):
         return self.title
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: which vectors of space the coordinates are."""
         for group, names in ((SO3(), ["m"]), (SE3(), ["m", "p"])):
             if self._on(group):

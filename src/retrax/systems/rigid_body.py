@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
-from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
 from retrax.mechanics.system import ArrayLike
 
@@ -23,12 +22,6 @@ class AbstractRigidBody(AbstractMechanicalSystem):
     @property
     def invariant_inertia(self) -> bool:
         return True
-
-    @property
-    def drawing(self) -> str | None:
-        """What a picture needs: the inertia."""
-        J = jnp.diag(self.inertia) if self.inertia.ndim == 1 else self.inertia
-        return told("turning", inertia=(J, 2))
 
     def inertia_at(self, g: Float[Array, "3 3"]) -> Inertia:
         return self.inertia

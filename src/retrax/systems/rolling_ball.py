@@ -10,8 +10,8 @@ from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import VelocityConstraint
-from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import Inertia, checked_inertia
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.systems.sliding import AbstractSlidingBody, number, positive
@@ -89,7 +89,7 @@ class ChaplyginBall(AbstractRollingBall):
         return "Chaplygin ball"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the radius."""
         return told("ball", radius=(self.radius, 0))
 
@@ -133,7 +133,7 @@ class BallOnTurntable(AbstractRollingBall):
         return "ball on a turntable"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the radius, and how fast the table turns."""
         return told("ball", radius=(self.radius, 0), rate=(self.rate, 0))
 

@@ -11,7 +11,7 @@ from retrax.groups.product import Product
 from retrax.groups.se2 import SE2
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import AbstractDistribution
-from retrax.mechanics.drawing import told
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.system import ArrayLike, Element
 from retrax.systems.sliding import AbstractSlidingBody, positive, stacked
 
@@ -67,7 +67,7 @@ class RollingDisk(AbstractSlidingBody):
         return "rolling disk"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the radius."""
         return told("disk", radius=(self.radius, 0))
 

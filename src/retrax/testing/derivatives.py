@@ -11,7 +11,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.once import compiled_once
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 
 _STEPS = 20
 # Central differences of fourth order: with this step truncation and rounding are both near 1e-12.

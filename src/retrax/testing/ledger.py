@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from retrax.errors import CheckFailed
+from retrax.files import written_whole
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import INTEGRATORS
-from retrax.simulate.progress import reporter
+from retrax.run.progress_bar import reporter
 from retrax.testing import measurements
 from retrax.testing.constrained import claims_problem, constrained_problem, fits
 from retrax.testing.fields import FIELDS
 from retrax.testing.integrators import check_integrator, check_order
 from retrax.testing.measurements import Problem
 from retrax.testing.problems import PROBLEMS
-from retrax.trajectory.files import written_whole
 from retrax.trajectory.provenance import versions
 
 # Every claim is measured on the problem that `claims_problem` chooses, the order on these as well.

@@ -19,8 +19,8 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.reuse import Jitted
-from retrax.simulate.simulate import simulate
-from retrax.trajectory.measure import deviations, drift
+from retrax.run.simulate import simulate
+from retrax.trajectory.observe import deviations, drift
 
 COARSE, COARSE_STEPS = 0.1, 2000
 LONG, LONG_STEPS, LONG_SAVES = 0.05, 20_000, 2000

@@ -13,7 +13,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_instance
-from retrax.simulate.validate import require_state
+from retrax.run.checks import require_state
 from retrax.testing.laws import gap, judge, on_batches, require_key
 
 SAMPLES = 3

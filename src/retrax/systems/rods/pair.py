@@ -1,6 +1,5 @@
 """Two elastic rods that roll on each other without slipping."""
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ from jaxtyping import Array, Bool, Float
 from retrax.errors import BadInput, ContactDegenerate, ContactLeftRod
 from retrax.mechanics.ending import Ending
 from retrax.mechanics.overriding import refuse_overrides
+from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates, Derivative
@@ -126,13 +126,13 @@ class RodsInContact(AbstractRollingPair):
         return NoSlip(self)
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: spacings and radii, and the width of the bump."""
         fields = (self.radius, self.width, self.first.spacing, self.second.spacing)
         if is_traced(self) or any(x.ndim for x in fields) or self.first.inertia.ndim != 1:
             return None
         rods = [drawn(rod) | {"radius": float(self.radius)} for rod in self.rods]
-        return json.dumps({"rods": rods, "width": float(self.width)})
+        return {"rods": rods, "width": float(self.width)}
 
     def momentum(self, g: Pair, xi: Coordinates) -> Coordinates:
         one, two = self.split(xi)

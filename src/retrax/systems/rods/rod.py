@@ -1,6 +1,5 @@
 """A geometrically exact elastic rod: stretch, shear, bending and twist of any size."""
 
-import json
 from typing import Any
 
 import equinox as eqx
@@ -10,6 +9,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.overriding import refuse_overrides
+from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates
@@ -235,10 +235,10 @@ class Rod(AbstractRod):
         require_each(_require_bent, g[0])
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the spacing, and the radius of a round section of this inertia."""
         many = is_traced(self) or self.spacing.ndim != 0 or self.inertia.ndim != 1
-        return None if many else json.dumps({"rods": [drawn(self)]})
+        return None if many else {"rods": [drawn(self)]}
 
     def symmetries(self) -> Symmetries:
         """None of the product group: rigid motions turn frames and places together."""

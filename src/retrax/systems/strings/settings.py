@@ -1,12 +1,12 @@
 """Starts worth knowing: the paper's example, and the equilibrium."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.solids import about_centre, elliptic_cylinder
 from retrax.mechanics.state import State
 
@@ -65,11 +65,11 @@ def hanging(system: "StringPendulum") -> State:
     return system.state((jnp.asarray(r), *attitudes), velocity=jnp.zeros(system.group.dim))
 
 
-def drawing(system: "StringPendulum") -> str:
+def drawing(system: "StringPendulum") -> Drawing:
     """What a picture needs: at which nodes the bodies hang, masses, arms, inertia."""
     bodies = {"masses": system.mass, "arms": system.arm, "inertia": np.stack(_central(system))}
     told = {name: np.asarray(values).tolist() for name, values in bodies.items()}
-    return json.dumps({"string": list(system.nodes), **told})
+    return {"string": list(system.nodes), **told}
 
 
 def _central(system: "StringPendulum") -> list[np.ndarray]:

@@ -15,6 +15,7 @@ from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.functions import arguments, as_pytree, uses_velocity
 from retrax.mechanics.overriding import refuse_overrides
+from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
@@ -291,7 +292,7 @@ class StringPendulum(AbstractSplitSystem):
         checks.require_apart(state.g[0])
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         many = is_traced(self) or self.mass.ndim != 1  # the members of an ensemble
         return None if many else settings.drawing(self)
 

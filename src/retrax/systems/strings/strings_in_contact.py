@@ -12,9 +12,9 @@ from retrax.errors import BadInput
 from retrax.groups.product import Product
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import VelocityConstraint
-from retrax.mechanics.drawing import told
 from retrax.mechanics.ending import Ending
 from retrax.mechanics.overriding import refuse_overrides
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
@@ -148,7 +148,7 @@ class StringsInContact(AbstractGroupSystem):
         return "pair of strings in contact"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the length, and whether the ends are fixed."""
         return told("strings", length=(self.length, 0), ends=(self.ends, 0))
 
