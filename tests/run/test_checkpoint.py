@@ -14,7 +14,7 @@ import zarr
 
 import retrax as rx
 from retrax.run import resume as resume_module
-from retrax.run.chunks import Plan
+from retrax.run.chunks import Chunks
 
 SO3 = rx.SO3()
 
@@ -226,12 +226,20 @@ def test_a_newer_format_and_another_store_are_refused(tmp_path):
         rx.load(tmp_path / "other.zarr")
 
 
-def test_chunks_end_in_the_same_places_however_long_the_run_and_wherever_it_starts():
-    for plan in (Plan(7, 40, 5, 50), Plan(250, 40, 1, 60), Plan(1, 8, 8, 99)):
+def test_chunks_end_with_the_run_and_where_states_are_saved():
+    for chunks in (Chunks(7, 5, 50, 40), Chunks(250, 1, 60, 40), Chunks(1, 8, 99, 8)):
         for steps in (1, 36, 350, 777, 1000):
-            ends = np.cumsum([n * each for n, each in plan.chunks(0, steps)]).tolist()
-            assert ends[-1] == steps
-            assert all(plan.ends_chunk(end) for end in ends[:-1] if end + plan.length < steps)
-            for first in [end for end in ends if plan.ends_chunk(end)]:
-                again = first + np.cumsum([n * each for n, each in plan.chunks(first, steps)])
-                assert list(again) == [end for end in ends if end > first]
+            for first in (0, 3, 30, 500):
+                cut = list(chunks.between(first, steps))
+                ends = first + np.cumsum([n * each for n, each in cut], dtype=int)
+                assert list(ends[-1:]) == [steps] * (first < steps)
+                saved = [e for n, each in cut if n > 1 for e in [each]]
+                assert all(each == chunks.save_every for each in saved)
+                assert all(n <= chunks.records and each <= chunks.most for n, each in cut)
+                passed = np.arange(first // chunks.save_every + 1, steps // chunks.save_every + 1)
+                inside = [
+                    s + each * k
+                    for (n, each), s in zip(cut, [first, *ends[:-1]], strict=True)
+                    for k in range(1, n + 1)
+                ]
+                assert set(passed * chunks.save_every) <= set(inside)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput, CheckFailed
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_number, require_whole
@@ -44,7 +45,7 @@ class Convergence(NamedTuple):
 
 def convergence(
     system: AbstractGroupSystem,
-    integrator: AbstractIntegrator,
+    integrator: AbstractIntegrator | str,
     state: State,
     *,
     h: float,
@@ -73,6 +74,7 @@ def convergence(
     **Raises:** `CheckFailed` where a difference is so small that it shows rounding errors: choose a
     larger `h` or fewer halvings. `StepFailed` where a run fails.
     """
+    integrator = as_integrator(integrator)
     require_run(system, integrator, started(system, state), h, 1, 1)
     h, time = float(h), require_number("time", time, "> 0", "s")
     halvings = require_whole("halvings", halvings, 2, _MOST_HALVINGS)

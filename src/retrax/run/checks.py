@@ -9,6 +9,7 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
@@ -75,11 +76,7 @@ def require_parts(system: Any, integrator: Any, state: Any) -> None:
     require_double_precision()
     if not isinstance(system, AbstractGroupSystem):
         raise BadInput(f"system = {shown(system)} is not a retrax system.")
-    if not isinstance(integrator, AbstractIntegrator):
-        raise BadInput(
-            f"integrator = {shown(integrator)} is not a retrax integrator; "
-            "an instance is needed, such as LieVerlet()."
-        )
+    as_integrator(integrator)
     _require_is_state(state)
 
 

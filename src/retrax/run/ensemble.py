@@ -12,6 +12,7 @@ import numpy as np
 from retrax.engine.backends import make_members
 from retrax.engine.backends.members import Members
 from retrax.engine.progress import INTERVAL, Packing
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
@@ -64,7 +65,7 @@ def ensemble(
 
     **Raises:** `BadInput` where the run cannot start, or its results would not fit into memory.
     """
-    shared = None
+    integrator, shared = as_integrator(integrator), None
     if isinstance(system, list | tuple):
         system, shared = stacked_systems(system), False
     states = started(system, states)

@@ -105,7 +105,9 @@ class Running:
                 last = jax.tree.map(lambda x: x[0], intervals)
                 intervals = jax.tree.map(lambda x: np.asarray(x)[None], joined(self.since, last))
             self.saved.append(jax.tree.leaves((states, intervals)))
-            self.since = quiet()
+            # The end of this run may lie between two saved states of a longer one.
+            between = step % self.begun.plan.save_every
+            self.since = jax.tree.map(lambda x: x[-1], intervals) if between else quiet()
         else:
             self.since = joined(self.since, jax.tree.map(lambda x: x[0], intervals))
 

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, PyTree
 from retrax.engine.backends.xla import run_differentiable
 from retrax.engine.progress import start
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
@@ -31,7 +32,7 @@ from retrax.trajectory.trajectory import Trajectory
 @explaining_leaks()
 def simulate(
     system: AbstractGroupSystem,
-    integrator: AbstractIntegrator,
+    integrator: AbstractIntegrator | str,
     state: State | ArrayLike,
     *,
     h: float | Array,
@@ -51,8 +52,9 @@ def simulate(
 
     **Arguments:**
 
-    - `system`, `integrator`, `state`: what moves, how a step is taken, where it starts. The time of
-        the first state is `state.t`. A quadratic field also starts from a point.
+    - `system`, `integrator`, `state`: what moves, how a step is taken, where it starts. An
+        integrator may be named as in `retrax list`. The time of the first state is `state.t`. A
+        quadratic field also starts from a point.
     - `h`: the step in seconds; below zero the run goes back in time.
     - `steps`: how many.
     - `save_every`: how many steps lie between two saved states.
@@ -71,6 +73,7 @@ def simulate(
     checkpoint `Interrupted` on Ctrl-C or SIGTERM, and `CheckpointFailed` where it cannot be
     written; both carry the trajectory up to there.
     """
+    integrator = as_integrator(integrator)
     traced = is_traced(system, integrator, state, h)
     state = started(system, state)
     traced = traced or uses_traced(system, integrator, state)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.integrators.catalogue import as_integrator
 from retrax.run.checks import require_count, require_step_size
 from retrax.run.chunks import saved_steps
 from retrax.run.ensemble import saved_states
@@ -192,7 +193,8 @@ def settings(integrator: Any, h: Any, steps: Any, save_every: Any) -> Settings:
             f"the step sizes h = {h!r} would save {sorted(records)} states, but must all save as "
             "many: give a save_every for each, or None."
         )
-    integrators = list(integrator.values()) if named else [integrator]
+    given = list(integrator.values()) if named else [integrator]
+    integrators = [as_integrator(one) for one in given]
     each = tuple(Setting(i, *count) for i, count in itertools.product(integrators, sequence))
     return Settings(sizes, labels, each)
 
