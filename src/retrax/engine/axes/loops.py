@@ -12,9 +12,10 @@ from itertools import groupby
 from typing import Any, SupportsInt
 
 import numpy as np
+import numpy.typing as npt
 
 from retrax.engine.builder import Builder, same
-from retrax.engine.kinds import Kind
+from retrax.engine.kinds import Kind, Unscalarisable
 from retrax.engine.program import (
     Buffer,
     CodeBlock,
@@ -28,14 +29,10 @@ from retrax.engine.program import (
 )
 
 # An array of objects, each an operand.
-Operands = Any
+Operands = npt.NDArray[np.object_]
 
 # So few entries are written one by one.
 _FEW = 4
-
-
-class Unscalarisable(Exception):
-    """A function that cannot be turned into a scalar program; the message says why."""
 
 
 class KeptArray:
@@ -64,6 +61,10 @@ class FlatArray:
     @property
     def shape(self) -> tuple[int]:
         return (self.things.length * self.things.cells.size,)
+
+
+# An array of a jaxpr while its program is built.
+ProgramArray = Operands | KeptArray | FlatArray
 
 
 class _OpenLoop:
@@ -208,8 +209,10 @@ class AxisLoops:
         self.copy(array, [View(buffer, c, width, array.length) for c in range(width)])
         return buffer
 
-    def plain(self, flat: FlatArray) -> KeptArray:
-        """A flat array as one buffer, packed where it has not been so far."""
+    def plain(self, flat: ProgramArray) -> Operands | KeptArray:
+        """A flat array as one buffer, packed where it has not been so far; others as they are."""
+        if not isinstance(flat, FlatArray):
+            return flat
         if flat.packed is None or not self.build.encloses(flat.packed[1]):
             buffer = self.packed(flat.things)
             flat.packed = buffer, self.build.block

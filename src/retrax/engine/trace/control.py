@@ -9,20 +9,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jax.extend.core import ClosedJaxpr
+from jax.extend.core import JaxprEqn as Equation
 
 from retrax.engine.axes.loops import (
     AxisLoops,
     KeptArray,
     Operands,
-    Unscalarisable,
     kind_of_cell,
     shifted,
 )
-from retrax.engine.axes.rules import KeptRules
+from retrax.engine.axes.rules import KeptRules, Plain
 from retrax.engine.builder import Builder
-from retrax.engine.kinds import Kind
+from retrax.engine.kinds import Kind, Unscalarisable
 from retrax.engine.program import Choose, Operand, Repeat, Value, View, While, kind_of
-from retrax.engine.trace.entry_rules import STRUCTURAL
+from retrax.engine.trace.arithmetic import Arithmetic, single
+from retrax.engine.trace.indexing import broadcast_in_dim
 
 # A loop of known length with stacked outputs is unrolled up to this many rounds.
 _UNROLL = 64
@@ -31,15 +33,20 @@ _ALIKE = 4
 
 
 class ControlRules:
-    """The rules for `while`, `scan` and `cond`."""
+    """The rules for `while`, `scan` and `cond`; `closed` evaluates what is inside them."""
 
-    build: Builder
-    loops: AxisLoops
-    closed: Callable[[Any, Sequence], list]
-    entrywise: Callable[..., Operands]
-    reduce: Callable[[str, Operands, Sequence[int], Kind], Operands]
+    def __init__(
+        self,
+        build: Builder,
+        loops: AxisLoops,
+        arithmetic: Arithmetic,
+        kept: KeptRules,
+        closed: Callable[[ClosedJaxpr, Sequence[Plain]], list[Plain]],
+    ):
+        self.build, self.loops, self.arithmetic = build, loops, arithmetic
+        self.kept, self.closed = kept, closed
 
-    def rule_while(self, equation, ins):
+    def while_loop(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
         p = equation.params
         n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
         cond_consts, body_consts, initial = (
@@ -89,12 +96,11 @@ class ControlRules:
             floats = all(kind_of(entry) == "float" for entry in x.ravel())
         if not floats:
             return x
-        which, nan = np.empty((), object), np.empty((), object)
-        which[()], nan[()] = endless, math.nan
+        which, nan = single(endless), single(math.nan)
         if not isinstance(x, KeptArray):
-            return self.entrywise("select", which, x, nan)
+            return self.arithmetic.entrywise("select", which, x, nan)
         (cells,) = self.loops.along(
-            x.length, lambda y: [self.entrywise("select", which, y, nan)], [x]
+            x.length, lambda y: [self.arithmetic.entrywise("select", which, y, nan)], [x]
         )
         return KeptArray(cells, x.axis, x.length)
 
@@ -102,28 +108,27 @@ class ControlRules:
         """Whether one is true: a `while` under `vmap` goes on as long as one member needs it."""
         axes = range(len(truths.shape))
         if isinstance(truths, KeptArray):
-            return KeptRules(self, None).reduce("or", truths, axes, "bool")
-        return self.reduce("or", truths, axes, "bool")
+            return self.kept.reduce("or", truths, axes, "bool")
+        return self.arithmetic.reduce("or", truths, axes, "bool")
 
     def where(self, going: Any, new: Any, old: Any) -> Any:
         """New entries for the members that go on, which are the first axes; old ones otherwise."""
         shape, first = old.shape, tuple(range(len(going.shape)))
-        rules = KeptRules(self, None)
         if isinstance(going, KeptArray):
-            which: Any = rules.rule_broadcast_in_dim(going, shape=shape, broadcast_dimensions=first)
+            which: Any = self.kept.broadcast_in_dim(going, shape=shape, broadcast_dimensions=first)
         else:
-            which = STRUCTURAL["broadcast_in_dim"](going, shape=shape, broadcast_dimensions=first)
+            which = broadcast_in_dim(going, shape=shape, broadcast_dimensions=first)
         arrays = (which, old, new)
         like = next((x for x in arrays if isinstance(x, KeptArray)), None)
         if like is None:
-            return self.entrywise("select", *arrays)
-        aligned = [rules.aligned(x, like) for x in arrays]
+            return self.arithmetic.entrywise("select", *arrays)
+        aligned = [self.kept.aligned(x, like) for x in arrays]
         (cells,) = self.loops.along(
-            like.length, lambda *xs: [self.entrywise("select", *xs)], aligned
+            like.length, lambda *xs: [self.arithmetic.entrywise("select", *xs)], aligned
         )
         return KeptArray(cells, like.axis, like.length)
 
-    def rule_scan(self, equation, ins):
+    def scan(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
         p = equation.params
         n_consts, n_carry = _scan_counts(p)
         consts, initial, xs = (
@@ -196,7 +201,7 @@ class ControlRules:
         columns = zip(*(stacked[k] for k in sorted(stacked)), strict=True)
         return [*carried, *(np.stack(column) for column in columns)]
 
-    def rule_cond(self, equation, ins):
+    def choice(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
         index, *arguments = ins
         branches = equation.params["branches"]
         which = index[()]
