@@ -28,8 +28,8 @@ from retrax.engine.program import (
     kind_of,
 )
 
-# An array of objects, each an operand.
-Operands = npt.NDArray[np.object_]
+# An array of objects, each an operand; NumPy cannot say so in its types.
+Operands = npt.NDArray[Any]
 
 # So few entries are written one by one.
 _FEW = 4
@@ -159,7 +159,11 @@ class AxisLoops:
         return _whole(loop.buffers[x])
 
     def sequential(
-        self, length: int, function: Callable, initial: Operands, arrays: Sequence[KeptArray]
+        self,
+        length: int,
+        function: Callable[[list[Operands], list[Operands]], tuple[Sequence[Any], Sequence[Any]]],
+        initial: Sequence[Operands],
+        arrays: Sequence[KeptArray],
     ) -> tuple[list[Operands], list[Operands]]:
         """A loop in order that carries numbers: what it carries in the end, and cells it made."""
         if self.inside:
@@ -180,9 +184,9 @@ class AxisLoops:
                 tuple((value, view) for view, value in loop.reads.items()),
                 block,
                 tuple((_whole(buffer), x) for buffer, x in loop.made.items()),
-                _flat(carried),
-                _flat(initial),
-                _flat(updated),
+                _operands_in(carried),
+                _operands_in(initial),
+                _operands_in(updated),
             )
         )
         return carried, cells
@@ -270,6 +274,12 @@ class AxisLoops:
         return np.stack(parts, axis=array.axis)
 
 
+def entry(array: Operands, index: tuple[int, ...] = ()) -> Operand:
+    """One operand of an array."""
+    found: Any = array[index]
+    return found
+
+
 def kind_of_cell(cell: View | Operand) -> Kind:
     return cell.buffer.kind if isinstance(cell, View) else kind_of(cell)
 
@@ -314,5 +324,5 @@ def _each_cell(array: Operands, function: Callable) -> Operands:
     return out
 
 
-def _flat(arrays: Sequence[Operands]) -> tuple[Any, ...]:
+def _operands_in(arrays: Sequence[Operands]) -> tuple[Any, ...]:
     return tuple(x for a in arrays for x in np.asarray(a, object).ravel())

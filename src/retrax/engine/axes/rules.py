@@ -62,7 +62,7 @@ class KeptRules:
 
     def alike(self, equation: Equation, ins: Inputs) -> KeptArray:
         """The same to every entry."""
-        like = next(x for x in ins if isinstance(x, KeptArray))
+        like = _first_kept(ins)
         aligned = [self.aligned(x, like) for x in ins]
 
         def local(*arrays: Operands) -> list[ProgramArray]:
@@ -83,11 +83,14 @@ class KeptRules:
 
     def aligned(self, x: Plain, like: KeptArray) -> Plain:
         """An operand with the same kept axis; single numbers stay as they are."""
-        if isinstance(x, KeptArray):
-            if (x.axis, x.length) != (like.axis, like.length):
-                raise Unscalarisable("it mixes two long axes")
-            return x
-        return x if x.ndim == 0 else self.loops.keep(x, like.axis)
+        return x if x.ndim == 0 else self._with_axis(x, like)
+
+    def _with_axis(self, x: Plain, like: KeptArray) -> KeptArray:
+        if not isinstance(x, KeptArray):
+            return self.loops.keep(x, like.axis)
+        if (x.axis, x.length) != (like.axis, like.length):
+            raise Unscalarisable("it mixes two long axes")
+        return x
 
     def reduce(self, operation: str, x: KeptArray, axes: Sequence[int], kind: Kind) -> Plain:
         others = [a - (a > x.axis) for a in axes if a != x.axis]
@@ -99,6 +102,12 @@ class KeptRules:
         if x.axis not in axes:
             return KeptArray(cells, x.axis - sum(a < x.axis for a in axes), x.length)
         return self._folded(operation, KeptArray(cells, 0, x.length))
+
+    def total(self, operation: str, x: KeptArray, kind: Kind) -> Operands:
+        """All entries as one."""
+        out = self.reduce(operation, x, range(x.ndim), kind)
+        assert not isinstance(out, KeptArray)
+        return out
 
     def _folded(self, operation: str, x: KeptArray) -> Operands:
         """The entries along the kept axis, put together in several chains that do not wait.
@@ -136,21 +145,21 @@ class KeptRules:
         a, b = ins
         dimension_numbers, kind = equation.params["dimension_numbers"], _kind_of_sum(equation)
         (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
-        if _is_matrix_of(a, b, a_sum, b_sum):
-            return self._matrix_product(a, a_sum[0], b, kind, first=True)
-        if _is_matrix_of(b, a, b_sum, a_sum):
-            return self._matrix_product(b, b_sum[0], a, kind, first=False)
+        if isinstance(b, KeptArray) and not isinstance(a, KeptArray):
+            if _is_matrix_of(a, b, a_sum, b_sum):
+                return self._matrix_product(a, a_sum[0], b, kind, first=True)
+        if isinstance(a, KeptArray) and not isinstance(b, KeptArray):
+            if _is_matrix_of(b, a, b_sum, a_sum):
+                return self._matrix_product(b, b_sum[0], a, kind, first=False)
         pairs = [*zip(a_sum, b_sum, strict=True), *zip(a_batch, b_batch, strict=True)]
         for i, j in pairs:
             if isinstance(a, KeptArray) and a.axis == i and not isinstance(b, KeptArray):
                 b = self.loops.keep(b, j)
             if isinstance(b, KeptArray) and b.axis == j and not isinstance(a, KeptArray):
                 a = self.loops.keep(a, i)
-        both = isinstance(a, KeptArray) and isinstance(b, KeptArray)
-        if both and (a.axis, b.axis) not in pairs:
+        like = _first_kept((a, b))
+        if isinstance(a, KeptArray) and isinstance(b, KeptArray) and (a.axis, b.axis) not in pairs:
             raise Unscalarisable("it multiplies two long axes with each other")
-        like = a if isinstance(a, KeptArray) else b
-
         numbers = (
             (_without(a, a_sum), _without(b, b_sum)),
             (_without(a, a_batch), _without(b, b_batch)),
@@ -265,9 +274,9 @@ class KeptRules:
         return shifted(flipped, x.length - 1, x.length, -1)
 
     def concatenate(self, *arrays: Plain, dimension: int, **_: Any) -> KeptArray:
-        like = next(x for x in arrays if isinstance(x, KeptArray))
+        like = _first_kept(arrays)
         if dimension != like.axis:
-            parts = [self.aligned(x, like) for x in arrays]
+            parts = [self._with_axis(x, like) for x in arrays]
             where = dimension - (dimension > like.axis)
             return KeptArray(
                 np.concatenate([x.cells for x in parts], where), like.axis, like.length
@@ -275,9 +284,9 @@ class KeptRules:
         return self._joined(arrays, like)
 
     def stack(self, *arrays: Plain, axis: int, **_: Any) -> KeptArray:
-        like = next(x for x in arrays if isinstance(x, KeptArray))
+        like = _first_kept(arrays)
         before = axis <= like.axis
-        cells = [self.aligned(x, like).cells for x in arrays]
+        cells = [self._with_axis(x, like).cells for x in arrays]
         where = axis if before else axis - 1
         return KeptArray(np.stack(cells, where), like.axis + before, like.length)
 
@@ -295,8 +304,7 @@ class KeptRules:
         if any(x.axis != like.axis for x in parts):
             raise Unscalarisable("it mixes two long axes")
         length = sum(x.length for x in parts)
-        kinds = [kind_of_cell(cell) for cell in like.cells.ravel()]
-        buffers = [self.build.buffer(length, kind) for kind in kinds]
+        buffers = [self.build.buffer(length, kind_of_cell(cell)) for cell in like.cells.ravel()]
         start = 0
         for part in parts:
             self.loops.copy(part, [View(buffer, start, 1, part.length) for buffer in buffers])
@@ -369,6 +377,10 @@ class KeptRules:
         return x if x.ndim == 0 else self.loops.keep(x.reshape(things.length, -1), 0)
 
 
+def _first_kept(ins: Sequence[Plain]) -> KeptArray:
+    return next(x for x in ins if isinstance(x, KeptArray))
+
+
 def _first_flat(ins: Sequence[ProgramArray]) -> FlatArray:
     return next(x for x in ins if isinstance(x, FlatArray))
 
@@ -389,7 +401,7 @@ def _product_axis(a: Plain, b: Plain, numbers: DimensionNumbers) -> int:
     if isinstance(a, KeptArray):
         return len(a_batch) + a_free.index(a.axis)
     b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
-    return len(a_batch) + len(a_free) + b_free.index(b.axis)
+    return len(a_batch) + len(a_free) + b_free.index(_first_kept((a, b)).axis)
 
 
 def _without(x: Plain, axes: Sequence[int]) -> tuple[int, ...]:
@@ -399,8 +411,6 @@ def _without(x: Plain, axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(i - (i > x.axis) for i in axes if i != x.axis)
 
 
-def _is_matrix_of(a: Plain, b: Plain, a_sum: Sequence[int], b_sum: Sequence[int]) -> bool:
+def _is_matrix_of(a: Operands, b: KeptArray, a_sum: Sequence[int], b_sum: Sequence[int]) -> bool:
     """Whether this is a plain matrix of more than a few rows that sums over the kept axis of b."""
-    if isinstance(a, KeptArray) or not isinstance(b, KeptArray) or a.ndim != 2:
-        return False
-    return len(a_sum) == 1 and b_sum[0] == b.axis and a.shape[1 - a_sum[0]] >= _FEW
+    return a.ndim == 2 and len(a_sum) == 1 and b_sum[0] == b.axis and a.shape[1 - a_sum[0]] >= _FEW

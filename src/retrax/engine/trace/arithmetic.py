@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jax.extend.core import JaxprEqn as Equation
 
-from retrax.engine.axes.loops import Operands
+from retrax.engine.axes.loops import Operands, entry
 from retrax.engine.builder import Builder
 from retrax.engine.kinds import (
     Kind,
@@ -53,7 +53,7 @@ class Arithmetic:
         ins = np.broadcast_arrays(*ins)
         out = np.empty(ins[0].shape, object)
         for index in np.ndindex(*out.shape):
-            out[index] = self.emit(operation, *(x[index] for x in ins))
+            out[index] = self.emit(operation, *(entry(x, index) for x in ins))
         return out
 
     def guarded(self, operation: str, *ins: Operands) -> Operands:
@@ -70,7 +70,7 @@ class Arithmetic:
         left, right = np.broadcast_arrays(*ins)
         out = np.empty(left.shape, object)
         for index in np.ndindex(*out.shape):
-            x, y = left[index], right[index]
+            x, y = entry(left, index), entry(right, index)
             singular = self.build.is_singular(x) or self.build.is_singular(y)
             if operation == "div":
                 singular = isinstance(y, Value)
@@ -86,8 +86,8 @@ class Arithmetic:
         out = np.empty(shape, object)
         for index in np.ndindex(*shape):
             total, *rest = rows[index] if length else [neutral(operation, kind)]
-            for entry in rest:
-                total = self.emit(operation, total, entry)
+            for term in rest:
+                total = self.emit(operation, total, term)
             out[index] = total
         return out
 
@@ -146,7 +146,7 @@ class Arithmetic:
         kind = kind_of_variable(equation.outvars[0])
         out = np.empty(ins[0].shape, object)
         for index in np.ndindex(*out.shape):
-            out[index] = self._power(ins[0][index], n, constant(1, kind))
+            out[index] = self._power(entry(ins[0], index), n, constant(1, kind))
         return out
 
     def _power(self, x: Operand, n: int, one: Operand) -> Operand:
@@ -212,15 +212,15 @@ class Arithmetic:
         kind = kind_of_variable(equation.outvars[0])
         out = np.empty(x.shape[1:], object)
         for index in np.ndindex(*out.shape):
-            best, place = x[(0, *index)], constant(0, kind)
+            best, place = entry(x, (0, *index)), constant(0, kind)
             for k in range(1, len(x)):
-                entry = x[(k, *index)]
-                wins = self.emit(better, entry, best)
-                if not is_whole(kind_of(entry)) and kind_of(entry) != "bool":
-                    unknown = self.emit("ne", entry, entry)
+                other = entry(x, (k, *index))
+                wins = self.emit(better, other, best)
+                if not is_whole(kind_of(other)) and kind_of(other) != "bool":
+                    unknown = self.emit("ne", other, other)
                     wins = self.emit("or", wins, unknown)
                     wins = self.emit("and", wins, self.emit("eq", best, best))
-                best = self.emit("select", wins, best, entry)
+                best = self.emit("select", wins, best, other)
                 place = self.emit("select", wins, place, constant(k, kind))
             out[index] = place
         return out

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jax.extend.core import JaxprEqn as Equation
 
-from retrax.engine.axes.loops import Operands
+from retrax.engine.axes.loops import Operands, entry
 from retrax.engine.kinds import (
     Kind,
     Unscalarisable,
@@ -81,7 +81,7 @@ class Indexing:
             one[place] = 1
             for target in np.argwhere(self._scattered(equation, nothing, indices, one)):
                 index = tuple(target)
-                out[index] = self.emit("add", out[index], updates[place])
+                out[index] = self.emit("add", entry(out, index), entry(updates, place))
             one[place] = 0
         return out
 
@@ -104,12 +104,12 @@ class Indexing:
         sizes = equation.params["slice_sizes"]
         for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             windows = [_window(x, axis, k, size) for k in range(x.shape[axis] - size + 1)]
-            x = self._chosen(windows, start[()], equation)
+            x = self._chosen(windows, entry(start), equation)
         return x
 
     def dynamic_update_slice(self, equation: Equation, ins: list[Operands]) -> Operands:
         x, update, *starts = ins
-        return self._updated(x, update, [s[()] for s in starts], equation)
+        return self._updated(x, update, [entry(s) for s in starts], equation)
 
     def _updated(
         self, x: Operands, update: Operands, starts: Sequence[Operand], equation: Equation

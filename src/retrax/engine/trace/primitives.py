@@ -114,10 +114,10 @@ def _indexed(method: Callable[[Indexing, Equation, list[Operands]], Operands]) -
     return Rule(lambda on, equation, ins: [method(on.indexing, equation, ins)])
 
 
-def _control(method: Callable[[ControlRules, Equation, list[Any]], list[ProgramArray]]) -> Rule:
+def _control(method: Callable[[ControlRules, Equation, list[Any]], Sequence[ProgramArray]]) -> Rule:
     """A loop or a choice, of arrays with kept axes too."""
 
-    def handled(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+    def handled(on: "Evaluator", equation: Equation, ins: list[Any]) -> Sequence[ProgramArray]:
         return method(on.control, equation, ins)
 
     return Rule(handled, handled)
