@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from beartype import beartype
+from jaxtyping import Array, Float, jaxtyped
 
 from retrax.numerics.digest import digest
 from retrax.numerics.fingerprint import fingerprint
@@ -60,6 +62,22 @@ def test_numbers_compare_with_their_types_and_bits(one, other):
 
 def test_nan_is_the_same_as_itself():
     assert fingerprint([float("nan")]) == fingerprint([float("nan")])
+
+
+def weighted(weight):
+    """A function whose arguments are checked, as the style of JAX is to write one."""
+
+    @jaxtyped(typechecker=beartype)
+    def f(x: Float[Array, "3"]):
+        return weight * x[2]
+
+    return f
+
+
+def test_checks_of_types_hide_nothing_and_add_nothing():
+    assert fingerprint(weighted(2.0)).complete
+    assert fingerprint(weighted(2.0)) == fingerprint(weighted(2.0))
+    assert fingerprint(weighted(2.0)) != fingerprint(weighted(3.0))
 
 
 class Scaled:

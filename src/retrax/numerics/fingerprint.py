@@ -86,6 +86,8 @@ _CONTAINERS = (tuple, list, dict, set, frozenset)
 _USUAL = frozenset({FunctionType, *_CONTAINERS})
 # What `equinox` puts where a field is missing: there is one.
 _MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
+# Where `jaxtyping.jaxtyped` is written. What it puts around a function checks types and shapes.
+_CHECKER = "jaxtyping._decorator"
 # Arrays of more bytes than this are compared by their checksums.
 _LONG = 256
 # Who closes over more things than this has closed over something like a whole program.
@@ -242,6 +244,8 @@ class Walk:
         defaults = (f.__defaults__, f.__kwdefaults__)
         held = (self.of(f.__defaults__), self.of(f.__kwdefaults__)) if any(defaults) else None
         if is_of_library(f):
+            if f.__globals__["__name__"] == _CHECKER and hasattr(f, "__wrapped__"):
+                return "checked", self.of(f.__wrapped__)
             cells = [self._cell(cell, ((),)) for cell in f.__closure__ or ()]
             same = self._of_library(f, f.__globals__["__name__"])
             # Made by jax.grad and the like: by its code.
