@@ -14,7 +14,6 @@ from retrax.engine.program import (
     Buffer,
     CodeBlock,
     Each,
-    Memory,
     Operand,
     Program,
     Value,
