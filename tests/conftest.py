@@ -12,7 +12,7 @@ os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 import jax
 import pytest
 
-from retrax.numerics.precision import require_double_precision
+from retrax.numerics.checks import require_double_precision
 
 require_double_precision()
 jax.config.update("jax_numpy_dtype_promotion", "strict")

@@ -11,7 +11,7 @@ from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.once import compiled_once
+from retrax.numerics.jax_hints import compiled_once
 from retrax.simulate.validate import require_run
 
 

@@ -20,7 +20,7 @@ from retrax.engine.kinds import Kind, bits, constant, kind_of_dtype
 from retrax.engine.program import Operand, Value
 from retrax.engine.structural import RULES as STRUCTURAL
 from retrax.errors import BadInput
-from retrax.numerics.kept_axis import KEPT_AXIS
+from retrax.numerics.jax_hints import KEPT_AXIS
 from retrax.numerics.known import LEAKED
 
 # Arrays larger than this are not small: unrolling them would make a program of millions of lines.

@@ -12,10 +12,9 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Matrix
 from retrax.groups.invariant_tensors import InvariantTensors
 from retrax.groups.nearest import require_projected
-from retrax.numerics.checks import require_finite, require_instance
+from retrax.numerics.checks import host_float64, require_finite, require_instance
 from retrax.numerics.matrix_functions import logm, phi1
-from retrax.numerics.precision import host_float64
-from retrax.numerics.solve import inverse, solve
+from retrax.numerics.small_matrices import inverse, solve
 
 Square = Float[Array, "n n"]
 

@@ -13,8 +13,7 @@ from retrax.integrators.forms import Flow
 from retrax.mechanics.system import Coordinates
 from retrax.numerics.newton import SMALLEST
 from retrax.numerics.nodes import Nodes
-from retrax.numerics.stage_newton import square_slope, stage_direction
-from retrax.numerics.stages import Stages, settle
+from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
 from retrax.spaces.base import AbstractSpace, Point
 
 

@@ -10,7 +10,7 @@ from retrax.integrators.contact_step import require_strings
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.newton import newton
-from retrax.numerics.ring import solve_line, solve_ring
+from retrax.numerics.tridiagonal import solve_line, solve_ring
 from retrax.systems.strings.strings_in_contact import Nodes, StringsInContact
 
 

@@ -17,8 +17,7 @@ from retrax.integrators.forms import flow_of, is_first_order
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics import nodes as node_families
-from retrax.numerics.stage_newton import square_slope, stage_direction
-from retrax.numerics.stages import Stages, settle
+from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
 from retrax.spaces.group_itself import GroupItself
 
 

@@ -34,7 +34,7 @@ from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import NewtonStatus, newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 # The impulse of the forces from the points (2), the mean velocity and its momentum.
 Impulse = Callable[[Element, Element, Coordinates, Coordinates], Coordinates]

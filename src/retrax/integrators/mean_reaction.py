@@ -32,8 +32,8 @@ from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates, Element
-from retrax.numerics.determinant import determinant
 from retrax.numerics.newton import NewtonStatus, newton
+from retrax.numerics.small_matrices import determinant
 
 # From the mean velocity: midpoint and end of the step.
 Points = Callable[[Coordinates], tuple[Element, Element]]

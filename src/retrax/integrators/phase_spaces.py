@@ -12,7 +12,7 @@ from retrax.groups.product import Product
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3, Rotation, Vector
 from retrax.groups.translation import Translation
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractSpace, Point
 
 _SO3 = SO3()

@@ -16,7 +16,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.newton import newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 
 class ProjectedLift(AbstractIntegrator):

@@ -13,7 +13,7 @@ from retrax.integrators.base import StepInfo
 from retrax.integrators.rolling import AbstractRolling, along, force
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.pair import RodsInContact
 
 

@@ -11,7 +11,7 @@ from retrax.integrators.base import StepInfo
 from retrax.integrators.rolling import AbstractRolling, along, force
 from retrax.mechanics.state import State
 from retrax.numerics.newton import NewtonStatus
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.pair import RodsInContact
 
 _EPS = float(jnp.finfo(jnp.float64).eps)

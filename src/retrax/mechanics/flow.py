@@ -10,8 +10,7 @@ from retrax.groups.base import AbstractLieGroup, require_group
 from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
-from retrax.numerics.checks import require_output
-from retrax.numerics.precision import require_double_precision
+from retrax.numerics.checks import require_double_precision, require_output
 
 
 class GroupFlow(AbstractGroupSystem):

@@ -32,11 +32,9 @@ from retrax.mechanics.constraints import (
     AbstractDistribution,
     Distribution,
 )
-from retrax.numerics.checks import require_finite, shown
+from retrax.numerics.checks import finite64, float64, require_finite, shown
 from retrax.numerics.frozen import Frozen
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import finite64, float64
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import null_space, solve
 
 # A bracket that leaves the distribution by less than this is taken to lie in it.
 _CLOSED = 1e-10

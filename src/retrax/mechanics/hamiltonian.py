@@ -16,8 +16,7 @@ from retrax.mechanics.legendre import invert
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
-from retrax.numerics.checks import require_output
-from retrax.numerics.precision import require_double_precision
+from retrax.numerics.checks import require_double_precision, require_output
 
 
 class HamiltonianSystem(AbstractGroupSystem):

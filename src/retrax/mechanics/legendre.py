@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.numerics.newton import newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 
 def invert(

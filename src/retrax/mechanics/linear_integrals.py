@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.numerics.checks import is_traced
-from retrax.numerics.null_space import null_space
+from retrax.numerics.small_matrices import null_space
 
 if TYPE_CHECKING:
     from retrax.mechanics.quadratic_field import AbstractQuadraticField

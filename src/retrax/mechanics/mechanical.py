@@ -22,16 +22,17 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import declared
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
 from retrax.numerics.checks import (
+    float64,
     is_traced,
     output,
+    require_double_precision,
     require_finite,
     require_flag,
     require_output,
     require_real,
 )
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64, require_double_precision
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 Inertia = Float[Array, " dim"] | Float[Array, "dim dim"]
 

@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64, require_finite, require_shape
 
 
 class SparseQuadratic(eqx.Module):

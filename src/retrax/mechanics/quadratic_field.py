@@ -19,9 +19,16 @@ from retrax.mechanics.polynomial import SparseQuadratic
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike
-from retrax.numerics.checks import MOST_ROWS, reason, require_output, require_whole, shown
+from retrax.numerics.checks import (
+    MOST_ROWS,
+    float64,
+    reason,
+    require_double_precision,
+    require_output,
+    require_whole,
+    shown,
+)
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64, require_double_precision
 
 Point = Float[Array, " n"]
 Matrix = Float[Array, "n n"]

@@ -27,7 +27,7 @@ from jaxtyping import Array, Float
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
 from retrax.numerics.newton import newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 if TYPE_CHECKING:
     from retrax.mechanics.system import AbstractGroupSystem

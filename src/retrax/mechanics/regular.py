@@ -14,8 +14,8 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
+from retrax.numerics.jax_hints import compiled_once
 from retrax.numerics.known import require_each
-from retrax.numerics.once import compiled_once
 
 # A matrix is singular where its smallest eigenvalue is this part of its largest, in size.
 _SINGULAR = 1e-13

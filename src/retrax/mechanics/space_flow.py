@@ -17,13 +17,14 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Derivative
 from retrax.numerics.checks import (
+    float64,
     reason,
+    require_double_precision,
     require_instance,
     require_output,
     shown,
 )
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64, require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace, Point, Tangent
 
 Time = Float[Array, ""]

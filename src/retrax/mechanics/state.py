@@ -6,8 +6,8 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PyTree
 
+from retrax.numerics.checks import float64
 from retrax.numerics.frozen import Frozen
-from retrax.numerics.precision import float64
 
 
 def _time(t: Any) -> Any:

@@ -32,12 +32,11 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.mechanics.reactions import admissible, drift_of_constraint
 from retrax.mechanics.state import State
-from retrax.numerics.checks import require_finite
+from retrax.numerics.checks import host_float64, require_finite
 from retrax.numerics.fingerprint import fingerprint
 from retrax.numerics.known import known
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import host_float64
 from retrax.numerics.reuse import reading
+from retrax.numerics.small_matrices import null_space
 
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup

@@ -19,11 +19,16 @@ from retrax.mechanics.ending import Ending
 from retrax.mechanics.reactions import admissible, multipliers
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries, find_symmetries
-from retrax.numerics.checks import finite_rows, require_finite, require_shape, shown
-from retrax.numerics.frozen import Frozen
+from retrax.numerics.checks import (
+    finite_rows,
+    float64,
+    require_double_precision,
+    require_finite,
+    require_shape,
+    shown,
+)
+from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
-from retrax.numerics.one_line import one_line
-from retrax.numerics.precision import float64, require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.spaces.group_itself import GroupItself
 

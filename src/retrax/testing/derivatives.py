@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.once import compiled_once
+from retrax.numerics.jax_hints import compiled_once
 from retrax.simulate.simulate import simulate
 
 _STEPS = 20

@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_float64, require_finite
 
 
 def deviations(values: np.ndarray) -> np.ndarray:

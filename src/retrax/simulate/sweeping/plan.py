@@ -14,8 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
-from retrax.numerics.digest import digest
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.simulate.sweeping import store
 from retrax.simulate.sweeping.axes import MEMBER, Axes
 from retrax.simulate.sweeping.blocks import Block, block_shape, blocks, usual_block

@@ -13,8 +13,7 @@ import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
 from retrax.numerics.checks import shown
-from retrax.numerics.digest import digest_of
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.fingerprint import digest_of, fingerprint
 from retrax.simulate.ensemble import run_members
 from retrax.simulate.sweeping.axes import MEMBER
 from retrax.simulate.sweeping.blocks import Block

@@ -22,7 +22,7 @@ from retrax.errors import ContactDegenerate, ContactLeftRod, ContactLost, Separa
 from retrax.mechanics.ending import Ending, bracket
 from retrax.mechanics.state import State
 from retrax.numerics.bspline import SUPPORT
-from retrax.numerics.once import compiled_once
+from retrax.numerics.jax_hints import compiled_once
 from retrax.systems.rods.limits import FLATTEST, beyond, degenerate, placed
 
 if TYPE_CHECKING:

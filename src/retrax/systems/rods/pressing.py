@@ -28,8 +28,8 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput, ContactDegenerate, NoEquilibrium
-from retrax.numerics.block_tridiagonal import BlockTridiagonal
 from retrax.numerics.checks import require_number, shown
+from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.limits import degenerate, too_flat
 from retrax.systems.rods.placed import placed
 from retrax.systems.rods.tangent_stiffness import tangent_stiffness

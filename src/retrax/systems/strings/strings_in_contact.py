@@ -19,9 +19,8 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
 from retrax.numerics.bspline import bspline
-from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.checks import float64, require_finite, require_shape
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64
 from retrax.systems.sliding import number, positive
 from retrax.systems.strings.given import couplings, lattice, pair
 from retrax.systems.strings.outrun import ending
