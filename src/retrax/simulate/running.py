@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from retrax.engine.progress import Interval, Progress, quiet, start
-from retrax.mechanics.ending import Ending
+from retrax.mechanics.state import Ending
 from retrax.simulate.failure import ending_of, explain
 from retrax.simulate.plan import Plan
 from retrax.simulate.progress import Reporter

@@ -5,8 +5,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
+from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.mechanical import checked_inertia
-from retrax.mechanics.space_flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import float64, require_above_zero, require_shape

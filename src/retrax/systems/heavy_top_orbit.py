@@ -5,8 +5,8 @@ from jaxtyping import Array, Float
 
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
+from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.mechanical import checked_inertia
-from retrax.mechanics.space_flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import float64, require_finite, require_shape

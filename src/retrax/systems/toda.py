@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.mechanics.space_flow import AbstractSpaceFlow
+from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import float64

@@ -19,8 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import ContactDegenerate, ContactLeftRod, ContactLost, Separation, Slip
-from retrax.mechanics.ending import Ending, bracket
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State, bracket
 from retrax.numerics.bspline import SUPPORT
 from retrax.numerics.jax_hints import compiled_once
 from retrax.systems.rods.limits import FLATTEST, beyond, degenerate, placed

@@ -12,11 +12,15 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput, ContactDegenerate, ContactLeftRod
-from retrax.mechanics.ending import Ending
-from retrax.mechanics.overriding import refuse_overrides
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates, Derivative
+from retrax.mechanics.system import (
+    ALLOWED_VIOLATION,
+    ArrayLike,
+    Coordinates,
+    Derivative,
+    refuse_overrides,
+)
 from retrax.numerics.bspline import SUPPORT
 from retrax.numerics.checks import finite64, is_traced, require_number, shown
 from retrax.numerics.jax_hints import compiled_once

@@ -9,10 +9,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ArrayLike, Coordinates
+from retrax.mechanics.system import ArrayLike, Coordinates, refuse_overrides
 from retrax.numerics.checks import finite64, finite_rows, is_traced, require_number, shown
 from retrax.numerics.known import require_each
 from retrax.systems.rods.elastic import AbstractRod, Placement

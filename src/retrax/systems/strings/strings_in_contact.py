@@ -13,11 +13,9 @@ from retrax.groups.product import Product
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import VelocityConstraint
 from retrax.mechanics.drawing import told
-from retrax.mechanics.ending import Ending
-from retrax.mechanics.overriding import refuse_overrides
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, refuse_overrides
 from retrax.numerics.bspline import bspline
 from retrax.numerics.checks import float64, require_finite, require_shape
 from retrax.numerics.known import require_each
