@@ -72,12 +72,12 @@ from retrax.mechanics import solids as solids
 from retrax.mechanics.constraints import Distribution as Distribution
 from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
 from retrax.mechanics.flow import GroupFlow as GroupFlow
+from retrax.mechanics.flow import SpaceFlow as SpaceFlow
 from retrax.mechanics.hamel import HamelFrame as HamelFrame
 from retrax.mechanics.hamiltonian import HamiltonianSystem as HamiltonianSystem
 from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
 from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
 from retrax.mechanics.quadratic_field import QuadraticField as QuadraticField
-from retrax.mechanics.space_flow import SpaceFlow as SpaceFlow
 from retrax.mechanics.state import State as State
 from retrax.numerics.nodes import Nodes as Nodes
 from retrax.numerics.nodes import chebyshev as chebyshev

@@ -9,7 +9,6 @@ from scipy.interpolate import BSpline
 
 import retrax as rx
 from retrax.systems import StringsInContact, characteristic_path, exact_force, exact_path
-from retrax.systems.strings.bump import bump
 
 START = (2.0, 2.6)
 MATCHED = {"F": 0.6, "G": (0.5, 0.3)}
@@ -27,17 +26,6 @@ def run(system, s, time, steps, *, v=None, integrator=None, save=1):
     )
     assert out.provenance["backend"] == "native"
     return out
-
-
-@pytest.mark.parametrize("degree, half", [(5, 3), (3, 2)])
-def test_the_bump_is_the_cardinal_spline_and_reproduces_lines(degree, half):
-    y = np.linspace(-half - 0.5, half + 0.5, 701)
-    theirs = BSpline.basis_element(np.arange(-half, half + 1.0), extrapolate=False)(y)
-    ours = np.asarray(bump(jnp.asarray(y), degree))
-    assert np.max(np.abs(ours - np.nan_to_num(theirs))) < 3e-16 * 10
-    nodes, place = np.arange(-8.0, 9.0), 0.3137
-    values = np.asarray(bump(jnp.asarray(place - nodes), degree))
-    assert abs(values.sum() - 1) < 1e-15 and abs(values @ nodes - place) < 2e-15
 
 
 def by_hand(system):

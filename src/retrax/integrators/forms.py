@@ -18,7 +18,7 @@ from retrax.mechanics.flow import GroupFlow
 from retrax.mechanics.space_flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractSpace, Point
 from retrax.spaces.group_itself import GroupItself
 from retrax.systems.heavy_body import AbstractHeavyBody

@@ -15,6 +15,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
     as_float,
     is_traced,
+    require_double_precision,
     require_finite,
     require_shape,
     require_whole,

@@ -11,8 +11,7 @@ from retrax.mechanics.constraints import Distribution
 from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.system import ArrayLike, Element
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64, require_finite, require_shape
 from retrax.systems.sliding import AbstractSlidingBody, positive
 
 _AXES = tuple(tuple(float(i == j) for j in range(6)) for i in range(4))

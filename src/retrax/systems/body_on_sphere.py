@@ -5,12 +5,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
+from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.mechanical import checked_inertia
-from retrax.mechanics.space_flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_above_zero, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64, require_above_zero, require_shape
 from retrax.spaces.sphere import Sphere
 from retrax.systems.euler_solution import exact_momentum
 from retrax.systems.euler_top import EulerTop

@@ -14,13 +14,12 @@ from retrax.mechanics.quadratic_field import AbstractQuadraticField, require_qua
 from retrax.mechanics.remembered import Drawing, told
 from retrax.numerics.checks import (
     MOST_ROWS,
+    require_double_precision,
     require_instance,
     require_output,
     require_whole,
 )
-from retrax.numerics.determinant import determinant
-from retrax.numerics.precision import require_double_precision
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import determinant, solve
 
 Point = Float[Array, " n"]
 

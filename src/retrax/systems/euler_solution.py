@@ -5,9 +5,8 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_instance, require_shape
+from retrax.numerics.checks import host_float64, require_finite, require_instance, require_shape
 from retrax.numerics.elliptic import complete, incomplete, jacobi
-from retrax.numerics.precision import host_float64
 from retrax.systems.euler_top import EulerTop
 
 # Closer to the separatrix than this, relative to |m|^2, the period is infinite to the eye.

@@ -16,10 +16,15 @@ from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, require_finite, require_instance, require_shape
+from retrax.numerics.checks import (
+    float64,
+    is_traced,
+    require_finite,
+    require_instance,
+    require_shape,
+)
 from retrax.numerics.known import require_each
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import float64
+from retrax.numerics.small_matrices import null_space
 from retrax.systems.kahan_tops import (
     clebsch_integral,
     gyrostat_integral,

@@ -9,8 +9,7 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import finite64, float64
+from retrax.numerics.checks import finite64, float64, require_finite, require_shape
 from retrax.systems.lie_poisson import LiePoisson
 
 # The planes of four dimensions, in the order of the coordinates of so(4).

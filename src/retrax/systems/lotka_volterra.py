@@ -5,8 +5,7 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import finite64, float64
+from retrax.numerics.checks import finite64, float64, require_finite, require_shape
 
 Point = Float[Array, " n"]
 

@@ -7,9 +7,8 @@ from jaxtyping import Array, Float
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.cross import cross
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64, require_finite, require_shape
+from retrax.numerics.small_matrices import cross
 from retrax.systems.kahan_tops import shared_denominator
 
 Vector = Float[Array, "3"]

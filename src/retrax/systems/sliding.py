@@ -7,8 +7,7 @@ from jaxtyping import Array, Float
 
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.system import ArrayLike, Element
-from retrax.numerics.checks import require_above_zero
-from retrax.numerics.precision import finite64
+from retrax.numerics.checks import finite64, require_above_zero
 
 
 class AbstractSlidingBody(AbstractMechanicalSystem):

@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.mechanics.space_flow import AbstractSpaceFlow
+from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64
 from retrax.spaces.isospectral import Isospectral
 from retrax.systems.continuous_qr import matrix_exponential, positive_qr
 

@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.mechanics.state import State
-from retrax.numerics.checks import require_number
-from retrax.numerics.precision import finite64
+from retrax.numerics.checks import finite64, require_number
 from retrax.systems.rods.material import section
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pressing import closest, press

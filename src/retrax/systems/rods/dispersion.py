@@ -27,8 +27,7 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite, require_flag, require_number, shown
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_float64, require_finite, require_flag, require_number, shown
 from retrax.systems.rods.placed import require_rod
 
 _SAMPLES = 257

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import NoEquilibrium
-from retrax.numerics.block_tridiagonal import BlockTridiagonal
-from retrax.numerics.precision import require_double_precision
+from retrax.numerics.checks import require_double_precision
+from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.placed import placed, require_rod
 from retrax.systems.rods.tangent_stiffness import Stiffness, tangent_stiffness
 

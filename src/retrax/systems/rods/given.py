@@ -8,8 +8,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import MOST_NODES, require_above_zero, require_whole, shown
-from retrax.numerics.precision import finite64
+from retrax.numerics.checks import MOST_NODES, finite64, require_above_zero, require_whole, shown
 
 ENDS = ("free", "pinned", "clamped")
 

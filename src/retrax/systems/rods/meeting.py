@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 
 Vector = Float[Array, "3"]
 Nodes = Float[Array, "_nodes 3"]

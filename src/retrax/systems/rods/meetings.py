@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from retrax.systems.rods.bump import SUPPORT
+from retrax.numerics.bspline import SUPPORT
 
 if TYPE_CHECKING:
     from retrax.systems.rods.pair import RodsInContact

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
-from retrax.numerics.block_tridiagonal import BlockTridiagonal
 from retrax.numerics.checks import require_whole
+from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.placed import placed, require_rod
 from retrax.systems.rods.tangent_stiffness import tangent_stiffness
 

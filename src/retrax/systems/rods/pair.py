@@ -16,13 +16,18 @@ from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates, Derivative
-from retrax.numerics.checks import is_traced, require_number, shown
+from retrax.mechanics.system import (
+    ALLOWED_VIOLATION,
+    ArrayLike,
+    Coordinates,
+    Derivative,
+    refuse_overrides,
+)
+from retrax.numerics.bspline import SUPPORT
+from retrax.numerics.checks import finite64, is_traced, require_number, shown
+from retrax.numerics.jax_hints import compiled_once
 from retrax.numerics.known import require_each
-from retrax.numerics.once import compiled_once
-from retrax.numerics.precision import finite64
-from retrax.numerics.solve import solve
-from retrax.systems.rods.bump import SUPPORT
+from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.events import ending, margins
 from retrax.systems.rods.given import choice, positive
 from retrax.systems.rods.limits import beyond, degenerate, too_flat

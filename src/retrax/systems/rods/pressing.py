@@ -1,8 +1,8 @@
 r"""Two rods pressed against each other without friction, at rest.
 
 The pressure $N$ acts along $\hat d = d/|d|$, on rod $i$ with the sign $\sigma = (-1, 1)$. With
-the weights $w$ of `bump.py`, $R_i = \sum w_kr_k$ and the tangents $T_i = \sum w_k'r_k$ (for
-`"printed 8"` the axes $\sum w_k\Lambda_ke_3$),
+the weights $w$ of `numerics/bspline.py`, $R_i = \sum w_kr_k$ and the tangents
+$T_i = \sum w_k'r_k$ (for `"printed 8"` the axes $\sum w_k\Lambda_ke_3$),
 
 $$ F_k + \sigma_i N w_k\hat d = 0, \qquad \sigma_i\,d\cdot T_i = 0, \qquad |d| = 2a. \tag{1} $$
 
@@ -28,8 +28,8 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput, ContactDegenerate, NoEquilibrium
-from retrax.numerics.block_tridiagonal import BlockTridiagonal
 from retrax.numerics.checks import require_number, shown
+from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.limits import degenerate, too_flat
 from retrax.systems.rods.placed import placed
 from retrax.systems.rods.tangent_stiffness import tangent_stiffness

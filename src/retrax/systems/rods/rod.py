@@ -12,10 +12,9 @@ from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ArrayLike, Coordinates
-from retrax.numerics.checks import finite_rows, is_traced, require_number, shown
+from retrax.mechanics.system import ArrayLike, Coordinates, refuse_overrides
+from retrax.numerics.checks import finite64, finite_rows, is_traced, require_number, shown
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import finite64
 from retrax.systems.rods.elastic import AbstractRod, Placement
 from retrax.systems.rods.given import (
     ENDS,

@@ -13,10 +13,9 @@ from retrax.groups.product import Product
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
-from retrax.numerics.cross import cross
+from retrax.numerics.bspline import bends, slopes, weights
 from retrax.numerics.newton import NewtonStatus, newton
-from retrax.numerics.solve import solve
-from retrax.systems.rods.bump import bends, slopes, weights
+from retrax.numerics.small_matrices import cross, solve
 from retrax.systems.rods.elastic import Placement
 from retrax.systems.rods.meeting import Strand, printed_slip, slip
 from retrax.systems.rods.rod import Rod

@@ -18,9 +18,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from retrax.numerics.cross import cross
 from retrax.numerics.newton import SMALLEST, NewtonStatus
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import cross, solve
 
 Rows = Float[Array, "nodes 3"]
 Vector = Float[Array, "3"]

@@ -40,7 +40,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 
 STRAINS = ("mid", "cay", "left")
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.numerics.once import compiled_once
+from retrax.numerics.jax_hints import compiled_once
 
 
 class Stiffness(NamedTuple):

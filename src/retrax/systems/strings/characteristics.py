@@ -25,6 +25,8 @@ import numpy as np
 
 from retrax.errors import BadInput, ContactTooFast
 from retrax.numerics.checks import (
+    finite64,
+    host_float64,
     reason,
     require_finite,
     require_instance,
@@ -33,7 +35,6 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
-from retrax.numerics.precision import finite64, host_float64
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
 Wave = Callable[[Any], Any]  # places to values

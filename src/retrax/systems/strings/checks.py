@@ -9,13 +9,14 @@ from retrax.errors import BadInput
 from retrax.mechanics.solids import require_rigid_body
 from retrax.numerics.checks import (
     MOST_NODES,
+    float64,
+    host_float64,
     require_finite,
     require_shape,
     require_whole,
     shown,
 )
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64, host_float64
 from retrax.systems.strings.damping import StringDamping
 
 LAWS = ("two-sided", "slack")

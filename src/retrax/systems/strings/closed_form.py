@@ -27,12 +27,13 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
+    finite64,
+    host_float64,
     require_finite,
     require_flag,
     require_instance,
     require_number,
 )
-from retrax.numerics.precision import finite64, host_float64
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
 _SAMPLES = 20_000

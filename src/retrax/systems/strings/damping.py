@@ -16,10 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.checks import float64, require_finite, require_shape
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64
 from retrax.systems.strings.chain import Nodes, lengths, spans
 
 

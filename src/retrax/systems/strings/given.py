@@ -6,9 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import MOST_NODES, shown
-from retrax.numerics.precision import finite64, float64
-from retrax.systems.strings.bump import HALF_SUPPORT
+from retrax.numerics.bspline import HALF_SUPPORT
+from retrax.numerics.checks import MOST_NODES, finite64, float64, shown
 
 ENDS = ("fixed", "periodic")
 # Fewer segments than this leave no room between a contact and the ends.

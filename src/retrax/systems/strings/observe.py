@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from retrax.mechanics.state import State
 from retrax.numerics import tridiagonal
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 from retrax.systems.strings import chain
 
 if TYPE_CHECKING:

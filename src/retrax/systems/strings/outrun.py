@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import ContactTooFast
-from retrax.mechanics.ending import Ending, bracket
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State, bracket
 
 if TYPE_CHECKING:
     from retrax.systems.strings.strings_in_contact import StringsInContact

@@ -19,11 +19,10 @@ from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ArrayLike, Coordinates, Element
+from retrax.mechanics.system import ArrayLike, Coordinates, Element, refuse_overrides
 from retrax.numerics import tridiagonal
-from retrax.numerics.checks import is_traced, require_output
-from retrax.numerics.cross import cross
-from retrax.numerics.precision import require_double_precision
+from retrax.numerics.checks import is_traced, require_double_precision, require_output
+from retrax.numerics.small_matrices import cross
 from retrax.systems.strings import chain, checks, limits, observe, settings, turning
 from retrax.systems.strings.coordinates import joined
 from retrax.systems.strings.damping import StringDamping, damped

@@ -17,12 +17,11 @@ from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
-from retrax.numerics.checks import require_finite, require_shape
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, refuse_overrides
+from retrax.numerics.bspline import bspline
+from retrax.numerics.checks import float64, require_finite, require_shape
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64
 from retrax.systems.sliding import number, positive
-from retrax.systems.strings.bump import bump
 from retrax.systems.strings.given import couplings, lattice, pair
 from retrax.systems.strings.outrun import ending
 
@@ -168,12 +167,12 @@ class StringsInContact(AbstractGroupSystem):
         if self.ends == "periodic":
             away = self.nodes - s
             return (
-                bump((away - length * jnp.floor(away / length + 0.5)) / knot, self.degree)
+                bspline((away - length * jnp.floor(away / length + 0.5)) / knot, self.degree)
                 / self.width
             )
         reflected = jnp.minimum(self.nodes + s, 2 * length - self.nodes - s)
-        direct = bump((self.nodes - s) / knot, self.degree)
-        return (direct - bump(reflected / knot, self.degree)) / self.width
+        direct = bspline((self.nodes - s) / knot, self.degree)
+        return (direct - bspline(reflected / knot, self.degree)) / self.width
 
     def pull(self, u: Nodes) -> Nodes:
         r"""$c^2u_{xx}$ on the lattice."""

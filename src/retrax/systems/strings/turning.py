@@ -7,9 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
-from retrax.numerics.cross import cross
 from retrax.numerics.newton import NewtonStatus, newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import cross, solve
 
 _SO3 = SO3()
 Vectors = Float[Array, "b 3"]

@@ -1,12 +1,25 @@
-"""Programs that run once or twice: compiled quickly rather than well."""
+"""Hints to compilers: which axis to keep as a loop, and which programs to compile quickly."""
 
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any
 
 import jax
+from jax.ad_checkpoint import checkpoint_name
 
 from retrax.numerics.reuse import Jitted
+
+KEPT_AXIS = "retrax: kept axis"
+
+
+def keep_axis(tree: Any) -> Any:
+    """The same arrays, whose first axis the native back end is to keep as a loop, in vector lanes.
+
+    Elsewhere this does nothing. Long axes are kept without being asked; this is for short ones,
+    such as the stages of a step, for which all work is alike.
+    """
+    return jax.tree.map(lambda x: checkpoint_name(x, KEPT_AXIS), tree)
+
 
 # The optimiser and the newer of the two code generators for the CPU take most of the time that
 # compiling a step takes; without them the program comes in a quarter of it and runs half as fast.

@@ -5,8 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from retrax.numerics.cross import cross
-from retrax.numerics.solve import inverse, solve, solve_and_determinant
+from retrax.numerics.small_matrices import cross, inverse, solve, solve_and_determinant
 
 SIZES = [1, 2, 3, 4, 6, 8, 12, 13]
 EPS = float(np.finfo(float).eps)
