@@ -9,7 +9,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import is_traced, require_finite, require_shape, shown
+from retrax.numerics.checks import (
+    is_traced,
+    require_above_zero,
+    require_finite,
+    require_shape,
+    shown,
+)
 
 
 def require_double_precision() -> None:
@@ -51,6 +57,13 @@ def finite64(name: str, value: Any, shape: tuple[int, ...] = ()) -> Float[Array,
     array = float64(name, value)
     require_shape(name, array, shape)
     require_finite(name, array)
+    return array
+
+
+def positive64(name: str, value: Any, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
+    """`finite64`, for numbers that must be above zero."""
+    array = finite64(name, value, shape)
+    require_above_zero(name, array)
     return array
 
 

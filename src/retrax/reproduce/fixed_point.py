@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.mechanics.state import State
-from retrax.systems.strings import turning
-from retrax.systems.strings.elimination import undamped
+from retrax.systems.strings import drift
+from retrax.systems.strings.drift import undamped
 from retrax.systems.strings.string_pendulum import StringPendulum
 
 _TOLERANCE, _MOST = 1e-14, 3000
@@ -50,13 +50,13 @@ def _kicked(system: StringPendulum, state: State, h: Float[Array, ""]) -> Any:
     p, pi = system.momenta(mu)
     _, R = system.parts(state.g)
     y = undamped(system, p).y
-    return h * (pi - turning.levers(system.bodies, R, system.carried(y)))
+    return h * (pi - drift.levers(system.bodies, R, system.carried(y)))
 
 
 @jax.jit
 def _improve(system: StringPendulum, g: Any, gamma: Any, x: Any) -> Any:
     _, R = system.parts(g)
     alpha = system.carried(system.columns)
-    string = turning.coupled(alpha, turning.swept(system.bodies, R, x), True)
-    given = gamma + turning.levers(system.bodies, R, string)
-    return turning.turn(system.bodies, R, system.inertia, jnp.zeros((1, 1)), given)[0]
+    string = drift.coupled(alpha, drift.swept(system.bodies, R, x), True)
+    given = gamma + drift.levers(system.bodies, R, string)
+    return drift.turns(system.bodies, R, system.inertia, jnp.zeros((1, 1)), given)[0]

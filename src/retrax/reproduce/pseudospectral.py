@@ -13,7 +13,7 @@ from retrax.reproduce.paper import Paper, Part
 from retrax.reproduce.pseudospectral_sketches import diagrams_drawing, pendulum_drawing
 from retrax.reproduce.report import Extra, Reproduction
 from retrax.simulate.simulate import simulate
-from retrax.systems.heavy_body import Pendulum3D
+from retrax.systems.rigid_body import Pendulum3D
 
 
 def diagrams(folder: Path, quick: bool) -> Reproduction:

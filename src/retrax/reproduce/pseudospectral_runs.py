@@ -22,7 +22,7 @@ from retrax.reproduce.pseudospectral_reference import REFERENCE
 from retrax.reproduce.report import Kept, kept
 from retrax.show.downsample import extremes
 from retrax.simulate.simulate import simulate
-from retrax.systems.heavy_body import Pendulum3D
+from retrax.systems.rigid_body import Pendulum3D
 from retrax.trajectory.measure import drift
 
 SHORT: dict[str, AbstractIntegrator] = {

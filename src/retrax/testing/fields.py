@@ -6,7 +6,7 @@ from functools import cache
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.systems.euler_top import EulerTop
-from retrax.systems.lie_poisson_fields import kirchhoff, zhukovski_volterra
+from retrax.systems.lie_poisson import kirchhoff, zhukovski_volterra
 
 
 @cache

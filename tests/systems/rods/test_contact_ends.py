@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.systems.rods.material import section
+from retrax.systems.rods.rod import section
 
 S = rx.systems
 RADIUS, LENGTH = 0.05, 2.0

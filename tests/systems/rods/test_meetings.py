@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.systems.rods.material import section
-from retrax.systems.rods.meetings import _segments, first_overlap
+from retrax.systems.rods.events import _segments, first_overlap
+from retrax.systems.rods.rod import section
 
 S = rx.systems
 
