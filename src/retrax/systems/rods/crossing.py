@@ -60,11 +60,22 @@ def crossed_rods(
 
 
 def kicked(
-    pair: RodsInContact, g: Pair, kick: float = 1.0, **others: Any
+    pair: RodsInContact,
+    g: Pair,
+    kick: float = 1.0,
+    *,
+    friction: ArrayLike | None = None,
+    variant: str | None = None,
 ) -> tuple[RodsInContact, State]:
     """The rods of `pair` placed at `g` with another kick, friction or variant."""
-    same = {"radius": pair.radius, "width": pair.width, "variant": pair.variant}
-    other = RodsInContact(pair.first, pair.second, **(same | others))
+    other = RodsInContact(
+        pair.first,
+        pair.second,
+        radius=pair.radius,
+        width=pair.width,
+        friction=friction,
+        variant=variant or pair.variant,
+    )
     if other.variant == "printed 8":
         g = press(other, g)  # this variant has other points of contact
     return other, other.state(g, velocity=_kicks(other, kick), project=True)

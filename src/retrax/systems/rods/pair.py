@@ -87,8 +87,8 @@ class RodsInContact(AbstractRollingPair):
     arcs: tuple[Part, Part]
     variant: str = eqx.field(static=True)
 
-    force: ClassVar[Any] = None
-    symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
+    force: ClassVar[None] = None
+    symmetry: ClassVar[None] = None
     quadratic: ClassVar[bool] = True
     regular: ClassVar[bool] = False  # the points of contact follow the rods, without inertia
 
@@ -227,12 +227,20 @@ class RodsInContact(AbstractRollingPair):
             laid.append(rod.straight(t, normal=up, start=start))
         return laid[0], laid[1], places
 
-    def state(self, g: ArrayLike, **given: Any) -> State:
+    def state(
+        self,
+        g: ArrayLike,
+        *,
+        velocity: ArrayLike | None = None,
+        momentum: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+        project: bool = False,
+    ) -> State:
         """As for any system; the rods must touch in `g`, two radii apart, at its arc lengths.
 
         **Raises:** `ContactDegenerate` or `ContactLeftRod` if the model has no contact like that.
         """
-        state = super().state(g, **given)
+        state = super().state(g, velocity=velocity, momentum=momentum, t=t, project=project)
         lengths = tuple(rod.length for rod in self.rods)
         sizes = (self.radius, self.width, lengths)
         require_each(_require_touching, sizes, state.t, state.g[2], *_misfit(self, state.g))

@@ -30,12 +30,11 @@ from jaxtyping import Float
 from retrax.errors import ContactDegenerate, NoEquilibrium
 from retrax.numerics.block_tridiagonal import BlockTridiagonal
 from retrax.numerics.checks import require_instance, require_number
-from retrax.systems.rods.checks import placed
 from retrax.systems.rods.contact import Pair, degenerate, too_flat
 from retrax.systems.rods.elastic import HostPlacement, Placement
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.rod import Rod
-from retrax.systems.rods.statics import tangent_stiffness
+from retrax.systems.rods.statics import placed, tangent_stiffness
 
 AnyPlacement = Placement | HostPlacement
 HostPair = tuple[HostPlacement, HostPlacement, Float[np.ndarray, "2"]]

@@ -24,7 +24,6 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.known import require_each
 from retrax.numerics.precision import finite64, positive64
-from retrax.systems.rods.checks import masses, require_free_end
 from retrax.systems.rods.elastic import AbstractRod, Placement
 from retrax.systems.rods.strain import STRAINS
 
@@ -123,7 +122,7 @@ class Rod(AbstractRod):
         self.spacing = positive64("length", length) / self.elements
         self.stretching = positive64("stretching", stretching, (3,))
         self.bending = positive64("bending", bending, (3,))
-        self.inertia, self.mobility = masses(
+        self.inertia, self.mobility = _masses(
             self.elements,
             self.ends,
             self.spacing * positive64("mass", mass),
@@ -132,7 +131,7 @@ class Rod(AbstractRod):
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
         self.end_force = None if end_force is None else finite64("end_force", end_force, (3,))
         self.end_torque = None if end_torque is None else finite64("end_torque", end_torque, (3,))
-        require_free_end(self.ends[1], end_force, end_torque)
+        _require_free_end(self.ends[1], end_force, end_torque)
         self.damping = None if damping is None else positive64("damping", damping)
 
     def __init_subclass__(cls, **options: Any):
@@ -276,6 +275,36 @@ class Rod(AbstractRod):
         return named("momentum", self.total_momentum(state)) | named(
             "angular momentum", self.total_angular_momentum(state)
         )
+
+
+def _require_free_end(end: str, force: object, torque: object) -> None:
+    """Reject loads on the last node that its support would take up."""
+    if force is not None and end != "free":
+        raise BadInput(
+            f"end_force acts on the last node, but ends says that it is {end}: the support would "
+            'take up the force; leave end_force out, or make that end "free".'
+        )
+    if torque is not None and end == "clamped":
+        raise BadInput(
+            "end_torque acts on the last node, but ends says that it is clamped: the clamp would "
+            'take up the torque; leave end_torque out, or make that end "pinned" or "free".'
+        )
+
+
+def _masses(
+    elements: int, ends: tuple[str, str], mass: Float[Array, ""], moments: Float[Array, "3"]
+) -> tuple[Float[Array, " dim"], Float[Array, " dim"]]:
+    """Moments and masses of all nodes, half at the ends; and their inverses, 0 at held nodes."""
+    share = np.ones(elements + 1)
+    share[[0, -1]] = 0.5
+    turns, moves = np.ones(elements + 1), np.ones(elements + 1)
+    for place, end in zip((0, -1), ends, strict=True):
+        turns[place] = end != "clamped"
+        moves[place] = end == "free"
+    one = jnp.concatenate([moments, jnp.stack([mass] * 3)])
+    inertia = jnp.outer(jnp.asarray(share), one).reshape(-1)
+    mask = np.stack([turns] * 3 + [moves] * 3, axis=1)
+    return inertia, jnp.asarray(mask.ravel()) / inertia
 
 
 def _require_bent(frames: np.ndarray) -> None:

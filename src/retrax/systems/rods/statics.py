@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput, NoEquilibrium
+from retrax.mechanics.system import AbstractGroupSystem, Element, element
 from retrax.numerics.block_tridiagonal import BlockTridiagonal
 from retrax.numerics.checks import require_instance, require_whole
 from retrax.numerics.once import compiled_once
 from retrax.numerics.precision import require_double_precision
-from retrax.systems.rods.checks import placed
 from retrax.systems.rods.elastic import HostPlacement, Placement
 from retrax.systems.rods.rod import Rod
 
@@ -80,6 +80,14 @@ def _derivatives(
 
     colours, parts = np.divmod(np.arange(18), 6)
     return force(g), jax.lax.map(lambda x: moved(*x), (colours, parts))
+
+
+def placed(g: object, system: AbstractGroupSystem) -> Element:
+    """`g` as a placement of one rod or of a pair; anything else is rejected."""
+    where = system.configuration_space
+    placement = element("g", g, where.layout())
+    where.check("g", placement)
+    return placement
 
 
 def equilibrium(rod: Rod, g: Placement) -> Placement:

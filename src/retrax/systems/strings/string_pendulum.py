@@ -162,6 +162,14 @@ class StringPendulum(AbstractSplitSystem):
         system = cls(**starts.PAPER, elements=elements, law=law)
         return system, starts.paper_state(system, reading), 1e-4, 50_000
 
+    @classmethod
+    def upgraded(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields of this class from those in a file of retrax 0.1, which were not grouped."""
+        grouped = {"bodies": Bodies, "mass_matrix": MassMatrix}
+        parts = {name: kind(*(fields[x] for x in kind._fields)) for name, kind in grouped.items()}
+        inside = {"group", *Bodies._fields, *MassMatrix._fields}
+        return parts | {name: value for name, value in fields.items() if name not in inside}
+
     @property
     def name(self) -> str:
         return "string pendulum"
@@ -301,9 +309,18 @@ class StringPendulum(AbstractSplitSystem):
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
         return observe.observables(self, state)
 
-    def state(self, g: ArrayLike, **given: Any) -> State:
+    def state(
+        self,
+        g: ArrayLike,
+        *,
+        velocity: ArrayLike | None = None,
+        momentum: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+        project: bool = False,
+    ) -> State:
         """As for every system; the first row of the nodes of `g` may be the pivot."""
-        return super().state((checks.without_pivot(g[0], self.elements), *g[1:]), **given)
+        g = (checks.without_pivot(g[0], self.elements), *g[1:])
+        return super().state(g, velocity=velocity, momentum=momentum, t=t, project=project)
 
     def check_state(self, state: State) -> None:
         super().check_state(state)
