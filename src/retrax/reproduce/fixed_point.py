@@ -38,7 +38,7 @@ def turn_by_fixed_point(
 def contraction(system: StringPendulum) -> float:
     """The rate at which the fixed point is approached."""
     rho, M = np.asarray(system.arm[0]), float(system.mass[0])
-    alpha = float(system.columns[system.nodes[0] - 1, 0])
+    alpha = float(system.mass_matrix.columns[system.nodes[0] - 1, 0])
     share = alpha * M**2 * (rho @ rho * np.eye(3) - np.outer(rho, rho))
     rates = np.linalg.eigvals(np.linalg.solve(np.asarray(system.inertia[0]), share))
     return float(np.max(np.abs(rates)))
@@ -56,7 +56,7 @@ def _kicked(system: StringPendulum, state: State, h: Float[Array, ""]) -> Any:
 @jax.jit
 def _improve(system: StringPendulum, g: Any, gamma: Any, x: Any) -> Any:
     _, R = system.parts(g)
-    alpha = system.carried(system.columns)
+    alpha = system.carried(system.mass_matrix.columns)
     string = drift.coupled(alpha, drift.swept(system.bodies, R, x), True)
     given = gamma + drift.levers(system.bodies, R, string)
     return drift.turns(system.bodies, R, system.inertia, jnp.zeros((1, 1)), given)[0]

@@ -66,17 +66,17 @@ def press(pair: RodsInContact, g: Pair, force: float = 0.0) -> Pair:
     """
     pressure = require_number("force", force)
     require_instance("pair", pair, RodsInContact, "a RodsInContact")
-    g, smallest, longest = _on_host(placed(g, pair)), np.inf, np.inf
+    here, smallest, longest = _on_host(placed(g, pair)), np.inf, np.inf
     for _ in range(_MOST):
-        moves, y = _newton_step(pair, g, pressure)
+        moves, y = _newton_step(pair, here, pressure)
         longest = max(*(np.abs(x).max() for x in moves), np.abs(y[:2]).max())
         if not np.isfinite(longest):
             break
         part = min(1.0, _LONGEST / longest)
-        one, two = (_moved(at, part * x) for at, x in zip(g[:2], moves, strict=True))
-        g, pressure = (one, two, g[2] + part * y[:2]), pressure + part * y[2]
+        one, two = (_moved(at, part * x) for at, x in zip(here[:2], moves, strict=True))
+        here, pressure = (one, two, here[2] + part * y[:2]), pressure + part * y[2]
         if longest < 1e-13 or (longest < 1e-9 and longest > 0.5 * smallest):
-            return jax.tree.map(jnp.asarray, (one, two, closest(pair, one, two, g[2])))
+            return jax.tree.map(jnp.asarray, (one, two, closest(pair, one, two, here[2])))
         smallest = min(smallest, longest)
     raise NoEquilibrium(
         f"The {pair.name} found no pressed equilibrium near the placement given: after {_MOST} "
@@ -118,6 +118,7 @@ def _newton_step(
     pair: RodsInContact, g: HostPair, pressure: float
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Solve (2) and (3) for the moves of all nodes, rod by rod, and $y$."""
+    placements = (g[0], g[1])
     sides, d = _sides(pair, g)
     gap = float(np.sqrt(d @ d))
     n = d / gap
@@ -130,9 +131,9 @@ def _newton_step(
         D[i, i], D[i, 3:] = sign * d @ side.bend, sign * side.tangent
         D[3:, i] = -sign * side.along
         r[i] = sign * d @ side.tangent  # (1)
-        solved.append(_solved(rod, g[i], side, sign * pressure, sign, n, gap))
+        solved.append(_solved(rod, placements[i], side, sign * pressure, sign, n, gap))
     for i, (rows, sign) in enumerate(zip(solved, _SIGNS, strict=True)):
-        C = _border_rows(pair, sides[i], g[i], sign, d, i)
+        C = _border_rows(pair, sides[i], placements[i], sign, d, i)
         r = r + np.einsum("rki,ki->r", C, rows[..., 0])
         D = D + np.einsum("rki,kic->rc", C, rows[..., 1:])
     try:

@@ -40,8 +40,6 @@ from retrax.numerics.precision import float64
 
 Nodes = Float[Array, "n 3"]
 Scalar = Float[Array, ""]
-# Of a system, or of its numbers on the host.
-Number = Scalar | Float[np.ndarray, ""]
 
 
 class Masses(NamedTuple):
@@ -54,9 +52,9 @@ class Masses(NamedTuple):
 
 def masses(
     n: int,
-    m: Number,
+    m: Scalar,
     nodes: tuple[int, ...] = (),
-    bodies: Float[Array, " b"] | Float[np.ndarray, " b"] | None = None,
+    bodies: Float[Array, " b"] | None = None,
 ) -> Masses:
     """(1) and the weights of (3), from the mass `m` of an element and the masses of `bodies`."""
     end = np.arange(1, n + 1) == n

@@ -129,12 +129,13 @@ class Eliminated(NamedTuple):
 
 def eliminate(system: "StringPendulum", r: Nodes, p: Nodes, h: Float[Array, ""]) -> Eliminated:
     """Eliminate the string from a step of size `h` at `r`."""
-    if system.damping.viscosity is not None:
-        return _by_blocks(system, r, p, h)
-    if system.damping.drag is None:
+    drag, viscosity = system.damping.drag, system.damping.viscosity
+    if viscosity is not None:
+        return _by_blocks(system, r, p, h, viscosity)
+    if drag is None:
         return undamped(system, p)
     diagonal, below, _ = system.mass_matrix.masses
-    factors = tridiagonal.factor(diagonal + h / 2 * system.damping.drag, below)
+    factors = tridiagonal.factor(diagonal + h / 2 * drag, below)
     unit = jnp.asarray(carriers(system.elements, system.nodes))
     both = tridiagonal.solve(factors, jnp.concatenate([p, unit], axis=1))
     columns = both[:, 3:]
@@ -149,13 +150,20 @@ def undamped(system: "StringPendulum", p: Nodes) -> Eliminated:
     return Eliminated(y, columns, system.carried(columns), reduced)
 
 
-def _by_blocks(system: "StringPendulum", r: Nodes, p: Nodes, h: Float[Array, ""]) -> Eliminated:
+def _by_blocks(
+    system: "StringPendulum",
+    r: Nodes,
+    p: Nodes,
+    h: Float[Array, ""],
+    viscosity: Float[Array, ""],
+) -> Eliminated:
+    """Eliminate the string where dashpots make the entries of $A$ blocks."""
     n, count = system.elements, len(system.nodes)
     diagonal, below, _ = system.mass_matrix.masses
     if system.damping.drag is not None:
         diagonal = diagonal + h / 2 * system.damping.drag
     one = jnp.eye(3)
-    D = h / 2 * dashpots(r, system.spacing, system.damping.viscosity, system.slack)
+    D = h / 2 * dashpots(r, system.spacing, viscosity, system.slack)
     after = jnp.concatenate([D[1:], jnp.zeros_like(D[:1])])
     blocks = jax.vmap(lambda a, here, after: a * one + here + after)(diagonal, D, after)
     coupling = jax.vmap(lambda b, here: b * one - here)(below, D)

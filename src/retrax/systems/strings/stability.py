@@ -49,7 +49,8 @@ def longest_stable_step(system: "StringPendulum") -> float:
     """The bound (2), by bisection."""
     length, density, stiffness = _on_host(system)
     n, u = system.elements, length / system.elements
-    diagonal, below, _ = masses(n, np.asarray(density * u), system.nodes, effective_masses(system))
+    effective = jnp.asarray(effective_masses(system))
+    diagonal, below, _ = masses(n, jnp.asarray(density * u), system.nodes, effective)
     kappa = stiffness / u
     stiff = kappa * np.where(np.arange(1, n + 1) == n, 1.0, 2.0)
     diagonal, below = np.asarray(diagonal), np.asarray(below)[1:]
