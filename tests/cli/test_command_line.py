@@ -113,7 +113,7 @@ def test_list_tells_all_about_one_name(name, kind, found):
 
 def test_list_makes_no_system(monkeypatch):
     for name in ("heavy_top", "suslov", "gyrostat"):
-        monkeypatch.setattr(f"retrax.systems.settings.{name}", None)
+        monkeypatch.setattr(f"retrax.systems.catalogue.{name}", None)
     assert all(case.length is not None for case in CASES.values())
     assert _call("list").exit_code == 0
 

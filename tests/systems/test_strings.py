@@ -283,8 +283,8 @@ def test_other_systems_are_refused(integrator):
         ({"c": -1.0}, r"c = -1\.0 must be positive"),
         ({"length": 0.0}, r"length = 0\.0 must be positive"),
         ({"n": 8}, "at least 17"),
-        ({"ends": "free"}, "ends = 'free' must be one of fixed, periodic"),
-        ({"degree": 4}, "degree = 4 of the bump must be 5 or 3"),
+        ({"ends": "free"}, "ends = 'free' is not known: choose one of fixed, periodic"),
+        ({"degree": 4}, "degree = 4 is not known: choose one of 5, 3"),
         ({"n": 32, "width": 5}, "does not fit the string"),
     ],
 )

@@ -142,8 +142,9 @@ def string_pendulum(
     start = np.concatenate([np.ravel(r), np.ravel(R), state.momentum])
     u = float(system.spacing)
     numbers = [u, float(system.stiffness) / u, float(system.gravity), float(system.mass[0])]
-    matrices = [np.ravel(x[0]) for x in (system.arm, system.inertia, system.reduced)]
-    rows = [system.masses.weights, *system.factors, system.columns[:, 0]]
+    masses, factors, columns, reduced = system.mass_matrix
+    matrices = [np.ravel(x[0]) for x in (system.arm, system.inertia, reduced)]
+    rows = [masses.weights, *factors, columns[:, 0]]
     data, tables = np.concatenate([numbers, *matrices]), np.concatenate(rows)
     out = np.empty((steps // every, len(start)))
     addresses = [_address(x) for x in (start, data, tables)]

@@ -21,7 +21,7 @@ from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractSpace, Point
 from retrax.spaces.group_itself import GroupItself
-from retrax.systems.heavy_body import AbstractHeavyBody
+from retrax.systems.rigid_body import AbstractHeavyBody
 
 FORMS = ("body", "spatial", "se3")
 Scalar = Float[Array, ""]

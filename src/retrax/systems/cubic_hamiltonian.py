@@ -1,7 +1,6 @@
 """Canonical systems with a cubic Hamiltonian."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -43,12 +42,12 @@ class CubicHamiltonian(AbstractQuadraticField):
     - `hamiltonian`: `hamiltonian(z)`, written in JAX.
     - `dim`: the number of coordinates, $q$ and $p$ together.
 
-    **Raises:** `BadInput` where the Hamiltonian is not of degree 3.
+    **Raises:** `BadInput` if the Hamiltonian is not of degree 3.
 
     References: [CelledoniMcLachlanOwrenQuispel2013].
     """
 
-    hamiltonian: Any
+    hamiltonian: Callable[[Point], Float[Array, ""]]
     dim: int = eqx.field(static=True)
     title: str = eqx.field(static=True)
 

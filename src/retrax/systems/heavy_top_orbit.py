@@ -18,7 +18,7 @@ Momentum = Float[Array, "6"]
 
 
 class HeavyTopOrbit(AbstractSpaceFlow):
-    r"""A heavy top seen from its own axes: $\mu = (\Pi, \Gamma)$, $\Gamma$ the upward vertical.
+    r"""A heavy top seen from its own axes, $\mu = (\Pi, \Gamma)$: $\Gamma = R^Te_3$ points **up**.
 
     $$
     \begin{aligned}

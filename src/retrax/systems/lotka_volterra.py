@@ -68,7 +68,7 @@ class LotkaVolterra(AbstractQuadraticField):
         return 1 / jnp.prod(x)
 
     def hamiltonian_energy(self, g: Point, mu: Point) -> Float[Array, ""]:
-        r"""$V = cx - d\ln x + by - a\ln y$ for two species without self-interaction; else 0.
+        r"""$V = cx - d\ln x + by - a\ln y$ for two species without self-interaction; otherwise 0.
 
         With $r = (a, -d)$ and $A = \begin{pmatrix}0 & -b\\ c & 0\end{pmatrix}$.
         """

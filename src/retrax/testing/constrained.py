@@ -21,9 +21,8 @@ from retrax.mechanics.flow import GroupFlow
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.systems.blade import Blade
-from retrax.systems.chaplygin_sleigh import ChaplyginSleigh
-from retrax.systems.rolling_ball import ChaplyginBall
+from retrax.systems.rolling_bodies import ChaplyginBall
+from retrax.systems.sliding_bodies import Blade, ChaplyginSleigh
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.systems.suslov import Suslov, Weight
 from retrax.systems.veselova import Veselova

@@ -1,6 +1,7 @@
-"""Starts worth knowing: the paper's example, and the equilibrium."""
+"""Where a string pendulum can start: the example of the paper, and the equilibrium."""
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,12 +14,12 @@ from retrax.mechanics.state import State
 if TYPE_CHECKING:
     from retrax.systems.strings.string_pendulum import StringPendulum
 
-# The paper prints lengths, masses and stiffness. It does not print gravity, the inertia or the
-# initial attitude: g = 9.81, R = 1, no rotation are assumed, and the inertia is that of the
-# homogeneous cylinder about the point of attachment, axis along body e3, long semi-axis along e1:
-# only so does the point of attachment lie on the body, on the rim of its end face.
+# The paper prints lengths, masses and stiffness, but neither gravity nor the inertia nor the
+# initial attitude. Assumed are g = 9.81, R = 1 without rotation, and the inertia of a homogeneous
+# cylinder with its axis along body e3 and its long semi-axis along e1: only then does the point of
+# attachment lie on the body, on the rim of its end face.
 _MASS, _ARM = 0.1, (0.04, 0.01, 0.05)
-PAPER: dict[str, Any] = {
+PAPER = {
     "length": 1.0,
     "density": 0.025,
     "stiffness": 40.0,
@@ -31,10 +32,10 @@ VELOCITY = (0.0, 0.2, -0.5)
 
 
 def paper_state(system: "StringPendulum", reading: str = "A") -> State:
-    """Horizontal, unstretched, the body with the velocity `VELOCITY`, by one of three readings.
+    """A horizontal, unstretched string whose body moves with `VELOCITY`, in one of three readings.
 
-    A: all nodes but the last at rest. B: the velocity grows linearly along the string. C: the
-    string has no momentum and the body that of a free body.
+    A: all nodes but the last are at rest. B: the velocity grows linearly along the string. C: the
+    string has no momentum, and the body has the momentum of a free body.
     """
     n = system.elements
     s = np.arange(1, n + 1)[:, None] / n
@@ -49,15 +50,17 @@ def paper_state(system: "StringPendulum", reading: str = "A") -> State:
         p = float(system.mass[0]) * last * v
         pi = np.cross(np.asarray(system.arm[0]), p[-1])
         return system.state(g, momentum=np.concatenate([p.ravel(), pi]))
-    raise BadInput(f"reading = {reading!r} is not known: it is 'A', 'B' or 'C'.")
+    raise BadInput(f"reading = {reading!r} is not known: choose 'A', 'B' or 'C'.")
 
 
 def hanging(system: "StringPendulum") -> State:
-    r"""The equilibrium: every body below its node, every element with the weight it carries.
+    r"""The equilibrium: every body below its node, every element stretched by what it carries.
 
-    $|x_a| = u + \frac1\kappa\sum_{b\ge a}w_bg$, the weights $w$ those of the nodes.
+    $|x_a| = u + \frac1\kappa\sum_{b\ge a}w_bg$ with the weights $w$ of the nodes.
     """
-    carried = np.cumsum(np.asarray(system.masses.weights)[::-1])[::-1] * float(system.gravity)
+    carried = np.cumsum(np.asarray(system.mass_matrix.masses.weights)[::-1])[::-1] * float(
+        system.gravity
+    )
     u = float(system.spacing)
     z = np.cumsum(u + carried * u / float(system.stiffness))
     r = np.stack([0 * z, 0 * z, z], axis=1)
@@ -65,14 +68,15 @@ def hanging(system: "StringPendulum") -> State:
     return system.state((jnp.asarray(r), *attitudes), velocity=jnp.zeros(system.group.dim))
 
 
-def drawing(system: "StringPendulum") -> Drawing:
-    """What a picture needs: at which nodes the bodies hang, masses, arms, inertia."""
+def drawing(system: "StringPendulum") -> str:
+    """What a picture needs: the nodes that carry bodies, and the masses, arms and inertias."""
     bodies = {"masses": system.mass, "arms": system.arm, "inertia": np.stack(_central(system))}
     told = {name: np.asarray(values).tolist() for name, values in bodies.items()}
     return {"string": list(system.nodes), **told}
 
 
 def _central(system: "StringPendulum") -> list[np.ndarray]:
+    """The inertias about the centres of mass."""
     return [
         about_centre(np.asarray(J), float(m), np.asarray(arm))
         for m, arm, J in zip(system.mass, system.arm, system.inertia, strict=True)
@@ -80,7 +84,7 @@ def _central(system: "StringPendulum") -> list[np.ndarray]:
 
 
 def _turned_down(arm: np.ndarray) -> np.ndarray:
-    """A rotation that takes `arm` to the vertical: half a turn about the axis between them."""
+    """A rotation that takes `arm` to the vertical: half a turn about the bisector of both."""
     length = np.linalg.norm(arm)
     if length == 0:
         return np.eye(3)

@@ -1,4 +1,4 @@
-"""Balls that roll on a table: Chaplygin's, and the homogeneous one on a turntable."""
+"""Bodies that roll on a plane: an upright disk, Chaplygin's ball, a ball on a turntable."""
 
 from typing import ClassVar
 
@@ -6,17 +6,98 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
 from retrax.groups.product import Product
+from retrax.groups.se2 import SE2
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
-from retrax.mechanics.constraints import VelocityConstraint
+from retrax.mechanics.constraints import AbstractDistribution, VelocityConstraint
+from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
-from retrax.mechanics.system import ArrayLike
-from retrax.systems.sliding import AbstractSlidingBody, number, positive
+from retrax.mechanics.system import ArrayLike, Element
+from retrax.numerics.precision import finite64, positive64
+from retrax.systems.sliding_bodies import AbstractSlidingBody, stacked
 
-Placement = tuple[Float[Array, "3 3"], Float[Array, "2"]]
+# The attitude of a ball, and where it touches the plane.
+BallConfiguration = tuple[Float[Array, "3 3"], Float[Array, "2"]]
+
+
+class UprightRolling(AbstractDistribution):
+    r"""$v_1 = r\dot\varphi$, $v_2 = 0$ for velocities $(\dot\theta, v_1, v_2, \dot\varphi)$."""
+
+    radius: Float[Array, ""]
+
+    @property
+    def basis(self) -> Float[Array, "2 4"]:
+        return stacked([[1.0, 0.0, 0.0, 0.0], [0.0, self.radius, 0.0, 1.0]])
+
+    @property
+    def annihilator(self) -> Float[Array, "2 4"]:
+        return stacked([[0.0, 1.0, 0.0, -self.radius], [0.0, 0.0, 1.0, 0.0]])
+
+    def check(self, group: AbstractLieGroup) -> None:
+        if group.dim != 4:
+            raise BadInput(f"an upright disk rolls on SE(2) x R, not on {group.name}.")
+
+
+class RollingDisk(AbstractSlidingBody):
+    r"""A disk that rolls without slipping and stays upright, on $SE(2)\times\mathbb R$.
+
+    The element is heading and point of contact, and the angle $\varphi$ it has rolled through.
+
+    **Arguments:**
+
+    - `mass`: $m$ in kg.
+    - `turning`: the moment of inertia about the vertical (kg m^2).
+    - `rolling`: the moment of inertia about the axle (kg m^2).
+    - `radius`: $r$ in m.
+
+    **Invariants:** energy; $\dot\theta$ and $\dot\varphi$ themselves, so the disk runs in circles.
+    """
+
+    mass: Float[Array, ""]
+    turning: Float[Array, ""]
+    rolling: Float[Array, ""]
+    radius: Float[Array, ""]
+
+    group: ClassVar[Product] = Product(SE2(), Translation(1))
+
+    def __init__(self, mass: ArrayLike, turning: ArrayLike, rolling: ArrayLike, radius: ArrayLike):
+        self.mass = positive64("mass", mass)
+        self.turning = positive64("turning", turning)
+        self.rolling = positive64("rolling", rolling)
+        self.radius = positive64("radius", radius)
+
+    @property
+    def name(self) -> str:
+        return "rolling disk"
+
+    @property
+    def drawing(self) -> str | None:
+        """What a picture needs: the radius."""
+        return told("disk", radius=(self.radius, 0))
+
+    @property
+    def constraint(self) -> UprightRolling:
+        return UprightRolling(self.radius)
+
+    def inertia_at(self, g: Element) -> Float[Array, "4"]:
+        return jnp.stack([self.turning, self.mass, self.mass, self.rolling])
+
+    def exact_position(
+        self, turning: ArrayLike, rolling: ArrayLike, t: ArrayLike
+    ) -> Float[Array, "2"]:
+        r"""Where the disk is at time `t` after it started at the origin, heading along $e_1$.
+
+        With rates $\dot\theta = \omega \ne 0$ and $\dot\varphi$ it is on the circle
+        $(r\dot\varphi/\omega)\,(\sin\omega t,\ 1 - \cos\omega t)$.
+        """
+        omega, speed = jnp.asarray(turning), self.radius * jnp.asarray(rolling)
+        angle = omega * t
+        return speed / omega * jnp.stack([jnp.sin(angle), 2 * jnp.sin(angle / 2) ** 2])
 
 
 class Rolling(eqx.Module):
@@ -24,7 +105,7 @@ class Rolling(eqx.Module):
 
     radius: Float[Array, ""]
 
-    def __call__(self, g: Placement) -> Float[Array, "2 5"]:
+    def __call__(self, g: BallConfiguration) -> Float[Array, "2 5"]:
         rotation, _ = g
         turning = self.radius * jnp.stack([-rotation[1], rotation[0]])
         return jnp.concatenate([turning, jnp.eye(2)], axis=1)
@@ -35,13 +116,13 @@ class Turntable(eqx.Module):
 
     rate: Float[Array, ""]
 
-    def __call__(self, g: Placement) -> Float[Array, "2"]:
+    def __call__(self, g: BallConfiguration) -> Float[Array, "2"]:
         _, place = g
         return self.rate * jnp.stack([-place[1], place[0]])
 
 
 class AbstractRollingBall(AbstractSlidingBody):
-    r"""A ball with its centre of mass in the middle, on $SO(3)\times\mathbb R^2$.
+    r"""A ball with its centre of mass in the middle, on $SO(3)\times\mathbb R^2$; $e_3$ points up.
 
     The element is the attitude and the place of the point of contact; velocities are $\Omega$ in
     body axes and $v$ in space.
@@ -52,7 +133,7 @@ class AbstractRollingBall(AbstractSlidingBody):
 
     group: ClassVar[Product] = Product(SO3(), Translation(2))
 
-    def velocity_of(self, g: Placement, omega: ArrayLike) -> Float[Array, "5"]:
+    def velocity_of(self, g: BallConfiguration, omega: ArrayLike) -> Float[Array, "5"]:
         """The admissible velocity of a ball that turns with the body velocity `omega`."""
         spin, always = jnp.asarray(omega, jnp.float64), jnp.zeros(())
         rows, offset = self.constraint.rows(g, always), self.constraint.offset(g, always)
@@ -67,7 +148,7 @@ class ChaplyginBall(AbstractRollingBall):
     - `inertia`: principal moments, or the matrix, about the centre (kg m^2).
     - `mass`: $m$ in kg.
     - `radius`: $r$ in m.
-    - `physical`: whether to insist that the inertia is one that a body can have.
+    - `physical`: whether to reject an inertia that no body can have.
 
     **Invariants:** energy; the angular momentum $R\,I\Omega + m r\,e_3\times v$ about the point of
     contact, all three components.
@@ -81,8 +162,8 @@ class ChaplyginBall(AbstractRollingBall):
         self, inertia: ArrayLike, mass: ArrayLike, radius: ArrayLike, *, physical: bool = True
     ):
         self.inertia = checked_inertia(SO3(), inertia, physical)
-        self.mass = positive("mass", mass)
-        self.radius = positive("radius", radius)
+        self.mass = positive64("mass", mass)
+        self.radius = positive64("radius", radius)
 
     @property
     def name(self) -> str:
@@ -97,7 +178,7 @@ class ChaplyginBall(AbstractRollingBall):
     def constraint(self) -> VelocityConstraint:
         return VelocityConstraint(Rolling(self.radius))
 
-    def inertia_at(self, g: Placement) -> Inertia:
+    def inertia_at(self, g: BallConfiguration) -> Inertia:
         if self.inertia.ndim == 1:
             return jnp.concatenate([self.inertia, jnp.stack([self.mass, self.mass])])
         top = jnp.concatenate([self.inertia, jnp.zeros((3, 2))], axis=1)
@@ -115,8 +196,8 @@ class BallOnTurntable(AbstractRollingBall):
     - `radius`: $r$ in m.
     - `rate`: $\Omega_t$ of the table in rad/s.
 
-    **Invariants:** the moving energy $E - \Omega_t L_z$, with $L_z$ the vertical angular momentum;
-    the energy itself is not conserved, for the table drives the ball.
+    **Invariants:** the moving energy $E - \Omega_t L_z$, with the vertical angular momentum $L_z$.
+    The energy itself is not conserved, for the table drives the ball.
     """
 
     mass: Float[Array, ""]
@@ -124,9 +205,9 @@ class BallOnTurntable(AbstractRollingBall):
     rate: Float[Array, ""]
 
     def __init__(self, mass: ArrayLike, radius: ArrayLike, rate: ArrayLike):
-        self.mass = positive("mass", mass)
-        self.radius = positive("radius", radius)
-        self.rate = number("rate", rate)
+        self.mass = positive64("mass", mass)
+        self.radius = positive64("radius", radius)
+        self.rate = finite64("rate", rate)
 
     @property
     def name(self) -> str:
@@ -141,7 +222,7 @@ class BallOnTurntable(AbstractRollingBall):
     def constraint(self) -> VelocityConstraint:
         return VelocityConstraint(Rolling(self.radius), Turntable(self.rate))
 
-    def inertia_at(self, g: Placement) -> Float[Array, "5"]:
+    def inertia_at(self, g: BallConfiguration) -> Float[Array, "5"]:
         spin, m = 2 / 5 * self.mass * self.radius**2, self.mass
         return jnp.stack([spin, spin, spin, m, m])
 
