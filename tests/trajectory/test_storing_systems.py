@@ -149,9 +149,7 @@ def test_a_lambda_is_said_to_be_no_data_before_the_run_and_can_be_given_again(tm
     assert found.system.group == rx.SO3() and len(found) == 41
     assert found.system.numbers["inertia"].tolist() == [1.0, 2.0, 2.5]
     assert repr(found.integrator) == "LieVerlet()"
-    with pytest.raises(
-        rx.BadInput, match=r"not its functions \(potential = .*<lambda> of"
-    ):
+    with pytest.raises(rx.BadInput, match=r"not its functions \(potential = .*<lambda> of"):
         found.invariants()
     with pytest.raises(rx.BadInput, match=r"give the system yourself, as in rx\.simulate\(system"):
         rx.simulate(found.system, found.integrator, found.final, h=0.1, steps=3)

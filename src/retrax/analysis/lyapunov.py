@@ -19,8 +19,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import host_float64, require_finite, require_whole
 from retrax.numerics.frozen import Frozen
-from retrax.numerics.once import compiled_once
-from retrax.numerics.precision import host_float64
+from retrax.numerics.jax_hints import compiled_once
 from retrax.run.checks import require_run, started
 
 

@@ -14,8 +14,7 @@ from retrax.groups.product import Product
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3, Rotation, Vector
 from retrax.groups.translation import Translation
-from retrax.mechanics.flow import GroupFlow
-from retrax.mechanics.space_flow import AbstractSpaceFlow
+from retrax.mechanics.flow import AbstractSpaceFlow, GroupFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.small_matrices import cross

@@ -12,9 +12,9 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.translation import Translation
-from retrax.mechanics.drawing import told
 from retrax.mechanics.flow import AbstractFlow
 from retrax.mechanics.functions import Function, as_pytree
+from retrax.mechanics.remembered import told
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators, Symmetries, axis_or_components
 from retrax.numerics.checks import (

@@ -22,7 +22,6 @@ from retrax.numerics.checks import (
     shown,
 )
 from retrax.numerics.known import depends_on_traced, require_each
-from retrax.numerics.precision import require_double_precision
 from retrax.store.free_memory import available, gigabytes
 
 # The velocity of a start may miss the constraint by this much, relative to its components.

@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from retrax.numerics.bspline import weights
 from retrax.show.bodies import Body
-from retrax.systems.rods.bump import weights
 from retrax.trajectory.trajectory import Trajectory
 
 

@@ -12,19 +12,20 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
+from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
-from retrax.mechanics.space_flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
+    float64,
+    host_float64,
     require_above_zero,
     require_finite,
     require_instance,
     require_shape,
 )
 from retrax.numerics.elliptic import complete, incomplete, jacobi
-from retrax.numerics.precision import float64, host_float64
 from retrax.spaces.sphere import Sphere
 
 Vector = Float[Array, "3"]

@@ -15,13 +15,13 @@ from retrax.groups.base import AbstractLieGroup
 from retrax.groups.matrix_group import MatrixGroup
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
-from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
-from retrax.mechanics.remembered import Drawing, told
+from retrax.mechanics.remembered import told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
+    finite64,
     float64,
     is_traced,
     require_finite,
@@ -29,8 +29,7 @@ from retrax.numerics.checks import (
     require_shape,
 )
 from retrax.numerics.known import require_each
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import finite64, float64
+from retrax.numerics.small_matrices import null_space
 from retrax.systems.kahan_tops import (
     clebsch_integral,
     gyrostat_integral,

@@ -6,12 +6,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.space_flow import AbstractSpaceFlow
+from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite
+from retrax.numerics.checks import float64, require_finite
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64
 from retrax.spaces.grassmann import Grassmann
 from retrax.spaces.isospectral import Isospectral
 from retrax.spaces.stiefel import Stiefel

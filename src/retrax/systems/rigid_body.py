@@ -12,8 +12,7 @@ from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, check
 from retrax.mechanics.solids import about_centre
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, require_above_zero
-from retrax.numerics.precision import finite64
+from retrax.numerics.checks import finite64, is_traced, require_above_zero
 
 
 class AbstractRigidBody(AbstractMechanicalSystem):

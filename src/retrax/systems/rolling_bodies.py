@@ -13,12 +13,11 @@ from retrax.groups.se2 import SE2
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import AbstractDistribution, VelocityConstraint
-from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike, Element
-from retrax.numerics.precision import finite64, positive64
+from retrax.numerics.checks import finite64, positive64
 from retrax.systems.sliding_bodies import AbstractSlidingBody, stacked
 
 # The attitude of a ball, and where it touches the plane.

@@ -9,10 +9,10 @@ from retrax.groups.se2 import SE2, Motion
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.constraints import Distribution
-from retrax.mechanics.drawing import told
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
+from retrax.mechanics.remembered import told
 from retrax.mechanics.system import ArrayLike, Element
-from retrax.numerics.precision import finite64, positive64
+from retrax.numerics.checks import finite64, positive64
 
 
 class AbstractSlidingBody(AbstractMechanicalSystem):

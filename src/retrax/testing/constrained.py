@@ -24,8 +24,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.systems.rolling_bodies import ChaplyginBall
 from retrax.systems.sliding_bodies import Blade, ChaplyginSleigh
 from retrax.systems.strings.strings_in_contact import StringsInContact
-from retrax.systems.suslov import Suslov, Weight
-from retrax.systems.veselova import Veselova
+from retrax.systems.suslov import Suslov, Veselova, Weight
 from retrax.testing.measurements import Problem
 from retrax.testing.problems import FIELDS, asymmetric_free_body, asymmetric_top
 

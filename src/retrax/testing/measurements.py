@@ -20,7 +20,7 @@ from retrax.errors import CheckFailed
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.once import compiled_once
+from retrax.numerics.jax_hints import compiled_once
 from retrax.numerics.reuse import Jitted
 from retrax.run.simulate import simulate
 from retrax.trajectory.observe import deviations, drift

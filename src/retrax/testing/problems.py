@@ -22,9 +22,8 @@ from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.systems.euler_top import EulerTop
-from retrax.systems.heavy_body import HeavyTop
-from retrax.systems.lie_poisson_fields import kirchhoff, zhukovski_volterra
-from retrax.systems.rigid_body import FreeRigidBody
+from retrax.systems.lie_poisson import kirchhoff, zhukovski_volterra
+from retrax.systems.rigid_body import FreeRigidBody, HeavyTop
 
 _TILT = (0.7, -0.4, 0.2)
 _SPIN = (1.2, -0.8, 2.0)

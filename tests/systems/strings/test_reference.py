@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.trajectory.decoding import decode
-from retrax.trajectory.encoding import encode
+from retrax.store.objects import decode, encode
 
 PENDULUM = rx.systems.StringPendulum
 # The exact solution of the semi-discrete equations (20 elements, reading A) at three times: the

@@ -25,7 +25,7 @@ from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import Indexing
 from retrax.engine.trace.primitives import CALLS, NO_RULE, RULES
 from retrax.errors import BadInput
-from retrax.numerics.kept_axis import KEPT_AXIS
+from retrax.numerics.jax_hints import KEPT_AXIS
 from retrax.numerics.known import LEAKED
 
 # Arrays larger than this are not small: unrolling them would make a program of millions of lines.

@@ -16,8 +16,7 @@ from retrax.mechanics.solids import elliptic_cylinder
 from retrax.mechanics.state import State
 from retrax.reproduce.report import nearest
 from retrax.run.simulate import simulate
-from retrax.systems.strings import turning
-from retrax.systems.strings.elimination import undamped
+from retrax.systems.strings.drift import undamped
 from retrax.systems.strings.observe import angular_momentum
 from retrax.systems.strings.string_pendulum import StringPendulum
 from retrax.trajectory.trajectory import Trajectory

@@ -8,8 +8,7 @@ from jaxtyping import Array, Float
 
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_number
-from retrax.numerics.precision import finite64
+from retrax.numerics.checks import finite64, require_number
 from retrax.systems.rods.contact import Pair
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pressing import closest, press

@@ -45,8 +45,7 @@ from jaxtyping import Float
 from retrax.errors import BadInput
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_flag, require_number, shown
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_float64, require_finite, require_flag, require_number, shown
 
 if TYPE_CHECKING:
     from retrax.systems.rods.elastic import AbstractRod

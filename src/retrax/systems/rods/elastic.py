@@ -29,9 +29,8 @@ from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
-from retrax.numerics.cross import cross
 from retrax.numerics.newton import SMALLEST, NewtonStatus
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import cross, solve
 from retrax.systems.rods.dispersion import fastest, longest_step
 from retrax.systems.rods.strain import Loads, Segment, Strain, loads, segment
 

@@ -28,10 +28,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import ContactDegenerate, ContactLeftRod, ContactLost, Separation, Slip
-from retrax.mechanics.ending import Ending, bracket
-from retrax.mechanics.state import State
-from retrax.numerics.once import compiled_once
-from retrax.systems.rods.bump import SUPPORT
+from retrax.mechanics.state import Ending, State, bracket
+from retrax.numerics.bspline import SUPPORT
+from retrax.numerics.jax_hints import compiled_once
 from retrax.systems.rods.contact import FLATTEST, beyond, degenerate, when_and_where
 
 if TYPE_CHECKING:

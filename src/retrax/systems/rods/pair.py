@@ -11,18 +11,28 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput, ContactDegenerate, ContactLeftRod
-from retrax.mechanics.ending import Ending
-from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates, Derivative
-from retrax.numerics.checks import is_traced, require_choice, require_instance, require_number
+from retrax.mechanics.system import (
+    ALLOWED_VIOLATION,
+    ArrayLike,
+    Coordinates,
+    Derivative,
+    refuse_overrides,
+)
+from retrax.numerics.bspline import SUPPORT
+from retrax.numerics.checks import (
+    finite64,
+    is_traced,
+    positive64,
+    require_choice,
+    require_instance,
+    require_number,
+)
+from retrax.numerics.jax_hints import compiled_once
 from retrax.numerics.known import require_each
-from retrax.numerics.once import compiled_once
-from retrax.numerics.precision import finite64, positive64
-from retrax.numerics.solve import solve
-from retrax.systems.rods.bump import SUPPORT
+from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.contact import (
     AbstractRollingPair,
     NoSlip,

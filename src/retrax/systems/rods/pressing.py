@@ -28,8 +28,8 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import ContactDegenerate, NoEquilibrium
-from retrax.numerics.block_tridiagonal import BlockTridiagonal
 from retrax.numerics.checks import require_instance, require_number
+from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.contact import Pair, degenerate, too_flat
 from retrax.systems.rods.elastic import HostPlacement, Placement
 from retrax.systems.rods.pair import RodsInContact

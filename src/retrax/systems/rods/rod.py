@@ -8,22 +8,22 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ArrayLike, Coordinates
+from retrax.mechanics.system import ArrayLike, Coordinates, refuse_overrides
 from retrax.numerics.checks import (
     MOST_NODES,
+    finite64,
     finite_rows,
     is_traced,
+    positive64,
     require_choice,
     require_number,
     require_whole,
     shown,
 )
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import finite64, positive64
 from retrax.systems.rods.elastic import AbstractRod, Placement
 from retrax.systems.rods.strain import STRAINS
 

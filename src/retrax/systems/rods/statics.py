@@ -15,10 +15,9 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput, NoEquilibrium
 from retrax.mechanics.system import AbstractGroupSystem, Element, element
-from retrax.numerics.block_tridiagonal import BlockTridiagonal
-from retrax.numerics.checks import require_instance, require_whole
-from retrax.numerics.once import compiled_once
-from retrax.numerics.precision import require_double_precision
+from retrax.numerics.checks import require_double_precision, require_instance, require_whole
+from retrax.numerics.jax_hints import compiled_once
+from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.elastic import HostPlacement, Placement
 from retrax.systems.rods.rod import Rod
 

@@ -33,10 +33,9 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_shape
+from retrax.numerics.checks import float64, require_finite, require_shape
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64
 
 Nodes = Float[Array, "n 3"]
 Scalar = Float[Array, ""]

@@ -8,6 +8,8 @@ from retrax.mechanics.solids import require_rigid_body
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
     MOST_NODES,
+    float64,
+    host_float64,
     require_choice,
     require_finite,
     require_shape,
@@ -15,7 +17,6 @@ from retrax.numerics.checks import (
     shown,
 )
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64, host_float64
 from retrax.systems.strings.chain import StringDamping
 from retrax.systems.strings.drift import Bodies
 

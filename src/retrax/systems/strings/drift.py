@@ -54,9 +54,8 @@ from retrax.groups.so3 import SO3
 from retrax.mechanics.split import Drift
 from retrax.mechanics.system import Coordinates, Element
 from retrax.numerics import tridiagonal
-from retrax.numerics.cross import cross
 from retrax.numerics.newton import NewtonStatus, newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import cross, solve
 from retrax.systems.strings.chain import Masses, Nodes, at_nodes, carriers, damped, dashpots, joined
 
 if TYPE_CHECKING:

@@ -1,13 +1,11 @@
 """Where a string pendulum can start: the example of the paper, and the equilibrium."""
 
-import json
 from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput
-from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.solids import about_centre, elliptic_cylinder
 from retrax.mechanics.state import State
 

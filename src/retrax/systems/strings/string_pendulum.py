@@ -15,17 +15,15 @@ from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.functions import arguments, as_pytree, uses_velocity
-from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates, Element, refuse_overrides
 from retrax.numerics import tridiagonal
-from retrax.numerics.checks import finite_rows, is_traced, require_output
-from retrax.numerics.cross import cross
+from retrax.numerics.checks import finite_rows, is_traced, require_double_precision, require_output
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import require_double_precision
+from retrax.numerics.small_matrices import cross
 from retrax.systems.strings import chain, checks, observe, stability, starts
 from retrax.systems.strings.chain import StringDamping, damped, joined
 from retrax.systems.strings.drift import (

@@ -13,17 +13,22 @@ from retrax.errors import BadInput, ContactTooFast
 from retrax.groups.product import Product
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import VelocityConstraint
-from retrax.mechanics.drawing import told
-from retrax.mechanics.ending import Ending, bracket
-from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing, told
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State, bracket
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
-from retrax.numerics.checks import MOST_NODES, require_choice, require_finite, require_shape, shown
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, refuse_overrides
+from retrax.numerics.bspline import HALF_SUPPORT
+from retrax.numerics.checks import (
+    MOST_NODES,
+    finite64,
+    float64,
+    positive64,
+    require_choice,
+    require_finite,
+    require_shape,
+    shown,
+)
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import finite64, float64, positive64
-from retrax.systems.strings.bump import HALF_SUPPORT, bump
 
 Nodes = Float[Array, " m"]
 Configuration = tuple[Nodes, Nodes, Float[Array, "2"]]
