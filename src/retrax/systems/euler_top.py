@@ -15,6 +15,7 @@ from retrax.groups.so3 import SO3
 from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
@@ -86,7 +87,7 @@ class EulerTop(AbstractQuadraticField):
         return "Euler top"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: that the three numbers form a vector in space."""
         return told("field", vectors=(["m"], 1))
 

@@ -17,7 +17,7 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
-from retrax.mechanics.remembered import told
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
@@ -102,7 +102,7 @@ class LiePoisson(AbstractQuadraticField):
         return self.title
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: which coordinates form vectors in space."""
         for group, names in ((SO3(), ["m"]), (SE3(), ["m", "p"])):
             if self._on(group):

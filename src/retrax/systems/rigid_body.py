@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.solids import about_centre
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
@@ -84,7 +85,7 @@ class AbstractHeavyBody(AbstractRigidBody):
         return False
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the arm, the mass and the inertia about the centre of mass."""
         many = self.arm.ndim != 1 or self.mass.ndim != 0 or self.inertia.shape not in ((3,), (3, 3))
         if is_traced(self) or many:

@@ -75,7 +75,7 @@ class RollingDisk(AbstractSlidingBody):
         return "rolling disk"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the radius."""
         return told("disk", radius=(self.radius, 0))
 

@@ -10,7 +10,7 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.constraints import Distribution
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
-from retrax.mechanics.remembered import told
+from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.system import ArrayLike, Element
 from retrax.numerics.checks import finite64, positive64
 
@@ -69,7 +69,7 @@ class ChaplyginSleigh(AbstractSlidingBody):
         return "Chaplygin sleigh"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the arm, and the radius of gyration as the size of the board."""
         size = jnp.sqrt(self.inertia / self.mass)
         return told("sleigh", arm=(self.arm, 0), size=(size, 0))
@@ -144,7 +144,7 @@ class Blade(AbstractSlidingBody):
         return "blade"
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: the mass, where its centre is and the inertia about it."""
         J = jnp.diag(self.inertia) if self.inertia.ndim == 1 else self.inertia
         return told("body", mass=(self.mass, 0), arm=(self.centre, 1), inertia=(J, 2))

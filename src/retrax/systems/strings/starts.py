@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.solids import about_centre, elliptic_cylinder
 from retrax.mechanics.state import State
 
@@ -66,7 +67,7 @@ def hanging(system: "StringPendulum") -> State:
     return system.state((jnp.asarray(r), *attitudes), velocity=jnp.zeros(system.group.dim))
 
 
-def drawing(system: "StringPendulum") -> str:
+def drawing(system: "StringPendulum") -> Drawing:
     """What a picture needs: the nodes that carry bodies, and the masses, arms and inertias."""
     bodies = {"masses": system.mass, "arms": system.arm, "inertia": np.stack(_central(system))}
     told = {name: np.asarray(values).tolist() for name, values in bodies.items()}

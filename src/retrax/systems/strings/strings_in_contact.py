@@ -17,7 +17,7 @@ from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import Ending, State, bracket
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, refuse_overrides
-from retrax.numerics.bspline import HALF_SUPPORT
+from retrax.numerics.bspline import HALF_SUPPORT, bspline
 from retrax.numerics.checks import (
     MOST_NODES,
     finite64,
