@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import retrax as rx
+from retrax.store.checkpoint_read import read_record
 from retrax.systems.catalogue import CASES
-from retrax.trajectory.checkpoint_read import read_record
 
 
 def measured(steps: int, save_every: int, path: Path | None) -> tuple[float, float]:

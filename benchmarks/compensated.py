@@ -19,7 +19,7 @@ import numpy as np
 
 import retrax as rx
 from benchmarks.results import save
-from retrax.integrators.predictor import midpoint_velocity
+from retrax.integrators.lifted import midpoint_velocity
 from retrax.numerics.newton import newton
 from retrax.testing.problems import asymmetric_top
 

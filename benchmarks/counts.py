@@ -3,21 +3,21 @@
 from collections import defaultdict
 from typing import Any
 
-from retrax.engine.program import Block, Choose, Each, Operation, Repeat, While
+from retrax.engine.program import Choose, CodeBlock, Each, Operation, Repeat, While
 from retrax.engine.step_program import signature, step_program
 
 # Counted as one floating-point operation each; a division takes the hardware many times longer.
 ARITHMETIC = ("add", "sub", "mul", "div", "sqrt")
 
 
-def operations(block: Block, newton: float) -> dict[str, float]:
+def operations(block: CodeBlock, newton: float) -> dict[str, float]:
     """Operations by name; Newton's loop counts `newton` times, others as often as they run.
 
     Of a choice all blocks are counted, since in an ensemble all are run.
     """
     total: dict[str, float] = defaultdict(float)
 
-    def add(inner: Block, times: float) -> None:
+    def add(inner: CodeBlock, times: float) -> None:
         for name, count in operations(inner, newton).items():
             total[name] += count * times
 

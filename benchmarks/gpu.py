@@ -21,7 +21,7 @@ from benchmarks.counts import step_cost
 from benchmarks.results import save
 from retrax.bench.problems import W2
 from retrax.engine.backends import make_members
-from retrax.engine.layout import INTERVAL
+from retrax.engine.progress import INTERVAL
 from retrax.integrators.hamel_midpoint import HamelMidpoint
 from retrax.integrators.kahan import Kahan
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert

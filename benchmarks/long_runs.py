@@ -21,8 +21,8 @@ from benchmarks.long_runs_page import write_page
 from benchmarks.results import RESULTS, save
 from retrax.analysis.random_walk import bias, growth_exponent
 from retrax.systems.catalogue import CASES as SYSTEMS
-from retrax.testing.fields import top as euler_top
 from retrax.testing.problems import asymmetric_free_body, asymmetric_top, tethered_body
+from retrax.testing.problems import top as euler_top
 
 STEPS, RECORDS = 10**8, 1000
 TOP = "heavy top"

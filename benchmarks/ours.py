@@ -8,8 +8,7 @@ import retrax as rx
 from benchmarks.methods import Call, Method, step_counts
 from retrax.bench import kernels
 from retrax.bench.ensembles import run as run_ensemble
-from retrax.bench.problems import Problem
-from retrax.bench.runs import ORDERS, loop_alone, verlet, whole_call
+from retrax.bench.problems import ORDERS, Problem, loop_alone, verlet, whole_call
 
 INTEGRATORS = [
     *map(verlet, ORDERS),

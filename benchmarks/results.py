@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from retrax.bench.machine import record
+from retrax.bench.suite import record
 
 RESULTS = Path(__file__).parent / "results"
 

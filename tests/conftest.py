@@ -24,7 +24,7 @@ os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 import jax
 import pytest
 
-from retrax.numerics.precision import require_double_precision
+from retrax.numerics.checks import require_double_precision
 from retrax.numerics.reuse import forget
 
 require_double_precision()

@@ -41,9 +41,11 @@ def test_every_reference_is_in_the_bibliography():
 
 @pytest.mark.parametrize("folder", ["groups", "integrators"])
 def test_concrete_groups_and_integrators_name_their_sources(folder):
-    kinds = re.compile("Abstract(LieGroup|Retraction|Integrator|Rolling|HamelMethod)$")
+    kinds = re.compile(
+        "Abstract(LieGroup|Retraction|Integrator|Lifted|Rolling|StringsMethod|HamelMethod)$"
+    )
     missing = []
-    for file in (SOURCE / folder).glob("*.py"):
+    for file in (SOURCE / folder).rglob("*.py"):
         for node in ast.parse(file.read_text()).body:
             bases = [getattr(base, "id", "") for base in getattr(node, "bases", [])]
             if any(map(kinds.match, bases)) and not node.name.startswith("Abstract"):

@@ -7,6 +7,7 @@ import retrax
 
 LAYERS = [
     "errors",
+    "atomic",
     "numerics",
     "groups",
     "spaces",

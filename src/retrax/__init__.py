@@ -1,6 +1,7 @@
 """Mechanical systems on Lie groups, simulated so that the numbers stay true."""
 
 from importlib import import_module as _import_module
+from importlib.metadata import version as _version
 from typing import Any as _Any
 
 from retrax.cli.start import end_quietly as _end_quietly
@@ -46,37 +47,37 @@ from retrax.integrators.adapted_lift import AdaptedLift as AdaptedLift
 from retrax.integrators.adaptive import Adaptive as Adaptive
 from retrax.integrators.catalogue import INTEGRATORS as INTEGRATORS
 from retrax.integrators.collocation import Collocation as Collocation
+from retrax.integrators.collocation import PlainCollocation as PlainCollocation
 from retrax.integrators.composition import Composition as Composition
-from retrax.integrators.contact_dkd import ContactDKD as ContactDKD
-from retrax.integrators.contact_midpoint import ContactMidpoint as ContactMidpoint
+from retrax.integrators.contact.rods import RollingDKD as RollingDKD
+from retrax.integrators.contact.rods import RollingVerlet as RollingVerlet
+from retrax.integrators.contact.strings import ContactDKD as ContactDKD
+from retrax.integrators.contact.strings import ContactMidpoint as ContactMidpoint
 from retrax.integrators.cotangent_lift import CotangentLift as CotangentLift
-from retrax.integrators.discrete_gradient import DiscreteGradient as DiscreteGradient
 from retrax.integrators.galerkin_variational import GalerkinVariational as GalerkinVariational
+from retrax.integrators.hamel_midpoint import DiscreteGradient as DiscreteGradient
 from retrax.integrators.hamel_midpoint import HamelMidpoint as HamelMidpoint
 from retrax.integrators.kahan import Kahan as Kahan
+from retrax.integrators.kahan import RadialProjection as RadialProjection
 from retrax.integrators.kahan_attitude import KahanAttitude as KahanAttitude
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert as LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet as LieVerlet
 from retrax.integrators.magnus import Magnus as Magnus
-from retrax.integrators.plain_collocation import PlainCollocation as PlainCollocation
 from retrax.integrators.projected_lift import ProjectedLift as ProjectedLift
-from retrax.integrators.radial_projection import RadialProjection as RadialProjection
 from retrax.integrators.retraction_flow import RetractionFlow as RetractionFlow
 from retrax.integrators.rkmk import RKMK as RKMK
-from retrax.integrators.rolling_dkd import RollingDKD as RollingDKD
-from retrax.integrators.rolling_verlet import RollingVerlet as RollingVerlet
-from retrax.integrators.runge_kutta import RungeKutta as RungeKutta
+from retrax.integrators.rkmk import RungeKutta as RungeKutta
 from retrax.integrators.tangent_lift import TangentLift as TangentLift
 from retrax.mechanics import solids as solids
 from retrax.mechanics.constraints import Distribution as Distribution
 from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
 from retrax.mechanics.flow import GroupFlow as GroupFlow
+from retrax.mechanics.flow import SpaceFlow as SpaceFlow
 from retrax.mechanics.hamel import HamelFrame as HamelFrame
 from retrax.mechanics.hamiltonian import HamiltonianSystem as HamiltonianSystem
 from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
 from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
 from retrax.mechanics.quadratic_field import QuadraticField as QuadraticField
-from retrax.mechanics.space_flow import SpaceFlow as SpaceFlow
 from retrax.mechanics.state import State as State
 from retrax.numerics.nodes import Nodes as Nodes
 from retrax.numerics.nodes import chebyshev as chebyshev
@@ -87,10 +88,9 @@ from retrax.numerics.nodes import nodes as nodes
 from retrax.numerics.nodes import radau as radau
 from retrax.numerics.nodes import radau_left as radau_left
 from retrax.numerics.tableaus import Tableau as Tableau
-from retrax.simulate.ensemble import ensemble as ensemble
-from retrax.simulate.resume import resume as resume
-from retrax.simulate.simulate import simulate as simulate
-from retrax.simulate.sweep import sweep as sweep
+from retrax.run.ensemble import ensemble as ensemble
+from retrax.run.resume import resume as resume
+from retrax.run.simulate import simulate as simulate
 from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
 from retrax.spaces.base import AbstractSpace as AbstractSpace
 from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
@@ -100,9 +100,12 @@ from retrax.spaces.isospectral import Isospectral as Isospectral
 from retrax.spaces.sphere import Sphere as Sphere
 from retrax.spaces.stiefel import Stiefel as Stiefel
 from retrax.spaces.torus import Torus as Torus
-from retrax.trajectory.factory import factory as factory
-from retrax.trajectory.storage import load as load
+from retrax.store.netcdf import load as load
+from retrax.store.objects import factory as factory
+from retrax.sweep.sweep import sweep as sweep
 from retrax.trajectory.trajectory import Trajectory as Trajectory
+
+__version__ = _version("retrax")
 
 
 def __getattr__(name: str) -> _Any:

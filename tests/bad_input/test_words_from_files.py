@@ -15,8 +15,7 @@ from retrax.cli.tables import print_lines, print_table
 from retrax.errors import printable
 from retrax.reproduce.manifest import open_gallery
 from retrax.show.figures import overview
-from retrax.show.page import page
-from retrax.show.tables import again
+from retrax.show.page import again, page
 
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\r\x08\x9b31m\u202egnp"
 SHELL = "x.toml; touch owned; $(touch owned) `touch owned` 'a' \"b\" && rm -rf ~"

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from retrax.bench import ensembles, quadratic, stages, strings
+from retrax.bench import ensembles, strings
 from retrax.bench.kernels import compiler, ensemble, euler_top, single
-from retrax.bench.problems import W1, W2, attitude_error, free_bodies, reference
-from retrax.bench.runs import ORDERS
-from retrax.bench.single import disagreement
+from retrax.bench.problems import ORDERS, W1, W2, attitude_error, free_bodies, reference
+from retrax.bench.single import collocation_disagreement, disagreement, kahan_disagreement
 from retrax.errors import RetraxError
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
@@ -25,13 +24,13 @@ def test_the_string_in_c_is_the_step_of_retrax(elements):
 
 
 def test_the_explicit_map_of_kahan_is_the_step_of_retrax():
-    assert quadratic.disagreement() < 5e-14  # measured: 5e-15
+    assert kahan_disagreement() < 5e-14  # measured: 5e-15
     with pytest.raises(RetraxError, match="a pole at step 4"):
         euler_top((1.0, 1.0, 1.0), (3.0, 2.0, 1.0), 7.0, 10)
 
 
 def test_collocation_in_c_is_the_step_of_retrax():
-    assert stages.disagreement() < 2e-14  # measured: 2e-15
+    assert collocation_disagreement() < 2e-14  # measured: 2e-15
 
 
 def test_an_ensemble_takes_the_same_steps_in_c_and_in_retrax():

@@ -6,7 +6,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from retrax.bench import ensembles, kernels, quadratic, single, strings
+from retrax.bench import ensembles, kernels, single, strings
 from retrax.bench.suite import NO_COMPILER
 from retrax.cli.main import app
 
@@ -16,7 +16,7 @@ def short(monkeypatch):
     """A run of a few seconds; nobody looks at its times."""
     monkeypatch.setattr(single, "SUBSTEPS", 2000)
     monkeypatch.setattr(single, "ORDERS", (2,))
-    monkeypatch.setattr(quadratic, "STEPS", 2000)
+    monkeypatch.setattr(single, "TOP_STEPS", 2000)
     monkeypatch.setattr(strings, "ELEMENTS", (2, 20, 24))
     monkeypatch.setattr(strings, "NODE_STEPS", 400)
     monkeypatch.setattr("retrax.bench.timing._LEAST", 1e-6)

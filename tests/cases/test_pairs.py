@@ -14,7 +14,7 @@ _PAIR = """
 import sys, warnings
 import jax, numpy as np
 import retrax as rx
-from retrax.cases.integrators import READY
+from retrax.cases.names import READY
 from retrax.systems.catalogue import CASES
 
 warnings.simplefilter("ignore")

@@ -5,7 +5,17 @@ import math
 import numpy as np
 
 from retrax.engine.kinds import DTYPE, constant
-from retrax.engine.program import Choose, Each, Load, Operation, Repeat, Row, Store, Value, While
+from retrax.engine.program import (
+    Buffer,
+    Choose,
+    Each,
+    LoadEntry,
+    Operation,
+    Repeat,
+    StoreEntry,
+    Value,
+    While,
+)
 
 OPERATIONS = {
     "add": lambda a, b: a + b,
@@ -41,7 +51,7 @@ class Memory(dict):
 def evaluate_program(program, numbers):
     known, memory, numbers = {}, Memory(), list(numbers)
     for item in program.inputs:
-        if isinstance(item, Row):
+        if isinstance(item, Buffer):
             memory[item] = np.array([float(numbers.pop(0)) for _ in range(item.length)])
         else:
             known[item] = numbers.pop(0)
@@ -76,23 +86,25 @@ def evaluate_program(program, numbers):
                     k = min(int(read(i.index)), len(i.blocks) - 1)
                     run(i.blocks[k])
                     bind(i.outs, i.results[k])
-                case Load(out, row, index):
+                case LoadEntry(out, row, index):
                     known[out] = memory[row][index]
-                case Store(row, index, operand):
+                case StoreEntry(row, index, operand):
                     memory[row][index] = float(read(operand))
                 case Each():
                     bind(i.carried, i.initial)
                     for k in range(i.length):
                         for value, view in i.reads:
-                            known[value] = memory[view.row][view.offset + k * view.stride]
+                            known[value] = memory[view.buffer][view.offset + k * view.stride]
                         run(i.body)
                         for view, operand in i.writes:
-                            memory[view.row][view.offset + k * view.stride] = float(read(operand))
+                            memory[view.buffer][view.offset + k * view.stride] = float(
+                                read(operand)
+                            )
                         bind(i.carried, i.updated)
 
     run(program.block)
     return [
         number
         for x in program.outputs
-        for number in (memory[x] if isinstance(x, Row) else [read(x)])
+        for number in (memory[x] if isinstance(x, Buffer) else [read(x)])
     ]

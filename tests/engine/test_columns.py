@@ -6,12 +6,12 @@ import pytest
 from evaluate import evaluate_program
 
 import retrax as rx
-from retrax.engine.columns import LINE, place_of, size_of, stored, widths
-from retrax.engine.kernel import assemble
-from retrax.engine.live import live
-from retrax.engine.program import Each, Row, View, walk
-from retrax.engine.scalarise import scalarise
+from retrax.engine.llvm.kernel import assemble
+from retrax.engine.passes.live import live
+from retrax.engine.passes.placement import LINE, place_of, size_of, stored, widths
+from retrax.engine.program import Buffer, Each, View, walk
 from retrax.engine.step_program import signature, step_program
+from retrax.engine.trace.scalarise import scalarise
 
 N = 37
 RNG = np.random.default_rng(8)
@@ -35,10 +35,10 @@ def thrown(system):
 
 @pytest.mark.parametrize("width, length", [(3, 37), (9, 16), (2, 1024)])
 def test_every_entry_has_a_place_of_its_own(width, length):
-    row = Row(1, width * length)
-    places = [place_of(row, i, width) for i in range(row.length)]
-    assert len(set(places)) == row.length and max(places) < size_of(row, width)
-    view = stored(View(row, width + 1, 2 * width, 5), width)
+    buffer = Buffer(1, width * length)
+    places = [place_of(buffer, i, width) for i in range(buffer.length)]
+    assert len(set(places)) == buffer.length and max(places) < size_of(buffer, width)
+    view = stored(View(buffer, width + 1, 2 * width, 5), width)
     assert [view.offset + k * view.stride for k in range(5)] == [
         places[width + 1 + 2 * width * k] for k in range(5)
     ]
@@ -79,7 +79,7 @@ def test_the_force_between_two_kicks_is_found_once():
     system = rod()
     state = thrown(system)
     program, layout = step_program(*signature(system, rx.LieVerlet(), state))
-    assert program.memory is not None and len(program.memory.rows) == 1
+    assert program.memory is not None and len(program.memory.buffers) == 1
     square_roots = assemble(program, layout, lanes=1, shared=True).count(
         "call <8 x double> @llvm.sqrt"
     )

@@ -139,7 +139,7 @@ def test_any_number_of_members(members):
 
 
 def test_a_long_record_runs_in_pieces(monkeypatch):
-    from retrax.simulate import ensemble as module
+    from retrax.run import ensemble as module
 
     system, state = PROBLEMS["asymmetric top"]()
     states = spread(state, 5)

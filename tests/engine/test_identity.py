@@ -18,12 +18,12 @@ from distributed.protocol.pickle import dumps
 from jax import lax
 
 import retrax as rx
-from retrax.engine.native import single_kernel
+from retrax.engine.backends.native import single_kernel
 from retrax.engine.step_program import signature
 from retrax.integrators.base import AbstractIntegrator
-from retrax.simulate.sweeping.bodies import Bodies
-from retrax.simulate.sweeping.settings import Setting
-from retrax.simulate.sweeping.task import Job, _unpacked
+from retrax.sweep.axes import Setting
+from retrax.sweep.blocks import Job, _unpacked
+from retrax.sweep.bodies import Bodies
 
 w = 2.0
 listed, by_name, array = [2.0], {"w": 2.0}, np.array([2.0, 7.0])

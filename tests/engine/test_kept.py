@@ -9,9 +9,9 @@ from jax import lax
 
 import retrax as rx
 from retrax.engine.listing import listing
-from retrax.engine.live import live
+from retrax.engine.passes.live import live
 from retrax.engine.program import Each, walk
-from retrax.engine.scalarise import Unscalarisable, scalarise
+from retrax.engine.trace.scalarise import Unscalarisable, scalarise
 
 N = 20
 RNG = np.random.default_rng(4)

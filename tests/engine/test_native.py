@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.engine import compiled
+from retrax.engine.llvm import machine_code
 
 
 def test_both_back_ends_fail_at_the_same_step_with_the_same_sentence():
@@ -47,7 +47,7 @@ def test_a_step_without_scalar_form_runs_on_xla_and_says_so():
 
 def test_numbers_of_a_system_are_inputs_of_its_kernel():
     """Another inertia or potential parameter needs no other kernel."""
-    from retrax.engine.native import single_kernel
+    from retrax.engine.backends.native import single_kernel
 
     def spun(inertia):
         body = rx.systems.FreeRigidBody(inertia)
@@ -64,15 +64,15 @@ def test_numbers_of_a_system_are_inputs_of_its_kernel():
 def test_kernels_are_kept_on_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("RETRAX_CACHE", str(tmp_path / "kernels"))
     assembly = "define i64 @run() {\n  ret i64 42\n}"
-    compiled.Compiled(assembly)
+    machine_code.Compiled(assembly)
     (kept,) = (tmp_path / "kernels").iterdir()
 
     def unexpected(_):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(compiled, "_compile", unexpected)
-    compiled.Compiled(assembly)
+    monkeypatch.setattr(machine_code, "_compile", unexpected)
+    machine_code.Compiled(assembly)
     kept.write_bytes(b"")
     monkeypatch.setenv("RETRAX_CACHE", str(tmp_path / "kernels" / kept.name / "impossible"))
     with pytest.raises(AssertionError, match="compiled again"):
-        compiled.Compiled(assembly)
+        machine_code.Compiled(assembly)

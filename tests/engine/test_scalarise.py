@@ -7,9 +7,9 @@ import pytest
 from evaluate import evaluate_program
 from jax import lax
 
-from retrax.engine.live import live
+from retrax.engine.passes.live import live
 from retrax.engine.program import Operation, Value, walk
-from retrax.engine.scalarise import Unscalarisable, scalarise
+from retrax.engine.trace.scalarise import Unscalarisable, scalarise
 
 V = jnp.array([0.3, -0.7, 1.1])
 M = jnp.array([[1.2, 0.3, -0.4], [0.1, 0.9, 0.5], [-0.2, 0.6, 1.5]])

@@ -9,13 +9,13 @@ from jax import lax
 
 import retrax as rx
 from retrax.engine.backends import make_members
-from retrax.engine.kernel import assemble
-from retrax.engine.lazy import COSTLY, is_costly, lazy
-from retrax.engine.live import live
+from retrax.engine.llvm.kernel import assemble
+from retrax.engine.passes.live import live
+from retrax.engine.passes.sinking import COSTLY, is_costly, sink
 from retrax.engine.program import Choose, Each, Operation, walk
-from retrax.engine.scalarise import scalarise
 from retrax.engine.step_program import signature, step_program
-from retrax.numerics.kept_axis import keep_axis
+from retrax.engine.trace.scalarise import scalarise
+from retrax.numerics.jax_hints import keep_axis
 from retrax.numerics.series import sinc
 
 RNG = np.random.default_rng(7)
@@ -55,7 +55,7 @@ def test_stages_stay_a_loop(s):
     assert any(isinstance(i, Each) for i in walk(program.block))
     unrolled = live(scalarise(solve, V, unroll=True))
     assert not any(isinstance(i, Each) for i in walk(unrolled.block))
-    for one in (program, lazy(program), unrolled):
+    for one in (program, sink(program), unrolled):
         ours = np.array(evaluate_program(one, flat(V)), float)
         np.testing.assert_allclose(ours, flat(solve(V)), rtol=1e-13, atol=1e-13)
 
@@ -79,7 +79,7 @@ def test_machine_code_of_short_axes(s):
 
 def test_sines_wait_until_they_are_needed():
     """Below the switch `sinc` is a polynomial, and no sine is taken."""
-    program = lazy(live(scalarise(lambda x: sinc(x) + sinc(x + 1.0), jnp.asarray(0.3))))
+    program = sink(live(scalarise(lambda x: sinc(x) + sinc(x + 1.0), jnp.asarray(0.3))))
     choices = [i for i in walk(program.block) if isinstance(i, Choose)]
     assert choices and all(any(map(is_costly, c.blocks)) for c in choices)
     outside = [i for i in program.block.instructions if isinstance(i, Operation)]
@@ -96,7 +96,7 @@ def test_what_both_sides_need_is_not_moved():
         y = jnp.exp(x)
         return jnp.where(x > 0, y, 1.0 / y)
 
-    program = lazy(live(scalarise(both, jnp.asarray(0.3))))
+    program = sink(live(scalarise(both, jnp.asarray(0.3))))
     assert [i.name for i in program.block.instructions if isinstance(i, Operation)].count(
         "exp"
     ) == 1
@@ -131,7 +131,7 @@ def test_what_an_inner_loop_needs_is_not_moved():
         y, _ = lax.while_loop(lambda c: c[1] < 3, body, (x, 0))
         return jnp.where(x > 0.5, slow, y)
 
-    program = lazy(live(scalarise(inside, jnp.asarray(0.3))))
+    program = sink(live(scalarise(inside, jnp.asarray(0.3))))
     for x in (0.3, 0.8):
         (ours,) = evaluate_program(program, np.array([x]))
         assert ours == pytest.approx(float(inside(jnp.asarray(x))), abs=1e-15)
@@ -142,7 +142,7 @@ def test_a_choice_may_depend_on_the_one_before():
         y = jnp.where(x > 0.5, jnp.exp(x), x)
         return jnp.where(x > 0.5, jnp.log(y + 2.0), y)
 
-    program = lazy(live(scalarise(twice, jnp.asarray(0.3))))
+    program = sink(live(scalarise(twice, jnp.asarray(0.3))))
     assert len([i for i in walk(program.block) if isinstance(i, Choose)]) == 2
     for x in (0.3, 0.8):
         (ours,) = evaluate_program(program, np.array([x]))
@@ -156,9 +156,9 @@ def test_arrays_of_members_take_short_axes_apart():
     states = jax.tree.map(lambda x: jnp.stack([x, x]), start)
     method = rx.Collocation(rx.gauss(4))
     made_for = signature(body, method, start)
-    assert step_program(*made_for)[0].has_rows
+    assert step_program(*made_for)[0].has_buffers
     program, _ = step_program(*made_for, unroll=True)
-    assert not program.has_rows
+    assert not program.has_buffers
     make_members("xla", body, method, states, 0.1, None, shared=True)
 
 

@@ -14,8 +14,7 @@ import pytest
 from jax import lax
 
 import retrax as rx
-from retrax.engine import signals
-from retrax.engine.backends import make_loop
+from retrax.engine.backends import make_loop, signals
 from retrax.engine.progress import start as begun
 from retrax.integrators.base import AbstractIntegrator
 

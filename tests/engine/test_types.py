@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from native_function import flat, has_rows, programme, run_natively
+from native_function import flat, has_buffers, programme, run_natively
 from operations import PLAIN, TABLE
 
 import retrax as rx
-from retrax.engine.bounded import MOST_ROUNDS
-from retrax.engine.interpret import interpret
+from retrax.engine.backends.interpret import interpret
 from retrax.engine.program import While, walk
-from retrax.engine.scalarise import Unscalarisable
+from retrax.engine.trace.control import MOST_ROUNDS
+from retrax.engine.trace.scalarise import Unscalarisable
 
 assert functions.LONG.shape  # importing it fills the table
 # Rounding errors of two libraries of functions, and sums in another order; measured up to 3e-14.
@@ -62,13 +62,13 @@ def compare(name, arrays=False):
     program = programme(function, *arguments)
     exact = flat(jax.jit(plain)(*given))
     np.testing.assert_allclose(run_natively(program, *arguments), exact, **ROUNDING)
-    if has_rows(program):
+    if has_buffers(program):
         return
     np.testing.assert_allclose(run_natively(program, *arguments, lanes=8), exact, **ROUNDING)
     if arrays:
         leaves = [x.ravel() for x in jax.tree.leaves(arguments)]
         inputs = [jnp.stack([x, x]) for leaf in leaves for x in leaf]
-        ours = interpret(program, inputs, jnp.array([True, True]))
+        ours, _ = interpret(program, inputs, jnp.array([True, True]))
         np.testing.assert_allclose(flat([x[0] for x in ours]), exact, **ROUNDING)
 
 

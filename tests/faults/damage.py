@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import retrax as rx
-from retrax.trajectory import checkpoint_format
+from retrax.store import checkpoint_format
 
 
 def checkpoint(path: Path) -> rx.Trajectory:

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import retrax as rx
-from retrax.simulate import checkpoint_writer
+from retrax.store import checkpoint_write
 
 STEPS, SAVE_EVERY, EVERY = 300_000, 20, 1_000
 LIVES = 10  # kills of one run before it is taken to its end
@@ -51,7 +51,7 @@ def run(path=None, progress=None):
 
 def live(path: Path) -> None:
     """The child: begin the run or go on with it, slowly, until killed."""
-    checkpoint_writer._PART = 1e9  # commits without a rest
+    checkpoint_write._PART = 1e9  # commits without a rest
     print("ready", flush=True)
 
     def slowly(done, total):

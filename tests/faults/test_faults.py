@@ -15,8 +15,7 @@ from damage import checkpoint, same, torment
 from kills import survive
 
 import retrax as rx
-from retrax.simulate import checkpoint_store, checkpoint_writer
-from retrax.trajectory import checkpoint_format
+from retrax.store import checkpoint_format, checkpoint_write
 
 
 def test_a_run_that_is_killed_goes_on_to_the_same_bits(tmp_path):
@@ -32,7 +31,7 @@ class FullDisk:
     """A disk that takes so many bytes more and then no others."""
 
     def __init__(self, room):
-        self.room, self.write = room, checkpoint_store._write
+        self.room, self.write = room, checkpoint_write._write
 
     def __call__(self, file, data):
         if len(data) > self.room:
@@ -45,14 +44,14 @@ class FullDisk:
 
 def test_a_full_disk_stops_a_run_and_takes_nothing_back(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint_format, "_CHUNK_BYTES", 2**12)
-    monkeypatch.setattr(checkpoint_writer, "_PART", 1e9)
+    monkeypatch.setattr(checkpoint_write, "_PART", 1e9)
     rng, whole = random.Random(1), top_run()
     refused = stopped = 0
     for number in range(12):
         path = tmp_path / f"run{number}.zarr"
         disk = FullDisk(int(10 ** rng.uniform(3.0, 5.3)))
         try:
-            with mock.patch.object(checkpoint_store, "_write", disk):
+            with mock.patch.object(checkpoint_write, "_write", disk):
                 top_run(checkpoint=path, every=20)
         except rx.BadInput as error:
             assert "cannot be written: No space left on device" in str(error)
@@ -94,7 +93,7 @@ def small_disk():
 
 
 def test_a_small_disk_that_fills_up(small_disk, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint_writer, "_PART", 1e9)
+    monkeypatch.setattr(checkpoint_write, "_PART", 1e9)
     monkeypatch.setattr(checkpoint_format, "_CHUNK_BYTES", 2**14)
     path, keep = small_disk / "run.zarr", {"save_every": 1, "steps": 4000, "h": 0.01}
     system = rx.systems.HeavyTop([1.0, 1.7, 2.3], 1.0, [0.4, -0.3, 1.1])
@@ -125,12 +124,12 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     def refuse(*_):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    with mock.patch.object(checkpoint_store, "appearing", refuse):
+    with mock.patch.object(checkpoint_write, "appearing", refuse):
         with pytest.raises(rx.BadInput, match="cannot be written: Permission denied"):
             checkpoint(tmp_path / "run.zarr")
     run = tmp_path / "run.zarr"
     checkpoint(run)
-    with mock.patch.object(checkpoint_store, "place", lambda *_: refuse()):
+    with mock.patch.object(checkpoint_write, "place", lambda *_: refuse()):
         with pytest.raises(rx.BadInput, match="cannot be written: Permission denied"):
             rx.resume(run, steps=300)
     assert len(rx.load(run)) == 151 and len(rx.resume(run, steps=300)) == 301

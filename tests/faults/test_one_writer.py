@@ -12,13 +12,13 @@ from damage import checkpoint, same
 from forged_sweeps import swept
 
 import retrax as rx
-from retrax.simulate import resume as resume_module
-from retrax.simulate.writing_lock import WritingLock
+from retrax.files import WritingLock
+from retrax.run import resume as resume_module
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from retrax.simulate.writing_lock import WritingLock
+from retrax.files import WritingLock
 lock = WritingLock(Path(sys.argv[1]))
 print("held", flush=True)
 time.sleep(60)

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import retrax as rx
-from retrax.cli import keeping
+from retrax.cli import run as command
 from retrax.cli.main import app
 from retrax.show import overview, save
 
@@ -121,7 +121,7 @@ def test_a_command_whose_disk_is_full_saves_its_run_elsewhere(tmp_path, monkeypa
 
     elsewhere.mkdir()
     monkeypatch.setattr(rx.Trajectory, "save", full)
-    monkeypatch.setattr(keeping.tempfile, "mkdtemp", lambda **_: str(elsewhere))
+    monkeypatch.setattr(command.tempfile, "mkdtemp", lambda **_: str(elsewhere))
     result = call("run", "free-rigid-body", "--steps", 20, "-o", path)
     assert result.exit_code == 1 and "disk full" in result.stderr
     assert f"The run was saved to '{elsewhere / 'run.nc'}' instead" in result.stderr

@@ -11,15 +11,13 @@ import pytest
 
 import retrax as rx
 from retrax.analysis.symplecticity import symplecticity
-from retrax.integrators.collocation_step import lie_step
-from retrax.integrators.forms import Flow
+from retrax.integrators.collocation import lie_step
+from retrax.integrators.forms import Flow, SpatialPhase
 from retrax.integrators.magnus import magnus_step
-from retrax.integrators.phase_spaces import SpatialPhase
-from retrax.reproduce.pseudospectral_reference import REFERENCE
+from retrax.reproduce.pseudospectral.runs import REFERENCE
 from retrax.spaces.group_itself import GroupItself
 from retrax.testing.constrained import flow
-from retrax.testing.fields import gyrostat
-from retrax.testing.problems import asymmetric_top
+from retrax.testing.problems import asymmetric_top, gyrostat
 
 PENDULUM, START, _, _ = rx.systems.Pendulum3D.paper()
 

@@ -125,9 +125,9 @@ def test_what_holds_in_a_step_exactly_and_what_to_second_order():
 
 
 def test_without_the_change_of_the_rows_the_energy_is_lost(monkeypatch):
-    from retrax.integrators import mean_reaction
+    from retrax.integrators import hamel_midpoint
 
-    monkeypatch.setattr(mean_reaction, "_mean_rows", lambda c, g, xi, p, t: c.rows(g, t))
+    monkeypatch.setattr(hamel_midpoint, "_mean_rows", lambda c, g, xi, p, t: c.rows(g, t))
     system, state = heavy_body()
     end, _ = jax.jit(rx.DiscreteGradient(rx.Cayley()).step)(system, state, jnp.asarray(0.1))
     assert abs(float(system.energy(end) - system.energy(state))) > 1e-7

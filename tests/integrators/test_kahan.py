@@ -190,7 +190,7 @@ def test_a_body_at_rest_stays_and_other_systems_are_refused():
     rest = BODY.state(jnp.eye(3), momentum=jnp.zeros(3))
     for method in (rx.KahanAttitude(), rx.KahanAttitude(project=True)):
         assert np.array_equal(end(BODY, method, rest, 0.1, 3).g, np.eye(3))
-    with pytest.raises(rx.BadInput, match="steps the FreeRigidBody"):
+    with pytest.raises(rx.BadInput, match="needs a FreeRigidBody"):
         rx.KahanAttitude().check(TOP)
     with pytest.raises(rx.BadInput, match="use KahanAttitude"):
         rx.Kahan().check(BODY)

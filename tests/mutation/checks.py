@@ -90,13 +90,13 @@ WATCHED = (
         (COVERS, "tests/integrators/test_diagnosis.py"),
     ),
     Watched("retrax.numerics.newton", (), ("tests/numerics/test_newton.py",)),
-    Watched("retrax.numerics.solve", (), ("tests/numerics/test_solve.py",)),
+    Watched("retrax.numerics.small_matrices", (), ("tests/numerics/test_solve.py",)),
     Watched("retrax.numerics.series", _laws(rx.SO3())[:1], ("tests/numerics/test_series.py",)),
     Watched("retrax.numerics.tableaus", (), ("tests/numerics/test_coefficients.py",)),
     Watched("retrax.numerics.compositions", (), ("tests/numerics/test_coefficients.py",)),
     Watched("retrax.numerics.nodes", (), ("tests/numerics/test_nodes.py",)),
     Watched("retrax.numerics.tridiagonal", (), ("tests/numerics/test_tridiagonal.py",)),
-    Watched("retrax.numerics.block_tridiagonal", (), ("tests/numerics/test_tridiagonal.py",)),
+    Watched("retrax.numerics.tridiagonal", (), ("tests/numerics/test_tridiagonal.py",)),
     Watched(
         "retrax.integrators.lie_verlet",
         (*_claims(rx.LieVerlet()), *_orders(forced, rx.LieVerlet())),
@@ -120,7 +120,7 @@ WATCHED = (
         (STEPS, "tests/integrators/test_nonholonomic_claims.py"),
     ),
     Watched(
-        "retrax.integrators.discrete_gradient",
+        "retrax.integrators.hamel_midpoint",
         (*_claims(rx.DiscreteGradient()), *_orders(skew, rx.DiscreteGradient())),
         (STEPS,),
     ),
@@ -142,7 +142,7 @@ WATCHED = (
         (STEPS,),
     ),
     Watched(
-        "retrax.integrators.collocation_step",
+        "retrax.integrators.collocation",
         _orders(top, rx.Collocation(rx.gauss(2)), rx.Collocation(rx.gauss(2), centred=True)),
         ("tests/integrators/test_collocation.py",),
     ),

@@ -18,8 +18,7 @@ import pytest
 from beartype import beartype
 from jaxtyping import Array, Float, jaxtyped
 
-from retrax.numerics.digest import digest
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.numerics.reads import reads
 
 NEGATIVE_ZERO = -0.0
@@ -255,7 +254,7 @@ def test_a_digest_is_the_same_in_another_process():
     code = (
         "import numpy as np, jax, jax.numpy as jnp\n"
         f"w, table, names = 2.0, np.arange(3.0), {{'c', 'b', 'a'}}\nexec({SOURCE!r})\n"
-        "from retrax.numerics.digest import digest\nprint(digest(f))"
+        "from retrax.numerics.fingerprint import digest\nprint(digest(f))"
     )
     there = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True

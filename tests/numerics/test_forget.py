@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 import retrax as rx
-from retrax.engine.compiled import Compiled
+from retrax.engine.llvm.machine_code import Compiled
 from retrax.numerics.reuse import Jitted, forget
 
 

@@ -13,9 +13,9 @@ from retrax.cli import reproduce as command
 from retrax.cli.main import app
 from retrax.errors import BadInput
 from retrax.reproduce import catalogue, manifest
+from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import Drawing, along_time, by_name, columns, write_drawings
 from retrax.reproduce.gallery import make_gallery
-from retrax.reproduce.paper import Paper, Part
 from retrax.reproduce.report import Extra, Finding, Reproduction, kept
 from retrax.show.style import new_figure, style
 
@@ -176,7 +176,7 @@ def test_the_command_prints_json_and_nothing_else_or_lines_for_people(tmp_path, 
     stub.fails = True
     assert (tmp_path / "g" / "index.html").exists()
     stopped = CliRunner().invoke(app, [*call, "--force"])
-    assert stopped.exit_code == 130 and "goes on from there" in stopped.stderr
+    assert stopped.exit_code == 130 and "continues from there" in stopped.stderr
     assert not (tmp_path / "g" / "index.html").exists()  # only a complete gallery has one
 
 

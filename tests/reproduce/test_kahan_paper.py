@@ -8,7 +8,7 @@ import xarray as xr
 from quoted import latex, missing
 
 from retrax.cli.main import app
-from retrax.reproduce import kahan_runs
+from retrax.reproduce.kahan import runs
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_the_page_quotes_what_is_measured(done):
 
 
 def test_the_boundary_is_sharp():
-    edge = kahan_runs.boundary(cells=40)
+    edge = runs.boundary(cells=40)
     below = edge.second < edge.bound
     assert not (edge.failed_step[:, below] > 0).any()
     assert (edge.failed_step[:, edge.second > 1.01 * edge.bound] > 0).all()

@@ -6,7 +6,7 @@ import xarray as xr
 from quoted import latex, missing
 
 from retrax.cli.main import app
-from retrax.reproduce import nonholonomic, nonholonomic_figures, nonholonomic_runs
+from retrax.reproduce.nonholonomic import figures, paper, runs
 from retrax.reproduce.report import markdown, together
 
 # Energy error and final momentum of 180,000 steps, from independent code, to the digits given.
@@ -32,8 +32,8 @@ STEADY = {
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     folder = tmp_path_factory.mktemp("papers")
-    parts = (nonholonomic.figure_1, nonholonomic.figure_2, nonholonomic.equations)
-    return folder, together([part(folder, True) for part in (*parts, nonholonomic.orders)])
+    parts = (paper.figure_1, paper.figure_2, paper.equations)
+    return folder, together([part(folder, True) for part in (*parts, paper.orders)])
 
 
 def test_figures_1_and_2(done):
@@ -54,7 +54,7 @@ def test_figures_1_and_2(done):
     assert free["largest_third"] == pytest.approx(np.sqrt(10 / 11), abs=1e-6)
     assert free["energy_error"] == pytest.approx(3.7e-7, rel=0.02)
     assert measured["(10), Cayley"]["energy_error"] == pytest.approx(1.1e-6, rel=0.02)
-    held = measured[nonholonomic_runs.WITH_MULTIPLIER]
+    held = measured[runs.WITH_MULTIPLIER]
     assert held["largest_third"] / 100 < 1e-16
     assert held["energy_error"] == pytest.approx(0.05, rel=0.01)
     assert held["momentum"][1] == pytest.approx(3.464, abs=1e-3)
@@ -101,8 +101,8 @@ def test_figure_1_draws_what_the_papers_figure_shows_with_one_colour_for_each_ma
     with xr.open_dataset(folder / "figure-1.nc") as data:
         assert list(data["scheme"].values) == ["(18), exponential", "(19), Cayley"]
         assert float(data["energy"].sel(scheme="(18), exponential").max()) < 5e-7
-    measured = nonholonomic_runs.constrained_runs(nonholonomic_runs.ADAPTED, steps=20)
-    drawing = nonholonomic_figures.figure_1(measured)
+    measured = runs.constrained_runs(runs.ADAPTED, steps=20)
+    drawing = figures.figure_1(measured)
     colours = {"exponential": set(), "Cayley": set()}
     for axes in drawing.figure.axes:
         for line in axes.lines:

@@ -17,7 +17,7 @@ import retrax as rx
 PROGRAM = """
 import sys
 from pathlib import Path
-from retrax.reproduce import pseudospectral as paper
+from retrax.reproduce.pseudospectral import paper
 from retrax.reproduce.report import together, write_json
 folder = Path(sys.argv[1])
 parts = (paper.diagrams, paper.pendulum, paper.algorithm, paper.long_runs)

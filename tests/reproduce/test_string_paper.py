@@ -6,7 +6,7 @@ import xarray as xr
 from quoted import latex, missing, number
 
 from retrax.reproduce.report import markdown, together
-from retrax.reproduce.string_pendulum import PAPER
+from retrax.reproduce.string_pendulum.paper import PAPER
 
 # Numbers that depend on the motion after 4 s: what the page says, and how far others may be.
 LATE = (

@@ -46,12 +46,10 @@ def _two_bodies():
 
 
 def _unknown():
-    """A run whose group has no picture: as if its matrices were of a group of the user's."""
-    system = rx.systems.FreeRigidBody([1.0, 2.0, 2.5])
-    state = system.state(jnp.eye(3), velocity=[0.3, 0.2, 2.0])
-    run = rx.simulate(system, rx.RKMK("midpoint"), state, h=0.05, steps=20)
-    run.provenance["group"] = "SL(3)"
-    return run
+    """A run on a group that has no picture."""
+    body = rx.MechanicalSystem(rx.SO(4), inertia=jnp.array([1.0, 2.0, 2.5, 1.5, 3.0, 2.2]))
+    state = body.state(jnp.eye(4), velocity=[0.3, 0.2, 2.0, 0.4, -0.1, 0.6])
+    return rx.simulate(body, rx.RKMK("midpoint"), state, h=0.05, steps=20)
 
 
 MAKERS = {
@@ -60,7 +58,7 @@ MAKERS = {
     "SE(3)": _rigid_motion,
     "R^2": _planet,
     "SO(3) x SO(2)^2": _two_bodies,
-    "SL(3)": _unknown,
+    "SO(4)": _unknown,
 }
 
 

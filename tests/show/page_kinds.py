@@ -1,7 +1,5 @@
 """A small run of each kind of picture, written down from formulas: nothing is simulated."""
 
-import json
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,7 +7,9 @@ import numpy as np
 
 import retrax as rx
 from retrax.engine.progress import Interval
+from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
+from retrax.store.version_0_1 import space_named
 from retrax.trajectory.observe import Observations
 from retrax.trajectory.trajectory import Trajectory
 
@@ -42,7 +42,15 @@ def written(group, g, *, drawing=None, momentum=None, **more):
         violation=zero,
         observables=more.get("observables", {}),
     )
-    said = {} if drawing is None else {"drawing": drawing}
+    system = RememberedSystem(
+        title=more.get("name", group),
+        space=space_named(group),
+        numbers=more.get("numbers", {}),
+        functions=(),
+        drawing=drawing,
+        measured=more.get("units", {}),
+        e3_points_up=more.get("up", True),
+    )
     named = {"system": more.get("name", group), "group": group, "integrator": "LieVerlet()"}
     versions = {"python": "3", "retrax": "0", "jax": "0"}
     return Trajectory(
@@ -55,7 +63,8 @@ def written(group, g, *, drawing=None, momentum=None, **more):
         save_every=1,
         seconds=0.01,
         compile_seconds=0.1,
-        provenance={**named, **said, **versions, **more.get("made", {})},
+        provenance={**named, **versions},
+        system=system,
         observations=observed,
     )
 
@@ -87,7 +96,7 @@ def _failed():
 
 def _top():
     top = rx.systems.HeavyTop([1.2, 1.6, 0.8], 1.0, [0.0, 0.0, 0.6])
-    return written("SO(3)", TURNING, drawing=top.drawing, momentum=WAVE, made={"up": "e3"})
+    return written("SO(3)", TURNING, drawing=top.drawing, momentum=WAVE)
 
 
 def _disk():
@@ -122,10 +131,11 @@ def _string():
     return written(
         "(R^3)^6 x SO(3)",
         (r, TURNING),
-        drawing=json.dumps(string),
+        drawing=string,
         momentum=momentum,
         observables={"tension": tension, "stretched length": np.sum(tension, axis=1)},
-        made={"up": "-e3", "units": json.dumps({"stretched length": "m"})},
+        up=False,
+        units={"stretched length": "m"},
     )
 
 
@@ -143,7 +153,7 @@ def _rods():
     return written(
         name,
         g,
-        drawing=json.dumps({"rods": [rod, rod], "width": 0.1}),
+        drawing={"rods": [rod, rod], "width": 0.1},
         momentum=np.ones((COUNT, 254)),
         multipliers=force,
     )

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from retrax.show.downsample import extremes
+from retrax.show.style import extremes
 
 
 @settings(deadline=None, max_examples=200)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import retrax as rx
+from retrax.show.bodies import unit
 from retrax.show.figures import invariants, momentum_sphere, overview, write_figures
-from retrax.show.units import unit
 
 
 def _labels(figure):
@@ -29,7 +29,7 @@ def test_every_run_has_an_overview_with_units(any_run):
         ("SO(3) x SO(2)^2", "rad/s", "kg m²/s"),
         ("R^2", "m/s", "kg m/s"),
         ("SE(3)", "SI", "SI"),
-        ("SL(3)", "SI", "SI"),
+        ("SO(4)", "SI", "SI"),
     ],
 )
 def test_units_are_only_given_where_they_are_known(runs, name, velocity, momentum):
@@ -59,7 +59,7 @@ def test_sphere_joins_close_states_and_dots_far_ones(runs):
 
 def test_nothing_that_turns_has_no_sphere(runs):
     assert momentum_sphere(runs("R^2")) is None
-    assert momentum_sphere(runs("SL(3)")) is None
+    assert momentum_sphere(runs("SO(4)")) is None
 
 
 def test_figures_are_written_also_of_a_loaded_run(runs, tmp_path):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.show.pack import plain, unpacked
 from retrax.show.page import page_data
+from retrax.show.scene import plain, unpacked
 
 
 @pytest.fixture(scope="module")

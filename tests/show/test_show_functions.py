@@ -190,7 +190,7 @@ def test_a_notebook_shows_the_summary_and_a_picture_of_it(runs, monkeypatch):
     assert 'src="data:image/svg+xml;base64,' in page and len(page) < 100_000
     monkeypatch.setitem(run.provenance, "system", "<script>alert(1)</script>")
     assert "<script>" not in run._repr_html_()
-    monkeypatch.delitem(sys.modules, "retrax.show.inline")
+    monkeypatch.delitem(sys.modules, "retrax.show.figures")
     monkeypatch.delitem(sys.modules, "retrax.show")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert "<img" not in run._repr_html_() and "energy" in run._repr_html_()

@@ -82,7 +82,7 @@ def test_an_ensemble_starts_from_an_array_of_points():
         ),
         (
             lambda: rx.simulate(flow("sphere")[0], rx.Kahan(), np.eye(3)[0], h=0.1, steps=1),
-            "steps quadratic fields",
+            "needs a quadratic field",
         ),
         (
             lambda: rx.simulate(flow("sphere")[0], rx.RKMK(), np.ones(3), h=0.1, steps=1),

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 import retrax as rx
 from retrax.cli.main import app
 from retrax.show.curves import panels
+from retrax.show.page import kept_table
 from retrax.show.quantities import quantity
-from retrax.show.tables import kept_table
-from retrax.trajectory.balance import energy_balance
+from retrax.trajectory.observe import energy_balance
 
 TOP = ([1.0, 2.0, 2.5], lambda R: -9.81 * R[2, 2])
 

@@ -13,14 +13,14 @@ from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.errors import BadInput, StepFailed
 from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.checks import require_finite, require_whole
+from retrax.numerics.checks import host_float64, require_finite, require_whole
 from retrax.numerics.frozen import Frozen
-from retrax.numerics.once import compiled_once
-from retrax.numerics.precision import host_float64
-from retrax.simulate.validate import require_run, started
+from retrax.numerics.jax_hints import compiled_once
+from retrax.run.checks import require_run, started
 
 
 class Lyapunov(NamedTuple):
@@ -45,7 +45,7 @@ class Lyapunov(NamedTuple):
 
 def lyapunov(
     system: AbstractGroupSystem,
-    integrator: AbstractIntegrator,
+    integrator: AbstractIntegrator | str,
     state: Any,
     *,
     h: float,
@@ -86,6 +86,7 @@ def lyapunov(
     References: [BenettinGalganiGiorgilliStrelcyn1980].
     """
     state = started(system, state)
+    integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, steps, 1)
     blocks, history = require_whole("blocks", blocks, 2), require_whole("history", history, 2)
     skip, seed = require_whole("skip", skip, 0), require_whole("seed", seed, 0)

@@ -5,13 +5,14 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from retrax.bench.problems import Problem
-from retrax.errors import RetraxError
+from retrax.errors import CheckFailed, RetraxError
 from retrax.mechanics.state import State
 from retrax.numerics.compositions import fractions
 from retrax.numerics.nodes import gauss
@@ -20,6 +21,8 @@ from retrax.systems.strings.string_pendulum import StringPendulum
 SOURCES = Path(__file__).parent / "c"
 FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC", "-pthread")
 
+# C and retrax must agree this well after 100 steps before anything is timed.
+AGREEMENT = 1e-12
 # The most stages that the kernel for collocation has room for.
 LARGEST = 16
 
@@ -35,8 +38,17 @@ _SIGNATURES = {
 
 
 def compiler() -> str | None:
-    """The C compiler: the one that `CC` names, or gcc; None where there is none."""
+    """The C compiler that `CC` names, or gcc; None if it is not installed."""
     return shutil.which(os.environ.get("CC", "gcc"))
+
+
+def require_agreement(who: str, difference: float) -> None:
+    """Reject a comparison of programs whose states differ: nothing is timed before they agree."""
+    if not difference < AGREEMENT:
+        raise CheckFailed(
+            f"{who}: C and retrax differ by {difference:.1e} after 100 steps; {AGREEMENT:g} is "
+            "allowed."
+        )
 
 
 def stages(order: int) -> tuple[float, ...]:
@@ -66,7 +78,13 @@ def single(
     return out, iterations
 
 
-def euler_top(start, inertia, h: float, steps: int, save_every: int | None = None) -> np.ndarray:
+def euler_top(
+    start: Sequence[float],
+    inertia: Sequence[float],
+    h: float,
+    steps: int,
+    save_every: int | None = None,
+) -> np.ndarray:
     """The saved momenta (records, 3) of Euler's top by the explicit map of Kahan's method."""
     every = save_every or steps
     state, moments = np.array(start, dtype=float), np.array(inertia, dtype=float)
@@ -124,8 +142,9 @@ def string_pendulum(
     start = np.concatenate([np.ravel(r), np.ravel(R), state.momentum])
     u = float(system.spacing)
     numbers = [u, float(system.stiffness) / u, float(system.gravity), float(system.mass[0])]
-    matrices = [np.ravel(x[0]) for x in (system.arm, system.inertia, system.reduced)]
-    rows = [system.masses.weights, *system.factors, system.columns[:, 0]]
+    masses, factors, columns, reduced = system.mass_matrix
+    matrices = [np.ravel(x[0]) for x in (system.arm, system.inertia, reduced)]
+    rows = [masses.weights, *factors, columns[:, 0]]
     data, tables = np.concatenate([numbers, *matrices]), np.concatenate(rows)
     out = np.empty((steps // every, len(start)))
     addresses = [_address(x) for x in (start, data, tables)]
@@ -138,7 +157,13 @@ def string_pendulum(
 
 
 def ensemble(
-    packed: np.ndarray, inertia, h: float, steps: int, *, newton: int = 2, threads: int = 2
+    packed: np.ndarray,
+    inertia: Sequence[float],
+    h: float,
+    steps: int,
+    *,
+    newton: int = 2,
+    threads: int = 2,
 ) -> np.ndarray:
     """The states (12, members) of free bodies after `steps` steps.
 
@@ -158,7 +183,7 @@ def _address(array: np.ndarray) -> int:
 
 
 @lru_cache
-def _function(source: str, name: str):
+def _function(source: str, name: str) -> Callable[..., int]:
     function = getattr(_library(source), name)
     function.argtypes, function.restype = _SIGNATURES[name], ctypes.c_long
     return function

@@ -1,24 +1,43 @@
-"""What is timed: W1 one free rigid body, W2 one 3D pendulum, W3 many free bodies."""
+"""What is timed: W1 one free rigid body, W2 one 3D pendulum, W3 many free bodies.
 
+Of a run either the whole call of `simulate` is timed, or the compiled loop inside it.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
+from retrax.engine.backends import make_loop
+from retrax.engine.progress import start
 from retrax.groups.so3 import SO3
+from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.composition import Composition
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
-from retrax.simulate.simulate import simulate
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
+from retrax.trajectory.trajectory import Trajectory
 
 GRAVITY = 9.81
 
+# The attitude of W2 at its end, by Taylor series of order 40 with 66 digits, in two formulations.
+PENDULUM_AT_30 = np.array(
+    [
+        [0.815117439570648590, 0.572913778267893119, 0.085751748545422918],
+        [-0.550067862067051474, 0.811890125649262284, -0.195601050595870610],
+        [-0.181683534831236915, 0.112268546548142764, 0.976927257592495586],
+    ]
+)
+ORDERS = (2, 4, 6, 8)
 
-def pendulum_potential(R):
+
+def pendulum_potential(R: Float[Array, "3 3"]) -> Float[Array, ""]:
     """The potential of the 3D pendulum, mass 1 kg and arm e3, as a user writes it."""
     return -GRAVITY * R[2, 2]
 
@@ -41,7 +60,7 @@ class Problem:
     velocity: tuple[float, float, float]
     end: float
 
-    def system(self) -> Any:
+    def system(self) -> AbstractGroupSystem:
         """The body as a retrax system; the pendulum from its inertia and potential."""
         if self.weight is None:
             return FreeRigidBody(self.inertia)
@@ -57,15 +76,6 @@ class Problem:
 
 W1 = Problem("free rigid body", (3.0, 2.0, 1.0), None, (1 / 3, 1 / 2, 1.0), 1000.0)
 W2 = Problem("3D pendulum", (1.0, 2.8, 2.0), (0.0, 0.0, GRAVITY), (0.5, -0.5, 0.4), 30.0)
-
-# The attitude of W2 at its end, by Taylor series of order 40 with 66 digits, in two formulations.
-PENDULUM_AT_30 = np.array(
-    [
-        [0.815117439570648590, 0.572913778267893119, 0.085751748545422918],
-        [-0.550067862067051474, 0.811890125649262284, -0.195601050595870610],
-        [-0.181683534831236915, 0.112268546548142764, 0.976927257592495586],
-    ]
-)
 
 
 @lru_cache
@@ -87,10 +97,43 @@ def attitude_error(R: np.ndarray, exact: np.ndarray) -> np.ndarray | np.floating
     return 2 * np.arcsin(np.minimum(chord, 1.0))
 
 
-def free_bodies(members: int) -> tuple[Any, State, np.ndarray]:
+def free_bodies(members: int) -> tuple[AbstractGroupSystem, State, np.ndarray]:
     """W3: a free body, `members` random starts of it at R = 1, and these starts packed for C."""
     velocity = np.random.default_rng(1).normal(size=(members, 3))
     g, momentum = np.tile(np.eye(3), (members, 1, 1)), velocity * W1.inertia
     states = State(jnp.asarray(g), jnp.asarray(momentum), jnp.zeros(members))
     packed = np.ascontiguousarray(np.concatenate([g.reshape(members, 9), momentum], axis=1).T)
     return W1.system(), states, packed
+
+
+def verlet(order: int) -> AbstractIntegrator:
+    """`LieVerlet`, or its composition of order 4, 6 or 8."""
+    return LieVerlet() if order == 2 else Composition(LieVerlet(), order=order)
+
+
+def whole_call(
+    problem: Problem,
+    integrator: AbstractIntegrator,
+    h: float,
+    steps: int,
+    save_every: int | None = None,
+) -> Callable[[], Trajectory]:
+    """All of `simulate`: the checks of its arguments, the loop, the trajectory."""
+    system, state, every = problem.system(), problem.start(), save_every or steps
+    return lambda: simulate(
+        system, integrator, state, h=h, steps=steps, save_every=every, progress=False
+    )
+
+
+def loop_alone(
+    problem: Problem,
+    integrator: AbstractIntegrator,
+    h: float,
+    steps: int,
+    save_every: int | None = None,
+) -> Callable[[], object]:
+    """The compiled loop inside `simulate`; `steps` is a multiple of `save_every`."""
+    state, every = problem.start(), save_every or steps
+    native = make_loop("native", problem.system(), integrator, state, h)
+    at, records = start(state), steps // every
+    return lambda: native.run(at, records, every, records)

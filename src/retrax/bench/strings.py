@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 
 from retrax.bench import kernels
-from retrax.bench.timing import paired
+from retrax.bench.timing import nanoseconds, paired
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
-from retrax.errors import CheckFailed
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.state import State
-from retrax.simulate.simulate import simulate
+from retrax.run.simulate import simulate
 from retrax.systems.strings.string_pendulum import StringPendulum
 
 # Elements of the strings that are timed, and how many node steps a timed run takes.
 ELEMENTS = (4, 20, 63, 200, 632, 2000)
 NODE_STEPS = 400_000
-# C and retrax must agree this well after 100 steps before anything is timed.
-AGREEMENT = 1e-12
 # The stable step of the paper's string is 20 times this over the number of elements.
 H = 1e-4
 
@@ -49,19 +46,12 @@ def per_step(elements: int, pairs: int) -> dict[str, Any]:
     c = None
     if kernels.compiler() is not None:
         row["difference"] = difference = disagreement(elements)
-        if not difference < AGREEMENT:
-            raise CheckFailed(
-                f"string of {elements} elements: C and retrax differ by {difference:.1e} after "
-                f"100 steps; {AGREEMENT:g} is allowed."
-            )
+        kernels.require_agreement(f"string of {elements} elements", difference)
         c = in_c(system, state, h, steps)
     native = make_loop("native", system, LieVerlet(), state, h)
     at = start(state)
     timing = paired(lambda: native.run(at, 1, steps, 1), c, pairs)
-    row |= {"ns": timing["seconds"] / steps * 1e9, "loop": timing}
-    if c is not None:
-        row["c_ns"] = timing["base_seconds"] / steps * 1e9
-    return row
+    return {**row, **nanoseconds(timing, steps), "loop": timing}
 
 
 def disagreement(elements: int, steps: int = 100) -> float:

@@ -17,7 +17,7 @@ _LEAST = 0.05
 Timing = dict[str, Any]
 
 
-def cpu_seconds(call: Callable[[], Any], repeats: int | None = None) -> float:
+def cpu_seconds(call: Callable[[], object], repeats: int | None = None) -> float:
     """Processor seconds of one call, averaged over `repeats` or over `_LEAST` seconds."""
     repeats = repeats or repetitions(call)
     start = time.process_time()
@@ -26,7 +26,7 @@ def cpu_seconds(call: Callable[[], Any], repeats: int | None = None) -> float:
     return (time.process_time() - start) / repeats
 
 
-def repetitions(call: Callable[[], Any]) -> int:
+def repetitions(call: Callable[[], object]) -> int:
     """How many calls last `_LEAST` seconds; the first call, which may compile, is not counted."""
     call()
     start = time.process_time()
@@ -35,10 +35,10 @@ def repetitions(call: Callable[[], Any]) -> int:
     return max(1, round(_LEAST / once))
 
 
-def paired(call: Callable[[], Any], base: Callable[[], Any] | None, pairs: int = 7) -> Timing:
+def paired(call: Callable[[], object], base: Callable[[], object] | None, pairs: int = 7) -> Timing:
     """`call` against `base`: seconds of both, and their ratio with its spread.
 
-    Where there is nothing to compare with (`base` is None) only the seconds of `call`.
+    Without anything to compare with (`base` is None) only the seconds of `call`.
     """
     many = repetitions(call)
     if base is None:
@@ -59,8 +59,16 @@ def paired(call: Callable[[], Any], base: Callable[[], Any] | None, pairs: int =
     }
 
 
+def nanoseconds(timing: Timing, steps: int) -> dict[str, float]:
+    """Nanoseconds per step of retrax, and of C if it ran."""
+    times = {"ns": timing["seconds"] / steps * 1e9}
+    if "base_seconds" in timing:
+        times["c_ns"] = timing["base_seconds"] / steps * 1e9
+    return times
+
+
 def spread(timing: Timing) -> str:
-    """A ratio for the eye: median [smallest, largest]; a dash where nothing was compared."""
+    """A ratio for the eye: median [smallest, largest]; a dash if nothing was compared."""
     if "ratio" not in timing:
         return "-"
     return f"{timing['ratio']:.3g} [{timing['ratio_min']:.3g}, {timing['ratio_max']:.3g}]"

@@ -7,9 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from retrax.cases.integrators import INTEGRATOR_PARTS, METHODS
-from retrax.cases.parts import Choices, make
-from retrax.cases.systems import SYSTEM_PARTS, SYSTEMS
+from retrax.cases.makers import Choices, make
+from retrax.cases.names import INTEGRATOR_PARTS, METHODS, SYSTEM_PARTS, SYSTEMS
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.constraints import constant_value
@@ -17,10 +16,10 @@ from retrax.numerics.nodes import Nodes
 from retrax.numerics.tableaus import Tableau
 
 
-def describe(thing: Any) -> dict[str, Any] | None:
-    """The table that `make_system` or `make_integrator` makes `thing` of, bit by bit.
+def describe(thing: object) -> dict[str, Any] | None:
+    """The table of which `make_system` or `make_integrator` makes `thing` again, bit for bit.
 
-    Numbers, text, lists and tables only, so that it can be kept in JSON or TOML. `None` where no
+    It holds numbers, text, lists and tables only, so that JSON and TOML can keep it. `None` if no
     table says all of it: a system with a function of the user's, for instance.
     """
     if isinstance(thing, AbstractIntegrator):
@@ -28,7 +27,9 @@ def describe(thing: Any) -> dict[str, Any] | None:
     return _description(thing, SYSTEMS, SYSTEM_PARTS)
 
 
-def _description(thing: Any, choices: Choices, parts: Mapping[str, Choices]) -> dict | None:
+def _description(
+    thing: object, choices: Choices, parts: Mapping[str, Choices]
+) -> dict[str, Any] | None:
     name = type(thing).__name__
     maker = choices.get(name)
     if maker is None:
@@ -39,7 +40,7 @@ def _description(thing: Any, choices: Choices, parts: Mapping[str, Choices]) -> 
         value = _plain(getattr(thing, key, None), parts.get(key, {}), parts)
         if value is not None and value != parameter.default:
             table[key] = value
-    # Whether to insist on an inertia that a body can have is not kept in the object.
+    # The object does not remember whether it insisted on an inertia that a body can have.
     lenient = [{**table, "physical": False}] if "physical" in known else []
     for candidate in (table, *lenient):
         try:
@@ -51,7 +52,7 @@ def _description(thing: Any, choices: Choices, parts: Mapping[str, Choices]) -> 
 
 
 def _plain(value: Any, choices: Choices, parts: Mapping[str, Choices]) -> Any:
-    """A parameter as data; `None` where it is none or cannot be said."""
+    """A parameter as data; `None` if it is `None` or cannot be written as data."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Tableau):
@@ -69,8 +70,8 @@ def _plain(value: Any, choices: Choices, parts: Mapping[str, Choices]) -> Any:
     return _description(value, choices, parts)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two objects are of one structure with the same bits."""
+def _same(one: object, other: object) -> bool:
+    """Whether two objects have the same structure and the same bits."""
     leaves, tree = jax.tree.flatten(one)
     others, shape = jax.tree.flatten(other)
     return tree == shape and all(

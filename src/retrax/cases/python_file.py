@@ -4,26 +4,18 @@ import contextlib
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
-from retrax.cases.choices import did_you_mean
+from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput, RetraxError
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.systems.catalogue import Example
 
 _PROMISE = "it must return (system, state, h, steps), or a system whose paper() does"
-
-
-class Setting(NamedTuple):
-    """A system with a start, a step and a number of steps."""
-
-    system: Any
-    state: Any
-    h: Any
-    steps: Any
 
 
 def is_reference(text: str) -> bool:
@@ -31,11 +23,11 @@ def is_reference(text: str) -> bool:
     return text.partition(":")[0].endswith(".py")
 
 
-def load_setting(reference: str, folder: Path | None = None) -> Setting:
-    """What the function of `my_system.py:make` returns; without a name it is `make`.
+def load_setting(reference: str, folder: Path | None = None) -> Example:
+    """Call the function that `my_system.py:make` names, and return (system, state, h, steps).
 
-    The file is run, and then the function, as Python runs them. `folder` is where a relative path
-    starts.
+    Without a name the function is `make`. The file is run, and then the function, as Python runs
+    them. A relative path starts from `folder`.
     """
     path, _, name = reference.partition(":")
     file = (folder or Path()) / path
@@ -77,14 +69,14 @@ def _run_file(file: Path) -> ModuleType:
     return module
 
 
-def _function(module: ModuleType, file: Path, name: str) -> Any:
+def _function(module: ModuleType, file: Path, name: str) -> Callable[[], Any]:
     own = {
         key: value
         for key, value in vars(module).items()
         if callable(value) and getattr(value, "__module__", None) == module.__name__
     }
     if name not in own:
-        listed = f"it has {', '.join(own)}" if own else "it has none"
+        listed = f"it has {', '.join(own)}" if own else "it has no functions"
         raise BadInput(
             f"{str(file)!r} has no function {name!r}: {listed}.{did_you_mean(name, own)}"
         )
@@ -100,23 +92,22 @@ def _function(module: ModuleType, file: Path, name: str) -> Any:
     if needed:
         raise BadInput(
             f"{name} in {str(file)!r} needs the arguments {', '.join(needed)}, but it is called "
-            f"with none; {_PROMISE}."
+            f"without any; {_PROMISE}."
         )
     return make
 
 
-def _checked(file: Path, name: str, made: Any) -> Setting:
+def _checked(file: Path, name: str, made: object) -> Example:
     where = f"{name} in {str(file)!r}"
-    if not isinstance(made, tuple) or len(made) != len(Setting._fields):
+    if not isinstance(made, tuple) or len(made) != 4:
         what = f"a tuple of {len(made)}" if isinstance(made, tuple) else f"{type(made).__name__}"
         raise BadInput(f"{where} returns {what}, but {_PROMISE}.")
-    setting = Setting(*made)
-    if not isinstance(setting.system, AbstractGroupSystem):
+    system, state, h, steps = made
+    if not isinstance(system, AbstractGroupSystem):
         raise BadInput(
-            f"{where} returns {type(setting.system).__name__} where the system is expected; "
-            f"{_PROMISE}."
+            f"{where} returns {type(system).__name__} where the system is expected; {_PROMISE}."
         )
-    return setting
+    return system, state, h, steps  # what `simulate` checks
 
 
 def _told(file: Path, what: str, cause: BaseException) -> str:

@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from retrax.cases.choices import choose, did_you_mean
-from retrax.cases.integrators import default_integrator, make_integrator
-from retrax.cases.parts import located, typed
+from retrax.cases.makers import choose, did_you_mean, located, typed
+from retrax.cases.names import default_integrator, make_integrator, make_system
 from retrax.cases.python_file import load_setting
 from retrax.cases.starts import make_state
-from retrax.cases.systems import make_system
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
@@ -45,7 +43,7 @@ KEYS = (*_PLAIN, "system", "state", "integrator")
 
 @dataclasses.dataclass(frozen=True)
 class RunFile:
-    """What a run file asks for, made.
+    """What a run file asks for, as objects.
 
     **Attributes:**
 
@@ -75,8 +73,8 @@ class RunFile:
 def read(path: str | Path) -> RunFile:
     """Read a run file and make what it names.
 
-    **Raises:** `BadInput`, one sentence with the file, the key, what is wrong and the closest key
-    or name that is known.
+    **Raises:** `BadInput`, one sentence with the file, the key, what is wrong with it and the
+    closest key or name that is known.
     """
     path = Path(path)
     with located(str(path)):
@@ -107,8 +105,8 @@ def _tables(path: Path) -> dict[str, Any]:
 def _made(given: dict[str, Any], path: Path) -> RunFile:
     sources = [key for key in _SOURCES if key in given]
     if len(sources) != 1:
-        found = f"{' and '.join(sources)} are given" if sources else "none is given"
-        raise BadInput(f"one of case, file and [system] says what moves, but {found}.")
+        found = f"{' and '.join(sources)} are given" if sources else "the run file has none of them"
+        raise BadInput(f"exactly one of case, file and [system] says what moves, but {found}.")
     name, system, state, h, steps, method = _source(sources[0], given, path)
     if "state" in given:
         with located("[state]"):
@@ -151,8 +149,8 @@ def _written(key: str, name: str, folder: Path) -> Path:
     return asked
 
 
-def _source(source: str, given: dict[str, Any], path: Path) -> tuple:
-    """What is called what: name, system, and of state, h, steps, integrator what is known."""
+def _source(source: str, given: dict[str, Any], path: Path) -> tuple[Any, ...]:
+    """The name and the system, and what its source says of state, h, steps and integrator."""
     if source == "case":
         case = choose("case", given["case"], CASES)
         return case.name, *case.make(), case.integrator

@@ -1,23 +1,22 @@
 """Where a system starts, from plain data."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import jax.numpy as jnp
 
-from retrax.cases.choices import did_you_mean
-from retrax.cases.parts import make, typed
+from retrax.cases.makers import Choices, did_you_mean, make, typed
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
-from retrax.numerics.checks import require_shape
-from retrax.numerics.precision import float64
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import float64, require_shape
 
 _KEYS = ("g", "exp", "velocity", "momentum", "t", "project")
 
 
-def make_state(system: Any, given: Mapping[str, Any]) -> State:
-    """The state of `system` that the keys of `given` describe.
+def make_state(system: AbstractGroupSystem, given: Mapping[str, Any]) -> State:
+    """Make the state of `system` that the keys of `given` describe.
 
     Systems with momenta: `g` as the group stores it, or `exp`, its exponential coordinates, or
     neither for the identity; `velocity` or `momentum`, or neither for rest; `t`; `project` for the
@@ -29,7 +28,7 @@ def make_state(system: Any, given: Mapping[str, Any]) -> State:
         return _at(system, given)
     _require_known(system, given, _KEYS)
     if "g" in given and "exp" in given:
-        raise BadInput("g and exp are both given, but either says where the system starts.")
+        raise BadInput("g and exp both say where the system starts: give one of them.")
     g = _placement(system, given)
     moving = {key: given[key] for key in ("velocity", "momentum") if key in given}
     return system.state(
@@ -49,7 +48,7 @@ def _at(system: Any, given: Mapping[str, Any]) -> State:
     return system.at(**{key: typed(key, x, parameters[key].annotation) for key, x in given.items()})
 
 
-def _placement(system: Any, given: Mapping[str, Any]) -> Any:
+def _placement(system: AbstractGroupSystem, given: Mapping[str, Any]) -> Any:
     if "exp" in given:
         coordinates = float64("exp", given["exp"])
         require_shape("exp", coordinates, (system.group.dim,))
@@ -58,8 +57,8 @@ def _placement(system: Any, given: Mapping[str, Any]) -> Any:
     return make("g", g, _placements(system), {}) if isinstance(g, str | Mapping) else g
 
 
-def _placements(system: Any) -> dict[str, Any]:
-    """Configurations that have names."""
+def _placements(system: Any) -> Choices:
+    """The configurations of a system that have names."""
     found = {"identity": system.group.identity}
     if hasattr(system, "straight"):
         found["straight"] = system.straight
@@ -70,10 +69,12 @@ def _placements(system: Any) -> dict[str, Any]:
     return found
 
 
-def _require_known(system: Any, given: Mapping[str, Any], known: Any) -> None:
+def _require_known(
+    system: AbstractGroupSystem, given: Mapping[str, Any], known: Collection[str]
+) -> None:
     for key in given:
         if key not in known:
             raise BadInput(
-                f"{key!r} says nothing about the start of the {system.name}: the keys are "
+                f"the start of the {system.name} has no key {key!r}: the keys are "
                 f"{', '.join(known)}.{did_you_mean(key, known)}"
             )

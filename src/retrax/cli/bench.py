@@ -10,7 +10,7 @@ from rich.console import Console
 
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines, print_table
-from retrax.trajectory.files import require_place, written_whole
+from retrax.files import require_place, written_whole
 
 
 def bench(

@@ -1,16 +1,20 @@
-"""`retrax list`: what there is to run, and with what."""
+"""`retrax list`: the cases and the integrators, or all about one of them."""
 
+import inspect
 import json
+import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from retrax.cases.integrators import READY
-from retrax.cli import completion
-from retrax.cli.details import details, print_details
+from retrax.cases.descriptions import describe
+from retrax.cases.makers import choose
+from retrax.cases.names import METHODS, READY, SYSTEMS, fitting
+from retrax.cli import options
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines, print_table
-from retrax.integrators.base import VOCABULARY
+from retrax.integrators.base import VOCABULARY, AbstractIntegrator
 from retrax.systems.catalogue import CASES
 
 
@@ -18,8 +22,8 @@ def list_(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A case, a ready system or an integrator: tell all about it.",
-            autocompletion=completion.names,
+            help="A case, a system or an integrator to describe in full.",
+            autocompletion=options.names,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -50,7 +54,7 @@ def list_(
     ]
     print_table(["integrator", "order", *VOCABULARY], rows, "Integrators")
     print_lines(*(f"{word}: {meaning}" for word, meaning in VOCABULARY.items()))
-    print_lines("", "`retrax list NAME` tells more about one of them.")
+    print_lines("", "`retrax list NAME` describes one of them in full.")
 
 
 def _marks(kept: list[str]) -> list[str]:
@@ -79,3 +83,95 @@ def _integrators() -> dict[str, dict[str, Any]]:
         }
         for name, integrator in READY.items()
     }
+
+
+def details(name: str) -> dict[str, Any]:
+    """Everything about the case, integrator or system called `name`, by headings."""
+    choose("name", name, {**CASES, **METHODS, **SYSTEMS})
+    if name in CASES:
+        return _case(name)
+    return _integrator(name) if name in METHODS else _system(name)
+
+
+def print_details(told: dict[str, Any]) -> None:
+    """Print what `details` found."""
+    print_lines(f"{told['name']}: {told['description']}", "")
+    for key, value in told.items():
+        if isinstance(value, dict) and value:
+            print_table([key, ""], [[k, f"{x}"] for k, x in value.items()])
+        elif isinstance(value, list):
+            print_lines(f"{key}: {', '.join(value) or 'none'}", "")
+        elif key not in ("name", "description") and not isinstance(value, dict):
+            print_lines(f"{key}: {value}")
+
+
+def _case(name: str) -> dict[str, Any]:
+    case = CASES[name]
+    system, state, h, steps = case.make()
+    described = describe(system) or {}
+    return {
+        "name": name,
+        "description": case.description,
+        "kind": "case",
+        "system": described.get("name", system.name),
+        "space": system.configuration_space.name,
+        "integrator": case.integrator,
+        "h": h,
+        "steps": steps,
+        "parameters": {key: x for key, x in described.items() if key != "name"},
+        "invariants": list(system.invariants(state)),
+        "integrators": fitting(system),
+    }
+
+
+def _system(name: str) -> dict[str, Any]:
+    make = SYSTEMS[name]
+    return {
+        "name": name,
+        "description": _first_line(make),
+        "kind": "system",
+        "parameters": _parameters(make),
+    }
+
+
+def _integrator(name: str) -> dict[str, Any]:
+    known: Any = METHODS[name]
+    if not isinstance(known, AbstractIntegrator):
+        return {
+            "name": name,
+            "description": _first_line(known),
+            "kind": "integrator",
+            "parameters": _parameters(known),
+            "ready": [key for key, ready in READY.items() if isinstance(ready, known)],
+        }
+    return {
+        "name": name,
+        "description": _first_line(type(known)),
+        "kind": "integrator",
+        "integrator": repr(known),
+        "order": known.order,
+        "preserves": {word: VOCABULARY[word] for word in VOCABULARY if word in known.preserves},
+    }
+
+
+def _parameters(make: Callable[..., object]) -> dict[str, str]:
+    """Each parameter with its description, from the docstrings, and its default."""
+    texts = [inspect.getdoc(one) or "" for one in getattr(make, "__mro__", [make])]
+    found = {}
+    for key, parameter in inspect.signature(make).parameters.items():
+        entry = re.compile(rf"`{re.escape(key)}`(?:, `\w+`)*: (.*?)(?=\n\S|\n\n|\n- |$)", re.S)
+        told = next((match[1] for text in texts if (match := entry.search(text))), "")
+        needed = parameter.default is parameter.empty
+        default = "" if needed else f" [default {parameter.default!r}]"
+        found[key] = _readable(" ".join(told.split())) + default
+    return found
+
+
+def _first_line(thing: object) -> str:
+    return _readable((inspect.getdoc(thing) or "").split("\n")[0])
+
+
+def _readable(text: str) -> str:
+    """A line of a docstring for a terminal, which cannot set formulas."""
+    text = text.replace(r"\,", " ").replace(r"\cdot", " · ")
+    return " ".join(re.sub(r"\\([A-Za-z]+)", r" \1", re.sub(r"[$`]|\*\*", "", text)).split())

@@ -1,11 +1,48 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the names that the shell completes."""
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from retrax.cases.names import READY
+from retrax.reproduce.catalogue import PAPERS
+from retrax.systems.catalogue import CASES
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Progress = Annotated[
     bool | None,
     typer.Option("--progress/--no-progress", help="Show progress.", show_default="on a terminal"),
 ]
+
+
+def runnable(incomplete: str) -> list[tuple[str, str]]:
+    """Cases with their descriptions, then the run files of this folder."""
+    files = [(file.name, "a run file") for file in sorted(Path().glob("*.toml"))]
+    return [*cases(incomplete), *_beginning(incomplete, files)]
+
+
+def cases(incomplete: str) -> list[tuple[str, str]]:
+    """Cases with their descriptions."""
+    return _beginning(incomplete, [(name, case.description) for name, case in CASES.items()])
+
+
+def integrators(incomplete: str) -> list[tuple[str, str]]:
+    """Integrators with what they stand for."""
+    return _beginning(incomplete, [(name, repr(ready)) for name, ready in READY.items()])
+
+
+def papers(incomplete: str) -> list[tuple[str, str]]:
+    """Papers that can be reproduced."""
+    known = [(name, "the figures and tables of this paper") for name in PAPERS]
+    return _beginning(incomplete, [*known, ("all", "all of them")])
+
+
+def names(incomplete: str) -> list[tuple[str, str]]:
+    """Everything that `retrax list NAME` describes."""
+    return cases(incomplete) + integrators(incomplete)
+
+
+def _beginning(incomplete: str, known: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, told) for name, told in known if name.startswith(incomplete)]

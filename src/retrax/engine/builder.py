@@ -7,9 +7,8 @@ shared; signs move outwards and powers of two are gathered.
 import math
 from collections.abc import Sequence
 
-from retrax.engine.folding import folded
-from retrax.engine.kinds import DTYPE, Kind, constant
-from retrax.engine.program import Block, Instruction, Operand, Operation, Row, Value, kind_of
+from retrax.engine.kinds import DTYPE, Kind, constant, folded
+from retrax.engine.program import Buffer, CodeBlock, Instruction, Operand, Operation, Value, kind_of
 
 
 class Builder:
@@ -17,7 +16,7 @@ class Builder:
 
     def __init__(self):
         self._count = 0
-        self._blocks = [Block()]
+        self._blocks = [CodeBlock()]
         self._known: list[dict] = [{}]
         self._made_by: dict[Value, Operation] = {}
         self._invariant: set[Value] = set()
@@ -34,38 +33,40 @@ class Builder:
 
     @property
     def count(self) -> int:
-        """How many values and rows there are so far."""
+        """How many values and buffers there are so far."""
         return self._count
 
     @property
-    def block(self) -> Block:
+    def block(self) -> CodeBlock:
         return self._blocks[-1]
 
     def open(self) -> None:
         """Start an inner block; expressions of the outer ones may be used in it."""
-        self._blocks.append(Block())
+        self._blocks.append(CodeBlock())
         self._known.append({})
 
-    def close(self) -> Block:
+    def close(self) -> CodeBlock:
         self._known.pop()
         return self._blocks.pop()
 
-    def suspend(self) -> tuple[Block, dict]:
+    def suspend(self) -> tuple[CodeBlock, dict]:
         """Leave an inner block for a while; `resume` goes on with it."""
         return self._blocks.pop(), self._known.pop()
 
-    def resume(self, frame: tuple[Block, dict]) -> None:
+    def resume(self, frame: tuple[CodeBlock, dict]) -> None:
         block, known = frame
         self._blocks.append(block)
         self._known.append(known)
 
-    def encloses(self, block: Block) -> bool:
+    def encloses(self, block: CodeBlock) -> bool:
         """Whether what was written to a block has been done here too."""
         return any(block is b for b in self._blocks)
 
-    def row(self, length: int, kind: Kind = "float", table: tuple[float, ...] | None = None) -> Row:
+    def buffer(
+        self, length: int, kind: Kind = "float", table: tuple[float, ...] | None = None
+    ) -> Buffer:
         self._count += 1
-        return Row(self._count, length, kind, table)
+        return Buffer(self._count, length, kind, table)
 
     def append(self, instruction: Instruction) -> None:
         self.block.instructions.append(instruction)

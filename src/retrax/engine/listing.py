@@ -3,17 +3,17 @@
 from collections.abc import Iterator, Mapping
 
 from retrax.engine.program import (
-    Block,
+    Buffer,
     Choose,
+    CodeBlock,
     Each,
     Instruction,
-    Load,
+    LoadEntry,
     Operand,
     Operation,
     Program,
     Repeat,
-    Row,
-    Store,
+    StoreEntry,
     Value,
     View,
     While,
@@ -27,26 +27,26 @@ _INFIX = {
 
 def listing(program: Program, names: Mapping[int, str] | None = None) -> str:
     """The program, a line for each instruction; `names` are those of its inputs, by position."""
-    known: dict[Value | Row, str] = {
+    known: dict[Value | Buffer, str] = {
         v: (names or {}).get(k, f"x{k}") for k, v in enumerate(program.inputs)
     }
     return "\n".join(_Listing(known).lines(program))
 
 
 class _Listing:
-    def __init__(self, known: dict[Value | Row, str]):
+    def __init__(self, known: dict[Value | Buffer, str]):
         self.known = known
 
-    def name(self, x: Operand | Row) -> str:
-        if not isinstance(x, Value | Row):
+    def name(self, x: Operand | Buffer) -> str:
+        if not isinstance(x, Value | Buffer):
             return repr(x)
-        letter = "v" if isinstance(x, Value) else "row"
+        letter = "v" if isinstance(x, Value) else "buffer"
         return self.known.setdefault(x, f"{letter}{len(self.known)}")
 
     def at(self, view: View) -> str:
         """The entry of a view that belongs to k."""
         k = {1: "k", -1: "-k"}.get(view.stride, f"{view.stride} k")
-        return f"{self.name(view.row)}[{k}{f' + {view.offset}' if view.offset else ''}]"
+        return f"{self.name(view.buffer)}[{k}{f' + {view.offset}' if view.offset else ''}]"
 
     def names(self, operands) -> str:
         return ", ".join(self.name(x) for x in operands)
@@ -56,7 +56,7 @@ class _Listing:
         yield from self.block(program.block, "    ")
         yield f"    return {self.names(program.outputs)}"
 
-    def block(self, block: Block, indent: str) -> Iterator[str]:
+    def block(self, block: CodeBlock, indent: str) -> Iterator[str]:
         for instruction in block.instructions:
             for line in self.instruction(instruction):
                 yield indent + line
@@ -77,10 +77,10 @@ class _Listing:
                 yield f"for {self.names(instruction.columns)} in {len(instruction.tables)} rows:"
                 yield from self.block(instruction.body, "    ")
                 yield f"    {self.names(instruction.carried)} = {self.names(instruction.updated)}"
-            case Load(out, row, index):
-                yield f"{self.name(out)} = {self.name(row)}[{index}]"
-            case Store(row, index, operand):
-                yield f"{self.name(row)}[{index}] = {self.name(operand)}"
+            case LoadEntry(out, buffer, index):
+                yield f"{self.name(out)} = {self.name(buffer)}[{index}]"
+            case StoreEntry(buffer, index, operand):
+                yield f"{self.name(buffer)}[{index}] = {self.name(operand)}"
             case Each():
                 yield from self.each(instruction)
             case Choose():

@@ -43,9 +43,9 @@ class While:
 
     carried: tuple[Value, ...]
     initial: tuple[Operand, ...]
-    condition: "Block"
+    condition: "CodeBlock"
     test: Operand
-    body: "Block"
+    body: "CodeBlock"
     updated: tuple[Operand, ...]
 
 
@@ -57,7 +57,7 @@ class Repeat:
     initial: tuple[Operand, ...]
     columns: tuple[Value, ...]
     tables: tuple[tuple[Operand, ...], ...]
-    body: "Block"
+    body: "CodeBlock"
     updated: tuple[Operand, ...]
 
 
@@ -66,13 +66,13 @@ class Choose:
     """Run one of `blocks`, the one numbered `index`; `outs` take its `results`."""
 
     index: Operand
-    blocks: tuple["Block", ...]
+    blocks: tuple["CodeBlock", ...]
     results: tuple[tuple[Operand, ...], ...]
     outs: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Buffer:
     """Numbers in memory, one for each of many alike things: nodes of a rod, stages of a step.
 
     `table` holds them where they are constants.
@@ -86,28 +86,28 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Entries offset, offset + stride, ... of a row: `length` of them."""
+    """Entries offset, offset + stride, ... of a buffer: `length` of them."""
 
-    row: Row
+    buffer: Buffer
     offset: int
     stride: int
     length: int
 
 
 @dataclass(slots=True)
-class Load:
-    """`out` is one entry of a row."""
+class LoadEntry:
+    """`out` is one entry of a buffer."""
 
     out: Value
-    row: Row
+    buffer: Buffer
     index: int
 
 
 @dataclass(slots=True)
-class Store:
-    """One entry of a row becomes `operand`."""
+class StoreEntry:
+    """One entry of a buffer becomes `operand`."""
 
-    row: Row
+    buffer: Buffer
     index: int
     operand: Operand
 
@@ -117,23 +117,23 @@ class Each:
     """Run `body` once for each k: `reads` are its values of views at k, `writes` go to views at k.
 
     Where nothing is `carried` from one k to the next, the rounds are independent of each other and
-    may run side by side. No row is both read and written in one loop.
+    may run side by side. No buffer is both read and written in one loop.
     """
 
     length: int
     reads: tuple[tuple[Value, View], ...]
-    body: "Block"
+    body: "CodeBlock"
     writes: tuple[tuple[View, Operand], ...]
     carried: tuple[Value, ...] = ()
     initial: tuple[Operand, ...] = ()
     updated: tuple[Operand, ...] = ()
 
 
-Instruction = Operation | While | Repeat | Choose | Load | Store | Each
+Instruction = Operation | While | Repeat | Choose | LoadEntry | StoreEntry | Each
 
 
 @dataclass(slots=True)
-class Block:
+class CodeBlock:
     """Instructions in order."""
 
     instructions: list[Instruction] = field(default_factory=list)
@@ -141,42 +141,43 @@ class Block:
 
 @dataclass(slots=True)
 class Memory:
-    """What a step leaves to the next one besides the state, such as the forces where it ended.
+    """What a step hands to the next one besides the state, such as the forces where it ended.
 
-    A step reads `rows`. Before the first step the block `opening` makes their entries, as `first`;
-    after each step they are what it has left in `last`.
+    A step reads `items`. Before the first step the block `opening` makes them, as `first`; after
+    each step they are what it has left in `last`.
     """
 
-    rows: tuple[Row, ...]
-    opening: "Block"
-    first: tuple[Row, ...]
-    last: tuple[Row, ...]
+    items: tuple[Value | Buffer, ...] = ()
+    opening: "CodeBlock" = field(default_factory=lambda: CodeBlock())
+    first: tuple[Operand | Buffer, ...] = ()
+    last: tuple[Operand | Buffer, ...] = ()
 
 
 @dataclass(slots=True)
 class Program:
-    """A function of scalars and rows: `inputs` to `outputs`.
+    """A function of scalars and buffers: `inputs` to `outputs`.
 
-    An output that is a row of the caller's has been written when the block is done.
+    An output that is a buffer of the caller's has been written when the block is done.
     """
 
-    inputs: tuple[Value | Row, ...]
-    outputs: tuple[Operand | Row, ...]
-    block: Block
-    memory: Memory | None = None
+    inputs: tuple[Value | Buffer, ...]
+    outputs: tuple[Operand | Buffer, ...]
+    block: CodeBlock
+    memory: Memory = field(default_factory=Memory)
 
     @property
-    def has_rows(self) -> bool:
+    def has_buffers(self) -> bool:
         """Whether some of its numbers are in memory, one axis of an array kept as a loop."""
-        kept = (Load, Store, Each)
-        return any(isinstance(x, kept) for x in walk(self.block))
+        kept = (LoadEntry, StoreEntry, Each)
+        held = any(isinstance(x, Buffer) for x in (*self.inputs, *self.memory.items))
+        return held or any(isinstance(x, kept) for x in walk(self.block))
 
     def count(self) -> int:
         """The number of scalar operations, loop bodies counted once."""
         return sum(1 for instruction in walk(self.block) if isinstance(instruction, Operation))
 
 
-def walk(block: Block) -> Iterable[Instruction]:
+def walk(block: CodeBlock) -> Iterable[Instruction]:
     """All instructions, those of inner blocks before the instruction that holds them."""
     for instruction in block.instructions:
         for inner in inner_blocks(instruction):
@@ -184,7 +185,7 @@ def walk(block: Block) -> Iterable[Instruction]:
         yield instruction
 
 
-def inner_blocks(instruction: Instruction) -> tuple[Block, ...]:
+def inner_blocks(instruction: Instruction) -> tuple[CodeBlock, ...]:
     match instruction:
         case While():
             return (instruction.condition, instruction.body)
@@ -198,7 +199,7 @@ def inner_blocks(instruction: Instruction) -> tuple[Block, ...]:
 def made_by(instruction: Instruction) -> Sequence[Value]:
     """The values that an instruction makes, without those of its inner blocks."""
     match instruction:
-        case Operation() | Load():
+        case Operation() | LoadEntry():
             return (instruction.out,)
         case While():
             return instruction.carried
@@ -226,15 +227,15 @@ def operands_of(instruction: Instruction) -> Sequence[Operand]:
         case Each():
             written = (x for _, x in instruction.writes)
             return (*instruction.initial, *instruction.updated, *written)
-        case Store():
+        case StoreEntry():
             return (instruction.operand,)
     return ()
 
 
 def numbers(items: Iterable[Any]) -> list[Any]:
-    """Inputs or outputs of a program that has no rows."""
-    if any(isinstance(x, Row) for x in items):
-        raise TypeError("a program with rows runs natively only")
+    """Inputs or outputs of a program that has no buffers."""
+    if any(isinstance(x, Buffer) for x in items):
+        raise TypeError("a program with buffers runs natively only")
     return list(items)
 
 

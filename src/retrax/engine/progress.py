@@ -1,11 +1,18 @@
 """Where a running loop is."""
 
+import math
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.integrators.base import StepInfo
+from retrax.engine.program import Buffer, Value
+from retrax.integrators.base import Memory, StepInfo
+from retrax.numerics.checks import shape_and_dtype
 
 
 class Interval(NamedTuple):
@@ -17,9 +24,14 @@ class Interval(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The last good state, the steps behind it, and how the step after it failed, if one did."""
+    """The last good state, the steps behind it, and how the step after it failed, if one did.
+
+    `memory` is what the last step hands to the next one; `None` before the first step, which has
+    it made.
+    """
 
     state: Any
+    memory: Memory | None
     step: Int[Array, ""]
     failed: Bool[Array, ""]
     failure: StepInfo
@@ -38,6 +50,97 @@ def quiet() -> Interval:
     return Interval(_NONE, _ZERO, _ZERO)
 
 
-def start(state: Any) -> Progress:
+def start(state: Any, memory: Memory | None = None) -> Progress:
     """A loop that has not taken a step."""
-    return Progress(state, _NONE, _NO, StepInfo(_YES, _ZERO, _NONE, _ZERO, _YES), quiet())
+    went = StepInfo(_YES, _ZERO, _NONE, _ZERO, _YES)
+    return Progress(state, memory, _NONE, _NO, went, quiet())
+
+
+# The first step that failed and how it went; and what happened since the last saved state.
+FAILURE = ("step", *StepInfo._fields)
+INTERVAL = ("iterations", "residual", "increment")
+
+
+class StepInputs(NamedTuple):
+    """How many inputs of a step are parameters, and how many state, its time last; then comes h.
+
+    An input is a number, or a row of numbers where an axis is kept.
+    """
+
+    params: int
+    state: int
+
+    def split(self, inputs: Sequence) -> tuple[Sequence, Sequence, Any]:
+        return inputs[: self.params], inputs[self.params : self.params + self.state], inputs[-1]
+
+
+def length(item: Value | Buffer) -> int:
+    """How many numbers an input is."""
+    return item.length if isinstance(item, Buffer) else 1
+
+
+def places(items: Sequence) -> list[tuple[int, Any]]:
+    """Each item with the place of its first number."""
+    ends = accumulate(length(x) for x in items)
+    return [(end - length(x), x) for end, x in zip(ends, items, strict=True)]
+
+
+class Packing:
+    """Where each number of a pytree lies: leaves in order, entries in order, one row each.
+
+    Rows have one column for each body: `rows[..., i, m]` is number `i` of body `m`.
+    """
+
+    def __init__(self, tree: Any):
+        leaves, self.structure = jax.tree.flatten(tree)
+        kinds = [shape_and_dtype(leaf) for leaf in leaves]
+        self.shapes, self.dtypes = [shape for shape, _ in kinds], [dtype for _, dtype in kinds]
+        self.size = sum(math.prod(shape) for shape in self.shapes)
+
+    @staticmethod
+    def rows(tree: Any) -> np.ndarray:
+        """One body: all its numbers, in one column."""
+        leaves = [np.asarray(leaf, dtype=float).ravel() for leaf in jax.tree.leaves(tree)]
+        return np.concatenate(leaves)[:, None] if leaves else np.empty((0, 1))
+
+    def member_rows(self, tree: Any) -> np.ndarray:
+        """Bodies stacked along the first axis of every leaf: one column each."""
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+        rows = np.empty((self.size, len(leaves[0])))
+        first = 0
+        for leaf in leaves:
+            flat = leaf.reshape(len(leaf), -1)
+            rows[first : first + flat.shape[1]] = flat.T
+            first += flat.shape[1]
+        return rows
+
+    def unpack(self, rows: np.ndarray) -> Any:
+        """Leaves of shape (..., bodies, *shape), as views, from rows (..., size, bodies)."""
+        leaves, first = [], 0
+        *before, _, bodies = rows.shape
+        for shape in self.shapes:
+            last = first + math.prod(shape)
+            leaf = rows[..., first:last, :].reshape(*before, *shape, bodies)
+            leaves.append(np.moveaxis(leaf, -1, len(before)))
+            first = last
+        return jax.tree.unflatten(self.structure, leaves)
+
+    def unpack_one(self, numbers: np.ndarray) -> Any:
+        """Leaves of shape (..., *shape), as views, from the numbers (..., size) of one body."""
+        leaves, first = [], 0
+        before = numbers.shape[:-1]
+        for shape in self.shapes:
+            last = first + math.prod(shape)
+            leaves.append(numbers[..., first:last].reshape(before + shape))
+            first = last
+        return jax.tree.unflatten(self.structure, leaves)
+
+    def traced(self, numbers: Sequence[Array]) -> Any:
+        """The pytree of one body, from its numbers as JAX scalars."""
+        leaves, first = [], 0
+        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
+            last = first + math.prod(shape)
+            entries = [x.astype(dtype) for x in numbers[first:last]]
+            leaves.append(jnp.stack(entries).reshape(shape) if entries else jnp.zeros(shape, dtype))
+            first = last
+        return jax.tree.unflatten(self.structure, leaves)

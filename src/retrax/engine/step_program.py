@@ -5,13 +5,15 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from retrax.engine.layout import Layout
-from retrax.engine.lazy import lazy
-from retrax.engine.live import live
+from retrax.engine.passes.live import live
+from retrax.engine.passes.sinking import sink
 from retrax.engine.program import Program
-from retrax.engine.scalarise import remembers_rows, scalarise, scalarise_in_turn
-from retrax.integrators.base import AbstractIntegrator, StepInfo, watched
+from retrax.engine.progress import Packing, StepInputs
+from retrax.engine.trace.scalarise import scalarise_in_turn
+from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo, watched
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, fingerprint
 from retrax.numerics.reuse import Reused, Signature
@@ -43,7 +45,7 @@ def _identity(parts: list) -> Fingerprint:
 @Reused
 def step_program(
     tree: Any, avals: tuple, identity: Fingerprint, unroll: bool = False
-) -> tuple[Program, Layout]:
+) -> tuple[Program, StepInputs]:
     """The scalar program of one step: parameters, state (its time last) and h, to `guarded_step`.
 
     Everything in the system and the integrator that is an array stays an input. With `unroll` short
@@ -53,33 +55,46 @@ def step_program(
     system, integrator, state = jax.tree.unflatten(tree, leaves)
     params, inner = jax.tree.flatten((system, integrator))
 
-    def step(params, state, h):
-        system, integrator = jax.tree.unflatten(inner, params)
-        return guarded_step(system, integrator, state, h)
-
     def opening(params, state, h):
         system, integrator = jax.tree.unflatten(inner, params)
-        return integrator.remembered(system, state)
+        return integrator.memory(system, state)
 
-    def next_step(params, state, h, memory):
+    def step(params, state, h, memory):
         system, integrator = jax.tree.unflatten(inner, params)
-        new, info, memory = integrator.next_step(system, state, h, memory)
-        return new, watched(system, new, info), _finite(new), memory
+        return guarded_step(system, integrator, state, h, memory)
 
     examples = (params, state, jnp.zeros(()))
-    if remembers_rows(opening, *examples):
-        program = scalarise_in_turn(opening, next_step, *examples, invariant=len(params))
-    else:
-        program = scalarise(step, *examples, invariant=len(params), unroll=unroll)
-    program = lazy(live(program))
+    memory_of(system, integrator, state)
+    program = scalarise_in_turn(opening, step, *examples, invariant=len(params), unroll=unroll)
+    program = sink(live(program))
     items = len(program.outputs) - len(StepInfo._fields) - 1
-    return program, Layout(params=len(program.inputs) - items - 1, state=items)
+    return program, StepInputs(params=len(program.inputs) - items - 1, state=items)
 
 
-def guarded_step(system: Any, integrator: AbstractIntegrator, state: Any, h: Any) -> tuple:
-    """The new state, how the step went, and whether all of its numbers are finite."""
-    new, info = integrator.step(system, state, h)
-    return new, watched(system, new, info), _finite(new)
+def guarded_step(
+    system: Any, integrator: AbstractIntegrator, state: Any, h: Any, memory: Memory
+) -> tuple[Any, StepInfo, Any, Memory]:
+    """The new state, how the step went, whether all of its numbers are finite, and its memory."""
+    new, info, memory = integrator.next_step(system, state, h, memory)
+    return new, watched(system, new, info), _finite(new), memory
+
+
+def memory_of(system: Any, integrator: AbstractIntegrator, state: Any) -> Memory:
+    """The shapes of what steps of this integrator hand on, seen to be float64 numbers."""
+    memory = jax.eval_shape(lambda s, i, x: i.memory(s, x), system, integrator, state)
+    odd = [x for x in jax.tree.leaves(memory) if x.dtype != np.float64]
+    if odd:
+        raise BadInput(
+            f"{integrator!r} has {odd[0].dtype} numbers in its memory, but loops carry float64."
+        )
+    return memory
+
+
+@Reused
+def memory_packing(tree: Any, avals: tuple, identity: Fingerprint) -> Packing:
+    """Where the numbers of a memory lie."""
+    leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
+    return Packing(memory_of(*jax.tree.unflatten(tree, leaves)))
 
 
 def _finite(new: Any) -> Any:

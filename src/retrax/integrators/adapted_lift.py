@@ -1,23 +1,22 @@
 """The constraint-adapted lift: lift, project, and only then invert."""
 
-import equinox as eqx
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.hamel_step import require_frame
-from retrax.integrators.lifted import LiftedMap, require_base_point
-from retrax.integrators.predictor import midpoint_velocity
+from retrax.integrators.base import StepInfo, step_info
+from retrax.integrators.hamel_midpoint import require_frame
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity
 from retrax.mechanics.hamel import HamelFrame
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 
-class AdaptedLift(AbstractIntegrator):
+class AdaptedLift(AbstractLifted):
     r"""The inverse of the projected lifted map, $D^{\mathfrak d^*} = (\iota^*\times\iota^*)\circ
     D^{T^*}\circ T\pi^*$, applied to Hamel's equations: (11) with (12) of the paper.
 
@@ -52,20 +51,7 @@ class AdaptedLift(AbstractIntegrator):
     References: [BarberoLinanMartinDeDiego2023] (the lifted maps).
     """
 
-    retraction: AbstractRetraction
-    s: float = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    preserves: frozenset[str] = eqx.field(static=True)
-
-    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        self.retraction = Exp() if retraction is None else retraction
-        self.s = require_base_point(s)
-        self.order = 2 if s == 0.5 else 1
-        always = {"group", "constraint"}
-        self.preserves = frozenset(always | {"symmetric"} if s == 0.5 else always)
-
-    def __repr__(self) -> str:
-        return f"AdaptedLift({self.retraction!r}, s={self.s:g})"
+    kept: ClassVar[frozenset[str]] = frozenset({"group", "constraint"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
@@ -84,7 +70,9 @@ class AdaptedLift(AbstractIntegrator):
         rows = jnp.zeros((0, n)) if constraint is None else constraint.annihilator
         covectors, m = HamelFrame.of(system).covectors(), basis.shape[0]  # M^T
 
-        def forward(z):
+        def forward(
+            z: Array,
+        ) -> tuple[Element, Coordinates, Coordinates, Coordinates, Coordinates]:
             xi = z[:m] @ basis
             g, a = lift.base(state.g, state.momentum + z[m:] @ rows, h * xi)  # (3)
             p = system.momentum(g, xi)
@@ -92,7 +80,7 @@ class AdaptedLift(AbstractIntegrator):
             pushed = turned + h * system.total_force(g, xi, p, t)
             return g, xi, p, a, (basis @ pushed) @ covectors - turned  # (1)
 
-        def mismatch(z):
+        def mismatch(z: Array) -> Coordinates:
             _, xi, p, a, nu = forward(z)
             return lift.momentum(h * xi, a, a + nu) - p  # (2)
 
@@ -102,5 +90,5 @@ class AdaptedLift(AbstractIntegrator):
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
         end = State(g1, (basis @ mu1) @ covectors, state.t + h)
-        covered = self.retraction.covers(group, max(s, 1 - s) * h * xi)
+        covered = self.covered(group, h * xi)
         return end, step_info(status, h * xi, covered)

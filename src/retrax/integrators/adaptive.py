@@ -1,7 +1,7 @@
 """Step sizes chosen by the error, for accuracy rather than for long times."""
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,12 +11,19 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step, watched
+from retrax.integrators.base import (
+    AbstractIntegrator,
+    Refusal,
+    StepInfo,
+    explicit_step,
+    watched,
+    worse,
+)
+from retrax.integrators.composition import as_base
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import as_float, require_whole, shown
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import as_float, float64, require_whole, shown
 
 Scalar = Float[Array, ""]
 
@@ -51,6 +58,10 @@ class _At(NamedTuple):
     lasts: Bool[Array, ""]
 
 
+# The state reached, the end of the whole step, and how all of it went.
+_Ends = tuple[State, State, StepInfo]
+
+
 class Adaptive(AbstractIntegrator):
     r"""As many steps of `base`, of as many sizes, as a tolerance asks for, between two saved times.
 
@@ -79,7 +90,7 @@ class Adaptive(AbstractIntegrator):
 
     **Arguments:**
 
-    - `base`: a method with one step, such as `RKMK("dopri5")`.
+    - `base`: a method of fixed steps, such as `RKMK("dopri5")`, or its name, such as `"rkmk-5"`.
     - `tolerance`: the estimated error allowed, from 1e-14 to 0.1.
     - `most`: how many tries one step may take.
 
@@ -96,11 +107,10 @@ class Adaptive(AbstractIntegrator):
     preserves: frozenset[str] = eqx.field(static=True)
     counted: ClassVar[str] = "tries"
 
-    def __init__(self, base: AbstractIntegrator | Any, tolerance: float, most: int = 100_000):
-        if not isinstance(base, AbstractIntegrator) or isinstance(base, Adaptive):
-            raise BadInput(
-                f"base = {shown(base)} must be an integrator of fixed steps, such as RKMK()."
-            )
+    def __init__(self, base: AbstractIntegrator | str, tolerance: float, most: int = 100_000):
+        base = as_base(base)
+        if isinstance(base, Adaptive):
+            raise BadInput(f"base = {base!r} must be an integrator of fixed steps, such as RKMK().")
         if not 1e-14 <= as_float(tolerance) <= 0.1:
             raise BadInput(f"tolerance = {shown(tolerance)} must be a number from 1e-14 to 0.1.")
         self.base, self.most = base, require_whole("most", most, 1, _MOST_TRIES)
@@ -119,11 +129,7 @@ class Adaptive(AbstractIntegrator):
         self.base.check(system)
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
-        at = lax.while_loop(
-            lambda at: self._unfinished(state, h, at),
-            lambda at: self._attempt(system, state, h, at)[0],
-            self._start(system, state, h),
-        )
+        at = self._tries(system, state, h)
         end = State(at.state.g, at.state.momentum, state.t + h)
         yes = jnp.asarray(True)
         return end, StepInfo(yes, at.worst, at.attempts, at.longest, (at.x >= 1) & at.lasts)
@@ -139,15 +145,9 @@ class Adaptive(AbstractIntegrator):
             rows.append((before, float(tried), float(error), bool(good)))
         return Attempts(*map(np.asarray, zip(*rows, strict=True)))
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         state, size = jax.tree.map(jnp.asarray, state), jnp.asarray(h)
-        at = jax.jit(
-            lambda: lax.while_loop(
-                lambda at: self._unfinished(state, size, at),
-                lambda at: self._attempt(system, state, size, at)[0],
-                self._start(system, state, size),
-            )
-        )()
+        at = jax.jit(lambda: self._tries(system, state, size))()
         reached = float(state.t + at.x * size)
         if int(at.attempts) >= self.most:
             return Refusal(
@@ -161,6 +161,14 @@ class Adaptive(AbstractIntegrator):
             f"No step there has an error below the tolerance {float(self.tolerance):g}: the "
             "motion may be singular, or the tolerance below the rounding errors.",
             h * max(float(at.x), _SHORTEST) / 2,
+        )
+
+    def _tries(self, system: AbstractGroupSystem, state: State, h: Scalar) -> _At:
+        """Try until the step is over, or cannot go on."""
+        return lax.while_loop(
+            lambda at: self._unfinished(state, h, at),
+            lambda at: self._attempt(system, state, h, at)[0],
+            self._start(system, state, h),
         )
 
     def _start(self, system: AbstractGroupSystem, state: State, h: Scalar) -> _At:
@@ -227,21 +235,14 @@ def _whole_and_halves(
     """The ends of one step and of two half ones: three rounds of a loop, so one compiled step."""
     parts, afresh, first = [1.0, 0.5, 0.5], [True, True, False], [True, False, False]
 
-    def chosen(which, a, b):
+    def chosen(which: Bool[Array, ""], a: State, b: State) -> State:
         return jax.tree.map(partial(jnp.where, which), a, b)
 
-    def one(carried, now):
+    def one(carried: _Ends, now: tuple[Array, Array, Array]) -> tuple[_Ends, None]:
         at, whole, info = carried
         part, restart, keep = now
         new, seen = base.step(system, chosen(restart, state, at), part * size)
-        worse = StepInfo(
-            info.converged & seen.converged,
-            jnp.maximum(info.residual, seen.residual),
-            info.iterations + seen.iterations,
-            jnp.maximum(info.increment, seen.increment),
-            info.in_chart & seen.in_chart,
-        )
-        return (new, chosen(keep, new, whole), worse), None
+        return (new, chosen(keep, new, whole), worse(info, seen)), None
 
     rounds = jnp.asarray(parts), jnp.asarray(afresh), jnp.asarray(first)
     (end, whole, info), _ = lax.scan(one, (state, state, explicit_step(jnp.zeros(1))), rounds)

@@ -3,12 +3,14 @@
 import abc
 import dataclasses
 import math
-from typing import Any, ClassVar, NamedTuple
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.errors import BadInput, StepFailed
 from retrax.groups.retractions import AbstractRetraction
@@ -16,9 +18,8 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_instance
 from retrax.numerics.fingerprint import Fingerprint
-from retrax.numerics.frozen import Frozen
+from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.newton import NewtonStatus
-from retrax.numerics.one_line import one_line
 from retrax.numerics.reuse import Reused, signature_of
 
 # A word may stand in `preserves` only if a test measures it; this is the list of those tests.
@@ -34,6 +35,9 @@ VOCABULARY: dict[str, str] = {
 
 # A step longer than this on the group is too long for the equations of most bodies to be solved.
 LONG = 1.0
+
+# What a step hands to the next one: arrays, `()` for most methods.
+Memory = PyTree
 
 
 class StepInfo(NamedTuple):
@@ -62,6 +66,22 @@ def explicit_step(move: Coordinates, in_chart: Bool[Array, ""] | bool = True) ->
     return step_info(nothing_to_solve, move, jnp.asarray(in_chart))
 
 
+_Record = TypeVar("_Record", NewtonStatus, StepInfo)
+_JOINED: dict[str, Callable[[Array, Array], Array]] = {
+    "converged": operator.and_,
+    "residual": jnp.maximum,
+    "iterations": operator.add,
+    "increment": jnp.maximum,
+    "in_chart": operator.and_,
+}
+
+
+def worse(a: _Record, b: _Record) -> _Record:
+    """Two solves, or two steps, as one: iterations add up, the rest is as in the worse of them."""
+    both = zip(a._fields, a, b, strict=True)
+    return a._replace(**{name: _JOINED[name](x, y) for name, x, y in both})
+
+
 def watched(system: AbstractGroupSystem, new: Any, info: StepInfo) -> StepInfo:
     """How a step went, with whether the model of the system still holds at its end.
 
@@ -72,7 +92,7 @@ def watched(system: AbstractGroupSystem, new: Any, info: StepInfo) -> StepInfo:
 
 
 class Refusal(NamedTuple):
-    """Why a step with `in_chart` false is none: what happened, why, and a step size to try.
+    """Why a step with `in_chart` false does not count: what happened, why, and a step to try.
 
     `error` is what the run raises; one under `ContactLost` is an event, not a step too long.
     """
@@ -94,8 +114,8 @@ class AbstractIntegrator(Frozen):
     needs_momentum: ClassVar[bool] = True  # and so cannot step a quadratic field
     counted: ClassVar[str] = "iterations"  # what `StepInfo.iterations` counts
 
-    def __check_init__(self):
-        """Every integrator with a retraction has one."""
+    def __check_init__(self) -> None:
+        """Reject what was given for a retraction and is not one."""
         if "retraction" in vars(self):
             what = "a retraction; pass an instance, such as Cayley()"
             require_instance("retraction", vars(self)["retraction"], AbstractRetraction, what)
@@ -117,24 +137,28 @@ class AbstractIntegrator(Frozen):
     ) -> tuple[State, StepInfo]:
         """The state one step of size `h` later, and how the step went."""
 
-    def remembered(self, system: AbstractGroupSystem, state: Any) -> Any:
-        """What a step from `state` needs that the step before it had found, or `None`."""
-        return None
+    def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
+        """Return what a step from `state` needs besides it, as if a step had just ended there.
+
+        Override it together with `next_step`, where one step can use what the one before it found.
+        Whoever repeats steps carries the memory along and stores it with the state.
+        """
+        return ()
 
     def next_step(
-        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Any
-    ) -> tuple[State, StepInfo, Any]:
-        """`step`, from what is `remembered` at its start to what is at its end."""
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Memory
+    ) -> tuple[State, StepInfo, Memory]:
+        """Take a `step` with the memory of the one before it, and return its own as well."""
         return *self.step(system, state, h), memory
 
     def check(self, system: AbstractGroupSystem) -> None:
-        """Refuse, with `BadInput`, a system that this integrator cannot treat."""
+        """Reject, with `BadInput`, a system that this integrator cannot treat."""
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
-        """Refuse a step size at which this method is unstable from `state`, or warn of it."""
+        """Reject a step size at which this method is unstable from `state`, or warn of it."""
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
-        """What to say of the step from `state` whose `in_chart` is false; it moves by `moved`."""
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
+        """Explain the step from `state` whose `in_chart` is false; it moves by `moved`."""
         return Refusal(
             "left the chart of its retraction",
             f"The step moves by |h xi| = {moved:.3g} on the group, and the exponential map is "
@@ -142,7 +166,7 @@ class AbstractIntegrator(Frozen):
             shorter_step(h, moved),
         )
 
-    def integrals_kept(self, system: Any) -> tuple:
+    def integrals_kept(self, system: AbstractGroupSystem) -> tuple:
         """Which integrals of its steps depend on the numbers of a system, as hashable data.
 
         Looked up once for a run, outside of traced code, and handed to `exact_integrals`.
@@ -150,13 +174,13 @@ class AbstractIntegrator(Frozen):
         return ()
 
     def exact_integrals(
-        self, system: Any, state: State, h: Float[Array, ""], kept: tuple = ()
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], kept: tuple = ()
     ) -> dict[str, Float[Array, ""]]:
         """Functions of state and step size that steps of this size conserve, by name."""
         return {}
 
     def refuse_constraint(self, system: AbstractGroupSystem) -> None:
-        """Refuse a system with a constraint, where the step would ignore it."""
+        """Reject a system with a constraint, which the step would ignore."""
         if system.constraint is not None:
             raise BadInput(
                 f"{type(self).__name__} knows no constraints, but the {system.name} has one; use "

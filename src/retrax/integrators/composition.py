@@ -1,7 +1,5 @@
 """Higher order from symmetric steps."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,10 +7,16 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo
+from retrax.integrators.base import (
+    AbstractIntegrator,
+    Memory,
+    Refusal,
+    StepInfo,
+    explicit_step,
+    worse,
+)
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_instance
 from retrax.numerics.compositions import fractions
 
 
@@ -31,7 +35,7 @@ class Composition(AbstractIntegrator):
 
     **Arguments:**
 
-    - `base`: a symmetric integrator of order 2.
+    - `base`: a symmetric integrator of order 2, or its name, such as `"lie-verlet"`.
     - `order`: 4 (five steps), 6 (nine) or 8 (seventeen).
 
     References: [Suzuki1990] (order 4); [KahanLi1997] (6 and 8); [HairerLubichWanner2006] V.3.
@@ -41,8 +45,8 @@ class Composition(AbstractIntegrator):
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
 
-    def __init__(self, base: AbstractIntegrator | Any, order: int | Any):
-        require_instance("base", base, AbstractIntegrator, "an integrator, such as LieVerlet()")
+    def __init__(self, base: AbstractIntegrator | str, order: int):
+        base = as_base(base)
         if "symmetric" not in base.preserves or base.order != 2:
             raise BadInput(
                 f"base = {base!r} cannot be composed: the coefficients raise the order of "
@@ -67,8 +71,8 @@ class Composition(AbstractIntegrator):
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
         self.base.check_step(system, state, max(map(abs, fractions(self.order))) * h)
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
-        """That of the first substep that has one, its step size scaled to the whole step."""
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
+        """Explain the first substep that failed, its step size scaled to the whole step."""
         now = jax.tree.map(jnp.asarray, state)
         step = jax.jit(lambda *start: self.base.step(*start))
         for gamma in fractions(self.order):
@@ -80,29 +84,32 @@ class Composition(AbstractIntegrator):
             now = end
         return self.base.refusal(system, state, h, moved)
 
+    def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
+        return self.base.memory(system, state)
+
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
-        def substep(carry: tuple[State, StepInfo], gamma: Float[Array, ""]):
-            now, so_far = carry
-            end, info = self.base.step(system, now, gamma * h)
-            return (end, _worse(so_far, info)), None
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
 
-        nothing = StepInfo(
-            jnp.asarray(True), jnp.zeros(()), jnp.asarray(0), jnp.zeros(()), jnp.asarray(True)
-        )
-        (end, info), _ = lax.scan(
-            substep, (state, nothing), jnp.array(fractions(self.order))
-        )  # (1)
-        return end, info
+    def next_step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Memory
+    ) -> tuple[State, StepInfo, Memory]:
+        def substep(
+            carry: tuple[State, StepInfo, Memory], gamma: Float[Array, ""]
+        ) -> tuple[tuple[State, StepInfo, Memory], None]:
+            now, so_far, memory = carry
+            end, info, memory = self.base.next_step(system, now, gamma * h, memory)
+            return (end, worse(so_far, info), memory), None
+
+        start = state, explicit_step(jnp.zeros(1)), memory
+        end, _ = lax.scan(substep, start, jnp.array(fractions(self.order)))  # (1)
+        return end
 
 
-def _worse(a: StepInfo, b: StepInfo) -> StepInfo:
-    """Two steps as one: iterations add up, everything else is as in the worse of them."""
-    return StepInfo(
-        converged=a.converged & b.converged,
-        residual=jnp.maximum(a.residual, b.residual),
-        iterations=a.iterations + b.iterations,
-        increment=jnp.maximum(a.increment, b.increment),
-        in_chart=a.in_chart & b.in_chart,
-    )
+def as_base(base: object) -> AbstractIntegrator:
+    """The integrator that another one is made of: `base` itself, or the one of this name."""
+    from retrax.integrators.catalogue import as_integrator  # the catalogue holds compositions
+
+    return as_integrator(base, "base")

@@ -1,20 +1,20 @@
 """The cotangent lift of a retraction: one family of symplectic steps on any group."""
 
-import equinox as eqx
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction, Cayley
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.lifted import LiftedMap, require_base_point
-from retrax.integrators.predictor import midpoint_velocity
+from retrax.integrators.base import StepInfo, step_info
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity
 from retrax.mechanics.hamiltonian import HamiltonianSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
 
 
-class CotangentLift(AbstractIntegrator):
+class CotangentLift(AbstractLifted):
     r"""The symplectic step made of the map $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$.
 
     With $x = h\xi$, base point $g = g_k\,\tau(s x)$ and time $t = t_k + s h$ there,
@@ -42,20 +42,8 @@ class CotangentLift(AbstractIntegrator):
     References: [BarberoLinanMartinDeDiego2023] (the lifted maps); [BouRabeeMarsden2009] (s = 0).
     """
 
-    retraction: AbstractRetraction
-    s: float = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    preserves: frozenset[str] = eqx.field(static=True)
-
-    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        self.retraction = Cayley() if retraction is None else retraction
-        self.s = require_base_point(s)
-        self.order = 2 if s == 0.5 else 1
-        always = {"group", "momentum", "symplectic"}
-        self.preserves = frozenset(always | {"symmetric"} if s == 0.5 else always)
-
-    def __repr__(self) -> str:
-        return f"CotangentLift({self.retraction!r}, s={self.s:g})"
+    retraction: AbstractRetraction = Cayley()
+    kept: ClassVar[frozenset[str]] = frozenset({"group", "momentum", "symplectic"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
@@ -74,12 +62,12 @@ class CotangentLift(AbstractIntegrator):
         def base(xi: Coordinates) -> tuple[Element, Coordinates]:
             return lift.base(state.g, state.momentum, h * xi)  # (1)
 
-        def mismatch(xi):
+        def mismatch(xi: Coordinates) -> Coordinates:
             g, a = base(xi)
             mu = system.momentum(g, xi)  # (3)
             return lift.momentum(h * xi, a, a + h * system.total_force(g, xi, mu, t)) - mu  # (2)
 
-        def mismatch_hamiltonian(xi_mu):
+        def mismatch_hamiltonian(xi_mu: Array) -> Array:
             xi, mu = xi_mu[:n], xi_mu[n:]
             g, a = base(xi)
             nu = h * system.total_force(g, xi, mu, t)
@@ -101,5 +89,5 @@ class CotangentLift(AbstractIntegrator):
             mu = system.momentum(g, xi)
         nu = h * system.total_force(g, xi, mu, t)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
-        covered = self.retraction.covers(group, max(self.s, 1 - self.s) * h * xi)
+        covered = self.covered(group, h * xi)
         return State(g1, mu1, state.t + h), step_info(status, h * xi, covered)

@@ -1,25 +1,29 @@
 """A system as a flow on a space: in which variables a collocation method sees it."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
 from retrax.groups.product import Product
-from retrax.groups.so3 import SO3
+from retrax.groups.se3 import SE3
+from retrax.groups.so3 import SO3, Rotation, Vector
 from retrax.groups.translation import Translation
-from retrax.integrators.phase_spaces import HeavyPhase, SpatialPhase
-from retrax.mechanics.flow import GroupFlow
+from retrax.mechanics.flow import AbstractSpaceFlow, GroupFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractSpace, Point
 from retrax.spaces.group_itself import GroupItself
-from retrax.systems.heavy_body import AbstractHeavyBody
+from retrax.systems.rigid_body import AbstractHeavyBody
 
 FORMS = ("body", "spatial", "se3")
+Scalar = Float[Array, ""]
 
 
 class Flow(NamedTuple):
@@ -36,13 +40,13 @@ class Flow(NamedTuple):
     """
 
     space: AbstractSpace
-    generator: Callable[[Float[Array, ""], Point], Coordinates]
+    generator: Callable[[Scalar, Point], Coordinates]
     start: Point
     end: Callable[[Point], tuple[Element, Coordinates]]
     split: int | None
 
 
-def flow_of(system: Any, state: State, form: str = "body") -> Flow:
+def flow_of(system: AbstractGroupSystem, state: State, form: str = "body") -> Flow:
     r"""The system as a flow on a space, in one of these forms; $\nu = dL + f$ is the total force.
 
     | form | point | acts | generator |
@@ -55,7 +59,7 @@ def flow_of(system: Any, state: State, form: str = "body") -> Flow:
     Here $\pi = \mathrm{Ad}^*_{g^{-1}}\mu$. Flows of first order are their own group or space.
     """
     g, mu = state.g, state.momentum
-    if hasattr(system, "space"):
+    if isinstance(system, AbstractSpaceFlow):
         return Flow(system.space, system.generator, g, lambda y: (y, mu), None)
     if is_first_order(system):
         space = GroupItself(system.group)
@@ -63,19 +67,19 @@ def flow_of(system: Any, state: State, form: str = "body") -> Flow:
     return {"body": _body, "spatial": _spatial, "se3": _se3}[form](system, g, mu)
 
 
-def is_first_order(system: Any) -> bool:
+def is_first_order(system: AbstractGroupSystem) -> bool:
     """Whether a system has no momenta that move."""
     return isinstance(system, GroupFlow) or not system.has_momentum
 
 
 def check_form(who: str, form: str, system: AbstractGroupSystem) -> None:
-    """Refuse a system that has no such form."""
+    """Reject a system that cannot be written in this form."""
     if form == "body":
         return
     if is_first_order(system):
         raise BadInput(
-            f'{who}: form = "{form}" collocates momenta, but the {system.name} has none; '
-            'use form = "body".'
+            f'{who}: form = "{form}" collocates momenta, which the {system.name} does not '
+            'have; use form = "body".'
         )
     if form == "se3":
         _require_vertical(who, system)
@@ -100,7 +104,7 @@ def _body(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
     n = system.group.dim
     space = GroupItself(Product(system.group, Translation(n)))
 
-    def generator(t, y):
+    def generator(t: Scalar, y: Point) -> Coordinates:
         g, mu = y
         return jnp.concatenate(system.vector_field(g, mu, t))
 
@@ -110,10 +114,10 @@ def _body(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
 def _spatial(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
     group = system.group
 
-    def body_momentum(y):
+    def body_momentum(y: Point) -> Coordinates:
         return group.coAd(y[0], y[1])
 
-    def generator(t, y):
+    def generator(t: Scalar, y: Point) -> Coordinates:
         m = body_momentum(y)
         xi, rate = system.vector_field(y[0], m, t)
         force = group.coAd(group.inverse(y[0]), rate - group.coad(xi, m))
@@ -126,7 +130,7 @@ def _spatial(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
 
 
 def _se3(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
-    def generator(t, y):
+    def generator(t: Scalar, y: Point) -> Coordinates:
         R, m = y
         xi = system.velocity(R, m)
         if isinstance(system, AbstractHeavyBody):
@@ -136,3 +140,89 @@ def _se3(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
         return jnp.concatenate([xi, b])
 
     return Flow(HeavyPhase(), generator, (g, mu), lambda y: y, None)
+
+
+_SO3 = SO3()
+
+
+class SpatialPhase(AbstractSpace):
+    r"""Phase space seen from space: $(g, \pi) \mapsto (\exp(u)\,g,\ \pi + v)$.
+
+    What a symmetry of space conserves is linear in $\pi = \mathrm{Ad}^*_{g^{-1}}\mu$, and linear
+    functions are conserved by every collocation method.
+    """
+
+    base: AbstractLieGroup
+    side: ClassVar[int] = 1
+
+    def __init__(self, base: AbstractLieGroup):
+        self.base = base
+
+    @property
+    def group(self) -> Product:
+        return Product(self.base, Translation(self.base.dim))
+
+    @property
+    def name(self) -> str:
+        return f"T*{self.base.name}"
+
+    def move(
+        self, y: tuple[Element, Coordinates], u: Float[Array, " twice_dim"]
+    ) -> tuple[Element, Coordinates]:
+        (g, pi), n = y, self.base.dim
+        seen_from_body = self.base.Ad(self.base.inverse(g), u[:n])
+        return self.base.advance(g, self.base.expm1(seen_from_body)), pi + u[n:]
+
+    def defect(self, y: tuple[Element, Coordinates]) -> Float[Array, ""]:
+        return self.base.defect(y[0])
+
+
+class HeavyPhase(AbstractSpace):
+    r"""$(R, \mu)$, on which rigid motions act: $(Q, b)$ takes it to $(RQ,\ Q^T(\mu + b\times
+    R^Te_3))$.
+
+    These are the coadjoint orbits of $SE(3)$ with the attitude beside them: $e_3\cdot R\mu$ is the
+    same before and after, whatever $Q$ and $b$.
+    """
+
+    group: ClassVar[SE3] = SE3()
+    side: ClassVar[int] = -1
+    name: ClassVar[str] = "T*SO(3)"
+
+    def move(self, y: tuple[Rotation, Vector], u: Coordinates) -> tuple[Rotation, Vector]:
+        R, mu = y
+        turn, b = self.group.expm1(u)
+        push = cross(b, R[2])
+        return _SO3.advance(R, turn), mu + (push + turn.T @ (mu + push))
+
+    def defect(self, y: tuple[Rotation, Vector]) -> Float[Array, ""]:
+        return _SO3.defect(y[0])
+
+
+class Embedded(AbstractSpace):
+    """Matrices and momenta as mere numbers, to which the increments are added."""
+
+    dim: int = eqx.field(static=True)
+    side: ClassVar[int] = -1
+
+    def __init__(self, dim: int):
+        self.dim = dim
+
+    @property
+    def group(self) -> Translation:
+        return Translation(self.dim)
+
+    @property
+    def name(self) -> str:
+        return self.group.name
+
+    def move(self, y: Point, u: Coordinates) -> Point:
+        leaves, tree = jax.tree.flatten(y)
+        moved, place = [], 0
+        for leaf in leaves:
+            moved.append(leaf + u[place : place + leaf.size].reshape(leaf.shape))
+            place += leaf.size
+        return jax.tree.unflatten(tree, moved)
+
+    def defect(self, y: Point) -> Float[Array, ""]:
+        return jnp.zeros(())

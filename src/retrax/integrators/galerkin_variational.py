@@ -1,7 +1,7 @@
 """Galerkin variational integrators: symplectic, of any order, on any group."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,15 +11,19 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info
-from retrax.integrators.collocation import chart_refusal
-from retrax.integrators.collocation_step import in_chart, measures
+from retrax.integrators.collocation import chart_refusal, in_chart, measures
 from retrax.integrators.forms import flow_of, is_first_order
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics import nodes as node_families
-from retrax.numerics.stage_newton import square_slope, stage_direction
-from retrax.numerics.stages import Stages, settle
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
+from retrax.numerics.newton import NewtonStatus
+from retrax.numerics.nodes import Nodes
+from retrax.numerics.nodes import nodes as as_nodes
+from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
 from retrax.spaces.group_itself import GroupItself
+
+Scalar = Float[Array, ""]
+# A row for each stage: its rate K, and the small number delta of (6).
+Unknowns = Float[Array, "s twice_n"]
 
 
 class GalerkinVariational(AbstractIntegrator):
@@ -60,12 +64,12 @@ class GalerkinVariational(AbstractIntegrator):
     References: [LeokShingel2012]; [MarsdenWest2001]; [HallLeok2017].
     """
 
-    nodes: node_families.Nodes = eqx.field(static=True)
+    nodes: Nodes = eqx.field(static=True)
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
 
-    def __init__(self, nodes: node_families.Nodes | Sequence[float] | Any):
-        self.nodes = node_families.nodes(nodes)
+    def __init__(self, nodes: Nodes | Sequence[float]):
+        self.nodes = as_nodes(nodes)
         if min(map(abs, self.nodes.b)) < 1e-12:
             raise BadInput(
                 f"nodes = {self.nodes!r} have a weight b that is zero, b = {list(self.nodes.b)}, "
@@ -83,74 +87,100 @@ class GalerkinVariational(AbstractIntegrator):
         self.refuse_constraint(system)
         if is_first_order(system):
             raise BadInput(
-                f"GalerkinVariational makes an action stationary, but the {system.name} has none; "
-                "use Collocation."
+                f"GalerkinVariational makes an action stationary, which the {system.name} does not "
+                "have; use Collocation."
             )
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return chart_refusal(h, moved)
 
-    def step(
-        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
-    ) -> tuple[State, StepInfo]:
-        group, n, g0, mu0 = system.group, system.group.dim, state.g, state.momentum
-        A, b, s = np.array(self.nodes.A), np.array(self.nodes.b), self.nodes.stages
-        back = (b[:, None] * A / b[None, :]).T
-        times = state.t + np.array(self.nodes.c) * h
-
-        def turned(u, mu):
-            return mu + group.coAdm1(group.expm1(u), mu)
-
-        def push(t, u, rate):
-            g, xi = group.advance(g0, group.expm1(u)), group.dexp(u, rate)
-            force = system.total_force(g, xi, system.momentum(g, xi), t)
-            return force, turned(-u, force)
-
-        def bend(u, rate, pi, force):
-            bent = group.dexp_gradient(u, rate, turned(u, pi))
-            return bent + group.dexp_dual(u, force)  # (1)
-
-        def momenta(X: Stages) -> tuple[Array, Array, Array, Array]:
-            K, U, u = X[:, :n], h * (A @ X[:, :n]), h * (b @ X[:, :n])
-            force, seen = jax.vmap(push)(times, U, K)
-            impulse, pushed = h * (b @ seen), mu0[None] + h * (A @ seen)  # (6)
-            F = jax.vmap(bend)(U, K, pushed + X[:, n:], force)
-            lam = group.dexp_dual(-u, mu0 + impulse)  # (2)
-            p = jax.vmap(group.dexp_inv_dual)(U, lam[None, :] - h * (back @ F))  # (3)
-            return u, impulse, p, jax.vmap(turned)(-U, p) - pushed
-
-        def velocity(u, p):
-            g = group.advance(g0, group.expm1(u))
-            return group.dexp_inv(u, system.velocity(g, p))  # (4)
-
-        def image(X: Stages) -> Stages:
-            _, _, p, defect = momenta(X)
-            rates = jax.vmap(velocity)(h * (A @ X[:, :n]), p)
-            return jnp.concatenate([rates, defect], axis=1)
-
-        def rate(x):
-            u, pi = x[:n], x[n:]
-            now = velocity(u, turned(u, pi))
-            return jnp.concatenate([now, push(state.t + h / 2, u, now)[1]])
-
-        def direction(X: Stages, r: Stages) -> Stages:
-            middle = jnp.concatenate([jnp.mean(h * (A @ X[:, :n]), axis=0), mu0])
-            slope = square_slope(rate, middle)
-            uu, up, pu = slope[:n, :n], slope[:n, n:], slope[n:, :n]
-            slopes = (jnp.zeros_like(uu), uu, up @ pu)
-            dK = stage_direction(self.nodes, slopes, h, r[:, :n] + r[:, n:] @ up.T)
-            return jnp.concatenate([dK, r[:, n:]], axis=1)
-
-        flow = flow_of(system, state)
-        first = flow.generator(state.t, (g0, mu0))
-        start = jnp.concatenate([first[:n], jnp.zeros(n)])
-        weights, scale = measures(flow, first, h, s)
-        weights = jnp.concatenate([weights[:n], weights[n:] / jnp.abs(h)])
-        guess = jnp.broadcast_to(start, (s, 2 * n))
-        X, status = settle(image, direction, guess, None, weights, scale)
-        u, impulse, *_ = momenta(X)
+    def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
+        group, mu0 = system.group, state.momentum
+        action = _Action(system, self.nodes, state, h)
+        X, status = action.stationary()
+        u, impulse, *_ = action.momenta(X)
         forward = group.expm1(u)
         mu1 = mu0 + (impulse + group.coAdm1(forward, mu0 + impulse))  # (5)
-        stages = jnp.concatenate([h * (A @ X[:, :n]), u[None]])
-        end = State(group.advance(g0, forward), mu1, state.t + h)
+        end = State(group.advance(state.g, forward), mu1, state.t + h)
+        stages = jnp.concatenate([action.U(X), u[None]])
         return end, step_info(status, u, in_chart(GroupItself(group), stages))
+
+
+class _Action(NamedTuple):
+    r"""Equations (1) to (6) of one step from `start`. The unknowns $X$ are $(K_j, \delta_j)$."""
+
+    system: AbstractGroupSystem
+    nodes: Nodes
+    start: State
+    h: Scalar
+
+    def stationary(self) -> tuple[Unknowns, NewtonStatus]:
+        """The unknowns that satisfy (1) to (4) and (6)."""
+        n, s, state = self.system.group.dim, self.nodes.stages, self.start
+        flow = flow_of(self.system, state)
+        first = flow.generator(state.t, (state.g, state.momentum))
+        guess = jnp.broadcast_to(jnp.concatenate([first[:n], jnp.zeros(n)]), (s, 2 * n))
+        weights, scale = measures(flow, first, self.h, s)
+        weights = jnp.concatenate([weights[:n], weights[n:] / jnp.abs(self.h)])
+        return settle(self.image, self.direction, guess, None, weights, scale)
+
+    def momenta(self, X: Unknowns) -> tuple[Coordinates, Coordinates, Stages, Stages]:
+        r"""$u$ and the impulse of all forces seen from $g_0$; $p_j$ and $\delta_j$ from (1)-(3)."""
+        group, n, h, mu0 = self.system.group, self.system.group.dim, self.h, self.start.momentum
+        A, b = np.array(self.nodes.A), np.array(self.nodes.b)
+        K, U, u = X[:, :n], self.U(X), h * (b @ X[:, :n])
+        times = self.start.t + np.array(self.nodes.c) * h
+        nu, nu0 = jax.vmap(self.nu)(times, U, K)
+        impulse, pi = h * (b @ nu0), mu0[None] + h * (A @ nu0)
+        F = jax.vmap(self.F)(U, K, pi + X[:, n:], nu)
+        lam = group.dexp_dual(-u, mu0 + impulse)  # (2)
+        weighted = (b[:, None] * A / b[None, :]).T
+        p = jax.vmap(group.dexp_inv_dual)(U, lam[None, :] - h * (weighted @ F))  # (3)
+        return u, impulse, p, jax.vmap(self.coAd)(-U, p) - pi  # (6)
+
+    def image(self, X: Unknowns) -> Unknowns:
+        """The unknowns as (4) and (6) give them from those before."""
+        _, _, p, delta = self.momenta(X)
+        return jnp.concatenate([jax.vmap(self.K)(self.U(X), p), delta], axis=1)
+
+    def direction(self, X: Unknowns, r: Unknowns) -> Unknowns:
+        """Newton's direction, with the slopes at the middle of the step."""
+        n = self.system.group.dim
+        middle = jnp.concatenate([jnp.mean(self.U(X), axis=0), self.start.momentum])
+        slope = square_slope(self.rate, middle)
+        K_U, K_pi, nu_U = slope[:n, :n], slope[:n, n:], slope[n:, :n]
+        slopes = (jnp.zeros_like(K_U), K_U, K_pi @ nu_U)
+        dK = stage_direction(self.nodes, slopes, self.h, r[:, :n] + r[:, n:] @ K_pi.T)
+        return jnp.concatenate([dK, r[:, n:]], axis=1)
+
+    def rate(self, at: Float[Array, " twice_n"]) -> Float[Array, " twice_n"]:
+        r"""The rates of $U$ and of the momentum seen from $g_0$, in the middle of the step."""
+        n = self.system.group.dim
+        U, pi = at[:n], at[n:]
+        K = self.K(U, self.coAd(U, pi))
+        return jnp.concatenate([K, self.nu(self.start.t + self.h / 2, U, K)[1]])
+
+    def U(self, X: Unknowns) -> Stages:
+        return self.h * (np.array(self.nodes.A) @ X[:, : self.system.group.dim])
+
+    def g(self, U: Coordinates) -> Element:
+        group = self.system.group
+        return group.advance(self.start.g, group.expm1(U))
+
+    def coAd(self, U: Coordinates, mu: Coordinates) -> Coordinates:
+        r"""$\mathrm{Ad}^*_{\exp U}\,\mu$."""
+        group = self.system.group
+        return mu + group.coAdm1(group.expm1(U), mu)
+
+    def nu(self, t: Scalar, U: Coordinates, K: Coordinates) -> tuple[Coordinates, Coordinates]:
+        """The total force at a stage, and the same seen from $g_0$."""
+        g, xi = self.g(U), self.system.group.dexp(U, K)
+        nu = self.system.total_force(g, xi, self.system.momentum(g, xi), t)
+        return nu, self.coAd(-U, nu)
+
+    def F(self, U: Coordinates, K: Coordinates, pi: Coordinates, nu: Coordinates) -> Coordinates:
+        group = self.system.group
+        return group.dexp_gradient(U, K, self.coAd(U, pi)) + group.dexp_dual(U, nu)  # (1)
+
+    def K(self, U: Coordinates, p: Coordinates) -> Coordinates:
+        return self.system.group.dexp_inv(U, self.system.velocity(self.g(U), p))  # (4)

@@ -8,14 +8,11 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, explicit_step
-from retrax.integrators.kahan import pole_refusal
-from retrax.integrators.radial_projection import rescaled
+from retrax.integrators.kahan import pole_refusal, rescaled
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_flag
-from retrax.numerics.cross import cross
-from retrax.numerics.determinant import determinant
-from retrax.numerics.solve import inverse, solve_and_determinant
+from retrax.numerics.small_matrices import cross, determinant, inverse, solve_and_determinant
 from retrax.systems.rigid_body import FreeRigidBody
 
 Vector = Float[Array, "3"]
@@ -69,8 +66,8 @@ class KahanAttitude(AbstractIntegrator):
     def check(self, system: AbstractGroupSystem) -> None:
         if not isinstance(system, FreeRigidBody):
             raise BadInput(
-                f"KahanAttitude steps the FreeRigidBody, whose momenta are a quadratic field, but "
-                f"the {system.name} is another system; use LieVerlet."
+                f"KahanAttitude needs a FreeRigidBody, whose momenta are a quadratic field, got "
+                f"the {system.name}; use LieVerlet."
             )
 
     def refusal(self, system: FreeRigidBody, state: State, h: float, moved: float) -> Refusal:

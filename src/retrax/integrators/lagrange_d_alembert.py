@@ -1,25 +1,21 @@
 """The discrete Lagrange-d'Alembert step: nonholonomic constraints kept, reactions known."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.lifted import LiftedMap, require_base_point
-from retrax.integrators.predictor import as_momentum, midpoint_velocity
+from retrax.integrators.base import StepInfo, step_info
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, as_momentum, midpoint_velocity
 from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant, turns_with_the_motion
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.determinant import determinant
 from retrax.numerics.newton import NewtonStatus, newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import determinant, solve
 
 Impulses = Float[Array, " k"]
 
@@ -30,7 +26,7 @@ class _Unknowns(NamedTuple):
     guess: Float[Array, " unknowns"]
     velocity: Callable[[Array], Coordinates]
     impulse: Callable[[Array], Impulses]
-    further: Callable[[Element, Coordinates, Array], Array]
+    further: Callable[[Element, Coordinates, Float[Array, ""]], Array]
 
 
 class _Step(NamedTuple):
@@ -41,7 +37,7 @@ class _Step(NamedTuple):
     after: Impulses
 
 
-class LagrangeDAlembert(AbstractIntegrator):
+class LagrangeDAlembert(AbstractLifted):
     r"""The step of `CotangentLift` with impulses of the constraint $A\,\xi = c$ at both ends.
 
     With $x = h\xi$, base point $g = g_k\,\tau(s x)$ and $t = t_k + s h$,
@@ -78,27 +74,14 @@ class LagrangeDAlembert(AbstractIntegrator):
     [BarberoLinanMartinDeDiego2023] (the lifted maps).
     """
 
-    retraction: AbstractRetraction
-    s: float = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    preserves: frozenset[str] = eqx.field(static=True)
-
-    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        self.retraction = Exp() if retraction is None else retraction
-        self.s = require_base_point(s)
-        self.order = 2 if s == 0.5 else 1
-        always = {"group", "momentum", "constraint"}
-        self.preserves = frozenset(always | {"symmetric"} if s == 0.5 else always)
-
-    def __repr__(self) -> str:
-        return f"LagrangeDAlembert({self.retraction!r}, s={self.s:g})"
+    kept: ClassVar[frozenset[str]] = frozenset({"group", "momentum", "constraint"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
         if not system.regular:
             raise BadInput(
                 f"{self!r} solves for every velocity from its momentum, but the points of contact "
-                f"of the {system.name} carry none; use RKMK, or the integrators made for it: "
+                f"of the {system.name} have no momentum; use RKMK, or the integrators made for it: "
                 "RollingVerlet and RollingDKD for rods, ContactDKD and ContactMidpoint for strings."
             )
 
@@ -110,8 +93,7 @@ class LagrangeDAlembert(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         done = self._step(system, state, h)
-        longest = max(self.s, 1 - self.s) * h * done.xi
-        covered = self.retraction.covers(system.group, longest)
+        covered = self.covered(system.group, h * done.xi)
         return done.state, step_info(done.status, h * done.xi, covered)
 
     def impulses(
@@ -130,18 +112,20 @@ class LagrangeDAlembert(AbstractIntegrator):
         lift = LiftedMap(group, self.retraction, self.s)
         unknown = _unknowns(system, state, h)
 
-        def pushed(z):
+        def pushed(z: Array) -> Coordinates:
             if constraint is None:
                 return state.momentum
             return state.momentum + unknown.impulse(z) @ constraint.rows(state.g, state.t)
 
-        def forward(z):
+        def forward(
+            z: Array,
+        ) -> tuple[Element, Coordinates, Coordinates, Coordinates, Coordinates]:
             xi = unknown.velocity(z)
             g, a = lift.base(state.g, pushed(z), h * xi)  # (1)
             mu = system.momentum(g, xi)
             return g, xi, mu, a, h * system.total_force(g, xi, mu, t)
 
-        def mismatch(z):
+        def mismatch(z: Array) -> Array:
             g, xi, mu, a, nu = forward(z)
             equations = lift.momentum(h * xi, a, a + nu) - mu  # (2)
             return jnp.concatenate([equations, unknown.further(g, xi, t)])  # (3)
@@ -164,7 +148,7 @@ def _unknowns(system: AbstractGroupSystem, state: State, h: Float[Array, ""]) ->
     constraint, n = system.constraint, system.group.dim
     xi, half = midpoint_velocity(system, state, h), h / 2 * system.multipliers(state)
 
-    def nothing(g, xi, t):
+    def nothing(g: Element, xi: Coordinates, t: Float[Array, ""]) -> Array:
         return jnp.zeros(0)
 
     if constraint is None:

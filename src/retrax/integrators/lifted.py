@@ -1,16 +1,55 @@
-r"""The cotangent lift of $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$, piece by piece."""
+r"""Methods made of the map $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$, and its lift."""
 
 from typing import NamedTuple
 
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
-from retrax.groups.retractions import AbstractRetraction
-from retrax.mechanics.system import Coordinates, Element
+from retrax.groups.retractions import AbstractRetraction, Exp
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.checks import as_float, shown
 
 
+class AbstractLifted(AbstractIntegrator):
+    r"""A method with a retraction $\tau$ and a base point: the part $s$ of the step lies behind it.
+
+    Symmetric and of order 2 for $s = \tfrac12$, of order 1 otherwise.
+
+    **Arguments:**
+
+    - `retraction`: the map $\tau$.
+    - `s`: where the base point lies in the step, from 0 to 1.
+    """
+
+    kept: eqx.AbstractClassVar[frozenset[str]]  # what is preserved for every s
+
+    retraction: AbstractRetraction = Exp()
+    s: float = eqx.field(static=True, default=0.5)
+    order: int = eqx.field(static=True, init=False)
+    preserves: frozenset[str] = eqx.field(static=True, init=False)
+
+    def __post_init__(self) -> None:
+        self.s = require_base_point(self.s)
+        self.order = 2 if self.s == 0.5 else 1
+        self.preserves = self.kept | {"symmetric"} if self.s == 0.5 else self.kept
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.retraction!r}, s={self.s:g})"
+
+    def covered(self, group: AbstractLieGroup, x: Coordinates) -> Bool[Array, ""]:
+        """Whether the retraction covers both parts of a step by `x`."""
+        return self.retraction.covers(group, max(self.s, 1 - self.s) * x)
+
+
 class LiftedMap(NamedTuple):
-    r"""With $a$ the momentum of the start and $b$ that of the end, both carried to the base $g$:
+    r"""The cotangent lift of $D_s$, piece by piece.
+
+    With $a$ the momentum of the start and $b$ that of the end, both carried to the base $g$:
 
     $$
     \begin{aligned}
@@ -51,11 +90,28 @@ class LiftedMap(NamedTuple):
         return self.group.advance(g, forward), mu + self.group.coAdm1(forward, mu)
 
 
-def require_base_point(s: float) -> float:
-    """Refuse a base point that does not lie in the step."""
+def require_base_point(s: object) -> float:
+    """Reject a base point that does not lie in the step."""
     place = as_float(s)
     if not 0 <= place <= 1:
         raise BadInput(
             f"s = {shown(s)} is not between 0 and 1: the base point must lie in the step."
         )
     return place
+
+
+def midpoint_velocity(
+    system: AbstractGroupSystem, state: State, h: Float[Array, ""]
+) -> Coordinates:
+    r"""Guess the mean velocity of a step to $O(h^2)$,
+
+    $\partial_\mu H(g, \mu + \tfrac h2\dot\mu)$.
+    """
+    now = system.vector_field(state.g, state.momentum, state.t)
+    return system.velocity(state.g, state.momentum + h / 2 * now.momentum_rate)
+
+
+def as_momentum(state: State, xi: Coordinates) -> Float[Array, ""]:
+    """The factor that makes velocities as large as momenta, so that one equation may hold both."""
+    pace, size = jnp.max(jnp.abs(xi)), jnp.max(jnp.abs(state.momentum))
+    return jnp.where(pace > 0, size / jnp.where(pace > 0, pace, 1), 1)

@@ -3,7 +3,7 @@
 import numbers
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -13,15 +13,13 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info
-from retrax.integrators.collocation import chart_refusal
-from retrax.integrators.collocation_step import Moved, in_chart, measures
+from retrax.integrators.collocation import Moved, chart_refusal, in_chart, measures
 from retrax.integrators.forms import Flow, flow_of
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import shown
 from retrax.numerics.nodes import Nodes, gauss
-from retrax.numerics.stage_newton import square_slope, stage_direction
-from retrax.numerics.stages import Stages, settle
+from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
 
 _Bracket = Callable[[Coordinates, Coordinates], Coordinates]
 
@@ -59,7 +57,7 @@ class Magnus(AbstractIntegrator):
     preserves: frozenset[str] = eqx.field(static=True)
     needs_momentum: ClassVar[bool] = False
 
-    def __init__(self, order: int | Any):
+    def __init__(self, order: int):
         if not isinstance(order, numbers.Integral) or order not in _SERIES:
             raise BadInput(
                 f"order = {shown(order)} is not available: Magnus has orders 2, 4, 6, 8."
@@ -70,7 +68,7 @@ class Magnus(AbstractIntegrator):
     def __repr__(self) -> str:
         return f"Magnus({self.order})"
 
-    def refusal(self, system: Any, state: State, h: float, moved: float) -> Refusal:
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return chart_refusal(h, moved)
 
     def step(

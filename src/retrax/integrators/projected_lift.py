@@ -1,25 +1,25 @@
 """The projected cotangent lift, as printed in the paper on nonholonomic retraction maps."""
 
 import warnings
+from typing import ClassVar
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.hamel_step import require_frame
-from retrax.integrators.lifted import require_base_point
-from retrax.integrators.predictor import midpoint_velocity
+from retrax.integrators.base import StepInfo, step_info
+from retrax.integrators.hamel_midpoint import require_frame
+from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
 from retrax.mechanics.hamel import HamelFrame
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
+
+Reduced = Float[Array, " m"]
 
 
-class ProjectedLift(AbstractIntegrator):
+class ProjectedLift(AbstractLifted):
     r"""The inverse of the free lifted map, projected onto the distribution: kept for comparison.
 
     With $\xi = E u$, $x = h\xi$, base point $g = g_k\,\tau(s x)$, $\bar\mu = E^T\mu$ and
@@ -47,20 +47,7 @@ class ProjectedLift(AbstractIntegrator):
     References: [BarberoLinanMartinDeDiego2023] (the lifted maps).
     """
 
-    retraction: AbstractRetraction
-    s: float = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    preserves: frozenset[str] = eqx.field(static=True)
-
-    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        self.retraction = Exp() if retraction is None else retraction
-        self.s = require_base_point(s)
-        self.order = 2 if s == 0.5 else 1
-        always = {"group", "constraint"}
-        self.preserves = frozenset(always | {"symmetric"} if s == 0.5 else always)
-
-    def __repr__(self) -> str:
-        return f"ProjectedLift({self.retraction!r}, s={self.s:g})"
+    kept: ClassVar[frozenset[str]] = frozenset({"group", "constraint"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
@@ -84,20 +71,20 @@ class ProjectedLift(AbstractIntegrator):
         basis, covectors = frame.basis, frame.covectors()  # E^T, M^T
         mu0, t = state.momentum, state.t + s * h
 
-        def carried(x, mu):
+        def carried(x: Coordinates, mu: Coordinates) -> Coordinates:
             return mu + group.coAdm1(tau.adjoint.minus_identity(group, x), mu)
 
-        def based(xi):
+        def based(xi: Coordinates) -> Element:
             return group.advance(state.g, tau.adjoint.minus_identity(group, s * h * xi))
 
-        def end(xi):
+        def end(xi: Coordinates) -> tuple[Coordinates, Reduced]:
             """The carried momentum of the start, and the reduced momentum of the end."""
             a, base = carried(s * h * xi, mu0), based(xi)
             force = system.total_force(base, xi, system.momentum(base, xi), t)
             back = jnp.stack([carried((s - 1) * h * xi, row) for row in covectors], axis=1)
             return a, solve(basis @ back, basis @ (a + h * force))  # (1)
 
-        def mismatch(u):
+        def mismatch(u: Reduced) -> Reduced:
             xi = u @ basis
             a, reduced = end(xi)
             b = carried((s - 1) * h * xi, reduced @ covectors)
@@ -110,6 +97,6 @@ class ProjectedLift(AbstractIntegrator):
         xi = u @ basis
         _, reduced = end(xi)
         g1 = group.advance(based(xi), tau.minus_identity(group, (1 - s) * h * xi))
-        covered = tau.covers(group, max(s, 1 - s) * h * xi)
+        covered = self.covered(group, h * xi)
         end_state = State(g1, reduced @ covectors, state.t + h)
         return end_state, step_info(status, h * xi, covered)

@@ -1,20 +1,20 @@
 """First-order flows stepped by a retraction."""
 
-import equinox as eqx
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, explicit_step, step_info
-from retrax.integrators.lifted import require_base_point
+from retrax.integrators.base import StepInfo, explicit_step, step_info
+from retrax.integrators.lifted import AbstractLifted
 from retrax.mechanics.flow import GroupFlow
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
 
 
-class RetractionFlow(AbstractIntegrator):
+class RetractionFlow(AbstractLifted):
     r"""The map $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$ applied to $\dot g = g\,\hat\xi(g)$.
 
     $$ \xi = \xi(g), \quad g = g_k\,\tau(-s\,h\xi)^{-1}, \quad g_{k+1} = g\,\tau((1-s)\,h\xi).
@@ -31,26 +31,14 @@ class RetractionFlow(AbstractIntegrator):
     References: [BarberoLinanMartinDeDiego2023].
     """
 
-    retraction: AbstractRetraction
-    s: float = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    preserves: frozenset[str] = eqx.field(static=True)
-
-    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        self.retraction = Exp() if retraction is None else retraction
-        self.s = require_base_point(s)
-        self.order = 2 if s == 0.5 else 1
-        self.preserves = frozenset({"group", "symmetric"} if s == 0.5 else {"group"})
-
-    def __repr__(self) -> str:
-        return f"RetractionFlow({self.retraction!r}, s={self.s:g})"
+    kept: ClassVar[frozenset[str]] = frozenset({"group"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
         if not isinstance(system, GroupFlow):
             raise BadInput(
-                f"RetractionFlow steps flows of first order, GroupFlow(group, field), but the "
-                f"{system.name} is not one; use CotangentLift or TangentLift."
+                f"RetractionFlow needs a flow of first order, GroupFlow(group, field), got the "
+                f"{system.name}; use CotangentLift or TangentLift."
             )
 
     def step(
@@ -58,13 +46,13 @@ class RetractionFlow(AbstractIntegrator):
     ) -> tuple[State, StepInfo]:
         group, tau, s, mu = system.group, self.retraction, self.s, state.momentum
 
-        def moved(g, x):
+        def moved(g: Element, x: Coordinates) -> Element:
             return group.advance(g, tau.minus_identity(group, x))
 
-        def based(xi):
+        def based(xi: Coordinates) -> Element:
             return group.advance(state.g, tau.adjoint.minus_identity(group, s * h * xi))
 
-        def mismatch(xi):
+        def mismatch(xi: Coordinates) -> Coordinates:
             return xi - system.velocity(based(xi), mu)  # (1)
 
         guess = system.velocity(state.g, mu)
@@ -75,5 +63,5 @@ class RetractionFlow(AbstractIntegrator):
             )
         xi, status = newton(mismatch, guess, jnp.max(jnp.abs(guess)))
         g1 = moved(based(xi), (1 - s) * h * xi)  # (1)
-        covered = tau.covers(group, max(s, 1 - s) * h * xi)
+        covered = self.covered(group, h * xi)
         return State(g1, mu, state.t + h), step_info(status, h * xi, covered)

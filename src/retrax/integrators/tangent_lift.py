@@ -1,20 +1,20 @@
 """The tangent lift of a retraction: second-order equations on the tangent bundle."""
 
-import equinox as eqx
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.lifted import require_base_point
-from retrax.integrators.predictor import midpoint_velocity
+from retrax.groups.retractions import AbstractRetraction
+from retrax.integrators.base import StepInfo, step_info
+from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
 
 
-class TangentLift(AbstractIntegrator):
+class TangentLift(AbstractLifted):
     r"""The tangent lift of $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$.
 
     The variation of $D_s$ along $(\eta, y)$ is, left-trivialised at its two ends,
@@ -47,19 +47,7 @@ class TangentLift(AbstractIntegrator):
     References: [BarberoLinanMartinDeDiego2023].
     """
 
-    retraction: AbstractRetraction
-    s: float = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    preserves: frozenset[str] = eqx.field(static=True)
-
-    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        self.retraction = Exp() if retraction is None else retraction
-        self.s = require_base_point(s)
-        self.order = 2 if s == 0.5 else 1
-        self.preserves = frozenset({"group", "symmetric"} if s == 0.5 else {"group"})
-
-    def __repr__(self) -> str:
-        return f"TangentLift({self.retraction!r}, s={self.s:g})"
+    kept: ClassVar[frozenset[str]] = frozenset({"group"})
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
@@ -69,19 +57,19 @@ class TangentLift(AbstractIntegrator):
     ) -> tuple[State, StepInfo]:
         group, tau, s, t = system.group, self.retraction, self.s, state.t + self.s * h
 
-        def moved(g, map_, x):
+        def moved(g: Element, map_: AbstractRetraction, x: Coordinates) -> Element:
             return group.advance(g, map_.minus_identity(group, x))
 
-        def carried(map_, x, xi):
-            """What a velocity is after a step, where it does not commute with it."""
+        def carried(map_: AbstractRetraction, x: Coordinates, xi: Coordinates) -> Coordinates:
+            """The velocity after a step by `x`, which it may not commute with."""
             return xi if tau.commutes else group.Ad(map_(group, x), xi)
 
-        def acceleration(g, xi):
+        def acceleration(g: Element, xi: Coordinates) -> Coordinates:
             mu = system.momentum(g, xi)
             along = (group.tangent(g, xi), system.vector_field(g, mu, t).momentum_rate)
             return jax.jvp(system.velocity, (g, mu), along)[1]
 
-        def start(xi):
+        def start(xi: Coordinates) -> Coordinates:
             gain = acceleration(moved(state.g, tau.adjoint, s * h * xi), xi)
             before = carried(tau.adjoint, s * h * xi, xi)
             return before - s * h * tau.dL(group, -s * h * xi, gain)  # (1)
@@ -94,6 +82,6 @@ class TangentLift(AbstractIntegrator):
         g1 = moved(g, tau, (1 - s) * h * xi)
         after = carried(tau.adjoint, (s - 1) * h * xi, xi)
         xi1 = after + (1 - s) * h * tau.dL(group, (1 - s) * h * xi, gain)  # (2)
-        covered = tau.covers(group, max(s, 1 - s) * h * xi)
+        covered = self.covered(group, h * xi)
         end = State(g1, system.momentum(g1, xi1), state.t + h)
         return end, step_info(status, h * xi, covered)

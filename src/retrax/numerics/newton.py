@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # The residual cannot be evaluated more accurately than a few rounding errors of the terms it is
@@ -29,13 +29,56 @@ class NewtonStatus(NamedTuple):
     iterations: Int[Array, ""]
 
 
+X = TypeVar("X")
+# The size of a residual, and of the terms that cancel in it.
+Sizes = tuple[Float[Array, ""], Float[Array, ""]]
+
+
 class _Iterate(NamedTuple):
-    x: Float[Array, " n"]
-    residual: Float[Array, " n"]
+    x: PyTree
     size: Float[Array, ""]
     terms: Float[Array, ""]
     stalled: Bool[Array, ""]
     iterations: Int[Array, ""]
+
+
+def to_stagnation(
+    improve: Callable[[X], tuple[X, Sizes]],
+    x0: X,
+    sizes: Sizes,
+    *,
+    aim: float,
+    accept: float,
+    most: int,
+    gain: float = 0.5,
+    iterations: int = 0,
+) -> tuple[X, NewtonStatus]:
+    """Improve `x0` until its residual is lost in rounding errors or stops falling near there.
+
+    **Arguments:**
+
+    - `improve`: from an iterate to the next one and its sizes.
+    - `sizes`: of the residual at `x0` and of its terms; an infinite residual
+        asks for at least one iteration.
+    - `aim`, `accept`: a residual of `aim` times its terms ends the iteration. So does one of at
+        most `accept` times its terms that is more than `gain` times the one before.
+    - `most`: how many iterations there may be; `iterations`: how many `x0` has taken.
+    """
+
+    # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
+    def unfinished(it: _Iterate) -> Bool[Array, ""]:
+        return (it.size > aim * it.terms) & ~it.stalled & (it.iterations < most)
+
+    def again(it: _Iterate) -> _Iterate:
+        x, (size, terms) = improve(it.x)
+        stalled = (size <= accept * terms) & (size > gain * it.size)
+        return _Iterate(x, size, terms, stalled, it.iterations + 1)
+
+    first = _Iterate(x0, *sizes, jnp.asarray(False), jnp.asarray(iterations))
+    last = lax.while_loop(unfinished, again, first)
+    # A zero residual has converged whatever its terms; 0/0 must not report a NaN.
+    relative = last.size / jnp.where(last.terms > 0, last.terms, 1.0)
+    return last.x, NewtonStatus(relative <= accept, relative, last.iterations)
 
 
 _Root = tuple[Float[Array, " n"], tuple[Float[Array, ""], Float[Array, ""]]]
@@ -85,28 +128,21 @@ def _root(equation: Callable[..., Array], x0: Array, scale: Array, *closed_over:
 
     scale = scale + SMALLEST
 
-    # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
-    def unfinished(it: _Iterate):
-        too_large = it.size > _AIM * it.terms
-        return too_large & ~it.stalled & (it.iterations < _MAX_ITERATIONS)
-
-    def improve(it: _Iterate):
-        jacobian = jax.jacfwd(f)(it.x)
-        x = it.x - solve(jacobian, it.residual)  # (1)
+    def improve(at: tuple[Array, Array]) -> tuple[tuple[Array, Array], Sizes]:
+        x, r = at
+        jacobian = jax.jacfwd(f)(x)
+        x = x - solve(jacobian, r)  # (1)
         r = f(x)
-        size = jnp.sum(jnp.abs(r))
         terms = scale + jnp.sum(jnp.abs(jacobian), axis=0) @ jnp.abs(x)
-        stalled = (size <= _ACCEPT * terms) & (size > 0.5 * it.size)
-        return _Iterate(x, r, size, terms, stalled, it.iterations + 1)
+        return (x, r), (jnp.sum(jnp.abs(r)), terms)
 
     r = f(x0)
     # An exactly zero residual needs no iteration; anything else gets at least one.
-    nothing = jnp.zeros((), x0.dtype)
-    first = _Iterate(x0, r, jnp.sum(jnp.abs(r)), nothing, jnp.asarray(False), jnp.asarray(0))
-    last = lax.while_loop(unfinished, improve, first)
-    # A zero residual has converged whatever its terms; 0/0 must not report a NaN.
-    relative = last.size / jnp.where(last.terms > 0, last.terms, 1.0)
-    return last.x, (relative, last.iterations.astype(x0.dtype))
+    sizes = jnp.sum(jnp.abs(r)), jnp.zeros((), x0.dtype)
+    (x, _), status = to_stagnation(
+        improve, (x0, r), sizes, aim=_AIM, accept=_ACCEPT, most=_MAX_ITERATIONS
+    )
+    return x, (status.residual, status.iterations.astype(x0.dtype))
 
 
 @_root.defjvp

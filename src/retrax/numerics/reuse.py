@@ -17,8 +17,7 @@ import jax
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from retrax.numerics.checks import shape_and_dtype
-from retrax.numerics.digest import digest_of
-from retrax.numerics.fingerprint import Fingerprint, fingerprint
+from retrax.numerics.fingerprint import Fingerprint, digest_of, fingerprint
 
 # A number for each look at something that cannot be looked into.
 _unknown = itertools.count()

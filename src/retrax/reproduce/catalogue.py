@@ -1,19 +1,51 @@
-"""The papers that can be reproduced."""
+"""The papers that can be reproduced, each a list of parts to make one after the other."""
 
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
 
-from retrax.reproduce.paper import Paper
+from retrax.reproduce.report import Reproduction
 
-# Each module has a `PAPER`; it is loaded when somebody asks for it.
+
+class Part(NamedTuple):
+    """A piece of work that leaves its own findings, numbers and figures.
+
+    **Attributes:**
+
+    - `name`: unique in its paper; `what`: a few words for the progress bar and the page.
+    - `make(folder, quick)`: does it, and writes its files into `folder`. `quick` asks for shorter
+        runs and coarser samples that still fill every figure.
+    - `cost`: about how many seconds it takes, quick and in full, for the estimate of the time left.
+    """
+
+    name: str
+    what: str
+    make: Callable[[Path, bool], Reproduction]
+    cost: tuple[float, float] = (1.0, 1.0)
+
+
+class Paper(NamedTuple):
+    """A paper: its name here, its title, one sentence on what was found, and its parts."""
+
+    name: str
+    title: str
+    about: str
+    parts: tuple[Part, ...]
+    cover: str
+    """The picture that stands for the paper on the index page."""
+
+
+# The module whose `PAPER` is loaded when somebody asks for it.
 PAPERS: dict[str, str] = {
-    "nonholonomic": "retrax.reproduce.nonholonomic",
-    "kahan": "retrax.reproduce.kahan",
-    "pseudospectral": "retrax.reproduce.pseudospectral",
-    "rods": "retrax.reproduce.rods",
-    "string-pendulum": "retrax.reproduce.string_pendulum",
+    "nonholonomic": "retrax.reproduce.nonholonomic.paper",
+    "kahan": "retrax.reproduce.kahan.paper",
+    "pseudospectral": "retrax.reproduce.pseudospectral.paper",
+    "rods": "retrax.reproduce.rods.paper",
+    "string-pendulum": "retrax.reproduce.string_pendulum.paper",
 }
 
 
 def paper(name: str) -> Paper:
-    """The paper of that name."""
+    """Load the paper of that name."""
     return import_module(PAPERS[name]).PAPER

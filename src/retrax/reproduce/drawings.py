@@ -1,23 +1,29 @@
 """Figures with the numbers behind them: PNG for pages, PDF for print, NetCDF for everybody."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from retrax.files import written_whole
 from retrax.reproduce.report import Picture
-from retrax.show.style import style
+from retrax.show.style import CYCLE, GREY, style
+from retrax.store.netcdf import write_netcdf
 from retrax.trajectory.dataset import identifier
-from retrax.trajectory.files import written_whole
 from retrax.trajectory.provenance import versions
-from retrax.trajectory.storage import write_netcdf
 
 Column = tuple[str | tuple[str, ...], Any, str, str]
 """Dimensions, values, units, and a name in words."""
+Curve = tuple[np.ndarray, np.ndarray]
+"""Abscissae and values."""
+
+# A method whose error with the finest step is larger has no slope yet.
+_CONVERGING = 0.1
 
 
 class Drawing(NamedTuple):
@@ -55,6 +61,11 @@ def _write_dataset(path: Path, data: xr.Dataset) -> None:
         write_netcdf(data, path, packed)
 
 
+def labels(names: Iterable[str]) -> np.ndarray:
+    """Names as the values of a column."""
+    return np.array(list(names), dtype=object)
+
+
 def columns(**named: Column) -> xr.Dataset:
     """A dataset; a variable that is named as its only dimension becomes a coordinate."""
     told = {
@@ -80,12 +91,12 @@ def by_name(
         missing = [(0, longest - len(values))] + [(0, 0)] * (values.ndim - 1)
         return np.pad(values, missing, constant_values=np.nan)
 
-    dims, index = (kind, f"{y[0]}_sample"), list(runs)
+    dims = (kind, f"{y[0]}_sample")
     across = [filled(a) for a, _ in runs.values()]
     up = [filled(b) for _, b in runs.values()]
     deeper = tuple(f"{y[0]}_{k}" for k in range(np.ndim(up[0]) - 1))
     return {
-        kind: (kind, np.array(index, dtype=object), "1", kind.replace("_", " ")),
+        kind: (kind, labels(runs), "1", kind.replace("_", " ")),
         x[0]: (dims, np.stack(across), *x[1:]),
         y[0]: ((*dims, *deeper), np.stack(up), *y[1:]),
     }
@@ -99,3 +110,12 @@ def along_time(t: Any, curves: dict[str, tuple[Any, str]]) -> xr.Dataset:
         more = tuple(f"{key}_{k}" for k in range(np.ndim(values) - 1))
         named[key] = (("time", *more), values, units, name)
     return columns(**named)
+
+
+def draw_errors(axes: Axes, curves: Mapping[str, Curve]) -> None:
+    """Errors against the step, each with the slope at its two coarsest steps in the legend."""
+    for (name, (h, error)), colour in zip(curves.items(), (*CYCLE, GREY), strict=False):
+        slope = np.log2(error[0] / error[1]) / np.log2(h[0] / h[1])
+        told = f"slope {slope:.2f}" if error[-1] < _CONVERGING else "not yet converging"
+        axes.loglog(h, error, "o-", color=colour, ms=3, label=f"{name} ({told})")
+    axes.set_xlabel("h (s)")

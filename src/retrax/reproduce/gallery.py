@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retrax.errors import BadInput
+from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.manifest import Manifest, open_gallery
 from retrax.reproduce.pages import Shown, index_page, paper_page
-from retrax.reproduce.paper import Paper, Part
 from retrax.reproduce.report import Reproduction, markdown, together, write_json, write_text
 from retrax.reproduce.workers import made_parts, record
 

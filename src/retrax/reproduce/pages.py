@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-from retrax.reproduce.paper import Paper
+from retrax.reproduce.catalogue import Paper
 from retrax.reproduce.report import Extra, Finding, Kept, Picture, Reproduction
 from retrax.trajectory.provenance import versions
 

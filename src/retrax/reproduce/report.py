@@ -1,19 +1,17 @@
 """What a reproduction found: a table of what a paper says, what was measured, and why."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrax.trajectory.files import written_whole
-from retrax.trajectory.measure import deviations, drift
+from retrax.files import written_whole
+from retrax.trajectory.observe import deviations, drift
 from retrax.trajectory.provenance import versions
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 
 class Finding(NamedTuple):
@@ -72,7 +70,7 @@ class Reproduction(NamedTuple):
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "Reproduction":
-        """What `data` wrote."""
+        """Read back what `data` wrote."""
         return cls(
             tuple(Finding(**row) for row in data["findings"]),
             data["numbers"],
@@ -100,11 +98,21 @@ def kept(run: str, name: str, t: Any, values: Any) -> Kept:
     return Kept(run, name, float(values[0]), worst, drift(np.asarray(t), values))
 
 
-def kept_by(label: str, run: "Trajectory") -> list[Kept]:
+def kept_by(label: str, run: Trajectory) -> list[Kept]:
     """The rows of all invariants of a run, and of its distance from the group."""
     rows = [kept(label, name, run.t, values) for name, values in run.invariants().items()]
     return [*rows, kept(label, f"distance from {run.provenance['group']}", run.t,
                         run.group_defect())]  # fmt: skip
+
+
+def nearest(times: np.ndarray, t: float) -> int:
+    """The index of the record that is closest to the time `t`."""
+    return int(np.argmin(np.abs(times - t)))
+
+
+def listed(values: Iterable[float]) -> str:
+    """Small numbers in a row, with two digits each."""
+    return ", ".join(f"{value:.1e}" for value in values)
 
 
 def markdown(title: str, done: Reproduction) -> str:

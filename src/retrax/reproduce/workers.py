@@ -10,8 +10,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from pathlib import Path
 from typing import NamedTuple
 
+from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.catalogue import paper as by_name
-from retrax.reproduce.paper import Paper, Part
 from retrax.reproduce.report import write_json
 
 

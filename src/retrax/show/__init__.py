@@ -19,8 +19,8 @@ from retrax.show.figures import overview as overview
 from retrax.show.figures import write_figures as write_figures
 from retrax.show.orders import convergence as convergence
 from retrax.show.orders import work_precision as work_precision
-from retrax.show.portraits import phase_portrait as phase_portrait
+from retrax.show.quantities import phase_portrait as phase_portrait
 from retrax.show.quantities import quantity as quantity
-from retrax.show.saving import save as save
+from retrax.show.quantities import spectrum as spectrum
 from retrax.show.space_time import space_time as space_time
-from retrax.show.spectra import spectrum as spectrum
+from retrax.show.style import save as save

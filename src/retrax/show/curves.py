@@ -1,19 +1,16 @@
 """What a page plots against time: errors of invariants, and the system's own quantities."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrax.show.downsample import extremes
-from retrax.show.drawn import said_of, told
-from retrax.show.factors import factors
-from retrax.show.pack import single
+from retrax.show.bodies import factors_of, unit
+from retrax.show.drawn import told, unit_of
 from retrax.show.rods import contact_force, middle_velocity
-from retrax.show.units import unit
-from retrax.trajectory.measure import deviations
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.show.scene import single
+from retrax.show.style import extremes
+from retrax.trajectory.observe import deviations
+from retrax.trajectory.trajectory import Trajectory
 
 _POINTS = 2000
 _SHOWN = 6
@@ -28,7 +25,7 @@ class Panel(NamedTuple):
     log: bool = False
 
 
-def curves(run: "Trajectory") -> list[dict[str, Any]]:
+def curves(run: Trajectory) -> list[dict[str, Any]]:
     """The panels of a page, each curve with at most 2,000 points and all its extremes."""
     return [
         {
@@ -42,17 +39,17 @@ def curves(run: "Trajectory") -> list[dict[str, Any]]:
     ]
 
 
-def panels(run: "Trajectory") -> list[Panel]:
+def panels(run: Trajectory) -> list[Panel]:
     """Everything worth a plot, errors first."""
     return [*_errors(run), *_motion(run), *_constraint(run), *_measured(run)]
 
 
-def mechanical(run: "Trajectory") -> bool:
+def mechanical(run: Trajectory) -> bool:
     """Whether the run is that of bodies in SI units, not that of a flow or a field."""
-    return bool(factors(run.provenance["group"])) and "field" not in told(run)
+    return bool(factors_of(run)) and "field" not in told(run)
 
 
-def _errors(run: "Trajectory") -> list[Panel]:
+def _errors(run: Trajectory) -> list[Panel]:
     errors = {name: deviations(x) for name, x in run.invariants().items()}
     energy = {name: errors.pop(name) for name in list(errors) if name == "energy"}
     shown = dict(list(errors.items())[:_SHOWN])
@@ -75,7 +72,7 @@ def _errors(run: "Trajectory") -> list[Panel]:
     return found
 
 
-def _motion(run: "Trajectory") -> list[Panel]:
+def _motion(run: Trajectory) -> list[Panel]:
     said = told(run)
     if not mechanical(run):
         y = np.concatenate([np.asarray(x).reshape(len(run.t), -1) for x in _leaves(run.y)], axis=1)
@@ -98,7 +95,7 @@ def _motion(run: "Trajectory") -> list[Panel]:
     return [] if "string" in said else found
 
 
-def _constraint(run: "Trajectory") -> list[Panel]:
+def _constraint(run: Trajectory) -> list[Panel]:
     """How well a constraint is kept, and the multipliers that keep it."""
     if not run.multipliers.shape[1] or {"rods", "strings"} & told(run).keys():
         return []
@@ -110,17 +107,16 @@ def _constraint(run: "Trajectory") -> list[Panel]:
     ]
 
 
-def _measured(run: "Trajectory") -> list[Panel]:
+def _measured(run: Trajectory) -> list[Panel]:
     """What the system measures: energies in one panel, each other number or vector in its own."""
-    units = said_of(run, "units")
     numbers = {name: y for name, y in run.observables().items() if y.ndim == 1}
     vectors = {n: y for n, y in run.observables().items() if y.ndim == 2 and y.shape[1] == 3}
     energies = {name: y for name, y in numbers.items() if "energy" in name}
     found = [Panel("energies", "J", energies)] if energies else []
     for name in numbers:
         if name not in energies:
-            found.append(Panel(name, units.get(name, ""), {name: numbers[name]}))
-    return found + [_components(y, "e", n, units.get(n, "")) for n, y in vectors.items()]
+            found.append(Panel(name, unit_of(run, name), {name: numbers[name]}))
+    return found + [_components(y, "e", n, unit_of(run, n)) for n, y in vectors.items()]
 
 
 def _components(values: np.ndarray, letter: str, title: str, of: str) -> Panel:

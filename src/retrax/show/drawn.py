@@ -1,51 +1,47 @@
-"""What there is to draw of a run: what its system told, or else what its group is."""
+"""What there is to draw of a run: what its system tells, or else what its group is."""
 
 import contextlib
-import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from retrax.errors import BadInput, RetraxError
-from retrax.numerics.checks import reason, shown
+from retrax.mechanics.remembered import Drawing
+from retrax.numerics.checks import reason
 from retrax.show.bodies import Body, bodies
 from retrax.show.rods import rod_bodies
 from retrax.show.strings import string_bodies
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 
-def told(run: "Trajectory") -> dict[str, Any]:
-    """What the system said about its picture."""
-    return said_of(run, "drawing")
+def told(run: Trajectory) -> Drawing:
+    """What the system of a run tells about its picture."""
+    return getattr(run.system, "drawing", None) or {}
 
 
-def said_of(run: "Trajectory", name: str) -> dict[str, Any]:
-    """What a run tells in JSON under a name of its provenance."""
-    try:
-        said = json.loads(run.provenance.get(name, "{}"))
-    except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
-        raise BadInput(f"the {name} of this run, {shown(run.provenance[name])}, is none.")
-    return said
+def e3_points_up(run: Trajectory) -> bool:
+    """Whether up is along e3 in the picture of a run, or against it."""
+    return getattr(run.system, "e3_points_up", True)
+
+
+def unit_of(run: Trajectory, observable: str) -> str:
+    """The unit of what the system of a run measures."""
+    return "" if run.system is None else run.system.unit_of(observable)
 
 
 @contextlib.contextmanager
 def drawable() -> Iterator[None]:
-    """Turn what a picture makes of a file that is no run of retrax into a sentence."""
+    """Turn what a picture makes of a forged run into a sentence."""
     try:
         yield
     except (RetraxError, OSError, Warning):
         raise
     except Exception as cause:
         raise BadInput(
-            f"this run cannot be drawn: its states do not fit what it says of its group and its "
+            "this run cannot be drawn: its states do not fit what it says of its group and its "
             f"drawing ({reason(cause)})."
         ) from cause
 
 
-def drawn_bodies(run: "Trajectory") -> list[Body]:
+def drawn_bodies(run: Trajectory) -> list[Body]:
     """The bodies and points to draw."""
     said = told(run)
     if "string" in said:

@@ -1,44 +1,59 @@
-"""Figures of a run, for print and for files."""
+"""Figures of a run, for print, for files and for notebooks."""
 
+import base64
+import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.gridspec import SubplotSpec
 from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.errors import BadInput
-from retrax.show import panels
-from retrax.show.bodies import Body
-from retrax.show.drawn import drawable, drawn_bodies
+from retrax.files import require_folder, written_whole
+from retrax.show.bodies import Body, unit
+from retrax.show.drawn import drawable, drawn_bodies, e3_points_up
 from retrax.show.sphere import draw_path, draw_sphere
-from retrax.show.style import BLUE, GREEN, ORANGE, literal, new_figure, style
-from retrax.trajectory.files import require_folder, written_whole
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.show.style import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    POINTS,
+    extremes,
+    literal,
+    look,
+    new_figure,
+    style,
+)
+from retrax.trajectory.observe import deviations, drift
+from retrax.trajectory.trajectory import Trajectory
 
 _SHOWN_INVARIANTS = 8
 
+_SHOWN_COMPONENTS = 6
+_POINTS, _CURVES = 400, 4
+
 
 @drawable()
-def overview(run: "Trajectory") -> Figure:
+def overview(run: Trajectory) -> Figure:
     """Errors of the invariants, group defect, body velocity; what turns, also on a sphere."""
     body = _turning_body(run)
     momenta = [name for name in run.invariants() if name != "energy"]
     rows: list[Callable] = []
     if "energy" in run.invariants():
-        rows.append(lambda axes: panels.draw_error(axes, run, ["energy"]))
+        rows.append(lambda axes: draw_error(axes, run, ["energy"]))
     elif run.energy_balance() is not None:
-        rows.append(lambda axes: panels.draw_balance(axes, run))
+        rows.append(lambda axes: draw_balance(axes, run))
     if momenta:
-        rows.append(lambda axes: panels.draw_error(axes, run, momenta[:6]))
+        rows.append(lambda axes: draw_error(axes, run, momenta[:6]))
     rows += [
-        lambda axes: panels.draw_defect(axes, run),
-        lambda axes: panels.draw_velocity(axes, run),
+        lambda axes: draw_defect(axes, run),
+        lambda axes: draw_velocity(axes, run),
     ]
     with style():
         figure = new_figure(11.5 if body else 8.0, 1.9 * len(rows) + 0.4, title(run))
@@ -55,7 +70,7 @@ def overview(run: "Trajectory") -> Figure:
 
 
 @drawable()
-def invariants(run: "Trajectory") -> Figure:
+def invariants(run: Trajectory) -> Figure:
     """One panel for the error of each invariant, with its largest error and its drift."""
     names = list(run.invariants())[:_SHOWN_INVARIANTS]
     if not names:
@@ -64,14 +79,14 @@ def invariants(run: "Trajectory") -> Figure:
         figure = new_figure(8.0, 1.8 * len(names) + 0.5, title(run))
         stack = [figure.add_subplot(len(names), 1, k + 1) for k in range(len(names))]
         for axes, name in zip(stack, names, strict=True):
-            panels.draw_error(axes, run, [name])
-            panels.annotate_error(axes, run, name)
+            draw_error(axes, run, [name])
+            annotate_error(axes, run, name)
         _share_time(stack)
     return figure
 
 
 @drawable()
-def momentum_sphere(run: "Trajectory") -> Figure | None:
+def momentum_sphere(run: Trajectory) -> Figure | None:
     """Directions on the unit sphere, seen from space and from the body; `None` if nothing turns."""
     body = _turning_body(run)
     if body is None:
@@ -81,16 +96,16 @@ def momentum_sphere(run: "Trajectory") -> Figure | None:
         _draw_in_space(_sphere_axes(figure, 121), run, body)
         axes = _sphere_axes(figure, 122)
         draw_sphere(axes)
-        momentum = panels.direction(np.asarray(run.momentum)[:, body.coordinates])
+        momentum = direction(np.asarray(run.momentum)[:, body.coordinates])
         draw_path(axes, momentum, ORANGE, "angular momentum")
-        velocity = panels.direction(np.asarray(run.velocity)[:, body.coordinates])
+        velocity = direction(np.asarray(run.velocity)[:, body.coordinates])
         draw_path(axes, velocity, GREEN, "angular velocity")
         axes.set_title("directions seen from the body", loc="center")
         axes.legend(loc="lower center", ncols=2)
     return figure
 
 
-def write_figures(run: "Trajectory", stem: str | Path) -> list[Path]:
+def write_figures(run: Trajectory, stem: str | Path) -> list[Path]:
     """Write the figures as PNG files `stem-overview.png`, ...; returns the paths written."""
     stem = Path(stem)
     require_folder(stem)
@@ -109,7 +124,7 @@ def write_figures(run: "Trajectory", stem: str | Path) -> list[Path]:
     return written
 
 
-def title(run: "Trajectory") -> str:
+def title(run: Trajectory) -> str:
     """What was run, in one line."""
     made = run.provenance
     return literal(
@@ -117,7 +132,7 @@ def title(run: "Trajectory") -> str:
     )
 
 
-def _turning_body(run: "Trajectory") -> Body | None:
+def _turning_body(run: Trajectory) -> Body | None:
     found = drawn_bodies(run)
     return next((body for body in found if body.coordinates is not None), None)
 
@@ -136,13 +151,119 @@ def _sphere_axes(figure: Figure, where: int | SubplotSpec) -> Axes3D:
     return axes
 
 
-def _draw_in_space(axes: Axes3D, run: "Trajectory", body: Body) -> None:
-    up = run.provenance.get("up", "e3") == "e3"
+def _draw_in_space(axes: Axes3D, run: Trajectory, body: Body) -> None:
+    up = e3_points_up(run)
     draw_sphere(axes, up)
     assert body.rotation is not None
-    draw_path(axes, panels.direction(body.rotation[:, :, 2]), BLUE, "body axis e3", up)
+    draw_path(axes, direction(body.rotation[:, :, 2]), BLUE, "body axis e3", up)
     momentum = body.momentum(run)
     if momentum is not None:
-        draw_path(axes, panels.direction(momentum), ORANGE, "angular momentum", up)
+        draw_path(axes, direction(momentum), ORANGE, "angular momentum", up)
     axes.set_title("directions seen from space", loc="center")
     axes.legend(loc="lower center", ncols=2)
+
+
+def draw_error(axes: Axes, run: Trajectory, names: list[str]) -> None:
+    """The errors of some invariants, all on one scale."""
+    values = {name: run.invariants()[name] for name in names}
+    for name, series in values.items():
+        _curve(axes, run.t, deviations(series), literal(name))
+    if len(names) == 1:
+        axes.set_title(f"error of {literal(names[0])} ({values[names[0]][0]:.6g} at the start)")
+    else:
+        momenta = all("momentum" in name for name in names)
+        axes.set_title(f"error of {'momenta' if momenta else 'other invariants'}")
+        _legend(axes)
+    axes.set_ylabel(f"error ({unit(run, names[0])})")
+    if not any(np.any(deviations(series)) for series in values.values()):
+        axes.set_ylim(-1e-16, 1e-16)
+
+
+def draw_balance(axes: Axes, run: Trajectory) -> None:
+    """The change of an energy that is not conserved, and the work done on the system."""
+    balance = run.energy_balance()
+    assert balance is not None
+    _curve(axes, run.t, balance.change, "change of energy")
+    _curve(axes, run.t, balance.work, "work done")
+    axes.set_title(f"energy ({run.energy()[0]:.6g} J at the start)")
+    axes.set_ylabel("energy (J)")
+    _legend(axes)
+
+
+def annotate_error(axes: Axes, run: Trajectory, name: str) -> None:
+    """The largest error and the drift of an invariant, as text above its curve."""
+    values = run.invariants()[name]
+    worst = np.max(np.abs(deviations(values)))
+    text = f"largest {worst:.2e}, drift {drift(run.t, values):+.1e} per second"
+    axes.set_title(text, loc="right", fontsize=8, color="#555555")
+
+
+def draw_defect(axes: Axes, run: Trajectory) -> None:
+    """The distance from the group, on a logarithmic axis where it is not zero throughout."""
+    defect = run.group_defect()
+    _curve(axes, run.t, defect, "")
+    axes.set_title(f"distance from {literal(run.provenance['group'])}")
+    axes.set_ylabel("defect (1)")
+    if np.any(defect > 0):
+        axes.set_yscale("log", nonpositive="mask")
+    else:
+        axes.set_ylim(-1e-16, 1e-16)
+
+
+def draw_velocity(axes: Axes, run: Trajectory) -> None:
+    """The components of the body velocity, six of them at most."""
+    velocity = np.asarray(run.velocity)
+    for k in range(min(velocity.shape[1], _SHOWN_COMPONENTS)):
+        _curve(axes, run.t, velocity[:, k], f"$\\xi_{k + 1}$")
+    more = velocity.shape[1] > _SHOWN_COMPONENTS
+    which = f", {_SHOWN_COMPONENTS} of {velocity.shape[1]} components" if more else ""
+    axes.set_title(f"body velocity{which}")
+    axes.set_ylabel(f"velocity ({unit(run, 'velocity')})")
+    _legend(axes)
+
+
+def _curve(axes: Axes, t: np.ndarray, values: np.ndarray, label: str) -> None:
+    kept = extremes(np.asarray(values, dtype=float), POINTS)
+    axes.plot(t[kept], values[kept], label=label, **look(len(axes.lines)))
+
+
+def _legend(axes: Axes) -> None:
+    """Names of the curves above the axes, where no curve runs."""
+    axes.legend(
+        loc="lower right",
+        bbox_to_anchor=(1.0, 0.98),
+        borderaxespad=0.0,
+        ncols=len(axes.lines),
+        columnspacing=1.0,
+        handlelength=1.0,
+    )
+
+
+def direction(vectors: Float[np.ndarray, "time 3"]) -> Float[np.ndarray, "time 3"]:
+    """Unit vectors; a zero vector has no direction and is left out of the picture."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, length, out=np.full_like(vectors, np.nan), where=length > 0)
+
+
+def inline_image(run: Trajectory) -> str:
+    """An SVG image as a `data:` address: body velocity, and the errors of the invariants.
+
+    In an `img` it is a picture and nothing else: it runs no scripts, and its names cannot clash
+    with those of the page.
+    """
+    errors = {name: deviations(x) for name, x in run.invariants().items()}
+    parts: list[tuple[str, Any]] = [("velocity", np.asarray(run.velocity).T[:_CURVES])]
+    if errors:
+        parts.append(("errors of the invariants", list(errors.values())[:_CURVES]))
+    with style(), rc_context({"svg.fonttype": "path", "axes.titlesize": 8}):
+        figure = new_figure(6.4, 1.6, "")
+        for column, (title, curves) in enumerate(parts):
+            axes = figure.add_subplot(1, len(parts), column + 1)
+            for k, values in enumerate(curves):
+                kept = extremes(np.asarray(values, dtype=float), _POINTS)
+                axes.plot(run.t[kept], values[kept], **look(k))
+            axes.set_title(title)
+            axes.set_xlabel("time (s)")
+        stream = io.BytesIO()
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode()

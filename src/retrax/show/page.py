@@ -1,23 +1,29 @@
-"""One self-contained page of a run: the motion in 3-D with its invariants beside it."""
+"""One self-contained page of a run: the motion in 3-D, its invariants, and how it was made."""
 
+import ast
 import html
 import json
+import re
+import shlex
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from retrax.cases.python_file import is_reference
+from retrax.errors import printable
+from retrax.files import require_place, written_whole
+from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.show.curves import curves
 from retrax.show.drawn import drawable
-from retrax.show.frames import scene
-from retrax.show.pack import plain
 from retrax.show.pictures.choose import picture
+from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
-from retrax.show.tables import again, failure, kept_table, made_table
-from retrax.trajectory.files import require_place, written_whole
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.systems.catalogue import CASES
+from retrax.trajectory.summary import counted
+from retrax.trajectory.trajectory import Trajectory
 
 _LIBRARIES = ("vendor/three.min.js", "vendor/uplot.min.js")
 _STYLES = ("vendor/uplot.min.css", "page.css")
@@ -33,8 +39,11 @@ _SCRIPTS = (
     "player.js",
 )
 
+# What a page needs of how a run was made, but nobody wants to read there.
+_UNREAD = ("counted", "failure", "asked")
 
-def write_page(run: "Trajectory", path: str | Path) -> Path:
+
+def write_page(run: Trajectory, path: str | Path) -> Path:
     """Write the page to `path`; it opens without a network and without a server."""
     path = Path(path)
     require_place(path)
@@ -45,7 +54,7 @@ def write_page(run: "Trajectory", path: str | Path) -> Path:
 
 
 @drawable()
-def page(run: "Trajectory") -> str:
+def page(run: Trajectory) -> str:
     """The page as text."""
     made = run.provenance
     data = json.dumps(page_data(run), separators=(",", ":"), allow_nan=False, default=plain)
@@ -66,7 +75,7 @@ def page(run: "Trajectory") -> str:
     )
 
 
-def page_data(run: "Trajectory") -> dict[str, Any]:
+def page_data(run: Trajectory) -> dict[str, Any]:
     """Everything that moves or is plotted, as small as it can be without losing an extreme."""
     return {
         "scene": scene(run, picture(run)),
@@ -77,3 +86,150 @@ def page_data(run: "Trajectory") -> dict[str, Any]:
 
 def _asset(name: str) -> str:
     return files("retrax.show").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def kept_table(run: Trajectory) -> str:
+    """Each invariant: its value at the start, its largest error, its drift."""
+    measures = run.measures()
+    rows = [
+        (name, f"{of['initial']:.10g}", f"{of['max_error']:.2e}", f"{of['drift']:+.2e}")
+        for name, of in measures["invariants"].items()
+    ]
+    if measures["energy_balance"] is not None:
+        rows += _balance_rows(run)
+    defect = f"distance from {run.provenance['group']}"
+    rows.append((defect, f"{run.group_defect()[0]:.2g}", f"{measures['group_defect']:.2e}", "–"))
+    if run.multipliers.shape[1]:
+        broken = run.constraint_violation()
+        worst = f"{measures['constraint_violation']:.2e}"
+        rows.append(("velocity across the constraint", f"{broken[0]:.2g}", worst, "–"))
+    return _rows(rows)
+
+
+def _balance_rows(run: Trajectory) -> list[tuple[str, ...]]:
+    """An energy that is not conserved: how it changed, and the work that was done."""
+    found = run.energy_balance()
+    assert found is not None
+    end = found.at_the_end()
+    return [
+        ("energy", f"{run.energy()[0]:.10g}", f"not conserved: {end['change']:+.3e}", "–"),
+        ("work done on the system, of the saved states", "0", f"{end['work']:+.3e}", "–"),
+        ("change of energy less work", "0", f"{end['difference']:+.2e}", "–"),
+    ]
+
+
+def made_table(run: Trajectory) -> str:
+    """Names and versions of everything involved, the step, the time it took."""
+    measures = run.measures()
+    iterations = int(np.sum(run.info.iterations))
+    rows = {
+        **{key: value for key, value in run.provenance.items() if key not in _UNREAD},
+        "step": f"h = {run.h:g} s",
+        "steps": f"{run.completed:,} of {run.steps:,}; {len(run.t):,} states saved, "
+        f"one every {run.save_every:,}",
+        "time": f"{run.seconds:.3g} s, {measures['steps_per_second']:,.0f} steps/s; "
+        f"compiled in {run.compile_seconds:.2g} s",
+        "solver": f"{iterations / max(run.completed, 1):.2f} {counted(run)} a step",
+    }
+    return _rows(list(rows.items()))
+
+
+def again(run: Trajectory) -> str:
+    """The command and the lines of Python that make the run again, where it can be made again."""
+    made = run.provenance
+    asked = printable(made.get("asked", made.get("case", "")))
+    known = {repr(method): name for name, method in (INTEGRATORS | ROLLING).items()}
+    name = known.get(made["integrator"], "")
+    numbers = f"h={float(run.h)!r}, steps={run.steps}, save_every={run.save_every}"
+    blocks = []
+    if _can_be_typed(asked) and (name or asked.endswith(".toml")):
+        chosen = f" --integrator {name}" if name else ""
+        options = f"--h {float(run.h)!r} --steps {run.steps} --save-every {run.save_every}"
+        command = f"retrax run {shlex.quote(asked)}{chosen} {options}"
+        blocks.append(_block("On the command line", command))
+    if asked in CASES and name:
+        lines = (
+            "import retrax as rx",
+            "from retrax.integrators.catalogue import INTEGRATORS, ROLLING",
+            "from retrax.systems.catalogue import CASES",
+            "",
+            f'system, state, _, _ = CASES["{asked}"].make()',
+            f'integrator = (INTEGRATORS | ROLLING)["{name}"]',
+            f"run = rx.simulate(system, integrator, state, {numbers})",
+        )
+        return blocks[0] + _block("In Python", "\n".join(lines))
+    integrator, missing = "integrator", "system, integrator and state"
+    if _is_constructed(made["integrator"]):
+        integrator = re.sub(r"\b([A-Z]\w*\()", r"rx.\1", made["integrator"])
+        missing = "system and state"
+    lines = (
+        "import retrax as rx",
+        "",
+        f"# {missing}: the {printable(made['system'])} of this run, and its start",
+        f"run = rx.simulate(system, {integrator}, state, {numbers})",
+    )
+    heading = "In Python, with the system and the start it was made from"
+    return "".join([*blocks, _block(heading, "\n".join(lines))])
+
+
+def _can_be_typed(asked: str) -> bool:
+    """Whether what a run says it was asked for is a case, a run file or a function in a file.
+
+    It stands in a command to copy, but it comes from a file: anything else is left out, and what is
+    left is quoted.
+    """
+    file = asked.endswith(".toml") or is_reference(asked)
+    return asked in CASES or (file and not asked.startswith("-") and "\\" not in asked)
+
+
+def _is_constructed(text: str) -> bool:
+    """Whether a text is calls of names that begin like classes, with numbers and words in them."""
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return "\n" not in text and all(_is_plain(node) for node in ast.walk(tree))
+
+
+def _is_plain(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id[:1].isupper()
+    return isinstance(
+        node,
+        ast.Expression
+        | ast.Name
+        | ast.Constant
+        | ast.keyword
+        | ast.Tuple
+        | ast.List
+        | ast.UnaryOp
+        | ast.USub
+        | ast.Load,
+    )
+
+
+def failure(run: Trajectory) -> str:
+    """Where and why a run stopped before its end; nothing where it did not."""
+    if run.completed >= run.steps:
+        return ""
+    done = f"{run.completed:,} of {run.steps:,} steps"
+    where = f"The run stopped after {done}, at t = {run.t[-1]:g} s."
+    why = run.provenance.get("failure", "")
+    said = f" {html.escape(why)}" if why else ""
+    return f'<p class="failure" role="alert"><strong>{where}</strong>{said}</p>'
+
+
+def _block(heading: str, text: str) -> str:
+    return (
+        f'<div class="again"><h3>{heading}</h3><button type="button" class="copy">Copy</button>'
+        f'<pre tabindex="0"><code>{html.escape(text)}</code></pre></div>'
+    )
+
+
+def _rows(rows: list[tuple[str, ...]]) -> str:
+    """Table rows, the first cell of each a heading."""
+    lines = []
+    for heading, *cells in rows:
+        rest = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+        lines.append(f'<tr><th scope="row">{html.escape(heading)}</th>{rest}</tr>')
+    return "\n".join(lines)

@@ -1,20 +1,18 @@
 """Rods in a picture: their centrelines, where they touch, and the force there."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from retrax.numerics.bspline import weights
 from retrax.show.bodies import Body
-from retrax.systems.rods.bump import weights
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 
-def rod_bodies(run: "Trajectory", told: dict[str, Any]) -> list[Body]:
+def rod_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
     """The point to follow: the contact with the force on the first rod, or the end of one rod."""
     lines = centrelines(run, told)
     if len(lines) == 1:
@@ -35,20 +33,20 @@ def rod_bodies(run: "Trajectory", told: dict[str, Any]) -> list[Body]:
     ]
 
 
-def middle_velocity(run: "Trajectory", velocity: np.ndarray) -> Float[np.ndarray, "time 6"]:
+def middle_velocity(run: Trajectory, velocity: np.ndarray) -> Float[np.ndarray, "time 6"]:
     """Angular velocity in the body and velocity in space, half-way along the first rod."""
     frames = np.asarray(jax.tree.leaves(run.g)[0])
     node = frames.shape[1] // 2
     return velocity[:, 6 * node : 6 * node + 6]
 
 
-def contact_force(run: "Trajectory") -> dict[str, np.ndarray]:
+def contact_force(run: Trajectory) -> dict[str, np.ndarray]:
     """The components of the contact force in space, where there is a contact."""
     force = np.asarray(run.multipliers)
     return {axis: force[:, k] for k, axis in enumerate("xyz")} if force.shape[1] == 3 else {}
 
 
-def centrelines(run: "Trajectory", told: dict[str, Any]) -> list[Float[np.ndarray, "time n 3"]]:
+def centrelines(run: Trajectory, told: dict[str, Any]) -> list[Float[np.ndarray, "time n 3"]]:
     if len(told["rods"]) == 1:
         return [np.asarray(run.g[1])]
     return [np.asarray(run.g[k][1]) for k in range(2)]

@@ -3,16 +3,14 @@
 import wave
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.files import require_place, written_whole
 from retrax.systems.strings.strings_in_contact import StringsInContact
-from retrax.trajectory.files import require_place, written_whole
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 # Shorter sounds are clicks; with fewer samples a period there is no tone to speak of.
 _SHORTEST, _FEWEST_SAMPLES = 0.1, 6.0
@@ -20,7 +18,7 @@ _LOUDEST = 0.9 * (2**15 - 1)
 
 
 def write_sound(
-    run: "Trajectory",
+    run: Trajectory,
     path: str | Path,
     observable: Callable[[Any], Any] | np.ndarray | None = None,
     *,
@@ -79,7 +77,7 @@ def write_sound(
     return path
 
 
-def _values(run: "Trajectory", observable: Any) -> np.ndarray:
+def _values(run: Trajectory, observable: Any) -> np.ndarray:
     if observable is None:
         if not isinstance(run.system, StringsInContact):
             raise BadInput(
@@ -99,7 +97,7 @@ def _values(run: "Trajectory", observable: Any) -> np.ndarray:
     return values
 
 
-def _tone(run: "Trajectory", t: np.ndarray, values: np.ndarray) -> float:
+def _tone(run: Trajectory, t: np.ndarray, values: np.ndarray) -> float:
     if isinstance(run.system, StringsInContact):
         return float(run.system.c / run.system.length)
     from retrax.analysis.spectrum import spectrum

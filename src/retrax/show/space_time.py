@@ -1,6 +1,6 @@
 """What happens along a string or a rod, in space and time."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,18 +9,14 @@ from matplotlib.figure import Figure
 from retrax.errors import BadInput
 from retrax.show.style import literal, new_figure, style
 from retrax.systems.strings.strings_in_contact import StringsInContact
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 # A picture shows this many times at most; more would be finer than its pixels.
 _MOST_TIMES = 1200
 _PATH = "#202020"
 
 
-def space_time(
-    run: "Trajectory", what: Any = None, *, places: Any = None, label: str = ""
-) -> Figure:
+def space_time(run: Trajectory, what: Any = None, *, places: Any = None, label: str = "") -> Figure:
     """A quantity along a string or rod as colours over place and time.
 
     **Arguments:**
@@ -48,7 +44,7 @@ def space_time(
     return figure
 
 
-def _values(run: "Trajectory", what: Any) -> np.ndarray:
+def _values(run: Trajectory, what: Any) -> np.ndarray:
     along = {key: x for key, x in run.observables().items() if np.ndim(x) == 2}
     if what is None or (isinstance(what, str) and what not in along):
         named = f"{what!r} is none of them" if what is not None else "none is named"
@@ -80,7 +76,7 @@ def _mesh(axes: Axes, places: np.ndarray, times: np.ndarray, values: np.ndarray,
     axes.figure.colorbar(mesh, ax=axes, label=label)
 
 
-def _strings(run: "Trajectory", strings: StringsInContact) -> Figure:
+def _strings(run: Trajectory, strings: StringsInContact) -> Figure:
     title = f"Strings in contact, F = {float(strings.F):g}, G = {np.asarray(strings.G).tolist()}"
     with style():
         figure = new_figure(9.6, 4.6, title)
@@ -91,7 +87,7 @@ def _strings(run: "Trajectory", strings: StringsInContact) -> Figure:
     return figure
 
 
-def draw_space_time(axes: Axes, run: "Trajectory", string: int = 0) -> None:
+def draw_space_time(axes: Axes, run: Trajectory, string: int = 0) -> None:
     """One of the strings, with the path of its contact."""
     strings = run.system
     every = -(-len(run.t) // _MOST_TIMES)

@@ -1,24 +1,14 @@
 """The bodies on a string in a picture: boxes where they hang."""
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from retrax.show.bodies import Body
-from retrax.show.shape import solid_box
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.show.bodies import Body, solid_box
+from retrax.trajectory.trajectory import Trajectory
 
 
-def drawing(run: "Trajectory") -> dict[str, Any] | None:
-    """What the system said about its picture, where it is a string."""
-    told = json.loads(run.provenance.get("drawing", "{}"))
-    return told if "string" in told else None
-
-
-def string_bodies(run: "Trajectory", told: dict[str, Any]) -> list[Body]:
+def string_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
     """The bodies on a string, each a box about its centre of mass, in metres."""
     r, *turns = (np.asarray(leaf) for leaf in run.g)
     first = 3 * r.shape[1]

@@ -1,10 +1,21 @@
-"""One look for every figure and page: colours that all eyes can tell apart, quiet axes."""
+"""One look for every figure and page: colours that all eyes can tell apart, quiet axes, files.
+
+Curves lose points but keep their extremes: a peak that was computed stays in the picture.
+"""
 
 from contextlib import AbstractContextManager
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float, Int
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+
+from retrax.cases.makers import did_you_mean
+from retrax.errors import BadInput
+from retrax.files import require_place, written_whole
 
 # The palette of Okabe and Ito, without its yellow, which vanishes on white.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -44,6 +55,15 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.labelsize": 8,
 }
 
+SUFFIXES = (".svg", ".pdf", ".png")
+# Text stays text that can be searched and edited; the same figure gives the same file.
+_FILE_SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "retrax",
+    "pdf.fonttype": 42,
+}
+_UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
+
 
 def style() -> AbstractContextManager[None]:
     """A context in which figures take this look; nothing outside it changes."""
@@ -66,3 +86,40 @@ def new_figure(width: float, height: float, title: str) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left")
     return figure
+
+
+def extremes(values: Float[np.ndarray, " time"], points: int) -> Int[np.ndarray, " kept"]:
+    """Indices of at most `points` values (4 or more), in order.
+
+    A series that is short enough is kept whole. Any other is cut into buckets of equal length; kept
+    are the least and the largest value of each, and both ends.
+    """
+    count = len(values)
+    if count <= points:
+        return np.arange(count)
+    edges = np.linspace(0, count, max(1, (points - 2) // 2) + 1).astype(int)
+    kept = {0, count - 1}
+    for first, end in pairwise(edges):
+        bucket = values[first:end]
+        kept |= {first + int(np.argmin(bucket)), first + int(np.argmax(bucket))}
+    return np.array(sorted(kept))
+
+
+def save(figure: Figure | Any, path: str | Path) -> Path:
+    """Write a figure whole or not at all: `.svg` and `.pdf` as vectors, `.png` as pixels.
+
+    **Raises:** `BadInput` for another suffix, or a folder that does not exist.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise BadInput(
+            f"path = {str(path)!r} must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
+            f"{did_you_mean(suffix, SUFFIXES) if suffix else ''}"
+        )
+    if not isinstance(figure, Figure):
+        raise BadInput(f"figure = {figure!r} is not a figure of retrax.show.")
+    require_place(path)
+    with written_whole(path) as temporary, rc_context(rc=_FILE_SETTINGS):
+        figure.savefig(temporary, format=suffix[1:], dpi=160, metadata=_UNDATED[suffix])
+    return path

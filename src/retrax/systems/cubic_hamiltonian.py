@@ -1,7 +1,6 @@
 """Canonical systems with a cubic Hamiltonian."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,18 +8,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.drawing import told
 from retrax.mechanics.functions import as_pytree
 from retrax.mechanics.quadratic_field import AbstractQuadraticField, require_quadratic
+from retrax.mechanics.remembered import Drawing, told
 from retrax.numerics.checks import (
     MOST_ROWS,
+    require_double_precision,
     require_instance,
     require_output,
     require_whole,
 )
-from retrax.numerics.determinant import determinant
-from retrax.numerics.precision import require_double_precision
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import determinant, solve
 
 Point = Float[Array, " n"]
 
@@ -44,12 +42,12 @@ class CubicHamiltonian(AbstractQuadraticField):
     - `hamiltonian`: `hamiltonian(z)`, written in JAX.
     - `dim`: the number of coordinates, $q$ and $p$ together.
 
-    **Raises:** `BadInput` where the Hamiltonian is not of degree 3.
+    **Raises:** `BadInput` if the Hamiltonian is not of degree 3.
 
     References: [CelledoniMcLachlanOwrenQuispel2013].
     """
 
-    hamiltonian: Any
+    hamiltonian: Callable[[Point], Float[Array, ""]]
     dim: int = eqx.field(static=True)
     title: str = eqx.field(static=True)
 
@@ -74,7 +72,7 @@ class CubicHamiltonian(AbstractQuadraticField):
         return self.title
 
     @property
-    def drawing(self) -> str | None:
+    def drawing(self) -> Drawing | None:
         """What a picture needs: that the numbers are positions, then momenta."""
         return told("field", canonical=(True, 0))
 

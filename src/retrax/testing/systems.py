@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from retrax.mechanics.lagrangian import LagrangianSystem
-from retrax.mechanics.regular import require_regular
+from retrax.mechanics.legendre import require_regular
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_instance
-from retrax.simulate.validate import require_state
+from retrax.run.checks import require_state
 from retrax.testing.laws import gap, judge, on_batches, require_key
 
 SAMPLES = 3

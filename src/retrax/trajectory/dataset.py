@@ -1,30 +1,43 @@
-"""A run as an xarray dataset, and back."""
+"""Runs as xarray datasets: one run and back, and the runs of many bodies at once."""
 
 import json
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
-from retrax.engine.progress import Interval
+from retrax.engine.progress import FAILURE, INTERVAL, Interval
 from retrax.errors import BadInput, printable, printable_lines
 from retrax.mechanics.state import State
-from retrax.numerics.checks import shown
-from retrax.trajectory.nesting import flattened, read_nesting, unflattened
-from retrax.trajectory.observe import Observations
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import require_instance, shown
+from retrax.trajectory.observe import Observations, observe
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from retrax.trajectory.trajectory import Trajectory
 
 FORMAT, FORMAT_VERSION = "retrax-trajectory", 1
 _NUMBERS = {"h": float, "steps": int, "completed": int, "save_every": int}
 _TIMINGS = {"seconds": float, "compile_seconds": float}
+MEMBERS_FORMAT = "retrax-ensemble"
+REASONS = ("none", "not_converged", "left_chart", "not_finite")
+# No configuration has more parts.
+_MOST = 100_000
+
+# Dimensions, values and attributes of a variable of a dataset.
+Variable = tuple[tuple[str, ...] | str, Any, dict[str, Any]]
+# A nesting: the number of a leaf, or a list of nestings.
+Nesting = Any
 
 
-def dataset(run: "Trajectory") -> xr.Dataset:
-    """All of a run: configuration, momentum, velocity, invariants, statistics, provenance."""
+def dataset(run: "Trajectory") -> "xr.Dataset":
+    """Collect all of a run: configuration, momentum, velocity, invariants, statistics."""
+    import xarray as xr
+
     _, structure = flattened(run.g)
     variables = configuration_variables(run.g, ("time",), run.provenance["group"])
     body = ("time", "body")
@@ -74,7 +87,7 @@ def configuration_variables(g: Any, dims: tuple[str, ...], group: str) -> dict[s
     return variables
 
 
-def from_dataset(ds: xr.Dataset) -> "Trajectory":
+def from_dataset(ds: "xr.Dataset") -> "Trajectory":
     """The trajectory that a dataset holds. Its system and integrator are known by name only."""
     from retrax.trajectory.trajectory import Trajectory
 
@@ -135,7 +148,7 @@ def from_dataset(ds: xr.Dataset) -> "Trajectory":
     )
 
 
-def _attribute(ds: xr.Dataset, name: str, kind: type) -> Any:
+def _attribute(ds: "xr.Dataset", name: str, kind: type) -> Any:
     """A number among the attributes; whole numbers are stored as such."""
     value = np.asarray(ds.attrs[name])
     if value.ndim or value.dtype.kind not in ("iu" if kind is int else "iuf"):
@@ -157,8 +170,9 @@ def _observables(run: "Trajectory") -> dict[str, Any]:
         short = identifier(name)
         own = tuple(f"{short}_{axis}" for axis in range(values.ndim - 1))
         attributes = {"long_name": name, "kind": "observable"}
-        if run.system is not None and name in run.system.units:
-            attributes["units"] = run.system.units[name]
+        unit = "" if run.system is None else run.system.unit_of(name)
+        if unit:
+            attributes["units"] = unit
         variables[short] = (("time", *own), values, attributes)
     return variables
 
@@ -184,7 +198,7 @@ def _reactions(run: "Trajectory") -> dict[str, Any]:
     }
 
 
-def _read_reactions(ds: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _read_reactions(ds: "xr.Dataset") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if "multipliers" in ds:
         violation = ds["constraint_violation"].values
         return ds["multipliers"].values, ds["reaction"].values, violation
@@ -195,3 +209,176 @@ def _read_reactions(ds: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 def identifier(name: str) -> str:
     kept = "".join(c if c.isalnum() else "_" for c in name)
     return "_".join(part for part in kept.split("_") if part)
+
+
+# Nested tuples of arrays as numbered leaves
+
+
+def flattened(g: Any, first: int = 0) -> tuple[list[np.ndarray], Any]:
+    """The leaves of nested tuples, and the same nesting with their numbers in place."""
+    if not isinstance(g, tuple):
+        return [np.asarray(g)], first
+    leaves: list[np.ndarray] = []
+    structure = []
+    for part in g:
+        inner, numbered = flattened(part, first + len(leaves))
+        leaves += inner
+        structure.append(numbered)
+    return leaves, structure
+
+
+def read_nesting(text: Any) -> Any:
+    """The nesting of a configuration as a file tells it in JSON.
+
+    **Raises:** `ValueError` unless it is lists in lists of the numbers from 0 on, in order.
+    """
+    try:
+        structure = json.loads(text)
+        found = list(_numbers(structure))
+    except (TypeError, ValueError, RecursionError):
+        found = []
+    if not 0 < len(found) <= _MOST or found != list(range(len(found))):
+        raise ValueError(f"configuration = {shown(text)} is none")
+    return structure
+
+
+def _numbers(structure: Any) -> Iterator[int]:
+    if isinstance(structure, list):
+        for part in structure:
+            yield from _numbers(part)
+    elif type(structure) is int:
+        yield structure
+    else:
+        raise ValueError
+
+
+def unflattened(structure: Any, leaf: Callable[[int], Any]) -> Any:
+    """The nested tuples again."""
+    if isinstance(structure, int):
+        return leaf(structure)
+    return tuple(unflattened(part, leaf) for part in structure)
+
+
+# The runs of many bodies
+
+
+def members_dataset(
+    states: State,
+    interval: np.ndarray,
+    failure: np.ndarray,
+    behind: np.ndarray,
+    attributes: dict[str, Any],
+) -> "xr.Dataset":
+    """States with axes (time, member, ...), statistics (time, row, member), failures by member.
+
+    `behind` is the number of steps behind each saved state.
+    """
+    import xarray as xr
+
+    failures = _failures(failure)
+    _blank(states, interval, behind, failures["failed_step"][1])
+    both = ("time", "member")
+    variables: dict[str, Any] = configuration_variables(
+        states.g, both, attributes["provenance_group"]
+    )
+    variables["momentum"] = ((*both, "body"), states.momentum, {"long_name": "body momentum"})
+    for row, name in enumerate(INTERVAL):
+        long_name = f"Newton {name} since the last saved state"
+        variables[name] = (both, interval[:, row], {"long_name": long_name})
+    variables["increment"][2]["long_name"] = "largest |h xi| since the last saved state"
+    times = states.t[:, 0]
+    if np.any(states.t != times[:, None]):
+        variables["t"] = (both, states.t, {"units": "s", "long_name": "time of the member"})
+    return xr.Dataset(
+        variables | failures,
+        coords={
+            "time": ("time", times, {"units": "s", "long_name": "time"}),
+            "member": ("member", np.arange(failure.shape[1])),
+        },
+        attrs={"format": MEMBERS_FORMAT, **attributes},
+    )
+
+
+def _failures(failure: np.ndarray) -> dict[str, Any]:
+    """Where and why members failed."""
+    row = dict(zip(FAILURE, failure, strict=True))
+    failed = ~np.isnan(row["step"])
+    reason = np.where(row["converged"] == 0, 1, np.where(row["in_chart"] == 0, 2, 3))
+    one = ("member",)
+    return {
+        "failed_step": (
+            one,
+            np.where(failed, np.nan_to_num(row["step"]) + 1, -1).astype(np.int64),
+            {"long_name": "number of the step that failed, -1 where none did"},
+        ),
+        "failure": (
+            one,
+            np.where(failed, reason, 0).astype(np.int8),
+            {
+                "long_name": "why it failed",
+                "flag_values": np.arange(len(REASONS), dtype=np.int8),
+                "flag_meanings": " ".join(REASONS),
+            },
+        ),
+        "failure_residual": (one, row["residual"], {"long_name": "relative residual there"}),
+        "failure_increment": (one, row["increment"], {"long_name": "|h xi| there"}),
+    }
+
+
+def _blank(
+    states: State, interval: np.ndarray, behind: np.ndarray, failed_step: np.ndarray
+) -> None:
+    """NaN for everything that a failed member has not reached."""
+    for member in np.nonzero(failed_step > 0)[0]:
+        lost = behind >= failed_step[member]
+        for leaf in jax.tree.leaves((states.g, states.momentum)):
+            leaf[lost, member] = np.nan
+        interval[lost, :, member] = np.nan
+
+
+def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
+    """The dataset of `ensemble` with velocity, invariants and group defect added.
+
+    **Arguments:** `system`: the one system of all members, or one for each along the first axis of
+    its arrays; `runs`: what `ensemble` returned.
+    """
+    require_instance("system", system, AbstractGroupSystem, "a retrax system")
+    if getattr(runs, "attrs", {}).get("format") != MEMBERS_FORMAT:
+        raise BadInput(f"runs = {shown(runs)} is not a dataset that ensemble returned.")
+    records, members = runs.sizes["time"], runs.sizes["member"]
+    g = [
+        runs[name].values
+        for name in runs.data_vars
+        if runs[name].attrs.get("kind") == "configuration"
+    ]
+    like = system.configuration_space.layout()
+    shapes = [leaf.shape for leaf in jax.tree.leaves(like)]
+    if [part.shape[2:] for part in g] != shapes:
+        raise BadInput(
+            f"runs has configurations of shapes {[part.shape[2:] for part in g]}, but those of the "
+            f"{system.name} have {shapes}: it is of another system."
+        )
+    tree = jax.tree.unflatten(jax.tree.structure(like), g)
+    g, momentum = jax.tree.map(
+        lambda x: jnp.asarray(x).reshape(records * members, *x.shape[2:]),
+        (tree, runs["momentum"].values),
+    )
+    t = runs["t"].values if "t" in runs else np.repeat(runs["time"].values[:, None], members, 1)
+    states = State(g, momentum, jnp.asarray(t.ravel()))
+    shared = runs.attrs.get("shared_system", 1)
+    owner = None if shared else np.tile(np.arange(members), records)
+    seen = observe(system, states, owner=owner)
+    both = ("time", "member")
+
+    def shaped(x):
+        return x.reshape(records, members, *x.shape[1:])
+
+    added: dict[str, Any] = {
+        identifier(name): (both, shaped(x), {"long_name": name, "kind": "invariant"})
+        for name, x in seen.invariants.items()
+    }
+    if seen.energy is not None and "energy" not in added:
+        added["energy"] = (both, shaped(seen.energy), {"long_name": "energy", "units": "J"})
+    added["velocity"] = ((*both, "body"), shaped(seen.velocity), {"long_name": "body velocity"})
+    added["group_defect"] = (both, shaped(seen.defect), {"long_name": "distance from the group"})
+    return runs.assign(added)

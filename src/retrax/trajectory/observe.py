@@ -1,5 +1,6 @@
 """What can be read off the states of a run."""
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -7,8 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
+from retrax.errors import BadInput
 from retrax.mechanics.symmetry import Symmetries
+from retrax.numerics.checks import host_float64, require_finite
 from retrax.numerics.reuse import Jitted
 
 if TYPE_CHECKING:
@@ -124,3 +128,136 @@ def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
         )
 
     return look
+
+
+def deviations(values: np.ndarray) -> np.ndarray:
+    """The values less the first one."""
+    values = np.asarray(values)
+    return values - values[0]
+
+
+def drift(t: np.ndarray, values: np.ndarray) -> float:
+    r"""The slope of the least-squares line through the values, per second.
+
+    $$ \frac{\sum_k (t_k - \bar t)(x_k - \bar x)}{\sum_k (t_k - \bar t)^2} $$
+
+    A bounded oscillation has none in the long run; a secular error has nothing else.
+    """
+    t, x = host_float64("t", t), host_float64("values", values)
+    if t.ndim != 1 or t.shape != x.shape:
+        raise BadInput(
+            f"t and values have shapes {t.shape} and {x.shape}, but must be two vectors of one "
+            "length."
+        )
+    require_finite("t", t)
+    require_finite("values", x)
+    if len(t) < 2:
+        return 0.0
+    t, x = t - t.mean(), deviations(x)
+    squares = float(t @ t)
+    if not 0 < squares < math.inf:
+        raise BadInput(
+            f"t goes from {t.min():.3g} s to {t.max():.3g} s about its mean: a slope needs times "
+            "that differ, and whose squares are numbers."
+        )
+    with np.errstate(all="ignore"):
+        slope = float(t @ (x - x.mean()) / squares)
+    if not math.isfinite(slope):
+        raise BadInput(f"values differ by up to {np.ptp(x):g}, too much for a slope in float64.")
+    return slope
+
+
+Series = Float[np.ndarray, " time"]
+
+
+class EnergyBalance(NamedTuple):
+    r"""The energy of a run against the work of forces, damping and driven constraints, in joules.
+
+    **Attributes:**
+
+    - `change`: $H(t) - H(t_0)$ at every saved state.
+    - `work`: $\int_{t_0}^t P\,dt$ of the power $P = \dot H$ of `system.power`, by quadrature over
+        the saved states.
+    - `difference`: `change - work`: the error of the integrator, as far as `work` is known.
+    - `uncertainty`: by how much `work` moves, at most, where every other saved state is left out.
+        The quadrature is of order 4 in the time between saved states where the power is smooth, so
+        that `work` itself is better than this; NaN for fewer than five states.
+    """
+
+    change: Series
+    work: Series
+    difference: Series
+    uncertainty: float
+
+    def at_the_end(self) -> dict[str, float]:
+        """The change, the work and their difference at the last saved state, by name."""
+        return {name: float(getattr(self, name)[-1]) for name in self._fields[:3]}
+
+
+def energy_balance(t: Series, energy: Series, power: Series) -> EnergyBalance:
+    """The balance of the energies and powers at the times `t`."""
+    change, work = energy - energy[0], _work(t, power)
+    some = np.unique([*range(0, len(t), 2), len(t) - 1])
+    uncertainty = float("nan")
+    if len(t) >= 5:
+        uncertainty = float(np.max(np.abs(_work(t[some], power[some]) - work[some])))
+    return EnergyBalance(change, work, change - work, uncertainty)
+
+
+def _work(t: Series, power: Series) -> Series:
+    r"""The integral of the power up to each time, by the trapezoidal rule with end slopes.
+
+    $$ \int_0^d P\,dt \approx \tfrac d2(P_0 + P_1) + \tfrac{d^2}{12}(P_0' - P_1') $$
+
+    The slopes are those of parabolas through three neighbours. Fewer than three states have none.
+    """
+    d = np.diff(t)
+    parts = d * (power[1:] + power[:-1]) / 2
+    if len(t) >= 3:
+        slope = np.gradient(power, t, edge_order=2)
+        parts = parts + d**2 / 12 * (slope[:-1] - slope[1:])
+    return np.concatenate([[0.0], np.cumsum(parts)])
+
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+
+# Below this increment no method turns a body by pi: solved in Cayley's coordinates u a step turns
+# by h xi = (1 + u^2 / 4) u about a fixed axis, which is 2.93 here.
+_SHORT = 1.7
+
+
+def turns(group: Any, increment: np.ndarray, h: float, velocity: Callable[[], Any]) -> np.ndarray:
+    """How far a body turns in a step near each saved state: the largest angle of $h\\xi$.
+
+    The `increment` of a method may be a coordinate of its retraction and less than that; so the
+    velocities of the saved states are looked at, which `velocity` returns, where an increment is
+    long enough. Zero on a group none of whose coordinates is an angle.
+    """
+    angles = group.angles()
+    if not angles.any() or not np.nanmax(increment, initial=0.0) > _SHORT:
+        return np.zeros(np.shape(increment))
+    turn = np.abs(h) * np.max(np.abs(np.asarray(velocity())[..., angles]), axis=-1)
+    return np.fmax(turn, increment) if angles.all() else turn
+
+
+def aliasing(run: "Trajectory") -> str | None:
+    """One sentence about a run with a step of more than half a turn."""
+    if run.system is None:
+        return None
+    turn = turns(
+        run.system.group,
+        np.asarray(run.info.increment),
+        run.h,
+        lambda: run.velocity,
+    )
+    if not np.nanmax(turn) > math.pi:
+        return None
+    worst = int(np.nanargmax(turn))
+    return (
+        f"a step near t = {float(run.t[worst]):.6g} s turned the {run.system.name} by |h xi| = "
+        f"{turn[worst]:.4g} rad: beyond pi the states cannot tell how often it went round, and "
+        f"its errors do not show in the invariants; use a step below "
+        f"{abs(run.h) * math.pi / turn[worst]:.2g} s."
+    )

@@ -14,11 +14,16 @@ from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, RetraxError
 from retrax.numerics.checks import is_traced
 from retrax.numerics.fingerprint import Fingerprint
-from retrax.trajectory.balance import EnergyBalance, energy_balance
-from retrax.trajectory.html import html
-from retrax.trajectory.measure import deviations, drift
-from retrax.trajectory.observe import Observations, observe, observe_traced
-from retrax.trajectory.summary import summary
+from retrax.trajectory.observe import (
+    EnergyBalance,
+    Observations,
+    deviations,
+    drift,
+    energy_balance,
+    observe,
+    observe_traced,
+)
+from retrax.trajectory.summary import html, summary
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -266,7 +271,7 @@ class Trajectory:
 
     def save(self, path: str | Path) -> Path:
         """Write the run to a NetCDF file, atomically; `retrax.load` reads it back."""
-        from retrax.trajectory.storage import save
+        from retrax.store.netcdf import save
 
         self._require_numbers("save(path)")
         return save(self, path)
@@ -289,7 +294,7 @@ class Trajectory:
         if self.traced:
             return escape(repr(self))
         try:
-            from retrax.show.inline import inline_image
+            from retrax.show.figures import inline_image
         except RetraxError:
             return html(self)
         return html(self, inline_image(self))

@@ -1,15 +1,11 @@
 """Which picture a run has: what its system told, or else what its group or space is."""
 
-from typing import TYPE_CHECKING
-
 from retrax.show.drawn import told
 from retrax.show.pictures import ground, rigid, rods, strings
 from retrax.show.pictures.fields import bars, field
 from retrax.show.pictures.spaces import of_space
 from retrax.show.pictures.things import Picture
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 _TOLD = {
     "body": rigid.with_mass,
@@ -21,7 +17,7 @@ _TOLD = {
 }
 
 
-def picture(run: "Trajectory") -> Picture:
+def picture(run: Trajectory) -> Picture:
     """The picture of a run; there is one for every run."""
     said = told(run)
     if "string" in said:

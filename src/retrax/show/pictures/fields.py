@@ -1,6 +1,6 @@
 """Points of R^n that follow a field: orbits, momenta, numbers as bars."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,15 +16,13 @@ from retrax.show.pictures.things import (
     path,
     point,
 )
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 _CONSTANT = 0.05  # a length that changes by less than this part is that of a sphere
 _SHOWN_BARS = 400
 
 
-def field(run: "Trajectory", told: dict[str, Any]) -> Picture:
+def field(run: Trajectory, told: dict[str, Any]) -> Picture:
     """The orbit of a quadratic field, as its coordinates are meant."""
     y = np.asarray(run.y)
     if "vectors" in told:
@@ -70,7 +68,7 @@ def _canonical(y: Float[np.ndarray, "time 4"]) -> Picture:
     return Picture(things, around, centre, 1.3 * radius)
 
 
-def bars(run: "Trajectory") -> Picture:
+def bars(run: Trajectory) -> Picture:
     """Every number of a configuration as a bar, a matrix as rows and columns: never nothing."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(run.g)]
     flat = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)

@@ -1,17 +1,15 @@
 """Bodies on a plane: the rolling disk, the sleigh, balls; each with the track it leaves."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from retrax.show.pictures.things import Picture, Thing, arrow, ball_around, body, path
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 
-def rolling_disk(run: "Trajectory", told: dict[str, Any]) -> Picture:
+def rolling_disk(run: Trajectory, told: dict[str, Any]) -> Picture:
     """An upright disk with spokes; its heading turns it about e3, its rolling about its axle e2."""
     heading, place, rolled = (np.asarray(x) for x in (*run.g[0], run.g[1]))
     radius = told["radius"]
@@ -25,7 +23,7 @@ def rolling_disk(run: "Trajectory", told: dict[str, Any]) -> Picture:
     return _on_plane(things, place, 2 * radius)
 
 
-def sleigh(run: "Trajectory", told: dict[str, Any]) -> Picture:
+def sleigh(run: Trajectory, told: dict[str, Any]) -> Picture:
     """A board on its skate, with the centre of mass `arm` ahead of where the skate touches."""
     heading, place = (np.asarray(x) for x in run.g)
     arm, size = told["arm"], told["size"]
@@ -45,7 +43,7 @@ def sleigh(run: "Trajectory", told: dict[str, Any]) -> Picture:
     return picture._replace(notes=("The green ball marks the centre of mass.",))
 
 
-def ball(run: "Trajectory", told: dict[str, Any]) -> Picture:
+def ball(run: Trajectory, told: dict[str, Any]) -> Picture:
     """A ball with a pattern that shows how it turns, on its table; a turntable turns under it."""
     rotation, place = (np.asarray(x) for x in run.g)
     radius, rate = told["radius"], told.get("rate", 0.0)

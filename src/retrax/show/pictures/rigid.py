@@ -1,12 +1,11 @@
 """Rigid bodies and points in space, whatever the group."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from retrax.show.bodies import Body, bodies
-from retrax.show.drawn import told
+from retrax.show.bodies import CORNERS, Body, bodies, box, solid_box
 from retrax.show.pictures.things import (
     METRES,
     Picture,
@@ -18,17 +17,14 @@ from retrax.show.pictures.things import (
     path,
     point,
 )
-from retrax.show.shape import CORNERS, box, box_of, solid_box
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 _SHOWN_BODIES = 8
 _SPACING = 2.8
 _SHAPE_UNKNOWN = "The shape of the box is not that of the body."
 
 
-def of_group(run: "Trajectory") -> Picture | None:
+def of_group(run: Trajectory) -> Picture | None:
     """A box with its axes and its angular momentum for all that turns, a dot for all that does not.
 
     `None` where the group of the run has no such parts.
@@ -58,7 +54,7 @@ def of_group(run: "Trajectory") -> Picture | None:
     return Picture(things, around, centre, radius, tuple(sorted(notes)))
 
 
-def _place(run: "Trajectory", one: Body, k: int) -> Float[np.ndarray, "time 3"]:
+def _place(run: Trajectory, one: Body, k: int) -> Float[np.ndarray, "time 3"]:
     """Where it is; what only turns stands beside the others."""
     if one.position is not None:
         return one.position
@@ -66,7 +62,7 @@ def _place(run: "Trajectory", one: Body, k: int) -> Float[np.ndarray, "time 3"]:
 
 
 def _things(
-    run: "Trajectory", one: Body, place: np.ndarray, size: float, several: bool
+    run: Trajectory, one: Body, place: np.ndarray, size: float, several: bool
 ) -> tuple[list[Thing], bool]:
     """The drawing of one body, and whether its shape is that of its inertia."""
     of = f" of {one.label}" if several else ""
@@ -75,7 +71,7 @@ def _things(
     if one.coordinates is None:  # a body in the plane
         corners, known = CORNERS * [1.0, 0.5, 0.15], True
     else:
-        corners, known = _shape(run, one.coordinates)
+        corners, known = box(run, one.coordinates)
     things = [body(one.label, one.rotation, place, [{"box": size * corners}], 0.85 * size)]
     momentum = one.momentum(run)
     if momentum is not None and np.any(momentum):
@@ -86,15 +82,7 @@ def _things(
     return [*things, path(label, tip)], known
 
 
-def _shape(run: "Trajectory", rows: np.ndarray) -> tuple[Float[np.ndarray, "8 3"], bool]:
-    """The box of the inertia that the system told, or else of one that fits the run."""
-    said = told(run)
-    if "turning" in said:
-        return box_of(np.array(said["turning"]["inertia"])), True
-    return box(np.asarray(run.velocity)[:, rows], np.asarray(run.momentum)[:, rows])
-
-
-def with_mass(run: "Trajectory", said: dict[str, Any]) -> Picture:
+def with_mass(run: Trajectory, said: dict[str, Any]) -> Picture:
     """A body of known mass, inertia and centre of mass: about a fixed point, or free in space."""
     arm, inertia = np.array(said["arm"]), np.array(said["inertia"])
     corners, side = solid_box(said["mass"], inertia)

@@ -1,6 +1,6 @@
 """Rods as tubes by their stretch, where they touch, and the force there."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from retrax.show.pictures.things import (
     point,
 )
 from retrax.show.rods import centrelines, rod_bodies
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 # A finer rod is drawn through this many of its nodes at most.
 _DRAWN_NODES = 40
 
 
-def rods(run: "Trajectory", told: dict[str, Any]) -> Picture:
+def rods(run: Trajectory, told: dict[str, Any]) -> Picture:
     """One rod with the path of its end, or two with their contact and the force on the first."""
     drawn = []
     for places, rod in zip(centrelines(run, told), told["rods"], strict=True):

@@ -1,37 +1,39 @@
 """Points of homogeneous spaces: spheres, tori, frames, subspaces, matrices, momenta."""
 
-import re
-from typing import TYPE_CHECKING
-
 import numpy as np
 from jaxtyping import Float
 
+from retrax.groups.se3 import SE3
+from retrax.groups.so3 import SO3
 from retrax.show.pictures.fields import bars, vectors
 from retrax.show.pictures.things import Picture, Thing, Track, arrow, path, point
+from retrax.spaces.coadjoint_orbit import CoadjointOrbit
+from retrax.spaces.grassmann import Grassmann
+from retrax.spaces.sphere import Sphere
+from retrax.spaces.stiefel import Stiefel
+from retrax.spaces.torus import Torus
+from retrax.trajectory.trajectory import Trajectory
 
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
-
-_FRAME = re.compile(r"V_\d+\(R\^[23]\)")
 _ANGLES = np.linspace(0.0, 2 * np.pi, 73)
 
 
-def of_space(run: "Trajectory") -> Picture | None:
+def of_space(run: Trajectory) -> Picture | None:
     """The picture of the space that a run moves on; `None` where the space has none of its own."""
-    name, y = run.provenance["group"], np.asarray(run.y) if not isinstance(run.y, tuple) else None
-    if y is None:
+    space = None if run.system is None else run.system.configuration_space
+    if isinstance(run.y, tuple):
         return None
-    if name in ("S^1", "S^2"):
+    y = np.asarray(run.y)
+    if isinstance(space, Sphere) and space.n <= 3:
         return _on_sphere(_in_space(y))
-    if name.startswith("T^"):
+    if isinstance(space, Torus):
         return _on_circle(y)
-    if _FRAME.fullmatch(name):
+    if isinstance(space, Stiefel) and space.n in (2, 3):
         return _frame(_in_space(np.swapaxes(y, 1, 2)))
-    if name in ("G_1(R^3)", "G_2(R^3)"):
-        return _subspace(y, int(name[2]))
-    if name == "coadjoint orbit of SO(3)":
-        return vectors(y, ["m"])
-    return vectors(y, ["m", "p"]) if name == "coadjoint orbit of SE(3)" else bars(run)
+    if isinstance(space, Grassmann) and space.n == 3 and space.k < 3:
+        return _subspace(y, space.k)
+    if isinstance(space, CoadjointOrbit) and isinstance(space.group, SO3 | SE3):
+        return vectors(y, ["m"] if isinstance(space.group, SO3) else ["m", "p"])
+    return bars(run)
 
 
 def _in_space(y: np.ndarray) -> np.ndarray:

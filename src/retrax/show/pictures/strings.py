@@ -1,7 +1,7 @@
 """Strings: bodies on an elastic string by its tension, and two strings that touch."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,14 @@ from retrax.show.pictures.things import (
     point,
 )
 from retrax.show.strings import string_bodies
-
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
+from retrax.trajectory.trajectory import Trajectory
 
 # A finer string is drawn through about this many of its nodes.
 _DRAWN_NODES = 60
 _SIDE_BY_SIDE = 0.25  # the distance of two strings that touch, in lengths of a string
 
 
-def string_pendulum(run: "Trajectory", told: dict[str, Any]) -> Picture:
+def string_pendulum(run: Trajectory, told: dict[str, Any]) -> Picture:
     """The string from the pivot through its nodes, its bodies as boxes at their centres of mass."""
     r, tension = np.asarray(run.g[0]), run.observables()["tension"]
     stride = math.ceil(r.shape[1] / _DRAWN_NODES)
@@ -57,7 +55,7 @@ def _places(found: list) -> np.ndarray:
     return np.stack([one.position for one in found], axis=1)
 
 
-def strings_in_contact(run: "Trajectory", told: dict[str, Any]) -> Picture:
+def strings_in_contact(run: Trajectory, told: dict[str, Any]) -> Picture:
     """Two strings beside each other, their displacement upwards, and the points that touch."""
     u, v, s = (np.asarray(x) for x in run.g)
     length, fixed = told["length"], told["ends"] == "fixed"

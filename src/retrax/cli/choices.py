@@ -1,3 +1,0 @@
-"""Names that a user types, looked up with patience."""
-
-from retrax.cases.choices import choose as choose

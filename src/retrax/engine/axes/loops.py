@@ -1,0 +1,328 @@
+"""Arrays of which one axis is kept: not taken apart, but gone along by a loop.
+
+An axis of many alike things (nodes of a rod, stages of a step) would make a program of as many
+copies of the same lines. It stays in memory instead: of each thing the numbers are cells, and a
+cell is a view of a buffer with one entry for each thing. Work on cells is done in a loop along the
+axis; work that follows on the same axis joins the loop that is open, and what passes from one line
+to the next within it never sees memory. Neighbours k-1 and k+1 are views with another offset.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, SupportsInt
+
+import numpy as np
+import numpy.typing as npt
+
+from retrax.engine.builder import Builder, same
+from retrax.engine.kinds import Kind, Unscalarisable
+from retrax.engine.program import (
+    Buffer,
+    CodeBlock,
+    Each,
+    LoadEntry,
+    Operand,
+    StoreEntry,
+    Value,
+    View,
+    kind_of,
+)
+
+# An array of objects, each an operand; NumPy cannot say so in its types.
+Operands = npt.NDArray[Any]
+
+# So few entries are written one by one.
+_FEW = 4
+
+
+class KeptArray:
+    """An array with a kept axis: `cells`, without that axis, are views or numbers alike for all."""
+
+    def __init__(self, cells: Operands, axis: SupportsInt, length: SupportsInt):
+        self.cells, self.axis, self.length = cells, int(axis), int(length)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.cells.shape[: self.axis], self.length, *self.cells.shape[self.axis :])
+
+    @property
+    def ndim(self) -> int:
+        return self.cells.ndim + 1
+
+
+class FlatArray:
+    """An array of one axis: all cells of its first thing, then all of the second."""
+
+    def __init__(self, things: KeptArray, packed: tuple[Buffer, CodeBlock] | None = None):
+        self.things = things
+        # The buffer where it lies as such, and the block that wrote it.
+        self.packed = packed
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (self.things.length * self.things.cells.size,)
+
+
+# An array of a jaxpr while its program is built.
+ProgramArray = Operands | KeptArray | FlatArray
+
+
+class _OpenLoop:
+    def __init__(self, length: int, frame: Any):
+        self.length, self.frame = length, frame
+        self.reads: dict[View, Value] = {}
+        self.made: dict[Buffer, Operand] = {}
+        self.buffers: dict[Operand, Buffer] = {}
+
+
+class AxisLoops:
+    """The loops along kept axes of a program that is being built."""
+
+    def __init__(self, build: Builder):
+        self.build = build
+        self._open: _OpenLoop | None = None
+        self.inside = False
+
+    def flush(self) -> None:
+        """End the open loop: what it made can then be read at any place."""
+        if self.inside:
+            return
+        loop, self._open = self._open, None
+        if loop is not None:
+            block, _ = loop.frame
+            writes = tuple((_whole(buffer), x) for buffer, x in loop.made.items())
+            reads = tuple((value, view) for view, value in loop.reads.items())
+            self.build.append(Each(loop.length, reads, block, writes))
+
+    def along(self, length: int, function: Callable, arrays: Sequence) -> list[Operands]:
+        """Cells of what `function` returns at k, from the values of kept arrays at k."""
+        if self.inside:
+            raise Unscalarisable("it goes along two long axes at once")
+        loop = self._ready(length, arrays)
+        self.build.resume(loop.frame)
+        self.inside = True
+        outs = function(*(self._local(loop, x) if isinstance(x, KeptArray) else x for x in arrays))
+        cells = [_each_cell(out, lambda x: self._written(loop, x)) for out in outs]
+        self.inside = False
+        loop.frame = self.build.suspend()
+        return cells
+
+    def _ready(self, length: int, arrays: Sequence) -> _OpenLoop:
+        """The open loop if these arrays can be read in it, else a new one."""
+        loop = self._open
+        views = [c for x in arrays if isinstance(x, KeptArray) for c in x.cells.ravel()]
+        if loop is not None:
+            apart = any(
+                isinstance(v, View) and v.buffer in loop.made and v != _whole(v.buffer)
+                for v in views
+            )
+            if loop.length != length or apart:
+                self.flush()
+        if self._open is None:
+            self.build.open()
+            self._open = _OpenLoop(length, self.build.suspend())
+        return self._open
+
+    def _local(self, loop: _OpenLoop, array: KeptArray) -> Operands:
+        def value(cell):
+            if not isinstance(cell, View):
+                return cell
+            if cell.buffer in loop.made:
+                return loop.made[cell.buffer]
+            if cell not in loop.reads:
+                loop.reads[cell] = self.build.value("float")
+            return self._typed(loop.reads[cell], cell.buffer)
+
+        return _each_cell(array.cells, value)
+
+    def _typed(self, value: Value, buffer: Buffer) -> Operand:
+        """Memory holds floats; whole numbers and truths are turned back."""
+        return value if buffer.kind == "float" else self.build.emit(buffer.kind, value)
+
+    def _require_narrow(self, entries: Sequence[Operand]) -> None:
+        """Memory holds floats, which have no room for all digits of the longest whole numbers."""
+        if any(self.build.is_wide(x) for x in entries):
+            raise Unscalarisable("it keeps whole numbers of 64 bits along a long axis")
+
+    def _written(self, loop: _OpenLoop, x: Operand) -> View | Operand:
+        """Where the value x at k is kept: a buffer of its own, or where it was read from."""
+        if not isinstance(x, Value):
+            return x
+        self._require_narrow([x])
+        for view, value in loop.reads.items():
+            if value == x:
+                return view
+        if x not in loop.buffers:
+            buffer = self.build.buffer(loop.length, kind_of(x))
+            loop.buffers[x] = buffer
+            loop.made[buffer] = x
+        return _whole(loop.buffers[x])
+
+    def sequential(
+        self,
+        length: int,
+        function: Callable[[list[Operands], list[Operands]], tuple[Sequence[Any], Sequence[Any]]],
+        initial: Sequence[Operands],
+        arrays: Sequence[KeptArray],
+    ) -> tuple[list[Operands], list[Operands]]:
+        """A loop in order that carries numbers: what it carries in the end, and cells it made."""
+        if self.inside:
+            raise Unscalarisable("it goes along two long axes at once")
+        self.flush()
+        carried = [_each_cell(x, lambda e: self.build.value(kind_of(e))) for x in initial]
+        self.build.open()
+        loop = _OpenLoop(length, None)
+        self.inside = True
+        local = [self._local(loop, x) for x in arrays]
+        updated, outs = function(carried, local)
+        cells = [_each_cell(out, lambda x: self._written(loop, x)) for out in outs]
+        self.inside = False
+        block = self.build.close()
+        self.build.append(
+            Each(
+                length,
+                tuple((value, view) for view, value in loop.reads.items()),
+                block,
+                tuple((_whole(buffer), x) for buffer, x in loop.made.items()),
+                _operands_in(carried),
+                _operands_in(initial),
+                _operands_in(updated),
+            )
+        )
+        return carried, cells
+
+    def copy(self, source: KeptArray, targets: Sequence[View]) -> None:
+        """Write the cells of an array, in order, to views."""
+        self.flush()
+        self.build.open()
+        loop = _OpenLoop(source.length, None)
+        values = self._local(loop, source).ravel()
+        block = self.build.close()
+        reads = tuple((value, view) for view, value in loop.reads.items())
+        writes = tuple(zip(targets, values, strict=True))
+        self.build.append(Each(source.length, reads, block, writes))
+
+    def packed(self, array: KeptArray) -> Buffer:
+        """A new buffer with all numbers of an array in C order."""
+        if array.axis:
+            raise Unscalarisable("a result has a long axis that is not its first")
+        width = array.cells.size
+        kinds: set[Kind] = {kind_of_cell(c) for c in array.cells.ravel()}
+        kind: Kind = kinds.pop() if len(kinds) == 1 else "float"
+        buffer = self.build.buffer(width * array.length, kind)
+        self.copy(array, [View(buffer, c, width, array.length) for c in range(width)])
+        return buffer
+
+    def plain(self, flat: ProgramArray) -> Operands | KeptArray:
+        """A flat array as one buffer, packed where it has not been so far; others as they are."""
+        if not isinstance(flat, FlatArray):
+            return flat
+        if flat.packed is None or not self.build.encloses(flat.packed[1]):
+            buffer = self.packed(flat.things)
+            flat.packed = buffer, self.build.block
+        return stored_in(flat.packed[0])
+
+    def keep(self, array: Operands, axis: int) -> KeptArray:
+        """An array of operands as one with a kept axis."""
+        array = np.moveaxis(array, axis, 0)
+        cells = np.empty(array.shape[1:], object)
+        for index in np.ndindex(*cells.shape):
+            cells[index] = self._kept_cell([array[(k, *index)] for k in range(len(array))])
+        return KeptArray(cells, axis, len(array))
+
+    def _kept_cell(self, entries: list[Any]) -> View | Operand:
+        kind = kind_of(entries[0])
+        if all(x is entries[0] or same(x, entries[0]) for x in entries):
+            return entries[0]
+        self._require_narrow(entries)
+        if not any(isinstance(x, Value) for x in entries):
+            return _whole(self.build.buffer(len(entries), kind, tuple(float(x) for x in entries)))
+        if self.inside:
+            raise Unscalarisable("it makes a long axis inside a loop along another")
+        buffer = self.build.buffer(len(entries), kind)
+        start = 0
+        for _, run in groupby(entries, key=lambda x: x if isinstance(x, Value) else repr(x)):
+            alike = list(run)
+            self._fill(View(buffer, start, 1, len(alike)), self.build.emit("float", alike[0]))
+            start += len(alike)
+        return _whole(buffer)
+
+    def _fill(self, view: View, x: Operand) -> None:
+        """The same number in all entries of a view."""
+        if view.length > _FEW:
+            self.build.append(Each(view.length, (), CodeBlock(), ((view, x),)))
+            return
+        for k in range(view.length):
+            self.build.append(StoreEntry(view.buffer, view.offset + k, x))
+
+    def scalars(self, array: KeptArray) -> Operands:
+        """An array with a kept axis as one of operands, loaded one by one."""
+        if self.inside:
+            raise Unscalarisable("it takes single entries of a long axis inside a loop")
+        self.flush()
+
+        def loaded(cell, k):
+            if not isinstance(cell, View):
+                return cell
+            out = self.build.value("float")
+            self.build.append(LoadEntry(out, cell.buffer, cell.offset + k * cell.stride))
+            return self._typed(out, cell.buffer)
+
+        parts = [
+            _each_cell(array.cells, lambda cell, k=k: loaded(cell, k)) for k in range(array.length)
+        ]
+        return np.stack(parts, axis=array.axis)
+
+
+def entry(array: Operands, index: tuple[int, ...] = ()) -> Operand:
+    """One operand of an array."""
+    found: Any = array[index]
+    return found
+
+
+def kind_of_cell(cell: View | Operand) -> Kind:
+    return cell.buffer.kind if isinstance(cell, View) else kind_of(cell)
+
+
+def shifted(
+    array: KeptArray, first: SupportsInt, length: SupportsInt, step: SupportsInt = 1
+) -> KeptArray:
+    """Entries first, first + step, ... along the kept axis."""
+    first, length, step = int(first), int(length), int(step)
+
+    def moved(cell):
+        if not isinstance(cell, View):
+            return cell
+        return View(cell.buffer, cell.offset + first * cell.stride, cell.stride * step, length)
+
+    return KeptArray(_each_cell(array.cells, moved), array.axis, length)
+
+
+def stacked(parts: Sequence[KeptArray]) -> KeptArray:
+    """Arrays of the kept axis alone as the columns of one."""
+    cells = np.empty(len(parts), object)
+    cells[:] = [part.cells[()] for part in parts]
+    return KeptArray(cells, 0, parts[0].length)
+
+
+def stored_in(buffer: Buffer) -> KeptArray:
+    """All entries of a buffer."""
+    cells = np.empty((), object)
+    cells[()] = _whole(buffer)
+    return KeptArray(cells, 0, buffer.length)
+
+
+def _whole(buffer: Buffer) -> View:
+    return View(buffer, 0, 1, buffer.length)
+
+
+def _each_cell(array: Operands, function: Callable) -> Operands:
+    array = np.asarray(array, object)
+    out = np.empty(array.shape, object)
+    for index in np.ndindex(*array.shape):
+        out[index] = function(array[index])
+    return out
+
+
+def _operands_in(arrays: Sequence[Operands]) -> tuple[Any, ...]:
+    return tuple(x for a in arrays for x in np.asarray(a, object).ravel())

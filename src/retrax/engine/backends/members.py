@@ -1,0 +1,141 @@
+"""Many bodies at once: what the back ends of `ensemble` have in common, and the native one.
+
+Rows are numbers and columns are members, so that neighbours in memory are neighbours in the vector
+units. A back end holds where its members are; `run` takes them on and writes down what it passes.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from retrax.engine.backends.signals import Flag
+from retrax.engine.progress import FAILURE
+
+LANES = 8
+# Blocks are handed to threads in groups, large enough that handing over costs nothing.
+_GROUPS_PER_THREAD = 8
+
+
+@runtime_checkable
+class Members(Protocol):
+    """Members on their way. `failure` is a column of NaN for a member that has not failed."""
+
+    name: str
+    columns: int
+
+    @property
+    def failure(self) -> np.ndarray: ...
+
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
+        """Take `every` steps for each record in `saved` [record, row, column], and fill it."""
+        ...
+
+
+def padded(rows: np.ndarray, columns: int) -> np.ndarray:
+    """The rows with the last column repeated until there are `columns`."""
+    members = rows.shape[1]
+    if members == columns:
+        return np.ascontiguousarray(rows)
+    wide = np.empty((len(rows), columns))
+    wide[:, :members], wide[:, members:] = rows, rows[:, -1:]
+    return wide
+
+
+class NativeMembers:
+    """Blocks of members in the lanes of vector registers, spread over the processor's cores."""
+
+    name = "native"
+
+    def __init__(
+        self,
+        kernel: Any,
+        params: np.ndarray,
+        state: np.ndarray,
+        h: float,
+        shared: bool,
+        threads: int | None = None,
+    ):
+        self._threads = threads or _cores()
+        self.blocks = -(-state.shape[1] // LANES)
+        self.columns = self.blocks * LANES
+        self._kernel, self._h, self._step = kernel, h, 0
+        self._params = np.ascontiguousarray(params) if shared else padded(params, self.columns)
+        self._state = padded(state, self.columns)
+        self._memory = np.empty((kernel.memory.size, self.columns))
+        self.failure = np.full((len(FAILURE), self.columns), np.nan)
+
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
+        arrays = (self._params, self._state, self._memory, saved, interval, self.failure)
+        pointers = [x.ctypes.data for x in arrays]
+        opens = int(self._step == 0)
+        group = max(1, self.blocks // (self._threads * _GROUPS_PER_THREAD))
+
+        def work(first: int, stop: Flag) -> None:
+            last = min(first + group, self.blocks)
+            sizes = (len(saved), every, self.columns, opens)
+            self._kernel.run(*pointers, self._h, self._step, *sizes, first, last, stop.address)
+
+        _spread(work, range(0, self.blocks, group), self._threads)
+        self._step += len(saved) * every
+
+
+class LargeMembers:
+    """Members with a kept axis: each fills the vector units by itself, and has a thread to itself.
+
+    The memory of a member is in one piece, so what it saves is copied to its column.
+    """
+
+    name = "native"
+
+    def __init__(
+        self,
+        kernel: Any,
+        params: np.ndarray,
+        state: np.ndarray,
+        h: float,
+        threads: int | None = None,
+    ):
+        self._threads = threads or _cores()
+        self.columns = state.shape[1]
+        self._kernel, self._h, self._step = kernel, h, 0
+        self._params, self._state = (np.ascontiguousarray(x.T) for x in (params, state))
+        self._memory = np.empty((self.columns, kernel.memory.size))
+        self._failure = np.full((self.columns, len(FAILURE)), np.nan)
+
+    @property
+    def failure(self) -> np.ndarray:
+        return self._failure.T
+
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
+        def work(member: int, stop: Flag) -> None:
+            params = self._params[min(member, len(self._params) - 1)]
+            out = np.empty(saved.shape[:2])
+            passed = np.zeros(interval.shape[:2])
+            own = (self._state[member], self._memory[member], out, passed, self._failure[member])
+            pointers = [x.ctypes.data for x in (params, *own)]
+            sizes = (len(saved), every, 1, int(self._step == 0))
+            self._kernel.run(*pointers, self._h, self._step, *sizes, 0, 1, stop.address)
+            saved[..., member], interval[..., member] = out, passed
+
+        _spread(work, range(self.columns), self._threads)
+        self._step += len(saved) * every
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _spread(work: Callable[[int, Flag], None], items: range, threads: int) -> None:
+    """Work on all items. This thread waits and hears signals; where one ends it, all end."""
+    stop = Flag()
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
+        try:
+            list(pool.map(lambda item: work(item, stop), items))
+        except BaseException:
+            stop.raise_it()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise

@@ -1,0 +1,120 @@
+"""The native back end: the whole time loop as machine code for this processor."""
+
+import signal
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrax.engine.backends.signals import NEVER, interruptibly
+from retrax.engine.llvm.kernel import assemble
+from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
+from retrax.engine.step_program import memory_packing, signature, step_program
+from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.numerics.reuse import Reused
+
+
+class NativeLoop:
+    """The loop for one run: compiled, or found compiled, when it is made."""
+
+    name = "native"
+
+    def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
+        made_for = signature(system, integrator, state)
+        self.identity = made_for.identity
+        self._kernel = single_kernel(*made_for)
+        self._params = Packing.rows((system, integrator))
+        self._params_at = self._params.ctypes.data
+        self._packing = Packing(state)
+        self._h, self._t0 = h, float(state.t)
+
+    def compile(self, at: Progress, capacity: int) -> None:
+        """Nothing is left to compile."""
+
+    def run(
+        self, at: Progress, records: int, every: int, capacity: int, whole: bool = True
+    ) -> tuple:
+        """The progress after `records` times `every` steps, the states and intervals saved.
+
+        Python's handlers of Ctrl-C and the like run within a step's time and may raise. Where they
+        do not, the rest is run, or, unless it must be `whole`, what there is comes back.
+        """
+        filled, heard, parts = self._call(at, records, every)
+        if heard:
+            signal.raise_signal(heard)
+            if whole:
+                filled, heard, parts = self._call(at, records, every, deaf=True)
+        state, memory, out, interval, failure = parts
+        out = out.reshape(records, self._packing.size)
+        interval = interval.reshape(records, len(INTERVAL))
+        if heard:
+            failure[:] = np.nan
+            state[:] = out[filled - 1] if filled else self._packing.rows(at.state)[:, 0]
+        taken = filled if heard else records
+        failed: Any = ~np.isnan(failure[0])
+        step: Any = np.int64(failure[0] if failed else int(at.step) + taken * every)
+        state[-1] = self._t0 + step * self._h
+        progress = Progress(
+            state=self._packing.unpack_one(state),
+            memory=self._kernel.memory.unpack_one(memory),
+            step=step,
+            failed=failed,
+            failure=_step_info(failure) if failed else at.failure,
+            interval=at.interval,
+        )
+        iterations, residual, increment = interval[:filled].T
+        return (
+            progress,
+            self._packing.unpack_one(out[:filled]),
+            Interval(iterations.astype(int), residual, increment),
+        )
+
+    def _call(
+        self, at: Progress, records: int, every: int, deaf: bool = False
+    ) -> tuple[int, int, list[np.ndarray]]:
+        """Records filled, the signal that ended it or 0, and what the kernel left behind.
+
+        These are state, memory, records, intervals and failure.
+        """
+        size, carried = self._packing.size, self._kernel.memory.size
+        sizes = (size, carried, records * size, records * len(INTERVAL), len(FAILURE))
+        # One piece of memory for all: to look up an address costs more than a step.
+        whole = np.empty(sum(sizes))
+        ends = list(accumulate(sizes))
+        parts = [whole[end - n : end] for end, n in zip(ends, sizes, strict=True)]
+        state, memory, *_, failure = parts
+        state[:] = self._packing.rows(at.state)[:, 0]
+        state[-1], failure[:] = self._t0, np.nan
+        if carried and at.memory is not None:
+            memory[:] = self._packing.rows(at.memory)[:, 0]
+        first = whole.ctypes.data
+        places = [first + whole.itemsize * start for start in (0, *ends[:-1])]
+        run = self._kernel.run
+        opens = int(at.memory is None)
+        given = (self._params_at, *places, self._h, int(at.step), records, every, 1, opens, 0, 1)
+        filled, heard = (run(*given, NEVER.address), 0) if deaf else interruptibly(run, *given)
+        return filled, heard, parts
+
+
+def _step_info(failure: np.ndarray) -> StepInfo:
+    types = (np.bool_, np.float64, np.int64, np.float64, np.bool_)
+    numbers: list[Any] = [kind(x) for kind, x in zip(types, failure[1:], strict=True)]
+    return StepInfo(*numbers)
+
+
+class Kernel(NamedTuple):
+    """Machine code, and the layout of what it hands from one step to the next."""
+
+    run: Any
+    memory: Packing
+    code: Any  # holds the memory of `run`
+
+
+@Reused
+def single_kernel(*made_for: Any) -> Kernel:
+    """The machine code for one body."""
+    from retrax.engine.llvm.machine_code import compiled
+
+    program, layout = step_program(*made_for)
+    code = compiled(assemble(program, layout, lanes=1, shared=True))
+    return Kernel(code.run, memory_packing(*made_for), code)

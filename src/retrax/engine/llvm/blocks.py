@@ -1,0 +1,267 @@
+"""A scalar program as LLVM assembly: blocks, loops and choices around the operations."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from retrax.engine.kinds import Kind
+from retrax.engine.llvm.emitter import SCALAR, Emitter, literal
+from retrax.engine.llvm.memory import BufferAccess
+from retrax.engine.passes.sinking import is_costly, zero_of
+from retrax.engine.program import (
+    Choose,
+    CodeBlock,
+    Each,
+    Instruction,
+    LoadEntry,
+    Operand,
+    Operation,
+    Repeat,
+    StoreEntry,
+    Value,
+    While,
+    kind_of,
+    made_by,
+    operands_of,
+    walk,
+)
+
+# Things along a kept axis that are worked on side by side.
+_WIDTH = 8
+# So many things need no loop.
+_SHORT = 16
+
+
+class BlockPrinter:
+    """Prints blocks with an emitter: their operations, loops and choices.
+
+    `goes_on` turns the test of a loop that may never end into one that also hears from outside.
+    """
+
+    def __init__(
+        self,
+        out: Emitter,
+        buffers: BufferAccess,
+        goes_on: Callable[[str], str] = lambda test: test,
+    ):
+        self.out, self.buffers, self.goes_on = out, buffers, goes_on
+        # The lanes that matter: a loop does not wait for the others.
+        self.active: str | None = None
+
+    def block(self, block: CodeBlock) -> None:
+        for instruction in block.instructions:
+            self.instruction(instruction)
+
+    def instruction(self, instruction: Instruction) -> None:
+        out = self.out
+        match instruction:
+            case Operation(name, operands, result):
+                out.line(f"{out.name(result)} = {out.operation(name, operands)}")
+            case While():
+                self._while(instruction)
+            case Repeat():
+                self._repeat(instruction)
+            case Choose():
+                self._choose(instruction)
+            case Each():
+                self._each(instruction)
+            case LoadEntry(result, buffer, index):
+                place = self.buffers.single(buffer, index)
+                out.line(f"{out.name(result)} = load double, ptr {place}")
+            case StoreEntry(buffer, index, operand):
+                number = out.name(operand, "float")
+                out.line(f"store double {number}, ptr {self.buffers.single(buffer, index)}")
+
+    def _phi(self, value: Value, *sources: tuple[str, str]) -> None:
+        out = self.out
+        incoming = ", ".join(f"[ {register}, %{label} ]" for register, label in sources)
+        out.line(f"{out.name(value)} = phi {out.type(value.kind)} {incoming}")
+
+    def _while(self, loop: While) -> None:
+        out = self.out
+        head, body, done = out.fresh("while"), out.fresh("body"), out.fresh("done")
+        latch, before = out.fresh("latch"), out.label
+        out.line(f"br label %{head}")
+        out.begin(head)
+        kept = [f"%{out.fresh('kept')}" if out.lanes > 1 else None for _ in loop.carried]
+        for value, initial, updated, k in zip(
+            loop.carried, loop.initial, loop.updated, kept, strict=True
+        ):
+            after = k or out.name(updated, value.kind)
+            self._phi(value, (out.name(initial, value.kind), before), (after, latch))
+        # A lane that is done stays done: its test is false for good, since nothing it reads moves.
+        self.block(loop.condition)
+        test = out.name(loop.test, "bool")
+        if out.lanes > 1 and self.active:
+            test = out.let(f"and {out.type('bool')} {test}, {self.active}")
+        more = self.goes_on(out.any(test))
+        out.line(f"br i1 {more}, label %{body}, label %{done}")
+        out.begin(body)
+        self.block(loop.body)
+        out.line(f"br label %{latch}")
+        out.begin(latch)
+        for value, updated, k in zip(loop.carried, loop.updated, kept, strict=True):
+            if k is not None:
+                t = out.type(value.kind)
+                new = out.name(updated, value.kind)
+                out.line(
+                    f"{k} = select {out.type('bool')} {test}, {t} {new}, {t} {out.name(value)}"
+                )
+        out.line(f"br label %{head}")
+        out.begin(done)
+
+    @contextmanager
+    def _counted(self, loop: Repeat | Each, names: tuple[str, str], count: int) -> Iterator[str]:
+        """A loop of `count` rounds around what is printed inside; yields the counter."""
+        out = self.out
+        head, body, done = out.fresh(names[0]), out.fresh("body"), out.fresh("done")
+        latch, before = out.fresh("latch"), out.label
+        counter, following = f"%{out.fresh(names[1])}", f"%{out.fresh('next')}"
+        out.line(f"br label %{head}")
+        out.begin(head)
+        out.line(f"{counter} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")
+        for value, first, then in zip(loop.carried, loop.initial, loop.updated, strict=True):
+            initial, updated = out.name(first, value.kind), out.name(then, value.kind)
+            self._phi(value, (initial, before), (updated, latch))
+        more = out.let(f"icmp ult i64 {counter}, {count}")
+        out.line(f"br i1 {more}, label %{body}, label %{done}")
+        out.begin(body)
+        yield counter
+        out.line(f"br label %{latch}")
+        out.begin(latch)
+        out.line(f"{following} = add i64 {counter}, 1")
+        out.line(f"br label %{head}")
+        out.begin(done)
+
+    def _repeat(self, loop: Repeat) -> None:
+        with self._counted(loop, ("repeat", "round"), len(loop.tables)) as counter:
+            for column, values in zip(loop.columns, zip(*loop.tables, strict=True), strict=True):
+                self._lookup(column, values, counter)
+            self.block(loop.body)
+
+    def _lookup(self, column: Value, values: Sequence[Operand], counter: str) -> None:
+        out = self.out
+        scalar, table = SCALAR[column.kind], f"@table.{len(out.globals)}"
+        entries = ", ".join(f"{scalar} {literal(v, column.kind)}" for v in values)
+        array = f"[{len(values)} x {scalar}]"
+        out.globals.append(f"{table} = private unnamed_addr constant {array} [{entries}]")
+        place = out.let(f"getelementptr {array}, ptr {table}, i64 0, i64 {counter}")
+        one = out.let(f"load {scalar}, ptr {place}")
+        wide = out.splat(one, column.kind)
+        t = out.type(column.kind)
+        true = out.name(True) if out.lanes > 1 else "true"
+        out.line(f"{out.name(column)} = select {out.type('bool')} {true}, {t} {wide}, {t} {wide}")
+
+    def _choose(self, choice: Choose) -> None:
+        """Blocks have no side effects: cheap ones all run, costly ones where a lane needs them."""
+        out = self.out
+        kind, b = kind_of(choice.index), out.type("bool")
+        tests = [
+            out.let(f"icmp eq {out.type(kind)} {out.name(choice.index)}, {out.name(k, kind)}")
+            for k in range(len(choice.blocks))
+        ]
+        results = [
+            self._chosen(block, test, [(y.kind, x) for y, x in zip(choice.outs, row, strict=True)])
+            for block, test, row in zip(choice.blocks, tests, choice.results, strict=True)
+        ]
+        for j, result in enumerate(choice.outs):
+            t, chosen = out.type(result.kind), results[-1][j]
+            for k in reversed(range(len(results) - 1)):
+                text = f"select {b} {tests[k]}, {t} {results[k][j]}, {t} {chosen}"
+                if k:
+                    chosen = out.let(text)
+                else:
+                    out.line(f"{out.name(result)} = {text}")
+
+    def _chosen(
+        self, block: CodeBlock, test: str, results: Sequence[tuple[Kind, Operand]]
+    ) -> list[str]:
+        """The results of a block, which do not matter in lanes where the test is false."""
+        out = self.out
+        if not is_costly(block):
+            self.block(block)
+            return [out.name(x, kind) for kind, x in results]
+        run, end, done, before = *(out.fresh(x) for x in ("costly", "end", "done")), out.label
+        # Called unlikely, or else LLVM moves the calls out of the branch again.
+        out.line(f"br i1 {out.any(test)}, label %{run}, label %{done}, !prof !0")
+        out.begin(run)
+        outside = self.active
+        if out.lanes > 1:
+            # A loop inside does not wait for lanes that have chosen otherwise.
+            both = f"and {out.type('bool')} {test}, {outside}"
+            self.active = out.let(both) if outside else test
+        self.block(block)
+        self.active = outside
+        names = [out.name(x, kind) for kind, x in results]
+        out.line(f"br label %{end}")
+        out.begin(end)
+        out.line(f"br label %{done}")
+        out.begin(done)
+        return [
+            out.let(
+                f"phi {out.type(kind)} [ {name}, %{end} ], "
+                f"[ {out.name(zero_of(kind), kind)}, %{before} ]"
+            )
+            for (kind, _), name in zip(results, names, strict=True)
+        ]
+
+    def _each(self, loop: Each) -> None:
+        """Independent rounds run `_WIDTH` at a time, the last ones again where they do not fill."""
+        out = self.out
+        side_by_side = not loop.carried and out.lanes == 1
+        if side_by_side and loop.length <= _SHORT:
+            self._each_at_once(loop)
+            return
+        width = _WIDTH if side_by_side else 1
+        last, rounds = loop.length - width, -(-loop.length // width)
+        with self._widened(loop, width), self._counted(loop, ("each", "block"), rounds) as counter:
+            scaled = out.let(f"mul i64 {counter}, {width}")
+            beyond = out.let(f"icmp ugt i64 {scaled}, {last}")
+            k = out.let(f"select i1 {beyond}, i64 {last}, i64 {scaled}")
+            self._round(loop, k)
+
+    def _round(self, loop: Each, k: str) -> None:
+        """One round along a kept axis: entries from k on, as many as there are lanes."""
+        for value, view in loop.reads:
+            self.buffers.read(value, view, k)
+        self.block(loop.body)
+        for view, operand in loop.writes:
+            self.buffers.write(view, operand, k)
+
+    def _each_at_once(self, loop: Each) -> None:
+        """A short axis without a loop: vectors of eight, then of four, two and one.
+
+        No entry is written twice, so that what is written can be read again without waiting.
+        """
+        out = self.out
+        made = [value for value, _ in loop.reads]
+        made += [value for instruction in walk(loop.body) for value in made_by(instruction)]
+        start = 0
+        while start < loop.length:
+            width = min(_WIDTH, 1 << ((loop.length - start).bit_length() - 1))
+            with self._widened(loop, width):
+                out.renamed |= {value: f"%{out.fresh('v')}" for value in made}
+                self._round(loop, str(start))
+            start += width
+
+    @contextmanager
+    def _widened(self, loop: Each, width: int) -> Iterator[None]:
+        """Work on `width` things at once inside."""
+        out = self.out
+        lanes, active, renamed = out.lanes, self.active, dict(out.renamed)
+        scalars = {value: out.name(value) for value in _free(loop)} if width > 1 else {}
+        out.lanes = width
+        if width > 1:
+            self.active = None
+            out.renamed |= {v: out.splat(name, v.kind) for v, name in scalars.items()}
+        yield
+        out.lanes, self.active, out.renamed = lanes, active, renamed
+
+
+def _free(loop: Each) -> list[Value]:
+    """The values that a loop uses and does not make."""
+    made = {value for value, _ in loop.reads} | set(loop.carried)
+    used: list[Operand] = [x for _, x in loop.writes]
+    for instruction in walk(loop.body):
+        used += operands_of(instruction)
+        made.update(made_by(instruction))
+    return list(dict.fromkeys(x for x in used if isinstance(x, Value) and x not in made))

@@ -1,0 +1,178 @@
+"""LLVM assembly to machine code, kept on disk so that a second process need not compile it."""
+
+import ctypes
+import hashlib
+import os
+import stat
+import warnings
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from retrax.files import replacing
+
+_ARGUMENTS = [ctypes.c_void_p] * 6 + [ctypes.c_double] + [ctypes.c_int64] * 7 + [ctypes.c_void_p]
+_RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *_ARGUMENTS)
+_loaded: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
+
+
+def compiled(assembly: str) -> "Compiled":
+    """The machine code of an assembly, the same object as long as somebody holds it."""
+    name = _name(assembly)
+    found = _loaded.get(name)
+    if found is None:
+        found = _loaded[name] = Compiled(assembly)
+    return found
+
+
+class Compiled:
+    """The function `run` of a module. The memory it lives in is released with this object."""
+
+    def __init__(self, assembly: str):
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.run = self._load(_object(assembly))
+
+    def _load(self, code: bytes) -> Any:
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        return _RUN(self.address("run"))
+
+    def address(self, name: str) -> int:
+        """Where a function of the module lies."""
+        return self._engine.get_function_address(name)
+
+
+def _name(assembly: str) -> str:
+    """What a kernel is kept under: it depends on the program, the compiler and the processor."""
+    host = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    text = "\n".join([llvmlite.__version__, host, assembly])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _object(assembly: str) -> bytes:
+    """Machine code for this processor, from disk where it has been compiled before."""
+    name = _name(assembly)
+    code = stored_code(name)
+    if code is None:
+        code = _compile(assembly)
+        store_code(name, code)
+    return code
+
+
+def _compile(assembly: str) -> bytes:
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
+    )
+    module = llvm.parse_assembly(assembly)
+    module.verify()
+    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    passes.getModulePassManager().run(module, passes)
+    return machine.emit_object(module)
+
+
+_FORMAT = b"retrax kernel 1\n"
+_CHECKSUM, _LENGTH = hashlib.sha256().digest_size, 8
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+# Symbolic links are not followed, and a FIFO is not waited for.
+_READ = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+_said: set[str] = set()
+
+
+def cache_folder() -> Path | None:
+    """`RETRAX_CACHE`, or `retrax` in the user's cache folder; `None` for users without a home."""
+    chosen = os.environ.get("RETRAX_CACHE")
+    if chosen:
+        return Path(chosen)
+    home = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(home) if home else Path.home() / ".cache") / "retrax"
+    except RuntimeError:  # no HOME, and a user number without a name, as in containers
+        return None
+
+
+def stored_code(name: str) -> bytes | None:
+    """The code of the kernel of this name, if it is there, whole and safe to load."""
+    folder = cache_folder()
+    if folder is None or not _is_trusted(folder):
+        return None
+    try:
+        handle = os.open(folder / f"{name}.kernel", _READ)
+    except OSError:
+        return None
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode) or _objection(about) is not None:
+        os.close(handle)
+        return None
+    try:
+        with os.fdopen(handle, "rb") as file:
+            return _verified(name, file.read())
+    except OSError:
+        return None
+
+
+def store_code(name: str, code: bytes) -> None:
+    """Write a kernel, whole or not at all; a folder that cannot be written is no reason to stop."""
+    folder = cache_folder()
+    if folder is None:
+        return
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_trusted(folder):
+            return
+        with replacing(folder / f"{name}.kernel", private=True) as file:
+            file.write_bytes(_framed(name, code))
+    except OSError:
+        return
+
+
+def _framed(name: str, code: bytes) -> bytes:
+    length = len(code).to_bytes(_LENGTH, "little")
+    return b"".join([_FORMAT, _checksum(name, code), length, code])
+
+
+def _verified(name: str, content: bytes) -> bytes | None:
+    """The code in a file, or `None` where a single bit is not as it was written."""
+    start = len(_FORMAT) + _CHECKSUM + _LENGTH
+    code = content[start:]
+    return code if code and content == _framed(name, code) else None
+
+
+def _checksum(name: str, code: bytes) -> bytes:
+    return hashlib.sha256(b"\n".join([_FORMAT, name.encode(), code])).digest()
+
+
+def _is_trusted(folder: Path) -> bool:
+    """Whether nobody else can write to a folder; one sentence, once, where somebody can."""
+    try:
+        about = folder.stat()
+    except OSError:
+        return False
+    why = _objection(about) if stat.S_ISDIR(about.st_mode) else "is not a folder"
+    if why is None:
+        return True
+    sentence = (
+        f"the folder for compiled kernels, {str(folder)!r}, {why}: nothing is loaded from it or "
+        f"kept there, and every process compiles its kernels anew. Set RETRAX_CACHE to a folder of "
+        "your own, or take the right to write away from others with chmod go-w."
+    )
+    if sentence not in _said:
+        _said.add(sentence)
+        warnings.warn(sentence, stacklevel=2)
+    return False
+
+
+def _objection(about: os.stat_result) -> str | None:
+    """Why what lies here may be somebody else's."""
+    if not hasattr(os, "geteuid"):
+        return None
+    if about.st_uid != os.geteuid():
+        return f"belongs to user {about.st_uid}, and this process runs as user {os.geteuid()}"
+    if about.st_mode & _OTHERS_WRITE:
+        return f"can be written by others (its mode is {stat.S_IMODE(about.st_mode):o})"
+    return None

@@ -1,0 +1,90 @@
+"""Buffers as LLVM sees them: where they begin, and how their entries are loaded and stored."""
+
+from retrax.engine.llvm.emitter import Emitter, literal
+from retrax.engine.passes.placement import MemoryPlan
+from retrax.engine.program import Buffer, Operand, Value, View, kind_of
+
+
+class BufferAccess:
+    """Loads and stores of buffers: those of the caller, tables, and those in scratch memory."""
+
+    def __init__(self, out: Emitter, plan: MemoryPlan):
+        self.out, self.plan = out, plan
+        # Registers and globals: where the caller's buffers and the tables begin.
+        self.addresses: dict[Buffer, str] = {}
+
+    def address(self, buffer: Buffer) -> str:
+        """Where a buffer begins."""
+        if buffer in self.addresses:
+            return self.addresses[buffer]
+        if buffer.table is None:
+            return self.scratch(buffer)
+        entries = ", ".join(f"double {literal(x, 'float')}" for x in buffer.table)
+        name = f"@row.{buffer.number}"
+        self.out.globals.append(
+            f"{name} = private unnamed_addr constant [{buffer.length} x double] [{entries}]"
+        )
+        self.addresses[buffer] = name
+        return name
+
+    def scratch(self, buffer: Buffer, stem: str = "x") -> str:
+        """Where the plan has put a buffer in scratch memory."""
+        first = self.plan.offsets[buffer]
+        return self.out.let(f"getelementptr double, ptr %scratch, i64 {first}", stem)
+
+    def entry(self, buffer: Buffer, index: str) -> str:
+        """The address of an entry, by its place in memory."""
+        return self.out.let(f"getelementptr double, ptr {self.address(buffer)}, i64 {index}")
+
+    def single(self, buffer: Buffer, index: int) -> str:
+        """The address of an entry that is known here."""
+        return self.entry(buffer, str(self.plan.place_of(buffer, index)))
+
+    def _places(self, view: View, k: str) -> list[str]:
+        """The addresses of the entries k, k + 1, ... of a view in memory, one for each lane."""
+        out = self.out
+        first = out.let(f"mul i64 {k}, {view.stride}")
+        return [
+            self.entry(view.buffer, out.let(f"add i64 {first}, {view.offset + lane * view.stride}"))
+            for lane in range(out.lanes if view.stride != 1 else 1)
+        ]
+
+    def read(self, value: Value, view: View, k: str) -> None:
+        """Load the entries of a view from k on, one for each lane."""
+        out = self.out
+        view, vector = self.plan.stored(view), out.type("float")
+        places = self._places(view, k)
+        if view.stride == 1 or out.lanes == 1:
+            out.line(f"{out.name(value)} = load {vector}, ptr {places[0]}, align 8")
+            return
+        gathered = "poison"
+        for lane, place in enumerate(places):
+            one = out.let(f"load double, ptr {place}")
+            text = f"insertelement {vector} {gathered}, double {one}, i64 {lane}"
+            if lane == out.lanes - 1:
+                out.line(f"{out.name(value)} = {text}")
+            else:
+                gathered = out.let(text)
+
+    def write(self, view: View, operand: Operand, k: str) -> None:
+        """Store to the entries of a view from k on, one for each lane; memory holds floats."""
+        out = self.out
+        kind, vector = kind_of(operand), out.type("float")
+        number = out.name(operand)
+        if kind != "float":
+            number = out.let(out.converted(number, kind, "float"))
+        view = self.plan.stored(view)
+        places = self._places(view, k)
+        if view.stride == 1 or out.lanes == 1:
+            out.line(f"store {vector} {number}, ptr {places[0]}, align 8")
+            return
+        for lane, place in enumerate(places):
+            one = out.let(f"extractelement {vector} {number}, i64 {lane}")
+            out.line(f"store double {one}, ptr {place}")
+
+    def copy(self, target: str, source: str, count: int) -> None:
+        """Copy `count` numbers from one address to another."""
+        function = "llvm.memcpy.p0.p0.i64"
+        self.out.declarations.add(f"declare void @{function}(ptr, ptr, i64, i1)")
+        arguments = f"ptr {target}, ptr {source}, i64 {8 * count}, i1 false"
+        self.out.line(f"call void @{function}({arguments})")

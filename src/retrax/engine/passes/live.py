@@ -1,0 +1,140 @@
+"""Removal of instructions that no result depends on."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from retrax.engine.program import (
+    Buffer,
+    Choose,
+    CodeBlock,
+    Each,
+    Instruction,
+    LoadEntry,
+    Operand,
+    Operation,
+    Program,
+    Repeat,
+    StoreEntry,
+    Value,
+    While,
+    walk,
+)
+
+
+def live(program: Program) -> Program:
+    """The program without dead instructions, loop variables and choices."""
+    needed: set[Value | Buffer] = set(_values(program.outputs))
+    needed.update(_values(program.memory.last))
+    opening = _swept(program.memory.opening, set(_values(program.memory.first)))
+    memory = replace(program.memory, opening=opening)
+    return replace(program, block=_swept(program.block, needed), memory=memory)
+
+
+def _values(operands: Iterable[Operand | Buffer]) -> Iterable[Value | Buffer]:
+    return (x for x in operands if isinstance(x, Value | Buffer))
+
+
+def buffers_of(block: CodeBlock) -> tuple[set[Buffer], set[Buffer]]:
+    """The buffers that a block reads, and those that it writes."""
+    read, written = set(), set()
+    for instruction in walk(block):
+        match instruction:
+            case Each():
+                read |= {view.buffer for _, view in instruction.reads}
+                written |= {view.buffer for view, _ in instruction.writes}
+            case LoadEntry():
+                read.add(instruction.buffer)
+            case StoreEntry():
+                written.add(instruction.buffer)
+    return read, written
+
+
+def _swept(block: CodeBlock, needed: set[Value | Buffer]) -> CodeBlock:
+    """The live instructions of a block; `needed` grows by what they read."""
+    kept: list[Instruction] = []
+    for instruction in reversed(block.instructions):
+        match instruction:
+            case Operation(operands=operands, out=out):
+                if out not in needed:
+                    continue
+                needed.update(_values(operands))
+            case Choose(outs=outs):
+                if needed.isdisjoint(outs):
+                    continue
+                instruction = _swept_choice(instruction, needed)
+            case While() | Repeat():
+                # A buffer written in one round may be read in the next.
+                inside, written = buffers_of(instruction.body)
+                if isinstance(instruction, While):
+                    inside |= buffers_of(instruction.condition)[0]
+                if needed.isdisjoint(instruction.carried) and needed.isdisjoint(written):
+                    continue
+                needed |= inside
+                instruction = _swept_loop(instruction, needed)
+            case LoadEntry(out=out, buffer=buffer):
+                if out not in needed:
+                    continue
+                needed.add(buffer)
+            case StoreEntry(buffer=buffer, operand=operand):
+                if buffer not in needed:
+                    continue
+                needed.update(_values([operand]))
+            case Each():
+                instruction = _swept_each(instruction, needed)
+                if instruction is None:
+                    continue
+        kept.append(instruction)
+    return CodeBlock(kept[::-1])
+
+
+def _swept_each(loop: Each, needed: set[Value | Buffer]) -> Each | None:
+    writes = tuple((view, x) for view, x in loop.writes if view.buffer in needed)
+    if not writes and needed.isdisjoint(loop.carried):
+        return None
+    needed.update(_values(x for _, x in writes))
+    needed.update(_values((*loop.updated, *loop.initial)))
+    body = _swept(loop.body, needed)
+    reads = tuple((v, view) for v, view in loop.reads if v in needed)
+    needed.update(view.buffer for _, view in reads)
+    return Each(loop.length, reads, body, writes, loop.carried, loop.initial, loop.updated)
+
+
+def _swept_choice(choice: Choose, needed: set[Value | Buffer]) -> Choose:
+    wanted = [k for k, out in enumerate(choice.outs) if out in needed]
+    results = tuple(tuple(r[k] for k in wanted) for r in choice.results)
+    blocks = []
+    for block, result in zip(choice.blocks, results, strict=True):
+        needed.update(_values(result))
+        blocks.append(_swept(block, needed))
+    needed.update(_values([choice.index]))
+    return Choose(choice.index, tuple(blocks), results, tuple(choice.outs[k] for k in wanted))
+
+
+def _swept_loop(loop: While | Repeat, needed: set[Value | Buffer]) -> While | Repeat:
+    """Loop variables are live if used after the loop, by its test, or by live loop variables."""
+    wanted: set[int] = set()
+    while True:
+        inside = set(needed)
+        if isinstance(loop, While):
+            inside.update(_values([loop.test]))
+        wanted |= {k for k, v in enumerate(loop.carried) if v in inside}
+        inside.update(_values(loop.updated[k] for k in wanted))
+        body = _swept(loop.body, inside)
+        condition = _swept(loop.condition, inside) if isinstance(loop, While) else None
+        grown = wanted | {k for k, v in enumerate(loop.carried) if v in inside}
+        if grown == wanted:
+            break
+        wanted = grown
+        needed.update(loop.carried[k] for k in wanted)
+    order = sorted(wanted)
+    carried = tuple(loop.carried[k] for k in order)
+    initial = tuple(loop.initial[k] for k in order)
+    updated = tuple(loop.updated[k] for k in order)
+    needed.update(inside)
+    needed.update(_values(initial))
+    if isinstance(loop, While):
+        assert condition is not None
+        return While(carried, initial, condition, loop.test, body, updated)
+    for row in loop.tables:
+        needed.update(_values(row))
+    return Repeat(carried, initial, loop.columns, loop.tables, body, updated)

@@ -1,0 +1,374 @@
+"""Loops and choices of a jaxpr, kept as such in the program.
+
+A loop may carry arrays with a kept axis: each lies in buffers of its own, to which every round
+copies what it has made of it.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jax.extend.core import ClosedJaxpr
+from jax.extend.core import JaxprEqn as Equation
+
+from retrax.engine.axes.loops import (
+    AxisLoops,
+    KeptArray,
+    Operands,
+    entry,
+    kind_of_cell,
+    shifted,
+)
+from retrax.engine.axes.rules import KeptRules, Plain
+from retrax.engine.builder import Builder
+from retrax.engine.kinds import Kind, Unscalarisable
+from retrax.engine.program import Choose, CodeBlock, Operand, Repeat, Value, View, While, kind_of
+from retrax.engine.trace.arithmetic import Arithmetic, single
+from retrax.engine.trace.indexing import broadcast_in_dim
+
+# A loop of known length with stacked outputs is unrolled up to this many rounds.
+_UNROLL = 64
+# The rounds of a scan that carries nothing are alike: from so many on they are kept as a loop.
+_ALIKE = 4
+
+
+class ControlRules:
+    """The rules for `while`, `scan` and `cond`; `closed` evaluates what is inside them."""
+
+    def __init__(
+        self,
+        build: Builder,
+        loops: AxisLoops,
+        arithmetic: Arithmetic,
+        kept: KeptRules,
+        closed: Callable[[ClosedJaxpr, Sequence[Plain]], list[Plain]],
+    ):
+        self.build, self.loops, self.arithmetic = build, loops, arithmetic
+        self.kept, self.closed = kept, closed
+
+    def while_loop(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
+        p = equation.params
+        n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
+        cond_consts, body_consts, initial = (
+            ins[:n_cond],
+            ins[n_cond : n_cond + n_body],
+            ins[n_cond + n_body :],
+        )
+        carried = self.carried(initial)
+        self.build.open()
+        (test,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
+        batched = len(test.shape) > 0
+        test = self.some(test)
+        condition = self.close()
+        self.build.open()
+        updated = self.closed(p["body_jaxpr"], [*body_consts, *carried])
+        if batched:
+            (going,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
+            updated = [self.where(going, u, c) for u, c in zip(updated, carried, strict=True)]
+        updated = self.hand_over(updated, carried)
+        body = self.close()
+        loop = While(
+            _all(carried),
+            _all(initial),
+            condition,
+            entry(test),
+            body,
+            _all(updated),
+        )
+        if ends(self.build, loop):
+            self.build.append(loop)
+            return carried
+        return self.cut_off(loop, carried)
+
+    def cut_off(self, loop: While, carried: list[Plain]) -> list[Plain]:
+        """A loop without a bound of its own gets one; where it reaches it, its floats are NaN."""
+        count = self.build.value("int")
+        self.build.resume((loop.condition, {}))
+        loop.test = self.build.emit("and", loop.test, self.build.emit("lt", count, MOST_ROUNDS))
+        self.build.suspend()
+        self.build.resume((loop.body, {}))
+        following = self.build.emit("add", count, 1)
+        self.build.suspend()
+        loop.carried, loop.initial = (*loop.carried, count), (*loop.initial, 0)
+        loop.updated = (*loop.updated, following)
+        self.build.append(loop)
+        endless = self.build.emit("ge", count, MOST_ROUNDS)
+        return [self.lost(endless, x) for x in carried]
+
+    def lost(self, endless: Operand, x: Plain) -> Plain:
+        """An array whose floats become NaN where a loop was cut off."""
+        if isinstance(x, KeptArray):
+            floats = all(kind_of_cell(cell) == "float" for cell in x.cells.ravel())
+        else:
+            floats = all(kind_of(entry) == "float" for entry in x.ravel())
+        if not floats:
+            return x
+        which, nan = single(endless), single(math.nan)
+        if not isinstance(x, KeptArray):
+            return self.arithmetic.entrywise("select", which, x, nan)
+        (cells,) = self.loops.along(
+            x.length, lambda y: [self.arithmetic.entrywise("select", which, y, nan)], [x]
+        )
+        return KeptArray(cells, x.axis, x.length)
+
+    def some(self, truths: Plain) -> Operands:
+        """Whether one is true: a `while` under `vmap` goes on as long as one member needs it."""
+        axes = range(truths.ndim)
+        if isinstance(truths, KeptArray):
+            return self.kept.total("or", truths, "bool")
+        return self.arithmetic.reduce("or", truths, axes, "bool") if axes else truths
+
+    def where(self, going: Plain, new: Plain, old: Plain) -> Plain:
+        """New entries for the members that go on, which are the first axes; old ones otherwise."""
+        shape, first = old.shape, tuple(range(len(going.shape)))
+        if isinstance(going, KeptArray):
+            which: Plain = self.kept.broadcast_in_dim(
+                going, shape=shape, broadcast_dimensions=first
+            )
+        else:
+            which = broadcast_in_dim(going, shape=shape, broadcast_dimensions=first)
+        arrays = (which, old, new)
+        like = next((x for x in arrays if isinstance(x, KeptArray)), None)
+        if like is None:
+            return self.arithmetic.entrywise("select", *_plain(arrays))
+        aligned = [self.kept.aligned(x, like) for x in arrays]
+        (cells,) = self.loops.along(
+            like.length, lambda *xs: [self.arithmetic.entrywise("select", *xs)], aligned
+        )
+        return KeptArray(cells, like.axis, like.length)
+
+    def scan(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
+        p = equation.params
+        n_consts, n_carry = _scan_counts(p)
+        consts, initial, xs = (
+            ins[:n_consts],
+            ins[n_consts : n_consts + n_carry],
+            ins[n_consts + n_carry :],
+        )
+        length, stacked = p["length"], len(equation.outvars) > n_carry
+        kept = any(isinstance(x, KeptArray) for x in xs)
+        if not n_carry and not self.loops.inside and (kept or length >= _ALIKE):
+            return self.alike(p["jaxpr"], consts, xs, length)
+        if kept or (stacked and length > _UNROLL):
+            return self.one_after_the_other(p, consts, initial, xs)
+        order = list(reversed(range(length)) if p["reverse"] else range(length))
+        rounds = _plain(xs)
+        constant = all(not isinstance(x, Value) for x in _all(rounds))
+        if stacked or not constant:
+            return self.unrolled(p["jaxpr"], consts, initial, rounds, order)
+        carried = self.carried(initial)
+        columns = [self.fresh(np.asarray(x[0], object)) for x in rounds]
+        self.build.open()
+        updated = self.closed(p["jaxpr"], [*consts, *carried, *columns])
+        updated = self.hand_over(updated, carried)
+        body = self.close()
+        tables = tuple(tuple(_all([x[k] for x in rounds])) for k in order)
+        self.build.append(
+            Repeat(
+                _all(carried),
+                _all(initial),
+                _all(columns),
+                tables,
+                body,
+                _all(updated),
+            )
+        )
+        return carried
+
+    def alike(
+        self, body: ClosedJaxpr, consts: list[Plain], xs: list[Plain], length: int
+    ) -> list[Plain]:
+        """A scan that carries nothing: its rounds are independent of each other."""
+        arrays = [self.along_first(x) for x in xs]
+        cells = self.loops.along(length, lambda *xs: self.closed(body, [*consts, *xs]), arrays)
+        return [KeptArray(c, 0, length) for c in cells]
+
+    def one_after_the_other(
+        self, p: Mapping[str, Any], consts: list[Plain], initial: list[Plain], xs: list[Plain]
+    ) -> list[Plain]:
+        """A scan along a kept axis that carries numbers from one thing to the next."""
+        if any(isinstance(x, KeptArray) for x in initial):
+            raise Unscalarisable("a 'scan' along a long axis carries an array with one")
+        first = _plain(initial)
+        length, n_carry = p["length"], len(initial)
+
+        def turned(x: KeptArray) -> KeptArray:
+            return shifted(x, length - 1, length, -1) if p["reverse"] else x
+
+        def body(carried: list[Operands], here: list[Operands]) -> tuple[list[Plain], list[Plain]]:
+            outs = self.closed(p["jaxpr"], [*consts, *carried, *here])
+            return outs[:n_carry], outs[n_carry:]
+
+        arrays = [turned(self.along_first(x)) for x in xs]
+        carried, cells = self.loops.sequential(length, body, first, arrays)
+        return [*carried, *(turned(KeptArray(c, 0, length)) for c in cells)]
+
+    def along_first(self, x: Plain) -> KeptArray:
+        if not isinstance(x, KeptArray):
+            return self.loops.keep(x, 0)
+        if x.axis:
+            raise Unscalarisable("a 'scan' goes along a short axis of an array with a long one")
+        return x
+
+    def unrolled(
+        self,
+        body: ClosedJaxpr,
+        consts: list[Plain],
+        carried: list[Plain],
+        xs: list[Operands],
+        order: list[int],
+    ) -> list[Plain]:
+        if len(order) > _UNROLL:
+            raise Unscalarisable(
+                f"a 'scan' of {len(order)} rounds goes along numbers not in memory"
+            )
+        stacked: dict[int, list[Plain]] = {}
+        n_carry = len(carried)
+        for k in order:
+            outs = self.closed(body, [*consts, *carried, *(np.asarray(x[k], object) for x in xs)])
+            carried, stacked[k] = outs[:n_carry], outs[n_carry:]
+        columns = zip(*(stacked[k] for k in sorted(stacked)), strict=True)
+        return [*carried, *(np.stack(_plain(column)) for column in columns)]
+
+    def choice(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
+        index, *arguments = ins
+        branches = equation.params["branches"]
+        which = entry(_plain([index])[0])
+        if not isinstance(which, Value):
+            return self.closed(branches[int(which)], arguments)
+        self.loops.flush()
+        blocks, results = [], []
+        for branch in branches:
+            self.build.open()
+            outs = self.closed(branch, arguments)
+            blocks.append(self.close())
+            results.append(outs)
+        if any(isinstance(x, KeptArray) for outs in results for x in outs):
+            raise Unscalarisable("'cond' chooses between arrays with a long axis")
+        merged: list[Plain] = [self.fresh(x) for x in _plain(results[0])]
+        self.build.append(
+            Choose(which, tuple(blocks), tuple(_all(r) for r in results), _all(merged))
+        )
+        return merged
+
+    def close(self) -> CodeBlock:
+        """End a block, and the loop that is open in it."""
+        self.loops.flush()
+        return self.build.close()
+
+    def carried(self, initial: Sequence[Plain]) -> list[Plain]:
+        """New variables for what a loop carries, and buffers that hold it at first."""
+        self.loops.flush()
+        carried = []
+        for x in initial:
+            if not isinstance(x, KeptArray):
+                carried.append(self.fresh(x))
+                continue
+            carried.append(self.in_own_buffers(x))
+        return carried
+
+    def in_own_buffers(self, x: KeptArray) -> KeptArray:
+        """A copy of an array with a kept axis."""
+        kinds: list[Kind] = [kind_of_cell(cell) for cell in x.cells.ravel()]
+        views = [View(self.build.buffer(x.length, kind), 0, 1, x.length) for kind in kinds]
+        self.loops.copy(x, views)
+        cells = np.empty(len(views), object)
+        cells[:] = views
+        return KeptArray(cells.reshape(x.cells.shape), x.axis, x.length)
+
+    def hand_over(self, updated: Sequence[Plain], carried: Sequence[Plain]) -> list[Plain]:
+        """Copy what a round has made to the buffers that the next one reads, and return it."""
+        updated = [self.stored_like(u, c) for u, c in zip(updated, carried, strict=True)]
+        pairs = [
+            (u, c)
+            for u, c in zip(updated, carried, strict=True)
+            if isinstance(u, KeptArray) and isinstance(c, KeptArray)
+        ]
+        own = {cell.buffer for _, c in pairs for cell in c.cells.ravel()}
+        safe = []
+        for u, c in pairs:
+            reads = {cell.buffer for cell in u.cells.ravel() if isinstance(cell, View)}
+            if reads & own:
+                # It is made of what is about to be overwritten: set it aside first.
+                u = self.in_own_buffers(u)
+            safe.append((u, c))
+        for u, c in safe:
+            self.loops.copy(u, list(c.cells.ravel()))
+        return updated
+
+    def stored_like(self, x: Plain, like: Plain) -> Plain:
+        """An array with a kept axis if `like` has one, and taken apart if not."""
+        if isinstance(like, KeptArray):
+            return x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis)
+        return self.loops.scalars(x) if isinstance(x, KeptArray) else x
+
+    def fresh(self, like: Operands) -> Operands:
+        """New variables of the kinds of `like`."""
+        out = np.empty(like.shape, object)
+        for index in np.ndindex(*like.shape):
+            out[index] = self.build.value(kind_of(entry(like, index)))
+        return out
+
+
+def _scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
+    """The numbers of constants and of carried arrays of a scan."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()  # JAX 0.11
+    return len(list(consts)), len(list(carry))
+
+
+def _plain(arrays: Sequence[Plain]) -> list[Operands]:
+    """Arrays of operands, of which none has a kept axis."""
+    plain = [x for x in arrays if not isinstance(x, KeptArray)]
+    assert len(plain) == len(arrays)
+    return plain
+
+
+def _all(arrays: Sequence[Plain]) -> tuple[Any, ...]:
+    """All operands of arrays that are not kept, in order."""
+    plain = [np.asarray(a, object) for a in arrays if not isinstance(a, KeptArray)]
+    return tuple(x for a in plain for x in a.ravel())
+
+
+# A loop that does not count is stopped after so many rounds.
+MOST_ROUNDS = 10_000_000
+
+
+def ends(build: Builder, loop: While) -> bool:
+    """Whether the test of a loop fails in the end, because a count that it carries grows."""
+    counts = {
+        value
+        for value, updated in zip(loop.carried, loop.updated, strict=True)
+        if value.kind not in ("float", "bool") and _grows(build, value, updated)
+    }
+    return _fails(build, loop.test, counts, set(loop.carried))
+
+
+def _grows(build: Builder, value: Value, updated: Operand) -> bool:
+    """Whether a round adds to a count; under `vmap`, that of a member which goes on."""
+    chosen = build.made(updated, "select")
+    if chosen is not None:
+        _, otherwise, then = chosen
+        return otherwise == value and _grows(build, value, then)
+    added = build.made(updated, "add")
+    if added is None or value not in added:
+        return False
+    (step,) = [x for x in added if x != value] or [value]
+    return not isinstance(step, Value) and bool(step > 0)
+
+
+def _fails(build: Builder, test: Operand, counts: set[Value], carried: set[Value]) -> bool:
+    both = build.made(test, "and")
+    if both is not None:
+        return any(_fails(build, x, counts, carried) for x in both)
+    either = build.made(test, "or")
+    if either is not None:
+        return all(_fails(build, x, counts, carried) for x in either)
+    for name, (count, most) in (("lt", (0, 1)), ("le", (0, 1)), ("gt", (1, 0)), ("ge", (1, 0))):
+        compared = build.made(test, name)
+        if compared is not None:
+            bound = compared[most]
+            return compared[count] in counts and kind_of(bound) != "float" and bound not in carried
+    return test is False

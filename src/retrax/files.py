@@ -1,0 +1,259 @@
+"""Files and folders that appear under their name whole, or not at all."""
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from retrax.errors import BadInput, NotWritten
+from retrax.numerics.checks import shown
+
+
+@contextlib.contextmanager
+def replacing(path: Path, name: str | None = None, private: bool = False) -> Iterator[Path]:
+    """Yield a new file beside `path`, and rename it to `path` when all has gone well.
+
+    The file is forced to disk before it is renamed, so a crash leaves the old file or the new one.
+    What is at `path` is replaced, never followed or opened; a regular file there hands its mode and
+    owner on, and a file that is new gets the mode that the umask leaves.
+
+    **Arguments:**
+
+    - `name`: what to call the new file meanwhile. Whoever holds a lock gives one, so that a process
+        that was killed leaves a single file behind, which the next one replaces.
+    - `private`: give the file to its owner alone, whatever was there.
+    """
+    temporary = path.with_name(_beside(path) if name is None else name)
+    if name is not None:
+        temporary.unlink(missing_ok=True)
+    old = None if private else _regular(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    os.close(os.open(temporary, flags, 0o666 if old is None and not private else 0o600))
+    try:
+        yield temporary
+        handle = os.open(temporary, os.O_RDWR)
+        try:
+            if old is not None:
+                with contextlib.suppress(OSError):  # only an administrator may give a file away
+                    os.fchown(handle, old.st_uid, old.st_gid)
+                os.fchmod(handle, old.st_mode & 0o777)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+@contextlib.contextmanager
+def appearing(path: Path) -> Iterator[Path]:
+    """Yield a new folder beside `path`, and rename it to `path` when all has gone well."""
+    temporary = path.with_name(_beside(path))
+    temporary.mkdir()
+    try:
+        yield temporary
+        os.rename(temporary, path)
+        sync_folder(path.parent)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def sync_folder(path: Path) -> None:
+    """Force to disk which files a folder has."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _beside(path: Path) -> str:
+    """A name that nothing has; of a long one only a part fits."""
+    return f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"
+
+
+def _regular(path: Path) -> os.stat_result | None:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def as_path(path: Any, whose: str = "a file") -> Path:
+    """What a user gave for a path, as one."""
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fsdecode(path):
+        raise BadInput(f"path = {shown(path)} must be the path of {whose}.")
+    return Path(os.fsdecode(path))
+
+
+def require_folder(path: Path) -> None:
+    """Refuse a path whose folder does not exist, before any work is done for it."""
+    if not path.parent.is_dir():
+        raise BadInput(f"path = {str(path)!r}: the folder {str(path.parent)!r} does not exist.")
+
+
+def require_place(path: Path) -> Path:
+    """Where a file given as `path` goes; refused, before any work, where none can be written.
+
+    A link leads to the regular file that it names. Folders, pipes, sockets, devices, links to
+    nothing, write-protected files and folders that take no files are refused.
+    """
+    require_folder(path)
+    place = _regular_place(path)
+    try:
+        with contextlib.suppress(_Tried), replacing(place):
+            raise _Tried
+    except OSError as cause:
+        raise BadInput(
+            f"path = {str(path)!r} cannot be written: {cause.strerror or cause}."
+        ) from cause
+    return place
+
+
+@contextlib.contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` to write to; it takes its place when all has gone well.
+
+    A file that is there keeps its mode; a link stays one, and what it leads to is written.
+
+    **Raises:** `BadInput` where `path` is no place for a file, `NotWritten` where the disk refuses.
+    """
+    place = require_place(path)
+    try:
+        with replacing(place) as temporary:
+            yield temporary
+        sync_folder(place.parent)
+    except OSError as cause:
+        if isinstance(cause, NotWritten):
+            raise
+        raise NotWritten(
+            f"path = {str(path)!r} could not be written ({cause.strerror or cause}): what was "
+            "there before is unchanged. Make room, or choose another place."
+        ) from cause
+
+
+def written_by_retrax(path: Path) -> bool:
+    """Whether a file looks like a run or a page that retrax wrote."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+        if head.startswith(b"\x89HDF"):
+            import h5py
+
+            with h5py.File(path, "r") as run:
+                told = run.attrs.get("format")
+                return isinstance(told, str) and told.startswith("retrax-")
+    except Exception:  # whatever the libraries below make of bytes that are no run
+        return False
+    return b'<meta name="generator" content="retrax">' in head
+
+
+class _Tried(Exception):
+    """A file could be made."""
+
+
+def _regular_place(path: Path) -> Path:
+    try:
+        place = path.resolve(strict=True) if path.is_symlink() else path
+        found = os.lstat(place)
+    except FileNotFoundError as cause:
+        if path.is_symlink():
+            raise BadInput(f"path = {str(path)!r} is a link that leads to no file.") from cause
+        return path
+    except (OSError, RuntimeError) as cause:  # a link to itself, a name that is too long
+        raise BadInput(f"path = {str(path)!r} cannot be written: {cause}.") from cause
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "not a regular file")
+        leads = f"leads to {str(place)!r}, which is" if place != path else "is"
+        raise BadInput(f"path = {str(path)!r} {leads} {kind}: retrax writes regular files only.")
+    if not os.access(place, os.W_OK):
+        raise BadInput(f"path = {str(path)!r} is write-protected.")
+    return place
+
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system
+    fcntl = None
+
+_FILE, _LONGEST = ".lock", 300
+_HOLDER = re.compile(rb"process \d+ on [\w.-]*\n")
+
+
+class WritingLock:
+    """The right to write into a folder, until `release` or the end of the process.
+
+    The file of the lock is never followed as a link. Whoever holds it leaves its number there.
+
+    **Raises:** `BadInput` where another process holds it; `OSError` where nothing can be written.
+    """
+
+    def __init__(self, folder: Path, argument: str = "path"):
+        self._handle: int | None = None
+        if fcntl is None:
+            return
+        path = folder / _FILE
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        if path.is_symlink():
+            raise _refused(folder, argument, "its file .lock is a link")
+        handle = os.open(path, flags, 0o666)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise _refused(folder, argument, "its .lock is not a regular file")
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as cause:
+                who = _holder(handle)
+                raise BadInput(
+                    f"{argument} = {str(folder)!r} is being written by another process{who}: its "
+                    "run still goes on."
+                ) from cause
+            _sign(handle)
+        except BaseException:
+            os.close(handle)
+            raise
+        self._handle = handle
+
+    def release(self) -> None:
+        """Let others write."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def _refused(folder: Path, argument: str, why: str) -> BadInput:
+    return BadInput(f"{argument} = {str(folder)!r} cannot be written: {why}.")
+
+
+def _holder(handle: int) -> str:
+    told = os.pread(handle, _LONGEST, 0)
+    return f" ({told.decode().strip()})" if _HOLDER.fullmatch(told) else ""
+
+
+def _sign(handle: int) -> None:
+    """Say who holds the lock; a file with anything else in it is left as it is."""
+    told = os.pread(handle, _LONGEST, 0)
+    if told and not _HOLDER.fullmatch(told):
+        return
+    host = re.sub(r"[^\w.-]", "", socket.gethostname(), flags=re.ASCII)[:200]
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, f"process {os.getpid()} on {host}\n".encode(), 0)

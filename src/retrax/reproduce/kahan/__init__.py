@@ -1,0 +1,1 @@
+"""Kahan's integrator for the free rigid body."""

@@ -1,0 +1,1 @@
+"""Retraction maps for nonholonomic systems on Lie groups."""

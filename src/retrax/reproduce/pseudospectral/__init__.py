@@ -1,0 +1,1 @@
+"""A geometric pseudospectral method, with a 3D pendulum."""

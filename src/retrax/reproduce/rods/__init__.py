@@ -1,0 +1,1 @@
+"""Elastic rods in perfect friction contact."""

@@ -1,0 +1,1 @@
+"""A 3D elastic string pendulum."""

@@ -1,0 +1,215 @@
+"""Host-side checks of a run before it starts: one sentence for each thing that is wrong."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import (
+    as_float,
+    is_traced,
+    require_double_precision,
+    require_finite,
+    require_shape,
+    require_whole,
+    shown,
+)
+from retrax.numerics.known import depends_on_traced, require_each
+from retrax.store.free_memory import available, gigabytes
+
+# The velocity of a start may miss the constraint by this much, relative to its components.
+ALLOWED_AT_START = 1e-6
+# So much may one miss that a method left which does not keep the constraint at its nodes.
+ALLOWED_OF_DRIFT = 1e-2
+
+
+def started(system: Any, state: Any) -> Any:
+    """What a run is to start from, as a state where the system knows how."""
+    return system.as_state(state) if isinstance(system, AbstractGroupSystem) else state
+
+
+def uses_traced(system: Any, integrator: Any, state: Any) -> bool:
+    """Whether a step uses a value that JAX is tracing and that none of its arguments shows."""
+    if not isinstance(integrator, AbstractIntegrator) or not isinstance(state, State):
+        return False  # which is refused later
+
+    def step(state: State) -> Any:
+        return integrator.step(system, state, jnp.ones(()))
+
+    return depends_on_traced(step, jax.tree.map(np.asarray, state))
+
+
+def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, save_every: Any):
+    """Refuse a run that cannot start."""
+    require_parts(system, integrator, state)
+    require_fit(system, integrator)
+    require_state(system, state, integrator)
+    require_step_size(h)
+    require_time_to_pass(state.t, h)
+    if not is_traced(system, integrator, state, h):
+        integrator.check_step(system, state, abs(float(h)))
+    require_count("steps", steps)
+    require_count("save_every", save_every)
+
+
+def require_commits(checkpoint: Any, every: Any, traced: bool) -> None:
+    """Refuse steps between commits that are none, and checkpoints of what cannot have one."""
+    if checkpoint is not None and traced:
+        raise BadInput(
+            f"checkpoint = {checkpoint!r} is for runs, but this one is being traced by JAX and has "
+            "no numbers to keep."
+        )
+    if every is not None:
+        require_count("every", every)
+        if checkpoint is None:
+            raise BadInput(f"every = {every!r} is the steps between commits to a checkpoint=...")
+
+
+def require_parts(system: Any, integrator: Any, state: Any) -> None:
+    require_double_precision()
+    if not isinstance(system, AbstractGroupSystem):
+        raise BadInput(f"system = {shown(system)} is not a retrax system.")
+    as_integrator(integrator)
+    _require_is_state(state)
+
+
+def _require_is_state(state: Any) -> None:
+    if not isinstance(state, State):
+        raise BadInput(f"state = {shown(state)} is not a State, as system.state(g, ...) makes it.")
+
+
+def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
+    if integrator.needs_momentum and not system.has_momentum:
+        raise BadInput(
+            f"{integrator!r} steps systems with momenta, but the {system.name} has none; use "
+            "Collocation, RKMK or RungeKutta, or Kahan for a quadratic field."
+        )
+    integrator.check(system)
+
+
+def require_state(
+    system: AbstractGroupSystem, state: Any, integrator: AbstractIntegrator | None = None
+) -> None:
+    """Refuse what is no state of that system, or none from which the integrator could go on."""
+    _require_is_state(state)
+    if is_traced(state):
+        return  # `system.state` has seen what JAX knows of it
+    require_arrays("state", state)
+    system.configuration_space.check("state.g", state.g)
+    require_shape("state.momentum", state.momentum, (system.group.dim,))
+    require_finite("state.momentum", state.momentum)
+    require_shape("state.t", state.t, ())
+    require_finite("state.t", state.t)
+    if not is_traced(system):
+        require_possible(system, state, integrator)
+
+
+def require_possible(
+    system: AbstractGroupSystem, state: State, integrator: AbstractIntegrator | None = None
+) -> None:
+    """Refuse a state in which the system cannot be, or whose velocity breaks its constraint.
+
+    A start may be where another run ended, so it is held to less than what `system.state` makes,
+    and to still less where the integrator does not keep the constraint.
+    """
+    anywhere = type(system).check_state is AbstractGroupSystem.check_state
+    if system.constraint is None and anywhere:
+        return
+    state = jax.tree.map(jnp.asarray, state)
+    system.check_state(state)
+    keeps = integrator is None or "constraint" in integrator.preserves
+    system.require_admissible(state, ALLOWED_AT_START if keeps else ALLOWED_OF_DRIFT)
+
+
+def require_arrays(name: str, state: State) -> None:
+    """Refuse a momentum that is no array, and numbers of another kind."""
+    if not isinstance(state.momentum, np.ndarray | jax.Array):
+        raise BadInput(f"{name}.momentum = {shown(state.momentum)} must be an array of float64.")
+    for leaf in jax.tree.leaves(state):
+        if (dtype := np.asarray(leaf).dtype) != np.float64:
+            raise BadInput(f"{name} holds {dtype} numbers, but retrax computes in float64.")
+
+
+def require_step_size(h: Any) -> None:
+    if is_traced(h):
+        require_each(_require_step_size, h)
+    else:
+        _require_step_size(h)
+
+
+def _require_step_size(h: Any) -> None:
+    if not 0 < abs(as_float(h)) < math.inf:
+        raise BadInput(
+            f"h = {shown(h)} must be a finite number of seconds, and not zero; below zero it goes "
+            "back in time."
+        )
+
+
+def require_time_to_pass(t: Any, h: Any) -> None:
+    """Refuse a step that rounding makes none, now or later, beside a time that is too large."""
+    require_each(_require_time_to_pass, t, h, fine=_passes)
+
+
+def _passes(t: np.ndarray, h: np.ndarray) -> Any:
+    # Times at a distance of one spacing may round to one number, and spacings double on the way.
+    return np.abs(h) > 2 * np.spacing(np.abs(t))
+
+
+def _require_time_to_pass(t: np.ndarray, h: np.ndarray) -> None:
+    if not _passes(t, h):
+        raise BadInput(
+            f"h = {float(h):g} s is lost in rounding beside the time t = {float(abs(t)):g} s."
+        )
+
+
+def require_count(name: str, value: Any) -> None:
+    require_whole(name, value, 1)
+    if name == "steps" and value > 2**53:
+        raise BadInput(f"steps = {value} is more than 2**53, beyond which times are not exact.")
+
+
+# Results may take this part of the memory that is free; the rest is for those who look at them.
+_PART = 0.8
+# The solver statistics that are saved with each state, in bytes.
+_STATISTICS = 24
+# Results of fewer bytes always fit, and to look how much memory is free takes longer than a step.
+_SMALL = 2**26
+
+
+def require_memory(needed: int, members: int, records: int) -> None:
+    """Refuse results that do not fit, before anything runs."""
+    free = available()
+    if free is not None and needed > _PART * free:
+        most = int(_PART * free / needed * records)
+        advice = (
+            f"save at most {most} states of each member (a larger save_every, or None)"
+            if records > 1 and most > 0
+            else "run the members in several parts"
+        )
+        raise BadInput(
+            f"{members} members with {records} saved states each need {gigabytes(needed)} of "
+            f"memory, but {gigabytes(free)} are free: {advice}."
+        )
+
+
+def require_room(bytes_per_record: int, steps: int, save_every: int) -> None:
+    """Refuse a run of one body whose saved states do not fit, before anything runs.
+
+    They are there twice when the chunks of a run are put together.
+    """
+    records = steps // save_every + 1
+    needed = 2 * records * (bytes_per_record + _STATISTICS)
+    free = available() if needed > _SMALL else None
+    if free is not None and needed > _PART * free:
+        raise BadInput(
+            f"steps = {steps} with save_every = {save_every} saves {records} states, which need "
+            f"{gigabytes(needed)} of memory, but {gigabytes(free)} are free: save_every = "
+            f"{math.ceil(save_every * needed / (_PART * free))} would fit."
+        )

@@ -1,0 +1,215 @@
+"""Many bodies at once."""
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from retrax.engine.backends import make_members
+from retrax.engine.backends.members import Members
+from retrax.engine.progress import INTERVAL, Packing
+from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.state import State
+from retrax.numerics.checks import is_traced
+from retrax.numerics.known import explaining_leaks
+from retrax.run.checks import gigabytes, require_memory, started
+from retrax.run.chunks import Chunks, saved_steps
+from retrax.run.member_checks import require_ensemble, stacked_systems
+from retrax.run.progress_bar import Reporter, reporter
+from retrax.trajectory.observe import turns
+from retrax.trajectory.provenance import provenance
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@explaining_leaks()
+def ensemble(
+    system: Any,
+    integrator: Any,
+    states: Any,
+    *,
+    h: Any,
+    steps: Any,
+    save_every: Any = None,
+    backend: str = "auto",
+    devices: Sequence[Any] | None = None,
+    progress: Any = None,
+) -> "xr.Dataset":
+    """Take `steps` steps of size `h` from each of many states.
+
+    A member whose step fails stops there, is NaN from then on, and has the number of that step in
+    `failed_step` and the reason in `failure`; the others go on.
+
+    **Arguments:**
+
+    - `system`: what moves; one system, or one for each member: a list of systems, or one whose
+        arrays all have a leading axis of members, as `jax.vmap(make_system)(parameters)` returns.
+    - `integrator`: how a step is taken.
+    - `states`: a `State` whose arrays have a leading axis of members, as
+        `jax.vmap(lambda v: system.state(g, velocity=v))(velocities)` returns; for a quadratic field
+        also an array of points.
+    - `h`, `steps`: the step in seconds, below zero back in time, and how many.
+    - `save_every`: how many steps lie between two saved states; the start is saved too then.
+        `None` saves only the end.
+    - `backend`: `"native"` runs blocks of members in the vector units of all cores, `"xla"` a JAX
+        program, `"pallas"` one kernel on an NVIDIA GPU; `"auto"` is Pallas on a GPU, else native.
+    - `devices`: the JAX devices to share the members out to, for XLA and Pallas; all by default.
+    - `progress`: `None` shows a bar on a terminal; `True`, `False`, or a function of (done, total).
+
+    **Returns:** an `xarray.Dataset` with dimensions `time` and `member`.
+
+    **Raises:** `BadInput` where the run cannot start, or its results would not fit into memory.
+    """
+    integrator, shared = as_integrator(integrator), None
+    if isinstance(system, list | tuple):
+        system, shared = stacked_systems(system), False
+    states = started(system, states)
+    if isinstance(states, State) and not is_traced(states):
+        states = jax.tree.map(np.asarray, states)
+    shared = require_ensemble(system, integrator, states, h, steps, save_every, shared)
+    if save_every is not None:
+        save_every = int(save_every)
+    runs = run_members(
+        system, integrator, states, float(h), int(steps), save_every,
+        shared=shared, backend=backend, devices=devices, progress=progress,
+    )  # fmt: skip
+    _warn_of_failures(runs["failed_step"].values, int(steps))
+    _warn_of_aliasing(system, runs, float(h))
+    return runs
+
+
+def saved_states(steps: int, save_every: int | None) -> int:
+    """How many states are saved of each member."""
+    return 1 if save_every is None else -(-steps // save_every) + 1
+
+
+def run_members(
+    system: Any,
+    integrator: Any,
+    states: State,
+    h: float,
+    steps: int,
+    save_every: int | None,
+    *,
+    shared: bool,
+    backend: str = "auto",
+    devices: Sequence[Any] | None = None,
+    threads: int | None = None,
+    progress: Any = False,
+) -> "xr.Dataset":
+    """`ensemble` behind the door: nothing is checked but memory, and nobody is warned.
+
+    `threads` is how many the native back end may use: all cores by default.
+    """
+    from retrax.trajectory.dataset import members_dataset
+
+    members = len(states.t)
+    every = save_every or steps
+    records = saved_states(steps, save_every)
+    packing = Packing(jax.tree.map(lambda x: x[0], states))
+    needed = 8 * records * (packing.size + len(INTERVAL)) * members
+    require_memory(needed, members, records)
+    behind = saved_steps(steps, save_every)
+
+    clock = time.perf_counter()
+    runner = make_members(backend, system, integrator, states, h, devices, shared, threads)
+    saved = np.empty((records, packing.size, runner.columns))
+    interval = np.zeros((records, len(INTERVAL), runner.columns))
+    first = int(behind[0] == 0)
+    if first:
+        saved[0, :, :members] = packing.member_rows(states)
+    chunks = Chunks.of_members(members, needed // records, every, steps)
+    n = first + chunks.records
+    runner.run(saved[first:n], interval[first:n], 0)  # no steps: compiles
+    compile_seconds = time.perf_counter() - clock
+
+    clock = time.perf_counter()
+    with reporter(progress, f"{members} members, {gigabytes(needed)}") as report:
+        _run_chunks(runner, chunks, steps, saved[first:], interval[first:], report)
+    seconds = time.perf_counter() - clock
+    made = provenance(system, integrator, runner.name)
+    return members_dataset(
+        packing.unpack(saved[..., :members]),
+        interval[..., :members],
+        runner.failure[:, :members],
+        behind,
+        attributes={
+            "h": h,
+            "steps": steps,
+            "save_every": every,
+            "shared_system": int(shared),
+            "seconds": seconds,
+            "compile_seconds": compile_seconds,
+            **{f"provenance_{key}": value for key, value in made.items()},
+        },
+    )
+
+
+def _warn_of_failures(failed_step: np.ndarray, steps: int) -> None:
+    (failed,) = np.nonzero(failed_step > 0)
+    if not len(failed):
+        return
+    first = failed[np.argmin(failed_step[failed])]
+    warnings.warn(
+        f"{len(failed)} of {len(failed_step)} members failed, the first of them member {first} at "
+        f"step {failed_step[first]} of {steps}; see failed_step and failure in the dataset. "
+        "They are NaN from there on.",
+        stacklevel=3,
+    )
+
+
+def _warn_of_aliasing(system: Any, runs: "xr.Dataset", h: float) -> None:
+    """One sentence about all members that a step turned by more than half a turn."""
+    from retrax.trajectory.dataset import observe_members
+
+    increment = runs["increment"].values
+    turn = turns(system.group, increment, h, lambda: observe_members(system, runs)["velocity"])
+    beyond = np.flatnonzero(np.nanmax(turn, axis=0, initial=0.0) > math.pi)
+    if not len(beyond):
+        return
+    most = float(np.nanmax(turn))
+    warnings.warn(
+        f"a step turned {len(beyond)} of {turn.shape[1]} members by more than half a turn, the "
+        f"first of them member {beyond[0]}, by up to |h xi| = {most:.4g} rad: beyond pi the states "
+        "cannot tell how often they went round, and their errors do not show in the invariants; "
+        f"use a step below {abs(h) * math.pi / most:.2g} s.",
+        stacklevel=3,
+    )
+
+
+def _run_chunks(
+    runner: Members,
+    chunks: Chunks,
+    steps: int,
+    saved: np.ndarray,
+    interval: np.ndarray,
+    report: Reporter,
+) -> None:
+    """Take all steps, and fill all records; a chunk may end between two of them."""
+    done = 0
+    for records, length in chunks.between(0, steps):
+        first, begun = divmod(done, chunks.save_every)
+        here = slice(first, first + records)
+        before = interval[here].copy() if begun else None
+        try:
+            runner.run(saved[here], interval[here], length)
+        except KeyboardInterrupt as stopped:
+            raise KeyboardInterrupt(
+                f"The ensemble was stopped after {done} of {steps} steps, and nothing of it is "
+                "kept; rx.sweep keeps what is done."
+            ) from stopped
+        if before is not None:
+            _accumulate(interval[here], before)
+        done += records * length
+        report(done, steps)
+
+
+def _accumulate(interval: np.ndarray, before: np.ndarray) -> None:
+    """Two pieces of a record as one: iterations add up, the rest is as in the worse piece."""
+    interval[:, 0] += before[:, 0]
+    np.maximum(interval[:, 1:], before[:, 1:], out=interval[:, 1:])

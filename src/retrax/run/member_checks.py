@@ -1,0 +1,230 @@
+"""Host-side checks of an ensemble before it starts: each member, and whose system it has."""
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.groups.translation import Translation
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.inertia import plainly_a_body, require_positive
+from retrax.mechanics.mechanical import AbstractMechanicalSystem
+from retrax.mechanics.split import AbstractSplitSystem
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import (
+    is_traced,
+    require_above_zero,
+    require_shape,
+)
+from retrax.numerics.fingerprint import Fingerprint
+from retrax.numerics.known import LEAKED, has_leaked, require_each
+from retrax.numerics.reuse import Jitted, Reused, signature_of
+from retrax.run.checks import (
+    require_arrays,
+    require_count,
+    require_fit,
+    require_parts,
+    require_possible,
+    require_step_size,
+    require_time_to_pass,
+    uses_traced,
+)
+from retrax.spaces.base import AbstractHomogeneousSpace
+
+_TRACED = (
+    "an ensemble runs many bodies outside of JAX and cannot be traced; for derivatives use "
+    "jax.vmap of simulate, which can be differentiated."
+)
+
+
+def require_ensemble(
+    system: Any,
+    integrator: Any,
+    states: Any,
+    h: Any,
+    steps: Any,
+    save_every: Any,
+    shared: bool | None = None,
+) -> bool:
+    """Refuse an ensemble that cannot start; whether its members share one system.
+
+    `shared` says so where it is known; otherwise it is found out from the shapes.
+    """
+    require_parts(system, integrator, states)
+    if is_traced(system, integrator, states, h):
+        raise BadInput(LEAKED if has_leaked(system, integrator, states, h) else _TRACED)
+    require_step_size(h)
+    require_count("steps", steps)
+    if save_every is not None:
+        require_count("save_every", save_every)
+    require_arrays("states", states)
+    members = _require_members(states)
+    if shared is None:
+        shared = _is_shared(system, jax.tree.map(lambda x: x[0], states), members)
+    elif not shared:
+        _require_a_system_each(system, members)
+    one = system if shared else jax.tree.map(lambda x: x[0], system)
+    require_fit(one, integrator)
+    if uses_traced(one, integrator, jax.tree.map(lambda x: x[0], states)):
+        raise BadInput(_TRACED)
+    _require_each(one, states)
+    if not shared:
+        _require_each_system(system)
+    _require_possible(system, integrator, states, float(h), shared)
+    _require_stable(system, integrator, states, float(h), shared)
+    return shared
+
+
+def _require_members(states: State) -> int:
+    """The number of members: the length of the first axis of every array of the states."""
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(states)]
+    lengths = {shape[0] if shape else 0 for shape in shapes}
+    if len(lengths) != 1 or lengths == {0}:
+        raise BadInput(
+            f"states has arrays of shapes {shapes}, but all must have a first axis of one length, "
+            "the members, as jax.vmap(lambda v: system.state(g, velocity=v))(velocities) gives."
+        )
+    return lengths.pop()
+
+
+def stacked_systems(systems: Sequence[Any]) -> Any:
+    """Systems of the same kind as one, its arrays stacked along a first axis."""
+    kinds = {
+        (jax.tree.structure(system), tuple(np.shape(x) for x in jax.tree.leaves(system)))
+        for system in systems
+    }
+    if len(kinds) != 1:
+        raise BadInput(
+            f"the {len(systems)} systems of an ensemble must be of one kind, differing in numbers "
+            f"only, but they are of {len(kinds)} kinds."
+        )
+    return jax.tree.map(lambda *xs: jnp.stack(xs), *systems)
+
+
+def _require_a_system_each(system: Any, members: int) -> None:
+    lengths = {np.shape(leaf)[0] for leaf in jax.tree.leaves(system)}
+    if lengths - {members}:
+        raise BadInput(
+            f"system is a list of {lengths.pop()} systems, but there are {members} states: one "
+            "system for each member is needed, or one for all."
+        )
+
+
+def _is_shared(system: Any, state: State, members: int) -> bool:
+    """Whether this is one system for all members, or one for each along the first axis."""
+    leaves = jax.tree.leaves(system)
+    stacked = all(np.shape(leaf)[:1] == (members,) for leaf in leaves)
+    own = bool(leaves) and stacked and _fits(jax.tree.map(lambda x: x[0], system), state)
+    if not _fits(system, state):
+        if own:
+            return False
+        raise BadInput(
+            f"system is neither one {system.configuration_space.name} system for all {members} "
+            f"members nor one for each: then all its arrays have a first axis of length {members}, "
+            "as jax.vmap(make_system)(parameters) gives them."
+        )
+    if not own:
+        return True
+    # As many members as dimensions: an inertia matrix, or principal moments one row a member?
+    try:
+        require_positive(np.asarray(system.inertia))
+    except (BadInput, AttributeError):
+        return False
+    warnings.warn(
+        f"the {members} x {members} inertia is taken for the matrix of one body that all {members} "
+        "members share; for one row a member pass a list of systems.",
+        stacklevel=4,
+    )
+    return True
+
+
+def _fits(system: AbstractGroupSystem, state: State) -> bool:
+    """Whether the arrays of a system have the shapes that one body needs."""
+    return _shapes_fit(*signature_of(system, state))
+
+
+@Reused
+def _shapes_fit(tree: Any, avals: tuple, identity: Fingerprint) -> bool:
+    def rates(system, state):
+        return system.vector_field(state.g, state.momentum, state.t)
+
+    leaves = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in avals]
+    system, state = jax.tree.unflatten(tree, leaves)
+    try:
+        return all(x.shape == state.momentum.shape for x in jax.eval_shape(rates, system, state))
+    except Exception:  # whatever a system says of arrays that are none of its own
+        return False
+
+
+def _require_each(system: AbstractGroupSystem, states: State) -> None:
+    """Refuse states of which one is not on the group or not finite, and name the member."""
+    require_shape("states.t", states.t, np.shape(states.momentum)[:1])
+    ok = np.isfinite(np.asarray(states.t))
+    for leaf in jax.tree.leaves((states.g, states.momentum)):
+        array = np.asarray(leaf)
+        ok &= np.isfinite(array).reshape(len(array), -1).all(axis=1)
+    if not ok.all():
+        raise BadInput(f"member {np.argmin(ok)} of states has numbers that are not finite.")
+    where = system.configuration_space
+    defect = np.asarray(_defects(where, states.g))
+    worst = int(np.argmax(defect))
+    where.check(f"g of member {worst}", jax.tree.map(lambda x: x[worst], states.g))
+    require_shape("states.momentum", states.momentum, (len(ok), system.group.dim))
+
+
+def _require_possible(
+    system: Any, integrator: AbstractIntegrator, states: State, h: float, shared: bool
+) -> None:
+    """Refuse what `require_run` refuses of one run: by `jax.vmap`, which knows all numbers."""
+
+    def look(system: Any, state: State) -> None:
+        require_possible(system, state, integrator)
+        require_time_to_pass(state.t, h)
+
+    systems, states = jax.tree.map(jnp.asarray, (system, states))
+    jax.vmap(look, in_axes=(None if shared else 0, 0))(systems, states)
+
+
+def _require_stable(
+    system: Any, integrator: AbstractIntegrator, states: State, h: float, shared: bool
+) -> None:
+    """Refuse a step size that is unstable for a member, where the system has such a bound."""
+    if not isinstance(system, AbstractSplitSystem):
+        return
+    systems, states = jax.tree.map(np.asarray, (system, states))
+    for k in range(len(states.t)):
+        one = system if shared else jax.tree.map(lambda x, k=k: x[k], systems)
+        integrator.check_step(one, jax.tree.map(lambda x, k=k: x[k], states), abs(h))
+
+
+@Jitted
+def _defects(space: AbstractHomogeneousSpace, g: Any) -> Float[Array, " member"]:
+    return jax.vmap(space.defect)(g)
+
+
+def _require_each_system(system: Any) -> None:
+    """What constructors have not seen: numbers that `jax.jit` hid, or that were put in later."""
+    for leaf in jax.tree.leaves(system):
+        array = np.asarray(leaf)
+        finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
+        if not finite.all():
+            raise BadInput(f"the system of member {np.argmin(finite)} has numbers not finite.")
+    jax.vmap(_require_body)(jax.tree.map(jnp.asarray, system))
+
+
+def _require_body(system: Any) -> None:
+    """Refuse masses and inertias that are not positive."""
+    mass = getattr(system, "mass", None)
+    if isinstance(mass, jax.Array):
+        require_above_zero("mass", mass)
+    if isinstance(system, AbstractMechanicalSystem):
+        inertia = system.inertia_at(system.group.identity())
+        plain = partial(plainly_a_body, Translation(1))
+        require_each(require_positive, inertia, fine=plain)

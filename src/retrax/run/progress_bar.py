@@ -1,0 +1,81 @@
+"""Progress of a long run, with an estimate of the time left."""
+
+import contextlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from retrax.errors import BadInput
+from retrax.numerics.checks import shown
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+# Called with (done, total).
+Reporter = Callable[[int, int], object]
+# What a user says about progress.
+ProgressOption = bool | Reporter | None
+
+
+@contextlib.contextmanager
+def reporter(progress: ProgressOption, description: str, unit: str = "steps") -> Iterator[Reporter]:
+    """A function to call with (steps done, steps in all), or what else is counted.
+
+    `None` shows a bar where standard error is a terminal; `True` and `False` overrule that; a
+    function is called as it is.
+    """
+    if callable(progress) and not isinstance(progress, type):
+        _require_two_arguments(progress)
+        yield progress
+        return
+    if progress is not None and not isinstance(progress, bool):
+        raise BadInput(f"progress = {shown(progress)} must be None, True, False or a function.")
+    wanted = sys.stderr.isatty() if progress is None else progress
+    if not wanted:
+        yield lambda done, total: None
+        return
+    with _bar(progress is True, unit) as bar:
+        task = bar.add_task(description, total=None)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield show
+
+
+def _require_two_arguments(progress: Reporter) -> None:
+    """Reject a function that cannot be called with (done, total), before any step is taken."""
+    try:
+        inspect.signature(progress).bind(0, 1)
+    except TypeError as cause:
+        raise BadInput(
+            f"progress = {shown(progress)} must be a function of (done, total), but {cause}."
+        ) from cause
+    except ValueError:  # a function of another language, whose arguments cannot be looked at
+        return
+
+
+def _bar(force: bool, unit: str) -> "Progress":
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(f"{unit},"),
+        TimeElapsedColumn(),
+        TextColumn("gone,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(stderr=True, force_terminal=force or None),
+        transient=True,
+    )

@@ -1,0 +1,262 @@
+"""Go on with a run from its checkpoint."""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from retrax import errors
+from retrax.engine.progress import Interval, Packing, start
+from retrax.engine.step_program import memory_of
+from retrax.errors import BadInput, RetraxError, StepFailed, printable
+from retrax.files import WritingLock, as_path
+from retrax.integrators.base import Memory
+from retrax.mechanics.state import State
+from retrax.numerics.checks import reason
+from retrax.run.checks import require_count, require_room, require_run
+from retrax.run.running import Running, finish_with_checkpoint
+from retrax.store.checkpoint import Checkpoint
+from retrax.store.checkpoint_format import read_numbers
+from retrax.store.checkpoint_read import (
+    Stored,
+    read_checkpoint,
+    read_record,
+    trajectory_of,
+)
+from retrax.store.checkpoint_write import Store, unwritable
+from retrax.store.objects import NeedsImport, Trust, trusted
+from retrax.store.run_objects import decode_object, require_fit, state_like
+from retrax.trajectory.provenance import environment
+from retrax.trajectory.run import Plan, Run
+from retrax.trajectory.trajectory import Trajectory
+
+# A first step that differs by more, relative to its numbers, is one of another system.
+_ANOTHER = 1e-9
+
+
+def resume(
+    path: Any,
+    steps: Any = None,
+    progress: Any = None,
+    *,
+    system: Any = None,
+    integrator: Any = None,
+    trust: Any = None,
+) -> Trajectory:
+    """Go on with the run in a checkpoint, to its end or further.
+
+    On the same machine, with the same versions, every bit is as if the run had never stopped.
+    Otherwise a notice says what differs, and what agreement to expect. The first steps of the run
+    are taken again to see that they are the same.
+
+    **Arguments:**
+
+    - `path`: what was given to `simulate` as `checkpoint`.
+    - `steps`: how many steps the run shall have in all; more than it has extends it.
+    - `progress`: as for `simulate`.
+    - `system`, `integrator`: the objects, where they could not be stored; see `factory`.
+    - `trust`: the module, or a list of modules, whose functions marked with `factory` the file may
+        name. They are imported, which runs them. No other module is, whatever the file says.
+
+    **Returns:** the trajectory of the whole run, from its start.
+
+    **Raises:** as `simulate`; `StepFailed` also where the stored run had failed. `BadInput` where
+    there is no checkpoint, it is damaged, another process is writing it, or it names a module that
+    is not in `trust`.
+    """
+    place, modules = as_path(path, "a checkpoint"), trusted(trust)
+    read_record(place)  # no lock is left in a folder that is no checkpoint
+    with contextlib.ExitStack() as stack:
+        lock = _locked(place)
+        if isinstance(lock, WritingLock):
+            stack.callback(lock.release)
+        stored = read_checkpoint(place)
+        with _told(stored):
+            system, integrator = _objects(stored, system, integrator, modules)
+            _refuse_failed(stored, system, integrator)
+            steps = _steps(stored, steps)
+            if steps == stored.record["completed"]:
+                return trajectory_of(stored, system, integrator)
+            if isinstance(lock, BadInput):
+                raise lock
+            running = _prepared(stored, system, integrator, steps)
+            store = _reopened(stored, running, lock)
+        stack.pop_all()
+    checkpoint = Checkpoint(store, running, sent=len(running.saved))
+    return finish_with_checkpoint(running, checkpoint, progress)
+
+
+def _locked(path: Path) -> WritingLock | BadInput:
+    """The right to write, taken before anything is read; or why nothing can be written there."""
+    try:
+        return WritingLock(path)
+    except OSError as cause:
+        return unwritable(path, cause)
+
+
+@contextlib.contextmanager
+def _told(stored: Stored) -> Iterator[None]:
+    """Turn what a file makes of retrax into a sentence about the file."""
+    try:
+        yield
+    except NeedsImport as cause:
+        raise BadInput(f"path = {str(stored.path)!r}: {cause}") from cause
+    except (RetraxError, Warning):
+        raise
+    except Exception as cause:
+        raise BadInput(
+            f"path = {str(stored.path)!r} cannot go on with its system, integrator and state: "
+            f"{reason(cause)}."
+        ) from cause
+
+
+def _prepared(stored: Stored, system: Any, integrator: Any, steps: int) -> Running:
+    """The run, standing where its checkpoint restarts it."""
+    state = _started(stored, system, integrator, steps)
+    require_room(8 * Packing(state).size, steps, stored.record["save_every"])
+    running = _running(stored, system, integrator, state, steps)
+    _compare(stored, running)
+    _go_back(stored, running)
+    return running
+
+
+def _objects(stored: Stored, system: Any, integrator: Any, trust: Trust) -> tuple[Any, Any]:
+    """What moves and how: as given, or else as stored."""
+    given = {"system": system, "integrator": integrator}
+    for name, data in (("system", system), ("integrator", integrator)):
+        if data is None and stored.start[name] is None:
+            raise BadInput(
+                f"path = {str(stored.path)!r} does not hold its {name}, which had a function in it "
+                f"that is not data: give it as rx.resume(path, {name}=...)."
+            )
+    for name, value in given.items():
+        if value is None:
+            given[name] = decode_object(stored.start, name, trust)
+    if system is None:
+        require_fit(given["system"], stored.states())
+    return given["system"], given["integrator"]
+
+
+def _refuse_failed(stored: Stored, system: Any, integrator: Any) -> None:
+    failure = stored.record["failure"]
+    if failure is not None:
+        kind = getattr(errors, failure["error"], StepFailed)
+        kind = kind if isinstance(kind, type) and issubclass(kind, StepFailed) else StepFailed
+        raise kind(failure["sentence"], trajectory_of(stored, system, integrator))
+
+
+def _steps(stored: Stored, steps: Any) -> int:
+    if steps is None:
+        return stored.record["steps"]
+    require_count("steps", steps)
+    if steps < stored.record["completed"]:
+        raise BadInput(
+            f"steps = {steps}, but the run has {stored.record['completed']} steps already; what is "
+            "committed is not taken back."
+        )
+    return int(steps)
+
+
+def _started(stored: Stored, system: Any, integrator: Any, steps: int) -> State:
+    """The state in which the run began, seen to fit the system."""
+    record = stored.record
+    state = stored.states()
+    where = getattr(system, "configuration_space", None)
+    if where is not None:
+        leaves, g = jax.tree.leaves(state), where.layout()
+        state = state_like(g, leaves) if len(jax.tree.leaves(g)) == len(leaves) - 2 else state
+    state = jax.tree.map(lambda x: np.asarray(x[0]), state)
+    require_run(system, integrator, state, record["h"], steps, record["save_every"])
+    return state
+
+
+def _running(stored: Stored, system: Any, integrator: Any, state: State, steps: int) -> Running:
+    """The run, standing at its start."""
+    record = stored.record
+    plan = Plan(state.t, record["h"], steps, record["save_every"], record["every"])
+    run = Run(system, integrator, state, None, plan)
+    running = Running(run, record["environment"]["backend"])
+    running.compile_seconds, running.provenance = record["compile_seconds"], stored.provenance()
+    return running
+
+
+def _go_back(stored: Stored, running: Running) -> None:
+    """Put a run where its checkpoint restarts it, with the rows that lie before that."""
+    restart = stored.record["restart"]
+    state = Packing(running.at.state).unpack_one(read_numbers(restart["state"]))
+    rows = restart["step"] // running.begun.plan.save_every + 1
+    at = start(state, _memory(stored, running, state))
+    running.at = at._replace(step=np.int64(restart["step"]))
+    since: list[Any] = list(read_numbers(restart["since"]))
+    running.since = Interval(*since)
+    running.seconds = stored.record["seconds"]
+    running.saved = [[array[:rows] for array in stored.arrays]]
+
+
+def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
+    """What the last step hands to the next one; `None` where the file is older and has none."""
+    text = stored.record["restart"].get("memory")
+    if text is None:
+        return None
+    packing = Packing(memory_of(running.begun.system, running.begun.integrator, state))
+    numbers = read_numbers(text)
+    if len(numbers) != packing.size:
+        raise BadInput(
+            f"path = {str(stored.path)!r} holds a memory of {len(numbers)} numbers, but steps of "
+            f"{running.begun.integrator!r} hand on {packing.size}."
+        )
+    return packing.unpack_one(numbers)
+
+
+def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
+    """The files to go on with.
+
+    A last state that was saved only because the run ended there is none of a longer run: it is
+    withdrawn. What lies between it and the restart stays, and is computed again.
+    """
+    record, every = stored.record, running.begun.plan.save_every
+    rows = record["completed"] // every + 1
+    store = Store.reopen(stored, rows, again=rows - len(running.saved[0][0]), lock=lock)
+    changes = {
+        "status": "running",
+        "steps": running.begun.plan.steps,
+        "completed": (rows - 1) * every,
+    }
+    try:
+        store.commit(changes)
+    except OSError as cause:
+        raise unwritable(stored.path, cause) from cause
+    return store
+
+
+def _compare(stored: Stored, running: Running) -> None:
+    """Say what is not as it was; refuse a system that does not take the same steps."""
+    was, now = stored.record["environment"], environment(running.loop.name)
+    before = read_numbers(stored.start["probe"])
+    after = running.first_steps(min(stored.start["probe_steps"], running.begun.plan.steps))
+    if before.shape != after.shape:
+        gap = np.inf
+    else:
+        gap = float(np.max(np.abs(after - before) / np.maximum(np.abs(before), 1.0)))
+    if not gap <= _ANOTHER:
+        raise BadInput(
+            f"path = {str(stored.path)!r} was made of other steps: from its first state this "
+            f"system and integrator come to numbers that differ by {gap:.1g} after "
+            f"{stored.start['probe_steps']} steps."
+        )
+    changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+    if changed or gap > 0:
+        what = printable(
+            "; ".join(f"{key} was {was.get(key)}, is {now.get(key)}" for key in changed)
+        )
+        warnings.warn(
+            f"the run in {str(stored.path)!r} goes on elsewhere than where it began "
+            f"({what or 'nothing that is known of'}): its first steps differ by {gap:.1g}, so "
+            "expect agreement to about 1e-14 of the numbers at each step, which grows as the "
+            "motion itself spreads neighbours apart, instead of every bit.",
+            stacklevel=3,
+        )

@@ -1,0 +1,297 @@
+"""A run on its way: take the steps that are left; return the trajectory or raise."""
+
+import contextlib
+import dataclasses
+import shlex
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import jax
+import numpy as np
+
+from retrax.engine.backends import make_loop
+from retrax.engine.progress import Interval, Packing, quiet, start
+from retrax.errors import CheckpointFailed, Interrupted, StepFailed
+from retrax.mechanics.state import Ending, State
+from retrax.run.chunks import Chunks
+from retrax.run.failure import ending_of, explain
+from retrax.run.progress_bar import ProgressOption, Reporter, reporter
+from retrax.store.checkpoint import Checkpoint, Rows
+from retrax.trajectory.observe import aliasing
+from retrax.trajectory.provenance import provenance
+from retrax.trajectory.run import Run
+from retrax.trajectory.trajectory import Trajectory
+
+
+class Running:
+    """Takes chunks of steps until the run is done, a step fails, or it is told to stop.
+
+    **Arguments:** `run`: the run at its first step; `backend`: what takes its steps.
+
+    **Attributes:**
+
+    - `begun`: the run at its first step; `run`: the run where it stands now.
+    - `at`: where the loop is; `since`: what has happened since the last saved state.
+    - `saved`: rows for each leaf of (state, interval), chunk by chunk.
+    - `seconds`, `compile_seconds`, `provenance`: as the trajectory has them.
+    """
+
+    def __init__(self, run: Run, backend: str):
+        clock = time.perf_counter()
+        plan, state = run.plan, run.state
+        self.begun, self.at, self.since = run, start(state, run.memory), quiet()
+        self.loop = make_loop(backend, run.system, run.integrator, state, plan.h)
+        size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
+        self.chunks = Chunks.of_run(size, plan.save_every, plan.commit_every)
+        self.loop.compile(self.at, self.chunks.capacity)
+        self.compile_seconds = time.perf_counter() - clock
+        self.provenance = provenance(run.system, run.integrator, self.loop.name)
+        self.saved: list[Rows] = []
+        self.seconds = 0.0
+        self._tree = jax.tree.structure((self.at.state, self.at.interval))
+        self._looked_for_ending, self._found_ending = False, None
+
+    @property
+    def run(self) -> Run:
+        """The run where it stands now."""
+        at = self.at
+        return dataclasses.replace(self.begun, state=at.state, memory=at.memory, step=int(at.step))
+
+    @property
+    def chunk_steps(self) -> int:
+        return self.chunks.length
+
+    def first_steps(self, count: int) -> np.ndarray:
+        """The numbers of the state after the first steps of the run, taken again."""
+        at, *_ = self.loop.run(start(self.begun.state), 1, count, self.chunks.capacity)
+        return Packing.rows(at.state)[:, 0]
+
+    def save(self, state: State, interval: Interval) -> None:
+        """Keep one more state."""
+        self.saved.append([np.asarray(x)[None] for x in jax.tree.leaves((state, interval))])
+
+    def go(self, report: Reporter, pause: Callable[[], bool] | None = None) -> None:
+        """Take all steps that are left; `pause`, asked after each chunk, may stop the run."""
+        steps = self.begun.plan.steps
+        before, clock = self.seconds, time.perf_counter()
+        while int(self.at.step) < steps:
+            records, every = next(self.chunks.between(int(self.at.step), steps))
+            self.at, states, intervals = self.loop.run(
+                self.at, records, every, self.chunks.capacity, whole=False
+            )
+            if self.at.failed or len(intervals.residual):
+                self._keep(states, intervals)
+            self.seconds = before + time.perf_counter() - clock
+            report(int(self.at.step), steps)
+            if self.at.failed or (pause is not None and pause()):
+                break
+        self.seconds = before + time.perf_counter() - clock
+
+    def _keep(self, states: State, intervals: Interval) -> None:
+        """Save what a chunk brings; of one that ends between saved states only what happened."""
+        step, count = int(self.at.step), len(intervals.residual)
+        if self.at.failed:
+            rows = jax.tree.leaves((states, intervals))
+            self.saved += [rows] * (count > 0)
+            if step % self.begun.plan.save_every != 0:
+                self.save(self.at.state, joined(self.since, self.at.interval))
+        elif self.begun.plan.saves(step):
+            if self.since.iterations or self.since.increment:
+                last = jax.tree.map(lambda x: x[0], intervals)
+                intervals = jax.tree.map(lambda x: np.asarray(x)[None], joined(self.since, last))
+            self.saved.append(jax.tree.leaves((states, intervals)))
+            # The end of this run may lie between two saved states of a longer one.
+            between = step % self.begun.plan.save_every
+            self.since = jax.tree.map(lambda x: x[-1], intervals) if between else quiet()
+        else:
+            self.since = joined(self.since, jax.tree.map(lambda x: x[0], intervals))
+
+    @property
+    def ended(self) -> Ending | None:
+        """Where the model ended within the step that failed, looked for once."""
+        if not self._looked_for_ending:
+            run, self._looked_for_ending = self.begun, True
+            if self.at.failed:
+                self._found_ending = ending_of(run.system, run.integrator, self.at, run.plan.h)
+        return self._found_ending
+
+    def trajectory(self) -> Trajectory:
+        """What has been saved so far; where the model ended, up to there."""
+        saved, ended, plan = list(self.saved), self.ended, self.begun.plan
+        if ended is not None and ended.state.t != self.at.state.t:
+            rows = jax.tree.leaves((ended.state, quiet()))
+            saved.append([np.asarray(x)[None] for x in rows])
+        stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
+        states, info = jax.tree.unflatten(self._tree, stacked)
+        run = Trajectory(
+            t=np.asarray(states.t),
+            states=states,
+            info=info,
+            h=plan.h,
+            steps=plan.steps,
+            completed=self.completed,
+            save_every=plan.save_every,
+            seconds=self.seconds,
+            compile_seconds=self.compile_seconds,
+            provenance=self.provenance,
+            system=self.begun.system,
+            integrator=self.begun.integrator,
+            identity=self.loop.identity,
+        )
+        if not self.loop.identity.complete:
+            _ = run.observations  # later nobody could tell whether its functions read the same
+        return run
+
+    @property
+    def completed(self) -> int:
+        """The steps behind the last saved state."""
+        step, plan = int(self.at.step), self.begun.plan
+        saved = bool(self.at.failed) or plan.saves(step)
+        return step if saved else step - step % plan.save_every
+
+    @property
+    def failure(self) -> tuple[type[StepFailed], str] | None:
+        """What to raise, and what to say, if a step has failed."""
+        if not self.at.failed:
+            return None
+        return explain(self.begun, self.at, self._takes, self.ended)
+
+    @property
+    def status(self) -> str:
+        if self.at.failed:
+            return "failed"
+        return "finished" if int(self.at.step) == self.begun.plan.steps else "interrupted"
+
+    def _takes(self, h: float) -> bool:
+        """Whether one step of size `h` can be taken from where the run is; nothing is compiled."""
+        state = jax.tree.map(np.asarray, self.at.state)
+        loop = type(self.loop)(self.begun.system, self.begun.integrator, state, h)
+        at, *_ = loop.run(start(state), 1, 1, self.chunks.capacity)
+        return not bool(at.failed)
+
+
+def joined(first: Interval, then: Interval) -> Interval:
+    """Two stretches as one: iterations add up, the rest is as in the worse one."""
+    return Interval(
+        np.int64(first.iterations + then.iterations),
+        np.float64(np.maximum(first.residual, then.residual)),
+        np.float64(np.maximum(first.increment, then.increment)),
+    )
+
+
+def finish(running: Running, progress: ProgressOption) -> Trajectory:
+    """Take all steps that are left.
+
+    **Raises:** `StepFailed` with the trajectory up to a step that failed.
+    """
+    try:
+        with reporter(progress, running.begun.system.name) as report:
+            running.go(report)
+    except KeyboardInterrupt as stopped:
+        raise KeyboardInterrupt(
+            f"The run was stopped after step {int(running.at.step)} of "
+            f"{running.begun.plan.steps}, and nothing of it is kept; with checkpoint='run.zarr' it "
+            "can be resumed."
+        ) from stopped
+    return _or_failed(running, running.trajectory())
+
+
+def finish_with_checkpoint(
+    running: Running, checkpoint: Checkpoint, progress: ProgressOption
+) -> Trajectory:
+    """Take all steps that are left, and commit them on the way and at the end.
+
+    **Raises:** `StepFailed` as `finish`, `Interrupted` if a signal stopped it, `CheckpointFailed`
+    if the files could not be written; all with the trajectory up to there.
+    """
+    with listening() as ear, reporter(progress, running.begun.system.name) as report:
+
+        def pause() -> bool:
+            checkpoint.after_chunk()
+            return ear.heard is not None or checkpoint.failed
+
+        try:
+            running.go(report, pause)
+            failure = running.failure
+            checkpoint.commit(running.status, failure)
+        finally:
+            closed = _closed(checkpoint)
+    trajectory = running.trajectory()
+    if closed is not None:
+        closed.trajectory = trajectory
+        raise closed
+    if failure is None and ear.heard is not None:
+        path = str(checkpoint.path)
+        raise Interrupted(
+            f"The run was stopped by {ear.heard.name} at step {int(running.at.step)} of "
+            f"{running.begun.plan.steps}: all of it is in {path!r}, and rx.resume({path!r}) or "
+            f"`retrax resume {shlex.quote(path)}` goes on from there.",
+            trajectory,
+            int(ear.heard),
+        )
+    return _or_failed(running, trajectory)
+
+
+def _closed(checkpoint: Checkpoint) -> CheckpointFailed | None:
+    try:
+        checkpoint.close()
+    except CheckpointFailed as failure:
+        return failure
+    return None
+
+
+def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
+    doubt = running.begun.system.overlooked(trajectory.states)
+    if doubt is not None:
+        warnings.warn(doubt, stacklevel=5)
+    failure = running.failure
+    if failure is not None:
+        error, sentence = failure
+        trajectory.provenance["failure"] = sentence
+        raise error(sentence, trajectory)
+    warning = aliasing(trajectory)
+    if warning is not None:
+        warnings.warn(warning, stacklevel=5)
+    return trajectory
+
+
+# Signals that ask a run to stop.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Ear:
+    """The first signal that came; `None` while none has."""
+
+    def __init__(self) -> None:
+        self.heard: signal.Signals | None = None
+        self.before: dict[int, Callable[..., object] | int] = {}
+
+    def hear(self, number: int, frame: FrameType | None) -> None:
+        """Remember the signal; a second one does what it did before the run."""
+        self.heard = signal.Signals(number)
+        self.restore()
+
+    def restore(self) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        self.before = {}
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[Ear]:
+    """Hear Ctrl-C and the request to end. Only the main thread of Python can; others hear none."""
+    ear = Ear()
+    if threading.current_thread() is threading.main_thread():
+        # Left alone: what a parent process told this one to ignore, and what Python did not set.
+        found = {number: signal.getsignal(number) for number in _SIGNALS}
+        ear.before = {n: h for n, h in found.items() if h is not None and h is not signal.SIG_IGN}
+        for number in ear.before:
+            signal.signal(number, ear.hear)
+    try:
+        yield ear
+    finally:
+        ear.restore()

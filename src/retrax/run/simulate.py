@@ -1,0 +1,145 @@
+"""Repeat a step, look at how it went, say what went wrong."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Bool, PyTree
+
+from retrax.engine.backends.xla import run_differentiable
+from retrax.engine.progress import start
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import is_traced
+from retrax.numerics.known import explaining_leaks
+from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
+from retrax.run.chunks import Chunks, saved_steps
+from retrax.run.progress_bar import ProgressOption
+from retrax.run.running import Running, finish, finish_with_checkpoint
+from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
+from retrax.trajectory.provenance import provenance
+from retrax.trajectory.run import Plan, Run
+from retrax.trajectory.trajectory import Trajectory
+
+
+@explaining_leaks()
+def simulate(
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator | str,
+    state: State | ArrayLike,
+    *,
+    h: float | Array,
+    steps: int,
+    save_every: int = 1,
+    progress: ProgressOption = None,
+    backend: str = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: int | None = None,
+) -> Trajectory:
+    """Take `steps` steps of size `h` from `state`.
+
+    One compiled loop runs all steps. Saved are the start, every `save_every`-th state and the last.
+    The function can be differentiated and batched with `jax.grad`, `jax.jvp` and `jax.vmap`, also
+    in numbers that a function has closed over. No step that fails is raised then: from there on
+    states and statistics are NaN and `failed` is true, as for the members of an `ensemble`.
+
+    **Arguments:**
+
+    - `system`, `integrator`, `state`: what moves, how a step is taken, where it starts. An
+        integrator may be named as in `retrax list`. The time of the first state is `state.t`. A
+        quadratic field also starts from a point.
+    - `h`: the step in seconds; below zero the run goes back in time.
+    - `steps`: how many.
+    - `save_every`: how many steps lie between two saved states.
+    - `backend`: `"native"` runs machine code made for this step, `"xla"` a JAX program, `"auto"`
+        the first where it can.
+    - `progress`: `None` shows a bar on a terminal; `True`, `False`, or a function of (done, total).
+    - `checkpoint`: a path such as `"run.zarr"`, where there is nothing yet. The run is kept there
+        as it goes on, `load` reads what is committed, and `resume` takes it up again.
+    - `every`: how many steps lie between two commits, at the most; a slow disk may take longer.
+        Ten seconds or 32 MB lie between them unless it is given.
+
+    A step that turns a body by more than half a turn gives a warning at the end of the run.
+
+    **Raises:** `StepFailed` at the first step that does not converge or gives a number that is not
+    finite; it carries the trajectory up to there. `BadInput` where the run cannot start. With a
+    checkpoint `Interrupted` on Ctrl-C or SIGTERM, and `CheckpointFailed` where it cannot be
+    written; both carry the trajectory up to there.
+    """
+    integrator = as_integrator(integrator)
+    traced = is_traced(system, integrator, state, h)
+    state = started(system, state)
+    traced = traced or uses_traced(system, integrator, state)
+    if isinstance(state, State):
+        state = jax.tree.map(jnp.asarray if traced else np.asarray, state)
+    require_run(system, integrator, state, h, steps, save_every)
+    require_commits(checkpoint, every, traced)
+    plan = Plan(state.t, h, int(steps), int(save_every), None if every is None else int(every))
+    run = Run(system, integrator, state, None, plan)
+    if traced:
+        return _simulate_traced(run)
+    run = replace(run, plan=replace(plan, h=float(h)))
+    require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(state)), plan.steps, plan.save_every)
+    return _simulate(
+        run, None if checkpoint is None else require_path(checkpoint), progress, backend
+    )
+
+
+def _simulate(run: Run, path: Path | None, progress: ProgressOption, backend: str) -> Trajectory:
+    objects = {} if path is None else stored_objects(run.system, run.integrator)
+    running = Running(run, backend)
+    running.save(run.state, running.at.interval)
+    if path is None:
+        return finish(running, progress)
+    checkpoint = Checkpoint(new_store(path, objects, running), running, sent=len(running.saved))
+    return finish_with_checkpoint(running, checkpoint, progress)
+
+
+def _simulate_traced(run: Run) -> Trajectory:
+    state, plan = run.state, run.plan
+    size = jnp.asarray(plan.h, jnp.float64)
+    at = start(state, run.integrator.memory(run.system, state))
+    parts = [jax.tree.map(lambda x: jnp.asarray(x)[None], (state, at.interval, at.failed))]
+    chunks = Chunks.all_at_once(plan.steps, plan.save_every)
+    for records, every in chunks.between(0, plan.steps):
+        at, *saved = run_differentiable(
+            run.system, run.integrator, at, state.t, size, records, every
+        )
+        parts.append(tuple(saved))
+    states, info, failed = jax.tree.map(lambda *xs: jnp.concatenate(xs), *parts)
+    behind = jnp.asarray(saved_steps(plan.steps, plan.save_every), jnp.float64)
+    states = eqx.tree_at(lambda s: s.t, _nan_where(failed, states), state.t + behind * size)
+    info = _nan_where(failed, info)
+    return Trajectory(
+        t=states.t,
+        states=states,
+        info=info,
+        h=plan.h,
+        steps=plan.steps,
+        completed=plan.steps,
+        save_every=plan.save_every,
+        seconds=0.0,
+        compile_seconds=0.0,
+        provenance=provenance(run.system, run.integrator, "xla"),
+        system=run.system,
+        integrator=run.integrator,
+        failed=failed,
+    )
+
+
+def _nan_where(failed: Bool[Array, " record"], tree: PyTree) -> PyTree:
+    """NaN, or -1 among whole numbers, in the rows of arrays at which a run has failed."""
+
+    def blank(x: Array) -> Array:
+        lost = failed.reshape(-1, *[1] * (x.ndim - 1))
+        nothing = jnp.nan if jnp.issubdtype(x.dtype, jnp.floating) else -1
+        return jnp.where(lost, jnp.asarray(nothing, x.dtype), x)
+
+    return jax.tree.map(blank, tree)

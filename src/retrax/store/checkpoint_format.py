@@ -1,0 +1,170 @@
+"""What a checkpoint looks like on disk: a Zarr store that any reader of Zarr opens.
+
+    run.zarr/zarr.json          the commit record: metadata of all arrays, where the run is
+    run.zarr/start/zarr.json    the system, the integrator, and their first steps
+    run.zarr/g/c.3.0.0          rows 3 R to 4 R of the configurations, little-endian, with a CRC-32C
+    run.zarr/momentum/c.3.0     the same rows of the momenta, and so on for each array
+
+The commit record holds the metadata of all arrays (Zarr calls that consolidated), and with it their
+length. To replace that one file is to commit: rows beyond the length are not there yet.
+"""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrax.engine.progress import Interval
+from retrax.errors import BadInput
+from retrax.mechanics.state import State
+from retrax.trajectory.dataset import flattened
+
+FORMAT, FORMAT_VERSION = "retrax-checkpoint", 2
+RECORD, START = "zarr.json", "start/zarr.json"
+# All arrays of a run together have this many bytes in a chunk, at the least those of one state.
+_CHUNK_BYTES = 2**21
+
+
+class Column(NamedTuple):
+    """One array of a run, and what a row of it is."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    dims: tuple[str, ...]
+    attributes: dict[str, str]
+
+    def file(self, chunk: int) -> str:
+        """The file that holds a chunk of rows."""
+        return f"{self.name}/c.{'.'.join(map(str, (chunk, *(0 for _ in self.shape))))}"
+
+    def row_bytes(self) -> int:
+        return 8 * math.prod(self.shape)
+
+    def metadata(self, rows: int, rows_per_chunk: int) -> dict[str, Any]:
+        """What Zarr wants to know."""
+        return {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": [rows, *self.shape],
+            "data_type": self.dtype,
+            "chunk_grid": {
+                "name": "regular",
+                "configuration": {"chunk_shape": [rows_per_chunk, *self.shape]},
+            },
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
+            "fill_value": "NaN" if self.dtype == "float64" else 0,
+            "codecs": [
+                {"name": "bytes", "configuration": {"endian": "little"}},
+                {"name": "crc32c"},
+            ],
+            "attributes": self.attributes,
+            "dimension_names": list(self.dims),
+            "storage_transformers": [],
+        }
+
+
+def columns(state: State, group: str) -> list[Column]:
+    """The arrays of a run that goes through states like this, in the order of its leaves."""
+    parts, _ = flattened(state.g)
+    return columns_of([part.shape for part in parts], np.shape(state.momentum), group)
+
+
+def columns_of(
+    parts: Sequence[tuple[int, ...]], momentum: tuple[int, ...], group: str
+) -> list[Column]:
+    """The arrays of a run whose configuration and momentum have these shapes."""
+    made = []
+    for k, shape in enumerate(parts):
+        name = "g" if len(parts) == 1 else f"g{k}"
+        own = tuple(f"{name}_{axis}" for axis in range(len(shape)))
+        about = {"long_name": f"configuration in {group}", "kind": "configuration"}
+        made.append(Column(name, shape, "float64", ("time", *own), about))
+    body = {"long_name": "body momentum"}
+    made.append(Column("momentum", momentum, "float64", ("time", "body"), body))
+    time = {"units": "s", "long_name": "time"}
+    made.append(Column("time", (), "float64", ("time",), time))
+    for name in Interval._fields:
+        dtype = "int64" if name == "iterations" else "float64"
+        about = {"long_name": f"Newton {name} since the last saved state"}
+        made.append(Column(name, (), dtype, ("time",), about))
+    return made
+
+
+def rows_per_chunk(kinds: list[Column]) -> int:
+    """A power of two."""
+    rows = max(1, _CHUNK_BYTES // sum(kind.row_bytes() for kind in kinds))
+    return 1 << (rows.bit_length() - 1)
+
+
+def record_text(attributes: dict[str, Any], kinds: list[Column]) -> bytes:
+    """The commit record, with its own checksum."""
+    rows, per_chunk = attributes["rows"], attributes["rows_per_chunk"]
+    arrays = {kind.name: kind.metadata(rows, per_chunk) for kind in kinds}
+    record = {
+        "zarr_format": 3,
+        "node_type": "group",
+        "attributes": attributes,
+        "consolidated_metadata": {
+            "kind": "inline",
+            "must_understand": False,
+            "metadata": arrays,
+        },
+    }
+    return _checked(record)
+
+
+def start_text(attributes: dict[str, Any]) -> bytes:
+    """The file about the system, with its own checksum."""
+    return _checked({"zarr_format": 3, "node_type": "group", "attributes": attributes})
+
+
+def _checked(record: dict[str, Any]) -> bytes:
+    attributes = {**record["attributes"], "checksum": _checksum(record)}
+    text = json.dumps({**record, "attributes": attributes}, allow_nan=False)
+    return text.encode()
+
+
+def _checksum(record: dict[str, Any]) -> str:
+    return digest(
+        json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    )
+
+
+def digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def read_text(text: bytes, path: str) -> dict[str, Any]:
+    """A record that is whole; otherwise a sentence."""
+    try:
+        record = json.loads(text)
+        claimed = record["attributes"].pop("checksum")
+        good = claimed == _checksum(record)
+    except KeyError as cause:
+        raise BadInput(f"path = {path!r} was not written by retrax, or is damaged.") from cause
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        good = False
+    if not good:
+        raise BadInput(f"path = {path!r} is damaged: its bytes do not fit their checksum.")
+    return record
+
+
+def chunk_end(body: bytes) -> bytes:
+    """What stands behind the rows of a chunk: the CRC-32C of Zarr."""
+    import google_crc32c
+
+    return google_crc32c.value(body).to_bytes(4, "little")
+
+
+def numbers_text(numbers: np.ndarray) -> str:
+    """Float64 numbers as text, every bit of them."""
+    return base64.b64encode(np.ascontiguousarray(numbers, "<f8").tobytes()).decode()
+
+
+def read_numbers(text: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text, validate=True), "<f8").astype(float)

@@ -1,0 +1,120 @@
+"""Runs in NetCDF files: written whole, read without running anything."""
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from retrax.errors import BadInput
+from retrax.files import as_path, require_place, written_whole
+from retrax.numerics.checks import reason
+from retrax.store.checkpoint_read import load_checkpoint
+from retrax.store.objects import Data, Trust, trusted
+from retrax.store.run_objects import encode_objects, read_objects
+from retrax.store.version_0_1 import without_picture
+from retrax.store.whole import whole_run
+from retrax.trajectory.dataset import dataset, from_dataset
+from retrax.trajectory.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# The system and the integrator, as JSON in bytes: an attribute of NetCDF holds 64 kB at the most.
+OBJECTS = "run"
+
+
+def save(run: Trajectory, path: str | Path) -> Path:
+    """Write a run to a NetCDF file; a crash leaves the old file or the new one."""
+    path = as_path(path)
+    require_place(path)
+    data, _ = encode_objects(run.system, run.integrator)
+    text = np.frombuffer(json.dumps(data, allow_nan=False).encode(), np.uint8)
+    about = {"long_name": "system and integrator, as JSON"}
+    whole = dataset(run).assign({OBJECTS: ((f"{OBJECTS}_bytes",), text, about)})
+    write_netcdf(whole, path, {OBJECTS: {"zlib": True}})
+    return path
+
+
+def write_netcdf(
+    data: "xr.Dataset", path: Path, encoding: dict[str, dict[str, Any]] | None = None
+) -> None:
+    """Put a NetCDF file together in memory, then write it whole.
+
+    HDF5 brings the interpreter down when a disk refuses what it writes, so it never sees the disk.
+
+    **Raises:** as `written_whole`.
+    """
+    image = io.BytesIO()
+    with written_whole(path) as temporary:
+        data.to_netcdf(image, engine="h5netcdf", encoding=encoding)
+        temporary.write_bytes(image.getbuffer())
+
+
+def load(path: str | Path, *, trust: Any = None) -> Trajectory:
+    """Read a run from the NetCDF file that `Trajectory.save` wrote, or from a checkpoint.
+
+    A checkpoint is read as far as it is committed. The run has its system and its integrator, so
+    that it can be measured, drawn and continued: `simulate(run.system, run.integrator, run.final,
+    ...)`. Where the system holds functions of yours, `run.system` knows its group and its numbers;
+    to continue, give the system yourself.
+
+    A file is data: nothing that it names outside retrax is imported or called, no other file is
+    read, and no more is read than the file holds.
+
+    **Arguments:**
+
+    - `path`: of the file or of the folder.
+    - `trust`: the module, or a list of modules, whose functions marked with `factory` the file may
+        name. They are imported, which runs them.
+    """
+    place, modules = as_path(path), trusted(trust)
+    if place.is_dir():
+        return load_checkpoint(place, modules)
+    if not place.is_file():
+        raise BadInput(f"path = {str(place)!r}: there is no such file.")
+    ds = _opened(place)
+    return whole_run(place, lambda: _trajectory(place, ds, modules))
+
+
+def _opened(path: Path) -> "xr.Dataset":
+    """Read all of a file, after a look at what it is made of."""
+    import xarray as xr
+
+    from retrax.store.netcdf_checks import require_plain
+
+    try:
+        require_plain(path)
+        with xr.open_dataset(path, engine="h5netcdf") as ds:
+            return ds.load()
+    except BadInput:
+        raise
+    except Exception as cause:  # whatever the libraries below make of bytes that hold no run
+        raise BadInput(
+            f"path = {str(path)!r} is not a readable NetCDF file: {reason(cause)}."
+        ) from cause
+
+
+def _trajectory(path: Path, ds: "xr.Dataset", trust: Trust) -> Trajectory:
+    run = from_dataset(ds)
+    found = read_objects(path, _objects(ds), run.states, run.provenance, trust)
+    run.system, run.integrator = found
+    run.provenance = without_picture(run.provenance)
+    return run
+
+
+def _objects(ds: "xr.Dataset") -> dict[str, Data]:
+    """Read the data of the system and the integrator; files of retrax 0.1 have none."""
+    if OBJECTS not in ds:
+        return {}
+    text = ds[OBJECTS].values
+    try:
+        if text.dtype != np.uint8 or text.ndim != 1:
+            raise ValueError("it is not made of bytes")
+        data = json.loads(text.tobytes())
+    except (ValueError, RecursionError) as cause:
+        raise BadInput(f"its variable {OBJECTS!r} cannot be read: {reason(cause)}.") from cause
+    if not isinstance(data, dict):
+        raise BadInput(f"its variable {OBJECTS!r} does not describe a run.")
+    return data

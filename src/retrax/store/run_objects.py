@@ -1,0 +1,182 @@
+"""The system and the integrator of a run in its file: all of them, or as much as data can hold."""
+
+import dataclasses
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.remembered import RememberedSystem
+from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import reason, shown
+from retrax.store.objects import (
+    ARRAY_TYPES,
+    Data,
+    NeedsImport,
+    Trust,
+    Unstorable,
+    decode,
+    encode,
+    factories,
+)
+from retrax.store.version_0_1 import system_in_words
+
+_KINDS = {
+    "system": (AbstractGroupSystem, "a retrax system"),
+    "integrator": (AbstractIntegrator, "a retrax integrator"),
+}
+
+
+class RunObjects(NamedTuple):
+    """What moves and how; `None` for what a file does not hold."""
+
+    system: AbstractGroupSystem | None
+    integrator: AbstractIntegrator | None
+
+
+def encode_objects(
+    system: AbstractGroupSystem | None, integrator: AbstractIntegrator | None
+) -> tuple[dict[str, Data], dict[str, str]]:
+    """Encode what moves and how, and say by name why something could not be encoded.
+
+    The data of a system that holds functions of the user's is `None`, or names their factory; then
+    `remembered` has its name, its space, its arrays and the names of its functions.
+    """
+    data: dict[str, Data] = {}
+    lacking: dict[str, str] = {}
+    for name, value in (("system", system), ("integrator", integrator)):
+        try:
+            data[name] = encode(value, name)
+        except Unstorable as why:
+            data[name], lacking[name] = None, str(why)
+    if system is not None and (data["system"] is None or any(factories(data["system"]))):
+        data["remembered"] = _remembered(system)
+    return data, lacking
+
+
+def _remembered(system: AbstractGroupSystem) -> Data:
+    """Encode what can be kept of a system with functions of the user's in it."""
+    fields = {f.name: getattr(system, f.name, None) for f in dataclasses.fields(system)}
+    arrays = {
+        name: np.asarray(value)
+        for name, value in fields.items()
+        if isinstance(value, np.ndarray | jax.Array) and str(value.dtype) in ARRAY_TYPES
+    }
+    functions = [(name, _function_name(x)) for name, x in fields.items() if callable(x)]
+    if not type(system).__module__.startswith("retrax."):
+        functions.append(("class", f"{type(system).__qualname__} of {type(system).__module__}"))
+    kept = RememberedSystem(
+        title=system.name,
+        space=system.configuration_space,
+        numbers=arrays,
+        functions=tuple(functions),
+        drawing=getattr(system, "drawing", None),
+        measured=dict(system.units),
+        e3_points_up=getattr(system, "e3_points_up", True),
+    )
+    try:
+        return encode(kept, "system")
+    except Unstorable:  # a space of the user's own
+        return None
+
+
+def _function_name(function: Any) -> str:
+    inner = getattr(function, "func", function)
+    name = getattr(inner, "__qualname__", type(inner).__qualname__)
+    return f"{name} of {getattr(inner, '__module__', type(inner).__module__)}"
+
+
+def decode_object(data: Mapping[str, Data], name: str, trust: Trust) -> Any:
+    """Rebuild the `system` or the `integrator`; `None` where the file does not hold it."""
+    value = decode(data.get(name), trust)
+    kind, what = _KINDS[name]
+    if value is not None and not isinstance(value, kind):
+        raise BadInput(f"the stored {name} is {shown(value)}, not {what}.")
+    return value
+
+
+def read_objects(
+    path: Path, data: Mapping[str, Data], states: State, words: dict[str, str], trust: Trust
+) -> RunObjects:
+    """Rebuild as much of what moves and how as the data of a file allows.
+
+    **Arguments:** `states`: the states of the run, which the system must fit; `words`: its
+    provenance, all that a file of retrax 0.1 has; `trust`: as for `decode`. Warns where something
+    is stored but cannot be rebuilt.
+    """
+    system = _readable(path, data, "system", states, trust)
+    if system is None:
+        system = _readable(path, data, "remembered", states, trust)
+    if system is None:
+        system = system_in_words(words, states)
+    return RunObjects(system, _readable(path, data, "integrator", states, trust))
+
+
+def _readable(path: Path, data: Mapping[str, Data], name: str, states: State, trust: Trust) -> Any:
+    try:
+        if name == "integrator":
+            return decode_object(data, name, trust)
+        value = decode_object({"system": data.get(name)}, "system", trust)
+        if value is not None:
+            require_fit(value, states)
+        return value
+    except NeedsImport:
+        if trust:
+            raise
+    except BadInput as cause:
+        what = "integrator" if name == "integrator" else "system"
+        warnings.warn(
+            f"the {what} in {str(path)!r} cannot be rebuilt here, so its run is read without it: "
+            f"{cause}",
+            stacklevel=5,
+        )
+    return None
+
+
+def require_fit(system: AbstractGroupSystem, states: State) -> None:
+    """Reject a stored system that the states of its run do not fit, or that cannot measure them.
+
+    Shapes come first: a forged system may claim more dimensions than there is memory for.
+    """
+    try:
+        like = system.configuration_space.layout()
+        wanted = [np.shape(leaf) for leaf in jax.tree.leaves(like)]
+        fits = [np.shape(leaf)[1:] for leaf in jax.tree.leaves(states.g)] == wanted
+        fits = fits and np.shape(states.momentum)[1:] == (system.group.dim,)
+        if fits and not isinstance(system, RememberedSystem):
+            fits = _measures(system, state_like(like, jax.tree.leaves(states)))
+    except Exception as cause:  # whatever a system makes of parts that do not belong to it
+        raise BadInput(f"the stored system is damaged: {reason(cause)}.") from cause
+    if not fits:
+        raise BadInput("the stored system is not that of the stored states.")
+
+
+def _measures(system: AbstractGroupSystem, states: State) -> bool:
+    """Whether a system can be asked, in shapes alone, what `Observations` holds."""
+    first = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), states)
+    nothing = np.zeros((0, first.momentum.shape[0]))
+    velocity, *_ = jax.eval_shape(
+        lambda s: (
+            system.velocity_at(s),
+            system.invariants(s, Symmetries(nothing, nothing)),
+            system.multipliers(s),
+            system.observables(s),
+        ),
+        first,
+    )
+    return len(velocity.shape) == 1
+
+
+def state_like(g: Any, leaves: list[Any]) -> State:
+    """Build a state whose configuration is nested like `g` from its leaves as NumPy arrays."""
+    nested = jax.tree.map(lambda _: jnp.zeros(()), g)
+    tree = jax.tree.structure(State(nested, jnp.zeros(1), jnp.zeros(())))
+    return jax.tree.unflatten(tree, leaves)

@@ -1,0 +1,216 @@
+"""The bodies of a sweep: every one built and checked before anything runs.
+
+`potential=lambda R: -mass * R[2, 2]` is a new function for every mass. `opened` takes the number
+out of the closure: what is left is the same code each time, so that the bodies are of one kind and
+share one program.
+"""
+
+from collections.abc import Callable
+from types import CellType, FunctionType
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jax.tree_util import Partial
+
+from retrax.errors import BadInput, RetraxError
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.known import BadMember
+from retrax.run.checks import started
+from retrax.run.member_checks import stacked_systems
+from retrax.sweep.axes import MEMBER, Axes
+
+
+def opened(tree: Any) -> Any:
+    """A system whose functions hold the numbers of their closures as arrays of the pytree."""
+    return jax.tree.map(_opened, tree, is_leaf=lambda x: isinstance(x, Partial))
+
+
+def _opened(x: Any) -> Any:
+    if not isinstance(x, Partial):
+        return x
+    arguments, keywords = opened(x.args), opened(x.keywords)
+    if not isinstance(x.func, FunctionType):
+        return Partial(x.func, *arguments, **keywords)
+    function = _taken_apart(x.func)
+    return Partial(function.func, *function.args, *arguments, **keywords)
+
+
+def _taken_apart(function: FunctionType) -> Partial:
+    """The code of a function, and the numbers it has closed over as its first argument."""
+    held = (
+        tuple(_within(cell, function) for cell in function.__closure__ or ()),
+        opened(function.__defaults__),
+        opened(function.__kwdefaults__),
+    )
+    leaves, _ = jax.tree.flatten(held)
+    numbers = tuple(x if _is_number(x) else None for x in leaves)
+    return Partial(
+        Code(function, jax.tree.map(lambda x: 0.0 if _is_number(x) else x, held)), numbers
+    )
+
+
+def _within(cell: CellType, function: FunctionType) -> Any:
+    """What a cell holds; a function in it is taken apart too, unless it is the one around it."""
+    try:
+        content = cell.cell_contents
+    except ValueError:  # a name that has not been given a value
+        return None
+    if isinstance(content, FunctionType) and content is not function:
+        return _taken_apart(content)
+    return opened(content)
+
+
+def _is_number(x: Any) -> bool:
+    """Whether this may differ between members; whole numbers in Python are counts, and may not."""
+    if isinstance(x, float | np.floating | np.integer | Tracer):
+        return True
+    return isinstance(x, np.ndarray | jax.Array) and x.dtype.kind == "f"
+
+
+def _refilled(function: FunctionType, held: tuple) -> FunctionType:
+    """The function with other cells, and other values for arguments that are left out."""
+    contents, defaults, keywords = held
+    cells = tuple(CellType(content) for content in contents)
+    made = FunctionType(
+        function.__code__, function.__globals__, function.__name__, defaults, cells or None
+    )
+    made.__kwdefaults__ = keywords
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made
+
+
+class Code:
+    """A function that is given the numbers it has closed over at every call. Equal code is equal.
+
+    `held` is what it has closed over, with zeros for the numbers.
+    """
+
+    def __init__(self, function: FunctionType, held: tuple):
+        bare = held == ((), None, None)
+        self.function = function if bare else _refilled(function, held)
+        self.held = held
+
+    def __call__(self, numbers: tuple, *arguments: Any, **keywords: Any) -> Any:
+        if not numbers:
+            return self.function(*arguments, **keywords)
+        leaves, structure = jax.tree.flatten(self.held)
+        leaves = [f if n is None else n for n, f in zip(numbers, leaves, strict=True)]
+        held = jax.tree.unflatten(structure, leaves)
+        return _refilled(self.function, held)(*arguments, **keywords)
+
+    def __eq__(self, other: Any) -> bool:
+        if not isinstance(other, Code) or self.function.__code__ != other.function.__code__:
+            return False
+        ours, theirs = jax.tree.flatten(self.held), jax.tree.flatten(other.held)
+        return (
+            self.function.__globals__ is other.function.__globals__
+            and ours[1] == theirs[1]
+            and all(map(_same, ours[0], theirs[0]))
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.function.__code__)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray | jax.Array) or isinstance(b, np.ndarray | jax.Array):
+        return np.array_equal(a, b)
+    return a is b or (type(a) is type(b) and bool(a == b))
+
+
+class Bodies(NamedTuple):
+    """One system for all members, or one for each along the first axis, and their states."""
+
+    system: Any
+    states: Any
+    shared: bool
+
+    def some(self, members: np.ndarray) -> "Bodies":
+        """Those of the members with these numbers."""
+        system = self.system
+        if not self.shared:
+            system = jax.tree.map(lambda x: np.asarray(x)[members], system)
+        states = jax.tree.map(lambda x: np.asarray(x)[members], self.states)
+        return Bodies(system, states, self.shared)
+
+
+def bodies(make: Callable[..., Any], axes: Axes) -> Bodies:
+    """What `make` returns for every member: all at once by `jax.vmap`, or else one by one."""
+    first = _made(make, axes.row(0), axes.named(0))
+    together = None
+    if all(column.dtype.kind != "U" for column in axes.columns.values()):
+        try:
+            together = _all_at_once(make, axes)
+        except BadMember as refusal:  # made alone, it says so with its parameters
+            _made(make, axes.row(refusal.member), axes.named(refusal.member))
+    systems, states = together or _one_by_one(make, axes, first)
+    systems, states = jax.tree.map(np.asarray, (systems, states))
+    if all((leaf == leaf[:1]).all() for leaf in jax.tree.leaves(systems)):
+        return Bodies(jax.tree.map(lambda x: x[0], systems), states, True)
+    return Bodies(systems, states, False)
+
+
+def bodies_from(system: Any, states: Any) -> tuple[Axes, Bodies]:
+    """One system and a state for each member."""
+    states = started(system, states)
+    if not isinstance(states, State):
+        raise BadInput(
+            f"states = {states!r} is not a State whose arrays have a first axis of members, as "
+            "jax.vmap(lambda v: system.state(g, velocity=v))(velocities) gives."
+        )
+    states = jax.tree.map(np.asarray, states)
+    lengths = {leaf.shape[0] if leaf.ndim else 0 for leaf in jax.tree.leaves(states)}
+    count = max(lengths)
+    labels = {MEMBER: ((MEMBER,), np.arange(count))}
+    system = jax.tree.map(np.asarray, opened(system))
+    return Axes({MEMBER: count}, {}, labels), Bodies(system, states, True)
+
+
+def _made(make: Callable[..., Any], row: dict[str, Any], name: str) -> tuple[Any, Any]:
+    """The system and the state of one member, its functions opened."""
+    try:
+        made = make(**row)
+    except BadMember:
+        raise
+    except RetraxError as refusal:
+        raise BadInput(f"make({name}): {refusal}") from refusal
+    except Exception as cause:
+        raise BadInput(f"make({name}) raised {type(cause).__name__}: {cause}") from cause
+    if not (isinstance(made, tuple) and len(made) == 2):
+        raise BadInput(f"make({name}) must return a system and a state, but returned {made!r}.")
+    system, state = made
+    if not isinstance(system, AbstractGroupSystem):
+        raise BadInput(f"make({name}) returned {system!r} as the system, which is none of retrax.")
+    state = started(system, state)
+    if not isinstance(state, State):
+        raise BadInput(
+            f"make({name}) returned {state!r} as the state; make one with system.state(...)."
+        )
+    return opened(system), state
+
+
+def _all_at_once(make: Callable[..., Any], axes: Axes) -> tuple[Any, Any] | None:
+    """All members by `jax.vmap`, or nothing where `make` needs to see the numbers."""
+
+    def member(row):
+        return _made(make, row, "...")
+
+    try:
+        systems, states = jax.vmap(member)(axes.columns)
+        one = jax.tree.map(lambda x: x[0], (systems, states))
+        # Numbers that make has hidden where jax.vmap does not see them come to light here.
+        jax.eval_shape(lambda system, s: system.vector_field(s.g, s.momentum, s.t), *one)
+    except BadMember:
+        raise
+    except Exception:
+        return None
+    return systems, states
+
+
+def _one_by_one(make: Callable[..., Any], axes: Axes, first: tuple) -> tuple[Any, Any]:
+    made = [first, *(_made(make, axes.row(k), axes.named(k)) for k in range(1, axes.members))]
+    systems, states = zip(*made, strict=True)
+    return stacked_systems(systems), jax.tree.map(lambda *xs: np.stack(xs), *states)
