@@ -6,28 +6,36 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from retrax.bench import ensembles, kernels, single, strings
+from retrax.bench import ensembles, kernels, single, strings, suite
 from retrax.bench.suite import NO_COMPILER
 from retrax.cli.main import app
 
 
-@pytest.fixture
-def short(monkeypatch):
-    """A run of a few seconds; nobody looks at its times."""
-    monkeypatch.setattr(single, "SUBSTEPS", 2000)
-    monkeypatch.setattr(single, "ORDERS", (2,))
-    monkeypatch.setattr(single, "TOP_STEPS", 2000)
-    monkeypatch.setattr(strings, "ELEMENTS", (2, 20, 24))
-    monkeypatch.setattr(strings, "NODE_STEPS", 400)
-    monkeypatch.setattr("retrax.bench.timing._LEAST", 1e-6)
+def _shorten(patch):
+    """Make a run of a few seconds; nobody looks at its times."""
+    patch.setattr(single, "SUBSTEPS", 2000)
+    patch.setattr(single, "ORDERS", (2,))
+    patch.setattr(single, "TOP_STEPS", 2000)
+    patch.setattr(strings, "ELEMENTS", (2, 20, 24))
+    patch.setattr(strings, "NODE_STEPS", 400)
+    patch.setattr("retrax.bench.timing._LEAST", 1e-6)
     small = {"MEMBERS": 20, "STEPS": 100, "SIZES": (10,), "WORK": 100, "LEAST_STEPS": 1}
     for name, value in small.items():
-        monkeypatch.setattr(ensembles, name, value)
+        patch.setattr(ensembles, name, value)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """What is measured without a compiler: once, for both ways to print it."""
+    with pytest.MonkeyPatch.context() as patch:
+        _shorten(patch)
+        patch.setenv("CC", "a-compiler-that-is-not-there")
+        return suite.measure(lambda what: None)
 
 
 @pytest.fixture
-def no_compiler(monkeypatch):
-    monkeypatch.setenv("CC", "a-compiler-that-is-not-there")
+def measured_alone(alone, monkeypatch):
+    monkeypatch.setattr(suite, "measure", lambda report: alone)
 
 
 def _bench(*arguments):
@@ -37,7 +45,8 @@ def _bench(*arguments):
 
 
 @pytest.mark.skipif(kernels.compiler() is None, reason="needs a C compiler")
-def test_results_are_printed_and_kept(short, tmp_path):
+def test_results_are_printed_and_kept(monkeypatch, tmp_path):
+    _shorten(monkeypatch)
     path = tmp_path / "bench.json"
     said = _bench("-o", path)
     assert all(text in said for text in ("3D pendulum", "20 free bodies", "string pendulum"))
@@ -51,7 +60,7 @@ def test_results_are_printed_and_kept(short, tmp_path):
     assert str(kernels.SOURCES.parent) not in path.read_text()
 
 
-def test_without_a_compiler_retrax_is_timed_by_itself(short, no_compiler):
+def test_without_a_compiler_retrax_is_timed_by_itself(measured_alone):
     results = json.loads(_bench("--json"))["results"]
     assert results["missing"] == [NO_COMPILER]
     row = results["single"]["per_step"][0]
@@ -59,7 +68,7 @@ def test_without_a_compiler_retrax_is_timed_by_itself(short, no_compiler):
     assert results["ensemble"]["sizes"][0]["ns"] > 0
 
 
-def test_without_a_compiler_the_table_says_what_is_missing(short, no_compiler):
+def test_without_a_compiler_the_table_says_what_is_missing(measured_alone):
     assert NO_COMPILER in _bench()
 
 
