@@ -4,7 +4,7 @@ import json
 import time
 import warnings
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +26,7 @@ _SECONDS, _BYTES = 10.0, 2**25
 _PROBE = 8
 
 
+@runtime_checkable
 class OnItsWay(Protocol):
     """What a checkpoint reads of a run that goes on."""
 
@@ -144,6 +145,7 @@ def stored_objects(system: AbstractGroupSystem, integrator: AbstractIntegrator) 
     return data
 
 
+@runtime_checkable
 class NotBegun(OnItsWay, Protocol):
     """What a checkpoint reads of a run before its first step, once and for all."""
 

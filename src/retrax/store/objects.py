@@ -164,7 +164,7 @@ def factory(function: Callable[..., Any]) -> Factory:
     return Factory(function)
 
 
-def trusted(modules: Modules | Any) -> frozenset[str]:
+def trusted(modules: Any) -> frozenset[str]:
     """Read the modules that a user names on a call: one or several, as names or as modules."""
     several = modules if isinstance(modules, list | tuple | set | frozenset) else [modules]
     names = [one.__name__ if isinstance(one, ModuleType) else one for one in several]
