@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 import jax
 import numpy as np
@@ -45,7 +46,7 @@ class Running:
         clock = time.perf_counter()
         plan, state = run.plan, run.state
         self.begun, self.at, self.since = run, start(state, run.memory), quiet()
-        self.loop = make_loop(backend, run.system, run.integrator, state, plan.h)
+        self.loop = make_loop(backend, run.system, run.integrator, state, float(plan.h))
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         self.chunks = Chunks.of_run(size, plan.save_every, plan.commit_every)
         self.loop.compile(self.at, self.chunks.capacity)
@@ -117,7 +118,9 @@ class Running:
         if not self._looked_for_ending:
             run, self._looked_for_ending = self.begun, True
             if self.at.failed:
-                self._found_ending = ending_of(run.system, run.integrator, self.at, run.plan.h)
+                self._found_ending = ending_of(
+                    run.system, run.integrator, self.at, float(run.plan.h)
+                )
         return self._found_ending
 
     def trajectory(self) -> Trajectory:
@@ -177,11 +180,12 @@ class Running:
 
 def joined(first: Interval, then: Interval) -> Interval:
     """Two stretches as one: iterations add up, the rest is as in the worse one."""
-    return Interval(
+    numbers: list[Any] = [
         np.int64(first.iterations + then.iterations),
         np.float64(np.maximum(first.residual, then.residual)),
         np.float64(np.maximum(first.increment, then.increment)),
-    )
+    ]
+    return Interval(*numbers)
 
 
 def finish(running: Running, progress: ProgressOption) -> Trajectory:

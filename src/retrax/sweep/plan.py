@@ -19,11 +19,13 @@ from retrax.files import WritingLock
 from retrax.numerics.digest import digest
 from retrax.numerics.fingerprint import fingerprint
 from retrax.run.checks import require_count
+from retrax.run.progress_bar import Reporter
 from retrax.sweep import zarr_store as store
 from retrax.sweep.axes import (
     MEMBER,
     Axes,
     Block,
+    Labels,
     Setting,
     Settings,
     block_shape,
@@ -60,20 +62,20 @@ class SweepPlan:
     backend: str
     measure: Callable[..., Any] | None
     results: tuple[store.Variable, ...]
-    labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    labels: Labels
     sides: tuple[int, ...]
     blocks: tuple[Block, ...]
 
-    def run(self, client: Any, retries: int, report: Callable[[int, int], object]) -> None:
+    def run(self, client: object, retries: int, report: Reporter) -> None:
         """Do what is missing."""
         with contextlib.ExitStack() as stack:
             self._run(client, retries, report, stack)
 
     def _run(
         self,
-        client: Any,
+        client: object,
         retries: int,
-        report: Callable[[int, int], object],
+        report: Reporter,
         stack: contextlib.ExitStack,
     ) -> None:
         begun = store.existing(self.path, self._identity())
@@ -171,7 +173,7 @@ class SweepPlan:
             )
 
     @contextlib.contextmanager
-    def _runner(self, client: Any, tasks: int, retries: int) -> Iterator[Callable[..., None]]:
+    def _runner(self, client: object, tasks: int, retries: int) -> Iterator[Callable[..., None]]:
         if runs_here(client):
             yield run_serially
             return
