@@ -164,7 +164,7 @@ def require_time_to_pass(t: object, h: object) -> None:
     require_each(_require_time_to_pass, t, h, fine=_passes)
 
 
-def _passes(t: np.ndarray, h: np.ndarray) -> np.ndarray:
+def _passes(t: np.ndarray, h: np.ndarray) -> np.ndarray | np.bool_:
     # Times at a distance of one spacing may round to one number, and spacings double on the way.
     return np.abs(h) > 2 * np.spacing(np.abs(t))
 
@@ -176,10 +176,12 @@ def _require_time_to_pass(t: np.ndarray, h: np.ndarray) -> None:
         )
 
 
-def require_count(name: str, value: object) -> None:
+def require_count(name: str, value: object) -> int:
+    """Reject what is not a whole number of at least 1; return it."""
     count = require_whole(name, value, 1)
     if name == "steps" and count > 2**53:
         raise BadInput(f"steps = {value} is more than 2**53, beyond which times are not exact.")
+    return count
 
 
 # Results may take this part of the memory that is free; the rest is for those who look at them.

@@ -136,9 +136,12 @@ def _is_shared(system: AbstractGroupSystem, state: State, members: int) -> bool:
     if not own:
         return True
     # As many members as dimensions: an inertia matrix, or principal moments one row a member?
+    inertia = getattr(system, "inertia", None)
+    if inertia is None:
+        return False
     try:
-        require_positive(np.asarray(vars(system)["inertia"]))
-    except (BadInput, KeyError):
+        require_positive(np.asarray(inertia))
+    except BadInput:
         return False
     warnings.warn(
         f"the {members} x {members} inertia is taken for the matrix of one body that all {members} "

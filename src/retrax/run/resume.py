@@ -160,16 +160,16 @@ def _refuse_failed(
         raise kind(failure["sentence"], trajectory_of(stored, system, integrator))
 
 
-def _steps(stored: Stored, steps: int | None) -> int:
-    if steps is None:
+def _steps(stored: Stored, wanted: object) -> int:
+    if wanted is None:
         return stored.record["steps"]
-    require_count("steps", steps)
+    steps = require_count("steps", wanted)
     if steps < stored.record["completed"]:
         raise BadInput(
             f"steps = {steps}, but the run has {stored.record['completed']} steps already; what is "
             "committed is not taken back."
         )
-    return int(steps)
+    return steps
 
 
 def _started(
