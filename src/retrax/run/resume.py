@@ -3,9 +3,8 @@
 import contextlib
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import jax
 import numpy as np
@@ -32,7 +31,7 @@ from retrax.store.checkpoint_read import (
     trajectory_of,
 )
 from retrax.store.checkpoint_write import Store, unwritable
-from retrax.store.objects import NeedsImport, Trust, trusted
+from retrax.store.objects import Modules, NeedsImport, Trust, trusted
 from retrax.store.run_objects import decode_object, require_fit, state_like
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.run import Plan, Run
@@ -49,7 +48,7 @@ def resume(
     *,
     system: AbstractGroupSystem | None = None,
     integrator: AbstractIntegrator | str | None = None,
-    trust: str | ModuleType | Sequence[str | ModuleType] | None = None,
+    trust: Modules | None = None,
 ) -> Trajectory:
     """Go on with the run in a checkpoint, to its end or further.
 
@@ -82,7 +81,7 @@ def resume(
         stored = read_checkpoint(place)
         with _told(stored):
             moving, method = _objects(stored, system, integrator, modules)
-            _refuse_failed(stored, moving, method)
+            _raise_failure(stored, moving, method)
             wanted = _steps(stored, steps)
             if wanted == stored.record["completed"]:
                 return trajectory_of(stored, moving, method)
@@ -96,7 +95,7 @@ def resume(
 
 
 def _locked(path: Path) -> WritingLock | BadInput:
-    """The right to write, taken before anything is read; or why nothing can be written there."""
+    """Take the right to write before anything is read; or return why nothing can be written."""
     try:
         return WritingLock(path)
     except OSError as cause:
@@ -105,7 +104,7 @@ def _locked(path: Path) -> WritingLock | BadInput:
 
 @contextlib.contextmanager
 def _told(stored: Stored) -> Iterator[None]:
-    """Turn what a file makes of retrax into a sentence about the file."""
+    """Turn an error that a forged file causes into a sentence about the file."""
     try:
         yield
     except NeedsImport as cause:
@@ -150,7 +149,7 @@ def _objects(
     return moving, as_integrator(method)
 
 
-def _refuse_failed(
+def _raise_failure(
     stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator
 ) -> None:
     failure = stored.record["failure"]
@@ -214,7 +213,7 @@ def _go_back(stored: Stored, running: Running) -> None:
 
 
 def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
-    """What the last step hands to the next one; `None` where the file is older and has none."""
+    """Return what the last step hands to the next one; files of retrax 0.1 do not keep it."""
     text = stored.record["restart"].get("memory")
     if text is None:
         return None
@@ -229,7 +228,7 @@ def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
 
 
 def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
-    """The files to go on with.
+    """Reopen the files to go on with.
 
     A longer run does not save the last state of one that ended between two saved states: it is
     withdrawn. What lies between it and the restart stays, and is computed again.

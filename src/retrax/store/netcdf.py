@@ -11,7 +11,7 @@ from retrax.errors import BadInput
 from retrax.files import as_path, require_place, written_whole
 from retrax.numerics.checks import reason
 from retrax.store.checkpoint_read import load_checkpoint
-from retrax.store.objects import Data, Trust, trusted
+from retrax.store.objects import Data, Modules, Trust, trusted
 from retrax.store.run_objects import encode_objects, read_objects
 from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import whole_run
@@ -52,7 +52,7 @@ def write_netcdf(
         temporary.write_bytes(image.getbuffer())
 
 
-def load(path: str | Path, *, trust: Any = None) -> Trajectory:
+def load(path: str | Path, *, trust: Modules | None = None) -> Trajectory:
     """Read a run from the NetCDF file that `Trajectory.save` wrote, or from a checkpoint.
 
     A checkpoint is read as far as it is committed. The run has its system and its integrator, so
