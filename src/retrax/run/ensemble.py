@@ -103,7 +103,7 @@ def run_members(
     backend: str = "auto",
     devices: Sequence[Any] | None = None,
     threads: int | None = None,
-    progress: ProgressOption = False,
+    progress: object = False,
 ) -> "xr.Dataset":
     """Run an ensemble that has been checked; check only that its results fit into memory.
 

@@ -21,7 +21,7 @@ from retrax.mechanics.ending import Ending
 from retrax.mechanics.state import State
 from retrax.run.chunks import Chunks
 from retrax.run.failure import ending_of, explain
-from retrax.run.progress_bar import ProgressOption, Reporter, reporter
+from retrax.run.progress_bar import Reporter, reporter
 from retrax.store.checkpoint import Checkpoint, Rows
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import provenance
@@ -188,7 +188,7 @@ def joined(first: Interval, then: Interval) -> Interval:
     return Interval(*numbers)
 
 
-def finish(running: Running, progress: ProgressOption) -> Trajectory:
+def finish(running: Running, progress: object) -> Trajectory:
     """Take all steps that are left.
 
     **Raises:** `StepFailed` with the trajectory up to a step that failed.
@@ -206,7 +206,7 @@ def finish(running: Running, progress: ProgressOption) -> Trajectory:
 
 
 def finish_with_checkpoint(
-    running: Running, checkpoint: Checkpoint, progress: ProgressOption
+    running: Running, checkpoint: Checkpoint, progress: object
 ) -> Trajectory:
     """Take all steps that are left, and commit them on the way and at the end.
 

@@ -91,7 +91,7 @@ def simulate(
     )
 
 
-def _simulate(run: Run, path: Path | None, progress: ProgressOption, backend: str) -> Trajectory:
+def _simulate(run: Run, path: Path | None, progress: object, backend: str) -> Trajectory:
     objects = {} if path is None else stored_objects(run.system, run.integrator)
     running = Running(run, backend)
     running.save(run.state, running.at.interval)

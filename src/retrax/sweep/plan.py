@@ -255,7 +255,7 @@ def planned(
     bodies: Bodies,
     backend: str,
     measure: Callable[..., Any] | None,
-    chunk: int | None,
+    chunk: object,
 ) -> SweepPlan:
     """Run two members for a few steps to see what comes out; cut the sweep into blocks."""
     example = _example(axes, settings, bodies, backend, measure)
@@ -292,11 +292,10 @@ def _example(
 
 
 def _members_of_a_block(
-    axes: Axes, settings: Settings, bodies: Bodies, chunk: int | None, example: "xr.Dataset"
+    axes: Axes, settings: Settings, bodies: Bodies, chunk: object, example: "xr.Dataset"
 ) -> int:
     if chunk is not None:
-        require_count("chunk", chunk)
-        return int(chunk)
+        return require_count("chunk", chunk)
     numbers = sum(leaf.size for leaf in jax.tree.leaves(bodies.states)) // axes.members
     steps = max(setting.steps for setting in settings.each)
     kept = example.nbytes // example.sizes[MEMBER]
