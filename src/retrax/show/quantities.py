@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -137,7 +137,7 @@ def phase_portrait(
         for k, run in enumerate(every_run):
             across, up = quantity(run, x), quantity(run, y)
             every = -(-len(run.t) // _POINTS)
-            how: dict[str, object] = look(k)
+            how: dict[str, Any] = look(k)
             if not joined:
                 how |= {"linestyle": "none", "marker": ".", "markersize": 2.0}
             axes.plot(across.values[::every], up.values[::every], **how)

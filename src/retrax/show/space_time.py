@@ -1,14 +1,15 @@
 """What happens along a string or a rod, in space and time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Array
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from retrax.errors import BadInput
-from retrax.show.quantities import QuantityLike
+from retrax.mechanics.state import State
 from retrax.show.style import literal, new_figure, style
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory
@@ -20,7 +21,7 @@ _PATH = "#202020"
 
 def space_time(
     run: Trajectory,
-    what: QuantityLike | None = None,
+    what: str | Callable[[State], Array] | None = None,
     *,
     places: Sequence[float] | np.ndarray | None = None,
     label: str = "",
@@ -52,7 +53,7 @@ def space_time(
     return figure
 
 
-def _values(run: Trajectory, what: QuantityLike | None) -> np.ndarray:
+def _values(run: Trajectory, what: str | Callable[[State], Array] | None) -> np.ndarray:
     along = {key: x for key, x in run.observables().items() if np.ndim(x) == 2}
     if what is None or (isinstance(what, str) and what not in along):
         got = "" if what is None else f", got {what!r}"
