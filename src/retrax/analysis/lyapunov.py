@@ -16,7 +16,7 @@ from retrax.engine.backends.native import NativeLoop
 from retrax.engine.backends.xla import XLALoop
 from retrax.engine.progress import Progress, start
 from retrax.errors import BadInput, StepFailed
-from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
@@ -155,6 +155,14 @@ class _TangentStep(AbstractIntegrator):
         length = jnp.sqrt(eta @ eta + alpha @ alpha)
         growth = now.growth + jnp.log(length)
         return _Tangent(g, mu, eta / length, alpha / length, growth, now.t + h), info
+
+    def memory(self, system: AbstractGroupSystem, state: _Tangent) -> Memory:
+        return ()
+
+    def next_step(
+        self, system: AbstractGroupSystem, state: _Tangent, h: Float[Array, ""], memory: Memory
+    ) -> tuple[_Tangent, StepInfo, Memory]:
+        return *self.step(system, state, h), memory
 
 
 def _first(
