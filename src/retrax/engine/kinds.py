@@ -27,6 +27,8 @@ _KIND: dict[np.dtype, Kind] = {dtype: kind for kind, dtype in DTYPE.items()}
 # A constant in a program: a number of Python's for a float, a whole number of 64 bits or a truth,
 # and one of NumPy's, which carries its type, for other whole numbers.
 Constant = float | int | bool | np.integer
+# What can be turned into a constant.
+Number = Constant | np.generic
 # What an equation of a jaxpr reads and makes.
 Variable = jex.Var | jex.Literal
 
@@ -35,7 +37,7 @@ class Unscalarisable(Exception):
     """A function that cannot be turned into a scalar program; the message says why."""
 
 
-def kind_of_dtype(dtype: Any) -> Kind | None:
+def kind_of_dtype(dtype: object) -> Kind | None:
     """The kind of numbers of a type, or `None` where programs do not compute with them."""
     return _KIND.get(dtype) if isinstance(dtype, np.dtype) else None
 
@@ -59,7 +61,7 @@ def kind_of_aval(aval: Any) -> Kind:
     return kind
 
 
-def kind_of_constant(x: Any) -> Kind:
+def kind_of_constant(x: Constant) -> Kind:
     if isinstance(x, bool | np.bool_):
         return "bool"
     if isinstance(x, np.integer):
@@ -85,7 +87,7 @@ def bounds(kind: Kind) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def constant(x: Any, kind: Kind) -> Constant:
+def constant(x: Number, kind: Kind) -> Constant:
     """A number as one of a kind, converted as XLA does it."""
     if kind == "float":
         return float(x)
@@ -94,7 +96,7 @@ def constant(x: Any, kind: Kind) -> Constant:
     return _typed(_whole(x, kind), kind)
 
 
-def _whole(x: Any, kind: Kind) -> int:
+def _whole(x: Number, kind: Kind) -> int:
     low, high = bounds(kind)
     if isinstance(x, float):
         if math.isnan(x):
@@ -226,7 +228,7 @@ def _of_kind(operation: Callable[..., int]) -> Callable[..., Constant]:
     return lambda kind, *xs: constant(operation(*xs), kind)
 
 
-_WHOLE: dict[str, Callable[..., Any]] = {
+_WHOLE: dict[str, Callable[..., Constant]] = {
     "add": _of_kind(lambda a, b: a + b),
     "sub": _of_kind(lambda a, b: a - b),
     "mul": _of_kind(lambda a, b: a * b),

@@ -56,7 +56,7 @@ class Repeat:
     carried: tuple[Value, ...]
     initial: tuple[Operand, ...]
     columns: tuple[Value, ...]
-    tables: tuple[tuple[Operand, ...], ...]
+    tables: tuple[tuple[Constant, ...], ...]
     body: "CodeBlock"
     updated: tuple[Operand, ...]
 

@@ -68,8 +68,10 @@ ProgramArray = Operands | KeptArray | FlatArray
 
 
 class _OpenLoop:
-    def __init__(self, length: int, frame: Any):
-        self.length, self.frame = length, frame
+    """A loop that is being built; `frame` is its body while the builder is elsewhere."""
+
+    def __init__(self, length: int, frame: tuple[CodeBlock, dict] | None = None):
+        self.length, self.frame = length, frame or (CodeBlock(), {})
         self.reads: dict[View, Value] = {}
         self.made: dict[Buffer, Operand] = {}
         self.buffers: dict[Operand, Buffer] = {}
@@ -171,7 +173,7 @@ class AxisLoops:
         self.flush()
         carried = [_each_cell(x, lambda e: self.build.value(kind_of(e))) for x in initial]
         self.build.open()
-        loop = _OpenLoop(length, None)
+        loop = _OpenLoop(length)
         self.inside = True
         local = [self._local(loop, x) for x in arrays]
         updated, outs = function(carried, local)
@@ -195,7 +197,7 @@ class AxisLoops:
         """Write the cells of an array, in order, to views."""
         self.flush()
         self.build.open()
-        loop = _OpenLoop(source.length, None)
+        loop = _OpenLoop(source.length)
         values = self._local(loop, source).ravel()
         block = self.build.close()
         reads = tuple((value, view) for view, value in loop.reads.items())
@@ -227,16 +229,17 @@ class AxisLoops:
         array = np.moveaxis(array, axis, 0)
         cells = np.empty(array.shape[1:], object)
         for index in np.ndindex(*cells.shape):
-            cells[index] = self._kept_cell([array[(k, *index)] for k in range(len(array))])
+            cells[index] = self._kept_cell([entry(array, (k, *index)) for k in range(len(array))])
         return KeptArray(cells, axis, len(array))
 
-    def _kept_cell(self, entries: list[Any]) -> View | Operand:
+    def _kept_cell(self, entries: list[Operand]) -> View | Operand:
         kind = kind_of(entries[0])
         if all(x is entries[0] or same(x, entries[0]) for x in entries):
             return entries[0]
         self._require_narrow(entries)
-        if not any(isinstance(x, Value) for x in entries):
-            return _whole(self.build.buffer(len(entries), kind, tuple(float(x) for x in entries)))
+        known = [x for x in entries if not isinstance(x, Value)]
+        if len(known) == len(entries):
+            return _whole(self.build.buffer(len(entries), kind, tuple(float(x) for x in known)))
         if self.inside:
             raise Unscalarisable("it makes a long axis inside a loop along another")
         buffer = self.build.buffer(len(entries), kind)

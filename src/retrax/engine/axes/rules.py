@@ -11,7 +11,6 @@ back to one row a node are done node by node. Anything else sees it as one plain
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from jax.extend.core import JaxprEqn as Equation
@@ -194,7 +193,12 @@ class KeptRules:
         return KeptArray(cells, 0 if first else cells.ndim, len(matrix))
 
     def broadcast_in_dim(
-        self, x: KeptArray, *, shape: tuple[int, ...], broadcast_dimensions: Sequence[int], **_: Any
+        self,
+        x: KeptArray,
+        *,
+        shape: tuple[int, ...],
+        broadcast_dimensions: Sequence[int],
+        **_: object,
     ) -> KeptArray:
         axis = broadcast_dimensions[x.axis]
         if shape[axis] != x.length:
@@ -204,22 +208,22 @@ class KeptRules:
         cells = broadcast_in_dim(x.cells, shape=smaller, broadcast_dimensions=tuple(places))
         return KeptArray(np.array(cells, object), axis, x.length)
 
-    def transpose(self, x: KeptArray, *, permutation: Sequence[int], **_: Any) -> KeptArray:
+    def transpose(self, x: KeptArray, *, permutation: Sequence[int], **_: object) -> KeptArray:
         axis = permutation.index(x.axis)
         order = [p - (p > x.axis) for p in permutation if p != x.axis]
         return KeptArray(x.cells.transpose(order), axis, x.length)
 
-    def expand_dims(self, x: KeptArray, *, dimensions: Sequence[int], **_: Any) -> ProgramArray:
+    def expand_dims(self, x: KeptArray, *, dimensions: Sequence[int], **_: object) -> ProgramArray:
         shape = list(x.shape)
         for d in sorted(dimensions):
             shape.insert(d, 1)
         return self.reshape(x, new_sizes=tuple(shape))
 
-    def squeeze(self, x: KeptArray, *, dimensions: Sequence[int], **_: Any) -> ProgramArray:
+    def squeeze(self, x: KeptArray, *, dimensions: Sequence[int], **_: object) -> ProgramArray:
         shape = tuple(n for a, n in enumerate(x.shape) if a not in dimensions)
         return self.reshape(x, new_sizes=shape)
 
-    def reshape(self, x: KeptArray, *, new_sizes: tuple[int, ...], **_: Any) -> ProgramArray:
+    def reshape(self, x: KeptArray, *, new_sizes: tuple[int, ...], **_: object) -> ProgramArray:
         before = math.prod(x.shape[: x.axis])
         for axis, n in enumerate(new_sizes):
             if n == x.length and math.prod(new_sizes[:axis]) == before:
@@ -241,7 +245,7 @@ class KeptRules:
         start_indices: Sequence[int],
         limit_indices: Sequence[int],
         strides: Sequence[int] | None,
-        **_: Any,
+        **_: object,
     ) -> Plain:
         steps = strides or (1,) * x.ndim
         bounds = list(zip(start_indices, limit_indices, steps, strict=True))
@@ -252,7 +256,7 @@ class KeptRules:
         return self.loops.scalars(part) if cut_down else part
 
     def dynamic_slice(
-        self, x: KeptArray, *starts: Operands, slice_sizes: Sequence[int], **_: Any
+        self, x: KeptArray, *starts: Operands, slice_sizes: Sequence[int], **_: object
     ) -> Plain:
         indices = [s[()] for s in starts]
         if not all(isinstance(i, int | np.integer) for i in indices):
@@ -264,7 +268,7 @@ class KeptRules:
         ends = [i + m for i, m in zip(places, slice_sizes, strict=True)]
         return self.slice(x, start_indices=places, limit_indices=ends, strides=None)
 
-    def rev(self, x: KeptArray, *, dimensions: Sequence[int], **_: Any) -> KeptArray:
+    def rev(self, x: KeptArray, *, dimensions: Sequence[int], **_: object) -> KeptArray:
         others = [d - (d > x.axis) for d in dimensions if d != x.axis]
         flipped = KeptArray(
             np.flip(x.cells, tuple(others)) if others else x.cells, x.axis, x.length
@@ -273,7 +277,7 @@ class KeptRules:
             return flipped
         return shifted(flipped, x.length - 1, x.length, -1)
 
-    def concatenate(self, *arrays: Plain, dimension: int, **_: Any) -> KeptArray:
+    def concatenate(self, *arrays: Plain, dimension: int, **_: object) -> KeptArray:
         like = _first_kept(arrays)
         if dimension != like.axis:
             parts = [self._with_axis(x, like) for x in arrays]
@@ -283,14 +287,14 @@ class KeptRules:
             )
         return self._joined(arrays, like)
 
-    def stack(self, *arrays: Plain, axis: int, **_: Any) -> KeptArray:
+    def stack(self, *arrays: Plain, axis: int, **_: object) -> KeptArray:
         like = _first_kept(arrays)
         before = axis <= like.axis
         cells = [self._with_axis(x, like).cells for x in arrays]
         where = axis if before else axis - 1
         return KeptArray(np.stack(cells, where), like.axis + before, like.length)
 
-    def unstack(self, x: KeptArray, *, axis: int, **_: Any) -> list[Plain]:
+    def unstack(self, x: KeptArray, *, axis: int, **_: object) -> list[Plain]:
         if axis == x.axis:
             return list(self.loops.scalars(x).swapaxes(0, axis))
         where = axis - (axis > x.axis)
@@ -319,7 +323,7 @@ class KeptRules:
         value: Operands,
         *,
         padding_config: Sequence[tuple[int, int, int]],
-        **_: Any,
+        **_: object,
     ) -> KeptArray:
         others = [c for a, c in enumerate(padding_config) if a != x.axis]
         if any(c != (0, 0, 0) for c in others):
@@ -335,7 +339,7 @@ class KeptRules:
         ]
         return self._joined([p for p in (blank[0], x, blank[1]) if p.length], x)
 
-    def split(self, x: KeptArray, *, sizes: Sequence[int], axis: int, **_: Any) -> list[Plain]:
+    def split(self, x: KeptArray, *, sizes: Sequence[int], axis: int, **_: object) -> list[Plain]:
         ends = np.cumsum(sizes)
         outs = []
         for size, end in zip(sizes, ends, strict=True):

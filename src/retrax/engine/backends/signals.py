@@ -14,7 +14,6 @@ import signal
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _HANDLER = """
@@ -54,7 +53,7 @@ class Flag:
 NEVER = Flag()
 
 
-def interruptibly(run: Callable[..., int], *arguments: Any) -> tuple[int, int]:
+def interruptibly(run: Callable[..., int], *arguments: float) -> tuple[int, int]:
     """Call a kernel; what it returns, and the number of the signal that made it return, or 0."""
     if threading.current_thread() is not threading.main_thread() or not _can_listen():
         return run(*arguments, NEVER.address), 0
@@ -75,7 +74,7 @@ class _Ear:
         *before, self._during = map(ctypes.addressof, self._buffers)
         self._before = list(zip(map(int, _SIGNALS), before, self._buffers[:-1], strict=True))
 
-    def call(self, run: Callable[..., int], *arguments: Any) -> tuple[int, int]:
+    def call(self, run: Callable[..., int], *arguments: float) -> tuple[int, int]:
         act, taken = self._action, []
         self._heard.value = 0
         try:

@@ -2,9 +2,8 @@
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
-from retrax.engine.kinds import Kind, bits, bounds, is_unsigned, is_whole
+from retrax.engine.kinds import Constant, Kind, bits, bounds, is_unsigned, is_whole
 from retrax.engine.program import Operand, Value, kind_of
 
 SCALAR: dict[Kind, str] = {
@@ -271,7 +270,7 @@ class Emitter:
         return self._counted(kind, t, x, "ctlz", ", i1 false")
 
 
-def literal(number: Any, kind: Kind) -> str:
+def literal(number: Constant, kind: Kind) -> str:
     """A constant in LLVM's notation; floats bit by bit, so that no digit is lost."""
     if kind == "float":
         return f"0x{struct.pack('>d', float(number)).hex().upper()}"

@@ -5,8 +5,8 @@ import hashlib
 import os
 import stat
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 import llvmlite
@@ -36,7 +36,7 @@ class Compiled:
         llvm.initialize_native_asmprinter()
         self.run = self._load(_object(assembly))
 
-    def _load(self, code: bytes) -> Any:
+    def _load(self, code: bytes) -> Callable[..., int]:
         machine = llvm.Target.from_default_triple().create_target_machine()
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))

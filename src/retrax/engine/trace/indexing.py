@@ -7,7 +7,6 @@ for at run time, in small arrays.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -163,7 +162,7 @@ def _window(x: Operands, axis: int, first: int, size: int) -> Operands:
 
 
 def broadcast_in_dim(
-    x: Operands, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], **_: Any
+    x: Operands, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], **_: object
 ) -> Operands:
     expanded = [1] * len(shape)
     for source, target in enumerate(broadcast_dimensions):
@@ -172,7 +171,7 @@ def broadcast_in_dim(
 
 
 def pad(
-    x: Operands, value: Operands, *, padding_config: Sequence[tuple[int, int, int]], **_: Any
+    x: Operands, value: Operands, *, padding_config: Sequence[tuple[int, int, int]], **_: object
 ) -> Operands:
     shape = [
         lo + hi + n + max(n - 1, 0) * mid
@@ -196,7 +195,7 @@ def _slice(
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None,
-    **_: Any,
+    **_: object,
 ) -> Operands:
     steps = strides or (1,) * x.ndim
     return x[
@@ -204,13 +203,13 @@ def _slice(
     ]
 
 
-def _unstack(x: Operands, *, axis: int = 0, **_: Any) -> list[Operands]:
+def _unstack(x: Operands, *, axis: int = 0, **_: object) -> list[Operands]:
     parts = np.moveaxis(x, axis, 0)
     return [parts[i, ...] for i in range(len(parts))]
 
 
 def _reshape(
-    x: Operands, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, **_: Any
+    x: Operands, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, **_: object
 ) -> Operands:
     moved = x if dimensions is None else x.transpose(dimensions)
     return moved.reshape(new_sizes)
