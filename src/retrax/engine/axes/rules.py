@@ -60,7 +60,7 @@ class KeptRules:
         self.evaluate = evaluate
 
     def alike(self, equation: Equation, ins: Inputs) -> KeptArray:
-        """The same to every entry."""
+        """Do the same to every entry, in a loop along the axis."""
         like = _first_kept(ins)
         aligned = [self.aligned(x, like) for x in ins]
 
@@ -71,7 +71,7 @@ class KeptRules:
         return KeptArray(cells, like.axis, like.length)
 
     def taken_apart(self, equation: Equation, ins: Inputs) -> list[ProgramArray]:
-        """A primitive without a rule here, where the arrays are small enough for the plain one."""
+        """Use the plain rule of a primitive that has none here, if the arrays are small enough."""
         if any(isinstance(x, KeptArray) and math.prod(x.shape) > 16 * _FEW for x in ins):
             name = equation.primitive.name
             raise Unscalarisable(f"the primitive '{name}' has no form along a long axis")
@@ -81,7 +81,7 @@ class KeptRules:
         return self.evaluate(equation, plain)
 
     def aligned(self, x: Plain, like: KeptArray) -> Plain:
-        """An operand with the same kept axis; single numbers stay as they are."""
+        """Give an operand the same kept axis; leave single numbers as they are."""
         return x if x.ndim == 0 else self._with_axis(x, like)
 
     def _with_axis(self, x: Plain, like: KeptArray) -> KeptArray:
@@ -103,13 +103,13 @@ class KeptRules:
         return self._folded(operation, KeptArray(cells, 0, x.length))
 
     def total(self, operation: str, x: KeptArray, kind: Kind) -> Operands:
-        """All entries as one."""
+        """Combine all entries into one number."""
         out = self.reduce(operation, x, range(x.ndim), kind)
         assert not isinstance(out, KeptArray)
         return out
 
     def _folded(self, operation: str, x: KeptArray) -> Operands:
-        """The entries along the kept axis, put together in several chains that do not wait.
+        """Combine the entries along the kept axis, in several chains that do not wait.
 
         Chain c takes the entries c, c + chains, ...; what is left over joins the first ones.
         """
@@ -137,7 +137,7 @@ class KeptRules:
         return totals[0]
 
     def _both(self, operation: str, a: Operands, b: Operands) -> Operands:
-        """Two arrays as one, entry by entry."""
+        """Combine two arrays entry by entry."""
         return self.arithmetic.entrywise(operation, np.asarray(a, object), np.asarray(b, object))
 
     def dot_general(self, equation: Equation, ins: Inputs) -> Plain:
@@ -178,7 +178,7 @@ class KeptRules:
     def _matrix_product(
         self, matrix: Operands, summed: int, x: KeptArray, kind: Kind, first: bool
     ) -> KeptArray:
-        """A matrix times an array whose kept axis it sums over; its rows become the kept axis.
+        """Multiply by a matrix that sums over the kept axis; its rows become the kept axis.
 
         The entries of the array are taken one by one, the columns of the matrix along the loop.
         """
@@ -302,7 +302,7 @@ class KeptRules:
         return [KeptArray(part, x.axis - (axis < x.axis), x.length) for part in parts]
 
     def _joined(self, arrays: Sequence[Plain], like: KeptArray) -> KeptArray:
-        """Pieces one after the other along the kept axis, copied to new buffers."""
+        """Copy pieces one after the other along the kept axis to new buffers."""
         filled = [x for x in arrays if isinstance(x, KeptArray) or x.shape[like.axis]]
         parts = [x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis) for x in filled]
         if any(x.axis != like.axis for x in parts):
@@ -349,12 +349,12 @@ class KeptRules:
         return outs
 
     def flat_alike(self, equation: Equation, ins: list[ProgramArray]) -> FlatArray:
-        """The same to every entry, thing by thing."""
+        """Do the same to every entry, thing by thing."""
         things = _first_flat(ins).things
         return FlatArray(self.alike(equation, [self._along_things(x, things) for x in ins]))
 
     def flat_reshape(self, equation: Equation, ins: list[ProgramArray]) -> list[ProgramArray]:
-        """Back to one thing after the other, or to any shape by way of a plain buffer."""
+        """Go back to one thing after the other, or to any shape by way of a plain buffer."""
         things = _first_flat(ins).things
         first, *others = equation.params["new_sizes"]
         if first == things.length and math.prod(others) == things.cells.size:
@@ -366,11 +366,11 @@ class KeptRules:
         return self.reduce(operation, _first_flat(ins).things, (0, 1), kind)
 
     def flat_as_plain(self, equation: Equation, ins: list[ProgramArray]) -> list[ProgramArray]:
-        """Any other primitive: flat arrays as one plain buffer each."""
+        """Evaluate any other primitive with flat arrays as one plain buffer each."""
         return self.evaluate(equation, [self.loops.plain(x) for x in ins])
 
     def _along_things(self, x: ProgramArray, things: KeptArray) -> Plain:
-        """An operand of a flat array as one with its things along the first axis; numbers stay."""
+        """Put the things of an operand along its first axis; leave single numbers as they are."""
         if isinstance(x, FlatArray) and x.things.length != things.length:
             x = self.loops.plain(x)
         if isinstance(x, FlatArray):
@@ -390,14 +390,14 @@ def _first_flat(ins: Sequence[ProgramArray]) -> FlatArray:
 
 
 def _kind_of_sum(equation: Equation) -> Kind:
-    """The kind of what is added up; factors are of the same one."""
+    """Return the kind of what is added up; require factors of the same kind."""
     if any(dtype_of(v) != dtype_of(equation.outvars[0]) for v in equation.invars):
         raise Unscalarisable("it adds up products in another type than that of the factors")
     return kind_of_variable(equation.outvars[0])
 
 
 def _product_axis(a: Plain, b: Plain, numbers: DimensionNumbers) -> int:
-    """Where the kept axis of a factor is in the product: batch axes, then free ones."""
+    """Find the kept axis of a factor in the product: batch axes come first, then free ones."""
     (a_sum, b_sum), (a_batch, b_batch) = numbers
     if isinstance(a, KeptArray) and a.axis in a_batch:
         return tuple(a_batch).index(a.axis)
@@ -409,7 +409,7 @@ def _product_axis(a: Plain, b: Plain, numbers: DimensionNumbers) -> int:
 
 
 def _without(x: Plain, axes: Sequence[int]) -> tuple[int, ...]:
-    """Axes of a factor as they are counted in each round along its kept axis."""
+    """Count the axes of a factor as each round along its kept axis sees them."""
     if not isinstance(x, KeptArray):
         return tuple(axes)
     return tuple(i - (i > x.axis) for i in axes if i != x.axis)

@@ -1,4 +1,4 @@
-"""Which back end runs a loop."""
+"""Choose the back end that runs a loop."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ def make_loop(
     state: State,
     h: float,
 ) -> NativeLoop | XLALoop:
-    """The loop of one body. `auto` is native wherever the step has a scalar form."""
+    """Make the loop of one body. `auto` is native wherever the step has a scalar form."""
     require_backend(backend)
     if backend == "pallas":
         raise BadInput(
@@ -78,7 +78,7 @@ def make_members(
     shared: bool,
     threads: int | None = None,
 ) -> Members:
-    """The loop of many bodies. `auto` is native on a processor and Pallas on an NVIDIA GPU.
+    """Make the loop of many bodies: by default native, or Pallas on an NVIDIA GPU.
 
     `shared` says whether all members have the same system, or each its own along the first axis.
     `threads` is how many the native back end may use: all cores by default.
@@ -134,7 +134,7 @@ def _require_quick(program: Program) -> None:
 
 
 def _choice(backend: str, devices: Devices | None) -> tuple[str, Devices]:
-    """The back end, where `auto` leaves it open, and the devices it runs on."""
+    """Choose the back end that `auto` leaves open, and the devices it runs on."""
     require_backend(backend)
     if backend == "native" and devices is not None:
         raise BadInput(

@@ -1,4 +1,4 @@
-"""A scalar program as LLVM assembly: blocks, loops and choices around the operations."""
+"""Print blocks, loops and choices of a program as LLVM assembly."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
