@@ -34,9 +34,8 @@ from retrax.errors import BadInput
 from retrax.mechanics.reactions import admissible, drift_of_constraint
 from retrax.mechanics.state import State
 from retrax.numerics.checks import host_float64, require_finite
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.jax_hints import compiled_once
 from retrax.numerics.known import known
-from retrax.numerics.reuse import reading
 from retrax.numerics.small_matrices import null_space
 
 if TYPE_CHECKING:
@@ -194,8 +193,14 @@ def _holding(generators: np.ndarray, rates: np.ndarray) -> np.ndarray:
 
 
 def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
+    samples = _SAMPLES_PER_DIMENSION * system.group.dim
+    return _rates_from(system, jax.random.split(jax.random.key(seed), samples))
+
+
+@compiled_once
+def _rates_from(system: "AbstractGroupSystem", keys: jax.Array) -> _Rates:
+    """The rates in a random state for each key; compiled once for systems of one kind."""
     group, constraint = system.group, system.constraint
-    samples = _SAMPLES_PER_DIMENSION * group.dim
 
     def rates(key: Key[Array, ""]) -> _Rates:
         keys = jax.random.split(key, 3)
@@ -215,8 +220,7 @@ def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
             jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi)),
         )
 
-    with reading(fingerprint(jax.tree.structure(system))):
-        return jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(seed), samples))
+    return jax.vmap(rates)(keys)
 
 
 def _null_space(rates: np.ndarray) -> np.ndarray:
