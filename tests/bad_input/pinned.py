@@ -71,7 +71,7 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     # parts of another kind
     ("LieVerlet", {"retraction": None}, "retraction = None is not a retraction"),
     ("Composition", {"base": "LieVerlet"}, "base = 'LieVerlet' is not an integrator"),
-    ("Composition", {"order": np.array(4)}, "order = array(4) is not available"),
+    ("Composition", {"order": np.array(4)}, "order = array(4) must be 4, 6 or 8"),
     ("Collocation", {"centred": np.zeros((0, 3))}, "must be True or False"),
     ("GroupItself", {"side": np.ones((3, 3))}, "must be -1 (g exp u) or +1 (exp u g)"),
     ("HamelFrame", {"group": np.inf}, "group = inf is not a Lie group"),

@@ -1,15 +1,14 @@
 """What a system tells about its picture."""
 
 import json
-from typing import Any
 
 import numpy as np
 
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import ArrayLike, is_traced
 
 
-def told(kind: str, **values: tuple[Any, int]) -> str | None:
-    """The kind of a picture and its numbers in JSON; each value comes with the rank it must have.
+def told(kind: str, **values: tuple[ArrayLike, int]) -> str | None:
+    """Return the kind of a picture and its numbers in JSON; values come with the rank they need.
 
     `None` where a value is traced, or has another rank because it is that of many systems.
     """

@@ -74,7 +74,7 @@ class AbstractQuadraticField(AbstractFlow):
 
     @property
     def drawing(self) -> str | None:
-        """What a picture needs: that a point is no place in space."""
+        """What a picture needs: that a point is not a place in space."""
         return told("field")
 
     def jacobian(self, x: Point) -> Matrix:

@@ -203,7 +203,7 @@ class Walk:
         return Same(x)
 
     def _of_library(self, x: Any, module: str) -> Any:
-        """A function or class of Python's or a library's: by identity, if it is a pure one."""
+        """Compare a pure function or class of Python's or a library's by identity."""
         return Same(x) if is_pure_name(module) else self._opaque(x)
 
     def _array(self, x: Any) -> Any:
@@ -227,7 +227,7 @@ class Walk:
         return kind, (frozenset(parts) if isinstance(x, set | frozenset) else tuple(parts))
 
     def _tree(self, tree: Any) -> Any:
-        """The structure of a pytree: the kind of each node and what is static in it."""
+        """Follow the structure of a pytree: the kind of each node and what is static in it."""
         node = tree.node_data()
         if node is None:
             return "leaf"
@@ -285,7 +285,7 @@ class Walk:
         return self._along(module, tuple((attribute,) for attribute in taken))
 
     def _along(self, x: Any, paths: tuple[AttributePath, ...]) -> Any:
-        """What is read of `x`: all of it, or what lies at the ends of paths of attributes."""
+        """Return what is read of `x`: all of it, or what paths of attributes lead to."""
         if paths == ((),) or isinstance(x, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
             return self.of(x)
         return tuple([self._at(x, path) for path in paths])
@@ -309,7 +309,7 @@ class Walk:
         return path, self.of(x)
 
     def _class(self, cls: type) -> Any:
-        """A class of the user's own: which it is, and everything in it and in its bases."""
+        """Follow a class of the user's own: which it is, and everything in it and in its bases."""
         self.calls = True
         own = [base for base in cls.__mro__ if not is_library_class(base)]
         parts = [
@@ -328,7 +328,7 @@ class Walk:
         return "of", x.__name__, self.of(owner)
 
     def _wrapper(self, x: Any) -> Any:
-        """What `jax.jit` and `functools.lru_cache`, written in C, have made of a function."""
+        """Look into what `jax.jit` and `functools.lru_cache`, written in C, made of a function."""
         wrapped = getattr(x, "__wrapped__", None)
         if not isinstance(wrapped, types.FunctionType):
             return self._opaque(x)
@@ -363,7 +363,7 @@ def _content(x: np.ndarray) -> bytes:
 
 
 def _slots(cls: type) -> Iterator[str]:
-    """The names of the slots of a class, as Python mangles them."""
+    """Return the names of the slots of a class, as Python mangles them."""
     names = vars(cls).get("__slots__", ())
     names = (names,) if isinstance(names, str) else names
     for name in names:
@@ -373,13 +373,13 @@ def _slots(cls: type) -> Iterator[str]:
 
 
 def _plain_size(cls: type, slots: int) -> int:
-    """The memory that an object takes where it holds nothing that only a C program sees."""
+    """Return the memory that an object takes where it holds nothing that only a C program sees."""
     held = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
     return object.__basicsize__ + np.dtype(np.intp).itemsize * held
 
 
 def _lines(part: Any) -> list[str]:
-    """A key as lines of text, without addresses."""
+    """Return a key as lines of text, without addresses."""
     if isinstance(part, frozenset):
         return ["set", *sorted("\n".join(_lines(one)) for one in part)]
     if isinstance(part, tuple):
