@@ -1,7 +1,7 @@
 """What a Lie group is: the operations, the laws they satisfy, and what follows from them."""
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import NamedTuple, overload
 
@@ -9,7 +9,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import PyTreeDef
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
@@ -275,12 +274,12 @@ def defect_of(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
 
 class _Layout(NamedTuple):
     like: PyTree[jax.ShapeDtypeStruct]
-    structure: PyTreeDef
+    structure: Hashable
     shapes: list[tuple[int, ...]]
 
 
 @Reused
-def _layout_of(tree: PyTreeDef, arrays: tuple, identity: Fingerprint) -> _Layout:
+def _layout_of(tree: Hashable, arrays: tuple, identity: Fingerprint) -> _Layout:
     """Return the layout of the elements of a group, from its structure and its arrays' shapes."""
     (group,) = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
     like = jax.eval_shape(lambda group: group.identity(), group)

@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 _CELL = {"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
@@ -114,7 +114,7 @@ def is_of_library(f: FunctionType) -> bool:
     return is_library(f.__globals__.get("__name__"), f.__globals__.get("__file__"))
 
 
-def file_of(module: Any) -> str | None:
+def file_of(module: object) -> str | None:
     """Return the file of a module; those built into Python have none."""
     return getattr(module, "__file__", None)
 

@@ -7,13 +7,12 @@ joins the key. Where a fingerprint is not complete, nothing is used again.
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache, update_wrapper
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.tree_util import PyTreeDef
 from jaxtyping import PyTree
 
 from retrax.numerics.checks import shape_and_dtype
@@ -27,7 +26,7 @@ _unknown = itertools.count()
 class Signature(NamedTuple):
     """What a program depends on: structure, shapes and what functions read, not the numbers."""
 
-    tree: PyTreeDef
+    tree: Hashable
     avals: tuple
     identity: Fingerprint
 
@@ -59,7 +58,7 @@ class Reused(Generic[T]):
 
     def __init__(self, make: Callable[..., T], most: int = 256):
         def made(
-            tree: PyTreeDef, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
+            tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
         ) -> T:
             with reading(identity):
                 return make(tree, avals, identity, *more, **named)
@@ -69,7 +68,7 @@ class Reused(Generic[T]):
         update_wrapper(self, make)
 
     def __call__(
-        self, tree: PyTreeDef, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
+        self, tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
     ) -> T:
         make = self._kept if identity.complete else self._make
         return make(tree, avals, identity, *more, **named)

@@ -99,7 +99,7 @@ class AbstractRollingPair(AbstractGroupSystem):
         self, one: Placement, two: Placement, guess: ArrayLike
     ) -> tuple[Float[Array, "2"], NewtonStatus]:
         """The arc lengths at which the centrelines are closest, near `guess`."""
-        return newton(lambda s: self.tangency((one, two, s)), guess, self.radius)
+        return newton(lambda s: self.tangency((one, two, s)), jnp.asarray(guess), self.radius)
 
     def slip(self, g: Pair, xi: Coordinates) -> Float[Array, "3"]:
         """$C$: the velocity with which the surfaces slip."""

@@ -1,6 +1,6 @@
 """Rigid bodies on an elastic string that hangs from a pivot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -280,7 +280,7 @@ class StringPendulum(AbstractSplitSystem):
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
         return observe.observables(self, state)
 
-    def state(self, g: ArrayLike, **given: Any) -> State:
+    def state(self, g: Sequence[ArrayLike], **given: Any) -> State:
         """As for every system; the nodes of `g` may include the pivot, as their first row."""
         return super().state((checks.without_pivot(g[0], self.elements), *g[1:]), **given)
 
