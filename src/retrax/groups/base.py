@@ -263,7 +263,7 @@ def require_group(group: object) -> AbstractLieGroup:
 
 
 @Jitted
-def _defects_of(group: AbstractLieGroup, g: HostElement) -> Float[Array, " member"]:
+def _defects_of(group: AbstractLieGroup, g: Element) -> Float[Array, " member"]:
     return jax.vmap(group.defect)(g)
 
 

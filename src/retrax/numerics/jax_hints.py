@@ -25,7 +25,7 @@ def keep_axis(tree: T) -> T:
 
 # The optimiser and the newer of the two code generators for the CPU take most of the time that
 # compiling a step takes; without them the program comes in a quarter of it and runs half as fast.
-_QUICK: dict[str, int | bool] = {
+_QUICK: dict[str, int] = {
     "xla_backend_optimization_level": 0,
     "xla_cpu_use_fusion_emitters": False,
 }
@@ -46,7 +46,7 @@ def compiled_once(function: Callable[..., T]) -> Callable[..., T]:
 
 
 @cache
-def _known_options() -> dict[str, int | bool]:
+def _known_options() -> dict[str, int]:
     """Return the options that this version of JAX knows: all of them or none."""
     try:
         jax.jit(lambda x: x, compiler_options=_QUICK)(0.0)
