@@ -73,8 +73,8 @@ class AbstractQuadraticField(AbstractFlow):
         return Translation(self.dim)
 
     @property
-    def drawing(self) -> Drawing | None:
-        """What a picture needs: that a point is no place in space."""
+    def drawing(self) -> str | None:
+        """What a picture needs: that a point is not a place in space."""
         return told("field")
 
     def jacobian(self, x: Point) -> Matrix:
