@@ -291,7 +291,7 @@ class StringPendulum(AbstractSplitSystem):
         return chord_drift(self, g, mu, h)
 
     def symmetries(self) -> Symmetries:
-        """No translation of the group is one: rotations about the vertical are of another kind."""
+        """None, as rotations about the vertical are not translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
