@@ -163,7 +163,7 @@ class StringPendulum(AbstractSplitSystem):
         return system, starts.paper_state(system, reading), 1e-4, 50_000
 
     @classmethod
-    def upgraded(cls, fields: dict[str, Any]) -> dict[str, Any]:
+    def _upgraded(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields of this class from those in a file of retrax 0.1, which were not grouped."""
         grouped = {"bodies": Bodies, "mass_matrix": MassMatrix}
         parts = {name: kind(*(fields[x] for x in kind._fields)) for name, kind in grouped.items()}
