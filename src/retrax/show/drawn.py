@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from retrax.errors import BadInput, RetraxError
 from retrax.mechanics.remembered import Drawing
+from retrax.numerics.bspline import weights
 from retrax.numerics.checks import reason
 from retrax.show.bodies import Body, bodies, solid_box
-from retrax.systems.rods.bump import weights
 from retrax.trajectory.trajectory import Trajectory
 
 

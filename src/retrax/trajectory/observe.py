@@ -21,8 +21,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_finite
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_float64, require_finite
 from retrax.numerics.reuse import Jitted
 
 if TYPE_CHECKING:
