@@ -17,6 +17,7 @@ from retrax.engine.backends.xla import XLALoop
 from retrax.engine.progress import Progress, start
 from retrax.errors import BadInput, StepFailed
 from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates

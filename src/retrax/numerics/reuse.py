@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache, update_wrapper
 from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import WeakSet
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata

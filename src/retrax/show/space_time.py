@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
+from retrax.numerics.checks import require_instance
 from retrax.show.style import literal, new_figure, style
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory

@@ -19,6 +19,7 @@ from retrax.files import WritingLock
 from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.run.checks import require_count
 from retrax.run.progress_bar import Reporter
+from retrax.store.run_objects import encode_objects
 from retrax.sweep import zarr_store as store
 from retrax.sweep.axes import (
     MEMBER,
