@@ -7,7 +7,6 @@ import retrax
 
 LAYERS = [
     "errors",
-    "atomic",
     "numerics",
     "files",
     "groups",
