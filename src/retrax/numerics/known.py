@@ -71,7 +71,7 @@ def known(*values: PyTree) -> Known | None:
 def require_each(
     check: Callable[..., None],
     *values: PyTree,
-    fine: Callable[..., np.ndarray] | None = None,
+    fine: Callable[..., np.ndarray | np.bool_] | None = None,
 ) -> None:
     """Call `check` with the numbers of the values, or with those of every member of a `vmap`.
 

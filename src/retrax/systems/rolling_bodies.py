@@ -95,7 +95,7 @@ class RollingDisk(AbstractSlidingBody):
         $(r\dot\varphi/\omega)\,(\sin\omega t,\ 1 - \cos\omega t)$.
         """
         omega, speed = jnp.asarray(turning), self.radius * jnp.asarray(rolling)
-        angle = omega * t
+        angle = omega * jnp.asarray(t)
         return speed / omega * jnp.stack([jnp.sin(angle), 2 * jnp.sin(angle / 2) ** 2])
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
+from jaxtyping import PyTree
 
 from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
 from retrax.engine.backends.members import LANES, LargeMembers, Members, NativeMembers
@@ -42,7 +43,7 @@ def make_loop(
     backend: str,
     system: AbstractGroupSystem,
     integrator: AbstractIntegrator,
-    state: State,
+    state: PyTree,
     h: float,
 ) -> NativeLoop | XLALoop:
     """Make the loop of one body. `auto` is native wherever the step has a scalar form."""

@@ -19,12 +19,11 @@ lane is one such way back: it records emissions under a key that is constant alo
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from retrax.errors import BadInput, ContactTooFast
-from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
     finite64,
     host_float64,
@@ -39,7 +38,7 @@ from retrax.numerics.checks import (
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
 # A function of the place, and of the time and place for the key of a lane.
-Wave = Callable[[float], ArrayLike]
+Wave = Callable[[Any], Any]
 Key = Callable[[float, float], float]
 _ROUNDS = 60
 _MOST_STEPS = 10_000_000

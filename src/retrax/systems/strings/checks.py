@@ -121,8 +121,9 @@ def without_pivot(r: ArrayLike, elements: int) -> ArrayLike:
     """The nodes 1 to N; a row for node 0 must lie at the pivot, and is left out."""
     if np.shape(r) != (elements + 1, 3):
         return r
-    require_each(_require_pivot, float64("nodes", r))
-    return r[1:]
+    nodes = float64("nodes", r)
+    require_each(_require_pivot, nodes)
+    return nodes[1:]
 
 
 def _require_pivot(r: np.ndarray) -> None:

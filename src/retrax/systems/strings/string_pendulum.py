@@ -318,7 +318,8 @@ class StringPendulum(AbstractSplitSystem):
         project: bool = False,
     ) -> State:
         """As for every system; the first row of the nodes of `g` may be the pivot."""
-        g = (checks.without_pivot(g[0], self.elements), *g[1:])
+        if isinstance(g, tuple | list):
+            g = (checks.without_pivot(g[0], self.elements), *g[1:])
         return super().state(g, velocity=velocity, momentum=momentum, t=t, project=project)
 
     def check_state(self, state: State) -> None:
