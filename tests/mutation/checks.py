@@ -87,13 +87,12 @@ WATCHED: dict[str, Watched] = {
         _laws(rx.SO3())[1:], (COVERS, "tests/integrators/test_diagnosis.py")
     ),
     "retrax.numerics.newton": Watched((), ("tests/numerics/test_newton.py",)),
-    "retrax.numerics.solve": Watched((), ("tests/numerics/test_solve.py",)),
+    "retrax.numerics.small_matrices": Watched((), ("tests/numerics/test_small_matrices.py",)),
     "retrax.numerics.series": Watched(_laws(rx.SO3())[:1], ("tests/numerics/test_series.py",)),
     "retrax.numerics.tableaus": Watched((), ("tests/numerics/test_coefficients.py",)),
     "retrax.numerics.compositions": Watched((), ("tests/numerics/test_coefficients.py",)),
     "retrax.numerics.nodes": Watched((), ("tests/numerics/test_nodes.py",)),
     "retrax.numerics.tridiagonal": Watched((), ("tests/numerics/test_tridiagonal.py",)),
-    "retrax.numerics.block_tridiagonal": Watched((), ("tests/numerics/test_tridiagonal.py",)),
     "retrax.integrators.lie_verlet": Watched(
         (*_claims(rx.LieVerlet()), *_orders(forced, rx.LieVerlet())), (STEPS,)
     ),

@@ -35,12 +35,12 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
         "one more term, which is below 1e-18 where the series is used"
     ),
     ("retrax.numerics.series", "near = jnp.where(small, c, 1.0)", "1.0 -> 1.1"): _UNUSED,
-    ("retrax.numerics.solve", "return jnp.ones_like(A), A[0, 0]", "0 -> 1"): _BEYOND,
-    ("retrax.numerics.solve", "if A.shape[0] == 2", "0 -> 1"): _SQUARE,
-    ("retrax.numerics.solve", "return adjugate, A[0, 0] * A[1, 1]", "1 -> 2"): _BEYOND,
-    ("retrax.numerics.solve", "for _ in range(A.shape[0] - 1)", "0 -> 1"): _SQUARE,
-    ("retrax.numerics.solve", "return x, determinant * A[0, 0]", "0 -> 1"): _BEYOND,
-    ("retrax.numerics.solve", "for i in range(1, A.shape[0])", "0 -> 1"): _SQUARE,
+    ("retrax.numerics.small_matrices", "return jnp.ones_like(A), A[0, 0]", "0 -> 1"): _BEYOND,
+    ("retrax.numerics.small_matrices", "if A.shape[0] == 2", "0 -> 1"): _SQUARE,
+    ("retrax.numerics.small_matrices", "return adjugate, A[0, 0] * A[1, 1]", "1 -> 2"): _BEYOND,
+    ("retrax.numerics.small_matrices", "for _ in range(A.shape[0] - 1)", "0 -> 1"): _SQUARE,
+    ("retrax.numerics.small_matrices", "return x, determinant * A[0, 0]", "0 -> 1"): _BEYOND,
+    ("retrax.numerics.small_matrices", "for i in range(1, A.shape[0])", "0 -> 1"): _SQUARE,
     ("retrax.integrators.lifted", "if self.s == 1", "1 -> 2"): (
         "without the short cut the end is reached by a move of zero"
     ),

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import retrax as rx
+from retrax.show.bodies import unit
 from retrax.show.figures import invariants, momentum_sphere, overview, write_figures
-from retrax.show.units import unit
 
 
 def _labels(figure):

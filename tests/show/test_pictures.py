@@ -1,6 +1,5 @@
 """Every system has the picture that is meant for it, and nothing in it is made up."""
 
-
 import equinox as eqx
 import numpy as np
 import pytest

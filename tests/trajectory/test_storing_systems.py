@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +12,16 @@ import pytest
 
 import retrax as rx
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
-from retrax.store.objects import Factory, NeedsImport, Unstorable, decode, encode
+from retrax.mechanics.remembered import RememberedSystem
+from retrax.store.objects import (
+    FOLDERS,
+    Factory,
+    NeedsImport,
+    Unstorable,
+    decode,
+    defined,
+    encode,
+)
 from retrax.systems.catalogue import CASES
 
 QUICK = ("free-rigid-body", "pendulum3d", "suslov-paper", "kharlamova", "euler-top", "turntable")
@@ -87,6 +97,32 @@ def test_groups_spaces_nodes_and_odd_numbers_come_back():
     assert np.isnan(through_json((float("nan"),))[0])
 
 
+def test_classes_are_named_by_folder_and_found_wherever_their_module_lies():
+    assert encode(rx.SO3(), "group") == {"class": "groups:SO3", "fields": {}}
+    for name in ("groups:SO3", "retrax.groups.so3:SO3", "retrax.groups.before.it_moved:SO3"):
+        assert decode({"class": name, "fields": {}}, None) == rx.SO3()
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_names_of_what_a_file_can_hold_are_unique(folder):
+    """A file names them by folder and name: two of one name could not be told apart."""
+
+    def held(value):
+        return isinstance(value, type) and issubclass(value, eqx.Module)
+
+    names = defined(folder).items()
+    assert [name for name, found in names if len(found) > 1 and any(map(held, found))] == []
+
+
+def test_a_name_that_is_given_twice_is_not_stored(monkeypatch):
+    known = {"SO3": (rx.SO3, rx.SO3)}
+    monkeypatch.setattr("retrax.store.objects.defined", lambda folder: known)
+    with pytest.raises(Unstorable, match="a name that retrax gives twice"):
+        encode(rx.SO3(), "group")
+    with pytest.raises(rx.BadInput, match="which this retrax does not have in groups"):
+        decode({"class": "groups:SO3", "fields": {}}, None)
+
+
 def test_functions_of_the_user_are_named_and_not_stored():
     system = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda g: g[2, 2])
     with pytest.raises(Unstorable, match=r"system\.potential is the function .*<lambda>"):
@@ -110,9 +146,13 @@ def test_a_lambda_is_said_to_be_no_data_before_the_run_and_can_be_given_again(tm
     with pytest.warns(UserWarning, match=r"potential is the function .* marked with @rx\.factory"):
         rx.simulate(system, rx.LieVerlet(), state, h=0.1, steps=40, checkpoint=path)
     found = rx.load(path)
-    assert found.system is None and len(found) == 41
-    with pytest.raises(rx.BadInput, match="the system of this run is not in its file"):
+    assert found.system.group == rx.SO3() and len(found) == 41
+    assert found.system.numbers["inertia"].tolist() == [1.0, 2.0, 2.5]
+    assert repr(found.integrator) == "LieVerlet()"
+    with pytest.raises(rx.BadInput, match=r"not its functions \(potential = .*<lambda> of"):
         found.invariants()
+    with pytest.raises(rx.BadInput, match=r"give the system yourself, as in rx\.simulate\(system"):
+        rx.simulate(found.system, found.integrator, found.final, h=0.1, steps=3)
     with pytest.raises(rx.BadInput, match=r"does not hold its system.* rx\.resume\(path, system="):
         rx.resume(path, steps=80)
     with pytest.raises(rx.BadInput, match="was made of other steps"):
@@ -130,7 +170,7 @@ def test_a_factory_is_called_again_by_resume_and_never_by_load(tmp_path, module,
     capsys.readouterr()
     found = rx.load(path)
     assert "bodies_of_mine" not in sys.modules and capsys.readouterr().out == ""
-    assert found.system is None and len(found) == 41
+    assert type(found.system) is RememberedSystem and len(found) == 41
     with pytest.raises(rx.BadInput, match="the function 'spring_body' of the module 'bodies_of_"):
         rx.resume(path, steps=80)
     with pytest.raises(rx.BadInput, match="none is imported unless you name it"):
@@ -138,6 +178,7 @@ def test_a_factory_is_called_again_by_resume_and_never_by_load(tmp_path, module,
     assert "bodies_of_mine" not in sys.modules and capsys.readouterr().out == ""
     longer = rx.resume(path, steps=80, trust="bodies_of_mine")
     assert capsys.readouterr().out == "imported\n"
+    assert type(rx.load(path, trust="bodies_of_mine").system) is rx.MechanicalSystem
     whole = rx.simulate(system, rx.LieVerlet(), state, h=0.1, steps=80)
     assert np.array_equal(longer.momentum, whole.momentum)
     assert set(longer.invariants()) == set(whole.invariants())
@@ -209,6 +250,14 @@ def test_a_factory_of_the_script_itself_or_of_a_function_cannot_be_stored():
         {"class": "retrax.systems.rigid_body:FreeRigidBody", "fields": {"mass": 1}},
         {"class": "retrax.systems.rigid_body:jnp", "fields": {}},
         {"class": "retrax.groups.so3:SO3.exp", "fields": {}},
+        {"class": "groups:SO3.__class__", "fields": {}},
+        {"class": "groups:eqx.Module", "fields": {}},
+        {"class": "engine:Packing", "fields": {}},
+        {"class": "retrax.engine.groups:SO3", "fields": {}},
+        {"class": "groups:" + "S" * 10_000, "fields": {}},
+        {"class": "groups:Translation", "fields": {"n": 3, "more": 1}},
+        {"class": "groups:Translation"},
+        {"class": 3, "fields": {}},
         {"function": "builtins:eval"},
         {"function": "retrax.store.netcdf:save"},
         {"function": "retrax.systems.catalogue:CASES"},

@@ -17,10 +17,9 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.checks import require_finite, require_whole
+from retrax.numerics.checks import host_float64, require_finite, require_whole
 from retrax.numerics.frozen import Frozen
-from retrax.numerics.once import compiled_once
-from retrax.numerics.precision import host_float64
+from retrax.numerics.jax_hints import compiled_once
 from retrax.run.checks import require_run, started
 
 

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from retrax.analysis.distance import distance
+from retrax.analysis.convergence import distance
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.errors import StepFailed

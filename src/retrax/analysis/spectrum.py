@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_float64, require_finite
 
 # The window of Blackman and Harris with four terms: its own lobes lie 92 dB below a line.
 _WINDOW = (0.35875, 0.48829, 0.14128, 0.01168)

@@ -19,6 +19,7 @@ from retrax.integrators.composition import Composition
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 from retrax.trajectory.trajectory import Trajectory
@@ -59,7 +60,7 @@ class Problem:
     velocity: tuple[float, float, float]
     end: float
 
-    def system(self) -> MechanicalSystem:
+    def system(self) -> AbstractGroupSystem:
         """The body as a retrax system; the pendulum from its inertia and potential."""
         if self.weight is None:
             return FreeRigidBody(self.inertia)
@@ -96,7 +97,7 @@ def attitude_error(R: np.ndarray, exact: np.ndarray) -> np.ndarray | np.floating
     return 2 * np.arcsin(np.minimum(chord, 1.0))
 
 
-def free_bodies(members: int) -> tuple[MechanicalSystem, State, np.ndarray]:
+def free_bodies(members: int) -> tuple[AbstractGroupSystem, State, np.ndarray]:
     """W3: a free body, `members` random starts of it at R = 1, and these starts packed for C."""
     velocity = np.random.default_rng(1).normal(size=(members, 3))
     g, momentum = np.tile(np.eye(3), (members, 1, 1)), velocity * W1.inertia

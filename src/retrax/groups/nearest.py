@@ -12,11 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.determinant import determinant
+from retrax.numerics.checks import float64, require_finite, require_shape
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64
-from retrax.numerics.solve import inverse
+from retrax.numerics.small_matrices import determinant, inverse
 
 # Rotations are equally near where the sum above is this part of the largest singular value.
 _EQUAL = 1e-12

@@ -13,7 +13,7 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.retractions import AbstractRetraction
 from retrax.numerics.checks import require_flag, require_whole, shown
-from retrax.numerics.solve import solve, solve_and_determinant
+from retrax.numerics.small_matrices import solve, solve_and_determinant
 
 # Newton's method for the coordinates of an element; inside the chart it needs at most half of them.
 _ITERATIONS = 16

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup
 from retrax.groups.nearest import nearest_rotation
-from retrax.numerics.cross import cross
 from retrax.numerics.series import atanc, cosc, cotc, d_cosc, d_sinc3, sinc, sinc3
+from retrax.numerics.small_matrices import cross
 
 Rotation = Float[Array, "3 3"]
 Vector = Float[Array, "3"]

@@ -15,7 +15,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Matrix
 from retrax.groups.nearest import nearest_rotation
 from retrax.numerics.checks import MOST_ROWS, require_whole
 from retrax.numerics.matrix_functions import logm, phi1, phi1_short
-from retrax.numerics.solve import inverse, solve
+from retrax.numerics.small_matrices import inverse, solve
 
 Square = Float[Array, "n n"]
 

@@ -20,6 +20,8 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import arguments, as_pytree
 from retrax.numerics.checks import (
+    float64,
+    host_float64,
     is_traced,
     output,
     require_finite,
@@ -29,8 +31,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import float64, host_float64
+from retrax.numerics.small_matrices import null_space
 
 Rows = Float[Array, "k dim"]
 Time = Float[Array, ""]

@@ -24,8 +24,13 @@ from jaxtyping import Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.inertia import require_positive
-from retrax.numerics.checks import require_finite, require_number, require_shape, shown
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import (
+    host_float64,
+    require_finite,
+    require_number,
+    require_shape,
+    shown,
+)
 
 _ROUNDING = 1e-12
 Matrix = Float[np.ndarray, "3 3"]

@@ -22,26 +22,29 @@ rates, and only a horizontal symmetry has a conserved momentum: one with also, a
 $$ A(g, t)\,\mathrm{Ad}_{g^{-1}}\eta = 0, \qquad A(g, t)\,\zeta = 0. \tag{3} $$
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
 from retrax.mechanics.reactions import admissible, drift_of_constraint
 from retrax.mechanics.state import State
-from retrax.numerics.checks import require_finite
+from retrax.numerics.checks import host_float64, require_finite
 from retrax.numerics.fingerprint import fingerprint
 from retrax.numerics.known import known
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import host_float64
 from retrax.numerics.reuse import reading
+from retrax.numerics.small_matrices import null_space
 
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
     from retrax.mechanics.system import AbstractGroupSystem
+
+# Generators of symmetries, one a row, as hashable data.
+Generators = tuple[tuple[float, ...], ...]
 
 # Rates below this, relative to the largest rate of any generator in the same state, count as zero.
 _TOLERANCE = 1e-9
@@ -59,21 +62,25 @@ class Symmetries(NamedTuple):
     space: np.ndarray
     body: np.ndarray
 
+    @classmethod
+    def none(cls, dim: int) -> "Symmetries":
+        """Return no generators at all."""
+        return cls(np.zeros((0, dim)), np.zeros((0, dim)))
+
     def momenta(self, group: "AbstractLieGroup", state: State) -> dict[str, Float[Array, ""]]:
         spatial = group.coAd(group.inverse(state.g), state.momentum)
+        both = (("spatial", self.space, spatial), ("body", self.body, state.momentum))
         return {
-            **{f"spatial momentum {_label(row)}": jnp.asarray(row) @ spatial for row in self.space},
-            **{
-                f"body momentum {_label(row)}": jnp.asarray(row) @ state.momentum
-                for row in self.body
-            },
+            f"{kind} momentum {axis_or_components(row, 'e')}": jnp.asarray(row) @ mu
+            for kind, rows, mu in both
+            for row in rows
         }
 
 
 def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
     """The null spaces of the rates (1) and (2) at random states; declared ones are checked.
 
-    **Raises:** `BadInput` where a declared spatial symmetry is none.
+    **Raises:** `BadInput` where a declared generator is not a symmetry.
     """
     found, elsewhere = known(_rates(system, seed=2)), known(_rates(system, seed=4))
     if found is None or elsewhere is None:
@@ -123,7 +130,7 @@ def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
     if constraint is None or constraint.distribution is not None:
         return True
 
-    def rate(key):
+    def rate(key: Key[Array, ""]) -> Float[Array, " k"]:
         keys = jax.random.split(key, 3)
         g, mu = group.random(keys[0]), jax.random.normal(keys[1], (group.dim,), jnp.float64)
         t = jax.random.uniform(keys[2], (), jnp.float64)
@@ -134,17 +141,16 @@ def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
     return float(jnp.max(jnp.abs(jax.vmap(rate)(samples)))) <= _TOLERANCE
 
 
-def declared(
-    group: "AbstractLieGroup", symmetry: Any | None
-) -> tuple[tuple[float, ...], ...] | None:
-    """Declared generators as hashable rows."""
+def declared(group: "AbstractLieGroup", symmetry: object) -> Generators | None:
+    """Return declared generators as hashable rows."""
     if symmetry is None:
         return None
-    rows = np.atleast_2d(host_float64("symmetry", symmetry))
-    require_finite("symmetry", rows)
+    given = host_float64("symmetry", symmetry)
+    require_finite("symmetry", given)
+    rows = np.atleast_2d(given)
     if rows.ndim != 2 or rows.shape[1] != group.dim:
         raise BadInput(
-            f"symmetry has shape {np.shape(symmetry)}, but each row is a generator of {group.name} "
+            f"symmetry has shape {given.shape}, but each row is a generator of {group.name} "
             f"with {group.dim} components."
         )
     return tuple(tuple(float(x) for x in row) for row in rows)
@@ -153,16 +159,16 @@ def declared(
 class _Rates(NamedTuple):
     """Rates (1), (2) and their companions (3) in random states; the size of |mu||xi| there."""
 
-    space: Any
-    body: Any
-    across_space: Any
-    across_body: Any
-    size: Any
+    space: jax.Array | np.ndarray
+    body: jax.Array | np.ndarray
+    across_space: jax.Array | np.ndarray
+    across_body: jax.Array | np.ndarray
+    size: jax.Array | np.ndarray
 
 
 def _measured(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray, np.ndarray]:
     """The rows whose null spaces are the symmetries in space and in the body."""
-    *found, size = rates
+    *found, size = (np.asarray(x) for x in rates)
     in_space, in_body, across_space, across_body = (x.reshape(-1, system.group.dim) for x in found)
     least = np.maximum(_FAINT * size.reshape(-1, 1), _TINY)
 
@@ -191,7 +197,7 @@ def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
     group, constraint = system.group, system.constraint
     samples = _SAMPLES_PER_DIMENSION * group.dim
 
-    def rates(key):
+    def rates(key: Key[Array, ""]) -> _Rates:
         keys = jax.random.split(key, 3)
         g = group.random(keys[0])
         mu = jax.random.normal(keys[1], (group.dim,), jnp.float64)
@@ -217,9 +223,9 @@ def _null_space(rates: np.ndarray) -> np.ndarray:
     return null_space(rates, _TOLERANCE * np.sqrt(len(rates)))
 
 
-def _label(row: np.ndarray) -> str:
-    """`e3` for an axis, the components otherwise."""
+def axis_or_components(row: Sequence[float] | np.ndarray, letter: str) -> str:
+    """Return the name of a vector: `e3` for an axis and the letter `e`, else its components."""
     nonzero = np.flatnonzero(row)
     if len(nonzero) == 1 and row[nonzero[0]] == 1:
-        return f"e{nonzero[0] + 1}"
+        return f"{letter}{nonzero[0] + 1}"
     return "(" + ", ".join(f"{x:.4g}" for x in row) + ")"

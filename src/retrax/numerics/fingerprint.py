@@ -5,7 +5,7 @@ closed over, the globals they name, the attributes of objects. A program may be 
 where all of that is the same. `fingerprint` follows a function to all of it: code, defaults, cells,
 the globals that the code names, attribute by attribute, and so on through functions, methods,
 partials, objects and their classes. Numbers compare with their types and their bits: 1, 1.0 and
-True differ, and so do 0.0 and -0.0.
+True differ, and so do 0.0 and -0.0. A `digest` is the same as a short text, for other processes.
 
 Python, JAX, NumPy and retrax do not change: their functions, classes and modules are compared by
 identity. Where something is met that cannot be looked into (a generator, an open file, an object of
@@ -18,23 +18,11 @@ import logging
 import re
 import struct
 import sys
+import types
 from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cached_property, partial
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FunctionType,
-    GetSetDescriptorType,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-    WrapperDescriptorType,
-)
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -43,8 +31,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from retrax.numerics.libraries import (
+from retrax.numerics.reads import (
     IMPURE_BUILTINS,
+    AttributePath,
     file_of,
     is_library,
     is_library_class,
@@ -52,8 +41,8 @@ from retrax.numerics.libraries import (
     is_own,
     is_pure,
     is_pure_name,
+    reads,
 )
-from retrax.numerics.reads import Path, reads
 
 
 class Fingerprint(NamedTuple):
@@ -77,23 +66,26 @@ _LABELS = frozenset(
     "__annotations_cache__ __abstractvars__ __abstractclassvars__".split()
 )
 _BY_IDENTITY = (
-    np.ufunc, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
-    MemberDescriptorType, type(Fingerprint.complete), logging.Logger,
+    np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
+    types.MemberDescriptorType, type(Fingerprint.complete), logging.Logger,
 )  # fmt: skip
 _BY_TEXT = (range, slice, np.dtype, re.Pattern, type(Ellipsis), type(NotImplemented))
 _NUMBERS = (int, float, complex, str, bytes, bytearray)
 _CONTAINERS = (tuple, list, dict, set, frozenset)
-_USUAL = frozenset({FunctionType, *_CONTAINERS})
+_USUAL = frozenset({types.FunctionType, *_CONTAINERS})
 # What `equinox` puts where a field is missing: there is one.
 _MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
+# Where `jaxtyping.jaxtyped` is written. What it puts around a function checks types and shapes.
+_CHECKER = "jaxtyping._decorator"
 # Arrays of more bytes than this are compared by their checksums.
 _LONG = 256
 # Who closes over more things than this has closed over something like a whole program.
 _MOST = 3_000
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def fingerprint(x: Any) -> Fingerprint:
-    """What `x` consists of; of the structure of a pytree, everything but its leaves."""
+    """Follow `x` to all that it consists of; of a pytree structure, to all but its leaves."""
     walk = Walk()
     try:
         parts = walk.of(x)
@@ -101,6 +93,17 @@ def fingerprint(x: Any) -> Fingerprint:
     except Exception:  # too much to look at, or whatever a property of a user's object raises
         return Fingerprint(Same(x), complete=False, calls=True)
     return Fingerprint(parts, walk.complete, walk.calls)
+
+
+def digest(x: Any) -> str:
+    """Return a short text, equal in every process for equal content and almost only then."""
+    return digest_of(fingerprint(x))
+
+
+def digest_of(found: Fingerprint) -> str:
+    """Return the digest of what has the fingerprint `found`."""
+    lines = "\n".join(_lines(found.parts))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 
 class Same:
@@ -150,9 +153,9 @@ class Walk:
             return self._jax_array(x)
         if isinstance(x, _BY_TEXT):
             return kind, repr(x)
-        if isinstance(x, CodeType):
+        if isinstance(x, types.CodeType):
             return x
-        if isinstance(x, ModuleType):
+        if isinstance(x, types.ModuleType):
             return Same(x) if is_pure(x) else self._opaque(x)
         return Same(x) if kind is object else self._met(x)
 
@@ -167,7 +170,7 @@ class Walk:
         return self._composite(x)
 
     def _composite(self, x: Any) -> Any:
-        if isinstance(x, FunctionType):
+        if isinstance(x, types.FunctionType):
             return self._function(x)
         if isinstance(x, _TreeDef):
             return self._tree(x)
@@ -179,11 +182,11 @@ class Walk:
             return array, x.typecode, x.tobytes()
         if isinstance(x, type):
             return self._class(x)
-        if isinstance(x, MethodType):
+        if isinstance(x, types.MethodType):
             return "method", self.of(x.__func__), self.of(x.__self__)
         if isinstance(x, partial):
             return type(x).__name__, self.of(x.func), self.of(x.args), self.of(x.keywords)
-        if isinstance(x, BuiltinFunctionType | MethodWrapperType):
+        if isinstance(x, types.BuiltinFunctionType | types.MethodWrapperType):
             return self._builtin(x)
         if isinstance(x, _BY_IDENTITY):
             return Same(x)
@@ -191,7 +194,7 @@ class Walk:
             return type(x).__name__, self.of(x.__func__)
         if isinstance(x, property):
             return "property", self.of(x.fget)
-        if isinstance(x, MappingProxyType):
+        if isinstance(x, types.MappingProxyType):
             return "proxy", self.of(dict(x))
         if isinstance(x, cached_property):
             return "property", self.of(x.func)
@@ -238,10 +241,12 @@ class Walk:
         children = [self._tree(child) for child in tree.children()]
         return (self._met(kind) if is_own(kind) else kind, static, *children)
 
-    def _function(self, f: FunctionType) -> Any:
+    def _function(self, f: types.FunctionType) -> Any:
         defaults = (f.__defaults__, f.__kwdefaults__)
         held = (self.of(f.__defaults__), self.of(f.__kwdefaults__)) if any(defaults) else None
         if is_of_library(f):
+            if f.__globals__["__name__"] == _CHECKER and hasattr(f, "__wrapped__"):
+                return "checked", self.of(f.__wrapped__)
             cells = [self._cell(cell, ((),)) for cell in f.__closure__ or ()]
             same = self._of_library(f, f.__globals__["__name__"])
             # Made by jax.grad and the like: by its code.
@@ -261,14 +266,14 @@ class Walk:
         self.inside -= 1
         return parts
 
-    def _cell(self, cell: Any, paths: tuple[Path, ...]) -> Any:
+    def _cell(self, cell: Any, paths: tuple[AttributePath, ...]) -> Any:
         try:
             content = cell.cell_contents
         except ValueError:  # a name that has not been given a value
             return "empty"
         return self._along(content, paths)
 
-    def _global(self, f: FunctionType, name: str, paths: tuple[Path, ...]) -> Any:
+    def _global(self, f: types.FunctionType, name: str, paths: tuple[AttributePath, ...]) -> Any:
         if name in f.__globals__:
             return self._along(f.__globals__[name], paths)
         if name in IMPURE_BUILTINS:
@@ -283,15 +288,15 @@ class Walk:
             return name
         return self._along(module, tuple((attribute,) for attribute in taken))
 
-    def _along(self, x: Any, paths: tuple[Path, ...]) -> Any:
+    def _along(self, x: Any, paths: tuple[AttributePath, ...]) -> Any:
         """What is read of `x`: all of it, or what lies at the ends of paths of attributes."""
         if paths == ((),) or isinstance(x, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
             return self.of(x)
         return tuple([self._at(x, path) for path in paths])
 
-    def _at(self, x: Any, path: Path) -> Any:
+    def _at(self, x: Any, path: AttributePath) -> Any:
         for k, name in enumerate(path):
-            library = isinstance(x, ModuleType) and is_library(x.__name__, file_of(x))
+            library = isinstance(x, types.ModuleType) and is_library(x.__name__, file_of(x))
             if library and not is_pure(x):
                 return self._opaque(x)
             try:
@@ -300,7 +305,7 @@ class Walk:
                 return "missing", name, self.of(x)
             except Exception:  # whatever a property raises
                 return self._opaque(x)
-            if library and not isinstance(value, ModuleType | float | int):
+            if library and not isinstance(value, types.ModuleType | float | int):
                 return Same(value)
             if isinstance(value, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
                 return path[: k + 1], self.of(value)
@@ -322,14 +327,14 @@ class Walk:
         if isinstance(owner, type):
             self.of(owner)
             return "of", x.__name__, Same(owner)
-        if owner is None or isinstance(owner, ModuleType):
+        if owner is None or isinstance(owner, types.ModuleType):
             return Same(x) if owner is None or is_pure(owner) else self._opaque(x)
         return "of", x.__name__, self.of(owner)
 
     def _wrapper(self, x: Any) -> Any:
         """What `jax.jit` and `functools.lru_cache`, written in C, have made of a function."""
         wrapped = getattr(x, "__wrapped__", None)
-        if not isinstance(wrapped, FunctionType):
+        if not isinstance(wrapped, types.FunctionType):
             return self._opaque(x)
         if is_of_library(wrapped) and not wrapped.__closure__:
             return Same(x)
@@ -361,19 +366,47 @@ def _content(x: np.ndarray) -> bytes:
     return content if len(content) <= _LONG else hashlib.sha256(content).digest()
 
 
-def _slots(cls: type) -> Iterable[str]:
+def _slots(cls: type) -> Iterator[str]:
+    """The names of the slots of a class, as Python mangles them."""
     names = vars(cls).get("__slots__", ())
     names = (names,) if isinstance(names, str) else names
-    hidden = {"__dict__", "__weakref__"}
-    return [_unmangled(cls, name) for name in names if name not in hidden]
-
-
-def _unmangled(cls: type, name: str) -> str:
-    private = name.startswith("__") and not name.endswith("__")
-    return f"_{cls.__name__.lstrip('_')}{name}" if private else name
+    for name in names:
+        if name not in {"__dict__", "__weakref__"}:
+            private = name.startswith("__") and not name.endswith("__")
+            yield f"_{cls.__name__.lstrip('_')}{name}" if private else name
 
 
 def _plain_size(cls: type, slots: int) -> int:
     """The memory that an object takes where it holds nothing that only a C program sees."""
     held = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
     return object.__basicsize__ + np.dtype(np.intp).itemsize * held
+
+
+def _lines(part: Any) -> list[str]:
+    """A key as lines of text, without addresses."""
+    if isinstance(part, frozenset):
+        return ["set", *sorted("\n".join(_lines(one)) for one in part)]
+    if isinstance(part, tuple):
+        return [f"{len(part)} parts", *(line for one in part for line in _lines(one))]
+    if isinstance(part, types.CodeType):
+        return _lines_of_code(part)
+    if isinstance(part, Same):
+        return [_name(part.it)]
+    return [_name(part) if isinstance(part, type) else repr(part)]
+
+
+def _lines_of_code(code: types.CodeType) -> list[str]:
+    walk = Walk()
+    constants = [
+        line
+        for x in code.co_consts
+        for line in (_lines_of_code(x) if isinstance(x, types.CodeType) else _lines(walk.of(x)))
+    ]
+    return [repr(code.co_code), repr(code.co_names), repr(code.co_varnames), *constants]
+
+
+def _name(x: Any) -> str:
+    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
+    if isinstance(name, str):
+        return f"{getattr(x, '__module__', '')}.{name}"
+    return f"{type(x).__qualname__} {_ADDRESS.sub('', repr(x))}"

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # The residual cannot be evaluated more accurately than a few rounding errors of the terms it is

@@ -24,6 +24,7 @@ from numpy.polynomial import legendre
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import (
+    host_float64,
     require_finite,
     require_flag,
     require_instance,
@@ -31,7 +32,6 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
-from retrax.numerics.precision import host_float64
 
 _Extended = np.longdouble
 # An integral of (2) may be missed by this much, relative to the weights.

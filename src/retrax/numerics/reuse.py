@@ -6,20 +6,23 @@ joins the key. Where a fingerprint is not complete, nothing is used again.
 """
 
 import contextlib
+import gc
 import itertools
 from collections.abc import Callable, Iterator
 from functools import lru_cache, update_wrapper
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from retrax.numerics.checks import shape_and_dtype
-from retrax.numerics.digest import digest_of
-from retrax.numerics.fingerprint import Fingerprint, fingerprint
+from retrax.numerics.fingerprint import Fingerprint, digest_of, fingerprint
 
 # A number for each look at something that cannot be looked into.
 _unknown = itertools.count()
+# Everything that keeps programs, so that `forget` finds them.
+_memories: "WeakSet[Reused | Jitted]" = WeakSet()
 
 
 class Signature(NamedTuple):
@@ -62,6 +65,7 @@ class Reused:
         self._make, self._kept = made, lru_cache(maxsize=most)(made)
         self.cache_info, self.cache_clear = self._kept.cache_info, self._kept.cache_clear
         update_wrapper(self, make)
+        _memories.add(self)
 
     def __call__(
         self, tree: Any, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
@@ -78,6 +82,7 @@ class Jitted:
         self._kept = lru_cache(maxsize=64)(self._compiled)
         self.cache_clear = self._kept.cache_clear
         update_wrapper(self, function)
+        _memories.add(self)
 
     def _compiled(self, identity: Fingerprint) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
@@ -93,3 +98,16 @@ class Jitted:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self.program(arguments, named)(*arguments, **named)
+
+
+def forget() -> None:
+    """Release every program that retrax and JAX keep, and the memory that they live in.
+
+    Each program holds pages of memory of its own, of which a process may have 65,530 on Linux: one
+    that runs thousands of different systems forgets from time to time. What is needed again is
+    compiled again.
+    """
+    for memory in tuple(_memories):
+        memory.cache_clear()
+    jax.clear_caches()
+    gc.collect()

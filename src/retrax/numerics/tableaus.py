@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import (
+    host_float64,
     require_finite,
     require_instance,
     require_shape,
     require_whole,
     shown,
 )
-from retrax.numerics.precision import host_float64
 
 
 class Tableau(NamedTuple):

@@ -7,8 +7,7 @@ from retrax.engine.progress import Progress
 from retrax.errors import ContactLost, StepFailed
 from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
 from retrax.integrators.diagnosis import Takes, advised_step, diagnose
-from retrax.mechanics.ending import Ending
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.trajectory.run import Run
 

@@ -16,8 +16,7 @@ import numpy as np
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import Interval, Packing, quiet, start
 from retrax.errors import CheckpointFailed, Interrupted, StepFailed
-from retrax.mechanics.ending import Ending
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State
 from retrax.run.chunks import Chunks
 from retrax.run.failure import ending_of, explain
 from retrax.run.progress_bar import ProgressOption, Reporter, reporter

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from retrax.numerics.bspline import weights
 from retrax.show.bodies import Body
-from retrax.systems.rods.bump import weights
 from retrax.trajectory.trajectory import Trajectory
 
 

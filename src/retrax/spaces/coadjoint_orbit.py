@@ -15,7 +15,7 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.groups.so_n import SO
 from retrax.numerics.checks import require_instance, require_output, shown
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractHomogeneousSpace
 
 Momentum = Float[Array, " dim"]

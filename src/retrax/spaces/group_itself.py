@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key, PyTree
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element, require_group
 from retrax.numerics.checks import shown
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 from retrax.spaces.base import AbstractHomogeneousSpace, Tangent
 
 

@@ -11,8 +11,8 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates
 from retrax.groups.nearest import require_projected
 from retrax.groups.so_n import rotations
-from retrax.numerics.cross import cross
 from retrax.numerics.series import cosc, sinc
+from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractHomogeneousSpace, require_size
 
 Vector = Float[Array, " n"]

@@ -16,8 +16,7 @@ import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
 from retrax.files import WritingLock
-from retrax.numerics.digest import digest
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.run.checks import require_count
 from retrax.sweep import zarr_store as store
 from retrax.sweep.axes import (

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retrax.cases.names import fits
 from retrax.errors import CheckFailed
 from retrax.files import written_whole
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import INTEGRATORS
 from retrax.run.progress_bar import reporter
 from retrax.testing import measurements
-from retrax.testing.constrained import claims_problem, constrained_problem, fits
-from retrax.testing.fields import FIELDS
+from retrax.testing.constrained import claims_problem, constrained_problem
 from retrax.testing.integrators import check_integrator, check_order
 from retrax.testing.measurements import Problem
-from retrax.testing.problems import PROBLEMS
+from retrax.testing.problems import FIELDS, PROBLEMS
 from retrax.trajectory.provenance import versions
 
 # Every claim is measured on the problem that `claims_problem` chooses, the order on these as well.
@@ -121,7 +121,7 @@ def order_problems(integrator: AbstractIntegrator) -> dict[str, Problem]:
         if not claims_problem(integrator)[1].system.has_momentum:
             problems = {title: Problem(*make()) for title, make in FIELDS.items()}
             del problems[claims_problem(integrator)[0]]
-    return {title: p for title, p in problems.items() if fits(integrator, p.system)}
+    return {title: p for title, p in problems.items() if fits(p.system, integrator)}
 
 
 def verify(

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from retrax.mechanics.lagrangian import LagrangianSystem
-from retrax.mechanics.regular import require_regular
+from retrax.mechanics.legendre import require_regular
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates

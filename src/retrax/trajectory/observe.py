@@ -12,8 +12,7 @@ from jaxtyping import Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.symmetry import Symmetries
-from retrax.numerics.checks import require_finite
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_float64, require_finite
 from retrax.numerics.reuse import Jitted
 
 if TYPE_CHECKING:

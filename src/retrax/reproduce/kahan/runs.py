@@ -22,8 +22,7 @@ from retrax.reproduce.report import kept as kept_row
 from retrax.run.ensemble import ensemble
 from retrax.run.simulate import simulate
 from retrax.show.style import extremes
-from retrax.systems.euler_solution import exact_momentum
-from retrax.systems.euler_top import EulerTop
+from retrax.systems.euler_top import EulerTop, exact_momentum
 from retrax.systems.lotka_volterra import LotkaVolterra
 
 MOMENTS, START = (3.0, 2.0, 1.0), (1.0, 1.0, 1.0)

@@ -22,7 +22,7 @@ from retrax.reproduce.pseudospectral.printed import LoosePlainGauss, PrintedAlgo
 from retrax.reproduce.report import Kept, kept
 from retrax.run.simulate import simulate
 from retrax.show.style import extremes
-from retrax.systems.heavy_body import Pendulum3D
+from retrax.systems.rigid_body import Pendulum3D
 from retrax.trajectory.observe import drift
 
 SHORT: dict[str, AbstractIntegrator] = {
