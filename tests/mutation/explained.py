@@ -1,5 +1,7 @@
 """Mutants that no test can notice, with the reason: they compute the same numbers."""
 
+from mutants import Mutant
+
 _BEYOND = "JAX takes the last entry for an index beyond the end, and that is the one meant"
 _SQUARE = "the matrix is square"
 _UNUSED = "put where a division by zero would be, in a result that is not taken"
@@ -75,9 +77,9 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
 }
 
 
-def explanation(row: dict, line: str) -> str | None:
+def explanation(mutant: Mutant, line: str) -> str | None:
     """Why a survivor is the same program, or `None` where it is not known to be."""
     for (module, text, change), reason in EXPLAINED.items():
-        if row["module"] == module and row["change"] == change and text in line:
+        if mutant.module == module and mutant.change == change and text in line:
             return reason
     return None

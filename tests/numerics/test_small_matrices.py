@@ -5,7 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from retrax.numerics.small_matrices import cross, inverse, solve, solve_and_determinant
+from retrax.numerics.small_matrices import (
+    cross,
+    determinant,
+    echelon,
+    inverse,
+    null_space,
+    solve,
+    solve_and_determinant,
+)
 
 SIZES = [1, 2, 3, 4, 6, 8, 12, 13]
 EPS = float(np.finfo(float).eps)
@@ -83,3 +91,28 @@ def test_vmap_solves_each(n):
 def test_cross_product():
     a, b = jnp.array([1.0, 2.0, 3.0]), jnp.array([-4.0, 5.0, 0.5])
     np.testing.assert_array_equal(cross(a, b), np.cross(a, b))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_determinants_are_those_of_lapack(n):
+    A, _ = system(n, (), seed=n)
+    assert float(determinant(A)) == pytest.approx(float(np.linalg.det(np.asarray(A))), rel=1e-13)
+    flipped = jnp.concatenate([A[1:2], A[:1], A[2:]]) if n > 1 else -A
+    assert float(determinant(flipped)) == pytest.approx(-float(determinant(A)), rel=1e-13)
+
+
+def test_null_spaces_show_axes_as_axes():
+    turned = np.linalg.qr(np.random.default_rng(3).standard_normal((3, 3)))[0]
+    rows = turned @ np.array([[0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(
+        null_space(rows, 1e-12), [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0]], atol=1e-15
+    )
+    assert null_space(np.eye(3), 1e-12).shape == (0, 3)
+    np.testing.assert_array_equal(null_space(1e-13 * np.eye(3), 1e-12), np.eye(3))
+
+
+def test_echelon_keeps_the_span_of_any_basis():
+    basis = np.linalg.qr(np.random.default_rng(4).standard_normal((5, 3)))[0].T
+    reduced = echelon(basis)
+    np.testing.assert_allclose(reduced[:, :3], np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(reduced @ basis.T @ basis, reduced, atol=1e-12)

@@ -1,6 +1,7 @@
 """Runs that are committed as they go, stopped, and taken up again."""
 
 import functools
+import itertools
 import json
 import os
 import signal
@@ -228,18 +229,12 @@ def test_a_newer_format_and_another_store_are_refused(tmp_path):
 
 def test_chunks_end_with_the_run_and_where_states_are_saved():
     for chunks in (Chunks(7, 5, 50, 40), Chunks(250, 1, 60, 40), Chunks(1, 8, 99, 8)):
-        for steps in (1, 36, 350, 777, 1000):
-            for first in (0, 3, 30, 500):
-                cut = list(chunks.between(first, steps))
-                ends = first + np.cumsum([n * each for n, each in cut], dtype=int)
-                assert list(ends[-1:]) == [steps] * (first < steps)
-                saved = [e for n, each in cut if n > 1 for e in [each]]
-                assert all(each == chunks.save_every for each in saved)
-                assert all(n <= chunks.records and each <= chunks.most for n, each in cut)
-                passed = np.arange(first // chunks.save_every + 1, steps // chunks.save_every + 1)
-                inside = [
-                    s + each * k
-                    for (n, each), s in zip(cut, [first, *ends[:-1]], strict=True)
-                    for k in range(1, n + 1)
-                ]
-                assert set(passed * chunks.save_every) <= set(inside)
+        for first, steps in itertools.product((0, 3, 30, 500), (501, 777, 1000)):
+            at, every, saved = first, chunks.save_every, set()
+            for records, length in chunks.between(first, steps):
+                assert records <= chunks.records and length <= chunks.most
+                assert records == 1 or length == every
+                saved |= {at + (k + 1) * length for k in range(records)}
+                at += records * length
+            assert at == steps
+            assert set(range(first + every - first % every, steps, every)) <= saved

@@ -63,16 +63,16 @@ def convergence(
     \end{aligned}
     $$
 
-    so no reference solution is needed, and none has to be trusted. Distances are measured on the
-    group where the method stays on it, else entry by entry.
+    so that no reference solution has to be trusted. Distances are measured on the group if the
+    method stays on it, else entry by entry.
 
     **Arguments:**
 
     - `h`: the coarsest step; `time` must be a multiple of it.
     - `halvings`: how often it is halved, at least 2.
 
-    **Raises:** `CheckFailed` where a difference is so small that it shows rounding errors: choose a
-    larger `h` or fewer halvings. `StepFailed` where a run fails.
+    **Raises:** `CheckFailed` if a difference is so small that it shows rounding errors: choose a
+    larger `h` or fewer halvings. `StepFailed` if a run fails.
     """
     integrator = as_integrator(integrator)
     require_run(system, integrator, started(system, state), h, 1, 1)
@@ -97,8 +97,7 @@ def convergence(
         raise CheckFailed(
             f"{integrator!r} on the {system.name}: successive ends differ by "
             f"{min(differences):.1e}, which is rounding (below {floor:.1e}), so no order can be "
-            "read off; "
-            f"take h larger than {h:g} or fewer halvings than {halvings}."
+            f"read off; take h larger than {h:g} or fewer halvings than {halvings}."
         )
     slopes = tuple(math.log2(a / b) for a, b in itertools.pairwise(differences))  # (2)
     return Convergence(steps, sizes, differences, slopes, slopes[-1])

@@ -21,7 +21,7 @@ class Slope(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The slope in standard errors: of size one where there is no bias."""
+        """The slope in standard errors: of size one if there is no bias."""
         return self.value / self.standard_error if self.standard_error > 0 else 0.0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from retrax.bench.problems import Problem
+from retrax.bench.problems import TimedProblem
 from retrax.errors import CheckFailed, RetraxError
 from retrax.mechanics.state import State
 from retrax.numerics.compositions import fractions
@@ -57,7 +57,7 @@ def stages(order: int) -> tuple[float, ...]:
 
 
 def single(
-    problem: Problem, h: float, steps: int, save_every: int | None = None, order: int = 2
+    problem: TimedProblem, h: float, steps: int, save_every: int | None = None, order: int = 2
 ) -> tuple[np.ndarray, int]:
     """The saved states of one body, (records, 12), and the number of Newton iterations.
 
@@ -98,7 +98,7 @@ def euler_top(
 
 
 def gauss_collocation(
-    problem: Problem, stages: int, h: float, steps: int
+    problem: TimedProblem, stages: int, h: float, steps: int
 ) -> tuple[np.ndarray, int]:
     """The last state (12,) of a heavy body by Gauss collocation, and the number of sweeps."""
     if not 1 <= stages <= LARGEST or problem.weight is None:

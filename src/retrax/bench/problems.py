@@ -43,7 +43,7 @@ def pendulum_potential(R: Float[Array, "3 3"]) -> Float[Array, ""]:
 
 
 @dataclass(frozen=True)
-class Problem:
+class TimedProblem:
     """One rigid body, its start, and the time at which it is looked at.
 
     **Attributes:**
@@ -74,12 +74,12 @@ class Problem:
         return np.concatenate([np.eye(3).ravel(), np.multiply(self.inertia, self.velocity)])
 
 
-W1 = Problem("free rigid body", (3.0, 2.0, 1.0), None, (1 / 3, 1 / 2, 1.0), 1000.0)
-W2 = Problem("3D pendulum", (1.0, 2.8, 2.0), (0.0, 0.0, GRAVITY), (0.5, -0.5, 0.4), 30.0)
+W1 = TimedProblem("free rigid body", (3.0, 2.0, 1.0), None, (1 / 3, 1 / 2, 1.0), 1000.0)
+W2 = TimedProblem("3D pendulum", (1.0, 2.8, 2.0), (0.0, 0.0, GRAVITY), (0.5, -0.5, 0.4), 30.0)
 
 
 @lru_cache
-def reference(problem: Problem) -> np.ndarray:
+def reference(problem: TimedProblem) -> np.ndarray:
     """R at the end: tabulated for W2, otherwise by order 8 at steps of 0.02 s."""
     if problem is W2:
         return PENDULUM_AT_30
@@ -112,7 +112,7 @@ def verlet(order: int) -> AbstractIntegrator:
 
 
 def whole_call(
-    problem: Problem,
+    problem: TimedProblem,
     integrator: AbstractIntegrator,
     h: float,
     steps: int,
@@ -126,7 +126,7 @@ def whole_call(
 
 
 def loop_alone(
-    problem: Problem,
+    problem: TimedProblem,
     integrator: AbstractIntegrator,
     h: float,
     steps: int,

@@ -226,7 +226,7 @@ class MatrixGroup(AbstractLieGroup):
 
 @jax.custom_jvp
 def _log(group: MatrixGroup, g: Square) -> Coordinates:
-    def better(_: int, xi: Coordinates) -> Coordinates:
+    def better(_: Array, xi: Coordinates) -> Coordinates:
         gap = g - group.identity() - group.expm1(xi)
         return xi + group.dexp_inv(xi, group.vee(group.exp(-xi) @ gap))  # (3)
 

@@ -162,7 +162,7 @@ class SO3(AbstractLieGroup):
         return jnp.maximum(skew, jnp.abs(determinant - 1))
 
     def project(self, g: Rotation) -> Rotation:
-        """The nearest rotation. Reject a matrix with several equally near."""
+        """Return the nearest rotation. Reject a matrix with several equally near."""
         return nearest_rotation(g, 3)
 
     def angles(self) -> np.ndarray:

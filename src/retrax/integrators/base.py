@@ -5,7 +5,7 @@ import dataclasses
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import equinox as eqx
 import jax
@@ -37,7 +37,7 @@ VOCABULARY: dict[str, str] = {
 LONG = 1.0
 
 # What a step hands to the next one: arrays, `()` for most methods.
-Memory = PyTree
+Memory: TypeAlias = PyTree
 
 
 class StepInfo(NamedTuple):

@@ -102,7 +102,7 @@ class AbstractSpaceFlow(AbstractFlow):
         r"""$\xi(t, y)$, in the coordinates of the algebra of `space.group`."""
 
     def invariant_functions(self, y: Point) -> dict[str, Float[Array, ""]]:
-        """What the flow conserves at `y`, by name, beside the invariants of the orbits."""
+        """Return what the flow conserves at `y`, by name, beside the invariants of the orbits."""
         return {}
 
     @property
@@ -142,7 +142,7 @@ class AbstractSpaceFlow(AbstractFlow):
         return Derivative(self.generator(t, g), jnp.zeros_like(mu))
 
     def velocity(self, g: Point, mu: Coordinates) -> Coordinates:
-        """The generator at time zero."""
+        """Return the generator at time zero."""
         return self.generator(jnp.zeros(()), g)
 
     def velocity_at(self, state: State) -> Coordinates:

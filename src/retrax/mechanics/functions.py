@@ -33,9 +33,9 @@ def as_pytree(function: Function | None) -> Function | None:
     bound in a `jax.tree_util.Partial` stay parameters: they can be differentiated and may differ
     between the members of an ensemble. Other functions are wrapped; `None` stays `None`.
     """
-    is_pytree = isinstance(function, eqx.Module | Partial)
-    if function is None or is_pytree:
-        return function
+    as_it_is: Function | None = function
+    if function is None or isinstance(function, eqx.Module | Partial):
+        return as_it_is
     if isinstance(function, MethodType) and isinstance(function.__self__, eqx.Module):
         return Partial(function.__func__, function.__self__)
     return Partial(function)

@@ -97,7 +97,7 @@ class HamelFrame(Frozen):
         return solve(self.restricted_inertia(), self.basis @ self.inertia)  # (1)
 
     def adapted_basis(self) -> Float[Array, "dim dim"]:
-        r"""The basis followed by a basis of its $\mathbb I$-orthogonal complement, one a row."""
+        r"""Return the basis, then one of its $\mathbb I$-orthogonal complement, in rows."""
         normals = _annihilator(np.asarray(self.basis))
         return jnp.concatenate([self.basis, solve(self.inertia, jnp.asarray(normals).T).T])
 
@@ -136,7 +136,7 @@ def leaves_itself_by(group: AbstractLieGroup, distribution: AbstractDistribution
 
 
 def is_subalgebra(group: AbstractLieGroup, distribution: AbstractDistribution) -> bool:
-    """Whether brackets of admissible velocities are admissible: the constraint is holonomic."""
+    """Tell whether brackets of admissible velocities are admissible, as holonomic ones are."""
     return leaves_itself_by(group, distribution) <= _CLOSED
 
 

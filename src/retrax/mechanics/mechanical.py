@@ -52,11 +52,11 @@ class AbstractMechanicalSystem(AbstractGroupSystem):
 
     @abc.abstractmethod
     def inertia_at(self, g: Element) -> Inertia:
-        """The inertia at `g`: principal values as a vector, or a matrix."""
+        """Return the inertia at `g`: principal values as a vector, or a matrix."""
 
     @abc.abstractmethod
     def potential_energy(self, g: Element) -> Float[Array, ""]:
-        """The potential energy $V(g)$."""
+        """Return the potential energy $V(g)$."""
 
     @property
     @abc.abstractmethod

@@ -14,7 +14,7 @@ from retrax.errors import BadInput
 from retrax.groups.translation import Translation
 from retrax.mechanics.flow import AbstractFlow
 from retrax.mechanics.functions import Function, as_pytree
-from retrax.mechanics.remembered import Drawing, told
+from retrax.mechanics.remembered import told
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators, Symmetries, axis_or_components
 from retrax.numerics.checks import (
@@ -73,8 +73,8 @@ class AbstractQuadraticField(AbstractFlow):
         return Translation(self.dim)
 
     @property
-    def drawing(self) -> Drawing | None:
-        """What a picture needs: that a point is no place in space."""
+    def drawing(self) -> str | None:
+        """What a picture needs: that a point is not a place in space."""
         return told("field")
 
     def jacobian(self, x: Point) -> Matrix:

@@ -34,9 +34,8 @@ from retrax.errors import BadInput
 from retrax.mechanics.reactions import admissible, drift_of_constraint
 from retrax.mechanics.state import State
 from retrax.numerics.checks import host_float64, require_finite
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.jax_hints import compiled_once
 from retrax.numerics.known import known
-from retrax.numerics.reuse import reading
 from retrax.numerics.small_matrices import null_space
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Symmetries(NamedTuple):
 
 
 def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
-    """The null spaces of the rates (1) and (2) at random states; declared ones are checked.
+    """Find the null spaces of the rates (1) and (2) at random states; check declared ones.
 
     **Raises:** `BadInput` where a declared generator is not a symmetry.
     """
@@ -104,7 +103,7 @@ def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
 
 
 def _declared_only(system: "AbstractGroupSystem") -> Symmetries:
-    """The symmetries that were declared, where `jax.jit` hides the numbers to look at."""
+    """Return the declared symmetries, where `jax.jit` hides the numbers to look at."""
     if system.symmetry is None:
         raise BadInput(
             f"the symmetries of the {system.name} are looked for in its numbers, which jax.jit "
@@ -116,12 +115,12 @@ def _declared_only(system: "AbstractGroupSystem") -> Symmetries:
 
 
 def left_invariant(system: "AbstractGroupSystem") -> bool:
-    """Whether no force, of the energies or from outside, depends on where the system is."""
+    """Tell whether no force, of the energies or from outside, depends on where the system is."""
     return float(np.max(np.abs(np.asarray(_rates(system).space)))) <= _TOLERANCE
 
 
 def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
-    r"""Whether admissible $\xi$ stay so along $g\exp(\epsilon\xi)$ at the times $t + \epsilon$.
+    r"""Tell whether admissible $\xi$ stay so along $g\exp(\epsilon\xi)$ at times $t + \epsilon$.
 
     True for constraints that are left-invariant, $A$ constant, or right-invariant,
     $A(g) = A(1)\,\mathrm{Ad}_g$.
@@ -167,7 +166,7 @@ class _Rates(NamedTuple):
 
 
 def _measured(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray, np.ndarray]:
-    """The rows whose null spaces are the symmetries in space and in the body."""
+    """Return the rows whose null spaces are the symmetries in space and in the body."""
     *found, size = (np.asarray(x) for x in rates)
     in_space, in_body, across_space, across_body = (x.reshape(-1, system.group.dim) for x in found)
     least = np.maximum(_FAINT * size.reshape(-1, 1), _TINY)
@@ -188,14 +187,20 @@ def _measured(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray,
 
 
 def _holding(generators: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """The generators whose rates vanish in other states too."""
+    """Return the generators whose rates vanish in other states too."""
     worst = np.max(np.abs(rates @ generators.T), axis=0, initial=0.0)
     return generators[worst <= _ELSEWHERE]
 
 
 def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
+    samples = _SAMPLES_PER_DIMENSION * system.group.dim
+    return _rates_from(system, jax.random.split(jax.random.key(seed), samples))
+
+
+@compiled_once
+def _rates_from(system: "AbstractGroupSystem", keys: jax.Array) -> _Rates:
+    """The rates in a random state for each key; compiled once for systems of one kind."""
     group, constraint = system.group, system.constraint
-    samples = _SAMPLES_PER_DIMENSION * group.dim
 
     def rates(key: Key[Array, ""]) -> _Rates:
         keys = jax.random.split(key, 3)
@@ -215,8 +220,7 @@ def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
             jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi)),
         )
 
-    with reading(fingerprint(jax.tree.structure(system))):
-        return jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(seed), samples))
+    return jax.vmap(rates)(keys)
 
 
 def _null_space(rates: np.ndarray) -> np.ndarray:

@@ -104,18 +104,18 @@ class AbstractGroupSystem(Frozen):
         """What the system is called in tables and figures."""
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         arrays = {key: x for key, x in fields.items() if isinstance(x, jax.Array)}
         return one_line(self.name, {"on": self.configuration_space.name, **arrays})
 
     @abc.abstractmethod
     def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
-        r"""The Legendre transform $\mu = \partial L/\partial\xi$."""
+        r"""Return the Legendre transform $\mu = \partial L/\partial\xi$."""
 
     @abc.abstractmethod
     def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
-        r"""The inverse Legendre transform $\xi = \partial H/\partial\mu$."""
+        r"""Return the inverse Legendre transform $\xi = \partial H/\partial\mu$."""
 
     @abc.abstractmethod
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
@@ -126,7 +126,7 @@ class AbstractGroupSystem(Frozen):
 
     @abc.abstractmethod
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
-        r"""The energy $H(g, \mu)$."""
+        r"""Return the energy $H(g, \mu)$."""
 
     def total_force(
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
@@ -147,7 +147,7 @@ class AbstractGroupSystem(Frozen):
         return Derivative(xi, rate + lam @ self.constraint.rows(g, t))  # (3)
 
     def multipliers(self, state: State) -> Float[Array, " k"]:
-        r"""The multipliers $\lambda$ of (3); none where there is no constraint."""
+        r"""Return the multipliers $\lambda$ of (3); empty without a constraint."""
         if self.constraint is None:
             return jnp.zeros(0)
         g, mu = state.g, state.momentum
@@ -156,29 +156,29 @@ class AbstractGroupSystem(Frozen):
         return multipliers(self, self.constraint, g, mu, state.t, rate)
 
     def reaction(self, state: State) -> Coordinates:
-        r"""The reaction $A(g, t)^T\lambda$ of the constraint, a body covector."""
+        r"""Return the reaction $A(g, t)^T\lambda$ of the constraint, a body covector."""
         if self.constraint is None:
             return jnp.zeros_like(state.momentum)
         return self.multipliers(state) @ self.constraint.rows(state.g, state.t)
 
     def constraint_violation(self, state: State) -> Float[Array, ""]:
-        r"""$\max|A(g, t)\,\xi - c(g, t)|$; zero where there is no constraint."""
+        r"""$\max|A(g, t)\,\xi - c(g, t)|$; zero without a constraint."""
         if self.constraint is None:
             return jnp.zeros(())
         xi = self.velocity(state.g, state.momentum)
         return jnp.max(jnp.abs(self.constraint.violation(state.g, xi, state.t)))
 
     def lasts(self, state: State) -> Bool[Array, ""] | None:
-        """Whether the model still holds at a state; `None` where it holds everywhere.
+        """Tell whether the model still holds at a state; `None` if it holds everywhere.
 
         Every step of every integrator is tested at its end, in the loop that takes it.
         """
         return None
 
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
-        """Where `lasts` fails within a step of size `h`; `step` takes shorter ones from its start.
+        """Find where `lasts` fails within a step of size `h`; `None` if it does not.
 
-        `None` where it does not.
+        `step` takes shorter steps from the same start.
         """
         return None
 
@@ -194,7 +194,7 @@ class AbstractGroupSystem(Frozen):
         return start
 
     def velocity_at(self, state: State) -> Coordinates:
-        r"""The velocity $\xi$ of a state."""
+        r"""Return the velocity $\xi$ of a state."""
         return self.velocity(state.g, state.momentum)
 
     def energy(self, state: State) -> Float[Array, ""]:
@@ -261,7 +261,7 @@ class AbstractGroupSystem(Frozen):
         """Reject, with `BadInput`, a start at which a function of the user's is not finite."""
 
     def projected(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
-        """The momentum of the admissible velocity nearest in the metric of the kinetic energy."""
+        """Return the momentum of the admissible velocity nearest in the kinetic metric."""
         return admissible(self, self.constraint, g, mu, t)[0]
 
     def require_admissible(self, state: State, allowed: float = ALLOWED_VIOLATION) -> None:
@@ -282,7 +282,7 @@ class AbstractGroupSystem(Frozen):
         return self.force is None and not driven
 
     def power(self, state: State) -> Float[Array, ""]:
-        r"""The rate of the energy: what forces from outside, damping and driven constraints do.
+        r"""Return the rate of the energy: the work of forces, damping and driven constraints.
 
         $$ \dot H = \langle f, \xi\rangle + \langle A^T\lambda, \xi\rangle
             = \langle f, \xi\rangle + \lambda\cdot c \tag{4} $$
@@ -300,13 +300,13 @@ class AbstractGroupSystem(Frozen):
             self.symmetries()
 
     def symmetries(self) -> Symmetries:
-        """The symmetries declared, or else found numerically, with their momentum maps."""
+        """Return the declared symmetries, or find them numerically."""
         return find_symmetries(self)
 
     def invariants(
         self, state: State, symmetries: Symmetries | None = None
     ) -> dict[str, Float[Array, ""]]:
-        """The energy, the momentum of every symmetry and what else is conserved, by name.
+        """Return the energy, the momentum of every symmetry and what else is conserved, by name.
 
         The energy is among them where the system has one and is `conservative`. Looking for
         symmetries costs more than looking at a state: pass them where there are many.
@@ -322,7 +322,7 @@ class AbstractGroupSystem(Frozen):
         return self.units.get(observable, "")
 
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
-        """What else can be measured at a state, by name; `units` has a unit for each."""
+        """Return what else can be measured at a state, by name; `units` has a unit for each."""
         return {}
 
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:

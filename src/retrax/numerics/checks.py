@@ -204,7 +204,7 @@ def positive64(name: str, value: object, shape: tuple[int, ...] = ()) -> Float[A
 
 
 def require_float64(name: str, x: PyTree) -> None:
-    """Reject a pytree with a leaf that is no float64 array or scalar."""
+    """Reject a pytree with a leaf that is not a float64 array or scalar."""
     for leaf in jax.tree.leaves(x):
         _, dtype = shape_and_dtype(leaf)
         if dtype != np.float64:

@@ -21,7 +21,7 @@ import sys
 import types
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -52,11 +52,12 @@ class Fingerprint(NamedTuple):
     JAX may have traced it by itself.
     """
 
-    parts: Any
+    parts: Hashable
     complete: bool
     calls: bool = False
 
 
+_Paths = tuple[AttributePath, ...]
 _TreeDef = type(jax.tree.structure(0))
 # Attributes of a class that say nothing about what its methods do.
 _LABELS = frozenset(
@@ -84,7 +85,7 @@ _MOST = 3_000
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def fingerprint(x: Any) -> Fingerprint:
+def fingerprint(x: object) -> Fingerprint:
     """Follow `x` to all that it consists of; of a pytree structure, to all but its leaves."""
     walk = Walk()
     try:
@@ -95,7 +96,7 @@ def fingerprint(x: Any) -> Fingerprint:
     return Fingerprint(parts, walk.complete, walk.calls)
 
 
-def digest(x: Any) -> str:
+def digest(x: object) -> str:
     """Return a short text, equal in every process for equal content and almost only then."""
     return digest_of(fingerprint(x))
 
@@ -111,10 +112,10 @@ class Same:
 
     __slots__ = ("it",)
 
-    def __init__(self, it: Any):
+    def __init__(self, it: object):
         self.it = it
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Same) and self.it is other.it
 
     def __hash__(self) -> int:
@@ -129,9 +130,9 @@ class Walk:
         self.inside = 0  # functions of the user's own
         self.seen: dict[int, int] = {}
         # Bound methods and the like live for a moment; another with the same `id` may follow.
-        self.alive: list[Any] = []
+        self.alive: list[object] = []
 
-    def of(self, x: Any) -> Any:
+    def of(self, x: Any) -> Hashable:
         kind = type(x)
         if x is None or kind is bool or kind is int or kind is str or kind is bytes:
             return kind, x
@@ -159,7 +160,7 @@ class Walk:
             return Same(x) if is_pure(x) else self._opaque(x)
         return Same(x) if kind is object else self._met(x)
 
-    def _met(self, x: Any) -> Any:
+    def _met(self, x: Any) -> Hashable:
         number = self.seen.get(id(x))
         if number is not None:
             return "again", number
@@ -169,7 +170,7 @@ class Walk:
         self.alive.append(x)
         return self._composite(x)
 
-    def _composite(self, x: Any) -> Any:
+    def _composite(self, x: Any) -> Hashable:
         if isinstance(x, types.FunctionType):
             return self._function(x)
         if isinstance(x, _TreeDef):
@@ -200,15 +201,15 @@ class Walk:
             return "property", self.of(x.func)
         return self._object(x)
 
-    def _opaque(self, x: Any) -> Any:
+    def _opaque(self, x: object) -> Hashable:
         self.complete = False
         return Same(x)
 
-    def _of_library(self, x: Any, module: str) -> Any:
-        """A function or class of Python's or a library's: by identity, if it is a pure one."""
+    def _of_library(self, x: object, module: str) -> Hashable:
+        """Compare a pure function or class of Python's or a library's by identity."""
         return Same(x) if is_pure_name(module) else self._opaque(x)
 
-    def _array(self, x: Any) -> Any:
+    def _array(self, x: np.ndarray | np.generic) -> Hashable:
         if x.dtype.hasobject:
             return type(x), x.shape, self.of(x.tolist())
         content = _content(np.asarray(x))
@@ -216,20 +217,20 @@ class Walk:
             return type(x), x.dtype, x.shape, content
         return Same(type(x)), x.dtype, x.shape, content, self.of(vars(x))
 
-    def _jax_array(self, x: Any) -> Any:
+    def _jax_array(self, x: jax.Array) -> Hashable:
         if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
             return "keys", str(x.dtype), self._jax_array(jax.random.key_data(x))
         return "jax", str(x.dtype), x.shape, x.aval.weak_type, _content(np.asarray(x))
 
-    def _container(self, x: Any) -> Any:
+    def _container(self, x: Any) -> Hashable:
         kind = type(x)
         if isinstance(x, dict):
             return kind, tuple([(self.of(key), self.of(value)) for key, value in x.items()])
         parts = [self.of(item) for item in x]
         return kind, (frozenset(parts) if isinstance(x, set | frozenset) else tuple(parts))
 
-    def _tree(self, tree: Any) -> Any:
-        """The structure of a pytree: the kind of each node and what is static in it."""
+    def _tree(self, tree: Any) -> Hashable:
+        """Follow the structure of a pytree: the kind of each node and what is static in it."""
         node = tree.node_data()
         if node is None:
             return "leaf"
@@ -241,7 +242,7 @@ class Walk:
         children = [self._tree(child) for child in tree.children()]
         return (self._met(kind) if is_own(kind) else kind, static, *children)
 
-    def _function(self, f: types.FunctionType) -> Any:
+    def _function(self, f: types.FunctionType) -> Hashable:
         defaults = (f.__defaults__, f.__kwdefaults__)
         held = (self.of(f.__defaults__), self.of(f.__kwdefaults__)) if any(defaults) else None
         if is_of_library(f):
@@ -266,14 +267,14 @@ class Walk:
         self.inside -= 1
         return parts
 
-    def _cell(self, cell: Any, paths: tuple[AttributePath, ...]) -> Any:
+    def _cell(self, cell: Any, paths: _Paths) -> Hashable:
         try:
             content = cell.cell_contents
         except ValueError:  # a name that has not been given a value
             return "empty"
         return self._along(content, paths)
 
-    def _global(self, f: types.FunctionType, name: str, paths: tuple[AttributePath, ...]) -> Any:
+    def _global(self, f: types.FunctionType, name: str, paths: _Paths) -> Hashable:
         if name in f.__globals__:
             return self._along(f.__globals__[name], paths)
         if name in IMPURE_BUILTINS:
@@ -281,20 +282,20 @@ class Walk:
         builtin = f.__builtins__.get(name, self)
         return "missing" if builtin is self else Same(builtin)
 
-    def _imported(self, name: str | None, taken: tuple[str, ...]) -> Any:
+    def _imported(self, name: str | None, taken: tuple[str, ...]) -> Hashable:
         module = None if name is None else sys.modules.get(name)
         if module is None or not (taken or is_pure(module)):
             self.complete = False
             return name
         return self._along(module, tuple((attribute,) for attribute in taken))
 
-    def _along(self, x: Any, paths: tuple[AttributePath, ...]) -> Any:
-        """What is read of `x`: all of it, or what lies at the ends of paths of attributes."""
+    def _along(self, x: Any, paths: _Paths) -> Hashable:
+        """Return what is read of `x`: all of it, or what paths of attributes lead to."""
         if paths == ((),) or isinstance(x, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
             return self.of(x)
         return tuple([self._at(x, path) for path in paths])
 
-    def _at(self, x: Any, path: AttributePath) -> Any:
+    def _at(self, x: Any, path: AttributePath) -> Hashable:
         for k, name in enumerate(path):
             library = isinstance(x, types.ModuleType) and is_library(x.__name__, file_of(x))
             if library and not is_pure(x):
@@ -312,8 +313,8 @@ class Walk:
             x = value
         return path, self.of(x)
 
-    def _class(self, cls: type) -> Any:
-        """A class of the user's own: which it is, and everything in it and in its bases."""
+    def _class(self, cls: type) -> Hashable:
+        """Follow a class of the user's own: which it is, and everything in it and in its bases."""
         self.calls = True
         own = [base for base in cls.__mro__ if not is_library_class(base)]
         parts = [
@@ -322,7 +323,7 @@ class Walk:
         ]
         return Same(cls), *parts
 
-    def _builtin(self, x: Any) -> Any:
+    def _builtin(self, x: Any) -> Hashable:
         owner = x.__self__
         if isinstance(owner, type):
             self.of(owner)
@@ -331,8 +332,8 @@ class Walk:
             return Same(x) if owner is None or is_pure(owner) else self._opaque(x)
         return "of", x.__name__, self.of(owner)
 
-    def _wrapper(self, x: Any) -> Any:
-        """What `jax.jit` and `functools.lru_cache`, written in C, have made of a function."""
+    def _wrapper(self, x: Any) -> Hashable:
+        """Look into what `jax.jit` and `functools.lru_cache`, written in C, made of a function."""
         wrapped = getattr(x, "__wrapped__", None)
         if not isinstance(wrapped, types.FunctionType):
             return self._opaque(x)
@@ -341,10 +342,10 @@ class Walk:
         self.calls = True
         return "wrapped", self.of(type(x)), self.of(wrapped)
 
-    def _object(self, x: Any) -> Any:
+    def _object(self, x: Any) -> Hashable:
         cls = type(x)
         slots = [name for base in cls.__mro__ for name in _slots(base)]
-        parts: list[Any] = [self.of(cls)]
+        parts: list[Hashable] = [self.of(cls)]
         if isinstance(x, _NUMBERS):
             plain: Any = next(kind for kind in _NUMBERS if isinstance(x, kind))
             parts.append(plain.__repr__(x))
@@ -367,7 +368,7 @@ def _content(x: np.ndarray) -> bytes:
 
 
 def _slots(cls: type) -> Iterator[str]:
-    """The names of the slots of a class, as Python mangles them."""
+    """Return the names of the slots of a class, as Python mangles them."""
     names = vars(cls).get("__slots__", ())
     names = (names,) if isinstance(names, str) else names
     for name in names:
@@ -377,13 +378,13 @@ def _slots(cls: type) -> Iterator[str]:
 
 
 def _plain_size(cls: type, slots: int) -> int:
-    """The memory that an object takes where it holds nothing that only a C program sees."""
+    """Return the memory that an object takes where it holds nothing that only a C program sees."""
     held = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
     return object.__basicsize__ + np.dtype(np.intp).itemsize * held
 
 
-def _lines(part: Any) -> list[str]:
-    """A key as lines of text, without addresses."""
+def _lines(part: Hashable) -> list[str]:
+    """Return a key as lines of text, without addresses."""
     if isinstance(part, frozenset):
         return ["set", *sorted("\n".join(_lines(one)) for one in part)]
     if isinstance(part, tuple):
@@ -405,7 +406,7 @@ def _lines_of_code(code: types.CodeType) -> list[str]:
     return [repr(code.co_code), repr(code.co_names), repr(code.co_varnames), *constants]
 
 
-def _name(x: Any) -> str:
+def _name(x: object) -> str:
     name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
     if isinstance(name, str):
         return f"{getattr(x, '__module__', '')}.{name}"

@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 _CELL = {"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
@@ -34,7 +34,7 @@ class Reads(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def reads(code: CodeType) -> Reads:
-    """What this code and all code nested in it reads. Cells are those it has closed over."""
+    """Return what this code and all code nested in it reads. Cells are those it has closed over."""
     names: dict[str, dict[AttributePath, None]] = {}
     cells: dict[str, dict[AttributePath, None]] = {name: {} for name in code.co_freevars}
     imports: dict[tuple[str | None, tuple[str, ...]], None] = {}
@@ -64,7 +64,7 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 
 def _path(instructions: list[dis.Instruction], k: int) -> AttributePath:
-    """The attributes that are looked up, one after the other, on what instruction k loads."""
+    """Return the attributes that are looked up, one by one, on what instruction k loads."""
     path = []
     for following in instructions[k + 1 :]:
         if following.opname not in _ATTRIBUTE:
@@ -74,7 +74,7 @@ def _path(instructions: list[dis.Instruction], k: int) -> AttributePath:
 
 
 def _shortest(paths: dict[AttributePath, None]) -> tuple[AttributePath, ...]:
-    """The paths, or the empty one alone where the whole is read anyway."""
+    """Return the paths, or the empty one alone where the whole is read anyway."""
     return ((),) if () in paths else tuple(paths)
 
 
@@ -96,7 +96,7 @@ IMPURE_BUILTINS = frozenset(
 
 @lru_cache(maxsize=1024)
 def is_own(cls: type) -> bool:
-    """Whether a class, or one that it derives from, is the user's."""
+    """Tell whether a class, or one that it derives from, is the user's."""
     return not all(map(is_library_class, cls.__mro__))
 
 
@@ -110,18 +110,18 @@ def is_library_class(cls: type) -> bool:
 
 
 def is_of_library(f: FunctionType) -> bool:
-    """By the module that it was written in; `functools.wraps` gives it the name of another."""
+    """Judge by the module it was written in; `functools.wraps` gives it the name of another."""
     return is_library(f.__globals__.get("__name__"), f.__globals__.get("__file__"))
 
 
-def file_of(module: Any) -> str | None:
-    """The file of a module; those built into Python have none."""
+def file_of(module: object) -> str | None:
+    """Return the file of a module; those built into Python have none."""
     return getattr(module, "__file__", None)
 
 
 @lru_cache(maxsize=4096)
 def is_library(module: str | None, file: str | None) -> bool:
-    """Whether this is Python's or one of the libraries that do not change.
+    """Tell whether this is Python's or one of the libraries that do not change.
 
     A module of the user's may have the name of one of Python's, but lies elsewhere.
     """
@@ -136,13 +136,13 @@ def _lies_in_python(file: str) -> bool:
 
 
 def is_pure(module: ModuleType) -> bool:
-    """Whether functions of a module depend on nothing but their arguments."""
+    """Tell whether functions of a module depend on nothing but their arguments."""
     name = module.__name__
     return is_pure_name(name) and is_library(name, file_of(module))
 
 
 @lru_cache(maxsize=4096)
 def is_pure_name(name: str) -> bool:
-    """The same, of the name of a module that is known to be of a library."""
+    """Tell the same of the name of a module that is known to be of a library."""
     top = name.partition(".")[0]
     return (top in _LIBRARIES or top in _PURE) and name not in _IMPURE

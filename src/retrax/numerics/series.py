@@ -36,7 +36,7 @@ def _horner(coefficients: Sequence[float], x: Value) -> Value:
 
 
 def _even(t2: Value, coefficients: Sequence[float], closed: Callable[[Value], Value]) -> Value:
-    """The polynomial below the switch, `closed(t2)` above it; safe arguments in both branches."""
+    """Take the polynomial below the switch, `closed(t2)` above it; both get safe arguments."""
     small = t2 < _SWITCH
     series = _horner(coefficients, jnp.where(small, t2, 0.0))
     return jnp.where(small, series, closed(jnp.where(small, _SWITCH, t2)))
@@ -78,12 +78,12 @@ def cotc(t2: Value) -> Value:
 
 
 def d_sinc(t2: Value) -> Value:
-    r"""The derivative of `sinc` with respect to $\theta^2$."""
+    r"""Return the derivative of `sinc` with respect to $\theta^2$."""
     return (sinc3(t2) - cosc(t2)) / 2
 
 
 def d_cosc(t2: Value) -> Value:
-    r"""The derivative of `cosc` with respect to $\theta^2$."""
+    r"""Return the derivative of `cosc` with respect to $\theta^2$."""
 
     def closed(t2):
         return (_sinc_closed(t2) - 2 * _cosc_closed(t2)) / (2 * t2)
@@ -92,7 +92,7 @@ def d_cosc(t2: Value) -> Value:
 
 
 def d_sinc3(t2: Value) -> Value:
-    r"""The derivative of `sinc3` with respect to $\theta^2$."""
+    r"""Return the derivative of `sinc3` with respect to $\theta^2$."""
 
     def closed(t2):
         return (_cosc_closed(t2) - 3 * (1 - _sinc_closed(t2)) / t2) / (2 * t2)
@@ -101,7 +101,7 @@ def d_sinc3(t2: Value) -> Value:
 
 
 def d_cotc(t2: Value) -> Value:
-    r"""The derivative of `cotc` with respect to $\theta^2$."""
+    r"""Return the derivative of `cotc` with respect to $\theta^2$."""
 
     def closed(t2):
         c = _cosc_closed(t2)

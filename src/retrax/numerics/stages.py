@@ -78,7 +78,7 @@ def settle(
     weights: Float[Array, " n"],
     scale: Float[Array, ""],
 ) -> tuple[Stages, NewtonStatus]:
-    r"""The solution of $X = \Gamma(X)$ near `x0`.
+    r"""Solve $X = \Gamma(X)$ near `x0`.
 
     Derivatives are those of the implicit function theorem: where $\Gamma$ depends on $a$ as well,
 
@@ -201,7 +201,7 @@ def stage_direction(
     h: Float[Array, ""],
     r: Float[Array, "s n"],
 ) -> Float[Array, "s n"]:
-    """The solution of (4) for the matrices `slopes`, from $D_0$ on."""
+    """Solve (4) for the matrices `slopes`, from $D_0$ on."""
     values, rows, back = _spectrum(nodes)
 
     def one(a: np.complex128, row: np.ndarray) -> tuple[Array, Array]:
@@ -221,7 +221,7 @@ def stage_direction(
 def square_slope(
     f: Callable[[Float[Array, " n"]], Float[Array, " n"]], x: Float[Array, " n"]
 ) -> Float[Array, "n n"]:
-    """The Jacobian of `f`, one direction after the other in a loop, with `f` in it once."""
+    """Return the Jacobian of `f`, one direction after the other in a loop, with `f` in it once."""
 
     def along(_, so_far: tuple[Array, Array]) -> tuple[Array, Array]:
         e, columns = so_far
@@ -236,7 +236,7 @@ def square_slope(
 def _eliminate(
     re: Float[Array, "n n"], im: Float[Array, "n n"], x: Float[Array, " n"], y: Float[Array, " n"]
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    """The solution of (re + i im)(u + i v) = x + i y, by Gauss and Jordan without pivoting.
+    """Solve (re + i im)(u + i v) = x + i y, by Gauss and Jordan without pivoting.
 
     In each round the first row clears the first column, and both move on: one short loop.
     """

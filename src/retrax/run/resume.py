@@ -1,10 +1,10 @@
 """Go on with a run from its checkpoint."""
 
 import contextlib
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -14,10 +14,13 @@ from retrax.engine.progress import Interval, Packing, start
 from retrax.engine.step_program import memory_of
 from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.files import WritingLock, as_path
-from retrax.integrators.base import Memory
+from retrax.integrators.base import AbstractIntegrator, Memory
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
-from retrax.numerics.checks import reason
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import reason, shown
 from retrax.run.checks import require_count, require_room, require_run
+from retrax.run.progress_bar import ProgressOption
 from retrax.run.running import Running, finish_with_checkpoint
 from retrax.store.checkpoint import Checkpoint
 from retrax.store.checkpoint_format import read_numbers
@@ -28,7 +31,7 @@ from retrax.store.checkpoint_read import (
     trajectory_of,
 )
 from retrax.store.checkpoint_write import Store, unwritable
-from retrax.store.objects import NeedsImport, Trust, trusted
+from retrax.store.objects import Modules, NeedsImport, Trust, trusted
 from retrax.store.run_objects import decode_object, require_fit, state_like
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.run import Plan, Run
@@ -39,13 +42,13 @@ _ANOTHER = 1e-9
 
 
 def resume(
-    path: Any,
-    steps: Any = None,
-    progress: Any = None,
+    path: str | os.PathLike[str],
+    steps: int | None = None,
+    progress: ProgressOption = None,
     *,
-    system: Any = None,
-    integrator: Any = None,
-    trust: Any = None,
+    system: AbstractGroupSystem | None = None,
+    integrator: AbstractIntegrator | str | None = None,
+    trust: Modules | None = None,
 ) -> Trajectory:
     """Go on with the run in a checkpoint, to its end or further.
 
@@ -58,7 +61,8 @@ def resume(
     - `path`: what was given to `simulate` as `checkpoint`.
     - `steps`: how many steps the run shall have in all; more than it has extends it.
     - `progress`: as for `simulate`.
-    - `system`, `integrator`: the objects, where they could not be stored; see `factory`.
+    - `system`, `integrator`: the objects, where they could not be stored; see `factory`. An
+        integrator may be named as in `retrax list`.
     - `trust`: the module, or a list of modules, whose functions marked with `factory` the file may
         name. They are imported, which runs them. No other module is, whatever the file says.
 
@@ -76,14 +80,14 @@ def resume(
             stack.callback(lock.release)
         stored = read_checkpoint(place)
         with _told(stored):
-            system, integrator = _objects(stored, system, integrator, modules)
-            _refuse_failed(stored, system, integrator)
-            steps = _steps(stored, steps)
-            if steps == stored.record["completed"]:
-                return trajectory_of(stored, system, integrator)
+            moving, method = _objects(stored, system, integrator, modules)
+            _raise_failure(stored, moving, method)
+            wanted = _steps(stored, steps)
+            if wanted == stored.record["completed"]:
+                return trajectory_of(stored, moving, method)
             if isinstance(lock, BadInput):
                 raise lock
-            running = _prepared(stored, system, integrator, steps)
+            running = _prepared(stored, moving, method, wanted)
             store = _reopened(stored, running, lock)
         stack.pop_all()
     checkpoint = Checkpoint(store, running, sent=len(running.saved))
@@ -91,7 +95,7 @@ def resume(
 
 
 def _locked(path: Path) -> WritingLock | BadInput:
-    """The right to write, taken before anything is read; or why nothing can be written there."""
+    """Take the right to write before anything is read; or return why nothing can be written."""
     try:
         return WritingLock(path)
     except OSError as cause:
@@ -100,7 +104,7 @@ def _locked(path: Path) -> WritingLock | BadInput:
 
 @contextlib.contextmanager
 def _told(stored: Stored) -> Iterator[None]:
-    """Turn what a file makes of retrax into a sentence about the file."""
+    """Turn an error that a forged file causes into a sentence about the file."""
     try:
         yield
     except NeedsImport as cause:
@@ -114,7 +118,9 @@ def _told(stored: Stored) -> Iterator[None]:
         ) from cause
 
 
-def _prepared(stored: Stored, system: Any, integrator: Any, steps: int) -> Running:
+def _prepared(
+    stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
+) -> Running:
     """The run, standing where its checkpoint restarts it."""
     state = _started(stored, system, integrator, steps)
     require_room(8 * Packing(state).size, steps, stored.record["save_every"])
@@ -124,24 +130,28 @@ def _prepared(stored: Stored, system: Any, integrator: Any, steps: int) -> Runni
     return running
 
 
-def _objects(stored: Stored, system: Any, integrator: Any, trust: Trust) -> tuple[Any, Any]:
+def _objects(
+    stored: Stored, system: object, integrator: object, trust: Trust
+) -> tuple[AbstractGroupSystem, AbstractIntegrator]:
     """What moves and how: as given, or else as stored."""
-    given = {"system": system, "integrator": integrator}
-    for name, data in (("system", system), ("integrator", integrator)):
-        if data is None and stored.start[name] is None:
+    for name, given in (("system", system), ("integrator", integrator)):
+        if given is None and stored.start[name] is None:
             raise BadInput(
                 f"path = {str(stored.path)!r} does not hold its {name}, which had a function in it "
                 f"that is not data: give it as rx.resume(path, {name}=...)."
             )
-    for name, value in given.items():
-        if value is None:
-            given[name] = decode_object(stored.start, name, trust)
+    moving = decode_object(stored.start, "system", trust) if system is None else system
+    method = decode_object(stored.start, "integrator", trust) if integrator is None else integrator
+    if not isinstance(moving, AbstractGroupSystem):
+        raise BadInput(f"system = {shown(moving)} is not a retrax system.")
     if system is None:
-        require_fit(given["system"], stored.states())
-    return given["system"], given["integrator"]
+        require_fit(moving, stored.states())
+    return moving, as_integrator(method)
 
 
-def _refuse_failed(stored: Stored, system: Any, integrator: Any) -> None:
+def _raise_failure(
+    stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator
+) -> None:
     failure = stored.record["failure"]
     if failure is not None:
         kind = getattr(errors, failure["error"], StepFailed)
@@ -149,32 +159,38 @@ def _refuse_failed(stored: Stored, system: Any, integrator: Any) -> None:
         raise kind(failure["sentence"], trajectory_of(stored, system, integrator))
 
 
-def _steps(stored: Stored, steps: Any) -> int:
-    if steps is None:
+def _steps(stored: Stored, wanted: object) -> int:
+    if wanted is None:
         return stored.record["steps"]
-    require_count("steps", steps)
+    steps = require_count("steps", wanted)
     if steps < stored.record["completed"]:
         raise BadInput(
             f"steps = {steps}, but the run has {stored.record['completed']} steps already; what is "
             "committed is not taken back."
         )
-    return int(steps)
+    return steps
 
 
-def _started(stored: Stored, system: Any, integrator: Any, steps: int) -> State:
+def _started(
+    stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
+) -> State:
     """The state in which the run began, seen to fit the system."""
     record = stored.record
     state = stored.states()
-    where = getattr(system, "configuration_space", None)
-    if where is not None:
-        leaves, g = jax.tree.leaves(state), where.layout()
-        state = state_like(g, leaves) if len(jax.tree.leaves(g)) == len(leaves) - 2 else state
+    leaves, g = jax.tree.leaves(state), system.configuration_space.layout()
+    state = state_like(g, leaves) if len(jax.tree.leaves(g)) == len(leaves) - 2 else state
     state = jax.tree.map(lambda x: np.asarray(x[0]), state)
     require_run(system, integrator, state, record["h"], steps, record["save_every"])
     return state
 
 
-def _running(stored: Stored, system: Any, integrator: Any, state: State, steps: int) -> Running:
+def _running(
+    stored: Stored,
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    state: State,
+    steps: int,
+) -> Running:
     """The run, standing at its start."""
     record = stored.record
     plan = Plan(state.t, record["h"], steps, record["save_every"], record["every"])
@@ -191,14 +207,13 @@ def _go_back(stored: Stored, running: Running) -> None:
     rows = restart["step"] // running.begun.plan.save_every + 1
     at = start(state, _memory(stored, running, state))
     running.at = at._replace(step=np.int64(restart["step"]))
-    since: list[Any] = list(read_numbers(restart["since"]))
-    running.since = Interval(*since)
+    running.since = Interval(*read_numbers(restart["since"]))
     running.seconds = stored.record["seconds"]
     running.saved = [[array[:rows] for array in stored.arrays]]
 
 
 def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
-    """What the last step hands to the next one; `None` where the file is older and has none."""
+    """Return what the last step hands to the next one; files of retrax 0.1 do not keep it."""
     text = stored.record["restart"].get("memory")
     if text is None:
         return None
@@ -213,9 +228,9 @@ def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
 
 
 def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
-    """The files to go on with.
+    """Reopen the files to go on with.
 
-    A last state that was saved only because the run ended there is none of a longer run: it is
+    A longer run does not save the last state of one that ended between two saved states: it is
     withdrawn. What lies between it and the restart stays, and is computed again.
     """
     record, every = stored.record, running.begun.plan.save_every
@@ -234,7 +249,7 @@ def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
 
 
 def _compare(stored: Stored, running: Running) -> None:
-    """Say what is not as it was; refuse a system that does not take the same steps."""
+    """Say what is not as it was; reject a system that does not take the same steps."""
     was, now = stored.record["environment"], environment(running.loop.name)
     before = read_numbers(stored.start["probe"])
     after = running.first_steps(min(stored.start["probe_steps"], running.begun.plan.steps))

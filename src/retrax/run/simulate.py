@@ -1,7 +1,6 @@
 """Repeat a step, look at how it went, say what went wrong."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
@@ -75,24 +74,24 @@ def simulate(
     """
     integrator = as_integrator(integrator)
     traced = is_traced(system, integrator, state, h)
-    state = started(system, state)
-    traced = traced or uses_traced(system, integrator, state)
-    if isinstance(state, State):
-        state = jax.tree.map(jnp.asarray if traced else np.asarray, state)
-    require_run(system, integrator, state, h, steps, save_every)
+    begin = started(system, state)
+    traced = traced or uses_traced(system, integrator, begin)
+    if isinstance(begin, State):
+        begin = jax.tree.map(jnp.asarray if traced else np.asarray, begin)
+    require_run(system, integrator, begin, h, steps, save_every)
     require_commits(checkpoint, every, traced)
-    plan = Plan(state.t, h, int(steps), int(save_every), None if every is None else int(every))
-    run = Run(system, integrator, state, None, plan)
+    size, commits = h if is_traced(h) else float(h), None if every is None else int(every)
+    plan = Plan(begin.t, size, int(steps), int(save_every), commits)
+    run = Run(system, integrator, begin, None, plan)
     if traced:
         return _simulate_traced(run)
-    run = replace(run, plan=replace(plan, h=float(h)))
-    require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(state)), plan.steps, plan.save_every)
+    require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(begin)), plan.steps, plan.save_every)
     return _simulate(
         run, None if checkpoint is None else require_path(checkpoint), progress, backend
     )
 
 
-def _simulate(run: Run, path: Path | None, progress: ProgressOption, backend: str) -> Trajectory:
+def _simulate(run: Run, path: Path | None, progress: object, backend: str) -> Trajectory:
     objects = {} if path is None else stored_objects(run.system, run.integrator)
     running = Running(run, backend)
     running.save(run.state, running.at.interval)

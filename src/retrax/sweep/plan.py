@@ -18,11 +18,14 @@ from retrax.errors import BadInput, SweepStopped
 from retrax.files import WritingLock
 from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.run.checks import require_count
+from retrax.run.progress_bar import Reporter
+from retrax.store.run_objects import encode_objects
 from retrax.sweep import zarr_store as store
 from retrax.sweep.axes import (
     MEMBER,
     Axes,
     Block,
+    Labels,
     Setting,
     Settings,
     block_shape,
@@ -59,20 +62,20 @@ class SweepPlan:
     backend: str
     measure: Callable[..., Any] | None
     results: tuple[store.Variable, ...]
-    labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    labels: Labels
     sides: tuple[int, ...]
     blocks: tuple[Block, ...]
 
-    def run(self, client: Any, retries: int, report: Callable[[int, int], object]) -> None:
+    def run(self, client: object, retries: int, report: Reporter) -> None:
         """Do what is missing."""
         with contextlib.ExitStack() as stack:
             self._run(client, retries, report, stack)
 
     def _run(
         self,
-        client: Any,
+        client: object,
         retries: int,
-        report: Callable[[int, int], object],
+        report: Reporter,
         stack: contextlib.ExitStack,
     ) -> None:
         begun = store.existing(self.path, self._identity())
@@ -170,7 +173,7 @@ class SweepPlan:
             )
 
     @contextlib.contextmanager
-    def _runner(self, client: Any, tasks: int, retries: int) -> Iterator[Callable[..., None]]:
+    def _runner(self, client: object, tasks: int, retries: int) -> Iterator[Callable[..., None]]:
         if runs_here(client):
             yield run_serially
             return
@@ -224,11 +227,21 @@ class SweepPlan:
                 for name in ("h", "steps", "save_every")
             },
             **{f"provenance_{key}": value for key, value in made.items()},
+            "run": json.dumps(self._first_run()),
         }
         sizes = self.settings.sizes | self.axes.sizes
         return store.Layout(
             self.results, sizes, self.sides, len(self.blocks), self.labels, attributes
         )
+
+    def _first_run(self) -> dict[str, Any]:
+        """Encode what moves and how: the system of the first member, and the first integrator."""
+        first = self.bodies.some(np.arange(1))
+        system = first.system
+        if not first.shared:
+            system = jax.tree.map(lambda x: jnp.asarray(x[0]), system)
+        data, _ = encode_objects(system, self.settings.each[0].integrator)
+        return data
 
     def _compare_versions(self) -> None:
         attributes = self.opened().attrs
@@ -252,7 +265,7 @@ def planned(
     bodies: Bodies,
     backend: str,
     measure: Callable[..., Any] | None,
-    chunk: int | None,
+    chunk: object,
 ) -> SweepPlan:
     """Run two members for a few steps to see what comes out; cut the sweep into blocks."""
     example = _example(axes, settings, bodies, backend, measure)
@@ -289,11 +302,10 @@ def _example(
 
 
 def _members_of_a_block(
-    axes: Axes, settings: Settings, bodies: Bodies, chunk: int | None, example: "xr.Dataset"
+    axes: Axes, settings: Settings, bodies: Bodies, chunk: object, example: "xr.Dataset"
 ) -> int:
     if chunk is not None:
-        require_count("chunk", chunk)
-        return int(chunk)
+        return require_count("chunk", chunk)
     numbers = sum(leaf.size for leaf in jax.tree.leaves(bodies.states)) // axes.members
     steps = max(setting.steps for setting in settings.each)
     kept = example.nbytes // example.sizes[MEMBER]

@@ -6,7 +6,7 @@ law that holds only as $h \to 0$ fails visibly.
 
 import math
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -62,7 +62,7 @@ class Conservation(NamedTuple):
     spatial: float
 
 
-class Kept(NamedTuple):
+class UnderConstraint(NamedTuple):
     """How far velocities missed the constraint, and the energy its start, relative to size."""
 
     constraint: float
@@ -123,13 +123,13 @@ def energy(integrator: AbstractIntegrator, problem: Problem, steps: int = LONG_S
     return Energy(float(np.max(np.abs(errors))), drift(t, errors))
 
 
-def kept(integrator: AbstractIntegrator, problem: Problem) -> Kept:
+def kept(integrator: AbstractIntegrator, problem: Problem) -> UnderConstraint:
     """Constraint violation, from the momenta, and energy errors over 2,000 coarse steps."""
     seen = _observed(integrator, problem, COARSE, COARSE_STEPS, 1)
     pace = max(1.0, float(np.max(np.abs(seen.speed))))
     size = max(1.0, float(np.max(np.abs(seen.energy))), float(np.max(seen.kinetic)))
     error = float(np.max(np.abs(deviations(np.asarray(seen.energy)))))
-    return Kept(float(np.max(seen.violation)) / pace, error / size)
+    return UnderConstraint(float(np.max(seen.violation)) / pace, error / size)
 
 
 def symplectic_defect(integrator: AbstractIntegrator, problem: Problem) -> float:
@@ -146,12 +146,14 @@ def symmetry_defect(integrator: AbstractIntegrator, problem: Problem) -> float:
 
 
 class _Seen(NamedTuple):
-    energy: Any
-    kinetic: Any
-    momenta: Any
-    defect: Any
-    violation: Any
-    speed: Any
+    """What is looked at in every saved state."""
+
+    energy: Float[Array, "..."]
+    kinetic: Float[Array, "..."]
+    momenta: Float[Array, "..."]
+    defect: Float[Array, "..."]
+    violation: Float[Array, "..."]
+    speed: Float[Array, "..."]
 
 
 def _observed(

@@ -11,6 +11,8 @@ from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
 from retrax.engine.step_program import memory_packing, signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.reuse import Reused
 
 
@@ -19,7 +21,9 @@ class NativeLoop:
 
     name = "native"
 
-    def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
+    def __init__(
+        self, system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, h: float
+    ):
         made_for = signature(system, integrator, state)
         self.identity = made_for.identity
         self._kernel = single_kernel(*made_for)

@@ -192,7 +192,7 @@ class AbstractRollingPair(AbstractGroupSystem):
         self, one: Placement, two: Placement, guess: ArrayLike
     ) -> tuple[Float[Array, "2"], NewtonStatus]:
         """The arc lengths at which the centrelines are closest, near `guess`."""
-        return newton(lambda s: self.tangency((one, two, s)), guess, self.radius)
+        return newton(lambda s: self.tangency((one, two, s)), jnp.asarray(guess), self.radius)
 
     def slip(self, g: Pair, xi: Coordinates) -> Float[Array, "3"]:
         """$C$ of (3): the velocity with which the surfaces slip."""

@@ -110,7 +110,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         return self.mobility * mu
 
     def parts(self, xi: Coordinates) -> tuple[Rows, Rows]:
-        """Rotational and translational parts of a velocity or a momentum, one row a node."""
+        """Rotational and translational parts of a velocity or a momentum, one row per node."""
         rows = xi.reshape(self.nodes, 6)
         return rows[:, :3], rows[:, 3:]
 

@@ -204,7 +204,7 @@ class RodsInContact(AbstractRollingPair):
         return one + two
 
     def symmetries(self) -> Symmetries:
-        """No translation of the group is one: rigid motions turn frames and places together."""
+        """None: rigid motions turn all nodes together and are not translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 

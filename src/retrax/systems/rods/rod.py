@@ -208,7 +208,7 @@ class Rod(AbstractRod):
     def velocity_of(
         self, omega: ArrayLike | None = None, v: ArrayLike | None = None
     ) -> Coordinates:
-        """Coordinates from angular velocities in the body and velocities in space, one row a node.
+        """Coordinates from angular velocities in the body and velocities in space, row by row.
 
         Held nodes stay at rest: their rows are ignored.
         """
@@ -243,7 +243,7 @@ class Rod(AbstractRod):
         return None if many else {"rods": [drawn(self)]}
 
     def symmetries(self) -> Symmetries:
-        """No translation of the group is one: rigid motions turn frames and places together."""
+        """None: rigid motions turn all nodes together and are not translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 

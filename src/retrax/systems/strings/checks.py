@@ -106,7 +106,7 @@ def checked_bodies(mass: object, arm: object, inertia: object, count: int) -> Bo
 
 
 def checked_damping(damping: object) -> StringDamping:
-    """A `StringDamping`; without any by default."""
+    """The damping, by default none."""
     if damping is None:
         return StringDamping()
     if not isinstance(damping, StringDamping):

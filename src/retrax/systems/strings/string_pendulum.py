@@ -162,7 +162,7 @@ class StringPendulum(AbstractSplitSystem):
         return system, starts.paper_state(system, reading), 1e-4, 50_000
 
     @classmethod
-    def upgraded(cls, fields: dict[str, Any]) -> dict[str, Any]:
+    def _upgraded(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """The fields of this class from those in a file of retrax 0.1, which were not grouped."""
         grouped = {"bodies": Bodies, "mass_matrix": MassMatrix}
         parts = {name: kind(*(fields[x] for x in kind._fields)) for name, kind in grouped.items()}
@@ -290,7 +290,7 @@ class StringPendulum(AbstractSplitSystem):
         return chord_drift(self, g, mu, h)
 
     def symmetries(self) -> Symmetries:
-        """No translation of the group is one: rotations about the vertical are of another kind."""
+        """None, as rotations about the vertical are not translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 

@@ -154,7 +154,7 @@ class StringsInContact(AbstractGroupSystem):
 
     @property
     def constraint(self) -> VelocityConstraint:
-        """(5), as rows of the velocity of everything."""
+        """The constraint (5) on the velocities."""
         return VelocityConstraint(_Contact(self))
 
     def weights(self, s: Float[Array, ""]) -> Nodes:

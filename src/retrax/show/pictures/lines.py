@@ -1,10 +1,11 @@
-"""Strings: bodies on an elastic string by its tension, and two strings that touch."""
+"""Strings by their tension and rods by their stretch, with bodies, contacts and forces."""
 
 import math
 from typing import Any
 
 import numpy as np
 
+from retrax.show.drawn import centrelines, rod_bodies, string_bodies
 from retrax.show.pictures.things import (
     METRES,
     Picture,
@@ -17,12 +18,14 @@ from retrax.show.pictures.things import (
     path,
     point,
 )
-from retrax.show.strings import string_bodies
 from retrax.trajectory.trajectory import Trajectory
 
 # A finer string is drawn through about this many of its nodes.
 _DRAWN_NODES = 60
 _SIDE_BY_SIDE = 0.25  # the distance of two strings that touch, in lengths of a string
+
+# A finer rod is drawn through this many of its nodes at most.
+_ROD_NODES = 40
 
 
 def string_pendulum(run: Trajectory, told: dict[str, Any]) -> Picture:
@@ -110,3 +113,32 @@ def _at(nodes: np.ndarray, s: np.ndarray) -> np.ndarray:
     rows = np.arange(len(s))
     part = ((s - x[k]) / (x[k + 1] - x[k]))[:, None]
     return (1 - part) * nodes[rows, k] + part * nodes[rows, k + 1]
+
+
+def rods(run: Trajectory, told: dict[str, Any]) -> Picture:
+    """One rod with the path of its end, or two with their contact and the force on the first."""
+    drawn = []
+    for places, rod in zip(centrelines(run, told), told["rods"], strict=True):
+        last = places.shape[1] - 1
+        kept = np.linspace(0, last, min(last, _ROD_NODES) + 1).round().astype(int)
+        points = places[:, kept]
+        lengths = np.linalg.norm(np.diff(points, axis=1), axis=2)
+        drawn.append((points, lengths / (rod["spacing"] * np.diff(kept)), rod["radius"]))
+    low = min(float(np.min(stretch)) for _, stretch, _ in drawn)
+    high = max(float(np.max(stretch)) for _, stretch, _ in drawn)
+    names = ["rod"] if len(drawn) == 1 else ["first rod", "second rod"]
+    things: list[Thing] = [
+        line(name, points, stretch, ("stretch", low, high, "1"), radius)
+        for name, (points, stretch, radius) in zip(names, drawn, strict=True)
+    ]
+    (followed,) = rod_bodies(run, told)
+    assert followed.position is not None
+    every = np.concatenate([points for points, _, _ in drawn], axis=1)
+    centre, radius = ball_around(every, max(r for _, _, r in drawn))
+    if followed.arrow is None:
+        things.append(path("path of the end", followed.position, colour=4))
+    else:
+        label, at = "force on the first rod", followed.position
+        force = arrow(label, at, followed.arrow, 0.5 * radius, "N")
+        things += [point("contact", at, 2, inside=True), force]
+    return Picture(things, {"frame": frame(every, METRES)}, centre, 1.15 * radius)

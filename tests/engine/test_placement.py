@@ -1,4 +1,4 @@
-"""Where long rows lie in memory, and what a step leaves to the next one."""
+"""Where buffers lie in memory, and what a step leaves to the next one."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,9 +7,9 @@ from evaluate import evaluate_program
 
 import retrax as rx
 from retrax.engine.llvm.kernel import assemble
-from retrax.engine.passes.live import live
-from retrax.engine.passes.placement import LINE, place_of, size_of, stored, widths
-from retrax.engine.program import Buffer, Each, View, walk
+from retrax.engine.passes.live import buffers_of, live
+from retrax.engine.passes.placement import LINE, MemoryPlan, place_of, size_of, stored, widths
+from retrax.engine.program import Buffer, CodeBlock, Each, View, walk
 from retrax.engine.step_program import signature, step_program
 from retrax.engine.trace.scalarise import scalarise
 
@@ -54,6 +54,31 @@ def test_a_row_that_is_read_number_by_number_stays_as_it_is():
     assert both.inputs[0] not in widths(both, ())
 
 
+def springs(x):
+    d = x[1:] - x[:-1]
+    return x + jnp.sin(jnp.concatenate([d[:1], d]) * jnp.sqrt(jnp.sum(d * d)))
+
+
+def test_buffers_that_are_in_use_together_lie_apart():
+    """Memory is used again, but never while a buffer in it may still be read."""
+    program = live(scalarise(lambda x: springs(springs(springs(x))), X))
+    plan = MemoryPlan(widths(program, ()))
+    block = plan.place(program.block, program.outputs, program.inputs)
+    used = [set().union(*buffers_of(CodeBlock([one]))) for one in block.instructions]
+    outputs = {x for x in program.outputs if isinstance(x, Buffer)}
+    spans = {}
+    for buffer in set().union(*used) & set(plan.offsets):
+        at = [k for k, buffers in enumerate(used) if buffer in buffers]
+        spans[buffer] = (min(at), len(used) if buffer in outputs else max(at))
+    assert len(spans) > 12 and plan.size < sum(plan.extent(buffer) for buffer in spans)
+    for a, (first, last) in spans.items():
+        for b, (begin, end) in spans.items():
+            together = a.number < b.number and begin <= last and first <= end
+            start, other = plan.offsets[a], plan.offsets[b]
+            if together and a not in outputs and b not in outputs:
+                assert start + plan.extent(a) <= other or other + plan.extent(b) <= start
+
+
 FLAT = {
     "sum": lambda x, f: (x.reshape(-1) * 2.0 - f) * f,
     "total": lambda x, f: jnp.sum(f * f) + jnp.max(f) + x[0, 0],
@@ -79,7 +104,7 @@ def test_the_force_between_two_kicks_is_found_once():
     system = rod()
     state = thrown(system)
     program, layout = step_program(*signature(system, rx.LieVerlet(), state))
-    assert program.memory is not None and len(program.memory.buffers) == 1
+    assert program.memory is not None and len(program.memory.last) == 1
     square_roots = assemble(program, layout, lanes=1, shared=True).count(
         "call <8 x double> @llvm.sqrt"
     )
