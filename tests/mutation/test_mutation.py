@@ -83,7 +83,7 @@ def test_a_change_of_a_constant_is_seen_where_it_is_used():
 
 
 def test_a_change_of_a_function_is_seen_by_those_who_imported_it():
-    mutant = next(m for m in mutants("retrax.numerics.newton") if "it.x - solve" in m.change)
+    mutant = next(m for m in mutants("retrax.numerics.newton") if "x - solve" in m.change)
     with plant(mutant):
         _, status = newton(lambda x: x**2 - 2.0, jnp.array([1.5]))
         assert not bool(status.converged)
