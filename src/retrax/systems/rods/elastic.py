@@ -17,7 +17,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
@@ -29,7 +28,7 @@ from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
-from retrax.numerics.newton import SMALLEST, NewtonStatus
+from retrax.numerics.newton import SMALLEST, NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import cross, solve
 from retrax.systems.rods.dispersion import fastest, longest_step
 from retrax.systems.rods.strain import Loads, Segment, Strain, loads, segment
@@ -279,43 +278,29 @@ def _scaled(rows: Float[Array, "n m"], by: Float[Array, " m"]) -> Float[Array, "
     return rows * jnp.broadcast_to(by, rows.shape)
 
 
-class _Iterate(NamedTuple):
-    """The velocities of all nodes, their residual and the one before, the number of iterations."""
-
-    w: Rows
-    residual: Float[Array, ""]
-    before: Float[Array, ""]
-    iterations: Array
-
-
 def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, NewtonStatus]:
     """Solve (1) for the velocities $w$ of all nodes."""
     scale = jnp.max(jnp.abs(momenta)) + SMALLEST
 
-    def first(J, P):
+    def first(J: Vector, P: Vector) -> Vector:
         inverse = 1 / J
         w = (P - h / 2 * cross(P * inverse, P)) * inverse
         w = w - inverse * _mismatch(J, P, h, w)
         return w - inverse * _mismatch(J, P, h, w)
 
-    def residual(w):
+    def residual(w: Rows) -> Float[Array, ""]:
         return jnp.max(
             jnp.abs(jax.vmap(lambda J, P, w: _mismatch(J, P, h, w))(moments, momenta, w))
         )
 
-    def unfinished(it: _Iterate):
-        gaining = (it.residual < 0.5 * it.before) | (it.residual > _ACCEPT * scale)
-        return (it.residual > _AIM * scale) & gaining & (it.iterations < _MOST)
-
-    def again(it: _Iterate):
-        w = jax.vmap(lambda J, P, w: _improved(J, P, h, w))(moments, momenta, it.w)
-        return _Iterate(w, residual(w), it.residual, it.iterations + 1)
+    def improve(w: Rows) -> tuple[Rows, Sizes]:
+        w = jax.vmap(lambda J, P, w: _improved(J, P, h, w))(moments, momenta, w)
+        return w, (residual(w), scale)
 
     w = jax.vmap(first)(moments, momenta)
-    start = _Iterate(w, residual(w), jnp.asarray(jnp.inf), jnp.asarray(2))
-    last = lax.while_loop(unfinished, again, start)
-    relative = last.residual / scale
-    return last.w, NewtonStatus(relative <= _ACCEPT, relative, last.iterations)
+    return to_stagnation(
+        improve, w, (residual(w), scale), aim=_AIM, accept=_ACCEPT, most=_MOST, iterations=2
+    )
 
 
 def turned_back(x: Vector, P: Vector) -> Vector:
