@@ -46,7 +46,7 @@ def test_rows_that_are_no_basis_are_refused(rows, sentence):
 @pytest.mark.parametrize(
     "constraint, sentence",
     [
-        (rx.Distribution([[1, 0], [0, 1]][:1]), "speaks of 2 velocity components"),
+        (rx.Distribution([[1, 0], [0, 1]][:1]), "has 2 velocity components, but"),
         ([[1, 0, 0]], "is not a constraint"),
         (rx.VelocityConstraint(lambda R: R), r"A\(g\) has shape \(3, 3\).*from 1 to 2 rows"),
         (rx.VelocityConstraint(lambda R: R[2]), r"A\(g\) has shape \(3,\)"),

@@ -121,8 +121,8 @@ class Distribution(AbstractDistribution):
         if not singular[-1] > _DEPENDENT * singular[0] or m > n:
             raise BadInput(
                 f"rows = {shown(given.tolist())} are dependent: their smallest singular value "
-                f"is {singular[-1] if m <= n else 0.0:.3g}, but a basis of the admissible "
-                "velocities is needed."
+                f"is {singular[-1] if m <= n else 0.0:.3g}, but they must be a basis of the "
+                "admissible velocities."
             )
         if m == n:
             raise BadInput(
@@ -147,7 +147,7 @@ class Distribution(AbstractDistribution):
         n = len(self.span[0])
         if n != group.dim:
             raise BadInput(
-                f"constraint = {self!r} speaks of {n} velocity components, but {group.name} has "
+                f"constraint = {self!r} has {n} velocity components, but {group.name} has "
                 f"{group.dim}."
             )
 

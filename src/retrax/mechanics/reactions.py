@@ -114,8 +114,8 @@ def require_admissible(
             when = f" at t = {float(t):g} s" if constraint.moving else ""
             raise BadInput(
                 f"velocity = {xi.tolist()} breaks the constraint of the {system.name}{when}: "
-                f"max |A xi - c| = {float(broken):.3g}, allowed {allowed:.0e}; with "
-                "state(..., project=True) the nearest admissible velocity is taken."
+                f"max |A xi - c| = {float(broken):.3g}, allowed {allowed:.0e}; "
+                "state(..., project=True) takes the nearest admissible velocity."
             )
 
     def fine(xi: np.ndarray, broken: np.ndarray, size: np.ndarray, t: np.ndarray) -> np.ndarray:

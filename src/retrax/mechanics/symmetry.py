@@ -106,8 +106,8 @@ def _declared_only(system: "AbstractGroupSystem") -> Symmetries:
     """Return the declared symmetries, where `jax.jit` hides the numbers to look at."""
     if system.symmetry is None:
         raise BadInput(
-            f"the symmetries of the {system.name} are looked for in its numbers, which jax.jit "
-            "hides: declare them with symmetry=..., or look for invariants outside of jax.jit."
+            f"jax.jit hides the numbers in which to find the symmetries of the {system.name}: "
+            "declare them with symmetry=..., or look for invariants outside of jax.jit."
         )
     dim = system.group.dim
     rows = np.asarray(system.symmetry, dtype=float).reshape(-1, dim)
