@@ -95,7 +95,7 @@ def check_members(
     check: Callable[..., None],
     values: PyTree,
     members: tuple[int, ...],
-    fine: Callable[..., np.ndarray] | None = None,
+    fine: Callable[..., np.ndarray | np.bool_] | None = None,
 ) -> None:
     """Call `check` for every member of arrays with a first axis of members, those `fine` left out.
 
