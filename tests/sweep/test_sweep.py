@@ -286,7 +286,7 @@ REFUSED = {
         "raised TypeError",
     ),
     "integrators": ({"integrator": {1: rx.LieVerlet()}}, "a dict of them by name"),
-    "integrator": ({"integrator": "verlet"}, "not a retrax integrator"),
+    "integrator": ({"integrator": "verlet"}, "is not the name of an integrator"),
     "h": ({"h": 0.0}, "must be a finite number"),
     "h twice": ({"h": [0.1, 0.1]}, "list of different ones"),
     "steps": ({"steps": 0}, "whole number of at least 1"),

@@ -9,7 +9,6 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, StepInfo
-from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
@@ -35,12 +34,10 @@ def started(system: object, state: object) -> Any:
     return system.as_state(state) if isinstance(system, AbstractGroupSystem) else state
 
 
-def uses_traced(system: object, integrator: object, state: object) -> bool:
+def uses_traced(system: object, integrator: AbstractIntegrator, state: object) -> bool:
     """Whether a step uses a value that JAX is tracing and that none of its arguments shows."""
     if not isinstance(system, AbstractGroupSystem) or not isinstance(state, State):
         return False  # `require_run` rejects it
-    if not isinstance(integrator, AbstractIntegrator):
-        return False
 
     def step(state: State) -> tuple[State, StepInfo]:
         return integrator.step(system, state, jnp.ones(()))
@@ -49,10 +46,15 @@ def uses_traced(system: object, integrator: object, state: object) -> bool:
 
 
 def require_run(
-    system: object, integrator: object, state: object, h: object, steps: object, save_every: object
+    system: object,
+    integrator: AbstractIntegrator,
+    state: object,
+    h: object,
+    steps: object,
+    save_every: object,
 ) -> None:
     """Reject a run that cannot start."""
-    system, integrator, state = require_parts(system, integrator, state)
+    system, state = require_parts(system, state)
     require_fit(system, integrator)
     require_state(system, state, integrator)
     require_step_size(h)
@@ -76,14 +78,12 @@ def require_commits(checkpoint: object, every: object, traced: bool) -> None:
             raise BadInput(f"every = {every!r} is the steps between commits to a checkpoint=...")
 
 
-def require_parts(
-    system: object, integrator: object, state: object
-) -> tuple[AbstractGroupSystem, AbstractIntegrator, State]:
-    """Reject what is not a system, an integrator and a state; return them as what they are."""
+def require_parts(system: object, state: object) -> tuple[AbstractGroupSystem, State]:
+    """Reject what is not a system and a state; return them as what they are."""
     require_double_precision()
     if not isinstance(system, AbstractGroupSystem):
         raise BadInput(f"system = {shown(system)} is not a retrax system.")
-    return system, as_integrator(integrator), _as_state(state)
+    return system, _as_state(state)
 
 
 def _as_state(state: object) -> State:

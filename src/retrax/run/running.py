@@ -12,15 +12,18 @@ from types import FrameType
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.backends import make_loop
-from retrax.engine.progress import Interval, Packing, quiet, start
-from retrax.errors import CheckpointFailed, Interrupted, StepFailed
+from retrax.engine.progress import Interval, Packing, Progress, quiet, start
+from retrax.errors import CheckpointFailed, ContactLost, Interrupted, StepFailed
+from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
+from retrax.integrators.diagnosis import Takes, advised_step, diagnose
 from retrax.mechanics.ending import Ending
 from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.chunks import Chunks
-from retrax.run.failure import ending_of, explain
 from retrax.run.progress_bar import Reporter, reporter
 from retrax.store.checkpoint import Checkpoint, Rows
 from retrax.trajectory.observe import aliasing
@@ -101,7 +104,7 @@ class Running:
             self.saved += [rows] * (count > 0)
             if step % self.begun.plan.save_every != 0:
                 self.save(self.at.state, joined(self.since, self.at.interval))
-        elif self.begun.plan.saves(step):
+        elif self._saves(step):
             if self.since.iterations or self.since.increment:
                 last = jax.tree.map(lambda x: x[0], intervals)
                 intervals = jax.tree.map(lambda x: np.asarray(x)[None], joined(self.since, last))
@@ -111,6 +114,10 @@ class Running:
             self.since = jax.tree.map(lambda x: x[-1], intervals) if between else quiet()
         else:
             self.since = joined(self.since, jax.tree.map(lambda x: x[0], intervals))
+
+    def _saves(self, step: int) -> bool:
+        plan = self.begun.plan
+        return step % plan.save_every == 0 or step == plan.steps
 
     @property
     def ended(self) -> Ending | None:
@@ -154,7 +161,7 @@ class Running:
     def completed(self) -> int:
         """The steps behind the last saved state."""
         step, plan = int(self.at.step), self.begun.plan
-        saved = bool(self.at.failed) or plan.saves(step)
+        saved = bool(self.at.failed) or self._saves(step)
         return step if saved else step - step % plan.save_every
 
     @property
@@ -194,7 +201,7 @@ def finish(running: Running, progress: object) -> Trajectory:
     **Raises:** `StepFailed` with the trajectory up to a step that failed.
     """
     try:
-        with reporter(progress, running.begun.system.name) as report:
+        with reporter(progress, running.provenance["system"]) as report:
             running.go(report)
     except KeyboardInterrupt as stopped:
         raise KeyboardInterrupt(
@@ -213,7 +220,7 @@ def finish_with_checkpoint(
     **Raises:** `StepFailed` as `finish`, `Interrupted` if a signal stopped it, `CheckpointFailed`
     if the files could not be written; all with the trajectory up to there.
     """
-    with listening() as ear, reporter(progress, running.begun.system.name) as report:
+    with listening() as ear, reporter(progress, running.provenance["system"]) as report:
 
         def pause() -> bool:
             checkpoint.after_chunk()
@@ -300,3 +307,76 @@ def listening() -> Iterator[Ear]:
         yield ear
     finally:
         ear.restore()
+
+
+# A step whose increment is so many times that of its start has run away.
+_RUN_AWAY = 20
+
+
+def ending_of(
+    system: AbstractGroupSystem, integrator: AbstractIntegrator, at: Progress, h: float
+) -> Ending | None:
+    """Where the model of the system ends within the step that failed, if that is why it did."""
+    if not bool(at.failure.converged) or bool(at.failure.in_chart):
+        return None
+    if type(system).ending is AbstractGroupSystem.ending:
+        return None
+    state = jax.tree.map(jnp.asarray, at.state)
+    one = jax.jit(lambda system, integrator, size: integrator.step(system, state, size)[0])
+    return system.ending(lambda size: one(system, integrator, jnp.asarray(size)), h)
+
+
+def explain(
+    run: Run, at: Progress, takes: Takes, ended: Ending | None
+) -> tuple[type[StepFailed], str]:
+    """What to raise, and who, where, how bad, why, what to try.
+
+    `takes` says whether a step of another size can be taken from where the run stopped: what is
+    advised has been tried.
+    """
+    system, integrator, h = run.system, run.integrator, float(run.plan.h)
+    k, info = int(at.step), at.failure
+    where = (
+        f"{integrator!r} on the {system.name}: step {k + 1} of {run.plan.steps} "
+        f"(from t = {float(at.state.t):.6g} s)"
+    )
+    moved, tried = _move(system, at.state, h), float(info.increment)
+    shorter, error = shorter_step(h, moved), StepFailed
+    if ended is not None:
+        what, why, error, _ = ended
+    elif bool(info.converged) and not bool(info.in_chart):
+        # What a step that failed came to last says little where it has run away.
+        near = tried if tried <= _RUN_AWAY * max(moved, LONG) else moved
+        what, why, shorter, error = integrator.refusal(system, at.state, h, near)
+    elif bool(info.converged):
+        what = "gave numbers that are not finite"
+        why = (
+            f"The state before it is finite and moves by |h xi| = {moved:.3g} in a step; an energy "
+            "or a force may be singular there, or the motion unstable at this step size."
+        )
+    else:
+        what = (
+            f"did not converge: relative residual {float(info.residual):.1e} after "
+            f"{int(info.iterations)} iterations"
+        )
+        why = (
+            f"The step moves by |h xi| = {moved:.3g} on the group; above about {LONG:g} a step is "
+            "too long to solve for."
+            if not moved <= LONG / 2
+            else f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
+            "or not a regular function of velocity or momentum."
+        )
+        why = f"{why} {diagnose(system, at.state, h, takes)}"
+    kept = "the run up to there is in `.trajectory`."
+    if issubclass(error, ContactLost):
+        return error, f"{where} {what}. {why} {kept.capitalize()}"
+    advice = advised_step(shorter, h, takes)
+    if advice is None:
+        return error, f"{where} {what}. {why} No shorter step works there either; {kept}"
+    return error, f"{where} {what}. {why} Try h = {advice:.2g} (it is {h:.2g} now); {kept}"
+
+
+def _move(system: AbstractGroupSystem, state: State, h: float) -> float:
+    """$|h\\xi|$ with the velocity at the start of a step."""
+    xi = system.velocity_at(jax.tree.map(jnp.asarray, state))
+    return float(jnp.max(jnp.abs(xi))) * abs(h)
