@@ -31,6 +31,9 @@ from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Run
 from retrax.trajectory.trajectory import Trajectory
 
+# An interval in which nothing has happened.
+_QUIET = quiet()
+
 
 class Running:
     """Takes chunks of steps until the run is done, a step fails, or it is told to stop.
@@ -48,7 +51,7 @@ class Running:
     def __init__(self, run: Run, backend: str):
         clock = time.perf_counter()
         plan, state = run.plan, run.state
-        self.begun, self.at, self.since = run, start(state, run.memory), quiet()
+        self.begun, self.at, self.since = run, start(state, run.memory), _QUIET
         self.loop = make_loop(backend, run.system, run.integrator, state, float(plan.h))
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         self.chunks = Chunks.of_run(size, plan.save_every, plan.commit_every)
@@ -111,7 +114,7 @@ class Running:
             self.saved.append(jax.tree.leaves((states, intervals)))
             # The end of this run may lie between two saved states of a longer one.
             between = step % self.begun.plan.save_every
-            self.since = jax.tree.map(lambda x: x[-1], intervals) if between else quiet()
+            self.since = jax.tree.map(lambda x: x[-1], intervals) if between else _QUIET
         else:
             self.since = joined(self.since, jax.tree.map(lambda x: x[0], intervals))
 
@@ -134,7 +137,7 @@ class Running:
         """What has been saved so far; where the model ended, up to there."""
         saved, ended, plan = list(self.saved), self.ended, self.begun.plan
         if ended is not None and ended.state.t != self.at.state.t:
-            rows = jax.tree.leaves((ended.state, quiet()))
+            rows = jax.tree.leaves((ended.state, _QUIET))
             saved.append([np.asarray(x)[None] for x in rows])
         stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
         states, info = jax.tree.unflatten(self._tree, stacked)
@@ -154,7 +157,7 @@ class Running:
             identity=self.loop.identity,
         )
         if not self.loop.identity.complete:
-            _ = run.observations  # later nobody could tell whether its functions read the same
+            _ = run.observations  # later no one can tell whether its functions read the same
         return run
 
     @property

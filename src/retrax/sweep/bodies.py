@@ -187,7 +187,7 @@ def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> 
         raise BadInput(f"make({name}) must return a system and a state, but returned {made!r}.")
     system, state = made
     if not isinstance(system, AbstractGroupSystem):
-        raise BadInput(f"make({name}) returned {system!r} as the system, which is none of retrax.")
+        raise BadInput(f"make({name}) returned {system!r}, which is not a retrax system.")
     state = started(system, state)
     if not isinstance(state, State):
         raise BadInput(

@@ -33,7 +33,7 @@ _LONGEST_TEXT = 2**28
 
 
 def require_own_files(path: Path) -> None:
-    """Refuse links and whatever else is neither a folder nor a regular file."""
+    """Reject links and whatever else is neither a folder nor a regular file."""
     with os.scandir(path) as entries:
         found = list(entries)
     for entry in found:
@@ -48,12 +48,12 @@ def require_own_files(path: Path) -> None:
 
 
 def require_same_layout(path: Path, found: Any, wanted: Any, labels: Iterable[str]) -> None:
-    """Refuse a group with other arrays than `wanted` has, or with other values of `labels`."""
+    """Reject a group with other arrays than `wanted` has, or with other values of `labels`."""
     try:
         odd = _odd_array(path, found, wanted, labels)
     except BadInput:
         raise
-    except Exception as cause:  # whatever Zarr makes of metadata that is none
+    except Exception as cause:  # whatever Zarr makes of broken metadata
         odd = reason(cause)
     if odd is not None:
         raise BadInput(f"store = {str(path)!r} is not laid out as this sweep: {odd}.")
@@ -235,7 +235,7 @@ def held(path: Path) -> WritingLock | None:
 
 
 def require_layout(path: Path, layout: Layout) -> None:
-    """Refuse a store that is not made as this sweep makes it, before any number is read."""
+    """Reject a store that is not made as this sweep makes it, before any number is read."""
     from zarr.storage import MemoryStore
 
     require_own_files(path)
@@ -244,7 +244,7 @@ def require_layout(path: Path, layout: Layout) -> None:
 
 
 def existing(path: Path, identity: dict[str, Any]) -> bool:
-    """Whether the store is there already; refused where it is not that of this sweep."""
+    """Return whether the store is there already; reject the store of another sweep."""
     import zarr
 
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
