@@ -274,7 +274,7 @@ REFUSED = {
     "other arguments": ({"grid": {"size": [1.0]}}, r"make\(size = 1.0\) raised TypeError"),
     "raises": ({"make": raising}, "raised RuntimeError: no such top"),
     "no pair": ({"make": lambda mass, gravity: mass}, "must return a system and a state"),
-    "no system": ({"make": lambda mass, gravity: (mass, gravity)}, "is none of retrax"),
+    "no system": ({"make": lambda mass, gravity: (mass, gravity)}, "which is not a retrax system"),
     "no state": ({"make": lambda mass, gravity: (top(1.0, 1.0)[0], 3)}, "as the state"),
     "no function": ({"make": 3}, "must be a function that returns a system"),
     "kinds": ({"make": kinds}, "must be of one kind"),
