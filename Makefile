@@ -2,6 +2,8 @@
 # Everything lives in .venv; nothing is installed outside this folder.
 
 WORKERS ?= 2
+# Seconds that `make test-some` takes of the second tier.
+BUDGET ?= 480
 
 # The first Python that is new enough; override with `make PYTHON=/path/to/python demo`.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -11,16 +13,18 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python; do \
 BIN := .venv/bin
 ENVIRONMENT := .venv/.stamp-dev
 DOCS_ENVIRONMENT := .venv/.stamp-docs
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all coverage docs pictures verify clean distclean
+.PHONY: help demo test test-all test-some types site coverage docs pictures verify clean distclean
 
 help:
 	@echo "make demo     reproduce five papers in quick mode and simulate a heavy top; see demo/"
 	@echo "make test     lint, check types, build the documentation, run the tests"
-	@echo "make test-all the tests and the campaigns: hostile calls, forged files, random potentials, hard runs"
+	@echo "make test-all the tests and the second tier: papers in full, kills, forged files, mutants, matrices"
+	@echo "make test-some  as much of the second tier as fits into BUDGET seconds (480)"
 	@echo "make coverage run the tests and report the lines and branches that they reach"
 	@echo "make docs     build the documentation into site/"
 	@echo "make pictures make the pictures of the examples in the documentation again"
@@ -41,12 +45,20 @@ demo: $(ENVIRONMENT)
 test: $(DOCS_ENVIRONMENT)
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
-	@$(BIN)/pyright
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@$(BIN)/python -m pytest -n $(WORKERS) -q
+	@$(MAKE) --no-print-directory -j2 types site
+	@$(PYTEST)
 
 test-all: test
-	@$(BIN)/python -m pytest -n $(WORKERS) -q -m campaign
+	@$(PYTEST) -m campaign
+
+test-some: $(ENVIRONMENT)
+	@$(PYTEST) -m campaign --budget $(BUDGET)
+
+types: $(ENVIRONMENT)
+	@$(BIN)/pyright
+
+site: $(DOCS_ENVIRONMENT)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 coverage: $(ENVIRONMENT)
 	@$(BIN)/coverage erase

@@ -8,7 +8,7 @@ import retrax as rx
 from benchmarks.methods import Call, Method, step_counts
 from retrax.bench import kernels
 from retrax.bench.ensembles import run as run_ensemble
-from retrax.bench.problems import ORDERS, Problem, loop_alone, verlet, whole_call
+from retrax.bench.problems import ORDERS, TimedProblem, loop_alone, verlet, whole_call
 
 INTEGRATORS = [
     *map(verlet, ORDERS),
@@ -19,7 +19,7 @@ INTEGRATORS = [
 ]
 
 
-def c_methods(problem: Problem) -> list[Method]:
+def c_methods(problem: TimedProblem) -> list[Method]:
     """The C kernels: LieVerlet and its compositions."""
 
     def method(order: int) -> Method:
@@ -37,7 +37,7 @@ def attitude(packed: np.ndarray) -> np.ndarray:
     return np.moveaxis(packed[:9].reshape(3, 3, *packed.shape[1:]), (0, 1), (-2, -1))
 
 
-def retrax_methods(problem: Problem) -> list[Method]:
+def retrax_methods(problem: TimedProblem) -> list[Method]:
     """LieVerlet, its compositions, explicit methods and collocation, through `rx.simulate`."""
 
     def method(integrator: Any) -> Method:
@@ -51,7 +51,7 @@ def retrax_methods(problem: Problem) -> list[Method]:
     return [method(integrator) for integrator in INTEGRATORS]
 
 
-def loop_methods(problem: Problem) -> list[Method]:
+def loop_methods(problem: TimedProblem) -> list[Method]:
     """The same without the fixed cost of a call of `rx.simulate`."""
 
     def method(integrator: Any) -> Method:
@@ -79,7 +79,7 @@ def ensemble_methods(system: Any, states: rx.State, end: float) -> list[Method]:
     return [method(verlet(2)), method(verlet(4))]
 
 
-def _steps(problem: Problem, order: int) -> tuple[int, ...]:
+def _steps(problem: TimedProblem, order: int) -> tuple[int, ...]:
     """From one step per second, or two, up to a hundred thousand; fewer at high order."""
     first = int(problem.end) // (1 if order < 12 else 2)
     return step_counts(first, int(problem.end * (1e5 if order == 2 else 1e3)))

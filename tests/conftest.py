@@ -1,7 +1,19 @@
-"""Strict in tests, plain in use: no silent promotion of types or ranks anywhere in retrax."""
+"""Strict in tests, plain in use: no silent promotion of types or ranks anywhere in retrax.
 
+Also here: what keeps a run of all tests small and quick. Programs are released after each module,
+the modules that take longest begin first, compiled programs are kept on disk, and `--budget` ends
+the second tier in time.
+"""
+
+import ctypes
 import os
+import random
+import shutil
+import signal
+import sys
+import time
 from importlib.metadata import version
+from pathlib import Path
 
 # Most of the time of the tests is XLA compiling programs that run once: let it compile quickly.
 QUICK = ["--xla_backend_optimization_level=0"]
@@ -12,13 +24,132 @@ os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 import jax
 import pytest
 
-from retrax.numerics.precision import require_double_precision
+from retrax.numerics.checks import require_double_precision
+from retrax.numerics.reuse import forget
 
 require_double_precision()
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+# Modules that take longest, so that no worker is left with one of them at the end.
+LONGEST = (
+    "test_claims", "test_ensemble", "test_docs", "test_bad_input", "test_mutation", "test_contact",
+    "test_pseudospectral_paper", "test_nonholonomic_paper", "test_string_paper", "test_kahan_paper",
+    "test_rods_strings", "test_rods_contact", "test_nonholonomic_claims", "test_browser",
+    "test_laws", "test_simulate", "test_tracing", "test_restart", "test_command",
+)  # fmt: skip
+# Of these, each test function may go to another worker.
+SPLIT = {"test_claims", "test_ensemble", "test_docs"}
+# The compiled programs of all modules take 0.4 GB; those of former versions are left over.
+MOST_KEPT = 2 * 2**30
+NO_TIME = "no time left"
+
 
 @pytest.fixture
 def key():
     return jax.random.key(0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_programs():
+    """Release what a module has compiled: a process that keeps all runs out of memory maps."""
+    yield
+    forget()
+    if sys.platform == "linux":  # the C library keeps freed memory until it is asked
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--budget",
+        type=float,
+        metavar="SECONDS",
+        help="end after so many seconds, say what was not run, and do not fail for it",
+    )
+
+
+def pytest_configure(config):
+    _keep_programs(config)
+    if config.getoption("budget") is not None:
+        config.pluginmanager.register(Budget(config.getoption("budget")), "budget")
+
+
+def _keep_programs(config) -> None:
+    """Keep what XLA compiles on disk: for the next module that needs it, and for the next run.
+
+    Each worker has a folder of its own, since JAX does not write whole files at once.
+    """
+    if not config.pluginmanager.hasplugin("cacheprovider"):
+        return
+    folder: Path = config.cache.mkdir(f"xla-{os.environ.get('PYTEST_XDIST_WORKER', 'one')}")
+    if sum(file.stat().st_size for file in folder.iterdir()) > MOST_KEPT:
+        shutil.rmtree(folder)
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+
+
+def pytest_collection_modifyitems(items):
+    """Keep the tests of a module on one worker, and begin with those that take longest."""
+    rank = {name: k for k, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    for item in items:
+        group = item.path.stem
+        if group in SPLIT:
+            group += f".{item.originalname}"
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+class Budget:
+    """Ends the tests in time, in another order on every day, so that each has its turn."""
+
+    def __init__(self, seconds: float):
+        self.seconds, self.end = seconds, time.monotonic() + seconds
+        self.interrupted = False
+        self.left: list[str] = []
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        files = sorted({item.path for item in items})
+        random.Random(time.strftime("%Y-%j")).shuffle(files)
+        items.sort(key=lambda item: files.index(item.path))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        """Interrupt a test that is still running at the end."""
+        self.interrupted = self.end <= time.monotonic()
+        if self.interrupted:
+            item.add_marker(pytest.mark.skip(reason=NO_TIME))
+            return (yield)
+        before = signal.signal(signal.SIGALRM, self._stop)
+        signal.setitimer(signal.ITIMER_REAL, self.end - time.monotonic())
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _stop(self, number, frame):
+        self.interrupted = True
+        pytest.skip(NO_TIME)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item):
+        report = yield
+        if report.failed and self.interrupted:  # whatever it made of being interrupted
+            path, line, _ = item.location
+            report.outcome, report.longrepr = "skipped", (path, line or 0, NO_TIME)
+        return report
+
+    def pytest_runtest_logreport(self, report):
+        if report.skipped and NO_TIME in str(report.longrepr):
+            self.left.append(report.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter):
+        terminalreporter.section("time")
+        if not self.left:
+            terminalreporter.line(f"Everything was run within {self.seconds:.0f} s.")
+            return
+        terminalreporter.line(f"{len(self.left)} tests were not run within {self.seconds:.0f} s:")
+        for file in sorted({name.partition("::")[0] for name in self.left}):
+            count = sum(name.startswith(file + "::") for name in self.left)
+            terminalreporter.line(f"  {file}: {count}")

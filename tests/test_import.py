@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 
 HEAVY = ["numba", "xarray", "matplotlib", "plotly", "typer", "rich", "dask", "scipy", "h5netcdf"]
 SCRIPT = """
@@ -19,3 +20,9 @@ def test_import_loads_nothing_heavy_and_switches_on_float64():
     result = json.loads(out.stdout)
     assert result["x64"]
     assert not {name.split(".")[0] for name in result["loaded"]} & set(HEAVY)
+
+
+def test_the_version_is_that_of_the_package():
+    import retrax
+
+    assert retrax.__version__ == version("retrax")

@@ -16,7 +16,7 @@ from benchmarks.ours import attitude, c_methods, loop_methods, retrax_methods
 from benchmarks.results import save
 from benchmarks.rivals import ensembles
 from retrax.bench import kernels
-from retrax.bench.problems import W1, W2, Problem, attitude_error, reference
+from retrax.bench.problems import W1, W2, TimedProblem, attitude_error, reference
 from retrax.bench.timing import paired, spread
 
 RIVALS = {
@@ -40,7 +40,7 @@ def modules(names: list[str]) -> Iterator[ModuleType]:
             print(f"{name} is left out: {reason}.")
 
 
-def compare(problem: Problem, method: Method, target: float, base: Call) -> dict[str, Any]:
+def compare(problem: TimedProblem, method: Method, target: float, base: Call) -> dict[str, Any]:
     """A method at the setting that just meets the target, against the C run `base`."""
     row = {"library": method.library, "method": method.name, "target": target}
     match = matched(method, reference(problem), target)
@@ -82,7 +82,7 @@ def on_pendulum(methods: list[Method], target: float) -> dict[str, Any]:
 def main() -> None:
     rivals = list(modules(sys.argv[1:] or list(RIVALS)))
 
-    def methods(problem: Problem) -> list[Method]:
+    def methods(problem: TimedProblem) -> list[Method]:
         theirs = [method for rival in rivals for method in rival.methods(problem)]
         ours = c_methods(problem) + retrax_methods(problem) + loop_methods(problem)
         return ours + theirs

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.methods import Call, Method, step_counts, tolerances
 from benchmarks.rivals.quaternion import attitude, field, initial
-from retrax.bench.problems import Problem
+from retrax.bench.problems import TimedProblem
 
 ADAPTIVE = ("Tsit5", "Dopri5", "Dopri8")
 FIXED = ("Tsit5", "Midpoint")
@@ -21,7 +21,7 @@ FIXED = ("Tsit5", "Midpoint")
 MOST_STEPS = {"tolerance": 100_000, "steps": 1_000_000}
 
 
-def methods(problem: Problem) -> list[Method]:
+def methods(problem: TimedProblem) -> list[Method]:
     y0 = jnp.asarray(initial(problem))
 
     def method(name: str, knob: str, settings: tuple) -> Method:
@@ -40,7 +40,7 @@ def methods(problem: Problem) -> list[Method]:
     ]
 
 
-def ensemble_methods(problem: Problem, starts: np.ndarray, end: float) -> list[Method]:
+def ensemble_methods(problem: TimedProblem, starts: np.ndarray, end: float) -> list[Method]:
     """The bodies of `starts` (7, members) under `vmap`."""
     y0 = tuple(jnp.asarray(row) for row in starts)
 
@@ -58,7 +58,7 @@ def ensemble_methods(problem: Problem, starts: np.ndarray, end: float) -> list[M
     return [adaptive, *(method(name, "steps", counts) for name in FIXED)]
 
 
-def solution(problem: Problem, name: str, knob: str, pack: Any):
+def solution(problem: TimedProblem, name: str, knob: str, pack: Any):
     """A function of (start, end, tolerance or step) that returns the state at the end."""
     term = diffrax.ODETerm(lambda t, y, args: pack(field(problem, y)))
     solver = getattr(diffrax, name)()

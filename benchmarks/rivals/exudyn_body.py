@@ -14,7 +14,7 @@ from exudyn.utilities import (
 )
 
 from benchmarks.methods import Call, Method, step_counts
-from retrax.bench.problems import Problem
+from retrax.bench.problems import TimedProblem
 
 SOLVERS = {
     "Lie-group midpoint": exudyn.DynamicSolverType.ExplicitMidpoint,
@@ -23,12 +23,12 @@ SOLVERS = {
 }
 
 
-def methods(problem: Problem) -> list[Method]:
+def methods(problem: TimedProblem) -> list[Method]:
     counts = step_counts(int(problem.end), int(problem.end * 1e4))
     return [_method(problem, name, counts) for name in SOLVERS]
 
 
-def _method(problem: Problem, name: str, counts: tuple[int, ...]) -> Method:
+def _method(problem: TimedProblem, name: str, counts: tuple[int, ...]) -> Method:
     def prepare(steps: float) -> Call:
         body, node = _body(problem)
         settings = exudyn.SimulationSettings()
@@ -50,7 +50,7 @@ def _method(problem: Problem, name: str, counts: tuple[int, ...]) -> Method:
     return Method("Exudyn", name, "steps", counts, prepare)
 
 
-def _body(problem: Problem):
+def _body(problem: TimedProblem):
     """A system with one body, and the number of its node."""
     system = exudyn.SystemContainer().AddSystem()
     node = system.AddNode(

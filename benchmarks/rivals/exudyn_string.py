@@ -17,7 +17,7 @@ from exudyn.utilities import (
 )
 
 from retrax.mechanics.solids import about_centre
-from retrax.systems.strings.settings import VELOCITY
+from retrax.systems.strings.starts import VELOCITY
 from retrax.systems.strings.string_pendulum import StringPendulum
 
 SOLVERS = {

@@ -5,18 +5,18 @@ import numpy as np
 
 from benchmarks.methods import Call, Method, tolerances
 from benchmarks.rivals.quaternion import attitude, field, initial
-from retrax.bench.problems import Problem
+from retrax.bench.problems import TimedProblem
 
 # The integrator is compiled anew for every tolerance, since its order depends on it.
 LANES = 8
 
 
-def equations(problem: Problem) -> list:
+def equations(problem: TimedProblem) -> list:
     symbols = heyoka.make_vars("w", "x", "y", "z", "a", "b", "c")
     return list(zip(symbols, field(problem, symbols), strict=True))
 
 
-def methods(problem: Problem) -> list[Method]:
+def methods(problem: TimedProblem) -> list[Method]:
     y0 = initial(problem)
 
     def prepare(tolerance: float) -> Call:
@@ -32,7 +32,7 @@ def methods(problem: Problem) -> list[Method]:
     return [Method("heyoka", "Taylor", "tolerance", tolerances(1e-15), prepare)]
 
 
-def ensemble_methods(problem: Problem, starts: np.ndarray, end: float) -> list[Method]:
+def ensemble_methods(problem: TimedProblem, starts: np.ndarray, end: float) -> list[Method]:
     """The bodies of `starts` (7, members), eight at a time on one core."""
     members = starts.shape[1]
     blocks = np.ascontiguousarray(starts.reshape(7, -1, LANES).transpose(1, 0, 2))

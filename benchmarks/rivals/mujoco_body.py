@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.methods import Call, Method, step_counts
 from benchmarks.rivals.quaternion import attitude
-from retrax.bench.problems import Problem
+from retrax.bench.problems import TimedProblem
 
 INTEGRATORS = ("RK4", "Euler", "implicitfast")
 _MASS = 0.1
@@ -20,12 +20,12 @@ _MASS = 0.1
 mujoco.set_mju_user_warning(lambda message: None)
 
 
-def methods(problem: Problem) -> list[Method]:
+def methods(problem: TimedProblem) -> list[Method]:
     counts = step_counts(int(problem.end), int(problem.end * 1e3))
     return [_method(problem, name, counts) for name in INTEGRATORS]
 
 
-def _method(problem: Problem, name: str, counts: tuple[int, ...]) -> Method:
+def _method(problem: TimedProblem, name: str, counts: tuple[int, ...]) -> Method:
     def prepare(steps: float) -> Call:
         body = model(problem, name, problem.end / steps)
         data = mujoco.MjData(body)
@@ -41,7 +41,7 @@ def _method(problem: Problem, name: str, counts: tuple[int, ...]) -> Method:
     return Method("MuJoCo", name, "steps", counts, prepare)
 
 
-def model(problem: Problem, integrator: str, h: float) -> mujoco.MjModel:
+def model(problem: TimedProblem, integrator: str, h: float) -> mujoco.MjModel:
     """The body, pivoted at the origin, with e3 pointing down."""
     weight = np.zeros(3) if problem.weight is None else np.array(problem.weight)
     size = float(np.linalg.norm(weight))
@@ -55,7 +55,7 @@ def model(problem: Problem, integrator: str, h: float) -> mujoco.MjModel:
     )
 
 
-def ensemble_methods(problem: Problem, starts: np.ndarray, end: float) -> list[Method]:
+def ensemble_methods(problem: TimedProblem, starts: np.ndarray, end: float) -> list[Method]:
     """The bodies of `starts` (7, members) by RK4 on two threads."""
     members = starts.shape[1]
     initial = np.concatenate([np.zeros((1, members)), starts]).T.copy()

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from retrax.mechanics.solids import about_centre
-from retrax.systems.strings.settings import VELOCITY
+from retrax.systems.strings.starts import VELOCITY
 from retrax.systems.strings.string_pendulum import StringPendulum
 
 INTEGRATORS = ("Euler", "implicitfast", "RK4")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from retrax.bench.problems import Problem
+from retrax.bench.problems import TimedProblem
 
 
-def field(problem: Problem, y: Any) -> list:
+def field(problem: TimedProblem, y: Any) -> list:
     """The derivatives of (w, x, y, z, omega_1, omega_2, omega_3)."""
     w, x, y, z, a, b, c = y
     i, j, k = problem.inertia
@@ -34,7 +34,7 @@ def field(problem: Problem, y: Any) -> list:
     ]
 
 
-def initial(problem: Problem) -> np.ndarray:
+def initial(problem: TimedProblem) -> np.ndarray:
     return np.array([1.0, 0.0, 0.0, 0.0, *problem.velocity])
 
 
@@ -50,7 +50,7 @@ def attitude(y: Any) -> np.ndarray:
     return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
-def ensemble_initial(problem: Problem, packed: np.ndarray) -> np.ndarray:
+def ensemble_initial(problem: TimedProblem, packed: np.ndarray) -> np.ndarray:
     """The starts (7, members) of bodies at R = 1 that are packed for C."""
     omega = packed[9:] / np.array(problem.inertia)[:, None]
     q = np.zeros((4, omega.shape[1]))

@@ -4,16 +4,16 @@ from scipy.integrate import solve_ivp
 
 from benchmarks.methods import Call, Method, tolerances
 from benchmarks.rivals.quaternion import attitude, field, initial
-from retrax.bench.problems import Problem
+from retrax.bench.problems import TimedProblem
 
 METHODS = ("DOP853", "RK45", "RK23", "LSODA", "Radau", "BDF")
 
 
-def methods(problem: Problem) -> list[Method]:
+def methods(problem: TimedProblem) -> list[Method]:
     return [_method(problem, name) for name in METHODS]
 
 
-def _method(problem: Problem, name: str) -> Method:
+def _method(problem: TimedProblem, name: str) -> Method:
     y0 = initial(problem)
 
     def right_hand_side(t, y):

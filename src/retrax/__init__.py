@@ -1,6 +1,7 @@
 """Mechanical systems on Lie groups, simulated so that the numbers stay true."""
 
 from importlib import import_module as _import_module
+from importlib.metadata import version as _version
 from typing import Any as _Any
 
 from retrax.cli.start import end_quietly as _end_quietly
@@ -71,12 +72,12 @@ from retrax.mechanics import solids as solids
 from retrax.mechanics.constraints import Distribution as Distribution
 from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
 from retrax.mechanics.flow import GroupFlow as GroupFlow
+from retrax.mechanics.flow import SpaceFlow as SpaceFlow
 from retrax.mechanics.hamel import HamelFrame as HamelFrame
 from retrax.mechanics.hamiltonian import HamiltonianSystem as HamiltonianSystem
 from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
 from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
 from retrax.mechanics.quadratic_field import QuadraticField as QuadraticField
-from retrax.mechanics.space_flow import SpaceFlow as SpaceFlow
 from retrax.mechanics.state import State as State
 from retrax.numerics.nodes import Nodes as Nodes
 from retrax.numerics.nodes import chebyshev as chebyshev
@@ -103,6 +104,8 @@ from retrax.store.netcdf import load as load
 from retrax.store.objects import factory as factory
 from retrax.sweep.sweep import sweep as sweep
 from retrax.trajectory.trajectory import Trajectory as Trajectory
+
+__version__ = _version("retrax")
 
 
 def __getattr__(name: str) -> _Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    """Text that a terminal shows and does not obey: on one line, control characters spelled out.
+    """Return text that a terminal shows and does not obey: one line, no control characters.
 
     Whatever comes out of a file passes here: names, provenance, sentences about failures.
     """
@@ -18,7 +18,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for a text of several lines, which stay lines."""
+    """Do the same for a text of several lines, which stay lines."""
     return "\n".join(map(printable, text.split("\n")))
 
 
@@ -28,7 +28,7 @@ class RetraxError(Exception):
     Its message is one line that ends with a full stop, whatever the text of a value holds.
     """
 
-    def __init__(self, message: Any = ""):
+    def __init__(self, message: object = ""):
         line = " ".join(printable(str(message)).split())
         super().__init__(line if line.endswith((".", "?", "!")) or not line else f"{line}.")
 
@@ -51,7 +51,7 @@ class StepFailed(RetraxError):
 
 
 class SweepStopped(RetraxError):
-    """A sweep ended before its end; what is in its store stays, and the same sweep goes on."""
+    """A sweep stopped early; its store stays, and the same sweep goes on from it."""
 
 
 class Interrupted(RetraxError):
@@ -83,7 +83,7 @@ class CheckpointFailed(RetraxError):
 
 
 class NotWritten(RetraxError, OSError):
-    """A file could not be written: the disk is full, or refuses. What was there is unchanged."""
+    """A file could not be written, for example to a full disk. What was there is unchanged."""
 
 
 class CheckFailed(RetraxError, AssertionError):

@@ -78,7 +78,7 @@ def test_strings_in_contact_are_chaotic_where_contacts_move_and_not_where_they_a
 def test_what_cannot_be_measured_is_refused():
     body = rx.systems.FreeRigidBody([1.0, 2.0, 3.0])
     start = body.state(jnp.eye(3), velocity=[0.3, 0.1, 0.9])
-    with pytest.raises(rx.BadInput, match="at least 2 blocks"):
+    with pytest.raises(rx.BadInput, match="must satisfy 2 <= blocks"):
         lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=100)
     with pytest.raises(rx.BadInput, match="direction has shape"):
         lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=300, direction=[1.0])

@@ -75,7 +75,7 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     ("Collocation", {"centred": np.zeros((0, 3))}, "must be True or False"),
     ("GroupItself", {"side": np.ones((3, 3))}, "must be -1 (g exp u) or +1 (exp u g)"),
     ("HamelFrame", {"group": np.inf}, "group = inf is not a Lie group"),
-    ("HamelFrame.of", {"system": None}, "has no inertia that is the same everywhere"),
+    ("HamelFrame.of", {"system": None}, "must have the same inertia everywhere"),
     ("HamiltonianSystem", {"symmetry": raises}, "must be an array of real numbers"),
     ("Tableau", {"embedded": np.nan}, "embedded of the tableau = nan is not a tuple of numbers"),
     ("Nodes", {"b": (-np.inf,)}, "b of the nodes must be finite"),

@@ -113,7 +113,7 @@ def test_list_tells_all_about_one_name(name, kind, found):
 
 def test_list_makes_no_system(monkeypatch):
     for name in ("heavy_top", "suslov", "gyrostat"):
-        monkeypatch.setattr(f"retrax.systems.settings.{name}", None)
+        monkeypatch.setattr(f"retrax.systems.catalogue.{name}", None)
     assert all(case.length is not None for case in CASES.values())
     assert _call("list").exit_code == 0
 
@@ -155,7 +155,7 @@ def test_a_file_that_is_no_run_file_is_named(here):
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [
-        (KeyboardInterrupt(), 130, "Interrupted: what was not written yet is lost."),
+        (KeyboardInterrupt(), 130, "Interrupted: what was not yet written is lost."),
         (PermissionError(13, "Permission denied", "top.nc"), 1, "'top.nc': Permission denied."),
         (TypeError("no\nway"), 70, "This is an error in retrax: TypeError: no way; `retrax --tr"),
         (rx.StepFailed("Step 3 did not converge."), 1, "Step 3 did not converge."),

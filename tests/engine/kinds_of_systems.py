@@ -8,12 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import retrax as rx
+from retrax.cases.names import fits
 from retrax.integrators.catalogue import ROLLING
 from retrax.systems.catalogue import CASES
 from retrax.testing import constrained
-from retrax.testing.constrained import fits
-from retrax.testing.fields import FIELDS
-from retrax.testing.problems import PROBLEMS
+from retrax.testing.problems import FIELDS, PROBLEMS
 
 # Besides the catalogue: few stages and many, which the engine treats in different ways.
 INTEGRATORS = {
@@ -76,7 +75,7 @@ def integrators_of(kind):
     """The names of all integrators that take a system of this kind."""
     system, _ = made(kind)
     names = _ONLY.get(kind, INTEGRATORS)
-    return [name for name in names if fits(INTEGRATORS[name], system)]
+    return [name for name in names if fits(system, INTEGRATORS[name])]
 
 
 def runs(kind, name, backends=("auto", "xla"), members=("auto", "xla"), steps=3):

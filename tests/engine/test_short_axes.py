@@ -15,7 +15,7 @@ from retrax.engine.passes.sinking import COSTLY, is_costly, sink
 from retrax.engine.program import Choose, Each, Operation, walk
 from retrax.engine.step_program import signature, step_program
 from retrax.engine.trace.scalarise import scalarise
-from retrax.numerics.kept_axis import keep_axis
+from retrax.numerics.jax_hints import keep_axis
 from retrax.numerics.series import sinc
 
 RNG = np.random.default_rng(7)

@@ -17,8 +17,7 @@ from retrax.integrators.magnus import magnus_step
 from retrax.reproduce.pseudospectral.runs import REFERENCE
 from retrax.spaces.group_itself import GroupItself
 from retrax.testing.constrained import flow
-from retrax.testing.fields import gyrostat
-from retrax.testing.problems import asymmetric_top
+from retrax.testing.problems import asymmetric_top, gyrostat
 
 PENDULUM, START, _, _ = rx.systems.Pendulum3D.paper()
 

@@ -55,7 +55,7 @@ def swept(method):
 
 DOORS = {
     "simulate": lambda method: rx.simulate(TOP, method, START, **RUN).y[-1],
-    "ensemble": lambda method: rx.ensemble(TOP, method, MANY, **RUN)["y"].values[-1],
+    "ensemble": lambda method: rx.ensemble(TOP, method, MANY, **RUN)["g"].values,
     "reversibility": lambda method: rx.analysis.reversibility(TOP, method, START, **RUN),
     "convergence": lambda method: rx.analysis.convergence(TOP, method, START, h=0.1, time=0.4),
     "symplecticity": lambda method: rx.analysis.symplecticity(TOP, method, START, h=0.1),

@@ -47,7 +47,7 @@ def test_rows_that_are_no_basis_are_refused(rows, sentence):
     "constraint, sentence",
     [
         (rx.Distribution([[1, 0], [0, 1]][:1]), "speaks of 2 velocity components"),
-        ([[1, 0, 0]], "is no constraint"),
+        ([[1, 0, 0]], "is not a constraint"),
         (rx.VelocityConstraint(lambda R: R), r"A\(g\) has shape \(3, 3\).*from 1 to 2 rows"),
         (rx.VelocityConstraint(lambda R: R[2]), r"A\(g\) has shape \(3,\)"),
         (rx.VelocityConstraint(lambda R: float(R[0, 0])), "A cannot be evaluated on JAX arrays"),

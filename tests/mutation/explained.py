@@ -1,5 +1,7 @@
 """Mutants that no test can notice, with the reason: they compute the same numbers."""
 
+from mutants import Mutant
+
 _BEYOND = "JAX takes the last entry for an index beyond the end, and that is the one meant"
 _SQUARE = "the matrix is square"
 _UNUSED = "put where a division by zero would be, in a result that is not taken"
@@ -35,12 +37,12 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
         "one more term, which is below 1e-18 where the series is used"
     ),
     ("retrax.numerics.series", "near = jnp.where(small, c, 1.0)", "1.0 -> 1.1"): _UNUSED,
-    ("retrax.numerics.solve", "return jnp.ones_like(A), A[0, 0]", "0 -> 1"): _BEYOND,
-    ("retrax.numerics.solve", "if A.shape[0] == 2", "0 -> 1"): _SQUARE,
-    ("retrax.numerics.solve", "return adjugate, A[0, 0] * A[1, 1]", "1 -> 2"): _BEYOND,
-    ("retrax.numerics.solve", "for _ in range(A.shape[0] - 1)", "0 -> 1"): _SQUARE,
-    ("retrax.numerics.solve", "return x, determinant * A[0, 0]", "0 -> 1"): _BEYOND,
-    ("retrax.numerics.solve", "for i in range(1, A.shape[0])", "0 -> 1"): _SQUARE,
+    ("retrax.numerics.small_matrices", "return jnp.ones_like(A), A[0, 0]", "0 -> 1"): _BEYOND,
+    ("retrax.numerics.small_matrices", "if A.shape[0] == 2", "0 -> 1"): _SQUARE,
+    ("retrax.numerics.small_matrices", "return adjugate, A[0, 0] * A[1, 1]", "1 -> 2"): _BEYOND,
+    ("retrax.numerics.small_matrices", "for _ in range(A.shape[0] - 1)", "0 -> 1"): _SQUARE,
+    ("retrax.numerics.small_matrices", "return x, determinant * A[0, 0]", "0 -> 1"): _BEYOND,
+    ("retrax.numerics.small_matrices", "for i in range(1, A.shape[0])", "0 -> 1"): _SQUARE,
     ("retrax.integrators.lifted", "if self.s == 1", "1 -> 2"): (
         "without the short cut the end is reached by a move of zero"
     ),
@@ -75,9 +77,9 @@ EXPLAINED: dict[tuple[str, str, str], str] = {
 }
 
 
-def explanation(row: dict, line: str) -> str | None:
+def explanation(mutant: Mutant, line: str) -> str | None:
     """Why a survivor is the same program, or `None` where it is not known to be."""
     for (module, text, change), reason in EXPLAINED.items():
-        if row["module"] == module and row["change"] == change and text in line:
+        if mutant.module == module and mutant.change == change and text in line:
             return reason
     return None

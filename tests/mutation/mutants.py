@@ -1,4 +1,7 @@
-"""Mutants of a module: one small change each, put into the running program and taken out again.
+"""Changes of a module, put into the running program and taken out again.
+
+A *mutant* is one small change that is made by rule; a bug of `bugs.py` is one that somebody thought
+of. Both are planted in the same way.
 
 A change inside a function replaces the code of that function wherever it is referred to; a change
 of a constant of a module replaces the constant wherever it was imported. Nothing is imported twice,
@@ -13,9 +16,12 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
+
+from retrax.numerics.reuse import forget
 
 SWAPPED = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult,
@@ -29,12 +35,16 @@ _TEXT = ("__repr__", "check", "check_membership", "refusal", "name")
 
 
 class Mutant(NamedTuple):
-    """One change: the module, the number of the change in it, its line and what it does."""
+    """One change: the module, the function or class it is in, and what it does.
+
+    Where the same change can be made several times in one place, `which` counts them. Line numbers
+    are not part of it, so that results stay valid while other code moves.
+    """
 
     module: str
-    number: int
-    line: int
+    place: str
     change: str
+    which: int
 
     @property
     def changes_something(self) -> bool:
@@ -42,19 +52,25 @@ class Mutant(NamedTuple):
         before, _, after = self.change.partition(" -> ")
         return before != after
 
-    @property
-    def key(self) -> str:
-        return f"{self.module}:{self.number}"
+
+class Site(NamedTuple):
+    """Where a mutant is made: its number among the changes of the module, and its line."""
+
+    number: int
+    line: int
 
 
-def mutants(module: str) -> list[Mutant]:
+@cache
+def mutants(module: str) -> dict[Mutant, Site]:
     """Every mutant of a module, in the order of its source."""
     tree = ast.parse(source(module))
-    found = []
+    found: dict[Mutant, Site] = {}
     for number, (node, change) in enumerate(_changes(tree)):
         before = ast.unparse(node)
         after = ast.unparse(_changed(copy.deepcopy(node), change))
-        found.append(Mutant(module, number, node.lineno, f"{before} -> {after}"))
+        place, text = _place(tree, node), f"{before} -> {after}"
+        which = sum(m.place == place and m.change == text for m in found)
+        found[Mutant(module, place, text, which)] = Site(number, node.lineno)
     return found
 
 
@@ -62,23 +78,42 @@ def source(module: str) -> str:
     return Path(importlib.import_module(module).__file__ or "").read_text()
 
 
-@contextmanager
-def planted(mutant: Mutant) -> Iterator[None]:
-    """The program with the change in it, inside a `with`."""
-    module = importlib.import_module(mutant.module)
+def mutated(mutant: Mutant) -> ast.Module:
+    """The module of a mutant with the change in it."""
     tree = ast.parse(source(mutant.module))
-    node, change = list(_changes(tree))[mutant.number]
+    node, change = list(_changes(tree))[mutants(mutant.module)[mutant].number]
     after = _changed(copy.deepcopy(node), change)
     _replace(tree, node, ast.copy_location(after, node))
-    old = _functions(compile(source(mutant.module), module.__file__ or "", "exec"))
-    new = compile(ast.fix_missing_locations(tree), module.__file__ or "", "exec")
-    undo = [_put(f, _functions(new)[place]) for place, f in _live(module, old)]
-    undo += _constants(module, new) if not _inside_function(tree, node.lineno) else []
+    return ast.fix_missing_locations(tree)
+
+
+@contextmanager
+def planted(name: str, text: str | ast.Module) -> Iterator[None]:
+    """The program with another text of a module, inside a `with`; compiled programs are dropped."""
+    module = importlib.import_module(name)
+    file = module.__file__ or ""
+    before, after = (compile(each, file, "exec") for each in (source(name), text))
+    old, new = _functions(before), _functions(after)
+    differing = {place: new[place] for place in old if new[place] != old[place]}
+    undo = [_put(f, differing[place]) for place, f in _live(module, differing)]
+    undo += [] if differing else _constants(module, after)
+    forget_results()
     try:
         yield
     finally:
         for put_back in undo:
             put_back()
+        forget_results()
+
+
+def forget_results() -> None:
+    """Drop compiled programs and tables: they know a function by its name, not by its code."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("retrax.") and not name.startswith("retrax.testing"):
+            for value in vars(module).values():
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+    forget()
 
 
 def _changes(tree: ast.AST) -> Iterator[tuple[Any, str]]:
@@ -176,11 +211,15 @@ def _put(function: FunctionType, code: CodeType):
     return lambda: setattr(function, "__code__", old)
 
 
-def _inside_function(tree: ast.AST, line: int) -> bool:
-    return any(
-        isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
-        for node in ast.walk(tree)
-    )
+def _place(tree: ast.AST, node: ast.AST) -> str:
+    """The names of the classes and functions around a node, the outermost first."""
+    around = [
+        outer
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.ClassDef)
+        and outer.lineno <= node.lineno <= (outer.end_lineno or 0)
+    ]
+    return ".".join(outer.name for outer in sorted(around, key=lambda outer: outer.lineno))
 
 
 def _constants(module: ModuleType, code: CodeType) -> list:
@@ -188,16 +227,27 @@ def _constants(module: ModuleType, code: CodeType) -> list:
     changed = dict(module.__dict__)
     exec(code, changed)
     undo = []
-    for name, value in list(vars(module).items()):
-        if isinstance(value, bool | int | float | tuple | list | dict) and name[:2] != "__":
-            if repr(changed[name]) != repr(value):
-                for other in list(sys.modules.values()):
-                    if getattr(other, "__dict__", {}).get(name) is value:
-                        undo.append(_set(other, name, changed[name]))
+    for name, value in _plain(module):
+        if repr(changed[name]) != repr(value):
+            for other in list(sys.modules.values()):
+                if getattr(other, "__dict__", {}).get(name) is value:
+                    undo.append(_set(other, name, changed[name]))
+    for cls in list(vars(module).values()):
+        if isinstance(cls, type) and cls.__module__ == module.__name__:
+            for name, value in _plain(cls):
+                after = vars(changed[cls.__name__])[name]
+                if repr(after) != repr(value):
+                    undo.append(_set(cls, name, after))
     return undo
 
 
-def _set(module: ModuleType, name: str, value: Any):
-    old = getattr(module, name)
-    setattr(module, name, value)
-    return lambda: setattr(module, name, old)
+def _plain(owner: Any) -> list[tuple[str, Any]]:
+    """The constants of a module or class: numbers and tables of them."""
+    kinds = bool | int | float | tuple | list | dict
+    return [(k, v) for k, v in vars(owner).items() if isinstance(v, kinds) and k[:2] != "__"]
+
+
+def _set(owner: Any, name: str, value: Any):
+    old = getattr(owner, name)
+    setattr(owner, name, value)
+    return lambda: setattr(owner, name, old)

@@ -4,7 +4,7 @@
     python tests/mutation/run.py --page
 
 Of every module a sample of its mutants is planted, chosen with a fixed seed; `--sample 0` takes
-all. Results go line by line to `results.jsonl` beside this file: what is in it is not done again.
+all. Results go to `results.json` beside this file: what is in it is not done again.
 `--survivors` plants the survivors among them again, and only these, after tests have become better.
 A mutant on which the checks take longer than `--limit` seconds hangs, and has been noticed.
 """
@@ -19,12 +19,12 @@ import threading
 from pathlib import Path
 from queue import Empty, Queue
 
-from checks import WATCHED
+from checks import MODULES
 from mutants import Mutant, mutants
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-RESULTS = HERE / "results.jsonl"
+RESULTS = HERE / "results.json"
 SEED = 10
 
 
@@ -75,16 +75,19 @@ def sampled(module: str, size: int) -> list[Mutant]:
     everything = [m for m in mutants(module) if m.changes_something]
     if size == 0 or len(everything) <= size:
         return everything
-    chosen = random.Random(f"{SEED} {module}").sample(everything, len(everything))[:size]
-    return sorted(chosen, key=lambda mutant: mutant.number)
+    chosen = set(random.Random(f"{SEED} {module}").sample(everything, size))
+    return [mutant for mutant in everything if mutant in chosen]
 
 
-def written() -> dict[Mutant, dict]:
-    """The last result for every mutant, however its module has changed since."""
-    if not RESULTS.exists():
-        return {}
-    rows = map(json.loads, RESULTS.read_text().splitlines())
-    return {Mutant(*(row[field] for field in Mutant._fields)): row for row in rows}
+def written() -> dict[Mutant, str | None]:
+    """What noticed each mutant that has been planted, however its module has changed since."""
+    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    return {Mutant(*row[:-1]): row[-1] for row in rows}
+
+
+def write(results: dict[Mutant, str | None]) -> None:
+    rows = [json.dumps([*mutant, noticed]) for mutant, noticed in sorted(results.items(), key=str)]
+    RESULTS.write_text("[\n" + ",\n".join(rows) + "\n]\n")
 
 
 def work(queue: Queue, limit: float, lock: threading.Lock) -> None:
@@ -103,11 +106,12 @@ def work(queue: Queue, limit: float, lock: threading.Lock) -> None:
                     print(f"{mutant.module} fails without a change: {wrong}", flush=True)
                     break
                 worker.limit = limit
-            answer = worker.ask(mutant.module, str(mutant.number))
-            with lock, RESULTS.open("a") as file:
-                file.write(json.dumps({**mutant._asdict(), "noticed": answer}) + "\n")
+            site = mutants(mutant.module)[mutant]
+            answer = worker.ask(mutant.module, str(site.number))
+            with lock:
+                write({**written(), mutant: answer})
             verdict = "killed  " if answer else "SURVIVED"
-            print(verdict, mutant.key, mutant.line, mutant.change, flush=True)
+            print(verdict, mutant.module, site.line, mutant.change, flush=True)
 
 
 def main() -> None:
@@ -122,11 +126,11 @@ def main() -> None:
     if chosen.page:
         from page import write_page
 
-        return write_page(list(written().values()))
+        return write_page(written())
     queue = Queue()
     done = written()
-    alive = {mutant for mutant, row in done.items() if row["noticed"] is None}
-    for module in chosen.modules or WATCHED:
+    alive = {mutant for mutant, noticed in done.items() if noticed is None}
+    for module in chosen.modules or MODULES:
         if chosen.survivors:
             batch = [m for m in sampled(module, 0) if m in alive]
         else:

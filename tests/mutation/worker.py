@@ -15,30 +15,20 @@ ROOT = Path(__file__).parents[2]
 
 import jax
 import pytest
-from checks import WATCHED
-from mutants import mutants, planted
-
-
-def forget_programs() -> None:
-    """Empty the caches of the engine, which know a step by its name and not by its code."""
-    for name, module in list(sys.modules.items()):
-        if name.startswith("retrax.") and not name.startswith("retrax.testing"):
-            for value in vars(module).values():
-                if hasattr(value, "cache_clear"):
-                    value.cache_clear()
+from checks import watching
+from mutants import mutants, mutated, planted, source
 
 
 def noticed_by(module: str) -> str | None:
     """The first check that fails, with its reason, or `None` where all pass."""
-    forget_programs()
-    watched = WATCHED[module]
+    checks, files = watching(module)
     with jax.disable_jit(), open(os.devnull, "w") as nowhere:
-        for check in watched.checks:
+        for check in checks:
             try:
                 check()
             except BaseException as reason:
                 return f"{type(reason).__name__}: {str(reason)[:160]}"
-        for file in watched.files:
+        for file in files:
             arguments = ["-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=", str(ROOT / file)]
             with redirect_stdout(nowhere), redirect_stderr(nowhere):
                 code = pytest.main(arguments)
@@ -50,11 +40,11 @@ def noticed_by(module: str) -> str | None:
 def main() -> None:
     for line in sys.stdin:
         module, number = line.split()
-        if number == "-":  # without a change, nothing may be noticed
+        found = list(mutants(module))
+        # Without a change, nothing may be noticed.
+        text = source(module) if number == "-" else mutated(found[int(number)])
+        with planted(module, text):
             answer = noticed_by(module)
-        else:
-            with planted(mutants(module)[int(number)]):
-                answer = noticed_by(module)
         print("answer", json.dumps(answer), flush=True)
 
 

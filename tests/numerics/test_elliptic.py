@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retrax.numerics.elliptic import complete, incomplete, jacobi
-from retrax.numerics.solve import solve_and_determinant
+from retrax.numerics.small_matrices import solve_and_determinant
 
 
 @pytest.mark.parametrize("m", [0.0, 0.01, 7 / 15, 0.93, 1 - 1e-9])

@@ -15,9 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from beartype import beartype
+from jaxtyping import Array, Float, jaxtyped
 
-from retrax.numerics.digest import digest
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.numerics.reads import reads
 
 NEGATIVE_ZERO = -0.0
@@ -60,6 +61,22 @@ def test_numbers_compare_with_their_types_and_bits(one, other):
 
 def test_nan_is_the_same_as_itself():
     assert fingerprint([float("nan")]) == fingerprint([float("nan")])
+
+
+def weighted(weight):
+    """A function whose arguments are checked, as the style of JAX is to write one."""
+
+    @jaxtyped(typechecker=beartype)
+    def f(x: Float[Array, "3"]):
+        return weight * x[2]
+
+    return f
+
+
+def test_checks_of_types_hide_nothing_and_add_nothing():
+    assert fingerprint(weighted(2.0)).complete
+    assert fingerprint(weighted(2.0)) == fingerprint(weighted(2.0))
+    assert fingerprint(weighted(2.0)) != fingerprint(weighted(3.0))
 
 
 class Scaled:
@@ -237,7 +254,7 @@ def test_a_digest_is_the_same_in_another_process():
     code = (
         "import numpy as np, jax, jax.numpy as jnp\n"
         f"w, table, names = 2.0, np.arange(3.0), {{'c', 'b', 'a'}}\nexec({SOURCE!r})\n"
-        "from retrax.numerics.digest import digest\nprint(digest(f))"
+        "from retrax.numerics.fingerprint import digest\nprint(digest(f))"
     )
     there = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True

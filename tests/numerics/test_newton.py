@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from retrax.numerics.newton import newton
+from retrax.numerics.newton import newton, to_stagnation
 
 EPS = np.finfo(float).eps
 
@@ -142,3 +142,20 @@ def test_an_iteration_that_gets_no_better_stops_with_what_it_has():
     assert bool(status.converged)
     assert 3 <= int(status.iterations) <= 6
     assert abs(float(x[0]) - 2**0.5) < 16 * EPS
+
+
+@pytest.mark.parametrize("gain, ends_after", [(0.5, 14), (0.9, 17)])
+def test_an_iteration_ends_where_it_stalls(gain, ends_after):
+    """Residuals fall to a quarter down to 2^-26, and then to 0.81 of the one before."""
+
+    def improve(k):
+        k = jnp.where(k < 26, k + 2.0, k + 0.3)
+        return k, (2.0**-k, jnp.ones(()))
+
+    limits = {"aim": 2.0**-27.05, "accept": 2.0**-25, "most": 40}
+    unknown = jnp.asarray(jnp.inf), jnp.zeros(())
+    _, status = to_stagnation(improve, jnp.zeros(()), unknown, **limits, gain=gain)
+    assert int(status.iterations) == ends_after
+    assert bool(status.converged) and float(status.residual) < 2.0**-26
+    _, status = to_stagnation(improve, jnp.zeros(()), unknown, **limits | {"most": 5}, iterations=2)
+    assert int(status.iterations) == 5 and not bool(status.converged)

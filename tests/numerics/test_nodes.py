@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.numerics.stage_newton import square_slope, stage_direction
+from retrax.numerics.stages import square_slope, stage_direction
 
 FAMILIES = {
     "gauss": (rx.gauss, lambda s: 2 * s),

@@ -1,11 +1,19 @@
 """Chains of equations, solved in one sweep down and one up, against dense matrices."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from retrax.numerics.block_tridiagonal import BlockTridiagonal
-from retrax.numerics.tridiagonal import factor, product, solve, solve_blocks
+from retrax.numerics.tridiagonal import (
+    BlockTridiagonal,
+    factor,
+    product,
+    solve,
+    solve_blocks,
+    solve_line,
+    solve_ring,
+)
 
 
 def chain(n, b, seed):
@@ -57,3 +65,15 @@ def test_blocks_that_are_not_symmetric(columns):
     x = BlockTridiagonal(lower, diagonal, upper).solve(b)
     exact = np.linalg.solve(dense(lower, diagonal, upper), b.reshape(20, *columns))
     np.testing.assert_allclose(x, exact.reshape(b.shape), rtol=0, atol=2e-15)
+
+
+def test_a_line_and_a_ring_solve_as_dense_matrices_do(key):
+    n, e = 23, jnp.asarray(-0.37)
+    b, more = jax.random.normal(key, (2, n))
+    d = 1.8 + 0.3 * jnp.abs(more)
+    dense = np.diag(np.asarray(d)) + float(e) * (np.eye(n, k=1) + np.eye(n, k=-1))
+    found = np.asarray(solve_line(d, e, b))
+    assert np.max(np.abs(found - np.linalg.solve(dense, np.asarray(b)))) < 5e-15
+    ring = 1.9 * np.eye(n) + float(e) * (np.roll(np.eye(n), 1, 0) + np.roll(np.eye(n), -1, 0))
+    found = np.asarray(solve_ring(jnp.asarray(1.9), e, b))
+    assert np.max(np.abs(found - np.linalg.solve(ring, np.asarray(b)))) < 5e-15

@@ -176,7 +176,7 @@ def test_the_command_prints_json_and_nothing_else_or_lines_for_people(tmp_path, 
     stub.fails = True
     assert (tmp_path / "g" / "index.html").exists()
     stopped = CliRunner().invoke(app, [*call, "--force"])
-    assert stopped.exit_code == 130 and "goes on from there" in stopped.stderr
+    assert stopped.exit_code == 130 and "continues from there" in stopped.stderr
     assert not (tmp_path / "g" / "index.html").exists()  # only a complete gallery has one
 
 

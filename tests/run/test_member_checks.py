@@ -7,7 +7,7 @@ import pytest
 
 import retrax as rx
 from retrax.numerics.known import known
-from retrax.systems.rods.material import circular
+from retrax.systems.rods.rod import circular
 
 ONE = jnp.eye(3)
 MOMENTS = [1.0, 1.2, 0.9]
@@ -225,7 +225,7 @@ def test_starts_that_break_the_constraint_are_refused_also_where_nobody_looked(s
 
 
 def test_points_at_which_a_field_makes_no_sense_are_refused_in_an_ensemble():
-    with pytest.raises(rx.BadInput, match=r"member 1: x = .* is no point of the Lotka-Volterra"):
+    with pytest.raises(rx.BadInput, match=r"member 1: x = .* is not a point of the Lotka-Volterra"):
         rx.ensemble(field, rx.Kahan(), [[1.0, 1.0], [1.0, -1.0]], h=0.01, steps=2)
 
 

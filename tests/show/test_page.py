@@ -90,7 +90,7 @@ def test_a_group_without_a_picture_shows_its_numbers(runs):
     assert (bars["kind"], bars["rows"], bars["columns"]) == ("bars", 4, 4)
     heights = unpacked(bars["values"])
     scale = np.max(np.abs(heights)) / np.max(np.abs(np.asarray(run.g)))
-    np.testing.assert_allclose(heights / scale, np.asarray(run.g).reshape(-1, 9), atol=3e-5)
+    np.testing.assert_allclose(heights / scale, np.asarray(run.g).reshape(-1, 16), atol=3e-5)
     assert len(data["panels"]) == 4
 
 

@@ -46,7 +46,7 @@ def test_any_quantity_of_any_run_can_be_heard(tmp_path):
     run = rx.simulate(body, rx.LieVerlet(), start, h=0.05, steps=8000)
     path = run.sound(tmp_path / "wobble.wav", lambda state: state.momentum[0], pitch=330.0)
     assert abs(heard(path)[0][0] - 330) < 0.5
-    with pytest.raises(rx.BadInput, match="which quantity of the free rigid body"):
+    with pytest.raises(rx.BadInput, match="the free rigid body needs an observable"):
         run.sound(tmp_path / "none.wav")
     with pytest.raises(rx.BadInput, match="one finite number at each"):
         run.sound(tmp_path / "none.wav", lambda state: state.momentum)
@@ -74,5 +74,5 @@ def test_the_picture_in_space_and_time_shows_both_strings_and_paths(pure):
     assert np.max(np.abs(np.asarray(x) - pure.g[2][:, 0])) < 1e-12 and len(t) == len(pure.t)
     body = rx.systems.FreeRigidBody([2.0, 2.0, 1.0])
     start = body.state(jnp.eye(3), velocity=[0.3, 0.1, 3.0])
-    with pytest.raises(rx.BadInput, match="no observables to show over place and time"):
+    with pytest.raises(rx.BadInput, match="over place and time needs a function"):
         space_time(rx.simulate(body, rx.LieVerlet(), start, h=0.05, steps=2))

@@ -171,7 +171,7 @@ def test_lotka_volterra_stops_at_a_pole_and_where_a_species_turns_negative():
         rx.simulate(LV, rx.Kahan(), [2.0, 1.0], h=1.5, steps=1000)
     with pytest.raises(rx.StepFailed, match=r"step 1 of 10 .*left the domain of the system"):
         rx.simulate(LV, rx.Kahan(), [6.0, 1.0], h=0.5, steps=10)
-    with pytest.raises(rx.BadInput, match="is no point of the Lotka-Volterra"):
+    with pytest.raises(rx.BadInput, match="is not a point of the Lotka-Volterra"):
         LV.at([1.0, -0.1])
 
 

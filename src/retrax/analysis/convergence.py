@@ -5,10 +5,12 @@ import math
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
-from retrax.analysis.distance import distance, entry_distance
 from retrax.errors import BadInput, CheckFailed
+from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
@@ -61,16 +63,16 @@ def convergence(
     \end{aligned}
     $$
 
-    so no reference solution is needed, and none has to be trusted. Distances are measured on the
-    group where the method stays on it, else entry by entry.
+    so that no reference solution has to be trusted. Distances are measured on the group if the
+    method stays on it, else entry by entry.
 
     **Arguments:**
 
     - `h`: the coarsest step; `time` must be a multiple of it.
     - `halvings`: how often it is halved, at least 2.
 
-    **Raises:** `CheckFailed` where a difference is so small that it shows rounding errors: choose a
-    larger `h` or fewer halvings. `StepFailed` where a run fails.
+    **Raises:** `CheckFailed` if a difference is so small that it shows rounding errors: choose a
+    larger `h` or fewer halvings. `StepFailed` if a run fails.
     """
     integrator = as_integrator(integrator)
     require_run(system, integrator, started(system, state), h, 1, 1)
@@ -95,8 +97,7 @@ def convergence(
         raise CheckFailed(
             f"{integrator!r} on the {system.name}: successive ends differ by "
             f"{min(differences):.1e}, which is rounding (below {floor:.1e}), so no order can be "
-            "read off; "
-            f"take h larger than {h:g} or fewer halvings than {halvings}."
+            f"read off; take h larger than {h:g} or fewer halvings than {halvings}."
         )
     slopes = tuple(math.log2(a / b) for a, b in itertools.pairwise(differences))  # (2)
     return Convergence(steps, sizes, differences, slopes, slopes[-1])
@@ -117,3 +118,15 @@ def _on_group(group, a: State, b: State):
 @Jitted
 def _entries(group, a: State, b: State):
     return entry_distance(a, b)
+
+
+def distance(group: AbstractLieGroup, a: State, b: State) -> Float[Array, ""]:
+    r"""$\max(|\log(g_a^{-1}g_b)|_\infty,\ |\mu_a - \mu_b|_\infty)$, for $g$ on the group."""
+    between = group.log(group.compose(group.inverse(a.g), b.g))
+    return jnp.maximum(jnp.max(jnp.abs(between)), jnp.max(jnp.abs(a.momentum - b.momentum)))
+
+
+def entry_distance(a: State, b: State) -> Float[Array, ""]:
+    r"""The largest difference of an entry of $(g, \mu)$: also for states that are off the group."""
+    gaps = jax.tree.map(lambda x, y: jnp.max(jnp.abs(x - y)), (a.g, a.momentum), (b.g, b.momentum))
+    return jnp.max(jnp.stack(jax.tree.leaves(gaps)))

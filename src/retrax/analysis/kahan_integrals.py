@@ -27,7 +27,7 @@ _MORE = 8
 # The rank of more functions than this takes minutes.
 _MOST = 200
 
-Row = list[int]
+Residues = list[int]
 
 
 class Relations(NamedTuple):
@@ -75,8 +75,8 @@ def kahan_integrals(
         count = math.comb(n + degree, n)
         if count > _MOST:
             raise BadInput(
-                f"degree = {degree} makes {count} monomials of {n} coordinates, of which at most "
-                f"{_MOST} can be ranked in exact arithmetic; choose some with functions=..."
+                f"degree = {degree} makes {count} monomials of {n} coordinates, but exact "
+                f"arithmetic ranks at most {_MOST}; choose some with functions=..."
             )
     chosen = _monomials(n, degree) if functions is None else _exponents(functions, n)
     rng = random.Random(seed)
@@ -90,8 +90,8 @@ def kahan_integrals(
     return Relations(len(chosen) - _rank(rows), tuple(chosen), points)
 
 
-def _exponents(functions: Any, n: int) -> list[tuple[int, ...]]:
-    """Monomials as tuples of exponents, refused where they are none."""
+def _exponents(functions: Iterable[Sequence[int]], n: int) -> list[tuple[int, ...]]:
+    """Monomials as tuples of exponents; reject anything else."""
     try:
         chosen = [tuple(f) for f in functions]
     except TypeError as cause:
@@ -101,13 +101,13 @@ def _exponents(functions: Any, n: int) -> list[tuple[int, ...]]:
     whole = all(type(e) is int for f in chosen for e in f)
     if not whole or not 1 <= len(chosen) <= _MOST or any(len(f) != n or min(f) < 0 for f in chosen):
         raise BadInput(
-            f"functions = {shown(functions)} must be from 1 to {_MOST} tuples of {n} exponents, "
-            "none of them negative."
+            f"functions = {shown(functions)} must be from 1 to {_MOST} tuples of {n} exponents "
+            "that are not negative."
         )
     return chosen
 
 
-def _exact(field: Any) -> tuple[np.ndarray, ...]:
+def _exact(field: AbstractQuadraticField | Sequence[Any]) -> tuple[np.ndarray, ...]:
     """The coefficients as arrays of fractions, Q symmetric."""
     if isinstance(field, AbstractQuadraticField):
         given = field.coefficients()
@@ -125,7 +125,7 @@ def _exact(field: Any) -> tuple[np.ndarray, ...]:
     return (Q + np.swapaxes(Q, 1, 2)) / 2, B, c
 
 
-def _fractions(field: Any) -> list[np.ndarray]:
+def _fractions(field: Sequence[Any]) -> list[np.ndarray]:
     """(Q, B, c), given as numbers without rounding."""
     exact = np.vectorize(Fraction, otypes=[object])
     try:
@@ -157,14 +157,14 @@ def _monomials(n: int, degree: int) -> list[tuple[int, ...]]:
     return sorted(f for f in every if sum(f) <= degree)
 
 
-def _value(exponents: Sequence[int], x: Row) -> int:
+def _value(exponents: Sequence[int], x: Residues) -> int:
     value = 1
     for base, power in zip(x, exponents, strict=True):
         value = value * pow(base, power, PRIME) % PRIME
     return value
 
 
-def _step(Q: Any, B: Any, c: Row, x: Row, half: int) -> Row:
+def _step(Q: Any, B: Any, c: Residues, x: Residues, half: int) -> Residues:
     """One step of Kahan's method of size 2 `half`, modulo the prime."""
     n = len(x)
     system = []
@@ -178,9 +178,9 @@ def _step(Q: Any, B: Any, c: Row, x: Row, half: int) -> Row:
     return [(x[i] + move[i][n]) % PRIME for i in range(n)]
 
 
-def _reduced(rows: list[Row]) -> list[Row]:
+def _reduced(rows: list[Residues]) -> list[Residues]:
     """The reduced echelon form modulo the prime, zero rows left out."""
-    done: list[Row] = []
+    done: list[Residues] = []
     left = [list(row) for row in rows]
     for column in range(len(rows[0])):
         pivot = next((row for row in left if row[column]), None)
@@ -194,10 +194,10 @@ def _reduced(rows: list[Row]) -> list[Row]:
     return done
 
 
-def _without(row: Row, pivot: Row, column: int) -> Row:
+def _without(row: Residues, pivot: Residues, column: int) -> Residues:
     factor = row[column]
     return [(a - factor * b) % PRIME for a, b in zip(row, pivot, strict=True)] if factor else row
 
 
-def _rank(rows: list[Row]) -> int:
+def _rank(rows: list[Residues]) -> int:
     return len(_reduced(rows))

@@ -1,26 +1,29 @@
 """The largest Lyapunov exponent of a motion, as the steps of an integrator have it."""
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, PyTree
 
 from retrax.engine.backends import make_loop
-from retrax.engine.progress import start
+from retrax.engine.backends.native import NativeLoop
+from retrax.engine.backends.xla import XLALoop
+from retrax.engine.progress import Progress, start
 from retrax.errors import BadInput, StepFailed
-from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.checks import require_finite, require_whole
+from retrax.numerics.checks import host_float64, require_finite, require_whole
 from retrax.numerics.frozen import Frozen
-from retrax.numerics.once import compiled_once
-from retrax.numerics.precision import host_float64
+from retrax.numerics.jax_hints import compiled_once
 from retrax.run.checks import require_run, started
 
 
@@ -46,15 +49,15 @@ class Lyapunov(NamedTuple):
 
 def lyapunov(
     system: AbstractGroupSystem,
-    integrator: AbstractIntegrator | str,
-    state: Any,
+    integrator: AbstractIntegrator,
+    state: State | ArrayLike,
     *,
     h: float,
     steps: int,
     skip: int = 0,
     blocks: int = 10,
     history: int = 200,
-    direction: Any = None,
+    direction: ArrayLike | Sequence[float] | None = None,
     seed: int = 0,
 ) -> Lyapunov:
     r"""Benettin's method with a tangent vector that is scaled back to length 1 in every step.
@@ -82,7 +85,7 @@ def lyapunov(
     - `direction`: the first vector, $\eta$ and $\alpha$ one after the other, instead of a random
         one of `seed`. Under a constraint it is made admissible to first order.
 
-    **Raises:** `StepFailed` where a step fails, `BadInput` where the run cannot start.
+    **Raises:** `StepFailed` if a step fails, `BadInput` if the run cannot start.
 
     References: [BenettinGalganiGiorgilliStrelcyn1980].
     """
@@ -93,17 +96,17 @@ def lyapunov(
     skip, seed = require_whole("skip", skip, 0), require_whole("seed", seed, 0)
     if not 2 <= blocks <= history <= steps:
         raise BadInput(
-            f"blocks = {blocks}, history = {history}, steps = {steps}: at least 2 blocks, and no "
-            "more of them than running estimates, and of these no more than steps, are needed."
+            f"blocks = {blocks}, history = {history}, steps = {steps} must satisfy 2 <= blocks <= "
+            "history <= steps."
         )
     tangent = _first(system, jax.tree.map(jnp.asarray, state), direction, seed)
     loop = make_loop("auto", system, _TangentStep(integrator), tangent, float(h))
     at = start(jax.tree.map(np.asarray, tangent))
     if skip:
-        at, *_ = _run(loop, at, 1, skip, system, integrator)
+        at, _ = _run(loop, at, 1, skip, system, integrator)
     every = steps // history
     before, t0 = float(at.state.growth), float(at.state.t)
-    at, states, _ = _run(loop, at, history, every, system, integrator)
+    at, states = _run(loop, at, history, every, system, integrator)
     t, growth = np.asarray(states.t) - t0, np.asarray(states.growth) - before
     running = growth / t  # (2)
     return Lyapunov(float(running[-1]), _scatter(t, growth, blocks), t, running, float(growth[-1]))
@@ -138,8 +141,8 @@ class _TangentStep(AbstractIntegrator):
         self.base, self.order, self.preserves = base, base.order, frozenset()
 
     def step(
-        self, system: AbstractGroupSystem, state: Any, h: Float[Array, ""]
-    ) -> tuple[Any, StepInfo]:
+        self, system: AbstractGroupSystem, state: _Tangent, h: Float[Array, ""]
+    ) -> tuple[_Tangent, StepInfo]:
         group, now = system.group, state
 
         def move(g, mu):
@@ -154,8 +157,21 @@ class _TangentStep(AbstractIntegrator):
         growth = now.growth + jnp.log(length)
         return _Tangent(g, mu, eta / length, alpha / length, growth, now.t + h), info
 
+    def memory(self, system: AbstractGroupSystem, state: _Tangent) -> Memory:
+        return ()
 
-def _first(system: AbstractGroupSystem, state: State, direction: Any, seed: int) -> _Tangent:
+    def next_step(
+        self, system: AbstractGroupSystem, state: _Tangent, h: Float[Array, ""], memory: Memory
+    ) -> tuple[_Tangent, StepInfo, Memory]:
+        return *self.step(system, state, h), memory
+
+
+def _first(
+    system: AbstractGroupSystem,
+    state: State,
+    direction: ArrayLike | Sequence[float] | None,
+    seed: int,
+) -> _Tangent:
     """The state with a perturbation of length 1 that the constraint admits."""
     dim, group = system.group.dim, system.group
     if direction is None:
@@ -191,12 +207,19 @@ def _admissible_change(
     return jax.jvp(onto, (state.g, state.momentum), moved)[1]
 
 
-def _run(loop: Any, at: Any, records: int, every: int, system: Any, integrator: Any) -> tuple:
-    at, states, interval = loop.run(at, records, every, records)
+def _run(
+    loop: NativeLoop | XLALoop,
+    at: Progress,
+    records: int,
+    every: int,
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+) -> tuple[Progress, _Tangent]:
+    at, states, _ = loop.run(at, records, every, records)
     if at.failed:
         raise StepFailed(
             f"{integrator!r} on the {system.name}: step {int(at.step) + 1} (from t = "
             f"{float(at.state.t):.6g} s) failed while its derivative was followed; simulate the "
             "motion alone to see why."
         )
-    return at, states, interval
+    return at, states

@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_float64, require_finite, require_shape
 
 _SHORTEST, _BLOCKS = 32, 16
 _LONGEST_LAG = 8  # of the length of a run: longer lags overlap too much to average
@@ -22,7 +21,7 @@ class Slope(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The slope in standard errors: of size one where there is no bias."""
+        """The slope in standard errors: of size one if there is no bias."""
         return self.value / self.standard_error if self.standard_error > 0 else 0.0
 
 

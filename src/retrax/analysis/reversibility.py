@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from retrax.analysis.distance import distance
+from retrax.analysis.convergence import distance
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.errors import StepFailed
@@ -28,7 +28,7 @@ def reversibility(
     Round-off for a symmetric method, $\Phi_{-h} = \Phi_h^{-1}$, and of the size of the error for
     any other. Rounding errors grow with the motion's own sensitivity: keep $n$ moderate.
 
-    **Raises:** `StepFailed` where a step, forward or back, fails.
+    **Raises:** `StepFailed` if a step, forward or back, fails.
     """
     state = started(system, state)
     integrator = as_integrator(integrator)

@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_float64, require_finite
 
 # The window of Blackman and Harris with four terms: its own lobes lie 92 dB below a line.
 _WINDOW = (0.35875, 0.48829, 0.14128, 0.01168)
@@ -66,7 +65,7 @@ def spectrum(t: np.ndarray, values: np.ndarray) -> Spectrum:
     with a window $w$ whose own lobes lie 92 dB below a line, so that what stands between the lines
     belongs to the signal.
 
-    **Raises:** `BadInput` where the times are not equally spaced, or fewer than 16.
+    **Raises:** `BadInput` if the times are not equally spaced, or fewer than 16.
     """
     t, x = host_float64("t", t), host_float64("values", values)
     if t.ndim != 1 or t.shape != x.shape or len(t) < 16:
@@ -84,7 +83,7 @@ def spectrum(t: np.ndarray, values: np.ndarray) -> Spectrum:
     power = np.abs(np.fft.rfft(window * (x - x.mean()))) ** 2  # (1)
     total = float(np.sum(power))
     if not math.isfinite(total):
-        raise BadInput("values are so large that their squares are no numbers: scale them.")
+        raise BadInput("values are so large that their squares overflow: scale them.")
     if total == 0:
         raise BadInput("values do not change: a constant has no spectrum.")
     return Spectrum(2 * np.pi * np.fft.rfftfreq(len(t), step), power / total)

@@ -12,7 +12,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.once import compiled_once
+from retrax.numerics.jax_hints import compiled_once
 from retrax.run.checks import require_run
 
 

@@ -101,6 +101,7 @@ def _at_size(members: int, steps: int) -> dict[str, Any]:
     def c(steps: int) -> Callable[[], np.ndarray]:
         return lambda: kernels.ensemble(packed, W1.inertia, H, steps)
 
+    runs: dict[str, Callable[[int], Callable[[], object]]]
     runs = {"ns": lambda steps: run(system, states, steps)}
     if kernels.compiler() is not None:
         runs["c_ns"] = c

@@ -5,14 +5,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from retrax.bench.problems import Problem
+from retrax.bench.problems import TimedProblem
 from retrax.errors import CheckFailed, RetraxError
 from retrax.mechanics.state import State
 from retrax.numerics.compositions import fractions
@@ -58,7 +57,7 @@ def stages(order: int) -> tuple[float, ...]:
 
 
 def single(
-    problem: Problem, h: float, steps: int, save_every: int | None = None, order: int = 2
+    problem: TimedProblem, h: float, steps: int, save_every: int | None = None, order: int = 2
 ) -> tuple[np.ndarray, int]:
     """The saved states of one body, (records, 12), and the number of Newton iterations.
 
@@ -80,7 +79,11 @@ def single(
 
 
 def euler_top(
-    start: ArrayLike, inertia: ArrayLike, h: float, steps: int, save_every: int | None = None
+    start: Sequence[float],
+    inertia: Sequence[float],
+    h: float,
+    steps: int,
+    save_every: int | None = None,
 ) -> np.ndarray:
     """The saved momenta (records, 3) of Euler's top by the explicit map of Kahan's method."""
     every = save_every or steps
@@ -95,7 +98,7 @@ def euler_top(
 
 
 def gauss_collocation(
-    problem: Problem, stages: int, h: float, steps: int
+    problem: TimedProblem, stages: int, h: float, steps: int
 ) -> tuple[np.ndarray, int]:
     """The last state (12,) of a heavy body by Gauss collocation, and the number of sweeps."""
     if not 1 <= stages <= LARGEST or problem.weight is None:
@@ -139,8 +142,9 @@ def string_pendulum(
     start = np.concatenate([np.ravel(r), np.ravel(R), state.momentum])
     u = float(system.spacing)
     numbers = [u, float(system.stiffness) / u, float(system.gravity), float(system.mass[0])]
-    matrices = [np.ravel(x[0]) for x in (system.arm, system.inertia, system.reduced)]
-    rows = [system.masses.weights, *system.factors, system.columns[:, 0]]
+    masses, factors, columns, reduced = system.mass_matrix
+    matrices = [np.ravel(x[0]) for x in (system.arm, system.inertia, reduced)]
+    rows = [masses.weights, *factors, columns[:, 0]]
     data, tables = np.concatenate([numbers, *matrices]), np.concatenate(rows)
     out = np.empty((steps // every, len(start)))
     addresses = [_address(x) for x in (start, data, tables)]
@@ -154,7 +158,7 @@ def string_pendulum(
 
 def ensemble(
     packed: np.ndarray,
-    inertia: ArrayLike,
+    inertia: Sequence[float],
     h: float,
     steps: int,
     *,

@@ -19,6 +19,7 @@ from retrax.integrators.composition import Composition
 from retrax.integrators.lie_verlet import LieVerlet
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 from retrax.trajectory.trajectory import Trajectory
@@ -42,7 +43,7 @@ def pendulum_potential(R: Float[Array, "3 3"]) -> Float[Array, ""]:
 
 
 @dataclass(frozen=True)
-class Problem:
+class TimedProblem:
     """One rigid body, its start, and the time at which it is looked at.
 
     **Attributes:**
@@ -59,7 +60,7 @@ class Problem:
     velocity: tuple[float, float, float]
     end: float
 
-    def system(self) -> MechanicalSystem:
+    def system(self) -> AbstractGroupSystem:
         """The body as a retrax system; the pendulum from its inertia and potential."""
         if self.weight is None:
             return FreeRigidBody(self.inertia)
@@ -73,12 +74,12 @@ class Problem:
         return np.concatenate([np.eye(3).ravel(), np.multiply(self.inertia, self.velocity)])
 
 
-W1 = Problem("free rigid body", (3.0, 2.0, 1.0), None, (1 / 3, 1 / 2, 1.0), 1000.0)
-W2 = Problem("3D pendulum", (1.0, 2.8, 2.0), (0.0, 0.0, GRAVITY), (0.5, -0.5, 0.4), 30.0)
+W1 = TimedProblem("free rigid body", (3.0, 2.0, 1.0), None, (1 / 3, 1 / 2, 1.0), 1000.0)
+W2 = TimedProblem("3D pendulum", (1.0, 2.8, 2.0), (0.0, 0.0, GRAVITY), (0.5, -0.5, 0.4), 30.0)
 
 
 @lru_cache
-def reference(problem: Problem) -> np.ndarray:
+def reference(problem: TimedProblem) -> np.ndarray:
     """R at the end: tabulated for W2, otherwise by order 8 at steps of 0.02 s."""
     if problem is W2:
         return PENDULUM_AT_30
@@ -96,7 +97,7 @@ def attitude_error(R: np.ndarray, exact: np.ndarray) -> np.ndarray | np.floating
     return 2 * np.arcsin(np.minimum(chord, 1.0))
 
 
-def free_bodies(members: int) -> tuple[MechanicalSystem, State, np.ndarray]:
+def free_bodies(members: int) -> tuple[AbstractGroupSystem, State, np.ndarray]:
     """W3: a free body, `members` random starts of it at R = 1, and these starts packed for C."""
     velocity = np.random.default_rng(1).normal(size=(members, 3))
     g, momentum = np.tile(np.eye(3), (members, 1, 1)), velocity * W1.inertia
@@ -111,7 +112,7 @@ def verlet(order: int) -> AbstractIntegrator:
 
 
 def whole_call(
-    problem: Problem,
+    problem: TimedProblem,
     integrator: AbstractIntegrator,
     h: float,
     steps: int,
@@ -125,7 +126,7 @@ def whole_call(
 
 
 def loop_alone(
-    problem: Problem,
+    problem: TimedProblem,
     integrator: AbstractIntegrator,
     h: float,
     steps: int,

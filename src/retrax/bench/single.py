@@ -15,7 +15,7 @@ from retrax.bench.problems import (
     ORDERS,
     W1,
     W2,
-    Problem,
+    TimedProblem,
     attitude_error,
     loop_alone,
     reference,
@@ -51,7 +51,7 @@ TOP_STEPS, TOP_SAVE_EVERY = 1_000_000, 1000
 
 
 def measure(pairs: int = 7) -> dict[str, Any]:
-    """Per step and to a given error, against C where there is a compiler."""
+    """Per step and to a given error, against C if there is a compiler."""
     return {
         "h": H,
         "save_every": SAVE_EVERY,
@@ -61,7 +61,7 @@ def measure(pairs: int = 7) -> dict[str, Any]:
     }
 
 
-def disagreement(problem: Problem, order: int, steps: int = 100) -> float:
+def disagreement(problem: TimedProblem, order: int, steps: int = 100) -> float:
     """The largest difference between any state of retrax and that of the C kernel."""
     run = whole_call(problem, verlet(order), H, steps, save_every=1)().states
     ours = np.concatenate([run.g.reshape(-1, 9), run.momentum], axis=1)[1:]
@@ -69,7 +69,7 @@ def disagreement(problem: Problem, order: int, steps: int = 100) -> float:
     return float(np.max(np.abs(ours - theirs)))
 
 
-def per_step(problem: Problem, order: int, pairs: int) -> dict[str, Any]:
+def per_step(problem: TimedProblem, order: int, pairs: int) -> dict[str, Any]:
     """The loop and the whole call at h = 0.01, every 100th state saved."""
     stages = len(kernels.stages(order))
     steps = SUBSTEPS // stages // SAVE_EVERY * SAVE_EVERY
@@ -103,8 +103,8 @@ def to_error(pairs: int) -> dict[str, Any]:
     }
 
 
-def in_c(problem: Problem, h: float, steps: int, save_every: int, order: int) -> CRun | None:
-    """The run in C, where there is a compiler."""
+def in_c(problem: TimedProblem, h: float, steps: int, save_every: int, order: int) -> CRun | None:
+    """The run in C; `None` without a compiler."""
     if kernels.compiler() is None:
         return None
     return lambda: kernels.single(problem, h, steps, save_every, order)
@@ -168,7 +168,7 @@ def collocation_disagreement() -> float:
 
 
 def measure_kahan(pairs: int = 7) -> dict[str, Any]:
-    """A million steps: the loop and the whole call, against C where there is a compiler."""
+    """A million steps: the loop and the whole call, against C if there is a compiler."""
     top = EulerTop(TOP_INERTIA)
     state, records = top.at(TOP_START), TOP_STEPS // TOP_SAVE_EVERY
     native = make_loop("native", top, Kahan(), state, TOP_H)
@@ -198,7 +198,7 @@ def measure_kahan(pairs: int = 7) -> dict[str, Any]:
 def kahan_disagreement(steps: int = 100) -> float:
     """The largest difference between any state of retrax and that of the C kernel."""
     ours = simulate(
-        EulerTop(TOP_INERTIA), Kahan(), TOP_START, h=TOP_H, steps=steps, progress=False
+        EulerTop(TOP_INERTIA), Kahan(), np.array(TOP_START), h=TOP_H, steps=steps, progress=False
     ).y[1:]
     theirs = kernels.euler_top(TOP_START, TOP_INERTIA, TOP_H, steps, save_every=1)
     return float(np.max(np.abs(ours - theirs)))

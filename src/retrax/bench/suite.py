@@ -21,7 +21,7 @@ NO_COMPILER = (
 
 
 def measure(report: Callable[[str], object]) -> dict[str, Any]:
-    """Time one trajectory by several methods, strings, ensembles; call `report` before each part."""
+    """Time one trajectory, strings and ensembles; call `report` before each part."""
     missing = [] if kernels.compiler() else [NO_COMPILER]
     report("One trajectory against C")
     one = single.measure()

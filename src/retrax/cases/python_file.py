@@ -13,7 +13,7 @@ from typing import Any
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput, RetraxError
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.systems.settings import Setting
+from retrax.systems.catalogue import Example
 
 _PROMISE = "it must return (system, state, h, steps), or a system whose paper() does"
 
@@ -23,7 +23,7 @@ def is_reference(text: str) -> bool:
     return text.partition(":")[0].endswith(".py")
 
 
-def load_setting(reference: str, folder: Path | None = None) -> Setting:
+def load_setting(reference: str, folder: Path | None = None) -> Example:
     """Call the function that `my_system.py:make` names, and return (system, state, h, steps).
 
     Without a name the function is `make`. The file is run, and then the function, as Python runs
@@ -97,7 +97,7 @@ def _function(module: ModuleType, file: Path, name: str) -> Callable[[], Any]:
     return make
 
 
-def _checked(file: Path, name: str, made: object) -> Setting:
+def _checked(file: Path, name: str, made: object) -> Example:
     where = f"{name} in {str(file)!r}"
     if not isinstance(made, tuple) or len(made) != 4:
         what = f"a tuple of {len(made)}" if isinstance(made, tuple) else f"{type(made).__name__}"

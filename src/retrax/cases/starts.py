@@ -10,8 +10,7 @@ from retrax.cases.makers import Choices, did_you_mean, make, typed
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64, require_shape
 
 _KEYS = ("g", "exp", "velocity", "momentum", "t", "project")
 

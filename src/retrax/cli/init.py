@@ -28,7 +28,7 @@ def init(
     """
     if path.suffix not in _EXAMPLES:
         raise BadInput(
-            f"path = {str(path)!r} must end in .toml, a run file, or in .py, a system in Python."
+            f"path = {str(path)!r} must end in .toml for a run file, or in .py for a Python file."
         )
     require_place(path)
     if path.is_dir() or (path.exists() and not force):

@@ -1,8 +1,9 @@
-"""`retrax list`: what there is to run, and with what."""
+"""`retrax list`: the cases and the integrators, or all about one of them."""
 
 import inspect
 import json
 import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ def list_(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A case, a ready system or an integrator: tell all about it.",
+            help="A case, a system or an integrator to describe in full.",
             autocompletion=options.names,
         ),
     ] = None,
@@ -53,7 +54,7 @@ def list_(
     ]
     print_table(["integrator", "order", *VOCABULARY], rows, "Integrators")
     print_lines(*(f"{word}: {meaning}" for word, meaning in VOCABULARY.items()))
-    print_lines("", "`retrax list NAME` tells more about one of them.")
+    print_lines("", "`retrax list NAME` describes one of them in full.")
 
 
 def _marks(kept: list[str]) -> list[str]:
@@ -85,7 +86,7 @@ def _integrators() -> dict[str, dict[str, Any]]:
 
 
 def details(name: str) -> dict[str, Any]:
-    """What is known about `name`, by headings."""
+    """Everything about the case, integrator or system called `name`, by headings."""
     choose("name", name, {**CASES, **METHODS, **SYSTEMS})
     if name in CASES:
         return _case(name)
@@ -153,8 +154,8 @@ def _integrator(name: str) -> dict[str, Any]:
     }
 
 
-def _parameters(make: Any) -> dict[str, str]:
-    """What each parameter is, from the docstrings, and its default."""
+def _parameters(make: Callable[..., object]) -> dict[str, str]:
+    """Each parameter with its description, from the docstrings, and its default."""
     texts = [inspect.getdoc(one) or "" for one in getattr(make, "__mro__", [make])]
     found = {}
     for key, parameter in inspect.signature(make).parameters.items():
@@ -166,11 +167,11 @@ def _parameters(make: Any) -> dict[str, str]:
     return found
 
 
-def _first_line(thing: Any) -> str:
+def _first_line(thing: object) -> str:
     return _readable((inspect.getdoc(thing) or "").split("\n")[0])
 
 
 def _readable(text: str) -> str:
-    """A line of a docstring for a terminal, where formulas are not set."""
+    """A line of a docstring for a terminal, which cannot set formulas."""
     text = text.replace(r"\,", " ").replace(r"\cdot", " · ")
     return " ".join(re.sub(r"\\([A-Za-z]+)", r" \1", re.sub(r"[$`]|\*\*", "", text)).split())

@@ -1,4 +1,4 @@
-"""The command `retrax`. Nothing computes here."""
+"""The command `retrax`: its subcommands, its help, its version."""
 
 from importlib.metadata import version
 from typing import Annotated

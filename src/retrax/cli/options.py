@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the names that the shell completes."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,13 +18,13 @@ Progress = Annotated[
 
 
 def runnable(incomplete: str) -> list[tuple[str, str]]:
-    """Cases with what they are, then the run files of this folder."""
+    """Cases with their descriptions, then the run files of this folder."""
     files = [(file.name, "a run file") for file in sorted(Path().glob("*.toml"))]
     return [*cases(incomplete), *_beginning(incomplete, files)]
 
 
 def cases(incomplete: str) -> list[tuple[str, str]]:
-    """Cases with what they are."""
+    """Cases with their descriptions."""
     return _beginning(incomplete, [(name, case.description) for name, case in CASES.items()])
 
 
@@ -34,13 +34,13 @@ def integrators(incomplete: str) -> list[tuple[str, str]]:
 
 
 def papers(incomplete: str) -> list[tuple[str, str]]:
-    """Papers that can be computed again."""
+    """Papers that can be reproduced."""
     known = [(name, "the figures and tables of this paper") for name in PAPERS]
     return _beginning(incomplete, [*known, ("all", "all of them")])
 
 
 def names(incomplete: str) -> list[tuple[str, str]]:
-    """Everything that `retrax list NAME` tells more about."""
+    """Everything that `retrax list NAME` describes."""
     return cases(incomplete) + integrators(incomplete)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines
 from retrax.files import require_place
 from retrax.store.netcdf import load
@@ -16,16 +17,17 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The page.", show_default="the run's name, ending in .html"
+            "--output",
+            "-o",
+            help="Where to write the page.",
+            show_default="the run's name, ending in .html",
         ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a page of a run, with the moving body and its invariants, and figures beside it.
 
-    A run that stopped before its end has a page too; it says where and why.
+    The page of a run that stopped before its end says where and why.
 
     Example: retrax report top.nc -o top.html
     """

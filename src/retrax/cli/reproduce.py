@@ -27,22 +27,34 @@ def reproduce(
     ] = Path("gallery"),
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Shorter runs: every figure, all papers in some minutes."),
+        typer.Option(
+            "--quick",
+            help="Shorter runs that still fill every figure; all papers take a few minutes.",
+        ),
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Make again what is there; write into any folder.")
+        bool,
+        typer.Option(
+            "--force",
+            help="Make finished parts again, and write into a folder that is not a gallery.",
+        ),
     ] = False,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", min=1, help="Processes.", show_default="2 if there are cores"),
+        typer.Option(
+            "--workers",
+            min=1,
+            help="Processes that share the work.",
+            show_default="2, on one core 1",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute papers' figures and tables again, and compare them with what the papers say.
+    """Compute the figures and tables of papers again and compare them with the papers.
 
-    Leaves a gallery: `index.html`, and for each paper a page, its figures with the data behind
-    them (NetCDF), `table.md` and `numbers.json`. Interrupted, it goes on where it stopped when the
-    same command is given again.
+    Writes a gallery: `index.html`, and for each paper a page, `table.md`,
+    `numbers.json`, and its figures with their data (NetCDF).
+    After an interruption the same command continues where it stopped.
 
     Example: retrax reproduce all --quick -o gallery
     """
@@ -61,7 +73,7 @@ def reproduce(
                 watch=watch,
             )
     except KeyboardInterrupt as interruption:
-        told = "Interrupted: finished parts are kept, and the same command goes on from there."
+        told = "Interrupted: finished parts are kept, and the same command continues from there."
         Console(stderr=True, soft_wrap=True).print(told, style="red")
         raise typer.Exit(INTERRUPTED) from interruption
     if as_json:

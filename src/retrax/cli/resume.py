@@ -1,4 +1,4 @@
-"""`retrax resume run.zarr`: go on with a run from its checkpoint."""
+"""`retrax resume run.zarr`: continue a run from its checkpoint."""
 
 import json
 from pathlib import Path
@@ -15,10 +15,12 @@ from retrax.trajectory.summary import COLUMNS, heading, rows
 
 
 def resume(
-    path: Annotated[Path, typer.Argument(help="What `retrax run --checkpoint` made.")],
+    path: Annotated[
+        Path, typer.Argument(help="The checkpoint that `retrax run --checkpoint` wrote.")
+    ],
     steps: Annotated[
         int | None,
-        typer.Option(help="How many steps in all.", show_default="what the run was to have"),
+        typer.Option(help="How many steps in all.", show_default="as many as were asked for"),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Keep the whole run in this NetCDF file.")
@@ -26,8 +28,8 @@ def resume(
     trust: Annotated[
         list[str] | None,
         typer.Option(
-            help="A module of yours whose functions marked @rx.factory the checkpoint may name; it "
-            "is imported, which runs it. May be given more than once.",
+            help="A Python module of yours with functions marked @rx.factory that the checkpoint "
+            "may name. It is imported, so its code runs. Repeat the option for several modules.",
             metavar="MODULE",
             show_default="none",
         ),
@@ -35,7 +37,7 @@ def resume(
     as_json: AsJson = False,
     progress: Progress = None,
 ) -> None:
-    """Go on with a run that was stopped, or take it further.
+    """Continue a run that was stopped, or take it further.
 
     Example: retrax resume top.zarr --steps 1000000
     """

@@ -33,7 +33,7 @@ def run(
         str,
         typer.Argument(
             help="A name from `retrax list`, a run file `my_case.toml`, or a function in a Python "
-            "file, `my_system.py:make`; that file is run.",
+            "file, `my_system.py:make`, which is run.",
             autocompletion=options.runnable,
         ),
     ],
@@ -53,31 +53,37 @@ def run(
     ] = None,
     save_every: Annotated[
         int | None,
-        typer.Option(help="Steps between saved states.", show_default=f"{_SAVED_STATES} states"),
+        typer.Option(
+            help="Steps between saved states.", show_default=f"about {_SAVED_STATES} states in all"
+        ),
     ] = None,
     backend: Annotated[
-        str | None, typer.Option(help="auto, native or xla.", show_default="auto")
+        str | None, typer.Option(help="The engine: auto, native or xla.", show_default="auto")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Keep the run in this NetCDF file.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Make a page of the run, this HTML file.")
+        Path | None, typer.Option("--report", help="Write a page of the run to this HTML file.")
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Keep the run here as it goes on; `retrax resume` goes on with it."),
+        typer.Option(
+            help="Commit the run to this Zarr store as it goes; `retrax resume` continues it."
+        ),
     ] = None,
     every: Annotated[
         int | None,
-        typer.Option(help="Steps between commits to the checkpoint.", show_default="10 s"),
+        typer.Option(
+            help="Steps between commits to the checkpoint.", show_default="one every 10 s"
+        ),
     ] = None,
     as_json: AsJson = False,
     progress: Progress = None,
 ) -> None:
     """Simulate a case and print how well its invariants were kept.
 
-    What is given here goes before what the case or the run file says.
+    Options override what the case or the run file says.
 
     Example: retrax run heavy-top --integrator composition-4 --h 0.02 --steps 5000 -o top.nc
     """
@@ -120,7 +126,7 @@ def run(
 
 
 def _asked(what: str, integrator: str | None) -> RunFile:
-    """What is to be run, from whichever of the three ways to say it."""
+    """Make what is to be run from a case, a run file or a function in a Python file."""
     if what.endswith(".toml"):
         asked = read(what)
         method = integrator or asked.method
@@ -140,7 +146,7 @@ def _asked(what: str, integrator: str | None) -> RunFile:
 
 
 def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
-    """The run, kept where that is asked for, also as far as it came; it knows what was typed."""
+    """Run and save to the output, also a run that failed; its provenance holds what was typed."""
     save_every = asked.save_every
     if save_every is None:
         whole = isinstance(asked.steps, int)
@@ -171,9 +177,9 @@ def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
 
 
 def keep(trajectory: Trajectory, path: Path) -> Path:
-    """Save a run; where its disk refuses, save it where temporary files go, and raise.
+    """Save a run; if its disk is full, save it among temporary files and raise.
 
-    **Raises:** `NotWritten`, which says where the run is now.
+    **Raises:** `NotWritten`, with the place where the run is now.
     """
     try:
         return trajectory.save(path)
@@ -186,10 +192,10 @@ def keep(trajectory: Trajectory, path: Path) -> Path:
 
 
 def require_asked(key: str, path: Path, typed: bool) -> None:
-    """Refuse, before a run, a place that cannot be written or that nobody asked to write over.
+    """Reject, before a run, a place that cannot be written, and a file that must not be replaced.
 
-    A file named on the command line is replaced. One that only a run file names is replaced where
-    retrax wrote it, and otherwise left alone.
+    A file named on the command line is replaced. One that only a run file names is replaced only
+    if retrax wrote it.
     """
     place = require_place(path)
     if not typed and place.exists() and not written_by_retrax(place):

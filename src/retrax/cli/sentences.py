@@ -19,13 +19,13 @@ FAILED, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
 STATUSES = {
     0: "all went well",
     FAILED: "a run failed, a claim does not hold, or a file could not be written",
-    BAD_INPUT: "something that was asked for cannot be: a name, an option, a value, a file",
-    DEFECT: "an error in retrax itself, which should be reported",
+    BAD_INPUT: "a name, an option, a value or a file is wrong",
+    DEFECT: "an error in retrax itself: please report it",
     INTERRUPTED: "interrupted from the keyboard",
-    TERMINATED: "stopped by a signal to terminate, with a checkpoint to go on from",
+    TERMINATED: "stopped by a signal to terminate; the checkpoint can be resumed",
 }
 
-# What the command line itself refuses; it lives in typer or in click, as versions go.
+# What the command line itself rejects: a class of typer or of click, depending on the version.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 _JSON, _TRACEBACK = "retrax.json", "retrax.traceback"
 
@@ -55,7 +55,7 @@ class Sentences(TyperGroup):
 
 @contextlib.contextmanager
 def _ending(ctx: Any) -> Iterator[None]:
-    """Turn what is raised inside into a sentence and a status."""
+    """Turn an error that is raised inside into a sentence and a status."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -67,9 +67,9 @@ def _ending(ctx: Any) -> Iterator[None]:
             raise
         _end(ctx, error, _usage(error), BAD_INPUT)
     except KeyboardInterrupt as error:
-        _end(ctx, error, "Interrupted: what was not written yet is lost.", INTERRUPTED)
+        _end(ctx, error, "Interrupted: what was not yet written is lost.", INTERRUPTED)
     except OSError as error:
-        if error.errno == errno.EPIPE:  # whoever was reading has had enough
+        if error.errno == errno.EPIPE:  # the reader has closed the pipe
             raise
         where = f"{str(error.filename)!r}: " if error.filename else ""
         _end(ctx, error, f"{where}{error.strerror or error}.", FAILED)
@@ -86,7 +86,7 @@ def _ending(ctx: Any) -> Iterator[None]:
 
 
 def _status(error: RetraxError) -> int:
-    if isinstance(error, Interrupted):  # as shells have it
+    if isinstance(error, Interrupted):  # the convention of shells
         return 128 + error.signal
     return BAD_INPUT if isinstance(error, BadInput) else FAILED
 

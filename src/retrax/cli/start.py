@@ -1,4 +1,4 @@
-"""The first thing that the command `retrax` runs: before anything heavy is imported."""
+"""The first thing that the command `retrax` runs, before it imports anything heavy."""
 
 import os
 import sys
@@ -9,9 +9,9 @@ INTERRUPTED = 130
 
 
 def end_quietly() -> None:
-    """End the command with one line and a status where Ctrl-C comes before it can do it itself.
+    """Let Ctrl-C during the imports end the command with one line and a status.
 
-    Nothing is changed in programs that import retrax.
+    Programs that import retrax are left as they are.
     """
     if Path(sys.argv[0] if sys.argv else "").stem == "retrax":
         sys.excepthook = _hook

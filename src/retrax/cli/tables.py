@@ -15,8 +15,8 @@ Rows = Sequence[Sequence[str]]
 def print_table(columns: Sequence[str], rows: Rows, title: str = "", marked: Rows = ()) -> None:
     """Print a table; columns of numbers to the right, rows in `marked` in red.
 
-    Where standard output is no terminal it is aligned text, one line a row whatever the width, for
-    files and for other programs. Control characters are spelled out, as in `print_lines`.
+    In a pipe or a file it is aligned text, one line a row whatever the width. Control characters
+    are spelled out, as in `print_lines`.
     """
     columns, title = [printable(name) for name in columns], printable(title)
     rows, marked = ([[printable(cell) for cell in row] for row in some] for some in (rows, marked))
@@ -33,12 +33,12 @@ def print_table(columns: Sequence[str], rows: Rows, title: str = "", marked: Row
 
 
 def on_terminal() -> bool:
-    """Whether somebody looks at standard output, as far as rich can tell."""
+    """Whether standard output is a terminal."""
     return Console().is_terminal
 
 
 def print_lines(*lines: str) -> None:
-    """Print sentences, wrapped by the terminal where there is one."""
+    """Print sentences, each on a line that the terminal wraps."""
     console = Console(soft_wrap=True, highlight=False)
     for line in lines:
         console.print(Text(printable(line)))

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from retrax.cli.options import AsJson, Progress
 from retrax.cli.sentences import FAILED
 from retrax.cli.tables import on_terminal, print_lines, print_table
 from retrax.files import require_place
+
+if TYPE_CHECKING:
+    from retrax.testing.ledger import Ledger
 
 
 def verify(
@@ -21,7 +24,7 @@ def verify(
 ) -> None:
     """Measure the order of every integrator and everything it claims to preserve.
 
-    Prints tables on a terminal, Markdown elsewhere. Ends with status 1 when a claim does not hold.
+    Prints tables on a terminal, Markdown elsewhere. Ends with status 1 if a claim does not hold.
 
     Example: retrax verify -o docs/verification.md
     """
@@ -43,7 +46,7 @@ def verify(
         raise typer.Exit(FAILED)
 
 
-def _print(ledger) -> None:
+def _print(ledger: "Ledger") -> None:
     if not on_terminal():
         typer.echo(ledger.markdown())
         return

@@ -1,7 +1,7 @@
-"""Programs are built instruction by instruction, and simplified on the way.
+"""Build programs instruction by instruction, and simplify them on the way.
 
-Constants are folded, additions of zero and multiplications by one dropped, equal expressions
-shared; signs move outwards and powers of two are gathered.
+The builder folds constants, drops additions of zero and multiplications by one, shares equal
+expressions, moves signs outwards and gathers powers of two.
 """
 
 import math
@@ -24,7 +24,7 @@ class Builder:
         self._wide: set[Value] = set()
 
     def value(self, kind: Kind, *, invariant: bool = False) -> Value:
-        """A new value; `invariant` where it is the same in all steps of a run."""
+        """Make a new value; `invariant` says that it is the same in all steps of a run."""
         self._count += 1
         made = Value(self._count, kind)
         if invariant:
@@ -72,14 +72,14 @@ class Builder:
         self.block.instructions.append(instruction)
 
     def emit(self, name: str, *operands: Operand) -> Operand:
-        """The result of an operation: folded, simplified, shared, or newly computed."""
+        """Return the result of an operation: folded, simplified, shared, or newly computed."""
         simple = simplify(name, operands)
         if simple is None:
             simple = self._rewritten(name, operands)
         return self.emit_as_is(name, *operands) if simple is None else simple
 
     def emit_as_is(self, name: str, *operands: Operand) -> Operand:
-        """The result of an operation that is shared with an equal one, or newly computed."""
+        """Return the result of an operation: shared with an equal one, or newly computed."""
         if name in _COMMUTATIVE:
             operands = tuple(sorted(operands, key=_order))
         key = (name, *(_identity(x) for x in operands))
@@ -113,12 +113,12 @@ class Builder:
         return isinstance(operand, Value) and operand in self._singular
 
     def made(self, operand: Operand, name: str) -> tuple[Operand, ...] | None:
-        """The operands of the operation `name` that made this value, if one did."""
+        """Return the operands of the operation `name` that made this value, if one did."""
         made = self._made_by.get(operand) if isinstance(operand, Value) else None
         return made.operands if made is not None and made.name == name else None
 
     def _rewritten(self, name: str, operands: tuple[Operand, ...]) -> Operand | None:
-        """The same number by cheaper operations, without a rounding error of its own.
+        """Find the same number by cheaper operations, without a rounding error of its own.
 
         Signs move outwards, so that x y and (-x) y share their work, and powers of two are
         gathered. The one exception to exactness is a quotient by something that is the same in all
@@ -151,7 +151,7 @@ class Builder:
         return None
 
     def _product(self, x, y, u, v) -> Operand | None:
-        """x y, where x = -u or y = -v if those are given."""
+        """Simplify x y, where x = -u or y = -v if those are given."""
         if u is not None and v is not None:
             return self.emit("mul", u, v)
         if u is not None and isinstance(y, Value):
@@ -192,7 +192,7 @@ _TRUTH = {"lt", "le", "gt", "ge", "eq", "ne", "isfinite"}
 
 
 def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
-    """The value of an operation that needs no instruction, or `None`."""
+    """Return the value of an operation that needs no instruction, or `None`."""
     constants = [x for x in operands if not isinstance(x, Value)]
     if len(constants) == len(operands):
         return folded(name, constants)

@@ -1,9 +1,9 @@
-"""Types of scalars: which of JAX's a program computes with, their constants, and sums of constants.
+"""Types of scalars that a program computes with, their constants, and arithmetic on constants.
 
-Truths, whole numbers of 8 to 64 bits with and without sign, and floats of 64 bits. A program
-computes with each as XLA does: whole numbers wrap around, a float that becomes a whole number is
-cut off at the ends of its range, and NaN becomes zero. Shorter floats and complex numbers have no
-kind: a step that computes with them has no scalar program.
+A scalar is a truth, a whole number of 8 to 64 bits with or without sign, or a float of 64 bits. A
+program computes with each as XLA does: whole numbers wrap around, a float that becomes a whole
+number is cut off at the ends of its range, and NaN becomes zero. Shorter floats and complex
+numbers have no kind: a step that computes with them has no scalar program.
 
 `folded` does an operation on constants while a program is built, with the result of XLA.
 """
@@ -27,6 +27,8 @@ _KIND: dict[np.dtype, Kind] = {dtype: kind for kind, dtype in DTYPE.items()}
 # A constant in a program: a number of Python's for a float, a whole number of 64 bits or a truth,
 # and one of NumPy's, which carries its type, for other whole numbers.
 Constant = float | int | bool | np.integer
+# What can be turned into a constant.
+Number = Constant | np.generic
 # What an equation of a jaxpr reads and makes.
 Variable = jex.Var | jex.Literal
 
@@ -35,31 +37,31 @@ class Unscalarisable(Exception):
     """A function that cannot be turned into a scalar program; the message says why."""
 
 
-def kind_of_dtype(dtype: Any) -> Kind | None:
-    """The kind of numbers of a type, or `None` where programs do not compute with them."""
+def kind_of_dtype(dtype: object) -> Kind | None:
+    """Return the kind of a type, or `None` if programs do not compute with it."""
     return _KIND.get(dtype) if isinstance(dtype, np.dtype) else None
 
 
 def dtype_of(variable: Variable) -> np.dtype:
-    """The type of the numbers of a variable of a jaxpr."""
+    """Return the type of a variable of a jaxpr."""
     aval: Any = variable.aval
     return aval.dtype
 
 
 def kind_of_variable(variable: Variable) -> Kind:
-    """The kind of the numbers of a variable of a jaxpr."""
+    """Return the kind of a variable of a jaxpr."""
     return kind_of_aval(variable.aval)
 
 
 def kind_of_aval(aval: Any) -> Kind:
-    """The kind of the numbers of what JAX knows of an array: its shape and type."""
+    """Return the kind of an abstract array of JAX; reject types without one."""
     kind = kind_of_dtype(aval.dtype)
     if kind is None:
         raise Unscalarisable(f"it computes with numbers of type {aval.dtype}")
     return kind
 
 
-def kind_of_constant(x: Any) -> Kind:
+def kind_of_constant(x: Constant) -> Kind:
     if isinstance(x, bool | np.bool_):
         return "bool"
     if isinstance(x, np.integer):
@@ -85,8 +87,8 @@ def bounds(kind: Kind) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def constant(x: Any, kind: Kind) -> Constant:
-    """A number as one of a kind, converted as XLA does it."""
+def constant(x: Number, kind: Kind) -> Constant:
+    """Convert a number to a kind, as XLA does it."""
     if kind == "float":
         return float(x)
     if kind == "bool":
@@ -94,7 +96,7 @@ def constant(x: Any, kind: Kind) -> Constant:
     return _typed(_whole(x, kind), kind)
 
 
-def _whole(x: Any, kind: Kind) -> int:
+def _whole(x: Number, kind: Kind) -> int:
     low, high = bounds(kind)
     if isinstance(x, float):
         if math.isnan(x):
@@ -109,12 +111,12 @@ def _typed(x: int, kind: Kind) -> Constant:
 
 
 def least(kind: Kind) -> Constant:
-    """What the maximum of nothing is."""
+    """Return the maximum of no numbers."""
     return -math.inf if kind == "float" else constant(_ends(kind)[0], kind)
 
 
 def greatest(kind: Kind) -> Constant:
-    """What the minimum of nothing is."""
+    """Return the minimum of no numbers."""
     return math.inf if kind == "float" else constant(_ends(kind)[1], kind)
 
 
@@ -163,7 +165,7 @@ _TRUTH: dict[str, Callable] = {
 
 
 def folded(name: str, constants: Sequence[Constant]) -> Constant | None:
-    """The result of an operation on constants of one kind, or `None` where it is not known."""
+    """Do an operation on constants of one kind; return `None` if it is not known here."""
     if name == "select":
         which, otherwise, chosen = constants
         return chosen if which else otherwise
@@ -184,7 +186,7 @@ def folded(name: str, constants: Sequence[Constant]) -> Constant | None:
 
 
 def _rounded_away(a: float) -> float:
-    """The nearest whole number; of two that are equally near, the one further from zero."""
+    """Round to the nearest whole number, and away from zero if two are equally near."""
     if not math.isfinite(a):
         return a
     whole = float(math.trunc(a))
@@ -192,7 +194,7 @@ def _rounded_away(a: float) -> float:
 
 
 def _quotient(kind: Kind, a: int, b: int) -> Constant:
-    """Cut off towards zero; a quotient by zero has all bits set."""
+    """Divide and cut off towards zero; a quotient by zero has all bits set."""
     if b == 0:
         return constant(-1, kind)
     quotient = abs(a) // abs(b)
@@ -200,24 +202,24 @@ def _quotient(kind: Kind, a: int, b: int) -> Constant:
 
 
 def _remainder(kind: Kind, a: int, b: int) -> Constant:
-    """What is left of a, with its sign; of a quotient by zero, all of it."""
+    """Return what is left of a, with its sign; by zero, all of it."""
     left = abs(a) % abs(b) if b else abs(a)
     return constant(-left if a < 0 else left, kind)
 
 
 def _pattern(kind: Kind, a: int) -> int:
-    """The bits of a number, as one without sign."""
+    """Read the bits of a number as one without sign."""
     return a % 2 ** bits(kind)
 
 
 def _signed(kind: Kind, a: int) -> int:
-    """The number that the bits of another one are if the first of them is a sign."""
+    """Read the bits of a number as one whose first bit is a sign."""
     half = 2 ** (bits(kind) - 1)
     return (a + half) % (2 * half) - half
 
 
 def _shift(kind: Kind, a: int, b: int, turn: Callable[[int, int], int], beyond: int) -> Constant:
-    """By as many bits as b, taken without sign; further than there are bits, what is `beyond`."""
+    """Shift by b bits, taken without sign; `beyond` is left if there are not so many."""
     places = _pattern(kind, b)
     return constant(turn(a, places) if places < bits(kind) else beyond, kind)
 
@@ -226,7 +228,7 @@ def _of_kind(operation: Callable[..., int]) -> Callable[..., Constant]:
     return lambda kind, *xs: constant(operation(*xs), kind)
 
 
-_WHOLE: dict[str, Callable[..., Any]] = {
+_WHOLE: dict[str, Callable[..., Constant]] = {
     "add": _of_kind(lambda a, b: a + b),
     "sub": _of_kind(lambda a, b: a - b),
     "mul": _of_kind(lambda a, b: a * b),

@@ -1,4 +1,4 @@
-"""A scalar program as text that people can read."""
+"""Print a scalar program as text that people can read."""
 
 from collections.abc import Iterator, Mapping
 
@@ -26,7 +26,7 @@ _INFIX = {
 
 
 def listing(program: Program, names: Mapping[int, str] | None = None) -> str:
-    """The program, a line for each instruction; `names` are those of its inputs, by position."""
+    """Print a program, a line for each instruction; `names` are its inputs', by position."""
     known: dict[Value | Buffer, str] = {
         v: (names or {}).get(k, f"x{k}") for k, v in enumerate(program.inputs)
     }

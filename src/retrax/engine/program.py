@@ -56,7 +56,7 @@ class Repeat:
     carried: tuple[Value, ...]
     initial: tuple[Operand, ...]
     columns: tuple[Value, ...]
-    tables: tuple[tuple[Operand, ...], ...]
+    tables: tuple[tuple[Constant, ...], ...]
     body: "CodeBlock"
     updated: tuple[Operand, ...]
 
@@ -178,7 +178,7 @@ class Program:
 
 
 def walk(block: CodeBlock) -> Iterable[Instruction]:
-    """All instructions, those of inner blocks before the instruction that holds them."""
+    """Go through all instructions, those of inner blocks before the one that holds them."""
     for instruction in block.instructions:
         for inner in inner_blocks(instruction):
             yield from walk(inner)
@@ -197,7 +197,7 @@ def inner_blocks(instruction: Instruction) -> tuple[CodeBlock, ...]:
 
 
 def made_by(instruction: Instruction) -> Sequence[Value]:
-    """The values that an instruction makes, without those of its inner blocks."""
+    """List the values that an instruction makes, without those of its inner blocks."""
     match instruction:
         case Operation() | LoadEntry():
             return (instruction.out,)
@@ -213,7 +213,7 @@ def made_by(instruction: Instruction) -> Sequence[Value]:
 
 
 def operands_of(instruction: Instruction) -> Sequence[Operand]:
-    """The operands that an instruction reads, without those of its inner blocks."""
+    """List the operands that an instruction reads, without those of its inner blocks."""
     match instruction:
         case Operation(_, operands, _):
             return operands
@@ -233,7 +233,7 @@ def operands_of(instruction: Instruction) -> Sequence[Operand]:
 
 
 def numbers(items: Iterable[Any]) -> list[Any]:
-    """Inputs or outputs of a program that has no buffers."""
+    """Require inputs or outputs without buffers."""
     if any(isinstance(x, Buffer) for x in items):
         raise TypeError("a program with buffers runs natively only")
     return list(items)

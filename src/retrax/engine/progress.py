@@ -1,4 +1,4 @@
-"""Where a running loop is."""
+"""Where a running loop is, and where its numbers lie in memory."""
 
 import math
 from collections.abc import Sequence
@@ -64,8 +64,8 @@ INTERVAL = ("iterations", "residual", "increment")
 class StepInputs(NamedTuple):
     """How many inputs of a step are parameters, and how many state, its time last; then comes h.
 
-    An input is a number, or a row of numbers where an axis is kept. `memory` is the layout of what
-    steps hand on.
+    An input is a number, or a buffer where an axis is kept. `memory` is the layout of what steps
+    hand on.
     """
 
     params: int

@@ -1,9 +1,9 @@
 """What a Lie group is: the operations, the laws they satisfy, and what follows from them."""
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import equinox as eqx
 import jax
@@ -34,7 +34,7 @@ ALLOWED_DEFECT = 1e-9
 def transpose(
     linear: Callable[[Coordinates], PyTree], like: Coordinates, value: PyTree
 ) -> Coordinates:
-    """The exact transpose of a linear map of coordinate vectors shaped as `like`, at `value`."""
+    """Apply the exact transpose of a linear map of vectors shaped as `like` to `value`."""
     return jax.linear_transpose(linear, like)(value)[0]
 
 
@@ -77,11 +77,11 @@ class AbstractLieGroup(Frozen):
 
     @abc.abstractmethod
     def hat(self, xi: Coordinates) -> PyTree:
-        """The algebra element with coordinates `xi`, as a matrix."""
+        """Return the algebra element with coordinates `xi`, as a matrix."""
 
     @abc.abstractmethod
     def vee(self, x: PyTree) -> Coordinates:
-        """The coordinates of an algebra element; `vee(hat(xi)) == xi`."""
+        """Return the coordinates of an algebra element; `vee(hat(xi)) == xi`."""
 
     @abc.abstractmethod
     def expm1(self, xi: Coordinates) -> Element:
@@ -107,11 +107,19 @@ class AbstractLieGroup(Frozen):
 
     @abc.abstractmethod
     def tangent(self, g: Element, xi: Coordinates) -> Element:
-        """The velocity g hat(xi), stored as `g` is."""
+        """Return the velocity g hat(xi), stored as `g` is."""
 
+    @overload
+    def Ad(self, g: Element) -> Matrix: ...
+    @overload
+    def Ad(self, g: Element, xi: Coordinates) -> Coordinates: ...
     @abc.abstractmethod
     def Ad(self, g: Element, xi: Coordinates | None = None) -> Matrix | Coordinates: ...
 
+    @overload
+    def ad(self, xi: Coordinates) -> Matrix: ...
+    @overload
+    def ad(self, xi: Coordinates, eta: Coordinates) -> Coordinates: ...
     @abc.abstractmethod
     def ad(self, xi: Coordinates, eta: Coordinates | None = None) -> Matrix | Coordinates: ...
 
@@ -137,18 +145,18 @@ class AbstractLieGroup(Frozen):
 
     @abc.abstractmethod
     def defect(self, g: Element) -> Float[Array, ""]:
-        """The distance of `g` from the group: zero, up to round-off, on it."""
+        """Return the distance of `g` from the group: zero, up to round-off, on it."""
 
     @abc.abstractmethod
     def project(self, g: Element) -> Element:
-        """An element of the group next to `g`."""
+        """Return an element of the group next to `g`."""
 
     @abc.abstractmethod
     def random(self, key: Key[Array, ""]) -> Element:
-        """A random element, spread over the group; vectors are standard normal."""
+        """Return a random element, spread over the group; vectors are standard normal."""
 
     def angle_squared(self, xi: Coordinates) -> Float[Array, ""]:
-        """The square of the largest angle by which exp(xi) rotates; zero where nothing rotates.
+        """Return the square of the largest angle by which exp(xi) rotates; zero without rotation.
 
         At an angle of 2 pi the tangent map of the exponential map is singular.
         """
@@ -161,12 +169,16 @@ class AbstractLieGroup(Frozen):
         return jax.tree.map(jnp.add, self.identity(), self.caym1(xi))
 
     def cotangent(self, g: Element, a: Element) -> Coordinates:
-        """The transpose of `xi -> tangent(g, xi)` at `a`.
+        """Return the transpose of `xi -> tangent(g, xi)` at `a`.
 
         The left-trivialised differential of f: G -> R is `cotangent(g, jax.grad(f)(g))`.
         """
         return transpose(lambda xi: self.tangent(g, xi), jnp.zeros(self.dim), a)
 
+    @overload
+    def coAd(self, g: Element) -> Matrix: ...
+    @overload
+    def coAd(self, g: Element, mu: Coordinates) -> Coordinates: ...
     def coAd(self, g: Element, mu: Coordinates | None = None) -> Matrix | Coordinates:
         if mu is None:
             return self.Ad(g).T
@@ -176,6 +188,10 @@ class AbstractLieGroup(Frozen):
         """coAd(identity + delta) mu - mu: the change of a momentum, small as `delta` is small."""
         return self.coAd(jax.tree.map(jnp.add, self.identity(), delta), mu) - mu
 
+    @overload
+    def coad(self, xi: Coordinates) -> Matrix: ...
+    @overload
+    def coad(self, xi: Coordinates, mu: Coordinates) -> Coordinates: ...
     def coad(self, xi: Coordinates, mu: Coordinates | None = None) -> Matrix | Coordinates:
         if mu is None:
             return self.ad(xi).T
@@ -188,7 +204,7 @@ class AbstractLieGroup(Frozen):
         return transpose(lambda eta: self.dexp_inv(xi, eta), mu, mu)
 
     def dexp_gradient(self, xi: Coordinates, eta: Coordinates, mu: Coordinates) -> Coordinates:
-        r"""The gradient of $\langle\mu, \mathrm{dexp}_\xi\,\eta\rangle$ with respect to $\xi$."""
+        r"""Return the gradient of $\langle\mu, \mathrm{dexp}_\xi\,\eta\rangle$ in $\xi$."""
         return jax.vjp(lambda xi: self.dexp(xi, eta), xi)[1](mu)[0]
 
     def dcay_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
@@ -198,17 +214,17 @@ class AbstractLieGroup(Frozen):
         return transpose(lambda eta: self.dcay_inv(xi, eta), mu, mu)
 
     def layout(self) -> PyTree[jax.ShapeDtypeStruct]:
-        """An element without its numbers, as `jax.eval_shape(group.identity)` gives it."""
+        """Return an element without its numbers, as `jax.eval_shape(group.identity)` gives it."""
         return self._layout().like
 
     def _layout(self) -> "_Layout":
         return _layout_of(*signature_of(self))
 
     def angles(self) -> np.ndarray:
-        """Of each coordinate of the algebra whether it is an angle, which whole turns leave be."""
+        """Tell of each coordinate of the algebra whether it is an angle."""
         return np.zeros(self.dim, bool)
 
-    def check(self, name: str, g: Any) -> None:
+    def check(self, name: str, g: PyTree) -> None:
         """Raise `BadInput` unless `g`, called `name` in the sentence, is an element.
 
         Structure and shapes are always checked; values where JAX does not hide them.
@@ -227,7 +243,7 @@ class AbstractLieGroup(Frozen):
             require_each(partial(self.check_membership, name), g, fine=self._members)
 
     def _members(self, g: HostElement) -> np.ndarray:
-        """Of each element along a first axis, whether it plainly lies on the group."""
+        """Tell of each element along a first axis whether it plainly lies on the group."""
         return np.asarray(_defects_of(self, g)) <= ALLOWED_DEFECT
 
     def check_membership(self, name: str, g: HostElement) -> None:
@@ -240,14 +256,14 @@ class AbstractLieGroup(Frozen):
             )
 
 
-def require_group(group: Any) -> AbstractLieGroup:
-    """Refuse anything that is not a group object."""
+def require_group(group: object) -> AbstractLieGroup:
+    """Reject anything that is not a group object."""
     what = "a Lie group; pass an instance, such as SO3()"
     return require_instance("group", group, AbstractLieGroup, what)
 
 
 @Jitted
-def _defects_of(group: AbstractLieGroup, g: Any) -> Float[Array, " member"]:
+def _defects_of(group: AbstractLieGroup, g: Element) -> Float[Array, " member"]:
     return jax.vmap(group.defect)(g)
 
 
@@ -258,13 +274,13 @@ def defect_of(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
 
 class _Layout(NamedTuple):
     like: PyTree[jax.ShapeDtypeStruct]
-    structure: Any
+    structure: Hashable
     shapes: list[tuple[int, ...]]
 
 
 @Reused
-def _layout_of(tree: Any, arrays: tuple, identity: Fingerprint) -> _Layout:
-    """The layout of the elements of a group, from its structure and the shapes of its arrays."""
+def _layout_of(tree: Hashable, arrays: tuple, identity: Fingerprint) -> _Layout:
+    """Return the layout of the elements of a group, from its structure and its arrays' shapes."""
     (group,) = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
     like = jax.eval_shape(lambda group: group.identity(), group)
     leaves, structure = jax.tree.flatten(like)
@@ -272,7 +288,7 @@ def _layout_of(tree: Any, arrays: tuple, identity: Fingerprint) -> _Layout:
 
 
 def in_words(x: PyTree) -> str:
-    """How a pytree of arrays is laid out."""
+    """Describe how a pytree of arrays is laid out."""
     if isinstance(x, tuple | list):
         return "a tuple (" + ", ".join(in_words(part) for part in x) + ")"
     return f"an array of shape {np.shape(x)}"

@@ -1,7 +1,5 @@
 """Any connected matrix group, from a basis of its algebra."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,19 +8,69 @@ from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Matrix
-from retrax.groups.invariant_tensors import InvariantTensors
 from retrax.groups.nearest import require_projected
-from retrax.numerics.checks import require_finite, require_instance
+from retrax.numerics.checks import ArrayLike, host_float64, require_finite, require_instance
 from retrax.numerics.matrix_functions import logm, phi1
-from retrax.numerics.precision import host_float64
-from retrax.numerics.solve import inverse, solve
+from retrax.numerics.small_matrices import inverse, solve
 
 Square = Float[Array, "n n"]
 
-_CLOSED = 1e-10
+_CLOSED = _RANK_TOLERANCE = 1e-10
 _LOG_STEPS = 3
 # Entries whose products of three are numbers, with room to spare.
 _SMALLEST, _LARGEST = 1e-60, 1e60
+
+
+class InvariantTensors(eqx.Module):
+    r"""The tensors that a matrix group leaves fixed: they tell whether a matrix belongs to it.
+
+    What every $g$ in the group with algebra $\mathfrak g = \mathrm{span}(e_i)$ preserves is
+
+    $$
+    \begin{aligned}
+    & g v = v, \quad a^T g = a^T, \quad g^T B g = B, \quad g C g^T = C, \quad g M = M g
+                                                                          &&\text{(1)}\\
+    & \det g = 1 \text{ if the algebra is traceless}                      &&\text{(2)}
+    \end{aligned}
+    $$
+    for a basis of such vectors, covectors, forms on $V$ and $V^*$, and commuting matrices. Each
+    basis is the null space of the linear equations that (1) gives for $g = 1 + \epsilon e_i$.
+    """
+
+    vectors: Float[Array, "n a"]
+    covectors: Float[Array, "b n"]
+    forms: Float[Array, "c n n"]
+    coforms: Float[Array, "d n n"]
+    commuting: Float[Array, "e n n"]
+    traceless: bool = eqx.field(static=True)
+
+    def __init__(self, basis: np.ndarray):
+        n = basis.shape[1]
+        one = np.eye(n)
+        left = np.array([np.kron(e, one) for e in basis])  # X -> e X on flattened X
+        right = np.array([np.kron(one, e.T) for e in basis])  # X -> X e
+        left_t = np.array([np.kron(e.T, one) for e in basis])  # X -> e^T X
+        right_t = np.array([np.kron(one, e) for e in basis])  # X -> X e^T
+        self.vectors = jnp.asarray(_kernel(basis).T)
+        self.covectors = jnp.asarray(_kernel(basis.transpose(0, 2, 1)))
+        self.forms = jnp.asarray(_kernel(left_t + right).reshape(-1, n, n))
+        self.coforms = jnp.asarray(_kernel(left + right_t).reshape(-1, n, n))
+        self.commuting = jnp.asarray(_kernel(left - right).reshape(-1, n, n))
+        self.traceless = bool(np.all(np.abs(np.trace(basis, axis1=1, axis2=2)) < _RANK_TOLERANCE))
+
+    def residual(self, g: Float[Array, "n n"]) -> Float[Array, " m"]:
+        """Return by how much `g` fails (1) and (2), one entry an equation."""
+        wrong = [
+            g @ self.vectors - self.vectors,
+            self.covectors @ g - self.covectors,
+            jnp.einsum("ji,cjk,kl->cil", g, self.forms, g) - self.forms,
+            jnp.einsum("ij,djk,lk->dil", g, self.coforms, g) - self.coforms,
+            jnp.einsum("ij,ejk->eik", g, self.commuting)
+            - jnp.einsum("eij,jk->eik", self.commuting, g),
+        ]
+        if self.traceless:
+            wrong.append(jnp.linalg.det(g) - 1)
+        return jnp.concatenate([part.reshape(-1) for part in wrong])
 
 
 class MatrixGroup(AbstractLieGroup):
@@ -58,7 +106,7 @@ class MatrixGroup(AbstractLieGroup):
     has_cayley: bool = eqx.field(static=True)
     name: str = eqx.field(static=True)
 
-    def __init__(self, basis: Any, name: str | None = None):
+    def __init__(self, basis: ArrayLike, name: str | None = None):
         e = _checked(basis)
         if name is not None:
             require_instance("name", name, str, "a text")
@@ -178,7 +226,7 @@ class MatrixGroup(AbstractLieGroup):
 
 @jax.custom_jvp
 def _log(group: MatrixGroup, g: Square) -> Coordinates:
-    def better(_, xi):
+    def better(_: Array, xi: Coordinates) -> Coordinates:
         gap = g - group.identity() - group.expm1(xi)
         return xi + group.dexp_inv(xi, group.vee(group.exp(-xi) @ gap))  # (3)
 
@@ -186,14 +234,14 @@ def _log(group: MatrixGroup, g: Square) -> Coordinates:
 
 
 @_log.defjvp
-def _log_jvp(primals, tangents):
+def _log_jvp(primals: tuple, tangents: tuple) -> tuple[Coordinates, Coordinates]:
     (group, g), (_, velocity) = primals, tangents
     xi = _log(group, g)
     return xi, group.dexp_inv(xi, group.vee(solve(g, velocity)))
 
 
-def _checked(basis: Any) -> np.ndarray:
-    """The basis as an array, if it is a list of independent square matrices."""
+def _checked(basis: ArrayLike) -> np.ndarray:
+    """Return the basis as an array if it is a list of independent square matrices."""
     e = host_float64("basis", basis)
     if e.ndim != 3 or e.shape[1] != e.shape[2] or 0 in e.shape:
         raise BadInput(
@@ -216,12 +264,12 @@ def _checked(basis: Any) -> np.ndarray:
 
 
 def _outside(e: np.ndarray, dual: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """What is left of the matrices `x` (last two axes) outside the span of `e`."""
+    """Return what is left of the matrices `x` (last two axes) outside the span of `e`."""
     return x - np.einsum("...ab,kab,kcd->...cd", x, dual, e)
 
 
 def _structure(e: np.ndarray, dual: np.ndarray, brackets: np.ndarray) -> np.ndarray:
-    """The structure constants c[k, i, j] of (1), if every bracket stays in the span."""
+    """Return the structure constants c[k, i, j] of (1) if every bracket stays in the span."""
     leaves = np.max(np.abs(_outside(e, dual, brackets)), axis=(2, 3))
     i, j = np.unravel_index(np.argmax(leaves), leaves.shape)
     if leaves[i, j] > _CLOSED * np.max(np.abs(e)) ** 2:
@@ -230,3 +278,11 @@ def _structure(e: np.ndarray, dual: np.ndarray, brackets: np.ndarray) -> np.ndar
             f"{leaves[i, j]:.2g}, but an algebra is closed under brackets."
         )
     return np.einsum("kab,ijab->kij", dual, brackets)
+
+
+def _kernel(equations: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis, in rows, of the x with `equations[i] @ x == 0` for every i."""
+    stacked = equations.reshape(-1, equations.shape[-1])
+    _, sizes, rows = np.linalg.svd(stacked)
+    rank = int(np.sum(sizes > _RANK_TOLERANCE * max(sizes[0], 1.0)))
+    return rows[rank:]

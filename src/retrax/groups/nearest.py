@@ -4,33 +4,27 @@ With the singular values of $M = U\Sigma V^T$ in falling order it is $U\,\mathrm
 \det UV^T)\,V^T$, and the only one where $\sigma_{n-1} + \det(UV^T)\,\sigma_n > 0$.
 """
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.determinant import determinant
+from retrax.numerics.checks import ArrayLike, finite64
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64
-from retrax.numerics.solve import inverse
+from retrax.numerics.small_matrices import determinant, inverse
 
 # Rotations are equally near where the sum above is this part of the largest singular value.
 _EQUAL = 1e-12
 _POLAR_STEPS = 12
 
 
-def nearest_rotation(g: Any, n: int) -> Float[Array, "n n"]:
-    """The rotation nearest to a matrix.
+def nearest_rotation(g: ArrayLike, n: int) -> Float[Array, "n n"]:
+    """Return the rotation nearest to a matrix.
 
-    **Raises:** `BadInput` where there is no matrix, or several rotations are equally near.
+    **Raises:** `BadInput` if `g` is not a matrix, or if several rotations are equally near.
     """
-    g = float64("g", g)
-    require_shape("g", g, (n, n))
-    require_finite("g", g)
+    g = finite64("g", g, (n, n))
     left, singular, right = jnp.linalg.svd(jax.lax.stop_gradient(g))
     sign = jnp.sign(determinant(left @ right))
     require_each(_require_one, singular, sign)
@@ -41,14 +35,14 @@ def nearest_rotation(g: Any, n: int) -> Float[Array, "n n"]:
 
 
 def _polar(g: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """The polar factor by Newton's iteration g <- (g + g^-T) / 2, whose derivatives are smooth."""
+    """Return the polar factor by Newton's iteration g <- (g + g^-T) / 2: it is smooth."""
     for _ in range(_POLAR_STEPS):
         g = (g + inverse(g).T) / 2
     return g
 
 
-def require_projected(where: str, result: Any) -> None:
-    """Refuse what has no nearest point: the projection is no number."""
+def require_projected(where: str, result: Float[Array, "..."]) -> None:
+    """Reject what has no nearest point: its projection is not finite."""
 
     def check(values: np.ndarray) -> None:
         if not np.isfinite(values).all():

@@ -1,6 +1,6 @@
 """Many copies of one group."""
 
-from typing import Any
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -41,7 +41,7 @@ class Power(AbstractLieGroup):
     group: AbstractLieGroup
     n: int = eqx.field(static=True)
 
-    def __init__(self, group: Any, n: Any):
+    def __init__(self, group: AbstractLieGroup, n: int):
         self.group = require_group(group)
         self.n = require_whole("Power: n", n, 1, MOST_NODES)
 
@@ -62,7 +62,7 @@ class Power(AbstractLieGroup):
         return self.group.has_cayley
 
     def split(self, xi: Coordinates) -> Float[Array, "n node"]:
-        """The coordinates that belong to each node, one row a node."""
+        """Return the coordinates that belong to each node, one row a node."""
         return xi.reshape(self.n, self.group.dim)
 
     def identity(self) -> Element:
@@ -124,7 +124,9 @@ class Power(AbstractLieGroup):
     def _block_diagonal(self, blocks: Float[Array, "n node node"]) -> Matrix:
         return jax.scipy.linalg.block_diag(*[blocks[i] for i in range(self.n)])
 
-    def _pairs(self, method, xi: Coordinates, eta: Coordinates) -> Coordinates:
+    def _pairs(
+        self, method: Callable[..., Coordinates], xi: Coordinates, eta: Coordinates
+    ) -> Coordinates:
         return jax.vmap(method)(self.split(xi), self.split(eta)).reshape(-1)
 
     def dexp(self, xi: Coordinates, eta: Coordinates) -> Coordinates:

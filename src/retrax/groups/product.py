@@ -1,8 +1,8 @@
 """Products of different groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import accumulate
-from typing import Any
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key, PyTree
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element, HostElement, Matrix
 from retrax.numerics.checks import require_instance
+
+T = TypeVar("T")
 
 
 class Product(AbstractLieGroup):
@@ -53,15 +55,17 @@ class Product(AbstractLieGroup):
         return all(group.has_cayley for group in self.groups)
 
     def split(self, xi: Coordinates) -> list[Float[Array, " factor_dim"]]:
-        """The coordinates that belong to each factor."""
+        """Return the coordinates that belong to each factor."""
         ends = list(accumulate(group.dim for group in self.groups))
         return [xi[end - group.dim : end] for end, group in zip(ends, self.groups, strict=True)]
 
-    def _each(self, method: Callable, *arguments: Any) -> tuple:
-        """`method(factor, ...)` of every factor; each argument has one part for each factor."""
+    def _each(self, method: Callable[..., T], *arguments: Iterable[PyTree]) -> tuple[T, ...]:
+        """Call `method(factor, ...)` for every factor; each argument has a part for each."""
         return tuple(method(*parts) for parts in zip(self.groups, *arguments, strict=True))
 
-    def _flat(self, method: Callable, *arguments: Any) -> Coordinates:
+    def _flat(
+        self, method: Callable[..., Coordinates], *arguments: Iterable[PyTree]
+    ) -> Coordinates:
         return jnp.concatenate(self._each(method, *arguments))
 
     def identity(self) -> Element:
@@ -120,7 +124,9 @@ class Product(AbstractLieGroup):
             return self.ad(xi).T
         return self._pairs(lambda G, xi, mu: G.coad(xi, mu), xi, mu)
 
-    def _pairs(self, method: Callable, xi: Coordinates, eta: Coordinates) -> Coordinates:
+    def _pairs(
+        self, method: Callable[..., Coordinates], xi: Coordinates, eta: Coordinates
+    ) -> Coordinates:
         return self._flat(method, self.split(xi), self.split(eta))
 
     def dexp(self, xi: Coordinates, eta: Coordinates) -> Coordinates:

@@ -76,7 +76,7 @@ class AbstractRetraction(Frozen):
 
     @abc.abstractmethod
     def covers(self, group: AbstractLieGroup, xi: Coordinates) -> Bool[Array, ""]:
-        r"""Whether $\xi$ lies in the chart, the region around 0 where the tangent maps exist."""
+        r"""Tell whether $\xi$ lies in the chart around 0, where the tangent maps exist."""
 
     @abc.abstractmethod
     def check(self, group: AbstractLieGroup) -> None:

@@ -9,8 +9,8 @@ from jaxtyping import Array, Float, Key
 
 from retrax.groups.base import AbstractLieGroup, HostElement
 from retrax.groups.so3 import SO3, Rotation, Vector
-from retrax.numerics.cross import cross
 from retrax.numerics.series import cosc, cotc, d_cosc, d_cotc, d_sinc3, sinc3
+from retrax.numerics.small_matrices import cross
 
 Motion = tuple[Rotation, Vector]
 Twist = Float[Array, "6"]

@@ -1,7 +1,8 @@
 """Canonical coordinates of the second kind: a product of one-parameter subgroups."""
 
 import math
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -13,7 +14,7 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.retractions import AbstractRetraction
 from retrax.numerics.checks import require_flag, require_whole, shown
-from retrax.numerics.solve import solve, solve_and_determinant
+from retrax.numerics.small_matrices import solve, solve_and_determinant
 
 # Newton's method for the coordinates of an element; inside the chart it needs at most half of them.
 _ITERATIONS = 16
@@ -55,7 +56,7 @@ class SecondKind(AbstractRetraction):
 
     name: ClassVar[str] = "SecondKind"
 
-    def __init__(self, axes: Any = None, backwards: bool = False):
+    def __init__(self, axes: Sequence[int] | None = None, backwards: bool = False):
         self.backwards = require_flag("backwards", backwards)
         self.axes = None
         if axes is not None:
@@ -105,7 +106,7 @@ class SecondKind(AbstractRetraction):
     def inverse(self, group: AbstractLieGroup, g: Element) -> Coordinates:
         r"""By Newton's method: $\xi$ gains $dL_\xi^{-1}\log(\tau(\xi)^{-1}g)$ again and again."""
 
-        def improved(_, xi):
+        def improved(_: Array, xi: Coordinates) -> Coordinates:
             missed = group.log(group.compose(group.inverse(self(group, xi)), g))
             return xi + self.dL_inv(group, xi, missed)
 
@@ -140,7 +141,7 @@ class SecondKind(AbstractRetraction):
         return jax.vmap(group.expm1)(alone)
 
     def _columns(self, group: AbstractLieGroup, xi: Coordinates) -> Float[Array, "dim dim"]:
-        """The matrix (1): all columns so far are seen from behind each new factor."""
+        """Return the matrix (1): all columns so far are seen from behind each new factor."""
 
         def seen(step: Element) -> Float[Array, "dim dim"]:
             return group.Ad(jax.tree.map(jnp.add, group.identity(), step))

@@ -93,7 +93,7 @@ class SO2(AbstractLieGroup):
         return jnp.maximum(skew, jnp.abs(_determinant(g) - 1))
 
     def project(self, g: Rotation) -> Rotation:
-        """The nearest rotation. Reject a matrix with several equally near."""
+        """Return the nearest rotation. Reject a matrix with several equally near."""
         return nearest_rotation(g, 2)
 
     def angles(self) -> np.ndarray:

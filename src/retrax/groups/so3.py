@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup
 from retrax.groups.nearest import nearest_rotation
-from retrax.numerics.cross import cross
 from retrax.numerics.series import atanc, cosc, cotc, d_cosc, d_sinc3, sinc, sinc3
+from retrax.numerics.small_matrices import cross
 
 Rotation = Float[Array, "3 3"]
 Vector = Float[Array, "3"]
@@ -162,7 +162,7 @@ class SO3(AbstractLieGroup):
         return jnp.maximum(skew, jnp.abs(determinant - 1))
 
     def project(self, g: Rotation) -> Rotation:
-        """The nearest rotation. Reject a matrix with several equally near."""
+        """Return the nearest rotation. Reject a matrix with several equally near."""
         return nearest_rotation(g, 3)
 
     def angles(self) -> np.ndarray:

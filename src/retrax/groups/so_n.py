@@ -3,7 +3,7 @@
 from fractions import Fraction
 from itertools import combinations
 from math import comb, factorial, pi
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Matrix
 from retrax.groups.nearest import nearest_rotation
 from retrax.numerics.checks import MOST_ROWS, require_whole
 from retrax.numerics.matrix_functions import logm, phi1, phi1_short
-from retrax.numerics.solve import inverse, solve
+from retrax.numerics.small_matrices import inverse, solve
 
 Square = Float[Array, "n n"]
 
@@ -51,7 +51,7 @@ class SO(AbstractLieGroup):
     n: int = eqx.field(static=True)
     has_cayley: ClassVar[bool] = True
 
-    def __init__(self, n: Any):
+    def __init__(self, n: int):
         self.n = require_whole("SO: n", n, 2, MOST_ROWS)
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class SO(AbstractLieGroup):
         return x @ phi1_short(x)
 
     def angle_squared(self, xi: Coordinates) -> Float[Array, ""]:
-        """The square of a bound, with room to spare, of the sum of two angles of rotation."""
+        """Return the square of a generous bound of the sum of two angles of rotation."""
         return 4 * (xi @ xi)
 
     def log(self, g: Square) -> Coordinates:
@@ -180,7 +180,7 @@ class SO(AbstractLieGroup):
         return jnp.maximum(skew, jnp.abs(jnp.linalg.det(g) - 1))
 
     def project(self, g: Square) -> Square:
-        """The nearest rotation. Reject a matrix with several equally near."""
+        """Return the nearest rotation. Reject a matrix with several equally near."""
         return nearest_rotation(g, self.n)
 
     def angles(self) -> np.ndarray:
@@ -190,13 +190,6 @@ class SO(AbstractLieGroup):
         q, r = jnp.linalg.qr(jax.random.normal(key, (self.n, self.n)))
         q = q * jnp.sign(jnp.diagonal(r))[None, :]
         return q.at[:, 0].multiply(jnp.sign(jnp.linalg.det(q)))
-
-
-def rotations(n: int) -> AbstractLieGroup:
-    """The rotations of n-dimensional space, in closed form where there is one."""
-    from retrax.groups.so3 import SO3
-
-    return SO3() if n == 3 else SO(n)
 
 
 def _bracket(x: Square, y: Square) -> Square:

@@ -1,6 +1,6 @@
 """Translations of R^n."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -28,7 +28,7 @@ class Translation(AbstractLieGroup):
     n: int = eqx.field(static=True)
     has_cayley: ClassVar[bool] = True
 
-    def __init__(self, n: Any):
+    def __init__(self, n: int):
         self.n = require_whole("Translation: n", n, 1, MOST_NODES)
 
     def __repr__(self) -> str:

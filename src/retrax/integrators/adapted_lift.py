@@ -13,7 +13,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 
 class AdaptedLift(AbstractLifted):

@@ -23,8 +23,7 @@ from retrax.integrators.composition import as_base
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import as_float, require_whole, shown
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import as_float, float64, require_whole, shown
 
 Scalar = Float[Array, ""]
 

@@ -18,9 +18,8 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_instance
 from retrax.numerics.fingerprint import Fingerprint
-from retrax.numerics.frozen import Frozen
+from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.newton import NewtonStatus
-from retrax.numerics.one_line import one_line
 from retrax.numerics.reuse import Reused, signature_of
 
 # A word may stand in `preserves` only if a test measures it; this is the list of those tests.

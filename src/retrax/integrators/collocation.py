@@ -19,8 +19,7 @@ from retrax.numerics.checks import require_choice, require_flag
 from retrax.numerics.newton import SMALLEST
 from retrax.numerics.nodes import Nodes
 from retrax.numerics.nodes import nodes as as_nodes
-from retrax.numerics.stage_newton import square_slope, stage_direction
-from retrax.numerics.stages import Stages, settle
+from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
 from retrax.spaces.base import AbstractSpace, Point
 
 

@@ -14,14 +14,13 @@ from retrax.groups.product import Product
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3, Rotation, Vector
 from retrax.groups.translation import Translation
-from retrax.mechanics.flow import GroupFlow
-from retrax.mechanics.space_flow import AbstractSpaceFlow
+from retrax.mechanics.flow import AbstractSpaceFlow, GroupFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractSpace, Point
 from retrax.spaces.group_itself import GroupItself
-from retrax.systems.heavy_body import AbstractHeavyBody
+from retrax.systems.rigid_body import AbstractHeavyBody
 
 FORMS = ("body", "spatial", "se3")
 Scalar = Float[Array, ""]

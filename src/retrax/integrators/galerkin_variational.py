@@ -18,8 +18,7 @@ from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.nodes import Nodes
 from retrax.numerics.nodes import nodes as as_nodes
-from retrax.numerics.stage_newton import square_slope, stage_direction
-from retrax.numerics.stages import Stages, settle
+from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
 from retrax.spaces.group_itself import GroupItself
 
 Scalar = Float[Array, ""]

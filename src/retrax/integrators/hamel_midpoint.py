@@ -16,9 +16,8 @@ from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.determinant import determinant
 from retrax.numerics.newton import NewtonStatus, newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import determinant, solve
 
 Scalar = Float[Array, ""]
 # From the mean velocity: midpoint and end of the step.

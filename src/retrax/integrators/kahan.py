@@ -14,8 +14,7 @@ from retrax.integrators.diagnosis import longest_step
 from retrax.mechanics.quadratic_field import AbstractQuadraticField, Matrix, Point
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.determinant import determinant
-from retrax.numerics.solve import solve, solve_and_determinant
+from retrax.numerics.small_matrices import determinant, solve, solve_and_determinant
 from retrax.systems.euler_top import EulerTop
 
 

@@ -12,9 +12,7 @@ from retrax.integrators.kahan import pole_refusal, rescaled
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_flag
-from retrax.numerics.cross import cross
-from retrax.numerics.determinant import determinant
-from retrax.numerics.solve import inverse, solve_and_determinant
+from retrax.numerics.small_matrices import cross, determinant, inverse, solve_and_determinant
 from retrax.systems.rigid_body import FreeRigidBody
 
 Vector = Float[Array, "3"]

@@ -24,9 +24,9 @@ _AIM, _ACCEPT, _MOST = 2 * _EPS, 64 * _EPS, 60
 
 
 class KickDriftKick(AbstractIntegrator):
-    r"""What `LieVerlet()` does with an `AbstractSplitSystem`.
+    r"""Kick, drift, kick, with the kick and the drift that an `AbstractSplitSystem` brings.
 
-    The system brings its own discrete kinetic energy $T_d$ and its own solution of the drift:
+    With $T_d$ the discrete kinetic energy of the system, which solves the drift as it can,
 
     $$ \mu^+ = \mu_k + \tfrac h2 F(g_k, t_k) = -D_1T_d(g_k, g_{k+1}), \qquad
        \mu_{k+1} = D_2T_d(g_k, g_{k+1}) + \tfrac h2 F(g_{k+1}, t_{k+1}). \tag{1} $$

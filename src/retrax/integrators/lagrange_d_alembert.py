@@ -14,9 +14,8 @@ from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant, turns_with_the_motion
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.determinant import determinant
 from retrax.numerics.newton import NewtonStatus, newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import determinant, solve
 
 Impulses = Float[Array, " k"]
 

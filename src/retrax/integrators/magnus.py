@@ -19,8 +19,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import shown
 from retrax.numerics.nodes import Nodes, gauss
-from retrax.numerics.stage_newton import square_slope, stage_direction
-from retrax.numerics.stages import Stages, settle
+from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
 
 _Bracket = Callable[[Coordinates, Coordinates], Coordinates]
 

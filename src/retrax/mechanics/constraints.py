@@ -8,7 +8,6 @@ $\lambda\cdot c$: it does work only where $c$ is not zero.
 import abc
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,8 +17,11 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
-from retrax.mechanics.functions import arguments, as_pytree
+from retrax.mechanics.functions import Function, arguments, as_pytree
 from retrax.numerics.checks import (
+    ArrayLike,
+    float64,
+    host_float64,
     is_traced,
     output,
     require_finite,
@@ -29,8 +31,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import float64, host_float64
+from retrax.numerics.small_matrices import null_space
 
 Rows = Float[Array, "k dim"]
 Time = Float[Array, ""]
@@ -43,11 +44,11 @@ class AbstractConstraint(Frozen):
 
     @abc.abstractmethod
     def rows(self, g: Element, t: Time) -> Rows:
-        """The matrix $A(g, t)$, one row for each equation."""
+        """Return the matrix $A(g, t)$, one row for each equation."""
 
     @abc.abstractmethod
     def offset(self, g: Element, t: Time) -> Float[Array, " k"]:
-        """The right side $c(g, t)$; zero for a linear constraint."""
+        """Return the right side $c(g, t)$; zero for a linear constraint."""
 
     @property
     def driven(self) -> bool:
@@ -56,7 +57,7 @@ class AbstractConstraint(Frozen):
 
     @abc.abstractmethod
     def check(self, group: AbstractLieGroup) -> None:
-        """Refuse, with `BadInput`, a group on which this is no constraint."""
+        """Reject, with `BadInput`, a group that this constraint does not fit."""
 
     @property
     def moving(self) -> bool:
@@ -113,7 +114,7 @@ class Distribution(AbstractDistribution):
     span: tuple[tuple[float, ...], ...] = eqx.field(static=True)
     normals: tuple[tuple[float, ...], ...] = eqx.field(static=True)
 
-    def __init__(self, rows: Any):
+    def __init__(self, rows: ArrayLike):
         given = _numbers("rows", rows)
         m, n = given.shape
         singular = np.linalg.svd(given, compute_uv=False)
@@ -164,28 +165,30 @@ class VelocityConstraint(AbstractConstraint):
     called `t`.
     """
 
-    A: Any
-    c: Any
+    A: Function
+    c: Function | None
     timed: tuple[bool, bool] = eqx.field(static=True)
 
     def __init__(
         self,
-        A: Callable[[Element], Rows] | Callable[[Element, Time], Rows] | Any,
-        c: Callable[[Element], Array] | Callable[[Element, Time], Array] | Any = None,
+        A: Callable[[Element], Rows] | Callable[[Element, Time], Rows] | ArrayLike,
+        c: Callable[[Element], Array] | Callable[[Element, Time], Array] | ArrayLike | None = None,
     ):
         self.timed = (_takes_time("A", A), _takes_time("c", c))
-        rows = _numbers("A", A) if not callable(A) else None
-        self.A = as_pytree(A) if rows is None else Partial(_constant, jnp.asarray(rows))
+        shape = None
+        if callable(A):
+            self.A = as_pytree(A)
+        else:
+            rows = _numbers("A", A)
+            _require_independent(rows)
+            self.A, shape = Partial(_constant, jnp.asarray(rows)), rows.shape[:1]
         if c is None or callable(c):
             self.c = as_pytree(c)
         else:
             offset = float64("c", c)
-            if rows is not None:
-                require_shape("c", offset, rows.shape[:1])
+            require_shape("c", offset, offset.shape if shape is None else shape)
             require_finite("c", offset)
             self.c = Partial(_constant, offset)
-        if rows is not None:
-            _require_independent(rows)
 
     @property
     def moving(self) -> bool:
@@ -228,7 +231,7 @@ class VelocityConstraint(AbstractConstraint):
 def smallest_singular_value(
     constraint: AbstractConstraint, g: Element, t: Time
 ) -> tuple[float, float]:
-    """The smallest and the largest singular value of $A(g, t)$, on the host."""
+    """Return the smallest and the largest singular value of $A(g, t)$, on the host."""
     return _extremes(np.asarray(constraint.rows(g, t)))
 
 
@@ -256,8 +259,8 @@ def _extremes(rows: np.ndarray) -> tuple[float, float]:
     return float(singular[-1]), float(singular[0])
 
 
-def _takes_time(name: str, function: Any) -> bool:
-    """Whether a function wants the time beside the configuration, as its signature tells."""
+def _takes_time(name: str, function: object) -> bool:
+    """Read from its signature whether a function wants the time beside the configuration."""
     if not callable(function):
         return False
     try:
@@ -276,7 +279,7 @@ def _takes_time(name: str, function: Any) -> bool:
 
 
 def _require_independent(rows: np.ndarray) -> None:
-    """Refuse constant rows that depend on each other."""
+    """Reject constant rows that depend on each other."""
     singular = np.linalg.svd(rows, compute_uv=False)
     smallest = float(singular[-1]) if len(rows) <= rows.shape[1] else 0.0
     if not smallest > _DEPENDENT * singular[0]:
@@ -286,23 +289,23 @@ def _require_independent(rows: np.ndarray) -> None:
         )
 
 
-def constant_value(function: Any) -> Array | None:
-    """The numbers that were given in place of a function of the configuration, if they were."""
-    given = isinstance(function, Partial) and function.func is _constant
-    return function.args[0] if given else None
+def constant_value(function: Function) -> Array | None:
+    """Return the numbers that were given in place of a function of the configuration, if any."""
+    if isinstance(function, Partial) and function.func is _constant:
+        return function.args[0]
+    return None
 
 
 def _constant(value: Array, g: Element) -> Array:
     return value
 
 
-def _numbers(name: str, rows: Any) -> Float[np.ndarray, "m n"]:
-    """Rows of numbers as a matrix."""
+def _numbers(name: str, rows: object) -> Float[np.ndarray, "m n"]:
+    """Return rows of numbers as a matrix."""
     array = host_float64(name, rows)
     if array.ndim != 2 or array.size == 0:
         raise BadInput(
-            f"{name} has shape {array.shape}, but a matrix with at least one row is needed: no row "
-            "at all would leave no motion."
+            f"{name} has shape {array.shape}, but must be a matrix with at least one row."
         )
     require_finite(name, array)
     return array

@@ -1,42 +1,56 @@
-"""What a user hands to a system: checked once, carried as pytrees."""
+"""Functions that a user hands to a system: checked once, carried as pytrees."""
 
+from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, overload
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
+from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup
-from retrax.numerics.checks import finite_rows
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element
+from retrax.numerics.checks import finite_rows, require_function, require_output
 from retrax.numerics.known import require_each
 
+# A function of JAX arrays, of whatever arguments the place that takes it names.
+Function = Callable[..., Any]
+# The external body covector f(g, xi, t).
+Force = Callable[[Element, Coordinates, Float[Array, ""]], Coordinates]
 
-def as_pytree(function: Any) -> Any:
-    """A function that passes through `jax.jit`: modules and partials as they are, others wrapped.
+
+@overload
+def as_pytree(function: None) -> None: ...
+@overload
+def as_pytree(function: Function) -> Function: ...
+def as_pytree(function: Function | None) -> Function | None:
+    """Return a function that passes through `jax.jit`: modules and partials as they are.
 
     Arrays held by an `equinox.Module`, the function itself or the object whose method it is, or
     bound in a `jax.tree_util.Partial` stay parameters: they can be differentiated and may differ
-    between the members of an ensemble.
+    between the members of an ensemble. Other functions are wrapped; `None` stays `None`.
     """
+    as_it_is: Function | None = function
     if function is None or isinstance(function, eqx.Module | Partial):
-        return function
+        return as_it_is
     if isinstance(function, MethodType) and isinstance(function.__self__, eqx.Module):
         return Partial(function.__func__, function.__self__)
     return Partial(function)
 
 
-def arguments(group: AbstractLieGroup) -> tuple:
-    """What functions are given, without the numbers: `g`, a vector or covector, and `t`."""
+def arguments(
+    group: AbstractLieGroup,
+) -> tuple[PyTree[jax.ShapeDtypeStruct], jax.ShapeDtypeStruct, jax.ShapeDtypeStruct]:
+    """Return what functions are given, without the numbers: `g`, a vector or covector, and `t`."""
     coordinates = jax.ShapeDtypeStruct((group.dim,), jnp.float64)
     return group.layout(), coordinates, jax.ShapeDtypeStruct((), jnp.float64)
 
 
-def uses_velocity(force: Any, group: AbstractLieGroup) -> bool:
-    """Whether `force(g, xi, t)` depends on `xi`, as far as its operations show."""
+def uses_velocity(force: Force, group: AbstractLieGroup) -> bool:
+    """Tell whether an operation of `force(g, xi, t)` reads `xi`."""
     g, xi, t = arguments(group)
     program = jax.make_jaxpr(lambda xi, g, t: jnp.asarray(force(g, xi, t)))(xi, g, t).jaxpr
     velocity = program.invars[0]
@@ -44,19 +58,23 @@ def uses_velocity(force: Any, group: AbstractLieGroup) -> bool:
     return any(v is velocity for v in read)
 
 
-def require_not_constant(name: str, function: Any, given: tuple) -> None:
-    """Refuse a function that returns no number whatever it is given.
+def checked_energy(name: str, energy: object, given: tuple[PyTree, ...]) -> Function:
+    """Return an energy as a pytree if it is a function of `given` that returns a real number.
 
-    Where it is undefined at some places only, `require_energy` looks at those at which runs start.
+    Reject one that is NaN or infinite whatever it is given. Where it is undefined at some places
+    only, `require_energy` looks at those at which runs start.
     """
+    require_output(name, energy, given, ())
+    function = as_pytree(require_function(name, energy))
     (out,) = jax.make_jaxpr(lambda *x: jnp.asarray(function(*x)))(*given).jaxpr.outvars
     value = getattr(out, "val", None)  # of a literal, which depends on nothing
     if value is not None and not np.isfinite(value):
         raise BadInput(f"{name} is {value} everywhere: it must be a number.")
+    return function
 
 
-def require_energy(name: str, value: Any) -> None:
-    """Refuse the value of an energy at a start that is no number.
+def require_energy(name: str, value: Float[Array, ""]) -> None:
+    """Reject a start at which an energy is not finite.
 
     Its slopes may be finite where it is not, and a run would not notice.
     """

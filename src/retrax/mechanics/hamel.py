@@ -32,11 +32,9 @@ from retrax.mechanics.constraints import (
     AbstractDistribution,
     Distribution,
 )
-from retrax.numerics.checks import require_finite, shown
+from retrax.numerics.checks import ArrayLike, finite64, float64, require_finite, shown
 from retrax.numerics.frozen import Frozen
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import finite64, float64
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import null_space, solve
 
 # A bracket that leaves the distribution by less than this is taken to lie in it.
 _CLOSED = 1e-10
@@ -60,7 +58,7 @@ class HamelFrame(Frozen):
     basis: Float[Array, "m dim"]
     inertia: Float[Array, "dim dim"]
 
-    def __init__(self, group: AbstractLieGroup | Any, basis: Any, inertia: Any):
+    def __init__(self, group: AbstractLieGroup, basis: ArrayLike, inertia: ArrayLike):
         self.group = require_group(group)
         self.basis = float64("basis", basis)
         self.inertia = finite64("inertia", inertia, (group.dim, group.dim))
@@ -73,18 +71,18 @@ class HamelFrame(Frozen):
 
     @classmethod
     def of(cls, system: Any) -> "HamelFrame":
-        """The frame of a mechanical system with one inertia and one distribution everywhere."""
+        """Make the frame of a mechanical system whose inertia and distribution are constant."""
         if not getattr(system, "invariant_inertia", False):
             raise BadInput(
-                f"system = {shown(system)} has no inertia that is the same everywhere, as a "
+                f"system = {shown(system)} must have the same inertia everywhere, as a "
                 "MechanicalSystem with numbers for its inertia has."
             )
         constraint = system.constraint
         allowed = None if constraint is None else constraint.distribution
         if constraint is not None and allowed is None:
             raise BadInput(
-                f"the constraint of the {system.name} is no Distribution: its admissible "
-                "velocities have no basis that is the same everywhere."
+                f"the constraint of the {system.name} must be a Distribution: the admissible "
+                "velocities need one basis for all configurations."
             )
         inertia = system.inertia_at(system.group.identity())
         matrix = jnp.diag(inertia) if inertia.ndim == 1 else inertia
@@ -99,7 +97,7 @@ class HamelFrame(Frozen):
         return solve(self.restricted_inertia(), self.basis @ self.inertia)  # (1)
 
     def adapted_basis(self) -> Float[Array, "dim dim"]:
-        r"""The basis followed by a basis of its $\mathbb I$-orthogonal complement, one a row."""
+        r"""Return the basis, then one of its $\mathbb I$-orthogonal complement, in rows."""
         normals = _annihilator(np.asarray(self.basis))
         return jnp.concatenate([self.basis, solve(self.inertia, jnp.asarray(normals).T).T])
 
@@ -138,17 +136,17 @@ def leaves_itself_by(group: AbstractLieGroup, distribution: AbstractDistribution
 
 
 def is_subalgebra(group: AbstractLieGroup, distribution: AbstractDistribution) -> bool:
-    """Whether brackets of admissible velocities are admissible: the constraint is holonomic."""
+    """Tell whether brackets of admissible velocities are admissible, as holonomic ones are."""
     return leaves_itself_by(group, distribution) <= _CLOSED
 
 
-def checked_constraint(group: AbstractLieGroup, constraint: Any) -> AbstractConstraint | None:
-    """A constraint that fits the group; a notice where it is a holonomic one."""
+def checked_constraint(group: AbstractLieGroup, constraint: object) -> AbstractConstraint | None:
+    """Return a constraint if it fits the group; warn of a holonomic one."""
     if constraint is None:
         return None
     if not isinstance(constraint, AbstractConstraint):
         raise BadInput(
-            f"constraint = {shown(constraint)} is no constraint; pass a Distribution(rows) or a "
+            f"constraint = {shown(constraint)} is not a constraint; pass a Distribution(rows) or a "
             "VelocityConstraint(A, c)."
         )
     constraint.check(group)
@@ -157,7 +155,7 @@ def checked_constraint(group: AbstractLieGroup, constraint: Any) -> AbstractCons
         warnings.warn(
             f"{allowed!r} is a subalgebra of {group.name}: the constraint is holonomic, and the "
             "motion stays in a subgroup; a system on that subgroup would need no constraint.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return constraint
 

@@ -14,7 +14,7 @@ _ROUNDING = 1e-12
 
 
 def require_positive(inertia: np.ndarray) -> None:
-    """Refuse an inertia, vector or matrix, that is not symmetric and positive definite."""
+    """Reject an inertia, vector or matrix, that is not symmetric and positive definite."""
     if inertia.ndim == 1:
         if not np.all(inertia > 0):
             raise BadInput(
@@ -35,7 +35,7 @@ def require_positive(inertia: np.ndarray) -> None:
 
 
 def plainly_a_body(group: AbstractLieGroup, inertia: np.ndarray) -> np.ndarray:
-    """Of each member, whether its inertia is seen at once to be that of a body.
+    """Tell of each member whether its inertia is seen at once to be that of a body.
 
     Decides principal moments on SO(3) and groups that ask for no more than positive ones; all
     others are to be looked at one by one.
@@ -51,7 +51,7 @@ def plainly_a_body(group: AbstractLieGroup, inertia: np.ndarray) -> np.ndarray:
 
 
 def require_body(group: AbstractLieGroup, inertia: np.ndarray) -> None:
-    """Refuse an inertia that no distribution of mass has, naming the inequality that fails."""
+    """Reject an inertia that no distribution of mass has, naming the inequality that fails."""
     matrix = np.diag(inertia) if inertia.ndim == 1 else inertia
     if isinstance(group, SO3):
         _require_triangle(matrix, "")
@@ -72,7 +72,7 @@ def require_body(group: AbstractLieGroup, inertia: np.ndarray) -> None:
 def _require_rigid(matrix: np.ndarray) -> None:
     """SE(3): the moments about the centre of mass, where the matrix is that of a rigid body.
 
-    A translational block that is no multiple of 1 is an added mass (a body in a fluid): for it
+    A translational block other than a multiple of 1 is an added mass (a body in a fluid): for it
     positive definiteness is all that physics asks.
     """
     rotation, coupling, translation = matrix[:3, :3], matrix[:3, 3:], matrix[3:, 3:]

@@ -1,31 +1,33 @@
 """A system given by any Lagrangian."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.base import AbstractLieGroup, require_group
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree, require_energy, require_not_constant
-from retrax.mechanics.hamel import checked_constraint
-from retrax.mechanics.legendre import invert
-from retrax.mechanics.regular import require_regular
+from retrax.mechanics.functions import (
+    Force,
+    Function,
+    arguments,
+    checked_energy,
+    require_energy,
+)
+from retrax.mechanics.legendre import invert, require_regular
 from retrax.mechanics.state import State
-from retrax.mechanics.symmetry import declared
-from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
-from retrax.numerics.checks import require_output
-from retrax.numerics.precision import require_double_precision
+from retrax.mechanics.symmetry import Generators
+from retrax.mechanics.system import AbstractGroupSystem, checked_parts
+from retrax.numerics.checks import ArrayLike
 
 
 class LagrangianSystem(AbstractGroupSystem):
     r"""A system from its Lagrangian $L(g, \xi)$, $\xi = g^{-1}\dot g$.
 
     $L$ must be regular: $\partial^2 L/\partial\xi^2$ invertible, so that $\mu = \partial
-    L/\partial\xi$ can be solved for $\xi$. One that is degenerate everywhere is refused; where it
+    L/\partial\xi$ can be solved for $\xi$. One that is degenerate everywhere is rejected; where it
     is so at single states only, the velocity there is NaN and a run stops.
 
     **Arguments:**
@@ -38,33 +40,26 @@ class LagrangianSystem(AbstractGroupSystem):
     """
 
     group: AbstractLieGroup
-    lagrangian: Any
-    force: Any
-    symmetry: tuple[tuple[float, ...], ...] | None = eqx.field(static=True)
-    constraint: Any
+    lagrangian: Function
+    force: Function | None
+    symmetry: Generators | None = eqx.field(static=True)
+    constraint: AbstractConstraint | None
 
     def __init__(
         self,
-        group: AbstractLieGroup | Any,
-        lagrangian: Callable[[Element, Coordinates], Float[Array, ""]] | Any,
-        force: Callable[[Element, Coordinates, Float[Array, ""]], Coordinates] | Any = None,
+        group: AbstractLieGroup,
+        lagrangian: Callable[[Element, Coordinates], Float[Array, ""]],
+        force: Force | None = None,
         *,
         symmetry: ArrayLike | None = None,
-        constraint: AbstractConstraint | Any = None,
+        constraint: AbstractConstraint | None = None,
     ):
-        require_double_precision()
-        self.group = require_group(group)
-        self.constraint = checked_constraint(group, constraint)
-        g, xi, t = arguments(group)
-        require_output("lagrangian", lagrangian, (g, xi), ())
-        require_not_constant("lagrangian", lagrangian, (g, xi))
-        require_output("force", force, (g, xi, t), (group.dim,), optional=True)
-        require_regular(group, lagrangian)
-        self.lagrangian = as_pytree(lagrangian)
-        self.force = as_pytree(force)
-        self.symmetry = declared(group, symmetry)
-        if self.symmetry is not None:
-            self.symmetries()
+        parts = checked_parts(group, force, symmetry, constraint)
+        self.group, self.force, self.symmetry, self.constraint = parts
+        g, xi, _ = arguments(group)
+        self.lagrangian = checked_energy("lagrangian", lagrangian, (g, xi))
+        require_regular(self.group, lagrangian)
+        self.require_declared()
 
     @property
     def name(self) -> str:

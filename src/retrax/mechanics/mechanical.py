@@ -3,35 +3,40 @@
 import abc
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar, overload
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, require_group
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.functions import arguments, as_pytree, require_energy, require_not_constant
-from retrax.mechanics.hamel import checked_constraint
+from retrax.mechanics.functions import (
+    Force,
+    Function,
+    arguments,
+    as_pytree,
+    checked_energy,
+    require_energy,
+)
 from retrax.mechanics.inertia import plainly_a_body, require_body, require_positive
 from retrax.mechanics.state import State
-from retrax.mechanics.symmetry import declared
-from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, Element
+from retrax.mechanics.symmetry import Generators
+from retrax.mechanics.system import AbstractGroupSystem, checked_parts
 from retrax.numerics.checks import (
-    is_traced,
+    ArrayLike,
+    float64,
     output,
+    require_double_precision,
     require_finite,
     require_flag,
-    require_output,
     require_real,
 )
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64, require_double_precision
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 Inertia = Float[Array, " dim"] | Float[Array, "dim dim"]
 
@@ -47,11 +52,11 @@ class AbstractMechanicalSystem(AbstractGroupSystem):
 
     @abc.abstractmethod
     def inertia_at(self, g: Element) -> Inertia:
-        """The inertia at `g`: principal values as a vector, or a matrix."""
+        """Return the inertia at `g`: principal values as a vector, or a matrix."""
 
     @abc.abstractmethod
     def potential_energy(self, g: Element) -> Float[Array, ""]:
-        """The potential energy $V(g)$."""
+        """Return the potential energy $V(g)$."""
 
     @property
     @abc.abstractmethod
@@ -71,7 +76,7 @@ class AbstractMechanicalSystem(AbstractGroupSystem):
         return mu / inertia if inertia.ndim == 1 else solve(inertia, mu)
 
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
-        def lagrangian(k):
+        def lagrangian(k: Element) -> Float[Array, ""]:
             kinetic = 0.0 if self.invariant_inertia else xi @ _apply(self.inertia_at(k), xi) / 2
             return kinetic - self.potential_energy(k)
 
@@ -107,36 +112,29 @@ class MechanicalSystem(AbstractMechanicalSystem):
     """
 
     group: AbstractLieGroup
-    inertia: Any
-    potential: Any
-    force: Any
-    symmetry: tuple[tuple[float, ...], ...] | None = eqx.field(static=True)
-    constraint: Any
+    inertia: Inertia | Function
+    potential: Function | None
+    force: Function | None
+    symmetry: Generators | None = eqx.field(static=True)
+    constraint: AbstractConstraint | None
 
     def __init__(
         self,
-        group: AbstractLieGroup | Any,
+        group: AbstractLieGroup,
         inertia: ArrayLike | Callable[[Element], Inertia],
-        potential: Callable[[Element], Float[Array, ""]] | Any = None,
-        force: Callable[[Element, Coordinates, Float[Array, ""]], Coordinates] | Any = None,
+        potential: Callable[[Element], Float[Array, ""]] | None = None,
+        force: Force | None = None,
         *,
         symmetry: ArrayLike | None = None,
         physical: bool = True,
-        constraint: AbstractConstraint | Any = None,
+        constraint: AbstractConstraint | None = None,
     ):
-        self.group = require_group(group)
-        self.constraint = checked_constraint(group, constraint)
+        parts = checked_parts(group, force, symmetry, constraint)
+        self.group, self.force, self.symmetry, self.constraint = parts
         self.inertia = checked_inertia(group, inertia, physical)
-        g, xi, t = arguments(group)
-        require_output("potential", potential, (g,), (), optional=True)
-        if potential is not None:
-            require_not_constant("potential", potential, (g,))
-        require_output("force", force, (g, xi, t), (group.dim,), optional=True)
-        self.potential = as_pytree(potential)
-        self.force = as_pytree(force)
-        self.symmetry = declared(group, symmetry)
-        if self.symmetry is not None:
-            self.symmetries()
+        g, _, _ = arguments(group)
+        self.potential = None if potential is None else checked_energy("potential", potential, (g,))
+        self.require_declared()
 
     @property
     def name(self) -> str:
@@ -144,14 +142,14 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     @property
     def invariant_inertia(self) -> bool:
-        return not isinstance(self.inertia, Partial | eqx.Module)
+        return not callable(self.inertia)
 
     @property
     def free(self) -> bool:
         return self.potential is None
 
     def inertia_at(self, g: Element) -> Inertia:
-        return self.inertia if self.invariant_inertia else jnp.asarray(self.inertia(g))
+        return jnp.asarray(self.inertia(g)) if callable(self.inertia) else self.inertia
 
     def potential_energy(self, g: Element) -> Float[Array, ""]:
         return jnp.zeros(()) if self.potential is None else jnp.asarray(self.potential(g))
@@ -161,22 +159,31 @@ class MechanicalSystem(AbstractMechanicalSystem):
             require_energy("potential", self.potential_energy(state.g))
 
 
-def checked_inertia(group: AbstractLieGroup, inertia: Any, physical: bool = True) -> Any:
-    """The inertia as a float64 array or a pytree function, refused where it is not one."""
+@overload
+def checked_inertia(
+    group: AbstractLieGroup, inertia: ArrayLike, physical: bool = True
+) -> Inertia: ...
+@overload
+def checked_inertia(
+    group: AbstractLieGroup, inertia: Function, physical: bool = True
+) -> Function: ...
+def checked_inertia(
+    group: AbstractLieGroup, inertia: object, physical: object = True
+) -> Inertia | Function:
+    """Return the inertia as a float64 array or a pytree function if a body can have it."""
     require_double_precision()
     physical = require_flag("physical", physical)
     if callable(inertia):
-        inertia = as_pytree(inertia)
-        like = output("inertia", inertia, (group.layout(),))
+        kept = as_pytree(inertia)
+        like = output("inertia", kept, (group.layout(),))
         _require_inertia_shape(group, like.shape)
         require_real("inertia", like, like.shape)
-        sample = inertia(group.identity())
+        sample = kept(group.identity())
         require_finite("inertia at the identity", sample)
     else:
-        inertia = inertia if is_traced(inertia) else float64("inertia", inertia)
-        _require_inertia_shape(group, inertia.shape)
-        require_finite("inertia", inertia)
-        sample = inertia
+        sample = kept = float64("inertia", inertia)
+        _require_inertia_shape(group, sample.shape)
+        require_finite("inertia", sample)
 
     def check(sample: np.ndarray) -> None:
         require_positive(sample)
@@ -184,7 +191,7 @@ def checked_inertia(group: AbstractLieGroup, inertia: Any, physical: bool = True
             require_body(group, sample)
 
     require_each(check, sample, fine=partial(plainly_a_body, group))
-    return inertia
+    return kept
 
 
 def _apply(inertia: Inertia, xi: Coordinates) -> Coordinates:

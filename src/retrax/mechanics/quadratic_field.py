@@ -1,8 +1,8 @@
-"""Quadratic vector fields on a vector space."""
+"""Quadratic vector fields on a vector space, their coefficients and their linear integrals."""
 
 import abc
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,16 +12,27 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.translation import Translation
-from retrax.mechanics.functions import as_pytree
-from retrax.mechanics.linear_integrals import linear_integrals, linear_values
-from retrax.mechanics.polynomial import SparseQuadratic
-from retrax.mechanics.remembered import Drawing, told
+from retrax.mechanics.flow import AbstractFlow
+from retrax.mechanics.functions import Function, as_pytree
+from retrax.mechanics.remembered import told
 from retrax.mechanics.state import State
-from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import AbstractGroupSystem, ArrayLike
-from retrax.numerics.checks import MOST_ROWS, reason, require_output, require_whole, shown
+from retrax.mechanics.symmetry import Generators, Symmetries, axis_or_components
+from retrax.numerics.checks import (
+    MOST_ROWS,
+    ArrayLike,
+    float64,
+    host_finite64,
+    host_float64,
+    is_traced,
+    reason,
+    require_double_precision,
+    require_finite,
+    require_output,
+    require_whole,
+    shown,
+)
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64, require_double_precision
+from retrax.numerics.small_matrices import null_space
 
 Point = Float[Array, " n"]
 Matrix = Float[Array, "n n"]
@@ -30,6 +41,8 @@ Matrix = Float[Array, "n n"]
 _ROUNDING = 1e-11
 _PAIRS = 24
 _LARGEST_DIMENSION = 64
+# Coefficients below this, relative to the largest, count as zero.
+_NEGLIGIBLE = 1e-13
 
 
 class Coefficients(NamedTuple):
@@ -40,7 +53,7 @@ class Coefficients(NamedTuple):
     c: np.ndarray
 
 
-class AbstractQuadraticField(AbstractGroupSystem):
+class AbstractQuadraticField(AbstractFlow):
     r"""The flow of a quadratic field on $\mathbb R^n$, with $Q$ symmetric and bilinear,
 
     $$ \dot x = f(x) = Q(x, x) + Bx + c. \tag{1} $$
@@ -49,63 +62,60 @@ class AbstractQuadraticField(AbstractGroupSystem):
     """
 
     dim: eqx.AbstractVar[int]
-    force: ClassVar[Any] = None
-    symmetry: ClassVar[Any] = ()
     has_momentum: ClassVar[bool] = False
-    flows: ClassVar[bool] = True
 
     @abc.abstractmethod
     def field(self, x: Point) -> Point:
-        """$f(x)$."""
+        """Return $f(x)$."""
 
     @property
     def group(self) -> Translation:
         return Translation(self.dim)
 
     @property
-    def drawing(self) -> Drawing | None:
-        """What a picture needs: that a point is no place in space."""
+    def drawing(self) -> str | None:
+        """What a picture needs: that a point is not a place in space."""
         return told("field")
 
     def jacobian(self, x: Point) -> Matrix:
-        """The matrix $f'(x)$."""
+        """Return the matrix $f'(x)$."""
         return jax.jacfwd(self.field)(x)
 
     def scaled(self, x: Point, h: Float[Array, ""]) -> tuple[Point, Matrix]:
-        r"""$h\,f(x)$ and $\tfrac h2f'(x)$; a field may know how to save a product in each entry."""
+        r"""Return $h\,f(x)$ and $\tfrac h2f'(x)$; some fields save a product in each entry."""
         return h * self.field(x), h / 2 * self.jacobian(x)
 
     def polarised(self, x: Point, y: Point) -> Point:
-        r"""The polarised form $Q(x, y) + \tfrac12B(x + y) + c = f(x) + \tfrac12f'(x)(y - x)$."""
+        r"""Return the form $Q(x, y) + \tfrac12B(x + y) + c = f(x) + \tfrac12f'(x)(y - x)$."""
         value, slope = jax.jvp(self.field, (x,), (y - x,))
         return value + slope / 2
 
     def coefficients(self) -> Coefficients:
-        """$Q$, $B$ and $c$ of (1), from derivatives at the origin."""
+        """Return $Q$, $B$ and $c$ of (1), from derivatives at the origin."""
         zero = jnp.zeros(self.dim)
         Q = jax.jacfwd(jax.jacfwd(self.field))(zero) / 2
         parts = (Q, self.jacobian(zero), self.field(zero))
         return Coefficients(*(np.asarray(part) for part in parts))
 
     def inside(self, x: Point) -> Bool[Array, ""]:
-        """Whether `x` is a point at which the system makes sense."""
+        """Tell whether the system makes sense at the point `x`."""
         return jnp.asarray(True)
 
     def kahan_integrals(self) -> tuple:
-        """Which integrals of Kahan's map the numbers of this field bring, as hashable data."""
+        """Return, as hashable data, the integrals of Kahan's map for the numbers of this field."""
         return tuple(("linear", row) for row in linear_integrals(self))
 
     def exact_integrals(
         self, x: Point, h: Float[Array, ""], kept: tuple = ()
     ) -> dict[str, Float[Array, ""]]:
-        """What steps of size `h` of Kahan's method conserve to round-off, by name.
+        """Return what steps of size `h` of Kahan's method conserve to round-off, by name.
 
         `kept` is what `kahan_integrals` has found: the linear integrals of any field are there.
         """
         return linear_values([what for kind, what in kept if kind == "linear"], x)
 
     def at(self, x: ArrayLike, t: ArrayLike = 0.0) -> State:
-        """The state at the point `x`."""
+        """Make the state at the point `x`."""
         return self.state(x, t=t)
 
     def check_state(self, state: State) -> None:
@@ -115,12 +125,12 @@ class AbstractQuadraticField(AbstractGroupSystem):
 
         def check(x: np.ndarray, inside: np.ndarray) -> None:
             if not inside:
-                raise BadInput(f"x = {x.tolist()} is no point of the {self.name}.")
+                raise BadInput(f"x = {x.tolist()} is not a point of the {self.name}.")
 
         require_each(check, state.g, self.inside(state.g), fine=lambda x, inside: inside)
 
-    def as_state(self, start: Any) -> Any:
-        """A state as it is; points, one or many along leading axes, as states at time zero."""
+    def as_state(self, start: object) -> State:
+        """Return a state as it is, and points, one or many along leading axes, at time zero."""
         if isinstance(start, State):
             return start
         x = float64("state", start)
@@ -131,19 +141,51 @@ class AbstractQuadraticField(AbstractGroupSystem):
     def velocity(self, g: Point, mu: Point) -> Point:
         return self.field(g)
 
-    def momentum(self, g: Point, xi: Point) -> Point:
-        return jnp.zeros_like(xi)
-
-    def differential(self, g: Point, xi: Point, mu: Point) -> Point:
-        return jnp.zeros_like(xi)
-
-    def hamiltonian_energy(self, g: Point, mu: Point) -> Float[Array, ""]:
-        return jnp.zeros(())
-
     def symmetries(self) -> Symmetries:
-        """None: there is no momentum for a symmetry to conserve."""
-        none = np.zeros((0, self.dim))
-        return Symmetries(none, none)
+        """Return no symmetries: there is no momentum for them to conserve."""
+        return Symmetries.none(self.dim)
+
+
+class SparseQuadratic(eqx.Module):
+    r"""$f_i(x) = \sum_{jk}Q_{ijk}x_jx_k + \sum_jB_{ij}x_j + c_i$, terms that are zero left out.
+
+    Which terms there are belongs to the structure; their coefficients are an array.
+
+    **Arguments:** `Q`: of shape (n, n, n), symmetric in its last two axes or not; `B`: (n, n);
+    `c`: (n,). `B` and `c` may be `None`.
+    """
+
+    coefficients: Float[Array, " terms"]
+    terms: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+
+    def __init__(self, Q: object, B: object = None, c: object = None):
+        quadratic = host_float64("Q", Q)
+        n = len(quadratic) if quadratic.ndim else 0
+        if n == 0 or quadratic.shape != (n, n, n):
+            raise BadInput(f"Q has shape {quadratic.shape}, but must have shape (n, n, n).")
+        require_finite("Q", quadratic)
+        linear = host_finite64("B", np.zeros((n, n)) if B is None else B, (n, n))
+        constant = host_finite64("c", np.zeros(n) if c is None else c, (n,))
+        # x_j x_k and x_k x_j are one term.
+        folded = np.triu(quadratic + np.swapaxes(quadratic, 1, 2))
+        folded[:, range(n), range(n)] /= 2
+        parts = (constant, linear, folded)
+        self.terms = tuple(tuple(map(int, at)) for part in parts for at in np.argwhere(part))
+        values = [part[tuple(at)] for part in parts for at in np.argwhere(part)]
+        self.coefficients = float64("coefficients", values)
+        self.dim = n
+
+    def __call__(self, x: Float[Array, " n"]) -> Float[Array, " n"]:
+        if x.shape != (self.dim,):
+            raise BadInput(f"x has shape {x.shape}, but must have shape {(self.dim,)}.")
+        rows = [jnp.zeros(()) for _ in range(self.dim)]
+        for number, (i, *factors) in enumerate(self.terms):
+            term = self.coefficients[number]
+            for j in factors:
+                term = term * x[j]
+            rows[i] = rows[i] + term
+        return jnp.stack(rows)
 
 
 class QuadraticField(AbstractQuadraticField):
@@ -158,13 +200,13 @@ class QuadraticField(AbstractQuadraticField):
     **Raises:** `BadInput` where the function is not quadratic, with the size of the defect.
     """
 
-    function: Any
+    function: Function
     dim: int = eqx.field(static=True)
     has_energy: ClassVar[bool] = False
 
     def __init__(
         self,
-        field: Callable[[Point], Point] | tuple[ArrayLike, ArrayLike, ArrayLike] | Any,
+        field: Callable[[Point], Point] | tuple[ArrayLike, ArrayLike | None, ArrayLike | None],
         dim: int | None = None,
     ):
         require_double_precision()
@@ -187,9 +229,9 @@ class QuadraticField(AbstractQuadraticField):
 
 
 def require_quadratic(name: str, f: Callable[[Point], Point], dim: int) -> None:
-    """Refuse a function that is not its second Taylor polynomial at random points."""
+    """Reject a function that is not its second Taylor polynomial at random points."""
 
-    def remainder(x, d):
+    def remainder(x: Point, d: Point) -> tuple[Float[Array, ""], Float[Array, ""]]:
         value, slope = jax.jvp(f, (x,), (d,))
         curvature = jax.jvp(lambda x: jax.jvp(f, (x,), (d,))[1], (x,), (d,))[1]
         there = f(x + d)
@@ -210,8 +252,8 @@ def require_quadratic(name: str, f: Callable[[Point], Point], dim: int) -> None:
     require_each(check, jnp.max(missed), jnp.max(terms))
 
 
-def _dimension(function: Any, dim: int | None) -> int:
-    """The dimension given, or the only one in which the function maps a space to itself."""
+def _dimension(function: Function, dim: object) -> int:
+    """Return the dimension given, or the only one in which the function maps a space to itself."""
     if dim is not None:
         dim = require_whole("dim", dim, 1, MOST_ROWS)
         require_output("field", function, (jax.ShapeDtypeStruct((dim,), jnp.float64),), (dim,))
@@ -222,7 +264,7 @@ def _dimension(function: Any, dim: int | None) -> int:
         return fitting[0]
     if fitting:
         found = f"the dimensions {fitting[:3]} and more"
-        raise BadInput(f"field maps a space to itself in {found}: dim = None must be given.")
+        raise BadInput(f"field maps a space to itself in {found}: give one as dim.")
     # A function that never comes to its end has an error in it, whatever its dimension; a dimension
     # that does not fit raises the same in most of them, so that the rarest tells most.
     kinds = [type(error) for error in tried]
@@ -233,11 +275,13 @@ def _dimension(function: Any, dim: int | None) -> int:
             f"field cannot be evaluated in any dimension up to {_LARGEST_DIMENSION}: in dimension "
             f"{n} it raised {told}."
         ) from cause
-    raise BadInput("field maps a space to itself in no dimension: dim = None must be given.")
+    raise BadInput(
+        f"field maps no space to itself in dimensions up to {_LARGEST_DIMENSION}: give dim."
+    )
 
 
-def _tried(function: Any, n: int) -> Exception | None:
-    """Why the function is no field in n dimensions: what it raised, or what is wrong with it."""
+def _tried(function: Function, n: int) -> Exception | None:
+    """Return why the function is not a field in n dimensions: what it raised, or what is wrong."""
     try:
         out = jax.eval_shape(
             lambda x: jnp.asarray(function(x)), jax.ShapeDtypeStruct((n,), jnp.float64)
@@ -246,3 +290,26 @@ def _tried(function: Any, n: int) -> Exception | None:
         return cause
     fits = out.shape == (n,) and out.dtype == jnp.float64
     return None if fits else BadInput(f"field returns {out.dtype} of shape {out.shape}.")
+
+
+def linear_integrals(field: AbstractQuadraticField) -> Generators:
+    r"""Return vectors $l$ with $l\cdot f = 0$ everywhere: $l\cdot x$ stays, also in Kahan's steps.
+
+    For then $l\cdot Q(x, y) = 0$ for all $x, y$, $l\cdot B = 0$ and $l\cdot c = 0$, so that the
+    polarised field is orthogonal to $l$, too.
+    """
+    if is_traced(field):
+        return ()
+    Q, B, c = field.coefficients()
+    n = len(c)
+    equations = np.concatenate([Q.reshape(n, -1), B, c[:, None]], axis=1).T
+    size = float(np.max(np.abs(equations)))
+    if not size > 0:
+        return ()
+    rows = null_space(equations / size, _NEGLIGIBLE * np.sqrt(equations.size))
+    return tuple(tuple(float(v) for v in row) for row in rows)
+
+
+def linear_values(rows: Sequence[tuple[float, ...]], x: Point) -> dict[str, Float[Array, ""]]:
+    """Return the linear integrals at a point, by name."""
+    return {f"linear integral {axis_or_components(row, 'x')}": jnp.array(row) @ x for row in rows}

@@ -18,19 +18,26 @@ $$ A\,\xi(g, \mu + A^T\lambda) = c, \tag{3} $$
 the nearest admissible momentum in the metric of the kinetic energy.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
+from retrax.mechanics.state import State
+from retrax.numerics.known import require_each
 from retrax.numerics.newton import newton
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 if TYPE_CHECKING:
     from retrax.mechanics.system import AbstractGroupSystem
+
+# A velocity may miss the constraint by this much, relative to its components along the rows.
+ALLOWED_VIOLATION = 1e-10
 
 
 def multipliers(
@@ -41,7 +48,7 @@ def multipliers(
     t: Time,
     free_rate: Coordinates,
 ) -> Float[Array, " k"]:
-    r"""The multipliers $\lambda$ of (2), from the momentum and its rate without the constraint."""
+    r"""Solve (2) for the multipliers $\lambda$; `free_rate` is $\dot\mu_{\text{free}}$ of (1)."""
     rows, xi = constraint.rows(g, t), system.velocity(g, mu)
     along = (system.group.tangent(g, xi), free_rate)
     _, acceleration = jax.jvp(system.velocity, (g, mu), along)
@@ -56,7 +63,7 @@ def drift_of_constraint(
     xi: Coordinates,
     t: Time,
 ) -> Float[Array, " k"]:
-    r"""$\dot A\,\xi - \dot c$: how the constraint turns away from a constant velocity."""
+    r"""Return $\dot A\,\xi - \dot c$: how the constraint turns away from a constant velocity."""
     moved = system.group.tangent(g, xi)
     if not constraint.moving:
         return jax.jvp(lambda k: constraint.violation(k, xi, t), (g,), (moved,))[1]
@@ -71,14 +78,14 @@ def admissible(
     mu: Coordinates,
     t: Time,
 ) -> tuple[Coordinates, Float[Array, " k"]]:
-    r"""The momentum $\mu + A^T\lambda$ of (3), and the impulses $\lambda$.
+    r"""Return the momentum $\mu + A^T\lambda$ of (3), and the impulses $\lambda$.
 
     Where the velocity is not linear in the momentum (3) is solved by Newton's method, and the
     result is NaN where that does not converge.
     """
     rows = constraint.rows(g, t)
 
-    def violation(lam):
+    def violation(lam: Float[Array, " k"]) -> Float[Array, " k"]:
         return constraint.violation(g, system.velocity(g, mu + lam @ rows), t)
 
     start = jnp.zeros(rows.shape[0])
@@ -91,12 +98,38 @@ def admissible(
     return mu + lam @ rows, lam  # (3)
 
 
+def require_admissible(
+    system: "AbstractGroupSystem", constraint: AbstractConstraint, state: State, allowed: float
+) -> None:
+    """Reject a state whose velocity breaks the constraint by more than `allowed`.
+
+    That is relative to the components of the velocity along the rows, where these exceed 1.
+    """
+    xi = system.velocity(state.g, state.momentum)
+    broken = jnp.max(jnp.abs(constraint.violation(state.g, xi, state.t)))
+    size = jnp.max(jnp.abs(constraint.rows(state.g, state.t)) @ jnp.abs(xi))
+
+    def check(xi: np.ndarray, broken: np.ndarray, size: np.ndarray, t: np.ndarray) -> None:
+        if not broken <= allowed * max(float(size), 1.0):
+            when = f" at t = {float(t):g} s" if constraint.moving else ""
+            raise BadInput(
+                f"velocity = {xi.tolist()} breaks the constraint of the {system.name}{when}: "
+                f"max |A xi - c| = {float(broken):.3g}, allowed {allowed:.0e}; with "
+                "state(..., project=True) the nearest admissible velocity is taken."
+            )
+
+    def fine(xi: np.ndarray, broken: np.ndarray, size: np.ndarray, t: np.ndarray) -> np.ndarray:
+        return broken <= allowed * np.maximum(size, 1.0)
+
+    require_each(check, xi, broken, size, state.t, fine=fine)
+
+
 def _mobility(
     system: "AbstractGroupSystem", rows: Rows, g: Element, mu: Coordinates
 ) -> Float[Array, "k k"]:
-    r"""$A\,\partial_\mu\xi\,A^T$: the velocities across the constraint that impulses cause."""
+    r"""Return $A\,\partial_\mu\xi\,A^T$: how impulses change the velocities across $A$."""
 
-    def velocity_of(impulse: Any) -> Coordinates:
+    def velocity_of(impulse: Coordinates) -> Coordinates:
         return jax.jvp(lambda p: system.velocity(g, p), (mu,), (impulse,))[1]
 
     return rows @ jnp.stack([velocity_of(row) for row in rows], axis=1)

@@ -17,73 +17,82 @@ cylinder, whose axis is $e_3$. About a point from which the centre of mass is at
 $$ J = J_c + M\bigl(|\rho|^2 - \rho\rho^T\bigr). \tag{4} $$
 """
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.inertia import require_positive
-from retrax.numerics.checks import require_finite, require_number, require_shape, shown
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import (
+    ArrayLike,
+    host_finite64,
+    host_float64,
+    require_finite,
+    require_number,
+    shown,
+)
 
 _ROUNDING = 1e-12
 Matrix = Float[np.ndarray, "3 3"]
 
 
-def about(inertia: Any, mass: float, arm: Any) -> Matrix:
-    """(4): the inertia about a point, from that about the centre of mass, which is at `arm`."""
-    shift = _parallel(_positive("mass", mass), _vector("arm", arm))
-    return _fits(_matrix(inertia) + shift)
+def about(inertia: ArrayLike, mass: float, arm: ArrayLike) -> Matrix:
+    """Return (4): the inertia about a point, from that about the centre of mass at `arm`."""
+    shift = _parallel(_positive("mass", mass), host_finite64("arm", arm, (3,)))
+    return _fits(host_finite64("inertia", inertia, (3, 3)) + shift)
 
 
-def about_centre(inertia: Any, mass: float, arm: Any) -> Matrix:
-    """(4) backwards: the inertia about the centre of mass, from that about a point."""
-    shift = _parallel(_positive("mass", mass), _vector("arm", arm))
-    return _fits(_matrix(inertia) - shift)
+def about_centre(inertia: ArrayLike, mass: float, arm: ArrayLike) -> Matrix:
+    """Return (4) backwards: the inertia about the centre of mass, from that about a point."""
+    shift = _parallel(_positive("mass", mass), host_finite64("arm", arm, (3,)))
+    return _fits(host_finite64("inertia", inertia, (3, 3)) - shift)
 
 
-def ellipsoid(mass: float, semi_axes: Any, arm: Any = (0.0, 0.0, 0.0)) -> Matrix:
-    """(1): a solid ellipsoid with the three `semi_axes` (m) along the body axes."""
+def ellipsoid(mass: float, semi_axes: ArrayLike, arm: ArrayLike = (0.0, 0.0, 0.0)) -> Matrix:
+    """Return (1) for a solid ellipsoid with the three `semi_axes` (m) along the body axes."""
     a, b, c = _sizes("semi_axes", semi_axes, 3) ** 2
     return about(_positive("mass", mass) / 5 * np.diag([b + c, c + a, a + b]), mass, arm)
 
 
-def sphere(mass: float, radius: float, arm: Any = (0.0, 0.0, 0.0)) -> Matrix:
-    """A solid ball."""
+def sphere(mass: float, radius: float, arm: ArrayLike = (0.0, 0.0, 0.0)) -> Matrix:
+    """Return the inertia of a solid ball."""
     return ellipsoid(mass, [_positive("radius", radius)] * 3, arm)
 
 
-def box(mass: float, edges: Any, arm: Any = (0.0, 0.0, 0.0)) -> Matrix:
-    """(2): a solid block with the three `edges` (m) along the body axes."""
+def box(mass: float, edges: ArrayLike, arm: ArrayLike = (0.0, 0.0, 0.0)) -> Matrix:
+    """Return (2) for a solid block with the three `edges` (m) along the body axes."""
     a, b, c = _sizes("edges", edges, 3) ** 2
     return about(_positive("mass", mass) / 12 * np.diag([b + c, c + a, a + b]), mass, arm)
 
 
 def elliptic_cylinder(
-    mass: float, semi_axes: Any, height: float, arm: Any = (0.0, 0.0, 0.0)
+    mass: float, semi_axes: ArrayLike, height: float, arm: ArrayLike = (0.0, 0.0, 0.0)
 ) -> Matrix:
-    """(3): a solid cylinder along $e_3$ with `semi_axes` along $e_1$ and $e_2$ (m)."""
+    """Return (3) for a solid cylinder along $e_3$ with `semi_axes` along $e_1$ and $e_2$ (m)."""
     a, b = _sizes("semi_axes", semi_axes, 2) ** 2
     c = np.float64(_positive("height", height)) ** 2
     moments = [b / 4 + c / 12, a / 4 + c / 12, (a + b) / 4]
     return about(_positive("mass", mass) * np.diag(moments), mass, arm)
 
 
-def cylinder(mass: float, radius: float, height: float, arm: Any = (0.0, 0.0, 0.0)) -> Matrix:
-    """A solid circular cylinder along $e_3$."""
+def cylinder(mass: float, radius: float, height: float, arm: ArrayLike = (0.0, 0.0, 0.0)) -> Matrix:
+    """Return the inertia of a solid circular cylinder along $e_3$."""
     return elliptic_cylinder(mass, [_positive("radius", radius)] * 2, height, arm)
 
 
-def rod(mass: float, length: float, arm: Any = (0.0, 0.0, 0.0), thickness: float = 0.0) -> Matrix:
-    """A rod along $e_3$; a `thickness` of 0 (its radius) leaves it no moment about its axis."""
+def rod(
+    mass: float, length: float, arm: ArrayLike = (0.0, 0.0, 0.0), thickness: float = 0.0
+) -> Matrix:
+    """Return the inertia of a rod along $e_3$; `thickness` is its radius.
+
+    A thickness of 0 leaves it no moment about its axis.
+    """
     moment = _positive("mass", mass) * np.float64(_positive("length", length)) ** 2 / 12
     across = float(mass) * np.float64(require_number("thickness", thickness, ">= 0", "m")) ** 2 / 4
     return about(np.diag([moment + across, moment + across, 2 * across]), mass, arm)
 
 
 def require_rigid_body(inertia: np.ndarray, mass: float, arm: np.ndarray, whose: str = "") -> None:
-    """Refuse an inertia about a point that no body with that mass and centre of mass has."""
+    """Reject an inertia about a point that no body with that mass and centre of mass has."""
     require_positive(inertia)
     central = about_centre(inertia, mass, arm)
     a, b, c = (float(x) for x in np.linalg.eigvalsh(central))
@@ -108,32 +117,18 @@ def _parallel(mass: float, arm: np.ndarray) -> Matrix:
         return mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
 
 
-def _matrix(inertia: Any) -> Matrix:
-    array = host_float64("inertia", inertia)
-    require_shape("inertia", array, (3, 3))
-    require_finite("inertia", array)
-    return array
-
-
-def _positive(name: str, value: Any) -> float:
+def _positive(name: str, value: object) -> float:
     return require_number(name, value, "> 0")
 
 
-def _sizes(name: str, values: Any, count: int) -> np.ndarray:
+def _sizes(name: str, values: object, count: int) -> np.ndarray:
     array = host_float64(name, values)
     if array.shape != (count,) or not np.all(np.isfinite(array)) or not np.all(array > 0):
         raise BadInput(f"{name} = {shown(values)} must be {count} positive lengths.")
     return array
 
 
-def _vector(name: str, value: Any) -> np.ndarray:
-    array = host_float64(name, value)
-    require_shape(name, array, (3,))
-    require_finite(name, array)
-    return array
-
-
 def _fits(inertia: Matrix) -> Matrix:
-    """An inertia that is one: sizes may be so large that their squares are no numbers."""
+    """Return an inertia if it is finite: sizes may be so large that their squares overflow."""
     require_finite("the inertia of a body of this size and mass", inertia)
     return inertia

@@ -57,11 +57,11 @@ class AbstractSplitSystem(AbstractGroupSystem):
         return jnp.zeros_like(xi)
 
     def check_split(self) -> None:
-        """Refuse, with `BadInput`, what this splitting cannot treat."""
+        """Reject, with `BadInput`, what this splitting cannot treat."""
 
     def check_step(self, state: State, h: float) -> None:
-        """Refuse a step size at which the splitting is unstable, warn of one that is too long."""
+        """Reject a step size at which the splitting is unstable; warn of one that is too long."""
 
     def why_not(self, state: State, h: float) -> str | None:
-        """One sentence for a drift whose `in_chart` is false, where there is more to say."""
+        """Explain in a sentence a drift whose `in_chart` is false, if there is more to say."""
         return None

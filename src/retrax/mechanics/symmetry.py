@@ -22,26 +22,28 @@ rates, and only a horizontal symmetry has a conserved momentum: one with also, a
 $$ A(g, t)\,\mathrm{Ad}_{g^{-1}}\eta = 0, \qquad A(g, t)\,\zeta = 0. \tag{3} $$
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
 from retrax.mechanics.reactions import admissible, drift_of_constraint
 from retrax.mechanics.state import State
-from retrax.numerics.checks import require_finite
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.checks import host_float64, require_finite
+from retrax.numerics.jax_hints import compiled_once
 from retrax.numerics.known import known
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import host_float64
-from retrax.numerics.reuse import reading
+from retrax.numerics.small_matrices import null_space
 
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
     from retrax.mechanics.system import AbstractGroupSystem
+
+# Generators of symmetries, one a row, as hashable data.
+Generators = tuple[tuple[float, ...], ...]
 
 # Rates below this, relative to the largest rate of any generator in the same state, count as zero.
 _TOLERANCE = 1e-9
@@ -59,21 +61,25 @@ class Symmetries(NamedTuple):
     space: np.ndarray
     body: np.ndarray
 
+    @classmethod
+    def none(cls, dim: int) -> "Symmetries":
+        """Return no generators at all."""
+        return cls(np.zeros((0, dim)), np.zeros((0, dim)))
+
     def momenta(self, group: "AbstractLieGroup", state: State) -> dict[str, Float[Array, ""]]:
         spatial = group.coAd(group.inverse(state.g), state.momentum)
+        both = (("spatial", self.space, spatial), ("body", self.body, state.momentum))
         return {
-            **{f"spatial momentum {_label(row)}": jnp.asarray(row) @ spatial for row in self.space},
-            **{
-                f"body momentum {_label(row)}": jnp.asarray(row) @ state.momentum
-                for row in self.body
-            },
+            f"{kind} momentum {axis_or_components(row, 'e')}": jnp.asarray(row) @ mu
+            for kind, rows, mu in both
+            for row in rows
         }
 
 
 def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
-    """The null spaces of the rates (1) and (2) at random states; declared ones are checked.
+    """Find the null spaces of the rates (1) and (2) at random states; check declared ones.
 
-    **Raises:** `BadInput` where a declared spatial symmetry is none.
+    **Raises:** `BadInput` where a declared generator is not a symmetry.
     """
     found, elsewhere = known(_rates(system, seed=2)), known(_rates(system, seed=4))
     if found is None or elsewhere is None:
@@ -97,7 +103,7 @@ def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
 
 
 def _declared_only(system: "AbstractGroupSystem") -> Symmetries:
-    """The symmetries that were declared, where `jax.jit` hides the numbers to look at."""
+    """Return the declared symmetries, where `jax.jit` hides the numbers to look at."""
     if system.symmetry is None:
         raise BadInput(
             f"the symmetries of the {system.name} are looked for in its numbers, which jax.jit "
@@ -109,12 +115,12 @@ def _declared_only(system: "AbstractGroupSystem") -> Symmetries:
 
 
 def left_invariant(system: "AbstractGroupSystem") -> bool:
-    """Whether no force, of the energies or from outside, depends on where the system is."""
+    """Tell whether no force, of the energies or from outside, depends on where the system is."""
     return float(np.max(np.abs(np.asarray(_rates(system).space)))) <= _TOLERANCE
 
 
 def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
-    r"""Whether admissible $\xi$ stay so along $g\exp(\epsilon\xi)$ at the times $t + \epsilon$.
+    r"""Tell whether admissible $\xi$ stay so along $g\exp(\epsilon\xi)$ at times $t + \epsilon$.
 
     True for constraints that are left-invariant, $A$ constant, or right-invariant,
     $A(g) = A(1)\,\mathrm{Ad}_g$.
@@ -123,7 +129,7 @@ def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
     if constraint is None or constraint.distribution is not None:
         return True
 
-    def rate(key):
+    def rate(key: Key[Array, ""]) -> Float[Array, " k"]:
         keys = jax.random.split(key, 3)
         g, mu = group.random(keys[0]), jax.random.normal(keys[1], (group.dim,), jnp.float64)
         t = jax.random.uniform(keys[2], (), jnp.float64)
@@ -134,17 +140,16 @@ def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
     return float(jnp.max(jnp.abs(jax.vmap(rate)(samples)))) <= _TOLERANCE
 
 
-def declared(
-    group: "AbstractLieGroup", symmetry: Any | None
-) -> tuple[tuple[float, ...], ...] | None:
-    """Declared generators as hashable rows."""
+def declared(group: "AbstractLieGroup", symmetry: object) -> Generators | None:
+    """Return declared generators as hashable rows."""
     if symmetry is None:
         return None
-    rows = np.atleast_2d(host_float64("symmetry", symmetry))
-    require_finite("symmetry", rows)
+    given = host_float64("symmetry", symmetry)
+    require_finite("symmetry", given)
+    rows = np.atleast_2d(given)
     if rows.ndim != 2 or rows.shape[1] != group.dim:
         raise BadInput(
-            f"symmetry has shape {np.shape(symmetry)}, but each row is a generator of {group.name} "
+            f"symmetry has shape {given.shape}, but each row is a generator of {group.name} "
             f"with {group.dim} components."
         )
     return tuple(tuple(float(x) for x in row) for row in rows)
@@ -153,16 +158,16 @@ def declared(
 class _Rates(NamedTuple):
     """Rates (1), (2) and their companions (3) in random states; the size of |mu||xi| there."""
 
-    space: Any
-    body: Any
-    across_space: Any
-    across_body: Any
-    size: Any
+    space: jax.Array | np.ndarray
+    body: jax.Array | np.ndarray
+    across_space: jax.Array | np.ndarray
+    across_body: jax.Array | np.ndarray
+    size: jax.Array | np.ndarray
 
 
 def _measured(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray, np.ndarray]:
-    """The rows whose null spaces are the symmetries in space and in the body."""
-    *found, size = rates
+    """Return the rows whose null spaces are the symmetries in space and in the body."""
+    *found, size = (np.asarray(x) for x in rates)
     in_space, in_body, across_space, across_body = (x.reshape(-1, system.group.dim) for x in found)
     least = np.maximum(_FAINT * size.reshape(-1, 1), _TINY)
 
@@ -182,16 +187,22 @@ def _measured(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray,
 
 
 def _holding(generators: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """The generators whose rates vanish in other states too."""
+    """Return the generators whose rates vanish in other states too."""
     worst = np.max(np.abs(rates @ generators.T), axis=0, initial=0.0)
     return generators[worst <= _ELSEWHERE]
 
 
 def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
-    group, constraint = system.group, system.constraint
-    samples = _SAMPLES_PER_DIMENSION * group.dim
+    samples = _SAMPLES_PER_DIMENSION * system.group.dim
+    return _rates_from(system, jax.random.split(jax.random.key(seed), samples))
 
-    def rates(key):
+
+@compiled_once
+def _rates_from(system: "AbstractGroupSystem", keys: jax.Array) -> _Rates:
+    """The rates in a random state for each key; compiled once for systems of one kind."""
+    group, constraint = system.group, system.constraint
+
+    def rates(key: Key[Array, ""]) -> _Rates:
         keys = jax.random.split(key, 3)
         g = group.random(keys[0])
         mu = jax.random.normal(keys[1], (group.dim,), jnp.float64)
@@ -209,17 +220,16 @@ def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
             jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi)),
         )
 
-    with reading(fingerprint(jax.tree.structure(system))):
-        return jax.jit(jax.vmap(rates))(jax.random.split(jax.random.key(seed), samples))
+    return jax.vmap(rates)(keys)
 
 
 def _null_space(rates: np.ndarray) -> np.ndarray:
     return null_space(rates, _TOLERANCE * np.sqrt(len(rates)))
 
 
-def _label(row: np.ndarray) -> str:
-    """`e3` for an axis, the components otherwise."""
+def axis_or_components(row: Sequence[float] | np.ndarray, letter: str) -> str:
+    """Return the name of a vector: `e3` for an axis and the letter `e`, else its components."""
     nonzero = np.flatnonzero(row)
     if len(nonzero) == 1 and row[nonzero[0]] == 1:
-        return f"e{nonzero[0] + 1}"
+        return f"{letter}{nonzero[0] + 1}"
     return "(" + ", ".join(f"{x:.4g}" for x in row) + ")"

@@ -13,27 +13,32 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup
-from retrax.mechanics.constraints import require_full_rank
-from retrax.mechanics.ending import Ending
-from retrax.mechanics.reactions import admissible, multipliers
-from retrax.mechanics.state import State
-from retrax.mechanics.symmetry import Symmetries, find_symmetries
-from retrax.numerics.checks import finite_rows, require_finite, require_shape, shown
-from retrax.numerics.frozen import Frozen
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element, require_group
+from retrax.mechanics.constraints import AbstractConstraint, require_full_rank
+from retrax.mechanics.functions import Function, arguments, as_pytree
+from retrax.mechanics.hamel import checked_constraint
+from retrax.mechanics.reactions import (
+    ALLOWED_VIOLATION,
+    admissible,
+    multipliers,
+    require_admissible,
+)
+from retrax.mechanics.state import Ending, State
+from retrax.mechanics.symmetry import Generators, Symmetries, declared, find_symmetries
+from retrax.numerics.checks import (
+    ArrayLike,
+    finite64,
+    finite_rows,
+    float64,
+    require_double_precision,
+    require_function,
+    require_output,
+    shown,
+)
+from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
-from retrax.numerics.one_line import one_line
-from retrax.numerics.precision import float64, require_double_precision
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.spaces.group_itself import GroupItself
-
-Element = PyTree[Float[Array, "..."]]
-Coordinates = Float[Array, " dim"]
-# What a user may hand in: numbers, nested lists, NumPy or JAX arrays. Checked when it is taken in.
-ArrayLike = Any
-
-# A velocity may miss the constraint by this much, relative to its components along the rows.
-ALLOWED_VIOLATION = 1e-10
 
 
 class Derivative(NamedTuple):
@@ -64,9 +69,9 @@ class AbstractGroupSystem(Frozen):
     """
 
     group: eqx.AbstractVar[AbstractLieGroup]
-    force: eqx.AbstractVar[Any]
-    symmetry: eqx.AbstractVar[tuple[tuple[float, ...], ...] | None]
-    constraint: ClassVar[Any] = None
+    force: eqx.AbstractVar[Function | None]
+    symmetry: eqx.AbstractVar[Generators | None]
+    constraint: ClassVar[Any] = None  # an AbstractConstraint, here or in the fields of a subclass
     has_momentum: ClassVar[bool] = True  # or else a flow of first order, whose momenta are zero
     has_energy: ClassVar[bool] = True  # or else a field that was given without one
     flows: ClassVar[bool] = False  # of first order: a state is a place, and its momentum is zero
@@ -75,7 +80,7 @@ class AbstractGroupSystem(Frozen):
     regular: ClassVar[bool] = True  # or else some velocities have no momentum of their own
 
     def __check_init__(self):
-        """Refuse a system some of whose numbers, made from those given, are no numbers."""
+        """Reject non-finite parameters."""
         for field in dataclasses.fields(self):
             value = getattr(self, field.name, None)
             if isinstance(value, jax.Array):
@@ -84,8 +89,8 @@ class AbstractGroupSystem(Frozen):
     def _require_finite(self, name: str, value: np.ndarray) -> None:
         if not np.isfinite(value).all():
             raise BadInput(
-                f"{name} of this {type(self).__name__} is not finite: it was made from numbers "
-                "that are too large or too small to compute with."
+                f"{name} of this {type(self).__name__} is not finite: the numbers it was made from "
+                "are too large or too small to compute with."
             )
 
     @property
@@ -99,18 +104,18 @@ class AbstractGroupSystem(Frozen):
         """What the system is called in tables and figures."""
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         arrays = {key: x for key, x in fields.items() if isinstance(x, jax.Array)}
         return one_line(self.name, {"on": self.configuration_space.name, **arrays})
 
     @abc.abstractmethod
     def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
-        r"""The Legendre transform $\mu = \partial L/\partial\xi$."""
+        r"""Return the Legendre transform $\mu = \partial L/\partial\xi$."""
 
     @abc.abstractmethod
     def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
-        r"""The inverse Legendre transform $\xi = \partial H/\partial\mu$."""
+        r"""Return the inverse Legendre transform $\xi = \partial H/\partial\mu$."""
 
     @abc.abstractmethod
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
@@ -121,7 +126,7 @@ class AbstractGroupSystem(Frozen):
 
     @abc.abstractmethod
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
-        r"""The energy $H(g, \mu)$."""
+        r"""Return the energy $H(g, \mu)$."""
 
     def total_force(
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
@@ -142,7 +147,7 @@ class AbstractGroupSystem(Frozen):
         return Derivative(xi, rate + lam @ self.constraint.rows(g, t))  # (3)
 
     def multipliers(self, state: State) -> Float[Array, " k"]:
-        r"""The multipliers $\lambda$ of (3); none where there is no constraint."""
+        r"""Return the multipliers $\lambda$ of (3); empty without a constraint."""
         if self.constraint is None:
             return jnp.zeros(0)
         g, mu = state.g, state.momentum
@@ -151,45 +156,45 @@ class AbstractGroupSystem(Frozen):
         return multipliers(self, self.constraint, g, mu, state.t, rate)
 
     def reaction(self, state: State) -> Coordinates:
-        r"""The reaction $A(g, t)^T\lambda$ of the constraint, a body covector."""
+        r"""Return the reaction $A(g, t)^T\lambda$ of the constraint, a body covector."""
         if self.constraint is None:
             return jnp.zeros_like(state.momentum)
         return self.multipliers(state) @ self.constraint.rows(state.g, state.t)
 
     def constraint_violation(self, state: State) -> Float[Array, ""]:
-        r"""$\max|A(g, t)\,\xi - c(g, t)|$; zero where there is no constraint."""
+        r"""$\max|A(g, t)\,\xi - c(g, t)|$; zero without a constraint."""
         if self.constraint is None:
             return jnp.zeros(())
         xi = self.velocity(state.g, state.momentum)
         return jnp.max(jnp.abs(self.constraint.violation(state.g, xi, state.t)))
 
     def lasts(self, state: State) -> Bool[Array, ""] | None:
-        """Whether the model still holds at a state; `None` where it holds everywhere.
+        """Tell whether the model still holds at a state; `None` if it holds everywhere.
 
         Every step of every integrator is tested at its end, in the loop that takes it.
         """
         return None
 
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
-        """Where `lasts` fails within a step of size `h`; `step` takes shorter ones from its start.
+        """Find where `lasts` fails within a step of size `h`; `None` if it does not.
 
-        `None` where it does not.
+        `step` takes shorter steps from the same start.
         """
         return None
 
-    def overlooked(self, states: Any) -> str | None:
-        """A sentence about what saved states show and the model does not know, if they do.
+    def overlooked(self, states: State) -> str | None:
+        """Return a sentence about what saved states show and the model does not know, if any.
 
         A run warns of it when it ends.
         """
         return None
 
-    def as_state(self, start: Any) -> Any:
-        """What a run may start from, as a state; systems without momenta also take points."""
+    def as_state(self, start: object) -> object:
+        """Return as a state what a run starts from; systems without momenta also take points."""
         return start
 
     def velocity_at(self, state: State) -> Coordinates:
-        r"""The velocity $\xi$ of a state."""
+        r"""Return the velocity $\xi$ of a state."""
         return self.velocity(state.g, state.momentum)
 
     def energy(self, state: State) -> Float[Array, ""]:
@@ -204,10 +209,10 @@ class AbstractGroupSystem(Frozen):
         t: ArrayLike = 0.0,
         project: bool = False,
     ) -> State:
-        """The state at `g` with the given body velocity or body momentum, checked.
+        """Make the state at `g` with the given body velocity or body momentum, and check it.
 
-        A velocity that breaks the constraint of the system is refused, or, with `project`, replaced
-        by the admissible one that is nearest in the metric of the kinetic energy. A flow of first
+        Reject a velocity that breaks the constraint of the system or, with `project`, replace it by
+        the admissible one that is nearest in the metric of the kinetic energy. A flow of first
         order takes neither.
         """
         require_double_precision()
@@ -216,8 +221,8 @@ class AbstractGroupSystem(Frozen):
         where.check("g", g)
         if self.flows and velocity is not None:
             raise BadInput(
-                f"velocity = {shown(velocity)}: the {self.name} has its velocity from its field; "
-                "state(g) is all it takes."
+                f"velocity = {shown(velocity)}: the field of the {self.name} gives its velocity; "
+                "write state(g)."
             )
         if self.flows and momentum is None:
             momentum = np.zeros(self.group.dim)
@@ -227,12 +232,7 @@ class AbstractGroupSystem(Frozen):
                 "velocity and momentum."
             )
         name, vector = ("velocity", velocity) if momentum is None else ("momentum", momentum)
-        vector = float64(name, vector)
-        require_shape(name, vector, (self.group.dim,))
-        require_finite(name, vector)
-        t = float64("t", t)
-        require_shape("t", t, ())
-        require_finite("t", t)
+        vector, t = finite64(name, vector, (self.group.dim,)), finite64("t", t)
         mu = self.momentum(g, vector) if momentum is None else vector
         require_each(partial(self._require_momentum, name), vector, mu)
         if project and self.constraint is not None:
@@ -248,47 +248,29 @@ class AbstractGroupSystem(Frozen):
     def _require_momentum(self, name: str, vector: np.ndarray, mu: np.ndarray) -> None:
         if not np.isfinite(mu).all():
             raise BadInput(
-                f"{name} = {vector.tolist()} has no momentum on the {self.name}: the energy is "
-                "not regular there, or these numbers are too large."
+                f"{name} = {vector.tolist()} has no finite momentum on the {self.name}: its energy "
+                "is not regular there, or these numbers are too large."
             )
 
     def check_state(self, state: State) -> None:
-        """Refuse, with `BadInput`, a state in which this system cannot be."""
+        """Reject, with `BadInput`, a state in which this system cannot be."""
         if self.constraint is not None:
             require_full_rank(self.constraint, state.g, state.t)
 
     def check_energy(self, state: State) -> None:
-        """Refuse, with `BadInput`, a start at which a function of the user's is no number."""
+        """Reject, with `BadInput`, a start at which a function of the user's is not finite."""
 
     def projected(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
-        """The momentum of the admissible velocity nearest in the metric of the kinetic energy."""
+        """Return the momentum of the admissible velocity nearest in the kinetic metric."""
         return admissible(self, self.constraint, g, mu, t)[0]
 
     def require_admissible(self, state: State, allowed: float = ALLOWED_VIOLATION) -> None:
-        """Refuse a state whose velocity breaks the constraint by more than `allowed`.
+        """Reject a state whose velocity breaks the constraint by more than `allowed`.
 
         That is relative to the components of the velocity along the rows, where these exceed 1.
         """
-        if self.constraint is None:
-            return
-        g, t, constraint = state.g, state.t, self.constraint
-        xi = self.velocity(g, state.momentum)
-        broken = jnp.max(jnp.abs(constraint.violation(g, xi, t)))
-        size = jnp.max(jnp.abs(constraint.rows(g, t)) @ jnp.abs(xi))
-
-        def check(xi: np.ndarray, broken: np.ndarray, size: np.ndarray, t: np.ndarray) -> None:
-            if not broken <= allowed * max(float(size), 1.0):
-                when = f" at t = {float(t):g} s" if constraint.moving else ""
-                raise BadInput(
-                    f"velocity = {xi.tolist()} breaks the constraint of the {self.name}{when}: "
-                    f"max |A xi - c| = {float(broken):.3g}, allowed {allowed:.0e}; with "
-                    "state(..., project=True) the nearest admissible velocity is taken."
-                )
-
-        def fine(xi: Any, broken: np.ndarray, size: np.ndarray, t: Any) -> np.ndarray:
-            return broken <= allowed * np.maximum(size, 1.0)
-
-        require_each(check, xi, broken, size, t, fine=fine)
+        if self.constraint is not None:
+            require_admissible(self, self.constraint, state, allowed)
 
     @property
     def conservative(self) -> bool:
@@ -300,7 +282,7 @@ class AbstractGroupSystem(Frozen):
         return self.force is None and not driven
 
     def power(self, state: State) -> Float[Array, ""]:
-        r"""The rate of the energy: what forces from outside, damping and driven constraints do.
+        r"""Return the rate of the energy: the work of forces, damping and driven constraints.
 
         $$ \dot H = \langle f, \xi\rangle + \langle A^T\lambda, \xi\rangle
             = \langle f, \xi\rangle + \lambda\cdot c \tag{4} $$
@@ -312,14 +294,19 @@ class AbstractGroupSystem(Frozen):
         outside = self.total_force(g, xi, mu, state.t) - self.differential(g, xi, mu)
         return (outside + self.reaction(state)) @ xi  # (4)
 
+    def require_declared(self) -> None:
+        """Reject a declared generator that is not a symmetry."""
+        if self.symmetry is not None:
+            self.symmetries()
+
     def symmetries(self) -> Symmetries:
-        """The symmetries declared, or else found numerically, with their momentum maps."""
+        """Return the declared symmetries, or find them numerically."""
         return find_symmetries(self)
 
     def invariants(
         self, state: State, symmetries: Symmetries | None = None
     ) -> dict[str, Float[Array, ""]]:
-        """The energy, the momentum of every symmetry and what else is conserved, by name.
+        """Return the energy, the momentum of every symmetry and what else is conserved, by name.
 
         The energy is among them where the system has one and is `conservative`. Looking for
         symmetries costs more than looking at a state: pass them where there are many.
@@ -335,7 +322,7 @@ class AbstractGroupSystem(Frozen):
         return self.units.get(observable, "")
 
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
-        """What else can be measured at a state, by name; `units` has a unit for each."""
+        """Return what else can be measured at a state, by name; `units` has a unit for each."""
         return {}
 
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
@@ -343,8 +330,44 @@ class AbstractGroupSystem(Frozen):
         return {}
 
 
-def element(name: str, value: ArrayLike, like: PyTree[jax.ShapeDtypeStruct]) -> Any:
-    """`value` with every leaf a float64 array, lists of numbers included."""
+class Parts(NamedTuple):
+    """What every system from functions is given beside its energy, checked."""
+
+    group: AbstractLieGroup
+    force: Function | None
+    symmetry: Generators | None
+    constraint: AbstractConstraint | None
+
+
+def checked_parts(group: object, force: object, symmetry: object, constraint: object) -> Parts:
+    """Return the parts of a system that do not depend on its energy if they fit together."""
+    require_double_precision()
+    where = require_group(group)
+    reaction = checked_constraint(where, constraint)
+    if force is not None:
+        require_output("force", force, arguments(where), (where.dim,))
+        force = as_pytree(require_function("force", force))
+    return Parts(where, force, declared(where, symmetry), reaction)
+
+
+def element(name: str, value: PyTree, like: PyTree[jax.ShapeDtypeStruct]) -> PyTree:
+    """Return `value` with every leaf a float64 array, lists of numbers included."""
     if isinstance(like, tuple) and isinstance(value, tuple | list) and len(value) == len(like):
         return tuple(element(name, v, part) for v, part in zip(value, like, strict=True))
     return value if isinstance(like, tuple) else float64(name, value)
+
+
+def refuse_overrides(cls: type, fixed: tuple[str, ...], instead: str) -> None:
+    """Reject a subclass that defines one of the names in `fixed` anew.
+
+    Its methods would be passed over, for the steps use forces that are written out by hand.
+
+    **Raises:** `BadInput`, when the class is made.
+    """
+    for name in fixed:
+        if name in vars(cls):
+            raise BadInput(
+                f"{cls.__name__}.{name} would have no effect, or only with some integrators: the "
+                f"steps of a {cls.__mro__[1].__name__} use forces that are written out by hand; "
+                f"{instead}."
+            )

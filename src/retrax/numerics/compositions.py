@@ -36,12 +36,9 @@ _OUTER: dict[int, tuple[float, ...]] = {
 
 
 def fractions(order: int) -> tuple[float, ...]:
-    """The step fractions $\\gamma_1, \\dots, \\gamma_m$ of the composition of that order."""
+    """Return the step fractions $\\gamma_1, \\dots, \\gamma_m$ of the composition of that order."""
     if not isinstance(order, numbers.Integral) or order not in _OUTER:
-        raise BadInput(
-            f"order = {shown(order)} is not available: symmetric compositions come in orders 4, 6, "
-            "8."
-        )
+        raise BadInput(f"order = {shown(order)} must be 4, 6 or 8 for a symmetric composition.")
     outer = _OUTER[order]
     middle = 1 - 2 * sum(outer)
     return (*outer, middle, *reversed(outer))

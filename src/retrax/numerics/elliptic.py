@@ -35,7 +35,7 @@ def jacobi(u: Scalar, m: Scalar) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def complete(m: Scalar) -> Scalar:
-    r"""The complete integral $K(m) = \pi/2M(1, \sqrt{1-m})$, $M$ the arithmetic-geometric mean."""
+    r"""Return the complete integral $K(m) = \pi/2M(1, \sqrt{1-m})$ by means of means."""
     a, b = jnp.ones_like(jnp.asarray(m)), jnp.sqrt(1 - jnp.asarray(m))
     for _ in range(_MEANS):
         a, b = (a + b) / 2, jnp.sqrt(a * b)

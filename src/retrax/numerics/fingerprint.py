@@ -5,7 +5,7 @@ closed over, the globals they name, the attributes of objects. A program may be 
 where all of that is the same. `fingerprint` follows a function to all of it: code, defaults, cells,
 the globals that the code names, attribute by attribute, and so on through functions, methods,
 partials, objects and their classes. Numbers compare with their types and their bits: 1, 1.0 and
-True differ, and so do 0.0 and -0.0.
+True differ, and so do 0.0 and -0.0. A `digest` is the same as a short text, for other processes.
 
 Python, JAX, NumPy and retrax do not change: their functions, classes and modules are compared by
 identity. Where something is met that cannot be looked into (a generator, an open file, an object of
@@ -18,23 +18,11 @@ import logging
 import re
 import struct
 import sys
+import types
 from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterator
 from functools import cached_property, partial
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FunctionType,
-    GetSetDescriptorType,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-    WrapperDescriptorType,
-)
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -43,8 +31,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from retrax.numerics.libraries import (
+from retrax.numerics.reads import (
     IMPURE_BUILTINS,
+    AttributePath,
     file_of,
     is_library,
     is_library_class,
@@ -52,8 +41,8 @@ from retrax.numerics.libraries import (
     is_own,
     is_pure,
     is_pure_name,
+    reads,
 )
-from retrax.numerics.reads import Path, reads
 
 
 class Fingerprint(NamedTuple):
@@ -63,11 +52,12 @@ class Fingerprint(NamedTuple):
     JAX may have traced it by itself.
     """
 
-    parts: Any
+    parts: Hashable
     complete: bool
     calls: bool = False
 
 
+_Paths = tuple[AttributePath, ...]
 _TreeDef = type(jax.tree.structure(0))
 # Attributes of a class that say nothing about what its methods do.
 _LABELS = frozenset(
@@ -77,23 +67,26 @@ _LABELS = frozenset(
     "__annotations_cache__ __abstractvars__ __abstractclassvars__".split()
 )
 _BY_IDENTITY = (
-    np.ufunc, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType,
-    MemberDescriptorType, type(Fingerprint.complete), logging.Logger,
+    np.ufunc, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
+    types.MemberDescriptorType, type(Fingerprint.complete), logging.Logger,
 )  # fmt: skip
 _BY_TEXT = (range, slice, np.dtype, re.Pattern, type(Ellipsis), type(NotImplemented))
 _NUMBERS = (int, float, complex, str, bytes, bytearray)
 _CONTAINERS = (tuple, list, dict, set, frozenset)
-_USUAL = frozenset({FunctionType, *_CONTAINERS})
+_USUAL = frozenset({types.FunctionType, *_CONTAINERS})
 # What `equinox` puts where a field is missing: there is one.
 _MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
+# Where `jaxtyping.jaxtyped` is written. What it puts around a function checks types and shapes.
+_CHECKER = "jaxtyping._decorator"
 # Arrays of more bytes than this are compared by their checksums.
 _LONG = 256
 # Who closes over more things than this has closed over something like a whole program.
 _MOST = 3_000
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def fingerprint(x: Any) -> Fingerprint:
-    """What `x` consists of; of the structure of a pytree, everything but its leaves."""
+def fingerprint(x: object) -> Fingerprint:
+    """Follow `x` to all that it consists of; of a pytree structure, to all but its leaves."""
     walk = Walk()
     try:
         parts = walk.of(x)
@@ -103,15 +96,26 @@ def fingerprint(x: Any) -> Fingerprint:
     return Fingerprint(parts, walk.complete, walk.calls)
 
 
+def digest(x: object) -> str:
+    """Return a short text, equal in every process for equal content and almost only then."""
+    return digest_of(fingerprint(x))
+
+
+def digest_of(found: Fingerprint) -> str:
+    """Return the digest of what has the fingerprint `found`."""
+    lines = "\n".join(_lines(found.parts))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+
 class Same:
     """Something that is compared by identity."""
 
     __slots__ = ("it",)
 
-    def __init__(self, it: Any):
+    def __init__(self, it: object):
         self.it = it
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Same) and self.it is other.it
 
     def __hash__(self) -> int:
@@ -126,9 +130,9 @@ class Walk:
         self.inside = 0  # functions of the user's own
         self.seen: dict[int, int] = {}
         # Bound methods and the like live for a moment; another with the same `id` may follow.
-        self.alive: list[Any] = []
+        self.alive: list[object] = []
 
-    def of(self, x: Any) -> Any:
+    def of(self, x: Any) -> Hashable:
         kind = type(x)
         if x is None or kind is bool or kind is int or kind is str or kind is bytes:
             return kind, x
@@ -150,13 +154,13 @@ class Walk:
             return self._jax_array(x)
         if isinstance(x, _BY_TEXT):
             return kind, repr(x)
-        if isinstance(x, CodeType):
+        if isinstance(x, types.CodeType):
             return x
-        if isinstance(x, ModuleType):
+        if isinstance(x, types.ModuleType):
             return Same(x) if is_pure(x) else self._opaque(x)
         return Same(x) if kind is object else self._met(x)
 
-    def _met(self, x: Any) -> Any:
+    def _met(self, x: Any) -> Hashable:
         number = self.seen.get(id(x))
         if number is not None:
             return "again", number
@@ -166,8 +170,8 @@ class Walk:
         self.alive.append(x)
         return self._composite(x)
 
-    def _composite(self, x: Any) -> Any:
-        if isinstance(x, FunctionType):
+    def _composite(self, x: Any) -> Hashable:
+        if isinstance(x, types.FunctionType):
             return self._function(x)
         if isinstance(x, _TreeDef):
             return self._tree(x)
@@ -179,11 +183,11 @@ class Walk:
             return array, x.typecode, x.tobytes()
         if isinstance(x, type):
             return self._class(x)
-        if isinstance(x, MethodType):
+        if isinstance(x, types.MethodType):
             return "method", self.of(x.__func__), self.of(x.__self__)
         if isinstance(x, partial):
             return type(x).__name__, self.of(x.func), self.of(x.args), self.of(x.keywords)
-        if isinstance(x, BuiltinFunctionType | MethodWrapperType):
+        if isinstance(x, types.BuiltinFunctionType | types.MethodWrapperType):
             return self._builtin(x)
         if isinstance(x, _BY_IDENTITY):
             return Same(x)
@@ -191,21 +195,21 @@ class Walk:
             return type(x).__name__, self.of(x.__func__)
         if isinstance(x, property):
             return "property", self.of(x.fget)
-        if isinstance(x, MappingProxyType):
+        if isinstance(x, types.MappingProxyType):
             return "proxy", self.of(dict(x))
         if isinstance(x, cached_property):
             return "property", self.of(x.func)
         return self._object(x)
 
-    def _opaque(self, x: Any) -> Any:
+    def _opaque(self, x: object) -> Hashable:
         self.complete = False
         return Same(x)
 
-    def _of_library(self, x: Any, module: str) -> Any:
-        """A function or class of Python's or a library's: by identity, if it is a pure one."""
+    def _of_library(self, x: object, module: str) -> Hashable:
+        """Compare a pure function or class of Python's or a library's by identity."""
         return Same(x) if is_pure_name(module) else self._opaque(x)
 
-    def _array(self, x: Any) -> Any:
+    def _array(self, x: np.ndarray | np.generic) -> Hashable:
         if x.dtype.hasobject:
             return type(x), x.shape, self.of(x.tolist())
         content = _content(np.asarray(x))
@@ -213,20 +217,20 @@ class Walk:
             return type(x), x.dtype, x.shape, content
         return Same(type(x)), x.dtype, x.shape, content, self.of(vars(x))
 
-    def _jax_array(self, x: Any) -> Any:
+    def _jax_array(self, x: jax.Array) -> Hashable:
         if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
             return "keys", str(x.dtype), self._jax_array(jax.random.key_data(x))
         return "jax", str(x.dtype), x.shape, x.aval.weak_type, _content(np.asarray(x))
 
-    def _container(self, x: Any) -> Any:
+    def _container(self, x: Any) -> Hashable:
         kind = type(x)
         if isinstance(x, dict):
             return kind, tuple([(self.of(key), self.of(value)) for key, value in x.items()])
         parts = [self.of(item) for item in x]
         return kind, (frozenset(parts) if isinstance(x, set | frozenset) else tuple(parts))
 
-    def _tree(self, tree: Any) -> Any:
-        """The structure of a pytree: the kind of each node and what is static in it."""
+    def _tree(self, tree: Any) -> Hashable:
+        """Follow the structure of a pytree: the kind of each node and what is static in it."""
         node = tree.node_data()
         if node is None:
             return "leaf"
@@ -238,10 +242,12 @@ class Walk:
         children = [self._tree(child) for child in tree.children()]
         return (self._met(kind) if is_own(kind) else kind, static, *children)
 
-    def _function(self, f: FunctionType) -> Any:
+    def _function(self, f: types.FunctionType) -> Hashable:
         defaults = (f.__defaults__, f.__kwdefaults__)
         held = (self.of(f.__defaults__), self.of(f.__kwdefaults__)) if any(defaults) else None
         if is_of_library(f):
+            if f.__globals__["__name__"] == _CHECKER and hasattr(f, "__wrapped__"):
+                return "checked", self.of(f.__wrapped__)
             cells = [self._cell(cell, ((),)) for cell in f.__closure__ or ()]
             same = self._of_library(f, f.__globals__["__name__"])
             # Made by jax.grad and the like: by its code.
@@ -261,14 +267,14 @@ class Walk:
         self.inside -= 1
         return parts
 
-    def _cell(self, cell: Any, paths: tuple[Path, ...]) -> Any:
+    def _cell(self, cell: Any, paths: _Paths) -> Hashable:
         try:
             content = cell.cell_contents
         except ValueError:  # a name that has not been given a value
             return "empty"
         return self._along(content, paths)
 
-    def _global(self, f: FunctionType, name: str, paths: tuple[Path, ...]) -> Any:
+    def _global(self, f: types.FunctionType, name: str, paths: _Paths) -> Hashable:
         if name in f.__globals__:
             return self._along(f.__globals__[name], paths)
         if name in IMPURE_BUILTINS:
@@ -276,22 +282,22 @@ class Walk:
         builtin = f.__builtins__.get(name, self)
         return "missing" if builtin is self else Same(builtin)
 
-    def _imported(self, name: str | None, taken: tuple[str, ...]) -> Any:
+    def _imported(self, name: str | None, taken: tuple[str, ...]) -> Hashable:
         module = None if name is None else sys.modules.get(name)
         if module is None or not (taken or is_pure(module)):
             self.complete = False
             return name
         return self._along(module, tuple((attribute,) for attribute in taken))
 
-    def _along(self, x: Any, paths: tuple[Path, ...]) -> Any:
-        """What is read of `x`: all of it, or what lies at the ends of paths of attributes."""
+    def _along(self, x: Any, paths: _Paths) -> Hashable:
+        """Return what is read of `x`: all of it, or what paths of attributes lead to."""
         if paths == ((),) or isinstance(x, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
             return self.of(x)
         return tuple([self._at(x, path) for path in paths])
 
-    def _at(self, x: Any, path: Path) -> Any:
+    def _at(self, x: Any, path: AttributePath) -> Hashable:
         for k, name in enumerate(path):
-            library = isinstance(x, ModuleType) and is_library(x.__name__, file_of(x))
+            library = isinstance(x, types.ModuleType) and is_library(x.__name__, file_of(x))
             if library and not is_pure(x):
                 return self._opaque(x)
             try:
@@ -300,15 +306,15 @@ class Walk:
                 return "missing", name, self.of(x)
             except Exception:  # whatever a property raises
                 return self._opaque(x)
-            if library and not isinstance(value, ModuleType | float | int):
+            if library and not isinstance(value, types.ModuleType | float | int):
                 return Same(value)
             if isinstance(value, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
                 return path[: k + 1], self.of(value)
             x = value
         return path, self.of(x)
 
-    def _class(self, cls: type) -> Any:
-        """A class of the user's own: which it is, and everything in it and in its bases."""
+    def _class(self, cls: type) -> Hashable:
+        """Follow a class of the user's own: which it is, and everything in it and in its bases."""
         self.calls = True
         own = [base for base in cls.__mro__ if not is_library_class(base)]
         parts = [
@@ -317,29 +323,29 @@ class Walk:
         ]
         return Same(cls), *parts
 
-    def _builtin(self, x: Any) -> Any:
+    def _builtin(self, x: Any) -> Hashable:
         owner = x.__self__
         if isinstance(owner, type):
             self.of(owner)
             return "of", x.__name__, Same(owner)
-        if owner is None or isinstance(owner, ModuleType):
+        if owner is None or isinstance(owner, types.ModuleType):
             return Same(x) if owner is None or is_pure(owner) else self._opaque(x)
         return "of", x.__name__, self.of(owner)
 
-    def _wrapper(self, x: Any) -> Any:
-        """What `jax.jit` and `functools.lru_cache`, written in C, have made of a function."""
+    def _wrapper(self, x: Any) -> Hashable:
+        """Look into what `jax.jit` and `functools.lru_cache`, written in C, made of a function."""
         wrapped = getattr(x, "__wrapped__", None)
-        if not isinstance(wrapped, FunctionType):
+        if not isinstance(wrapped, types.FunctionType):
             return self._opaque(x)
         if is_of_library(wrapped) and not wrapped.__closure__:
             return Same(x)
         self.calls = True
         return "wrapped", self.of(type(x)), self.of(wrapped)
 
-    def _object(self, x: Any) -> Any:
+    def _object(self, x: Any) -> Hashable:
         cls = type(x)
         slots = [name for base in cls.__mro__ for name in _slots(base)]
-        parts: list[Any] = [self.of(cls)]
+        parts: list[Hashable] = [self.of(cls)]
         if isinstance(x, _NUMBERS):
             plain: Any = next(kind for kind in _NUMBERS if isinstance(x, kind))
             parts.append(plain.__repr__(x))
@@ -361,19 +367,47 @@ def _content(x: np.ndarray) -> bytes:
     return content if len(content) <= _LONG else hashlib.sha256(content).digest()
 
 
-def _slots(cls: type) -> Iterable[str]:
+def _slots(cls: type) -> Iterator[str]:
+    """Return the names of the slots of a class, as Python mangles them."""
     names = vars(cls).get("__slots__", ())
     names = (names,) if isinstance(names, str) else names
-    hidden = {"__dict__", "__weakref__"}
-    return [_unmangled(cls, name) for name in names if name not in hidden]
-
-
-def _unmangled(cls: type, name: str) -> str:
-    private = name.startswith("__") and not name.endswith("__")
-    return f"_{cls.__name__.lstrip('_')}{name}" if private else name
+    for name in names:
+        if name not in {"__dict__", "__weakref__"}:
+            private = name.startswith("__") and not name.endswith("__")
+            yield f"_{cls.__name__.lstrip('_')}{name}" if private else name
 
 
 def _plain_size(cls: type, slots: int) -> int:
-    """The memory that an object takes where it holds nothing that only a C program sees."""
+    """Return the memory that an object takes where it holds nothing that only a C program sees."""
     held = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
     return object.__basicsize__ + np.dtype(np.intp).itemsize * held
+
+
+def _lines(part: Hashable) -> list[str]:
+    """Return a key as lines of text, without addresses."""
+    if isinstance(part, frozenset):
+        return ["set", *sorted("\n".join(_lines(one)) for one in part)]
+    if isinstance(part, tuple):
+        return [f"{len(part)} parts", *(line for one in part for line in _lines(one))]
+    if isinstance(part, types.CodeType):
+        return _lines_of_code(part)
+    if isinstance(part, Same):
+        return [_name(part.it)]
+    return [_name(part) if isinstance(part, type) else repr(part)]
+
+
+def _lines_of_code(code: types.CodeType) -> list[str]:
+    walk = Walk()
+    constants = [
+        line
+        for x in code.co_consts
+        for line in (_lines_of_code(x) if isinstance(x, types.CodeType) else _lines(walk.of(x)))
+    ]
+    return [repr(code.co_code), repr(code.co_names), repr(code.co_varnames), *constants]
+
+
+def _name(x: object) -> str:
+    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
+    if isinstance(name, str):
+        return f"{getattr(x, '__module__', '')}.{name}"
+    return f"{type(x).__qualname__} {_ADDRESS.sub('', repr(x))}"

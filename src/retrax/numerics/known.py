@@ -2,7 +2,7 @@
 
 Under `jax.vmap` a value stands for many members, and its numbers are those of all of them; under
 `jax.grad` and `jax.jvp` it stands for itself. Only `jax.jit` and what traces like it hide numbers.
-So what is refused singly can be refused there too.
+So checks of single values work there too.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,12 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jaxtyping import PyTree
 
 from retrax.errors import BadInput, RetraxError
 
 try:
     from jax._src.core import trace_state_clean as _nothing_is_traced
-except ImportError:  # then it is found out the slow way
+except ImportError:  # then `depends_on_traced` traces to find out
 
     def _nothing_is_traced() -> bool:
         return False
@@ -47,12 +48,12 @@ class Known(NamedTuple):
     `members` is the shape of the members: of length 0 for values that stand for themselves.
     """
 
-    values: Any
+    values: PyTree
     members: tuple[int, ...]
 
 
-def known(*values: Any) -> Known | None:
-    """The numbers of pytrees, or `None` where JAX hides one of them."""
+def known(*values: PyTree) -> Known | None:
+    """Return the numbers of pytrees, or `None` if JAX hides one of them."""
     leaves, tree = jax.tree.flatten(values)
     if not any(isinstance(leaf, Tracer) for leaf in leaves):
         return Known(jax.tree.unflatten(tree, [np.asarray(leaf) for leaf in leaves]), ())
@@ -69,17 +70,17 @@ def known(*values: Any) -> Known | None:
 
 def require_each(
     check: Callable[..., None],
-    *values: Any,
+    *values: PyTree,
     fine: Callable[..., np.ndarray] | None = None,
 ) -> None:
     """Call `check` with the numbers of the values, or with those of every member of a `vmap`.
 
-    What the check raises then names the member. Nothing is called where JAX hides a number.
+    What the check raises then names the member. Call nothing where JAX hides a number.
 
     **Arguments:**
 
-    - `fine`: a quick look at all members at once, which says of whom no check is needed; it is
-        given what `check` is, with a first axis of members.
+    - `fine`: a quick look at all members at once that tells which need no check; it is given what
+        `check` is, with a first axis of members.
     """
     found = known(*values)
     if found is None:
@@ -92,7 +93,7 @@ def require_each(
 
 def check_members(
     check: Callable[..., None],
-    values: Any,
+    values: PyTree,
     members: tuple[int, ...],
     fine: Callable[..., np.ndarray] | None = None,
 ) -> None:
@@ -106,11 +107,11 @@ def check_members(
         one = jax.tree.map(lambda x, k=k: np.asarray(x[k]), values)
         try:
             check(*one)
-        except BadInput as refusal:
-            raise BadMember(f"member {_named(int(k), members)}: {refusal}", int(k)) from refusal
-        except RetraxError as refusal:
+        except BadInput as wrong:
+            raise BadMember(f"member {_named(int(k), members)}: {wrong}", int(k)) from wrong
+        except RetraxError as wrong:
             name = _named(int(k), members)
-            raise type(refusal)(f"member {name}: {refusal}") from refusal
+            raise type(wrong)(f"member {name}: {wrong}") from wrong
 
 
 @contextmanager
@@ -122,13 +123,13 @@ def explaining_leaks() -> Iterator[None]:
         raise BadInput(LEAKED) from leak
 
 
-def has_leaked(*values: Any) -> bool:
-    """Whether values hold tracers although JAX is tracing nothing."""
+def has_leaked(*values: PyTree) -> bool:
+    """Tell whether values hold tracers although JAX is tracing nothing."""
     return _nothing_is_traced() and any(isinstance(x, Tracer) for x in jax.tree.leaves(values))
 
 
-def depends_on_traced(function: Callable[..., Any], *arguments: Any) -> bool:
-    """Whether a function of plain values uses a value that JAX is tracing.
+def depends_on_traced(function: Callable[..., PyTree], *arguments: PyTree) -> bool:
+    """Tell whether a function of plain values uses a value that JAX is tracing.
 
     It may have closed over one, or find one by a global name, in a `partial` or in an attribute.
     Costs nothing unless a transformation of JAX is going on. Where that is `jax.jit`, whatever is
@@ -147,7 +148,7 @@ def _named(k: int, members: tuple[int, ...]) -> str:
 
 
 def _seen(x: Any) -> tuple[np.ndarray, tuple[int, ...]] | None:
-    """The numbers of a value with one first axis for each `vmap` it is in, and these by identity.
+    """Return the numbers of a value with one first axis for each `vmap` it is in, and their ids.
 
     Tracers of `vmap` hold the values of all members, those of derivatives the value itself.
     """
@@ -167,7 +168,7 @@ def _seen(x: Any) -> tuple[np.ndarray, tuple[int, ...]] | None:
 
 
 def _spread(array: np.ndarray, maps: tuple[int, ...], sizes: dict[int, int]) -> np.ndarray:
-    """An array with the axes of some `vmap`s as one with a single axis of the members of all."""
+    """Join the axes of some `vmap`s to a single axis of the members of all."""
     if not sizes:
         return array
     own = array.shape[len(maps) :]

@@ -55,7 +55,7 @@ def phi1_short(A: Matrix) -> Matrix:
 
 
 def logm(A: Matrix) -> Matrix:
-    r"""The principal logarithm of a matrix with no eigenvalue on the closed negative half-axis.
+    r"""Return the principal logarithm of a matrix without eigenvalues on the half-axis $x \le 0$.
 
     Square roots until $A$ is near 1, then with $Z = (A-1)(A+1)^{-1}$
     $$ \log A = 2\,\mathrm{artanh} Z = 2\sum_j Z^{2j+1}/(2j+1). \qquad\text{(2)} $$
@@ -78,7 +78,7 @@ def logm(A: Matrix) -> Matrix:
 
 
 def _sqrtm(A: Matrix) -> Matrix:
-    """The principal square root, by the iteration of Denman and Beavers."""
+    """Return the principal square root, by the iteration of Denman and Beavers."""
 
     def moving(value):
         _, _, change, count = value

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # The residual cannot be evaluated more accurately than a few rounding errors of the terms it is
 # made of. The iteration aims at `_AIM` of them; where it stalls above, `_ACCEPT` of them will do.
 _AIM, _ACCEPT = 2 * _EPS, 128 * _EPS
 _MAX_ITERATIONS = 25
-# Terms that are smaller count as this large: a rounding error of them is no float of full
-# precision any more, and no residual is small compared to it. A body at rest comes to this.
+# Smaller terms count as this large: their rounding errors are floats below full precision, and
+# no residual is small compared to them. A body at rest comes to this.
 SMALLEST = 16 * float(jnp.finfo(jnp.float64).tiny) / _EPS
 
 
@@ -121,7 +121,7 @@ def newton(
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _root(equation: Callable[..., Array], x0: Array, scale: Array, *closed_over: Any) -> _Root:
-    """The iteration (1). Its count travels as a float, whose derivative is an ordinary zero."""
+    """Iterate (1). The count travels as a float, whose derivative is an ordinary zero."""
 
     def f(x):
         return equation(x, *closed_over)

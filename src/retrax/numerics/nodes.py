@@ -17,21 +17,20 @@ rounded once.
 import itertools
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import (
-    require_finite,
+    host_finite64,
+    host_float64,
     require_flag,
     require_instance,
-    require_shape,
     require_whole,
     shown,
 )
-from retrax.numerics.precision import host_float64
 
 _Extended = np.longdouble
 # An integral of (2) may be missed by this much, relative to the weights.
@@ -73,58 +72,58 @@ class Nodes(NamedTuple):
         return self.order == 2 * self.stages
 
 
-def gauss(s: int | Any) -> Nodes:
+def gauss(s: int) -> Nodes:
     """The roots of the Legendre polynomial $P_s$: order $2s$, symmetric."""
     return _family("gauss", s, 1)
 
 
-def radau(s: int | Any) -> Nodes:
+def radau(s: int) -> Nodes:
     """The nodes of Radau IIA, the last of them at the end: order $2s - 1$."""
     return _family("radau", s, 1)
 
 
-def radau_left(s: int | Any) -> Nodes:
+def radau_left(s: int) -> Nodes:
     """The nodes of Radau I, the first of them at the start: order $2s - 1$."""
     return _family("radau_left", s, 1)
 
 
-def lobatto(s: int | Any) -> Nodes:
+def lobatto(s: int) -> Nodes:
     """The nodes of Lobatto IIIA, both ends among them: order $2s - 2$, symmetric."""
     return _family("lobatto", s, 2)
 
 
-def chebyshev(s: int | Any) -> Nodes:
+def chebyshev(s: int) -> Nodes:
     """The roots of the Chebyshev polynomial $T_s$: order $s$, or $s + 1$ for odd $s$; symmetric."""
     return _family("chebyshev", s, 1)
 
 
-def chebyshev_lobatto(s: int | Any) -> Nodes:
+def chebyshev_lobatto(s: int) -> Nodes:
     """The extrema of $T_{s-1}$, both ends among them: order $s$, or $s + 1$ for odd $s$."""
     return _family("chebyshev_lobatto", s, 2)
 
 
-def nodes(c: Sequence[float] | Any) -> Nodes:
+def nodes(c: Sequence[float] | np.ndarray | Nodes) -> Nodes:
     """Any distinct nodes from 0 to 1, in increasing order."""
     if isinstance(c, Nodes):
         return _consistent(c)
     if isinstance(c, int | float):
         text = shown(c)
         raise BadInput(
-            f"nodes = {text} is a number, but nodes say where a step is looked at as well as how "
-            f"often: write gauss({text}), radau({text}) or lobatto({text}), or give a list of "
-            "times between 0 and 1."
+            f"nodes = {text} is a number, but nodes say at which parts of a step to look: write "
+            f"gauss({text}), radau({text}) or lobatto({text}), or give a list of times between 0 "
+            "and 1."
         )
     values = _increasing(c)
     made = _method(f"nodes({values.tolist()})", values.astype(_Extended))
     if not np.all(np.isfinite([*made.b, *itertools.chain(*made.A)])):
         raise BadInput(
-            f"nodes = {values.tolist()} lie so close together that their weights are no numbers."
+            f"nodes = {values.tolist()} lie so close together that their weights overflow."
         )
     return made
 
 
-def _increasing(c: Any) -> np.ndarray:
-    """Nodes as an array, refused where they are none."""
+def _increasing(c: object) -> np.ndarray:
+    """Return nodes as an array if they increase from 0 to 1."""
     values = host_float64("nodes", c)
     if values.ndim != 1 or not 1 <= values.size <= _MOST or not np.all(np.isfinite(values)):
         raise BadInput(f"nodes = {shown(c)} must be a list of 1 to {_MOST} numbers from 0 to 1.")
@@ -137,26 +136,18 @@ def _increasing(c: Any) -> np.ndarray:
 
 
 def _consistent(given: Nodes) -> Nodes:
-    """Nodes that somebody put together by hand, refused where the parts do not fit."""
+    """Return nodes that somebody put together by hand if their parts fit."""
     s = len(_increasing(given.c))
     for name, value, shape in (("A", given.A, (s, s)), ("b", given.b, (s,))):
-        part = host_float64(f"{name} of the nodes", value)
-        require_shape(f"{name} of the nodes", part, shape)
-        require_finite(f"{name} of the nodes", part)
+        host_finite64(f"{name} of the nodes", value, shape)
     require_instance("name of the nodes", given.name, str, "a text")
     require_whole("order of the nodes", given.order, 0, 2 * s)
     require_flag("symmetric of the nodes", given.symmetric)
     return given
 
 
-def _family(name: str, s: Any, fewest: int) -> Nodes:
-    whole = isinstance(s, int | np.integer) and not isinstance(s, bool)
-    if not whole or not fewest <= s <= _MOST:
-        raise BadInput(
-            f"{name}(s = {shown(s)}): the number of nodes must be a whole number from {fewest} to "
-            f"{_MOST}."
-        )
-    return _made(name, int(s))
+def _family(name: str, s: object, fewest: int) -> Nodes:
+    return _made(name, require_whole(f"{name}: s", s, fewest, _MOST))
 
 
 @lru_cache(maxsize=256)
@@ -170,7 +161,7 @@ def _mirrored(x: np.ndarray) -> bool:
 
 
 def _legendre(*coefficients: float) -> np.ndarray:
-    """The roots of a Legendre series in [-1, 1], polished by Newton's method."""
+    """Return the roots of a Legendre series in [-1, 1], polished by Newton's method."""
     series = np.array(coefficients, dtype=_Extended)
     x = np.sort(np.real(legendre.legroots(np.array(coefficients)))).astype(_Extended)
     slope = legendre.legder(series)
@@ -180,7 +171,7 @@ def _legendre(*coefficients: float) -> np.ndarray:
 
 
 def _unit(s: int) -> list[float]:
-    """The coefficients of $P_s$."""
+    """Return the coefficients of $P_s$."""
     return [0.0] * s + [1.0]
 
 
@@ -218,7 +209,7 @@ _ROOTS = {
 
 
 def _method(name: str, c: np.ndarray) -> Nodes:
-    """The method that the nodes `c` make, by (1) and (2)."""
+    """Return the method that the nodes `c` make, by (1) and (2)."""
     b = _integrals(c, _Extended(1))
     A = np.stack([_integrals(c, end) for end in c])  # (1)
     order = 0
@@ -233,7 +224,7 @@ def _method(name: str, c: np.ndarray) -> Nodes:
 
 
 def _integrals(c: np.ndarray, end: np.floating) -> np.ndarray:
-    """The integrals of all Lagrange polynomials from 0 to `end`, by Gauss' rule, exactly."""
+    """Return the integrals of all Lagrange polynomials from 0 to `end`, by Gauss' rule, exactly."""
     x = _gauss(len(c))
     slope = legendre.legval(x, legendre.legder(np.array(_unit(len(c)), dtype=_Extended)))
     weights = 2 / ((1 - x * x) * slope**2)

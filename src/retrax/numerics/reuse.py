@@ -6,31 +6,37 @@ joins the key. Where a fingerprint is not complete, nothing is used again.
 """
 
 import contextlib
+import gc
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache, update_wrapper
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import WeakSet
 
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
+from jaxtyping import PyTree
 
 from retrax.numerics.checks import shape_and_dtype
-from retrax.numerics.digest import digest_of
-from retrax.numerics.fingerprint import Fingerprint, fingerprint
+from retrax.numerics.fingerprint import Fingerprint, digest_of, fingerprint
 
+T = TypeVar("T")
 # A number for each look at something that cannot be looked into.
 _unknown = itertools.count()
+# Everything that keeps programs, so that `forget` finds them.
+_memories: "WeakSet[Reused | Jitted]" = WeakSet()
 
 
 class Signature(NamedTuple):
     """What a program depends on: structure, shapes and what functions read, not the numbers."""
 
-    tree: Any
+    tree: Hashable
     avals: tuple
     identity: Fingerprint
 
 
-def signature_of(*values: Any) -> Signature:
+def signature_of(*values: PyTree) -> Signature:
+    """Return what programs of arguments like `values` depend on."""
     leaves, tree = jax.tree.flatten(values)
     return Signature(tree, tuple([shape_and_dtype(x) for x in leaves]), fingerprint(tree))
 
@@ -51,45 +57,62 @@ def reading(identity: Fingerprint) -> Iterator[None]:
         yield
 
 
-class Reused:
+class Reused(Generic[T]):
     """A function of a `Signature` and more whose results are kept, where its identity is known."""
 
-    def __init__(self, make: Callable[..., Any], most: int = 256):
-        def made(tree: Any, avals: tuple, identity: Fingerprint, *more: Any, **named: Any) -> Any:
+    def __init__(self, make: Callable[..., T], most: int = 256):
+        def made(
+            tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
+        ) -> T:
             with reading(identity):
                 return make(tree, avals, identity, *more, **named)
 
         self._make, self._kept = made, lru_cache(maxsize=most)(made)
         self.cache_info, self.cache_clear = self._kept.cache_info, self._kept.cache_clear
         update_wrapper(self, make)
+        _memories.add(self)
 
     def __call__(
-        self, tree: Any, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
-    ) -> Any:
+        self, tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
+    ) -> T:
         make = self._kept if identity.complete else self._make
         return make(tree, avals, identity, *more, **named)
 
 
-class Jitted:
+class Jitted(Generic[T]):
     """`jax.jit` for a function that is handed systems, integrators, groups or spaces."""
 
-    def __init__(self, function: Callable[..., Any], **options: Any):
+    def __init__(self, function: Callable[..., T], **options: Any):
         self._function, self._options = function, options
         self._kept = lru_cache(maxsize=64)(self._compiled)
         self.cache_clear = self._kept.cache_clear
         update_wrapper(self, function)
+        _memories.add(self)
 
-    def _compiled(self, identity: Fingerprint) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
+    def _compiled(self, identity: Fingerprint) -> Callable[..., T]:
+        def call(*arguments: PyTree, **named: PyTree) -> T:
             with reading(identity):
                 return self._function(*arguments, **named)
 
         return jax.jit(call, **self._options)
 
-    def program(self, *values: Any) -> Callable[..., Any]:
-        """The compiled function for arguments of the structure of `values`, or for parts of it."""
+    def program(self, *values: PyTree) -> Callable[..., T]:
+        """Return the compiled function for arguments with the structure of `values`."""
         identity = fingerprint(jax.tree.structure(values))
         return (self._kept if identity.complete else self._compiled)(identity)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: PyTree, **named: PyTree) -> T:
         return self.program(arguments, named)(*arguments, **named)
+
+
+def forget() -> None:
+    """Release every program that retrax and JAX keep, and the memory that they live in.
+
+    Each program holds pages of memory of its own, of which a process may have 65,530 on Linux: one
+    that runs thousands of different systems forgets from time to time. What is needed again is
+    compiled again.
+    """
+    for memory in tuple(_memories):
+        memory.cache_clear()
+    jax.clear_caches()
+    gc.collect()

@@ -4,21 +4,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import (
-    require_finite,
-    require_instance,
-    require_shape,
-    require_whole,
-    shown,
-)
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_finite64, require_instance, require_whole, shown
 
 
 class Tableau(NamedTuple):
     """Coefficients $a_{ij}$ (strictly lower triangular), weights $b_i$ and the order they reach.
 
     `embedded`: the weights of a method of one order less, for an estimate of the error; one more
-    than there are stages, the last for a stage at the end of the step. None where it is empty.
+    than there are stages, the last for a stage at the end of the step; empty if there are none.
     """
 
     name: str
@@ -66,20 +59,18 @@ TABLEAUS: dict[str, Tableau] = {tableau.name: tableau for tableau in _ALL}
 
 
 def _require_numbers(given: Tableau) -> None:
-    """Refuse a tableau whose parts are not what they are called."""
+    """Reject a tableau whose parts are not of their kind."""
     require_instance("name of the tableau", given.name, str, "a text")
     require_whole("order of the tableau", given.order, 1)
     rows = require_instance("a of the tableau", given.a, tuple, "a tuple of rows")
     parts = {"b": given.b, "embedded": given.embedded}
     for name, part in {**parts, **{f"row {i} of a": row for i, row in enumerate(rows)}}.items():
         require_instance(f"{name} of the tableau", part, tuple, "a tuple of numbers")
-        array = host_float64(f"{name} of the tableau", part)
-        require_shape(f"{name} of the tableau", array, (len(part),))
-        require_finite(f"{name} of the tableau", array)
+        host_finite64(f"{name} of the tableau", part, (len(part),))
 
 
 def tableau(choice: str | Tableau) -> Tableau:
-    """The tableau of that name, or the given one after a look at its shape."""
+    """Return the tableau of that name, or the given one if its parts fit."""
     if isinstance(choice, str):
         if choice not in TABLEAUS:
             raise BadInput(

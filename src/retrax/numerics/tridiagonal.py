@@ -1,7 +1,10 @@
-r"""Symmetric tridiagonal systems $Ax = b$ with entries that are numbers, or 3 x 3 blocks.
+r"""Tridiagonal systems $Ax = b$, solved in one sweep down and one up: $O(N)$.
 
-$A$ has the diagonal $a_1, \dots, a_N$ and below it $b_2, \dots, b_N$ (above it their transposes).
-It is positive definite, so that elimination needs no exchange of rows. With pivots $d_k$,
+Three kinds, each as general as it is used: symmetric with numbers or 3 x 3 blocks; symmetric with
+one number beside the diagonal, along a line or around a ring; and any blocks, on the host.
+
+The symmetric $A$ has the diagonal $a_1, \dots, a_N$ and below it $b_2, \dots, b_N$ (above it their
+transposes). It is positive definite, so elimination exchanges no rows. With pivots $d_k$,
 
 $$
 \begin{aligned}
@@ -9,18 +12,20 @@ d_1 &= a_1, \qquad l_k = b_k d_{k-1}^{-1}, \qquad d_k = a_k - l_k b_k^T         
 z_k &= q_k - l_k z_{k-1}, \qquad x_k = d_k^{-1}z_k - l_{k+1}^T x_{k+1}             &&\text{(2)}
 \end{aligned}
 $$
-
-(1) and each half of (2) is one sweep along the chain: $O(N)$ in all.
 """
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from retrax.numerics.solve import inverse
+from retrax.numerics.small_matrices import inverse
+
+Vector = Float[Array, " n"]
+Blocks = Float[np.ndarray, "n b b"]
 
 
 class Factor(NamedTuple):
@@ -32,7 +37,7 @@ class Factor(NamedTuple):
 
 @jax.jit
 def factor(diagonal: Float[Array, " n"], below: Float[Array, " n"]) -> Factor:
-    """The factors of a matrix of numbers; `below[0]` belongs to no entry and is ignored."""
+    """Factor a matrix of numbers; `below[0]` belongs to no entry and is ignored."""
 
     def pivot(before: Float[Array, ""], here: tuple):
         a, b = here
@@ -46,7 +51,7 @@ def factor(diagonal: Float[Array, " n"], below: Float[Array, " n"]) -> Factor:
 
 
 def solve(factors: Factor, q: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    """The solutions $x$ for the columns of `q`."""
+    """Solve for the columns of `q`."""
 
     def forward(before: Float[Array, " k"], here: tuple):
         ratio, q = here
@@ -69,7 +74,7 @@ def solve(factors: Factor, q: Float[Array, "n k"]) -> Float[Array, "n k"]:
 def solve_blocks(
     diagonal: Float[Array, "n 3 3"], below: Float[Array, "n 3 3"], q: Float[Array, "n 3 k"]
 ) -> Float[Array, "n 3 k"]:
-    """The solutions for a matrix of 3 x 3 blocks; `below[0]` is ignored."""
+    """Factor a matrix of 3 x 3 blocks and solve for the columns of `q`; `below[0]` is ignored."""
 
     def forward(before: tuple, here: tuple):
         a, b, q = here
@@ -94,8 +99,65 @@ def solve_blocks(
 def product(
     diagonal: Float[Array, " n"], below: Float[Array, " n"], x: Float[Array, "n k"]
 ) -> Float[Array, "n k"]:
-    """$Ax$ for a matrix of numbers and the columns of `x`."""
+    """Multiply: $Ax$ for a matrix of numbers and the columns of `x`."""
     nothing = jnp.zeros_like(x[:1])
     lower = below[:, None] * jnp.concatenate([nothing, x[:-1]])
     above = jnp.concatenate([below[1:], jnp.zeros_like(below[:1])])
     return diagonal[:, None] * x + (lower + above[:, None] * jnp.concatenate([x[1:], nothing]))
+
+
+def solve_line(d: Vector, e: Float[Array, ""], b: Vector) -> Vector:
+    r"""Solve $e\,x_{i-1} + d_i\,x_i + e\,x_{i+1} = b_i$ with nothing beyond the ends.
+
+    The diagonal must dominate.
+    """
+    factors = factor(d, jnp.broadcast_to(e, d.shape))
+    return solve(factors, b[:, None])[:, 0]
+
+
+def solve_ring(d: Float[Array, ""], e: Float[Array, ""], b: Vector) -> Vector:
+    r"""Solve $e\,x_{i-1} + d\,x_i + e\,x_{i+1} = b_i$ around a ring, where $x_{n+i} = x_i$.
+
+    The two corners have rank one: with $w = (\gamma, 0, \dots, 0, e)$ and $\gamma = -d$ the matrix
+    is $T + w w^T/\gamma$, and the Sherman-Morrison formula gives $x$ from two solves along a line.
+    """
+    n, gamma = b.shape[0], -d
+    first, last = (d - gamma)[None], (d - e * e / gamma)[None]
+    diagonal = jnp.concatenate([first, jnp.full(n - 2, d), last])
+    w = jnp.concatenate([gamma[None], jnp.zeros(n - 2), e[None]])
+    x, z = solve_line(diagonal, e, b), solve_line(diagonal, e, w)
+    along = (x[0] + x[-1] * e / gamma) / (1 + z[0] + z[-1] * e / gamma)
+    return x - along * z
+
+
+class BlockTridiagonal:
+    r"""A matrix of any blocks, on the host, its pivots inverted once for all right sides.
+
+    $$ L_k x_{k-1} + D_k x_k + U_k x_{k+1} = b_k, \qquad k = 0, \dots, n. \tag{3} $$
+
+    Elimination from the top leaves $x_k = y_k - W_k x_{k+1}$ with
+
+    $$ P_k = D_k - L_k W_{k-1}, \qquad W_k = P_k^{-1} U_k, \qquad
+       y_k = P_k^{-1}(b_k - L_k y_{k-1}). \tag{4} $$
+
+    **Arguments:** `lower`, `diagonal`, `upper`: the blocks of each row; the first of `lower` and
+    the last of `upper` are ignored.
+    """
+
+    def __init__(self, lower: Blocks, diagonal: Blocks, upper: Blocks):
+        n = len(diagonal)
+        self.lower, self.pivots, self.upper = lower, np.empty_like(diagonal), np.zeros_like(upper)
+        for k in range(n):
+            pivot = diagonal[k] - lower[k] @ self.upper[k - 1] if k else diagonal[k]
+            self.pivots[k] = np.linalg.inv(pivot)
+            if k < n - 1:
+                self.upper[k] = self.pivots[k] @ upper[k]  # (4)
+
+    def solve(self, b: Float[np.ndarray, "n b *m"]) -> Float[np.ndarray, "n b *m"]:
+        """Solve (3) for a right side, or for several beside each other."""
+        x = np.empty_like(b)
+        for k in range(len(b)):
+            x[k] = self.pivots[k] @ (b[k] - self.lower[k] @ x[k - 1] if k else b[k])
+        for k in reversed(range(len(b) - 1)):
+            x[k] -= self.upper[k] @ x[k + 1]  # (4)
+        return x

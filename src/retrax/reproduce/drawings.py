@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from retrax.files import written_whole
-from retrax.reproduce.report import Picture
+from retrax.reproduce.report import FigureFiles
 from retrax.show.style import CYCLE, GREY, style
 from retrax.store.netcdf import write_netcdf
 from retrax.trajectory.dataset import identifier
@@ -19,6 +19,7 @@ from retrax.trajectory.provenance import versions
 
 Column = tuple[str | tuple[str, ...], Any, str, str]
 """Dimensions, values, units, and a name in words."""
+Values = np.ndarray | Sequence[float]
 Curve = tuple[np.ndarray, np.ndarray]
 """Abscissae and values."""
 
@@ -36,7 +37,7 @@ class Drawing(NamedTuple):
     data: xr.Dataset
 
 
-def write_drawings(folder: Path, drawings: Sequence[Drawing]) -> tuple[Picture, ...]:
+def write_drawings(folder: Path, drawings: Sequence[Drawing]) -> tuple[FigureFiles, ...]:
     """Write `name.png`, `name.pdf` and `name.nc` of each; returns their names and captions."""
     for one in drawings:
         with style():
@@ -49,12 +50,14 @@ def write_drawings(folder: Path, drawings: Sequence[Drawing]) -> tuple[Picture, 
             **{f"provenance_{name}": version for name, version in versions().items()},
         )
         _write_dataset(folder / f"{one.name}.nc", data)
-    return tuple(Picture(one.name, one.title, one.caption) for one in drawings)
+    return tuple(FigureFiles(one.name, one.title, one.caption) for one in drawings)
 
 
 def _write_dataset(path: Path, data: xr.Dataset) -> None:
     packed = {
-        name: {"zlib": True, "complevel": 4} for name in data.variables if data[name].size > 1000
+        str(name): {"zlib": True, "complevel": 4}
+        for name in data.variables
+        if data[name].size > 1000
     }
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=xr.SerializationWarning)
@@ -78,7 +81,10 @@ def columns(**named: Column) -> xr.Dataset:
 
 
 def by_name(
-    kind: str, runs: dict[str, tuple[Any, Any]], x: tuple[str, str, str], y: tuple[str, str, str]
+    kind: str,
+    runs: Mapping[str, tuple[Values, Values]],
+    x: tuple[str, str, str],
+    y: tuple[str, str, str],
 ) -> dict[str, Column]:
     """Curves of several runs, each with its own abscissae, as columns; short ones end in NaN.
 
@@ -86,10 +92,10 @@ def by_name(
     """
     longest = max((len(np.atleast_1d(a)) for a, _ in runs.values()), default=0)
 
-    def filled(values: Any) -> np.ndarray:
-        values = np.asarray(values, dtype=float)
-        missing = [(0, longest - len(values))] + [(0, 0)] * (values.ndim - 1)
-        return np.pad(values, missing, constant_values=np.nan)
+    def filled(values: Values) -> np.ndarray:
+        whole = np.asarray(values, dtype=float)
+        missing = [(0, longest - len(whole))] + [(0, 0)] * (whole.ndim - 1)
+        return np.pad(whole, missing, constant_values=np.nan)
 
     dims = (kind, f"{y[0]}_sample")
     across = [filled(a) for a, _ in runs.values()]
@@ -102,7 +108,7 @@ def by_name(
     }
 
 
-def along_time(t: Any, curves: dict[str, tuple[Any, str]]) -> xr.Dataset:
+def along_time(t: Values, curves: Mapping[str, tuple[Values, str]]) -> xr.Dataset:
     """Curves over one time axis, from (values, units) by name."""
     named: dict[str, Column] = {"time": ("time", t, "s", "time")}
     for name, (values, units) in curves.items():

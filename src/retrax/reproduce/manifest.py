@@ -106,7 +106,7 @@ def code() -> str:
 
 
 def _read(folder: Path) -> Manifest | None:
-    """The manifest in a folder; `None` where there is none that can be read."""
+    """Read the manifest of a folder; `None` if it is missing or cannot be read."""
     try:
         told = json.loads((folder / NAME).read_text(encoding="utf-8"))
         if told["format"] != FORMAT:

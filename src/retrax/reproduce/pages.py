@@ -12,7 +12,7 @@ from string import Template
 from typing import Any, NamedTuple
 
 from retrax.reproduce.catalogue import Paper
-from retrax.reproduce.report import Extra, Finding, Kept, Picture, Reproduction
+from retrax.reproduce.report import Extra, FigureFiles, Finding, Kept, Reproduction
 from retrax.trajectory.provenance import versions
 
 _WIDTH = 900  # of the picture on a card, in pixels
@@ -92,7 +92,7 @@ def _card(folder: Path, name: str, told: dict[str, Any]) -> str:
     )
 
 
-def _figure(folder: Path, one: Picture) -> str:
+def _figure(folder: Path, one: FigureFiles) -> str:
     source = base64.b64encode((folder / f"{one.name}.png").read_bytes()).decode()
     links = " ".join(
         f'<a href="{_url(one.name)}.{end}">{what}</a>'

@@ -33,7 +33,7 @@ class Kept(NamedTuple):
     drift: float
 
 
-class Picture(NamedTuple):
+class FigureFiles(NamedTuple):
     """A figure: its files are `name.png`, `name.pdf` and, with the numbers behind it, `name.nc`."""
 
     name: str
@@ -53,7 +53,7 @@ class Reproduction(NamedTuple):
 
     findings: tuple[Finding, ...] = ()
     numbers: Mapping[str, Any] = MappingProxyType({})
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[FigureFiles, ...] = ()
     invariants: tuple[Kept, ...] = ()
     extras: tuple[Extra, ...] = ()
 
@@ -74,7 +74,7 @@ class Reproduction(NamedTuple):
         return cls(
             tuple(Finding(**row) for row in data["findings"]),
             data["numbers"],
-            tuple(Picture(**row) for row in data["pictures"]),
+            tuple(FigureFiles(**row) for row in data["pictures"]),
             tuple(Kept(**row) for row in data["invariants"]),
             tuple(Extra(**row) for row in data["extras"]),
         )
@@ -91,11 +91,11 @@ def together(parts: list[Reproduction]) -> Reproduction:
     )
 
 
-def kept(run: str, name: str, t: Any, values: Any) -> Kept:
+def kept(run: str, name: str, t: np.ndarray, values: np.ndarray) -> Kept:
     """The row of a quantity along a run."""
-    values = np.asarray(values, dtype=float)
-    worst = float(np.max(np.abs(deviations(values))))
-    return Kept(run, name, float(values[0]), worst, drift(np.asarray(t), values))
+    along = np.asarray(values, dtype=float)
+    worst = float(np.max(np.abs(deviations(along))))
+    return Kept(run, name, float(along[0]), worst, drift(np.asarray(t), along))
 
 
 def kept_by(label: str, run: Trajectory) -> list[Kept]:
@@ -134,6 +134,6 @@ def write_text(path: Path, text: str) -> Path:
     return path
 
 
-def write_json(path: Path, data: Any) -> Path:
-    """The same for JSON."""
+def write_json(path: Path, data: object) -> Path:
+    """Write JSON whole or not at all."""
     return write_text(path, json.dumps(data, indent=1) + "\n")

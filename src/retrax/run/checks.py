@@ -14,13 +14,13 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
     as_float,
     is_traced,
+    require_double_precision,
     require_finite,
     require_shape,
     require_whole,
     shown,
 )
 from retrax.numerics.known import depends_on_traced, require_each
-from retrax.numerics.precision import require_double_precision
 from retrax.store.free_memory import available, gigabytes
 
 # The velocity of a start may miss the constraint by this much, relative to its components.

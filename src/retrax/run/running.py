@@ -20,8 +20,7 @@ from retrax.engine.progress import Interval, Packing, Progress, quiet, start
 from retrax.errors import CheckpointFailed, ContactLost, Interrupted, StepFailed
 from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
 from retrax.integrators.diagnosis import Takes, advised_step, diagnose
-from retrax.mechanics.ending import Ending
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.chunks import Chunks
 from retrax.run.progress_bar import Reporter, reporter

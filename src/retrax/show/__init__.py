@@ -9,9 +9,7 @@ from importlib.util import find_spec
 from retrax.errors import RetraxError
 
 if find_spec("matplotlib") is None:
-    raise RetraxError(
-        "Figures and pages need matplotlib, which is not there: pip install 'retrax[show]'."
-    )
+    raise RetraxError("Figures and pages need matplotlib: pip install 'retrax[show]'.")
 
 from retrax.show.figures import invariants as invariants
 from retrax.show.figures import momentum_sphere as momentum_sphere

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrax.show.bodies import factors_of, unit
-from retrax.show.drawn import told, unit_of
-from retrax.show.rods import contact_force, middle_velocity
+from retrax.show.drawn import contact_force, middle_velocity, told, unit_of
 from retrax.show.scene import single
 from retrax.show.style import extremes
 from retrax.trajectory.observe import deviations

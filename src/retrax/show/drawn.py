@@ -1,14 +1,19 @@
-"""What there is to draw of a run: what its system tells, or else what its group is."""
+"""What there is to draw of a run: bodies on strings, rods, or whatever its group is made of."""
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
 
 from retrax.errors import BadInput, RetraxError
 from retrax.mechanics.remembered import Drawing
+from retrax.numerics.bspline import weights
 from retrax.numerics.checks import reason
-from retrax.show.bodies import Body, bodies
-from retrax.show.rods import rod_bodies
-from retrax.show.strings import string_bodies
+from retrax.show.bodies import Body, bodies, solid_box
 from retrax.trajectory.trajectory import Trajectory
 
 
@@ -36,8 +41,8 @@ def drawable() -> Iterator[None]:
         raise
     except Exception as cause:
         raise BadInput(
-            "this run cannot be drawn: its states do not fit what it says of its group and its "
-            f"drawing ({reason(cause)})."
+            "this run cannot be drawn: its states do not fit its group and its drawing "
+            f"({reason(cause)})."
         ) from cause
 
 
@@ -47,3 +52,72 @@ def drawn_bodies(run: Trajectory) -> list[Body]:
     if "string" in said:
         return string_bodies(run, said)
     return rod_bodies(run, said) if "rods" in said else bodies(run)
+
+
+def string_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
+    """The bodies on a string, each a box about its centre of mass, in metres."""
+    r, *turns = (np.asarray(leaf) for leaf in run.g)
+    first = 3 * r.shape[1]
+    found = []
+    rows = zip(told["string"], turns, told["arms"], strict=True)
+    for k, (node, R, arm) in enumerate(rows):
+        found.append(
+            Body(
+                "body" if len(turns) == 1 else f"body {k + 1}",
+                R,
+                r[:, node - 1] + R @ np.array(arm),
+                np.arange(first + 3 * k, first + 3 * k + 3),
+                solid_box(told["masses"][k], np.array(told["inertia"][k]))[0],
+            )
+        )
+    return found
+
+
+def rod_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
+    """The point to follow: the contact with the force on the first rod, or the end of one rod."""
+    lines = centrelines(run, told)
+    if len(lines) == 1:
+        return [Body("end of the rod", None, lines[0][:, -1], None)]
+    s = np.asarray(run.g[2])
+    points = [
+        _points(places, s[:, k], rod["spacing"], told["width"])
+        for k, (places, rod) in enumerate(zip(lines, told["rods"], strict=True))
+    ]
+    return [
+        Body(
+            "contact, and the force on the first rod",
+            None,
+            (points[0] + points[1]) / 2,
+            None,
+            arrow=np.asarray(run.multipliers),
+        )
+    ]
+
+
+def middle_velocity(run: Trajectory, velocity: np.ndarray) -> Float[np.ndarray, "time 6"]:
+    """Angular velocity in the body and velocity in space, half-way along the first rod."""
+    frames = np.asarray(jax.tree.leaves(run.g)[0])
+    node = frames.shape[1] // 2
+    return velocity[:, 6 * node : 6 * node + 6]
+
+
+def contact_force(run: Trajectory) -> dict[str, np.ndarray]:
+    """The components of the contact force in space; empty without a contact."""
+    force = np.asarray(run.multipliers)
+    return {axis: force[:, k] for k, axis in enumerate("xyz")} if force.shape[1] == 3 else {}
+
+
+def centrelines(run: Trajectory, told: dict[str, Any]) -> list[Float[np.ndarray, "time n 3"]]:
+    if len(told["rods"]) == 1:
+        return [np.asarray(run.g[1])]
+    return [np.asarray(run.g[k][1]) for k in range(2)]
+
+
+def _points(
+    places: Float[np.ndarray, "time n 3"], s: np.ndarray, spacing: float, width: float
+) -> Float[np.ndarray, "time 3"]:
+    """The points of the centreline at s, as the contact weighs the nodes."""
+    arc = spacing * jnp.arange(places.shape[1], dtype=float)
+    h, W = jnp.asarray(spacing), jnp.asarray(width)
+    w = jax.jit(jax.vmap(lambda at: weights(arc, at, h, W)))(jnp.asarray(s))
+    return np.einsum("tk,tki->ti", np.asarray(w), places)

@@ -2,9 +2,8 @@
 
 import base64
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -41,10 +40,10 @@ _POINTS, _CURVES = 400, 4
 
 @drawable()
 def overview(run: Trajectory) -> Figure:
-    """Errors of the invariants, group defect, body velocity; what turns, also on a sphere."""
+    """Draw errors of the invariants, group defect, body velocity, and directions on a sphere."""
     body = _turning_body(run)
     momenta = [name for name in run.invariants() if name != "energy"]
-    rows: list[Callable] = []
+    rows: list[Callable[[Axes], None]] = []
     if "energy" in run.invariants():
         rows.append(lambda axes: draw_error(axes, run, ["energy"]))
     elif run.energy_balance() is not None:
@@ -71,7 +70,7 @@ def overview(run: Trajectory) -> Figure:
 
 @drawable()
 def invariants(run: Trajectory) -> Figure:
-    """One panel for the error of each invariant, with its largest error and its drift."""
+    """Draw the error of each invariant in its own panel, with its largest error and its drift."""
     names = list(run.invariants())[:_SHOWN_INVARIANTS]
     if not names:
         raise BadInput(f"the {run.provenance['system']} has no invariants to show.")
@@ -87,7 +86,7 @@ def invariants(run: Trajectory) -> Figure:
 
 @drawable()
 def momentum_sphere(run: Trajectory) -> Figure | None:
-    """Directions on the unit sphere, seen from space and from the body; `None` if nothing turns."""
+    """Draw directions on the unit sphere, from space and from the body; `None` if nothing turns."""
     body = _turning_body(run)
     if body is None:
         return None
@@ -125,7 +124,7 @@ def write_figures(run: Trajectory, stem: str | Path) -> list[Path]:
 
 
 def title(run: Trajectory) -> str:
-    """What was run, in one line."""
+    """Title of a figure: the system, the integrator and the steps of a run."""
     made = run.provenance
     return literal(
         f"{made['system']} by {made['integrator']}, h = {run.h:g} s, {run.completed:,} steps"
@@ -164,7 +163,7 @@ def _draw_in_space(axes: Axes3D, run: Trajectory, body: Body) -> None:
 
 
 def draw_error(axes: Axes, run: Trajectory, names: list[str]) -> None:
-    """The errors of some invariants, all on one scale."""
+    """Draw the errors of some invariants on one scale."""
     values = {name: run.invariants()[name] for name in names}
     for name, series in values.items():
         _curve(axes, run.t, deviations(series), literal(name))
@@ -180,7 +179,7 @@ def draw_error(axes: Axes, run: Trajectory, names: list[str]) -> None:
 
 
 def draw_balance(axes: Axes, run: Trajectory) -> None:
-    """The change of an energy that is not conserved, and the work done on the system."""
+    """Draw the change of an energy that is not conserved, and the work done on the system."""
     balance = run.energy_balance()
     assert balance is not None
     _curve(axes, run.t, balance.change, "change of energy")
@@ -191,7 +190,7 @@ def draw_balance(axes: Axes, run: Trajectory) -> None:
 
 
 def annotate_error(axes: Axes, run: Trajectory, name: str) -> None:
-    """The largest error and the drift of an invariant, as text above its curve."""
+    """Write the largest error and the drift of an invariant above its curve."""
     values = run.invariants()[name]
     worst = np.max(np.abs(deviations(values)))
     text = f"largest {worst:.2e}, drift {drift(run.t, values):+.1e} per second"
@@ -199,7 +198,7 @@ def annotate_error(axes: Axes, run: Trajectory, name: str) -> None:
 
 
 def draw_defect(axes: Axes, run: Trajectory) -> None:
-    """The distance from the group, on a logarithmic axis where it is not zero throughout."""
+    """Draw the distance from the group, on a logarithmic axis unless it is zero throughout."""
     defect = run.group_defect()
     _curve(axes, run.t, defect, "")
     axes.set_title(f"distance from {literal(run.provenance['group'])}")
@@ -211,7 +210,7 @@ def draw_defect(axes: Axes, run: Trajectory) -> None:
 
 
 def draw_velocity(axes: Axes, run: Trajectory) -> None:
-    """The components of the body velocity, six of them at most."""
+    """Draw the components of the body velocity, at most six of them."""
     velocity = np.asarray(run.velocity)
     for k in range(min(velocity.shape[1], _SHOWN_COMPONENTS)):
         _curve(axes, run.t, velocity[:, k], f"$\\xi_{k + 1}$")
@@ -228,7 +227,7 @@ def _curve(axes: Axes, t: np.ndarray, values: np.ndarray, label: str) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    """Names of the curves above the axes, where no curve runs."""
+    """Write the names of the curves above the axes, clear of the curves."""
     axes.legend(
         loc="lower right",
         bbox_to_anchor=(1.0, 0.98),
@@ -240,7 +239,7 @@ def _legend(axes: Axes) -> None:
 
 
 def direction(vectors: Float[np.ndarray, "time 3"]) -> Float[np.ndarray, "time 3"]:
-    """Unit vectors; a zero vector has no direction and is left out of the picture."""
+    """Scale vectors to length 1; a zero vector has no direction and becomes NaN."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.divide(vectors, length, out=np.full_like(vectors, np.nan), where=length > 0)
 
@@ -252,7 +251,9 @@ def inline_image(run: Trajectory) -> str:
     with those of the page.
     """
     errors = {name: deviations(x) for name, x in run.invariants().items()}
-    parts: list[tuple[str, Any]] = [("velocity", np.asarray(run.velocity).T[:_CURVES])]
+    parts: list[tuple[str, Iterable[np.ndarray]]] = [
+        ("velocity", np.asarray(run.velocity).T[:_CURVES])
+    ]
     if errors:
         parts.append(("errors of the invariants", list(errors.values())[:_CURVES]))
     with style(), rc_context({"svg.fonttype": "path", "axes.titlesize": 8}):

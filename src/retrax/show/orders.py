@@ -1,8 +1,7 @@
 """How fast errors fall: with the step, and with the work."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence, Sized
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +15,7 @@ Points = Sequence[tuple[float | int, float | int]]
 
 
 def convergence(measured: Convergence | Mapping[str, Convergence], title: str = "") -> Figure:
-    """Differences of successive runs against the step, with the order that each method shows.
+    """Draw differences of successive runs against the step, with the order of each method.
 
     **Arguments:** `measured`: what `retrax.analysis.convergence` found, for one method or for
     several by name. Grey lines have the slope of the nearest whole order.
@@ -45,7 +44,7 @@ def work_precision(
     error: str = "error",
     title: str = "",
 ) -> Figure:
-    """Error against work, a curve for each method: the lower left is where one wants to be.
+    """Draw error against work, a curve for each method; the best lies at the lower left.
 
     **Arguments:**
 
@@ -79,7 +78,7 @@ def _slope(axes: Axes, h: np.ndarray, errors: np.ndarray, order: int) -> None:
                   xytext=(4, -2), textcoords="offset points")  # fmt: skip
 
 
-def _require_curves(name: str, curves: Mapping[str, Any]) -> None:
+def _require_curves(name: str, curves: Mapping[str, Sized]) -> None:
     if not curves or not all(len(points) for points in curves.values()):
         empty = next(itertools.chain((k for k, v in curves.items() if not len(v)), [""]))
         raise BadInput(f"{name} has nothing to draw{f' for {empty!r}' if empty else ''}.")

@@ -21,6 +21,7 @@ from retrax.show.drawn import drawable
 from retrax.show.pictures.choose import picture
 from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
+from retrax.store.run_objects import encode_run
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.summary import counted
 from retrax.trajectory.trajectory import Trajectory
@@ -39,7 +40,7 @@ _SCRIPTS = (
     "player.js",
 )
 
-# What a page needs of how a run was made, but nobody wants to read there.
+# Parts of the provenance that the page uses but does not print.
 _UNREAD = ("counted", "failure", "asked")
 
 
@@ -81,6 +82,7 @@ def page_data(run: Trajectory) -> dict[str, Any]:
         "scene": scene(run, picture(run)),
         "panels": curves(run),
         "colours": {"light": CYCLE, "dark": CYCLE_ON_DARK},
+        "run": encode_run(run),
     }
 
 
@@ -119,7 +121,7 @@ def _balance_rows(run: Trajectory) -> list[tuple[str, ...]]:
 
 
 def made_table(run: Trajectory) -> str:
-    """Names and versions of everything involved, the step, the time it took."""
+    """How the run was made: names and versions, the step, the time it took."""
     measures = run.measures()
     iterations = int(np.sum(run.info.iterations))
     rows = {
@@ -135,7 +137,7 @@ def made_table(run: Trajectory) -> str:
 
 
 def again(run: Trajectory) -> str:
-    """The command and the lines of Python that make the run again, where it can be made again."""
+    """The command and the lines of Python that make the run again, as far as they are known."""
     made = run.provenance
     asked = printable(made.get("asked", made.get("case", "")))
     known = {repr(method): name for name, method in (INTEGRATORS | ROLLING).items()}
@@ -173,10 +175,10 @@ def again(run: Trajectory) -> str:
 
 
 def _can_be_typed(asked: str) -> bool:
-    """Whether what a run says it was asked for is a case, a run file or a function in a file.
+    """Whether the name that a run was started with is a case, a run file or a function in a file.
 
-    It stands in a command to copy, but it comes from a file: anything else is left out, and what is
-    left is quoted.
+    It becomes part of a command to copy, but it comes from a file: any other text is left out, and
+    the name is quoted.
     """
     file = asked.endswith(".toml") or is_reference(asked)
     return asked in CASES or (file and not asked.startswith("-") and "\\" not in asked)
@@ -209,7 +211,7 @@ def _is_plain(node: ast.AST) -> bool:
 
 
 def failure(run: Trajectory) -> str:
-    """Where and why a run stopped before its end; nothing where it did not."""
+    """Say where and why a run stopped before its end; empty if it did not."""
     if run.completed >= run.steps:
         return ""
     done = f"{run.completed:,} of {run.steps:,} steps"

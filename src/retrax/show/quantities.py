@@ -1,21 +1,25 @@
 """A quantity along a run, by its name: alone, against another, or as a spectrum."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 from matplotlib.figure import Figure
 
 from retrax.analysis.spectrum import Spectrum
 from retrax.analysis.spectrum import spectrum as analyse
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput
+from retrax.mechanics.state import State
 from retrax.show.bodies import unit
 from retrax.show.style import ORANGE, POINTS, extremes, literal, look, new_figure, style
 from retrax.trajectory.trajectory import Trajectory
+
+QuantityLike = str | Callable[[State], Array] | np.ndarray | Sequence[float]
+"""The name of a quantity, a function of the state, or values at the saved states."""
 
 _COMPONENT = re.compile(r"(momentum|velocity|position) (\d+)")
 
@@ -31,11 +35,11 @@ class Quantity(NamedTuple):
     label: str
 
 
-def quantity(run: Trajectory, what: Any, label: str = "") -> Quantity:
-    """A quantity of a run at every saved state.
+def quantity(run: Trajectory, what: QuantityLike, label: str = "") -> Quantity:
+    """Evaluate a quantity of a run at every saved state.
 
     **Arguments:** `what`: `"time"`; a component, `"momentum 1"`, `"velocity 2"`, or `"position 1"`
-    where configurations are vectors; the name of an invariant or of an observable; a function of
+    if configurations are vectors; the name of an invariant or of an observable; a function of
     the state; or the values themselves. `label`: what to call it, needed for the last two.
     """
     if isinstance(what, str):
@@ -65,8 +69,8 @@ def _named(run: Trajectory, what: str) -> tuple[np.ndarray, str]:
     if what not in known:
         listed = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
         raise BadInput(
-            f"{what!r} is no quantity of the {run.provenance['system']}.{did_you_mean(what, known)}"
-            f" There are {listed}."
+            f"the {run.provenance['system']} has no quantity {what!r}."
+            f"{did_you_mean(what, known)} It has {listed}."
         )
     if what == "time":
         return np.asarray(run.t), "time (s)"
@@ -84,7 +88,7 @@ def _named(run: Trajectory, what: str) -> tuple[np.ndarray, str]:
 
 
 def _positions(run: Trajectory) -> np.ndarray | None:
-    """Configurations that are vectors, one row each; `None` where they are something else."""
+    """Configurations that are vectors, one row each; `None` if they are something else."""
     leaves = jax.tree.leaves(run.g)
     flat = len(leaves) == 1 and np.ndim(leaves[0]) == 2
     return np.asarray(leaves[0]) if flat else None
@@ -101,25 +105,25 @@ def _series(run: Trajectory, name: str, values: np.ndarray) -> np.ndarray:
 
 def phase_portrait(
     runs: Trajectory | Sequence[Trajectory],
-    x: Any = None,
-    y: Any = None,
+    x: QuantityLike | None = None,
+    y: QuantityLike | None = None,
     *,
     labels: Sequence[str] = (),
     joined: bool = True,
 ) -> Figure:
-    """The paths of one run or several in the plane of two quantities; a dot where each starts.
+    """Draw the paths of one or several runs in the plane of two quantities, a dot at each start.
 
     **Arguments:**
 
     - `runs`: a run, or runs of one system from several starts.
     - `x`, `y`: quantities, as `quantity` takes them: `"momentum 1"`, an invariant, a function of
-        the state. Left out, a position against its momentum where there are such, else the first
+        the state. Left out, a position against its momentum if there are such, else the first
         two positions or momenta.
     - `labels`: what to call the runs in a legend.
     - `joined`: whether saved states are joined by a line; `False` draws dots, for sections and for
         runs that were saved seldom.
     """
-    every_run: list[Any] = list(runs) if isinstance(runs, list | tuple) else [runs]
+    every_run = [runs] if isinstance(runs, Trajectory) else list(runs)
     if not every_run:
         raise BadInput("runs is empty: a phase portrait needs at least one run.")
     default = _axes_of(every_run[0])
@@ -162,13 +166,13 @@ def _axes_of(run: Trajectory) -> tuple[str, str]:
 
 def spectrum(
     run: Trajectory | Spectrum,
-    what: Any = "velocity 1",
+    what: QuantityLike = "velocity 1",
     *,
     up_to: float | None = None,
     above: float = -60.0,
     label: str = "",
 ) -> Figure:
-    """The power spectrum of a quantity in decibels below its highest line, with the lines marked.
+    """Draw the power spectrum of a quantity in decibels below its highest line, and mark its lines.
 
     **Arguments:**
 

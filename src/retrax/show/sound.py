@@ -3,12 +3,13 @@
 import wave
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from jaxtyping import Array
 
 from retrax.errors import BadInput
 from retrax.files import require_place, written_whole
+from retrax.mechanics.state import State
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory
 
@@ -20,7 +21,7 @@ _LOUDEST = 0.9 * (2**15 - 1)
 def write_sound(
     run: Trajectory,
     path: str | Path,
-    observable: Callable[[Any], Any] | np.ndarray | None = None,
+    observable: Callable[[State], Array] | np.ndarray | None = None,
     *,
     tone: float | None = None,
     pitch: float = 220.0,
@@ -39,7 +40,7 @@ def write_sound(
     - `tone`: in Hz; for strings in contact $c/l$, else the strongest line of the spectrum.
     - `pitch`, `rate`: of the sound, in Hz.
 
-    **Raises:** `BadInput` where the run is too short to be heard, or saved too coarsely.
+    **Raises:** `BadInput` if the run is too short to be heard, or saved too coarsely.
     """
     path = Path(path)
     values = _values(run, observable)
@@ -77,12 +78,14 @@ def write_sound(
     return path
 
 
-def _values(run: Trajectory, observable: Any) -> np.ndarray:
+def _values(
+    run: Trajectory, observable: Callable[[State], Array] | np.ndarray | None
+) -> np.ndarray:
     if observable is None:
         if not isinstance(run.system, StringsInContact):
             raise BadInput(
-                f"observable = None: which quantity of the {run.provenance['system']} is to be "
-                "heard? Give a function of the state, or values at the saved times."
+                f"the {run.provenance['system']} needs an observable to be heard: a function of "
+                "the state, or values at the saved times."
             )
         strings = run.system
         values = run.along(lambda state: strings.harmonic(state.g))

@@ -1,12 +1,16 @@
 """What happens along a string or a rod, in space and time."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Array
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from retrax.errors import BadInput
+from retrax.mechanics.state import State
+from retrax.numerics.checks import require_instance
 from retrax.show.style import literal, new_figure, style
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory
@@ -16,8 +20,14 @@ _MOST_TIMES = 1200
 _PATH = "#202020"
 
 
-def space_time(run: Trajectory, what: Any = None, *, places: Any = None, label: str = "") -> Figure:
-    """A quantity along a string or rod as colours over place and time.
+def space_time(
+    run: Trajectory,
+    what: str | Callable[[State], Array] | None = None,
+    *,
+    places: Sequence[float] | np.ndarray | None = None,
+    label: str = "",
+) -> Figure:
+    """Draw a quantity along a string or rod as colours over place and time.
 
     **Arguments:**
 
@@ -44,14 +54,14 @@ def space_time(run: Trajectory, what: Any = None, *, places: Any = None, label: 
     return figure
 
 
-def _values(run: Trajectory, what: Any) -> np.ndarray:
+def _values(run: Trajectory, what: str | Callable[[State], Array] | None) -> np.ndarray:
     along = {key: x for key, x in run.observables().items() if np.ndim(x) == 2}
     if what is None or (isinstance(what, str) and what not in along):
-        named = f"{what!r} is none of them" if what is not None else "none is named"
+        got = "" if what is None else f", got {what!r}"
+        known = f"one of {', '.join(along)}, or " if along else ""
         raise BadInput(
-            f"the {run.provenance['system']} has {', '.join(along) or 'no observables'} to show "
-            f"over place and time, but {named}: give a name, or a function of the state that "
-            "returns a value at each place."
+            f"a picture of the {run.provenance['system']} over place and time needs {known}a "
+            f"function of the state that returns a value at each place{got}."
         )
     values = along[what] if isinstance(what, str) else run.along(what)
     if np.ndim(values) != 2:
@@ -62,8 +72,10 @@ def _values(run: Trajectory, what: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-def _mesh(axes: Axes, places: np.ndarray, times: np.ndarray, values: np.ndarray, label: str):
-    """Colours that are white at zero where both signs occur; else dark where there is much."""
+def _mesh(
+    axes: Axes, places: np.ndarray, times: np.ndarray, values: np.ndarray, label: str
+) -> None:
+    """Draw colours that are white at zero if both signs occur, else dark for large values."""
     low, high = float(np.min(values)), float(np.max(values))
     size = max(abs(low), abs(high)) or 1.0
     signed = low < 0 < high
@@ -89,7 +101,7 @@ def _strings(run: Trajectory, strings: StringsInContact) -> Figure:
 
 def draw_space_time(axes: Axes, run: Trajectory, string: int = 0) -> None:
     """One of the strings, with the path of its contact."""
-    strings = run.system
+    strings = require_instance("system", run.system, StringsInContact, "a pair of strings")
     every = -(-len(run.t) // _MOST_TIMES)
     values, s = np.asarray(run.g[string])[::every], np.asarray(run.g[2])[:, string]
     _mesh(axes, np.asarray(strings.nodes), run.t[::every], values, "displacement (m)")

@@ -1,5 +1,7 @@
 """Curves on the unit sphere: solid on the near side, faint on the far side."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 from mpl_toolkits.mplot3d import Axes3D
@@ -7,12 +9,12 @@ from mpl_toolkits.mplot3d import Axes3D
 from retrax.show.style import GREY
 
 ELEVATION, AZIMUTH = 22.0, -55.0
-# Points further apart than this (rad) are not joined: nobody knows the way between them.
+# Points further apart than this (rad) are not joined: the way between them is unknown.
 _FAR_APART = 0.7
 
 
 def draw_sphere(axes: Axes3D, e3_up: bool = True) -> None:
-    """A faint unit sphere with the axes of space, seen from above; `e3_up` says where above is."""
+    """Draw a faint unit sphere with the axes of space, seen from above; `e3_up`: above is e3."""
     ring = np.linspace(0, 2 * np.pi, 241)
     for latitude in np.radians([-60, -30, 0, 30, 60]):
         circle = np.stack(
@@ -41,7 +43,7 @@ def draw_sphere(axes: Axes3D, e3_up: bool = True) -> None:
 def draw_path(
     axes: Axes3D, unit: Float[np.ndarray, "time 3"], colour: str, label: str, e3_up: bool = True
 ) -> None:
-    """The path of a unit vector; dots where the saved states are too far apart to join."""
+    """Draw the path of a unit vector, or dots if saved states are too far apart to join."""
     cosines = np.sum(unit[1:] * unit[:-1], axis=1)
     joined = not np.any(cosines < np.cos(_FAR_APART))
     look = {"linewidth": 0.8} if joined else {"linestyle": "none", "marker": ".", "markersize": 2.0}
@@ -49,7 +51,7 @@ def draw_path(
     axes.plot(*unit[0], marker="o", markersize=5, linestyle="none", color=colour, label=label)
 
 
-def _two_sided(axes: Axes3D, curve: np.ndarray, e3_up: bool, **look) -> None:
+def _two_sided(axes: Axes3D, curve: np.ndarray, e3_up: bool, **look: Any) -> None:
     azimuth, elevation = np.radians(AZIMUTH), np.radians(ELEVATION if e3_up else -ELEVATION)
     camera = np.array(
         [

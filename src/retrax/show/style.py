@@ -66,7 +66,7 @@ _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
 
 
 def style() -> AbstractContextManager[None]:
-    """A context in which figures take this look; nothing outside it changes."""
+    """A context that gives figures this look and changes nothing outside it."""
     return rc_context(rc=_SETTINGS)
 
 
@@ -77,7 +77,7 @@ def look(k: int) -> dict[str, Any]:
 
 
 def literal(text: str) -> str:
-    """Text from a file as it stands: what lies between dollar signs is no formula."""
+    """Escape text from a file, so that dollar signs do not begin a formula."""
     return text.replace("$", r"\$")
 
 
@@ -89,10 +89,10 @@ def new_figure(width: float, height: float, title: str) -> Figure:
 
 
 def extremes(values: Float[np.ndarray, " time"], points: int) -> Int[np.ndarray, " kept"]:
-    """Indices of at most `points` values (4 or more), in order.
+    """Choose at most `points` (4 or more) indices of a series, in order.
 
-    A series that is short enough is kept whole. Any other is cut into buckets of equal length; kept
-    are the least and the largest value of each, and both ends.
+    A short series is kept whole. A long one is cut into buckets of equal length; the least and the
+    largest value of each are kept, and both ends.
     """
     count = len(values)
     if count <= points:
@@ -105,7 +105,7 @@ def extremes(values: Float[np.ndarray, " time"], points: int) -> Int[np.ndarray,
     return np.array(sorted(kept))
 
 
-def save(figure: Figure | Any, path: str | Path) -> Path:
+def save(figure: Figure, path: str | Path) -> Path:
     """Write a figure whole or not at all: `.svg` and `.pdf` as vectors, `.png` as pixels.
 
     **Raises:** `BadInput` for another suffix, or a folder that does not exist.

@@ -1,7 +1,6 @@
 """What a homogeneous space is: points that a group moves."""
 
 import abc
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,6 +11,8 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup, Coordinates, in_words
 from retrax.groups.retractions import Exp
+from retrax.groups.so3 import SO3
+from retrax.groups.so_n import SO
 from retrax.numerics.checks import (
     MOST_ROWS,
     require_finite,
@@ -60,18 +61,18 @@ class AbstractSpace(Frozen):
 
     @abc.abstractmethod
     def defect(self, y: Point) -> Float[Array, ""]:
-        """The distance of `y` from the space: zero, up to round-off, on it."""
+        """Return the distance of `y` from the space: zero, up to round-off, on it."""
 
     def dexp_inv(self, u: Coordinates, xi: Coordinates) -> Coordinates:
         r"""$\mathrm{dexp}^{-1}_{-\sigma u}\,\xi$ of (1): the rate of the chart variable."""
         return self.group.dexp_inv(-self.side * u, xi)
 
     def tangent(self, y: Point, xi: Coordinates) -> Tangent:
-        r"""The velocity $\xi\cdot y$, stored as `y` is."""
+        r"""Return the velocity $\xi\cdot y$, stored as `y` is."""
         return jax.jvp(lambda u: self.move(y, u), (jnp.zeros_like(xi),), (xi,))[1]
 
     def covers(self, u: Coordinates) -> Bool[Array, ""]:
-        """Whether `u` lies in the chart around every point, where `dexp_inv` exists."""
+        """Tell whether `u` lies in the chart around every point, where `dexp_inv` exists."""
         return Exp().covers(self.group, u)
 
 
@@ -85,15 +86,15 @@ class AbstractHomogeneousSpace(AbstractSpace):
 
     @abc.abstractmethod
     def project(self, y: Point) -> Point:
-        """A point of the space next to `y`."""
+        """Return a point of the space next to `y`."""
 
     @abc.abstractmethod
     def random(self, key: Key[Array, ""]) -> Point:
-        """A random point, spread over the space."""
+        """Return a random point, spread over the space."""
 
     @abc.abstractmethod
     def lift(self, y: Point, v: Tangent) -> Coordinates:
-        r"""A generator $\xi$ with $\xi\cdot y = v$, for `v` tangent at `y`; stored as points are.
+        r"""Return a generator $\xi$ with $\xi\cdot y = v$, for `v` tangent at `y`.
 
         The part of $\xi$ that leaves `y` where it is is free, and chosen to be small.
         """
@@ -103,10 +104,10 @@ class AbstractHomogeneousSpace(AbstractSpace):
         return {}
 
     def layout(self) -> PyTree[jax.ShapeDtypeStruct]:
-        """A point without its numbers."""
+        """Return a point without its numbers."""
         return jax.eval_shape(lambda: self.random(jax.random.key(0)))
 
-    def check(self, name: str, y: Any) -> None:
+    def check(self, name: str, y: PyTree) -> None:
         """Raise `BadInput` unless `y`, called `name` in the sentence, is a point.
 
         Structure and shapes are always checked; values where JAX does not hide them.
@@ -139,7 +140,11 @@ def _defect(space: AbstractHomogeneousSpace, y: Point) -> Float[Array, ""]:
     return space.defect(y)
 
 
-def require_size(space: str, **sizes: Any) -> None:
-    """Refuse sizes that are not whole numbers of at least 1."""
-    for name, value in sizes.items():
-        require_whole(f"{space}: {name}", value, 1, MOST_ROWS)
+def require_size(space: str, **sizes: object) -> tuple[int, ...]:
+    """Return the sizes of a space if they are whole numbers of at least 1."""
+    return tuple(require_whole(f"{space}: {k}", n, 1, MOST_ROWS) for k, n in sizes.items())
+
+
+def rotations(n: int) -> AbstractLieGroup:
+    """Return the rotations of n-dimensional space, in closed form where there is one."""
+    return SO3() if n == 3 else SO(n)

@@ -1,7 +1,7 @@
 """Momenta under the coadjoint action."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -15,7 +15,7 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.groups.so_n import SO
 from retrax.numerics.checks import require_instance, require_output, shown
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 from retrax.spaces.base import AbstractHomogeneousSpace
 
 Momentum = Float[Array, " dim"]
@@ -53,9 +53,7 @@ class CoadjointOrbit(AbstractHomogeneousSpace):
     casimirs: tuple[tuple[str, Casimir], ...] = eqx.field(static=True)
     side: ClassVar[int] = -1
 
-    def __init__(
-        self, group: AbstractLieGroup | Any, casimirs: Mapping[str, Casimir] | None = None
-    ):
+    def __init__(self, group: AbstractLieGroup, casimirs: Mapping[str, Casimir] | None = None):
         self.group = require_group(group)
         given = known_casimirs(group) if casimirs is None else casimirs
         require_instance("casimirs", given, Mapping, "a dictionary of functions by name")
@@ -78,7 +76,7 @@ class CoadjointOrbit(AbstractHomogeneousSpace):
         return int(np.linalg.matrix_rank(np.asarray(self.poisson(generic)), tol=_RANK))
 
     def poisson(self, mu: Momentum) -> Float[Array, "dim dim"]:
-        r"""The matrix $B(\mu)$ of (2), the Poisson tensor."""
+        r"""Return the matrix $B(\mu)$ of (2), the Poisson tensor."""
         return jax.vmap(lambda e: self.group.coad(e, mu), out_axes=1)(jnp.eye(self.group.dim))
 
     def move(self, y: Momentum, u: Coordinates) -> Momentum:
@@ -107,7 +105,7 @@ class CoadjointOrbit(AbstractHomogeneousSpace):
 
 
 def known_casimirs(group: AbstractLieGroup) -> dict[str, Casimir]:
-    """The Casimir functions of groups that are met often; none for others."""
+    """Return the Casimir functions of well-known groups, by name; empty for others."""
     if isinstance(group, SO3):
         return {"|mu|": _length}
     if isinstance(group, SE3):

@@ -1,14 +1,13 @@
 """Subspaces, as projectors."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from retrax.groups.base import AbstractLieGroup, Coordinates
-from retrax.groups.so_n import rotations
-from retrax.spaces.base import AbstractHomogeneousSpace
+from retrax.spaces.base import AbstractHomogeneousSpace, rotations
 from retrax.spaces.stiefel import Stiefel, require_subspace
 
 Projector = Float[Array, "n n"]
@@ -36,9 +35,8 @@ class Grassmann(AbstractHomogeneousSpace):
     k: int = eqx.field(static=True)
     side: ClassVar[int] = 1
 
-    def __init__(self, n: Any, k: Any):
-        require_subspace("Grassmann", n, k)
-        self.n, self.k = int(n), int(k)
+    def __init__(self, n: int, k: int):
+        self.n, self.k = require_subspace("Grassmann", n, k)
 
     def __repr__(self) -> str:
         return f"Grassmann({self.n}, {self.k})"
@@ -56,7 +54,7 @@ class Grassmann(AbstractHomogeneousSpace):
         return self.k * (self.n - self.k)
 
     def projector(self, frame: Float[Array, "n k"]) -> Projector:
-        """The projector on the subspace that the columns of a matrix of full rank span."""
+        """Return the projector on the subspace that the columns of a matrix of full rank span."""
         q, _ = jnp.linalg.qr(jnp.asarray(frame))
         return q @ q.T
 
@@ -70,7 +68,7 @@ class Grassmann(AbstractHomogeneousSpace):
         return jnp.max(jnp.stack([jnp.max(jnp.abs(part)) for part in wrong]))
 
     def project(self, y: Projector) -> Projector:
-        """The projector on the eigenvectors of the `k` largest eigenvalues."""
+        """Return the projector on the eigenvectors of the `k` largest eigenvalues."""
         _, vectors = jnp.linalg.eigh((y + y.T) / 2)
         frame = vectors[:, self.n - self.k :]
         return frame @ frame.T

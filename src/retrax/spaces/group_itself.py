@@ -1,7 +1,5 @@
 """A group as a space on which it acts."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,7 +9,7 @@ from jaxtyping import Array, Float, Key, PyTree
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element, require_group
 from retrax.numerics.checks import shown
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
 from retrax.spaces.base import AbstractHomogeneousSpace, Tangent
 
 
@@ -37,7 +35,7 @@ class GroupItself(AbstractHomogeneousSpace):
     group: AbstractLieGroup
     side: int = eqx.field(static=True)
 
-    def __init__(self, group: AbstractLieGroup | Any, side: int = -1):
+    def __init__(self, group: AbstractLieGroup, side: int = -1):
         self.group = require_group(group)
         if type(side) is not int or side not in (-1, 1):
             raise BadInput(f"side = {shown(side)} must be -1 (g exp u) or +1 (exp u g).")
@@ -82,5 +80,5 @@ class GroupItself(AbstractHomogeneousSpace):
     def layout(self) -> PyTree[jax.ShapeDtypeStruct]:
         return self.group.layout()
 
-    def check(self, name: str, y: Any) -> None:
+    def check(self, name: str, y: PyTree) -> None:
         self.group.check(name, y)

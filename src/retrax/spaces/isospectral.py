@@ -1,6 +1,6 @@
 """Symmetric matrices with the same eigenvalues."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -9,8 +9,7 @@ from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates
-from retrax.groups.so_n import rotations
-from retrax.spaces.base import AbstractHomogeneousSpace, require_size
+from retrax.spaces.base import AbstractHomogeneousSpace, require_size, rotations
 from retrax.spaces.grassmann import conjugate
 
 Symmetric = Float[Array, "n n"]
@@ -41,11 +40,10 @@ class Isospectral(AbstractHomogeneousSpace):
     n: int = eqx.field(static=True)
     side: ClassVar[int] = 1
 
-    def __init__(self, n: Any):
-        require_size("Isospectral", n=n)
-        if n < 2:
+    def __init__(self, n: int):
+        (self.n,) = require_size("Isospectral", n=n)
+        if self.n < 2:
             raise BadInput("Isospectral(n=1) is a point; n must be at least 2.")
-        self.n = int(n)
 
     def __repr__(self) -> str:
         return f"Isospectral({self.n})"

@@ -1,6 +1,6 @@
 """The unit sphere."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -10,10 +10,9 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates
 from retrax.groups.nearest import require_projected
-from retrax.groups.so_n import rotations
-from retrax.numerics.cross import cross
 from retrax.numerics.series import cosc, sinc
-from retrax.spaces.base import AbstractHomogeneousSpace, require_size
+from retrax.numerics.small_matrices import cross
+from retrax.spaces.base import AbstractHomogeneousSpace, require_size, rotations
 
 Vector = Float[Array, " n"]
 
@@ -39,11 +38,10 @@ class Sphere(AbstractHomogeneousSpace):
     n: int = eqx.field(static=True)
     side: ClassVar[int] = 1
 
-    def __init__(self, n: Any = 3):
-        require_size("Sphere", n=n)
-        if n < 2:
+    def __init__(self, n: int = 3):
+        (self.n,) = require_size("Sphere", n=n)
+        if self.n < 2:
             raise BadInput("Sphere(n=1) is two points; n must be at least 2.")
-        self.n = int(n)
 
     def __repr__(self) -> str:
         return f"Sphere({self.n})"

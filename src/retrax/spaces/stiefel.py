@@ -1,6 +1,6 @@
 """Orthonormal frames."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -10,8 +10,7 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates
 from retrax.groups.nearest import require_projected
-from retrax.groups.so_n import rotations
-from retrax.spaces.base import AbstractHomogeneousSpace, require_size
+from retrax.spaces.base import AbstractHomogeneousSpace, require_size, rotations
 
 Frame = Float[Array, "n k"]
 
@@ -39,9 +38,8 @@ class Stiefel(AbstractHomogeneousSpace):
     k: int = eqx.field(static=True)
     side: ClassVar[int] = 1
 
-    def __init__(self, n: Any, k: Any):
-        require_subspace("Stiefel", n, k)
-        self.n, self.k = int(n), int(k)
+    def __init__(self, n: int, k: int):
+        self.n, self.k = require_subspace("Stiefel", n, k)
 
     def __repr__(self) -> str:
         return f"Stiefel({self.n}, {self.k})"
@@ -66,7 +64,7 @@ class Stiefel(AbstractHomogeneousSpace):
         return jnp.max(jnp.abs(y.T @ y - jnp.eye(self.k)))
 
     def project(self, y: Frame) -> Frame:
-        """The nearest frame: the polar factor."""
+        """Return the nearest frame: the polar factor."""
         left, singular, right = jnp.linalg.svd(y, full_matrices=False)
         full = singular[-1] > 1e-14 * singular[0]
         near = jnp.where(full, left @ right, jnp.nan)  # of less than full rank: many are near
@@ -82,8 +80,9 @@ class Stiefel(AbstractHomogeneousSpace):
         return self.group.vee(half - half.T)  # (2)
 
 
-def require_subspace(space: str, n: Any, k: Any) -> None:
-    """Refuse sizes of frames that do not fit."""
-    require_size(space, n=n, k=k)
-    if n < 2 or k > n:
+def require_subspace(space: str, n: object, k: object) -> tuple[int, int]:
+    """Return the sizes of frames if they fit: $2 \\le n$ and $k \\le n$."""
+    rows, columns = require_size(space, n=n, k=k)
+    if rows < 2 or columns > rows:
         raise BadInput(f"{space}(n={n}, k={k}): n must be at least 2 and k at most n.")
+    return rows, columns

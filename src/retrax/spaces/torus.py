@@ -1,6 +1,6 @@
 """The torus: several phases."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Key
 from retrax.groups.base import Coordinates
 from retrax.groups.nearest import require_projected
 from retrax.groups.translation import Translation
+from retrax.numerics.checks import ArrayLike
 from retrax.spaces.base import AbstractHomogeneousSpace, require_size
 
 Phases = Float[Array, "n 2"]
@@ -36,9 +37,8 @@ class Torus(AbstractHomogeneousSpace):
     n: int = eqx.field(static=True)
     side: ClassVar[int] = 1
 
-    def __init__(self, n: Any):
-        require_size("Torus", n=n)
-        self.n = int(n)
+    def __init__(self, n: int):
+        (self.n,) = require_size("Torus", n=n)
 
     def __repr__(self) -> str:
         return f"Torus({self.n})"
@@ -55,13 +55,13 @@ class Torus(AbstractHomogeneousSpace):
     def dimension(self) -> int:
         return self.n
 
-    def at_angles(self, theta: Any) -> Phases:
-        r"""The point with the angles $\theta_k$."""
+    def at_angles(self, theta: ArrayLike) -> Phases:
+        r"""Return the point with the angles $\theta_k$."""
         theta = jnp.asarray(theta)
         return jnp.stack([jnp.cos(theta), jnp.sin(theta)], axis=-1)
 
-    def angles(self, y: Any) -> Float[Array, "*time n"]:
-        r"""The angles $\theta_k$ of one or many points, from $-\pi$ to $\pi$."""
+    def angles(self, y: ArrayLike) -> Float[Array, "*time n"]:
+        r"""Return the angles $\theta_k$ of one or many points, from $-\pi$ to $\pi$."""
         return jnp.arctan2(jnp.asarray(y)[..., 1], jnp.asarray(y)[..., 0])
 
     def move(self, y: Phases, u: Coordinates) -> Phases:

@@ -363,7 +363,7 @@ def trajectory_of(
     """Make the trajectory of all that is committed."""
     states, record = stored.states(), stored.record
     return Trajectory(
-        t=states.t,
+        t=np.asarray(states.t),
         states=states,
         info=stored.info(),
         h=record["h"],

@@ -164,7 +164,7 @@ def factory(function: Callable[..., Any]) -> Factory:
     return Factory(function)
 
 
-def trusted(modules: Modules | Any) -> frozenset[str]:
+def trusted(modules: Any) -> frozenset[str]:
     """Read the modules that a user names on a call: one or several, as names or as modules."""
     several = modules if isinstance(modules, list | tuple | set | frozenset) else [modules]
     names = [one.__name__ if isinstance(one, ModuleType) else one for one in several]
@@ -339,6 +339,8 @@ def _decode_object(data: dict[str, Data], trust: Trust) -> Any:
     cls: Any = _in_retrax(data["class"])
     fields = {name: _decode(x, trust) for name, x in data["fields"].items()}
     known = _parts(cls)
+    if set(fields) != known and hasattr(cls, "upgraded"):  # of an earlier version of retrax
+        fields = cls.upgraded(fields)
     if set(fields) != known:
         odd = ", ".join(sorted(set(fields) ^ known))
         raise BadInput(

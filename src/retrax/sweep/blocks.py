@@ -14,8 +14,7 @@ from jax.typing import ArrayLike
 
 from retrax.errors import BadInput, SweepStopped
 from retrax.numerics.checks import shown
-from retrax.numerics.digest import digest_of
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.fingerprint import digest_of, fingerprint
 from retrax.run.ensemble import run_members
 from retrax.sweep.axes import MEMBER, Block, Setting
 from retrax.sweep.bodies import Bodies

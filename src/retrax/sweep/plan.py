@@ -16,10 +16,10 @@ import numpy as np
 
 from retrax.errors import BadInput, SweepStopped
 from retrax.files import WritingLock
-from retrax.numerics.digest import digest
-from retrax.numerics.fingerprint import fingerprint
+from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.run.checks import require_count
 from retrax.run.progress_bar import Reporter
+from retrax.store.run_objects import encode_objects
 from retrax.sweep import zarr_store as store
 from retrax.sweep.axes import (
     MEMBER,
@@ -227,11 +227,21 @@ class SweepPlan:
                 for name in ("h", "steps", "save_every")
             },
             **{f"provenance_{key}": value for key, value in made.items()},
+            "run": json.dumps(self._first_run()),
         }
         sizes = self.settings.sizes | self.axes.sizes
         return store.Layout(
             self.results, sizes, self.sides, len(self.blocks), self.labels, attributes
         )
+
+    def _first_run(self) -> dict[str, Any]:
+        """Encode what moves and how: the system of the first member, and the first integrator."""
+        first = self.bodies.some(np.arange(1))
+        system = first.system
+        if not first.shared:
+            system = jax.tree.map(lambda x: jnp.asarray(x[0]), system)
+        data, _ = encode_objects(system, self.settings.each[0].integrator)
+        return data
 
     def _compare_versions(self) -> None:
         attributes = self.opened().attrs

@@ -1,40 +1,155 @@
-"""The one list of cases: what `retrax run` runs and the examples show."""
+"""The cases that `retrax run` runs: systems with a start, a step and a number of steps.
+
+The functions make them; the table `CASES` at the end names and describes them.
+"""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from retrax.systems import settings
-from retrax.systems.body_on_sphere import BodyOnSphere
-from retrax.systems.continuous_qr import ContinuousQR
-from retrax.systems.euler_top import EulerTop
-from retrax.systems.heavy_body import Pendulum3D
+import jax.numpy as jnp
+
+from retrax.groups.so3 import SO3
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.systems.cubic_hamiltonian import henon_heiles
+from retrax.systems.euler_top import BodyOnSphere, EulerTop
 from retrax.systems.heavy_top_orbit import HeavyTopOrbit
 from retrax.systems.kuramoto import Kuramoto
-from retrax.systems.settings import Setting
+from retrax.systems.lie_poisson import clebsch, zhukovski_volterra
+from retrax.systems.lotka_volterra import LotkaVolterra
+from retrax.systems.matrix_flows import ContinuousQR, SubspaceFlow, Toda
+from retrax.systems.rigid_body import FreeRigidBody, HeavyTop, Pendulum3D
+from retrax.systems.rods.crossing import crossed_rods
+from retrax.systems.rods.rod import Rod
+from retrax.systems.rolling_bodies import BallOnTurntable, ChaplyginBall, RollingDisk
+from retrax.systems.sliding_bodies import Blade, ChaplyginSleigh
 from retrax.systems.strings.string_pendulum import StringPendulum
 from retrax.systems.strings.strings_in_contact import StringsInContact
-from retrax.systems.subspace_flow import SubspaceFlow
-from retrax.systems.suslov import Suslov
-from retrax.systems.toda import Toda
+from retrax.systems.suslov import Suslov, Veselova
+
+Example = tuple[AbstractGroupSystem, State, float, int]
+
+
+def free_rigid_body() -> Example:
+    """Euler's top with the moments 1, 2, 3, near its axis of largest moment: a closed polhode."""
+    body = FreeRigidBody(inertia=[1.0, 2.0, 3.0])
+    return body, body.state(jnp.eye(3), velocity=[0.3, 0.0, 0.9]), 0.05, 20_000
+
+
+def heavy_top() -> Example:
+    """An asymmetric top that spins fast enough to stay up, precessing and nutating."""
+    top = HeavyTop(
+        inertia=jnp.array([1.2, 1.6, 0.8]),
+        mass=jnp.array(1.0),
+        arm=jnp.array([0.0, 0.0, 0.6]),
+        gravity=jnp.array(9.81),
+    )
+    tilted = SO3().exp(jnp.array([1.0, 0.0, 0.0]))
+    return top, top.state(tilted, velocity=[0.6, 0.2, 8.0]), 0.005, 20_000
+
+
+def suslov() -> Example:
+    """Suslov's problem with a full inertia matrix: in the end the body turns steadily."""
+    body = Suslov([[2.0, 0.3, -0.6], [0.3, 3.0, 0.8], [-0.6, 0.8, 4.0]], physical=False)
+    return body, body.state(jnp.eye(3), velocity=[1.0, 0.5, 0.0]), 0.01, 2_000
+
+
+def chaplygin_sleigh() -> Example:
+    """A sleigh pushed backwards, which turns round and glides off."""
+    body = ChaplyginSleigh(mass=1.5, inertia=0.8, arm=0.6)
+    return body, body.state((jnp.eye(2), jnp.zeros(2)), velocity=[1.25, -0.6, 0.0]), 0.01, 1_000
+
+
+def rolling_disk() -> Example:
+    """An upright disk that rolls in circles."""
+    disk = RollingDisk(mass=2.0, turning=0.25, rolling=0.5, radius=0.7)
+    start = ((jnp.eye(2), jnp.zeros(2)), jnp.zeros(1))
+    return disk, disk.state(start, velocity=[0.9, 0.91, 0.0, 1.3]), 0.01, 2_000
+
+
+def veselova() -> Example:
+    """A body that cannot turn about the vertical."""
+    body = Veselova([1.0, 2.0, 2.5])
+    tilted = SO3().exp(jnp.array([0.4, 0.0, 0.0]))
+    return body, body.state(tilted, velocity=[0.6, 0.83, -0.35], project=True), 0.02, 20_000
+
+
+def chaplygin_ball() -> Example:
+    """A balanced ball with three moments of inertia, rolling on a table."""
+    ball = ChaplyginBall([1.0, 1.5, 2.0], 1.2, 0.8)
+    start = (SO3().exp(jnp.array([0.4, 0.0, 0.0])), jnp.zeros(2))
+    return ball, ball.state(start, velocity=ball.velocity_of(start, [0.5, -0.7, 0.9])), 0.02, 5_000
+
+
+def turntable() -> Example:
+    """A homogeneous ball on a turning table: it circles, two turns for seven of the table."""
+    ball = BallOnTurntable(mass=1.0, radius=0.5, rate=0.9)
+    start = (jnp.eye(3), jnp.array([0.7, -0.2]))
+    return ball, ball.state(start, velocity=ball.velocity_of(start, [0.3, -0.4, 0.8])), 0.02, 3_000
+
+
+def blade() -> Example:
+    """A blade in space, which slides along its own axis only and turns freely."""
+    body = Blade([1.0, 1.3, 0.9], 1.4, [0.2, -0.1, 0.3])
+    start = (jnp.eye(3), jnp.zeros(3))
+    return body, body.state(start, velocity=[0.7, -0.4, 1.1, 0.9, 0.0, 0.0]), 0.01, 5_000
+
+
+def predator_prey() -> Example:
+    """Two species whose populations oscillate for ever."""
+    system = LotkaVolterra.predator_prey()
+    return system, system.at([2.0, 1.0]), 0.1, 10_000
+
+
+def gyrostat() -> Example:
+    """A rotor along no principal axis, so that Kahan's map has no quadratic integral."""
+    system = zhukovski_volterra([3.0, 2.0, 1.0], [0.7, -0.3, 0.4])
+    return system, system.at([1.0, 1.0, 1.0]), 0.05, 10_000
+
+
+def clebsch_body() -> Example:
+    """A body in a fluid that is integrable, also under Kahan's map."""
+    system = clebsch([1.0, 2.0, 3.0], 0.5, 0.25)
+    return system, system.at([0.3, -0.2, 0.5, 0.7, 0.1, -0.4]), 0.05, 10_000
+
+
+def galaxy() -> Example:
+    """Henon and Heiles' system at an energy where most orbits are regular."""
+    system = henon_heiles()
+    return system, system.at([0.1, -0.2, 0.3, 0.15]), 0.1, 10_000
+
+
+def rod() -> Example:
+    """A soft rod without gravity, thrown so that it bends, twists and turns."""
+    body = Rod.from_material(20, 1.0, young=2e4, poisson=0.3, density=1000.0, radius=0.03)
+    s = jnp.linspace(0.0, 1.0, body.nodes)[:, None]
+    omega = jnp.concatenate([3 * jnp.sin(3 * s), 2 * jnp.cos(2 * s), 4 * s], axis=1)
+    v = jnp.concatenate([0.4 * s, 0.5 * (1 - s**2), 0.3 * jnp.sin(5 * s)], axis=1)
+    return body, body.state(body.straight(), velocity=body.velocity_of(omega, v)), 0.004, 5_000
+
+
+def rods_in_contact() -> Example:
+    """Two stretched rods, pressed against each other, that roll and swing."""
+    return *crossed_rods(), 0.02, 5_000
 
 
 @dataclass(frozen=True)
 class Case:
-    """A system with a start, a step and a length worth looking at.
+    """A system with a start, a step and a number of steps worth looking at.
 
     **Attributes:**
 
-    - `name`: what it is called on the command line.
-    - `description`: one line about it.
+    - `name`: its name on the command line.
+    - `description`: one line that `retrax list` prints.
     - `make`: a function that returns (system, state, h, steps).
-    - `integrator`: the name of the integrator that is used unless another one is asked for.
-    - `length`: h and steps again, to be read without making the system, which takes a while.
+    - `integrator`: the name of the integrator that runs it by default.
+    - `length`: h and steps again, known without making the system, which takes a while.
     """
 
     name: str
     description: str
-    make: Callable[[], Setting]
+    make: Callable[[], Example]
     integrator: str = "lie-verlet"
     length: tuple[float, int] | None = None
 
@@ -47,14 +162,14 @@ CASES: dict[str, Case] = {
     for case in (
         Case(
             "free-rigid-body",
-            "a free rigid body with moments 1, 2, 3",
-            settings.free_rigid_body,
+            "a free rigid body with the moments 1, 2, 3",
+            free_rigid_body,
             length=(0.05, 20_000),
         ),
         Case(
             "heavy-top",
-            "an asymmetric heavy top, spinning, precessing, nutating",
-            settings.heavy_top,
+            "an asymmetric heavy top that precesses and nutates",
+            heavy_top,
             length=(0.005, 20_000),
         ),
         Case(
@@ -65,143 +180,143 @@ CASES: dict[str, Case] = {
         ),
         Case(
             "string-pendulum",
-            "a body on an elastic string",
+            "a rigid body on an elastic string",
             StringPendulum.paper,
             length=(1e-4, 50_000),
         ),
         Case(
             "suslov",
-            "Suslov's problem with a full inertia",
-            settings.suslov,
+            "Suslov's problem with a full inertia matrix",
+            suslov,
             _CONSTRAINED,
-            length=(0.01, 2_000),
+            (0.01, 2_000),
         ),
         Case(
             "suslov-paper",
-            "Fig. 1 of the nonholonomic paper",
+            "Suslov's problem of Fig. 1 in the nonholonomic paper",
             Suslov.paper,
             _CONSTRAINED,
-            length=(0.01, 180_000),
+            (0.01, 180_000),
         ),
         Case(
             "kharlamova",
-            "Suslov's problem with a weight",
+            "Suslov's problem with a weight: Kharlamova's case",
             Suslov.kharlamova,
             _CONSTRAINED,
-            length=(0.02, 20_000),
+            (0.02, 20_000),
         ),
         Case(
             "chaplygin-sleigh",
-            "a sleigh on a skate",
-            settings.chaplygin_sleigh,
+            "Chaplygin's sleigh, pushed backwards",
+            chaplygin_sleigh,
             _CONSTRAINED,
-            length=(0.01, 1_000),
+            (0.01, 1_000),
         ),
         Case(
             "rolling-disk",
-            "a disk that rolls upright",
-            settings.rolling_disk,
+            "an upright disk that rolls in circles",
+            rolling_disk,
             _CONSTRAINED,
-            length=(0.01, 2_000),
+            (0.01, 2_000),
         ),
         Case(
             "veselova",
-            "a body that does not turn about the vertical",
-            settings.veselova,
+            "Veselova's body, which cannot turn about the vertical",
+            veselova,
             _CONSTRAINED,
-            length=(0.02, 20_000),
+            (0.02, 20_000),
         ),
         Case(
             "chaplygin-ball",
-            "a balanced ball, rolling",
-            settings.chaplygin_ball,
+            "Chaplygin's ball, rolling on a table",
+            chaplygin_ball,
             _CONSTRAINED,
-            length=(0.02, 5_000),
+            (0.02, 5_000),
         ),
         Case(
             "turntable",
-            "a homogeneous ball on a turntable",
-            settings.turntable,
+            "a homogeneous ball that rolls on a turntable",
+            turntable,
             _CONSTRAINED,
-            length=(0.02, 3_000),
+            (0.02, 3_000),
         ),
-        Case("blade", "a blade in space", settings.blade, _CONSTRAINED, (0.01, 5_000)),
         Case(
-            "euler-top",
-            "the momenta of a free body, by Kahan's method",
-            EulerTop.paper,
-            "kahan",
-            length=(0.1, 10_000),
+            "blade",
+            "a body in space that slides along one axis only",
+            blade,
+            _CONSTRAINED,
+            (0.01, 5_000),
         ),
+        Case("euler-top", "the momenta of Euler's top", EulerTop.paper, "kahan", (0.1, 10_000)),
         Case(
             "predator-prey",
-            "two species, by Kahan's method",
-            settings.predator_prey,
+            "a predator and its prey, after Lotka and Volterra",
+            predator_prey,
             "kahan",
-            length=(0.1, 10_000),
+            (0.1, 10_000),
+        ),
+        Case("gyrostat", "a rigid body with a rotor inside", gyrostat, "kahan", (0.05, 10_000)),
+        Case(
+            "clebsch",
+            "a body in an ideal fluid: Clebsch's case",
+            clebsch_body,
+            "kahan",
+            (0.05, 10_000),
         ),
         Case(
-            "gyrostat",
-            "a body with a rotor inside",
-            settings.gyrostat,
+            "henon-heiles",
+            "a star in a galaxy, after Henon and Heiles",
+            galaxy,
             "kahan",
-            length=(0.05, 10_000),
+            (0.1, 10_000),
         ),
-        Case("clebsch", "a body in an ideal fluid", settings.clebsch_body, "kahan", (0.05, 10_000)),
-        Case("henon-heiles", "a star in a galaxy", settings.galaxy, "kahan", (0.1, 10_000)),
         Case(
             "body-on-sphere",
-            "a free body on S^2",
+            "the momentum of a free body, on the sphere S^2",
             BodyOnSphere.example,
             _ON_SPACES,
-            length=(0.05, 2_000),
+            (0.05, 2_000),
         ),
         Case(
             "kuramoto",
-            "coupled oscillators on a torus",
+            "Kuramoto's coupled oscillators, on a torus",
             Kuramoto.example,
             _ON_SPACES,
-            length=(0.05, 2_000),
+            (0.05, 2_000),
         ),
         Case(
             "continuous-qr",
-            "the frame of a linear flow",
+            "the orthonormal frame that a linear flow carries",
             ContinuousQR.example,
             _ON_SPACES,
-            length=(0.02, 2_000),
+            (0.02, 2_000),
         ),
         Case(
             "subspace-flow",
-            "a plane carried by a flow",
+            "the plane that a linear flow carries",
             SubspaceFlow.example,
             _ON_SPACES,
-            length=(0.02, 1_000),
+            (0.02, 1_000),
         ),
-        Case(
-            "toda",
-            "the Toda lattice, eigenvalues kept",
-            Toda.example,
-            _ON_SPACES,
-            length=(0.02, 1_000),
-        ),
+        Case("toda", "the Toda lattice in Lax form", Toda.example, _ON_SPACES, (0.02, 1_000)),
         Case(
             "heavy-top-orbit",
-            "a heavy top on T*SO(3)/S^1",
+            "a heavy top on a coadjoint orbit of SE(3)",
             HeavyTopOrbit.example,
             _ON_SPACES,
-            length=(0.005, 20_000),
+            (0.005, 20_000),
         ),
-        Case("rod", "an elastic rod, thrown", settings.rod, length=(0.004, 5_000)),
+        Case("rod", "an elastic rod, thrown and spinning", rod, length=(0.004, 5_000)),
         Case(
             "rods-in-contact",
-            "two rods that roll",
-            settings.rods_in_contact,
+            "two elastic rods that roll on each other",
+            rods_in_contact,
             "rolling-verlet",
             (0.02, 5_000),
         ),
         Case(
             "strings-in-contact",
-            "two strings that roll on each other",
+            "two strings that touch at moving points",
             StringsInContact.paper,
             "contact-dkd",
             (2 * math.pi / 256, 2_560),

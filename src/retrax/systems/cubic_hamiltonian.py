@@ -1,7 +1,6 @@
 """Canonical systems with a cubic Hamiltonian."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,13 +13,12 @@ from retrax.mechanics.quadratic_field import AbstractQuadraticField, require_qua
 from retrax.mechanics.remembered import Drawing, told
 from retrax.numerics.checks import (
     MOST_ROWS,
+    require_double_precision,
     require_instance,
     require_output,
     require_whole,
 )
-from retrax.numerics.determinant import determinant
-from retrax.numerics.precision import require_double_precision
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import determinant, solve
 
 Point = Float[Array, " n"]
 
@@ -44,12 +42,12 @@ class CubicHamiltonian(AbstractQuadraticField):
     - `hamiltonian`: `hamiltonian(z)`, written in JAX.
     - `dim`: the number of coordinates, $q$ and $p$ together.
 
-    **Raises:** `BadInput` where the Hamiltonian is not of degree 3.
+    **Raises:** `BadInput` if the Hamiltonian is not of degree 3.
 
     References: [CelledoniMcLachlanOwrenQuispel2013].
     """
 
-    hamiltonian: Any
+    hamiltonian: Callable[[Point], Float[Array, ""]]
     dim: int = eqx.field(static=True)
     title: str = eqx.field(static=True)
 

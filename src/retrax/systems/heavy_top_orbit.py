@@ -5,12 +5,11 @@ from jaxtyping import Array, Float
 
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
+from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.mechanical import checked_inertia
-from retrax.mechanics.space_flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64, require_finite, require_shape
 from retrax.spaces.coadjoint_orbit import CoadjointOrbit
 
 Vector = Float[Array, "3"]
@@ -19,7 +18,7 @@ Momentum = Float[Array, "6"]
 
 
 class HeavyTopOrbit(AbstractSpaceFlow):
-    r"""A heavy top seen from its own axes: $\mu = (\Pi, \Gamma)$, $\Gamma$ the upward vertical.
+    r"""A heavy top seen from its own axes, $\mu = (\Pi, \Gamma)$: $\Gamma = R^Te_3$ points **up**.
 
     $$
     \begin{aligned}

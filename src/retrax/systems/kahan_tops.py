@@ -65,7 +65,7 @@ def lagrange_integrals(
     energy = across / 2 * (m @ m - e2 * w @ w) + along / 2 * spin**2 + weight * up
     below = b + e2 * across * weight * v
     top = b * up + (1 - e2 * kappa * along * spin) * v
-    defined = below != 0  # without spin G says nothing
+    defined = below != 0  # without spin G is not defined
     ratio = jnp.where(defined, top / jnp.where(defined, below, 1.0), 0.0)
     return {"modified energy": energy, "G": ratio}
 

@@ -5,11 +5,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.space_flow import AbstractSpaceFlow
+from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64, require_finite, require_shape
 from retrax.spaces.torus import Torus
 
 Scalar = Float[Array, ""]
@@ -78,9 +77,9 @@ class Kuramoto(AbstractSpaceFlow):
         return self.frequencies + self.coupling / self.space.n * pull  # (1)
 
     def exact(self, start: ArrayLike, t: ArrayLike) -> np.ndarray:
-        """The points of two oscillators at the times `t`, one `(2, 2)` array a time."""
+        """The points of two oscillators at the times `t`, one `(2, 2)` array for each time."""
         if self.space.n != 2:
-            raise BadInput(f"{self.space.n} oscillators have no closed solution; two have one.")
+            raise BadInput(f"{self.space.n} oscillators have no closed solution, only two have.")
         y, t = np.asarray(start, dtype=float), np.asarray(t, dtype=float)
         w1, w2 = np.asarray(self.frequencies)
         K, D = float(self.coupling), float(w2 - w1)

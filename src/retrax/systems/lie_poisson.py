@@ -1,7 +1,9 @@
-"""Lie-Poisson equations with a quadratic energy, on the dual of any Lie algebra."""
+"""Lie-Poisson equations with a quadratic energy, on the dual of any Lie algebra.
+
+The functions make the known ones: gyrostats, tops, bodies in a fluid and in four dimensions.
+"""
 
 from functools import lru_cache
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,16 +12,24 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
+from retrax.groups.matrix_group import MatrixGroup
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
+from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import is_traced, require_finite, require_instance, require_shape
+from retrax.numerics.checks import (
+    finite64,
+    float64,
+    is_traced,
+    require_finite,
+    require_instance,
+    require_shape,
+)
 from retrax.numerics.known import require_each
-from retrax.numerics.null_space import null_space
-from retrax.numerics.precision import float64
+from retrax.numerics.small_matrices import null_space
 from retrax.systems.kahan_tops import (
     clebsch_integral,
     gyrostat_integral,
@@ -32,6 +42,8 @@ Point = Float[Array, " n"]
 Term = tuple[int, int, int, float]
 
 _ROUNDING = 1e-12
+# The planes of four dimensions, in the order of the coordinates of so(4).
+PLANES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 
 
 class LiePoisson(AbstractQuadraticField):
@@ -47,19 +59,19 @@ class LiePoisson(AbstractQuadraticField):
     - `algebra`: a group, or the structure constants as an array with entries `c[i, j, k]`
         $= c_{ij}^k$.
     - `quadratic`: the symmetric matrix $A$, or its diagonal.
-    - `linear`: the vector $b$; zero where not given.
-    - `name`: what the system is called.
+    - `linear`: the vector $b$, by default zero.
+    - `name`: a name for the system.
 
     **Invariants:** the energy $H$, and the quadratic Casimir functions, found from the structure
     constants. Of Kahan's steps, to round-off: the linear integrals; on $\mathfrak{so}(3)^*$ the
-    quotients $H/B$ and $C/B$ without a linear part, and $F_i$ where $A$ is diagonal and $b_i = 0$;
-    of Lagrange's top $\tilde H$ and $G$. They are written out in `systems/kahan_tops.py`.
+    quotients $H/B$ and $C/B$ without a linear part, and $F_i$ if $A$ is diagonal and $b_i = 0$;
+    of Lagrange's top $\tilde H$ and $G$. `systems/kahan_tops.py` has their formulas.
 
     References: [MarsdenRatiu1999] 13.
     """
 
     quadratic: Float[Array, "..."]
-    linear: Any
+    linear: Float[Array, "..."] | None
     terms: tuple[Term, ...] = eqx.field(static=True)
     dim: int = eqx.field(static=True)
     title: str = eqx.field(static=True)
@@ -91,7 +103,7 @@ class LiePoisson(AbstractQuadraticField):
 
     @property
     def drawing(self) -> Drawing | None:
-        """What a picture needs: which vectors of space the coordinates are."""
+        """What a picture needs: which coordinates form vectors in space."""
         for group, names in ((SO3(), ["m"]), (SE3(), ["m", "p"])):
             if self._on(group):
                 return told("field", vectors=(names, 1))
@@ -176,7 +188,7 @@ def _terms(constants: np.ndarray) -> tuple[Term, ...]:
 
 
 def structure_constants(algebra: AbstractLieGroup | ArrayLike) -> np.ndarray:
-    """The array c[i, j, k] of a group's algebra, or one that is given, checked."""
+    """The array c[i, j, k] of a group's algebra; a given array must satisfy the laws of one."""
     if isinstance(algebra, AbstractLieGroup):
         brackets = [np.asarray(algebra.ad(e)).T for e in jnp.eye(algebra.dim)]
         c = np.round(np.stack(brackets), 12)
@@ -224,8 +236,8 @@ def quadratic_casimirs(terms: tuple[Term, ...], dim: int) -> tuple[np.ndarray, .
     return tuple(forms)
 
 
-def _symmetric(A: Any, n: int) -> Any:
-    """The matrix or diagonal of a quadratic form in n coordinates, checked."""
+def _symmetric(A: Float[Array, "..."], n: int) -> Float[Array, "..."]:
+    """Check that `A` is the matrix or the diagonal of a quadratic form in n coordinates."""
     if A.ndim != 1:
         require_shape("quadratic", A, (n, n))
     else:
@@ -242,3 +254,91 @@ def _require_symmetric(A: np.ndarray) -> None:
         raise BadInput(
             f"quadratic is not symmetric: it differs from its transpose by {defect:.3g}."
         )
+
+
+def zhukovski_volterra(inertia: ArrayLike, rotor: ArrayLike) -> LiePoisson:
+    r"""A gyrostat, $\dot x = x\times(\mathbb I^{-1}x + \beta)$: a body with a rotor inside.
+
+    **Arguments:** `inertia`: principal moments; `rotor`: the vector $\beta$.
+    """
+    moments = _three("inertia", checked_inertia(SO3(), inertia, physical=False))
+    rates = _three("rotor", float64("rotor", rotor))
+    return LiePoisson(SO3(), 1 / moments, rates, name="gyrostat")
+
+
+def euler_poisson(inertia: ArrayLike, weight: ArrayLike) -> LiePoisson:
+    r"""A heavy top seen from its own axes, with the vertical $\gamma$, which points **up**.
+
+    $$ \dot m = m\times\omega + \gamma\times\chi, \qquad \dot\gamma = \gamma\times\omega $$
+
+    **Arguments:** `inertia`: principal moments; `weight`: $\chi$, weight times arm, with the
+    potential energy $\gamma\cdot\chi$.
+    """
+    moments = _three("inertia", checked_inertia(SO3(), inertia, physical=False))
+    chi = _three("weight", float64("weight", weight))
+    quadratic = jnp.concatenate([1 / moments, jnp.zeros(3)])
+    linear = jnp.concatenate([jnp.zeros(3), chi])
+    return LiePoisson(SE3(), quadratic, linear, name="Euler-Poisson top")
+
+
+def lagrange_top(across: float, along: float, weight: float) -> LiePoisson:
+    """Lagrange's top, as `euler_poisson`: moments `across`, `across`, `along`, weight on axis 3."""
+    first, third = finite64("across", across), finite64("along", along)
+    zero = jnp.zeros(())
+    moments = jnp.stack([first, first, third])
+    return euler_poisson(moments, jnp.stack([zero, zero, finite64("weight", weight)]))
+
+
+def kirchhoff(a: ArrayLike, b: ArrayLike) -> LiePoisson:
+    r"""A body in an ideal fluid, $H = \tfrac12\sum_i a_im_i^2 + \tfrac12\sum_i b_ip_i^2$.
+
+    $$ \dot m = m\times\nabla_mH + p\times\nabla_pH, \qquad \dot p = p\times\nabla_mH $$
+    """
+    both = [_three("a", float64("a", a)), _three("b", float64("b", b))]
+    return LiePoisson(SE3(), jnp.concatenate(both), name="Kirchhoff body")
+
+
+def clebsch(a: ArrayLike, rho: float, sigma: float) -> LiePoisson:
+    r"""Clebsch's integrable case of `kirchhoff`, $b_i = \rho + \sigma a_ja_k$.
+
+    These are all solutions of
+    $\tfrac{b_1 - b_2}{a_3} + \tfrac{b_2 - b_3}{a_1} + \tfrac{b_3 - b_1}{a_2} = 0$ unless all $a_i$
+    are equal; then every $b$ is one.
+    """
+    rates = _three("a", float64("a", a))
+    products = jnp.roll(rates, -1) * jnp.roll(rates, -2)
+    b = finite64("rho", rho) + finite64("sigma", sigma) * products
+    return LiePoisson(SE3(), jnp.concatenate([rates, b]), name="Clebsch body")
+
+
+def four_dimensional_body(quadratic: ArrayLike) -> LiePoisson:
+    """A free body in four dimensions, on the dual of so(4), from six numbers or a matrix.
+
+    The coordinates are those of the planes 12, 13, 14, 23, 24, 34.
+    """
+    basis = np.zeros((6, 4, 4))
+    for k, (i, j) in enumerate(PLANES):
+        basis[k, i, j], basis[k, j, i] = -1.0, 1.0
+    group = MatrixGroup(jnp.asarray(basis), name="SO(4)")
+    return LiePoisson(group, quadratic, name="body in four dimensions")
+
+
+def manakov(a: ArrayLike, b: ArrayLike) -> LiePoisson:
+    r"""Manakov's integrable bodies, $H = \tfrac12\sum_{i<j}\frac{b_i-b_j}{a_i-a_j}x_{ij}^2$.
+
+    **Arguments:** `a`: four different numbers; `b`: four numbers.
+    """
+    top, bottom = np.asarray(float64("b", b)), np.asarray(float64("a", a))
+    for name, values in (("a", bottom), ("b", top)):
+        require_shape(name, values, (4,))
+        require_finite(name, values)
+    if len(set(bottom.tolist())) < 4:
+        raise BadInput(f"a = {bottom.tolist()} must be four different numbers.")
+    rates = [(top[i] - top[j]) / (bottom[i] - bottom[j]) for i, j in PLANES]
+    return four_dimensional_body(rates)
+
+
+def _three(name: str, value: Float[Array, "..."]) -> Float[Array, "3"]:
+    """Check that `value` has three entries."""
+    require_shape(name, value, (3,))
+    return value

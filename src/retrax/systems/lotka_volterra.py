@@ -5,8 +5,7 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.precision import finite64, float64
+from retrax.numerics.checks import finite64, float64, require_finite, require_shape
 
 Point = Float[Array, " n"]
 
@@ -69,7 +68,7 @@ class LotkaVolterra(AbstractQuadraticField):
         return 1 / jnp.prod(x)
 
     def hamiltonian_energy(self, g: Point, mu: Point) -> Float[Array, ""]:
-        r"""$V = cx - d\ln x + by - a\ln y$ for two species without self-interaction; else 0.
+        r"""$V = cx - d\ln x + by - a\ln y$ for two species without self-interaction; otherwise 0.
 
         With $r = (a, -d)$ and $A = \begin{pmatrix}0 & -b\\ c & 0\end{pmatrix}$.
         """

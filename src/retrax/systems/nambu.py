@@ -1,15 +1,14 @@
 """Nambu systems of three dimensions with two quadratic Hamiltonians."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from jaxtyping import Array, Float
 
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_shape
-from retrax.numerics.cross import cross
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64, require_finite, require_shape
+from retrax.numerics.small_matrices import cross
 from retrax.systems.kahan_tops import shared_denominator
 
 Vector = Float[Array, "3"]
@@ -20,9 +19,9 @@ class Nambu(AbstractQuadraticField):
 
     $H = \tfrac12x\cdot Mx + u\cdot x$ and $K = \tfrac12x\cdot Nx + v\cdot x$. Its motion is the
     intersection of two quadrics. For homogeneous ones, $u = v = 0$, Kahan's method has two rational
-    integrals as well, $H/B$ and $K/B$ of `systems/kahan_tops.py`; otherwise none of degree 2.
+    integrals as well, $H/B$ and $K/B$ of `systems/kahan_tops.py`; for others none of degree 2.
 
-    **Arguments:** `first`: $M$; `second`: $N$; `linear`: the pair $(u, v)$, zero where not given.
+    **Arguments:** `first`: $M$; `second`: $N$; `linear`: the pair $(u, v)$, by default zero.
 
     **Invariants:** the energy $H$, and $K$; of Kahan's steps $H/B$ and $K/B$, to round-off.
 
@@ -31,7 +30,7 @@ class Nambu(AbstractQuadraticField):
 
     first: Float[Array, "3 3"]
     second: Float[Array, "3 3"]
-    linear: Any
+    linear: Float[Array, "2 3"] | None
     dim: ClassVar[int] = 3
 
     def __init__(

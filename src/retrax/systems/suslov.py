@@ -1,23 +1,25 @@
-"""Suslov's problem: a body that may not turn about one of its own axes."""
+"""Suslov's and Veselova's problems: bodies that must not turn about one axis."""
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.mechanics.constraints import Distribution
+from retrax.mechanics.constraints import Distribution, VelocityConstraint
 from retrax.mechanics.functions import as_pytree, require_energy
 from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
-from retrax.numerics.checks import require_finite, require_output, require_shape
-from retrax.numerics.precision import float64
+from retrax.numerics.checks import float64, require_finite, require_output, require_shape
 from retrax.systems.rigid_body import AbstractRigidBody
+
+Potential = Callable[[Float[Array, "3 3"]], ArrayLike]
 
 
 class Weight(eqx.Module):
-    r"""The potential $V(R) = b\cdot R^Te_3$ of a body in a uniform field.
+    r"""The potential $V(R) = b\cdot R^Te_3$ of a body in gravity: $e_3$ points **up**.
 
     **Arguments:** `moment`: $b$ in J, the weight times the arm in body axes.
     """
@@ -33,7 +35,25 @@ class Weight(eqx.Module):
         return g[2] @ self.moment
 
 
-class Suslov(AbstractRigidBody):
+class AbstractBodyInPotential(AbstractRigidBody):
+    """A body about a fixed point whose potential energy, if any, is a function of its attitude."""
+
+    inertia: eqx.AbstractVar[Inertia]
+    potential: eqx.AbstractVar[Potential | None]
+
+    @property
+    def free(self) -> bool:
+        return self.potential is None
+
+    def potential_energy(self, g: Float[Array, "3 3"]) -> Float[Array, ""]:
+        return jnp.zeros(()) if self.potential is None else jnp.asarray(self.potential(g))
+
+    def check_energy(self, state: State) -> None:
+        if self.potential is not None:
+            require_energy("potential", self.potential_energy(state.g))
+
+
+class Suslov(AbstractBodyInPotential):
     r"""A body about a fixed point with $\Omega_3 = 0$ in body axes.
 
     **Arguments:**
@@ -41,17 +61,19 @@ class Suslov(AbstractRigidBody):
     - `inertia`: principal moments, or the matrix, about the fixed point (kg m^2). Only with
         $I_{13}$ or $I_{23}$ does the free body do more than turn steadily.
     - `potential`: $V(R)$ in J; `Weight(b)` is $b\cdot R^Te_3$.
-    - `physical`: whether to insist that the inertia is one that a body can have.
+    - `physical`: whether to reject an inertia that no body can have.
 
     **Invariants:** energy; with diagonal inertia and the potential $b\cdot R^Te_3$, $b_3 = 0$
     (Kharlamova's case), also $b_1\Pi_1 + b_2\Pi_2$.
     """
 
     inertia: Inertia
-    potential: Any
+    potential: Potential | None
     constraint: ClassVar[Distribution] = Distribution(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
 
-    def __init__(self, inertia: ArrayLike, potential: Any = None, *, physical: bool = True):
+    def __init__(
+        self, inertia: ArrayLike, potential: Potential | None = None, *, physical: bool = True
+    ):
         self.inertia = checked_inertia(self.group, inertia, physical)
         require_output("potential", potential, (self.group.layout(),), (), optional=True)
         self.potential = as_pytree(potential)
@@ -60,7 +82,7 @@ class Suslov(AbstractRigidBody):
     def paper(cls) -> tuple["Suslov", State, float, int]:
         """Fig. 1 of the paper on nonholonomic retraction maps: system, state, h, steps.
 
-        No body has these moments; nothing in the mathematics minds.
+        No body has these moments; the equations hold all the same.
         """
         system = cls([1.0, 10.0, 100.0], physical=False)
         return system, system.state(jnp.eye(3), momentum=[1.0, 1.0, 0.0]), 0.01, 180_000
@@ -78,17 +100,6 @@ class Suslov(AbstractRigidBody):
     @property
     def name(self) -> str:
         return "Suslov body"
-
-    @property
-    def free(self) -> bool:
-        return self.potential is None
-
-    def potential_energy(self, g: Float[Array, "3 3"]) -> Float[Array, ""]:
-        return jnp.zeros(()) if self.potential is None else jnp.asarray(self.potential(g))
-
-    def check_energy(self, state: State) -> None:
-        if self.potential is not None:
-            require_energy("potential", self.potential_energy(state.g))
 
     def exact_velocity(self, start: ArrayLike, t: ArrayLike) -> Float[Array, "3"]:
         r"""The velocity at time `t` of the free body that starts with velocity `start`.
@@ -120,3 +131,36 @@ class Suslov(AbstractRigidBody):
         theta = jnp.where(p > 0, phi + psi, phi + jnp.pi - psi)
         w = jnp.where(p == 0, w0, jnp.cos(theta) * w0 + jnp.sin(theta) * b)  # (1)
         return jnp.concatenate([w, jnp.zeros(1)])
+
+
+def _vertical(g: Float[Array, "3 3"]) -> Float[Array, "1 3"]:
+    """The row (R^T e3)^T."""
+    return g[2:]
+
+
+class Veselova(AbstractBodyInPotential):
+    r"""A body about a fixed point with $\Omega\cdot R^Te_3 = 0$: no turning about the vertical.
+
+    **Arguments:**
+
+    - `inertia`: principal moments, or the matrix, about the fixed point (kg m^2).
+    - `potential`: $V(R)$ in J.
+    - `physical`: whether to reject an inertia that no body can have.
+
+    **Invariants:** energy; without a potential the horizontal components of $R\,I\Omega$.
+    """
+
+    inertia: Inertia
+    potential: Potential | None
+    constraint: ClassVar[VelocityConstraint] = VelocityConstraint(_vertical)
+
+    def __init__(
+        self, inertia: ArrayLike, potential: Potential | None = None, *, physical: bool = True
+    ):
+        self.inertia = checked_inertia(self.group, inertia, physical)
+        require_output("potential", potential, (self.group.layout(),), (), optional=True)
+        self.potential = as_pytree(potential)
+
+    @property
+    def name(self) -> str:
+        return "Veselova body"

@@ -4,13 +4,13 @@ The inertia of the Suslov body is full: with a diagonal one most errors of sign 
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
 
+from retrax.cases.names import fits
 from retrax.errors import BadInput
 from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
@@ -21,15 +21,12 @@ from retrax.mechanics.flow import GroupFlow
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.systems.blade import Blade
-from retrax.systems.chaplygin_sleigh import ChaplyginSleigh
-from retrax.systems.rolling_ball import ChaplyginBall
+from retrax.systems.rolling_bodies import ChaplyginBall
+from retrax.systems.sliding_bodies import Blade, ChaplyginSleigh
 from retrax.systems.strings.strings_in_contact import StringsInContact
-from retrax.systems.suslov import Suslov, Weight
-from retrax.systems.veselova import Veselova
-from retrax.testing.fields import FIELDS
+from retrax.systems.suslov import Suslov, Veselova, Weight
 from retrax.testing.measurements import Problem
-from retrax.testing.problems import asymmetric_free_body, asymmetric_top
+from retrax.testing.problems import FIELDS, asymmetric_free_body, asymmetric_top
 
 FULL = ((2.0, 0.3, -0.6), (0.3, 3.0, 0.8), (-0.6, 0.8, 4.0))
 
@@ -144,8 +141,7 @@ CONSTRAINED: dict[str, Callable[[], tuple[AbstractGroupSystem, State]]] = {
     "Veselova's body": veselova_body,
     "Chaplygin's ball": chaplygin_ball,
 }
-# Claims are measured on the first of these that an integrator can treat: those for constraints on a
-# constrained problem, the others on one without.
+# Claims about constraints are measured on the first of these that an integrator can step.
 _CLAIMS_CONSTRAINED = ("heavy Suslov body", "Suslov body")
 _FLOW, _STRINGS = "flow on SO(3) x R", "pair of strings in contact"
 
@@ -153,19 +149,6 @@ _FLOW, _STRINGS = "flow on SO(3) x R", "pair of strings in contact"
 def constrained_problem(title: str) -> Problem:
     """One of the constrained problems; all of them spread rounding errors."""
     return Problem(*CONSTRAINED[title](), spread=30.0)
-
-
-def fits(integrator: AbstractIntegrator, system: AbstractGroupSystem) -> bool:
-    """Whether an integrator can treat a system."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            integrator.check(system)
-            if integrator.needs_momentum and not system.has_momentum:
-                return False
-    except BadInput:
-        return False
-    return True
 
 
 def claims_problem(integrator: AbstractIntegrator) -> tuple[str, Problem]:
@@ -177,6 +160,6 @@ def claims_problem(integrator: AbstractIntegrator) -> tuple[str, Problem]:
         bodies = {"asymmetric top": asymmetric_top, "asymmetric free body": asymmetric_free_body}
         candidates = {**bodies, _FLOW: flow, **FIELDS, _STRINGS: strings}
     for title, make in candidates.items():
-        if fits(integrator, make()[0]):
+        if fits(make()[0], integrator):
             return title, constrained_problem(title) if title in CONSTRAINED else Problem(*make())
-    raise BadInput(f"{integrator!r} can treat none of the problems {', '.join(candidates)}.")
+    raise BadInput(f"{integrator!r} cannot step any of the problems {', '.join(candidates)}.")

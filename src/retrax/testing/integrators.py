@@ -19,7 +19,7 @@ SYMMETRY_ALLOWED = 3e-13
 # through the errors would not do: a bounded error that wanders leans one way or the other by
 # chance, in a chaotic motion by up to 0.3 of its size, and differently on every processor.
 GROWTH_ALLOWED, LONGER = 2.0, 10
-# What speaks of systems without external force: a force does work and exerts a torque.
+# Claims about systems without external force: a force does work and exerts a torque.
 WITHOUT_FORCE = frozenset({"momentum", "spatial momentum", "symplectic", "energy"})
 
 
@@ -31,9 +31,9 @@ def check_integrator(
     Laws are measured at a coarse step, where one that holds only as $h \to 0$ fails.
 
     **Arguments:** `problem`: a `retrax.testing.Problem(system, state, unit)`; the unit is the time
-    in which the motion is of order one. An asymmetric heavy top unless given, or Suslov's problem
-    for an integrator that keeps constraints; choose one without accidental symmetry, for on an easy
-    problem much comes out true.
+    in which the motion is of order one. Left out, it is an asymmetric heavy top, or for an
+    integrator that keeps constraints Suslov's problem. Choose one without accidental symmetry: on
+    an easy problem many false claims come out true.
 
     **Returns:** the numbers measured, by name: `order`, and for each word of `preserves` its
     defect; for `symplectic` also the `energy` error of a long run and its `drift`.
@@ -58,13 +58,13 @@ def check_integrator(
 
 
 def check_order(integrator: AbstractIntegrator, problem: Problem) -> float:
-    """The order measured on a problem; `CheckFailed` where it is not the one claimed."""
+    """Measure the order on a problem; raise `CheckFailed` unless it is the order claimed."""
     claimed = integrator.order_on(problem.system)
     measured = measurements.order(integrator, problem).order
     _require(
         abs(measured - claimed) < ORDER_TOLERANCE,
-        f"{integrator!r} claims order {claimed} on the {problem.system.name}, but its error falls "
-        f"with the power {measured:.3f} of h (allowed {claimed} +- {ORDER_TOLERANCE}).",
+        f"{integrator!r} claims order {claimed} on the {problem.system.name}, but the measured "
+        f"order is {measured:.3f} (the two may differ by {ORDER_TOLERANCE}).",
     )
     return measured
 

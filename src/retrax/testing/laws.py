@@ -1,7 +1,6 @@
 """How laws are measured: many samples at once, errors relative to what is compared."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +19,7 @@ SMALL_HALF = 5e-6
 class Batched:
     """An object whose methods take a batch of samples, each method compiled when first used."""
 
-    def __init__(self, one: Any, size: int):
+    def __init__(self, one: AbstractLieGroup, size: int):
         self._one, self._size, self._compiled = one, size, {}
 
     def __getattr__(self, name: str) -> Callable:
@@ -53,10 +52,12 @@ def generator(key: Key[Array, ""] | None) -> np.random.Generator:
     return np.random.default_rng(0 if key is None else np.asarray(jax.random.key_data(key)))
 
 
-def require_key(key: Any) -> None:
-    """Refuse what is neither `None` nor one key."""
-    typed = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    if key is not None and not (typed and key.shape == ()):
+def require_key(key: object) -> None:
+    """Reject anything but `None` and one key."""
+    if key is None:
+        return
+    array = isinstance(key, jax.Array)
+    if not (array and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):
         raise BadInput(f"key = {shown(key)} is not a key, as jax.random.key(0) makes one.")
 
 
@@ -70,7 +71,7 @@ def algebra_samples(group: AbstractLieGroup, rng: np.random.Generator) -> Float[
     return scale * directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
 
-def gap(a: PyTree, b: PyTree, scale: Any = 1.0) -> float:
+def gap(a: PyTree, b: PyTree, scale: float | np.ndarray = 1.0) -> float:
     """The largest difference of two batches, relative to `scale` or to their size, if larger."""
     size = np.maximum(magnitude(a), magnitude(b))
     return float(np.max(_difference(a, b) / np.maximum(size, scale)))

@@ -4,19 +4,19 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from retrax.cases.names import fits
 from retrax.errors import CheckFailed
 from retrax.files import written_whole
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import INTEGRATORS
-from retrax.run.progress_bar import reporter
+from retrax.run.progress_bar import ProgressOption, reporter
 from retrax.testing import measurements
-from retrax.testing.constrained import claims_problem, constrained_problem, fits
-from retrax.testing.fields import FIELDS
+from retrax.testing.constrained import claims_problem, constrained_problem
 from retrax.testing.integrators import check_integrator, check_order
 from retrax.testing.measurements import Problem
-from retrax.testing.problems import PROBLEMS
+from retrax.testing.problems import FIELDS, PROBLEMS
 from retrax.trajectory.provenance import versions
 
 # Every claim is measured on the problem that `claims_problem` chooses, the order on these as well.
@@ -40,11 +40,11 @@ the constraint depends on the configuration. Kahan's method is measured on quadr
 gyrostat whose rotor has no principal axis, a body in a fluid that is not integrable, and Euler's
 top; the methods for strings in contact on a pair of strings that differ in everything.
 `retrax verify -o docs/verification.md` writes this page; the tests make the same measurements, and
-fail where a claim does not hold. What is left after 1e8 steps stands under
+fail if a claim does not hold. What is left after 1e8 steps stands under
 [very long runs](long-runs.md).
 
-*Order*: the slope of the last halving of the step, from differences of successive runs, refused
-where they are rounding errors; the claim holds within 0.05. The laws are measured at a coarse step,
+*Order*: the slope of the last halving of the step, from differences of successive runs that stand
+clear of rounding errors; the claim holds within 0.05. The laws are measured at a coarse step,
 where one that holds only as h goes to 0 fails. *Group*: the distance from the group, and
 *momentum*: the error of the momenta of symmetries, over 2,000 steps of h = 0.1, as is *constraint*:
 the velocity across it, relative to the fastest one. *Symplectic*: the
@@ -121,11 +121,11 @@ def order_problems(integrator: AbstractIntegrator) -> dict[str, Problem]:
         if not claims_problem(integrator)[1].system.has_momentum:
             problems = {title: Problem(*make()) for title, make in FIELDS.items()}
             del problems[claims_problem(integrator)[0]]
-    return {title: p for title, p in problems.items() if fits(integrator, p.system)}
+    return {title: p for title, p in problems.items() if fits(p.system, integrator)}
 
 
 def verify(
-    progress: Any = None, integrators: Mapping[str, AbstractIntegrator] | None = None
+    progress: ProgressOption = None, integrators: Mapping[str, AbstractIntegrator] | None = None
 ) -> Ledger:
     """Measure every claim of the integrators, those of retrax unless others are given."""
     chosen = INTEGRATORS if integrators is None else integrators
@@ -149,7 +149,7 @@ def verify(
 
 
 def _claims(make, name: str, integrator: AbstractIntegrator, title: str, problem: Problem) -> Row:
-    """All claims; where one is not made, what its measurement gives all the same."""
+    """Measure all claims, and the laws that are not claimed as well."""
     failure = None
     try:
         measured = check_integrator(integrator, problem)

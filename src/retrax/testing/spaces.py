@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
+from retrax.mechanics.system import Coordinates
 from retrax.numerics.checks import require_instance
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.testing.laws import gap, generator, judge, on_batches
@@ -59,7 +60,14 @@ def check_space(
     return judge(repr(space), errors, ALLOWED)
 
 
-def _look(space: AbstractHomogeneousSpace, key: Any, u: Any, w: Any, xi: Any) -> Any:
+def _look(
+    space: AbstractHomogeneousSpace,
+    key: Key[Array, ""],
+    u: Coordinates,
+    w: Coordinates,
+    xi: Coordinates,
+) -> dict[str, dict[str, Any]]:
+    """Both sides of each law at one point, and what must be zero there."""
     y, group = space.random(key), space.group
     moved = space.move(y, u)
     first, second = (u, w) if space.side == 1 else (w, u)

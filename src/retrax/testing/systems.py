@@ -1,14 +1,15 @@
 """The laws of a system, as one function: forces and velocities from its energy, Legendre, power."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Key
 
 from retrax.mechanics.lagrangian import LagrangianSystem
-from retrax.mechanics.regular import require_regular
+from retrax.mechanics.legendre import require_regular
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
@@ -64,7 +65,7 @@ def check_system(
     if they are smaller.
 
     **Raises:** `CheckFailed`, naming the law that is broken, by how much, and what is allowed;
-    `BadInput` where a declared symmetry is none, or a Lagrangian is degenerate.
+    `BadInput` if a declared symmetry does not hold, or a Lagrangian is degenerate.
     """
     require_instance("system", system, AbstractGroupSystem, "a retrax system")
     require_key(key)
@@ -94,7 +95,7 @@ def check_system(
     return judge(who, differenced, ALLOWED_DIFFERENCED) | judge(who, exact, ALLOWED)
 
 
-def _batch_of_one(leaf: Any) -> np.ndarray:
+def _batch_of_one(leaf: ArrayLike) -> np.ndarray:
     return np.asarray(leaf)[None]
 
 

@@ -21,8 +21,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_finite
-from retrax.numerics.precision import host_float64
+from retrax.numerics.checks import host_float64, require_finite
 from retrax.numerics.reuse import Jitted
 
 if TYPE_CHECKING:
@@ -34,8 +33,11 @@ _BLOCK = 8192
 # by h xi = (1 + u^2 / 4) u about a fixed axis, which is 2.93 here.
 _SHORT = 1.7
 
-# Arrays of NumPy; of JAX while it is tracing a run.
-Values = np.ndarray | Array
+# Arrays of NumPy, as an editor knows them; of JAX while it traces a run.
+if TYPE_CHECKING:
+    Values = np.ndarray
+else:
+    Values = np.ndarray | Array
 Series = Float[np.ndarray, " time"]
 
 
@@ -233,7 +235,7 @@ def _work(t: Series, power: Series) -> Series:
 
 
 def turns(
-    group: AbstractLieGroup, increment: np.ndarray, h: float, velocity: Callable[[], Values]
+    group: AbstractLieGroup, increment: np.ndarray, h: float, velocity: Callable[[], object]
 ) -> np.ndarray:
     """Return how far a body turns in a step near each saved state: the largest angle of $h\\xi$.
 

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-# A configuration stacked along time: an array, or nested tuples of arrays.
-Configurations = PyTree[np.ndarray | Array]
+# Configurations stacked along time: an array, or nested tuples of arrays.
+Configurations = PyTree[Values]
 
 
 class Trajectory:
@@ -82,7 +82,7 @@ class Trajectory:
         self.t = t
         self.states = states
         self.info = info
-        self.h = h
+        self.h = cast(float, h)  # a traced number while JAX traces the run
         self.steps = steps
         self.completed = completed
         self.save_every = save_every
@@ -118,7 +118,7 @@ class Trajectory:
     @property
     def momentum(self) -> Values:
         """The body momenta along the run."""
-        return self.states.momentum
+        return cast(Values, self.states.momentum)
 
     @property
     def velocity(self) -> Values:
@@ -147,7 +147,7 @@ class Trajectory:
     def _compare_content(self) -> None:
         """Warn if functions of the system read other values now than when the run was made."""
         then = self._identity
-        if then is None or not then.complete:
+        if then is None or not then.complete or self.integrator is None:
             return
         if then != step_identity(self.system, self.integrator):
             warnings.warn(
@@ -227,7 +227,7 @@ class Trajectory:
         """Return by how much every saved velocity breaks the constraint; zero without one."""
         return self.observations.violation
 
-    def along(self, function: Callable[[State], Array]) -> Values:
+    def along(self, function: Callable[[State], object]) -> Values:
         """Return the values of a function of the state, written in JAX, at every saved state."""
         values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
         return values if is_traced(values) else np.asarray(values)

@@ -9,7 +9,6 @@ import pytest
 
 import retrax as rx
 from retrax.mechanics.state import State
-from retrax.systems.rods.bump import bump, weights
 from retrax.systems.rods.crossing import _kicks
 from retrax.systems.rods.crossing import kicked as again
 
@@ -27,27 +26,6 @@ def kicked(size=1.0, friction=1e9, **others):
     """Friction is given, and much of it, so that all runs share one program."""
     pair, rest = pressed()
     return again(pair, rest.g, size, friction=friction, **others)
-
-
-def test_weights_reproduce_lines():
-    arc = jnp.linspace(0.0, 2.0, 41)
-    for s in (0.31, 0.9, 1.234567):
-        for width in (0.05, 0.1):
-            alpha = weights(arc, jnp.asarray(s), jnp.asarray(0.05), jnp.asarray(width))
-            assert float(jnp.sum(alpha)) == pytest.approx(1, abs=2e-15)
-            assert float(alpha @ arc) == pytest.approx(s, abs=5e-15)
-            assert float(jnp.min(alpha)) >= 0
-
-
-def test_the_bump_has_four_derivatives_at_its_knots():
-    def derivative(x):
-        return bump(x[None])[0]
-
-    for _ in range(4):
-        derivative = jax.grad(derivative)
-    for knot in (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0):
-        left, right = (float(derivative(jnp.asarray(knot + e))) for e in (-1e-9, 1e-9))
-        assert left == pytest.approx(right, abs=1e-7)
 
 
 def test_straight_rods_that_touch():

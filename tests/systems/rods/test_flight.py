@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import retrax as rx
-from retrax.systems.rods.stability import longest_step
+from retrax.systems.rods.dispersion import longest_step
 
 S = rx.systems
 MADE = {

@@ -57,8 +57,8 @@ def test_a_subclass_that_would_be_passed_over_is_refused():
 @pytest.mark.parametrize(
     "ends, load, sentence",
     [
-        (("free", "clamped"), {"end_force": [1.0, 0, 0]}, "ends has it clamped"),
-        (("free", "pinned"), {"end_force": [1.0, 0, 0]}, "ends has it pinned"),
+        (("free", "clamped"), {"end_force": [1.0, 0, 0]}, "ends says that it is clamped"),
+        (("free", "pinned"), {"end_force": [1.0, 0, 0]}, "ends says that it is pinned"),
         (("free", "clamped"), {"end_torque": [1.0, 0, 0]}, "clamp would take up the torque"),
     ],
 )

@@ -21,7 +21,11 @@ def run_of(system, state, h=H, steps=60, **more):
 
 def weights(system):
     """Gravity as a load that a user writes."""
-    loads, arm, mass = np.asarray(system.masses.weights), np.asarray(system.arm), system.mass
+    loads, arm, mass = (
+        np.asarray(system.mass_matrix.masses.weights),
+        np.asarray(system.arm),
+        system.mass,
+    )
 
     def force(g, xi, t):
         nodes = jnp.asarray(9.81 * loads)[:, None] * jnp.array([[0.0, 0.0, 1.0]])
@@ -156,7 +160,7 @@ def test_a_slack_string_does_not_push_and_keeps_the_momentum():
 def test_neighbours_far_apart_hardly_feel_each_other():
     """The coupling of bodies decays like 0.268 to the number of elements between them."""
     system = two_bodies(elements=8, nodes=(3, 6))[0]
-    alpha = np.asarray(system.carried(system.columns))
+    alpha = np.asarray(system.carried(system.mass_matrix.columns))
     assert abs(alpha[0, 1]) < 5e-3 * alpha[0, 0]
     near = two_bodies()[0]
     run = run_of(near, random_state(near), steps=200)

@@ -2,10 +2,12 @@
 
 from functools import lru_cache
 
+import jax
 import numpy as np
 import pytest
 
 import retrax as rx
+from retrax.store.objects import decode, encode
 
 PENDULUM = rx.systems.StringPendulum
 # The exact solution of the semi-discrete equations (20 elements, reading A) at three times: the
@@ -126,9 +128,9 @@ def test_readings_and_assumptions_of_the_paper():
         )
     J = [[3.833333e-4, -4e-5, -2e-4], [-4e-5, 5.833333e-4, -5e-5], [-2e-4, -5e-5, 3.0e-4]]
     assert np.max(np.abs(system.inertia[0] - np.array(J))) < 4e-11
-    eliminated = np.linalg.eigvalsh(system.reduced[0])
+    eliminated = np.linalg.eigvalsh(system.mass_matrix.reduced[0])
     assert np.max(np.abs(eliminated - [1.24187e-4, 1.30691e-4, 1.74809e-4])) < 6e-10
-    alpha = 0.1 * float(system.columns[-1, 0])
+    alpha = 0.1 * float(system.mass_matrix.columns[-1, 0])
     m = 0.025 / 20
     assert abs(alpha - 0.99640453) < 5e-9
     assert abs(alpha - 0.1 / (0.1 + m / (2 * np.sqrt(3)))) < 5e-16
@@ -141,3 +143,18 @@ def test_the_start_is_the_legendre_transform_and_not_a_difference():
     moved = run.g[0][1] - run.g[0][0]
     velocity = np.asarray(system.velocity(state.g, state.momentum))[:60].reshape(20, 3)
     assert 1e-9 < np.max(np.abs(moved - h * velocity)) < 1e-6
+
+
+def test_fields_of_retrax_0_1_can_still_be_read():
+    system = PENDULUM.paper(elements=4)[0]
+    stored = encode(system, "system")
+    fields = stored["fields"]
+    grouped = {**fields.pop("bodies")["fields"], **fields.pop("mass_matrix")["fields"]}
+    fields |= {**grouped, "group": encode(system.group, "group")}
+    assert len(fields) == 17
+    again = decode(stored, frozenset())
+    same = jax.tree.map(np.array_equal, again, system)
+    assert jax.tree.structure(again) == jax.tree.structure(system) and all(jax.tree.leaves(same))
+    del fields["columns"]
+    with pytest.raises(rx.BadInput, match="cannot be read"):
+        decode(stored, frozenset())

@@ -40,7 +40,7 @@ SKEW = np.array([[0, 1e-5, 0], [0, 0, 0], [0, 0, 0]])
             {"inertia": rx.solids.about(np.diag([1e-4, 1e-4, 3e-4]), 0.1, ARM)},
             "the largest may not exceed the sum of the others",
         ),
-        ({"law": "one-sided"}, "a string is 'two-sided' or 'slack'"),
+        ({"law": "one-sided"}, "is not known: choose one of two-sided, slack"),
         ({"damping": 0.1}, "damping = 0.1 is not a StringDamping"),
         ({"nodes": [0]}, "node 0 is the pivot"),
         ({"nodes": [4]}, "must be different nodes of the string, from 1 to 3"),

@@ -143,4 +143,4 @@ def test_the_oracle_has_the_mass_matrix_of_the_specification():
     T = m / 6 * np.array([[4, 1, 0], [1, 4, 1], [0, 1, 2.0]])
     T[2, 2] += M
     assert isinstance(chain, Chain) and np.max(np.abs(chain.T - T)) < 1e-17
-    assert np.max(np.abs(one_body()[0].masses.diagonal - np.diag(T))) < 1e-16
+    assert np.max(np.abs(one_body()[0].mass_matrix.masses.diagonal - np.diag(T))) < 1e-16

@@ -197,14 +197,14 @@ def test_on_a_stiff_heavy_thread_hangs_the_3d_pendulum():
     # The same from the string: drift and kick of one body, the node held by a huge mass.
     held = PENDULUM(1.0, 1.0, 1e9, 1, 1.0, arm, J)
     bodies = held.bodies
-    from retrax.systems.strings import turning
+    from retrax.systems.strings import drift
 
     none = jnp.zeros((1, 1))
     attitude, pi = jnp.eye(3)[None], jnp.asarray(J @ np.full(3, 4.14))[None]
     for _ in range(3):
         pi = pi + h / 2 * 9.81 * jnp.cross(arm, attitude[0, 2])[None]
-        x, _ = turning.turn(bodies, attitude, turning.eliminated(bodies, none), none, h * pi)
-        pi = pi + turning.precession(bodies, attitude, x, jnp.zeros((1, 3)), jnp.asarray(h))
+        x, _ = drift.turns(bodies, attitude, drift.eliminated(bodies, none), none, h * pi)
+        pi = pi + drift.precession(bodies, attitude, x, jnp.zeros((1, 3)), jnp.asarray(h))
         attitude = rx.SO3().advance(attitude[0], rx.SO3().caym1(x[0]))[None]
         pi = pi + h / 2 * 9.81 * jnp.cross(arm, attitude[0, 2])[None]
     R3, omega3 = pendulum(h, 3)

@@ -1,0 +1,1 @@
+"""Axes of many alike things, kept as loops over memory."""

@@ -1,10 +1,10 @@
-"""Arrays of which one axis is kept: not taken apart, but gone along by a loop.
+"""Keep an axis of an array as a loop instead of taking it apart.
 
 An axis of many alike things (nodes of a rod, stages of a step) would make a program of as many
-copies of the same lines. It stays in memory instead: of each thing the numbers are cells, and a
-cell is a view of a buffer with one entry for each thing. Work on cells is done in a loop along the
-axis; work that follows on the same axis joins the loop that is open, and what passes from one line
-to the next within it never sees memory. Neighbours k-1 and k+1 are views with another offset.
+copies of the same lines. It stays in memory instead. The numbers of a thing are cells, and a cell
+is a view of a buffer with one entry for each thing. Work on cells is a loop along the axis; work
+that follows on the same axis joins the loop that is open, and what passes from one line to the
+next within it never sees memory. Neighbours k-1 and k+1 are views with another offset.
 """
 
 from collections.abc import Callable, Sequence
@@ -68,15 +68,17 @@ ProgramArray = Operands | KeptArray | FlatArray
 
 
 class _OpenLoop:
-    def __init__(self, length: int, frame: Any):
-        self.length, self.frame = length, frame
+    """A loop that is being built; `frame` is its body while the builder is elsewhere."""
+
+    def __init__(self, length: int, frame: tuple[CodeBlock, dict] | None = None):
+        self.length, self.frame = length, frame or (CodeBlock(), {})
         self.reads: dict[View, Value] = {}
         self.made: dict[Buffer, Operand] = {}
         self.buffers: dict[Operand, Buffer] = {}
 
 
 class AxisLoops:
-    """The loops along kept axes of a program that is being built."""
+    """Builds the loops along kept axes of a program."""
 
     def __init__(self, build: Builder):
         self.build = build
@@ -84,7 +86,7 @@ class AxisLoops:
         self.inside = False
 
     def flush(self) -> None:
-        """End the open loop: what it made can then be read at any place."""
+        """End the open loop, so that what it made can be read at any place."""
         if self.inside:
             return
         loop, self._open = self._open, None
@@ -95,7 +97,7 @@ class AxisLoops:
             self.build.append(Each(loop.length, reads, block, writes))
 
     def along(self, length: int, function: Callable, arrays: Sequence) -> list[Operands]:
-        """Cells of what `function` returns at k, from the values of kept arrays at k."""
+        """Apply `function` to the values of kept arrays at every k; return its results' cells."""
         if self.inside:
             raise Unscalarisable("it goes along two long axes at once")
         loop = self._ready(length, arrays)
@@ -108,7 +110,7 @@ class AxisLoops:
         return cells
 
     def _ready(self, length: int, arrays: Sequence) -> _OpenLoop:
-        """The open loop if these arrays can be read in it, else a new one."""
+        """Go on with the open loop if these arrays can be read in it; else open a new one."""
         loop = self._open
         views = [c for x in arrays if isinstance(x, KeptArray) for c in x.cells.ravel()]
         if loop is not None:
@@ -136,16 +138,16 @@ class AxisLoops:
         return _each_cell(array.cells, value)
 
     def _typed(self, value: Value, buffer: Buffer) -> Operand:
-        """Memory holds floats; whole numbers and truths are turned back."""
+        """Turn a float from memory back into a whole number or a truth."""
         return value if buffer.kind == "float" else self.build.emit(buffer.kind, value)
 
     def _require_narrow(self, entries: Sequence[Operand]) -> None:
-        """Memory holds floats, which have no room for all digits of the longest whole numbers."""
+        """Reject whole numbers with more digits than a float, which is what memory holds."""
         if any(self.build.is_wide(x) for x in entries):
             raise Unscalarisable("it keeps whole numbers of 64 bits along a long axis")
 
     def _written(self, loop: _OpenLoop, x: Operand) -> View | Operand:
-        """Where the value x at k is kept: a buffer of its own, or where it was read from."""
+        """Find a place for the value x at k: a buffer of its own, or where it was read from."""
         if not isinstance(x, Value):
             return x
         self._require_narrow([x])
@@ -165,13 +167,13 @@ class AxisLoops:
         initial: Sequence[Operands],
         arrays: Sequence[KeptArray],
     ) -> tuple[list[Operands], list[Operands]]:
-        """A loop in order that carries numbers: what it carries in the end, and cells it made."""
+        """Loop in order, carrying numbers; return the last carry and the cells it made."""
         if self.inside:
             raise Unscalarisable("it goes along two long axes at once")
         self.flush()
         carried = [_each_cell(x, lambda e: self.build.value(kind_of(e))) for x in initial]
         self.build.open()
-        loop = _OpenLoop(length, None)
+        loop = _OpenLoop(length)
         self.inside = True
         local = [self._local(loop, x) for x in arrays]
         updated, outs = function(carried, local)
@@ -195,7 +197,7 @@ class AxisLoops:
         """Write the cells of an array, in order, to views."""
         self.flush()
         self.build.open()
-        loop = _OpenLoop(source.length, None)
+        loop = _OpenLoop(source.length)
         values = self._local(loop, source).ravel()
         block = self.build.close()
         reads = tuple((value, view) for view, value in loop.reads.items())
@@ -203,7 +205,7 @@ class AxisLoops:
         self.build.append(Each(source.length, reads, block, writes))
 
     def packed(self, array: KeptArray) -> Buffer:
-        """A new buffer with all numbers of an array in C order."""
+        """Copy all numbers of an array to a new buffer, in C order."""
         if array.axis:
             raise Unscalarisable("a result has a long axis that is not its first")
         width = array.cells.size
@@ -214,7 +216,7 @@ class AxisLoops:
         return buffer
 
     def plain(self, flat: ProgramArray) -> Operands | KeptArray:
-        """A flat array as one buffer, packed where it has not been so far; others as they are."""
+        """Pack a flat array into one buffer, once; return any other array as it is."""
         if not isinstance(flat, FlatArray):
             return flat
         if flat.packed is None or not self.build.encloses(flat.packed[1]):
@@ -223,20 +225,21 @@ class AxisLoops:
         return stored_in(flat.packed[0])
 
     def keep(self, array: Operands, axis: int) -> KeptArray:
-        """An array of operands as one with a kept axis."""
+        """Turn an array of operands into one with a kept axis."""
         array = np.moveaxis(array, axis, 0)
         cells = np.empty(array.shape[1:], object)
         for index in np.ndindex(*cells.shape):
-            cells[index] = self._kept_cell([array[(k, *index)] for k in range(len(array))])
+            cells[index] = self._kept_cell([entry(array, (k, *index)) for k in range(len(array))])
         return KeptArray(cells, axis, len(array))
 
-    def _kept_cell(self, entries: list[Any]) -> View | Operand:
+    def _kept_cell(self, entries: list[Operand]) -> View | Operand:
         kind = kind_of(entries[0])
         if all(x is entries[0] or same(x, entries[0]) for x in entries):
             return entries[0]
         self._require_narrow(entries)
-        if not any(isinstance(x, Value) for x in entries):
-            return _whole(self.build.buffer(len(entries), kind, tuple(float(x) for x in entries)))
+        known = [x for x in entries if not isinstance(x, Value)]
+        if len(known) == len(entries):
+            return _whole(self.build.buffer(len(entries), kind, tuple(float(x) for x in known)))
         if self.inside:
             raise Unscalarisable("it makes a long axis inside a loop along another")
         buffer = self.build.buffer(len(entries), kind)
@@ -248,7 +251,7 @@ class AxisLoops:
         return _whole(buffer)
 
     def _fill(self, view: View, x: Operand) -> None:
-        """The same number in all entries of a view."""
+        """Write the same number to all entries of a view."""
         if view.length > _FEW:
             self.build.append(Each(view.length, (), CodeBlock(), ((view, x),)))
             return
@@ -256,7 +259,7 @@ class AxisLoops:
             self.build.append(StoreEntry(view.buffer, view.offset + k, x))
 
     def scalars(self, array: KeptArray) -> Operands:
-        """An array with a kept axis as one of operands, loaded one by one."""
+        """Take an array with a kept axis apart: load its entries one by one."""
         if self.inside:
             raise Unscalarisable("it takes single entries of a long axis inside a loop")
         self.flush()
@@ -275,7 +278,7 @@ class AxisLoops:
 
 
 def entry(array: Operands, index: tuple[int, ...] = ()) -> Operand:
-    """One operand of an array."""
+    """Read one operand of an array."""
     found: Any = array[index]
     return found
 
@@ -287,7 +290,7 @@ def kind_of_cell(cell: View | Operand) -> Kind:
 def shifted(
     array: KeptArray, first: SupportsInt, length: SupportsInt, step: SupportsInt = 1
 ) -> KeptArray:
-    """Entries first, first + step, ... along the kept axis."""
+    """Take the entries first, first + step, ... along the kept axis."""
     first, length, step = int(first), int(length), int(step)
 
     def moved(cell):
@@ -299,14 +302,14 @@ def shifted(
 
 
 def stacked(parts: Sequence[KeptArray]) -> KeptArray:
-    """Arrays of the kept axis alone as the columns of one."""
+    """Make arrays of the kept axis alone the columns of one."""
     cells = np.empty(len(parts), object)
     cells[:] = [part.cells[()] for part in parts]
     return KeptArray(cells, 0, parts[0].length)
 
 
 def stored_in(buffer: Buffer) -> KeptArray:
-    """All entries of a buffer."""
+    """View all entries of a buffer as an array."""
     cells = np.empty((), object)
     cells[()] = _whole(buffer)
     return KeptArray(cells, 0, buffer.length)

@@ -11,7 +11,6 @@ back to one row a node are done node by node. Anything else sees it as one plain
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from jax.extend.core import JaxprEqn as Equation
@@ -61,7 +60,7 @@ class KeptRules:
         self.evaluate = evaluate
 
     def alike(self, equation: Equation, ins: Inputs) -> KeptArray:
-        """The same to every entry."""
+        """Do the same to every entry, in a loop along the axis."""
         like = _first_kept(ins)
         aligned = [self.aligned(x, like) for x in ins]
 
@@ -72,7 +71,7 @@ class KeptRules:
         return KeptArray(cells, like.axis, like.length)
 
     def taken_apart(self, equation: Equation, ins: Inputs) -> list[ProgramArray]:
-        """A primitive without a rule here, where the arrays are small enough for the plain one."""
+        """Use the plain rule of a primitive that has none here, if the arrays are small enough."""
         if any(isinstance(x, KeptArray) and math.prod(x.shape) > 16 * _FEW for x in ins):
             name = equation.primitive.name
             raise Unscalarisable(f"the primitive '{name}' has no form along a long axis")
@@ -82,7 +81,7 @@ class KeptRules:
         return self.evaluate(equation, plain)
 
     def aligned(self, x: Plain, like: KeptArray) -> Plain:
-        """An operand with the same kept axis; single numbers stay as they are."""
+        """Give an operand the same kept axis; leave single numbers as they are."""
         return x if x.ndim == 0 else self._with_axis(x, like)
 
     def _with_axis(self, x: Plain, like: KeptArray) -> KeptArray:
@@ -104,13 +103,13 @@ class KeptRules:
         return self._folded(operation, KeptArray(cells, 0, x.length))
 
     def total(self, operation: str, x: KeptArray, kind: Kind) -> Operands:
-        """All entries as one."""
+        """Combine all entries into one number."""
         out = self.reduce(operation, x, range(x.ndim), kind)
         assert not isinstance(out, KeptArray)
         return out
 
     def _folded(self, operation: str, x: KeptArray) -> Operands:
-        """The entries along the kept axis, put together in several chains that do not wait.
+        """Combine the entries along the kept axis, in several chains that do not wait.
 
         Chain c takes the entries c, c + chains, ...; what is left over joins the first ones.
         """
@@ -138,7 +137,7 @@ class KeptRules:
         return totals[0]
 
     def _both(self, operation: str, a: Operands, b: Operands) -> Operands:
-        """Two arrays as one, entry by entry."""
+        """Combine two arrays entry by entry."""
         return self.arithmetic.entrywise(operation, np.asarray(a, object), np.asarray(b, object))
 
     def dot_general(self, equation: Equation, ins: Inputs) -> Plain:
@@ -179,7 +178,7 @@ class KeptRules:
     def _matrix_product(
         self, matrix: Operands, summed: int, x: KeptArray, kind: Kind, first: bool
     ) -> KeptArray:
-        """A matrix times an array whose kept axis it sums over; its rows become the kept axis.
+        """Multiply by a matrix that sums over the kept axis; its rows become the kept axis.
 
         The entries of the array are taken one by one, the columns of the matrix along the loop.
         """
@@ -194,7 +193,12 @@ class KeptRules:
         return KeptArray(cells, 0 if first else cells.ndim, len(matrix))
 
     def broadcast_in_dim(
-        self, x: KeptArray, *, shape: tuple[int, ...], broadcast_dimensions: Sequence[int], **_: Any
+        self,
+        x: KeptArray,
+        *,
+        shape: tuple[int, ...],
+        broadcast_dimensions: Sequence[int],
+        **_: object,
     ) -> KeptArray:
         axis = broadcast_dimensions[x.axis]
         if shape[axis] != x.length:
@@ -204,22 +208,22 @@ class KeptRules:
         cells = broadcast_in_dim(x.cells, shape=smaller, broadcast_dimensions=tuple(places))
         return KeptArray(np.array(cells, object), axis, x.length)
 
-    def transpose(self, x: KeptArray, *, permutation: Sequence[int], **_: Any) -> KeptArray:
+    def transpose(self, x: KeptArray, *, permutation: Sequence[int], **_: object) -> KeptArray:
         axis = permutation.index(x.axis)
         order = [p - (p > x.axis) for p in permutation if p != x.axis]
         return KeptArray(x.cells.transpose(order), axis, x.length)
 
-    def expand_dims(self, x: KeptArray, *, dimensions: Sequence[int], **_: Any) -> ProgramArray:
+    def expand_dims(self, x: KeptArray, *, dimensions: Sequence[int], **_: object) -> ProgramArray:
         shape = list(x.shape)
         for d in sorted(dimensions):
             shape.insert(d, 1)
         return self.reshape(x, new_sizes=tuple(shape))
 
-    def squeeze(self, x: KeptArray, *, dimensions: Sequence[int], **_: Any) -> ProgramArray:
+    def squeeze(self, x: KeptArray, *, dimensions: Sequence[int], **_: object) -> ProgramArray:
         shape = tuple(n for a, n in enumerate(x.shape) if a not in dimensions)
         return self.reshape(x, new_sizes=shape)
 
-    def reshape(self, x: KeptArray, *, new_sizes: tuple[int, ...], **_: Any) -> ProgramArray:
+    def reshape(self, x: KeptArray, *, new_sizes: tuple[int, ...], **_: object) -> ProgramArray:
         before = math.prod(x.shape[: x.axis])
         for axis, n in enumerate(new_sizes):
             if n == x.length and math.prod(new_sizes[:axis]) == before:
@@ -241,7 +245,7 @@ class KeptRules:
         start_indices: Sequence[int],
         limit_indices: Sequence[int],
         strides: Sequence[int] | None,
-        **_: Any,
+        **_: object,
     ) -> Plain:
         steps = strides or (1,) * x.ndim
         bounds = list(zip(start_indices, limit_indices, steps, strict=True))
@@ -252,7 +256,7 @@ class KeptRules:
         return self.loops.scalars(part) if cut_down else part
 
     def dynamic_slice(
-        self, x: KeptArray, *starts: Operands, slice_sizes: Sequence[int], **_: Any
+        self, x: KeptArray, *starts: Operands, slice_sizes: Sequence[int], **_: object
     ) -> Plain:
         indices = [s[()] for s in starts]
         if not all(isinstance(i, int | np.integer) for i in indices):
@@ -264,7 +268,7 @@ class KeptRules:
         ends = [i + m for i, m in zip(places, slice_sizes, strict=True)]
         return self.slice(x, start_indices=places, limit_indices=ends, strides=None)
 
-    def rev(self, x: KeptArray, *, dimensions: Sequence[int], **_: Any) -> KeptArray:
+    def rev(self, x: KeptArray, *, dimensions: Sequence[int], **_: object) -> KeptArray:
         others = [d - (d > x.axis) for d in dimensions if d != x.axis]
         flipped = KeptArray(
             np.flip(x.cells, tuple(others)) if others else x.cells, x.axis, x.length
@@ -273,7 +277,7 @@ class KeptRules:
             return flipped
         return shifted(flipped, x.length - 1, x.length, -1)
 
-    def concatenate(self, *arrays: Plain, dimension: int, **_: Any) -> KeptArray:
+    def concatenate(self, *arrays: Plain, dimension: int, **_: object) -> KeptArray:
         like = _first_kept(arrays)
         if dimension != like.axis:
             parts = [self._with_axis(x, like) for x in arrays]
@@ -283,14 +287,14 @@ class KeptRules:
             )
         return self._joined(arrays, like)
 
-    def stack(self, *arrays: Plain, axis: int, **_: Any) -> KeptArray:
+    def stack(self, *arrays: Plain, axis: int, **_: object) -> KeptArray:
         like = _first_kept(arrays)
         before = axis <= like.axis
         cells = [self._with_axis(x, like).cells for x in arrays]
         where = axis if before else axis - 1
         return KeptArray(np.stack(cells, where), like.axis + before, like.length)
 
-    def unstack(self, x: KeptArray, *, axis: int, **_: Any) -> list[Plain]:
+    def unstack(self, x: KeptArray, *, axis: int, **_: object) -> list[Plain]:
         if axis == x.axis:
             return list(self.loops.scalars(x).swapaxes(0, axis))
         where = axis - (axis > x.axis)
@@ -298,7 +302,7 @@ class KeptRules:
         return [KeptArray(part, x.axis - (axis < x.axis), x.length) for part in parts]
 
     def _joined(self, arrays: Sequence[Plain], like: KeptArray) -> KeptArray:
-        """Pieces one after the other along the kept axis, copied to new buffers."""
+        """Copy pieces one after the other along the kept axis to new buffers."""
         filled = [x for x in arrays if isinstance(x, KeptArray) or x.shape[like.axis]]
         parts = [x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis) for x in filled]
         if any(x.axis != like.axis for x in parts):
@@ -319,7 +323,7 @@ class KeptRules:
         value: Operands,
         *,
         padding_config: Sequence[tuple[int, int, int]],
-        **_: Any,
+        **_: object,
     ) -> KeptArray:
         others = [c for a, c in enumerate(padding_config) if a != x.axis]
         if any(c != (0, 0, 0) for c in others):
@@ -335,7 +339,7 @@ class KeptRules:
         ]
         return self._joined([p for p in (blank[0], x, blank[1]) if p.length], x)
 
-    def split(self, x: KeptArray, *, sizes: Sequence[int], axis: int, **_: Any) -> list[Plain]:
+    def split(self, x: KeptArray, *, sizes: Sequence[int], axis: int, **_: object) -> list[Plain]:
         ends = np.cumsum(sizes)
         outs = []
         for size, end in zip(sizes, ends, strict=True):
@@ -345,12 +349,12 @@ class KeptRules:
         return outs
 
     def flat_alike(self, equation: Equation, ins: list[ProgramArray]) -> FlatArray:
-        """The same to every entry, thing by thing."""
+        """Do the same to every entry, thing by thing."""
         things = _first_flat(ins).things
         return FlatArray(self.alike(equation, [self._along_things(x, things) for x in ins]))
 
     def flat_reshape(self, equation: Equation, ins: list[ProgramArray]) -> list[ProgramArray]:
-        """Back to one thing after the other, or to any shape by way of a plain buffer."""
+        """Go back to one thing after the other, or to any shape by way of a plain buffer."""
         things = _first_flat(ins).things
         first, *others = equation.params["new_sizes"]
         if first == things.length and math.prod(others) == things.cells.size:
@@ -362,11 +366,11 @@ class KeptRules:
         return self.reduce(operation, _first_flat(ins).things, (0, 1), kind)
 
     def flat_as_plain(self, equation: Equation, ins: list[ProgramArray]) -> list[ProgramArray]:
-        """Any other primitive: flat arrays as one plain buffer each."""
+        """Evaluate any other primitive with flat arrays as one plain buffer each."""
         return self.evaluate(equation, [self.loops.plain(x) for x in ins])
 
     def _along_things(self, x: ProgramArray, things: KeptArray) -> Plain:
-        """An operand of a flat array as one with its things along the first axis; numbers stay."""
+        """Put the things of an operand along its first axis; leave single numbers as they are."""
         if isinstance(x, FlatArray) and x.things.length != things.length:
             x = self.loops.plain(x)
         if isinstance(x, FlatArray):
@@ -386,14 +390,14 @@ def _first_flat(ins: Sequence[ProgramArray]) -> FlatArray:
 
 
 def _kind_of_sum(equation: Equation) -> Kind:
-    """The kind of what is added up; factors are of the same one."""
+    """Return the kind of what is added up; require factors of the same kind."""
     if any(dtype_of(v) != dtype_of(equation.outvars[0]) for v in equation.invars):
         raise Unscalarisable("it adds up products in another type than that of the factors")
     return kind_of_variable(equation.outvars[0])
 
 
 def _product_axis(a: Plain, b: Plain, numbers: DimensionNumbers) -> int:
-    """Where the kept axis of a factor is in the product: batch axes, then free ones."""
+    """Find the kept axis of a factor in the product: batch axes come first, then free ones."""
     (a_sum, b_sum), (a_batch, b_batch) = numbers
     if isinstance(a, KeptArray) and a.axis in a_batch:
         return tuple(a_batch).index(a.axis)
@@ -405,7 +409,7 @@ def _product_axis(a: Plain, b: Plain, numbers: DimensionNumbers) -> int:
 
 
 def _without(x: Plain, axes: Sequence[int]) -> tuple[int, ...]:
-    """Axes of a factor as they are counted in each round along its kept axis."""
+    """Count the axes of a factor as each round along its kept axis sees them."""
     if not isinstance(x, KeptArray):
         return tuple(axes)
     return tuple(i - (i > x.axis) for i in axes if i != x.axis)

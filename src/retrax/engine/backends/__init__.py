@@ -1,8 +1,8 @@
-"""Which back end runs a loop."""
+"""Choose the back end that runs a loop."""
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -17,11 +17,16 @@ from retrax.engine.step_program import signature, step_program
 from retrax.engine.trace.scalarise import Unscalarisable
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import shown
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.reuse import Reused
 
 BACKENDS = ("auto", "native", "xla", "pallas")
+# JAX devices; type checkers do not know their class.
+Devices = Sequence[Any]
+Loop = TypeVar("Loop")
 # Operations of a program that XLA and Pallas compile in a reasonable time: half a minute.
 _MOST_ON_ARRAYS = 5000
 # Operations of a program that LLVM compiles in about a minute; its time grows like their square.
@@ -34,9 +39,13 @@ def require_backend(backend: str) -> None:
 
 
 def make_loop(
-    backend: str, system: Any, integrator: AbstractIntegrator, state: Any, h: float
+    backend: str,
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    state: State,
+    h: float,
 ) -> NativeLoop | XLALoop:
-    """The loop of one body. `auto` is native wherever the step has a scalar form."""
+    """Make the loop of one body. `auto` is native wherever the step has a scalar form."""
     require_backend(backend)
     if backend == "pallas":
         raise BadInput(
@@ -62,15 +71,15 @@ def make_loop(
 
 def make_members(
     backend: str,
-    system: Any,
+    system: AbstractGroupSystem,
     integrator: AbstractIntegrator,
-    states: Any,
+    states: State,
     h: float,
-    devices: Sequence[Any] | None,
+    devices: Devices | None,
     shared: bool,
     threads: int | None = None,
 ) -> Members:
-    """The loop of many bodies. `auto` is native on a processor and Pallas on an NVIDIA GPU.
+    """Make the loop of many bodies: by default native, or Pallas on an NVIDIA GPU.
 
     `shared` says whether all members have the same system, or each its own along the first axis.
     `threads` is how many the native back end may use: all cores by default.
@@ -127,8 +136,8 @@ def _require_quick(tree: Any, avals: tuple, identity: Fingerprint) -> None:
         )
 
 
-def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[Any]]:
-    """The back end, where `auto` leaves it open, and the devices it runs on."""
+def _choice(backend: str, devices: Devices | None) -> tuple[str, Devices]:
+    """Choose the back end that `auto` leaves open, and the devices it runs on."""
     require_backend(backend)
     if backend == "native" and devices is not None:
         raise BadInput(
@@ -152,9 +161,9 @@ def _choice(backend: str, devices: Sequence[Any] | None) -> tuple[str, Sequence[
 
 
 def _scalar_or_xla(
-    scalar: Callable[[], Any], plain: Callable[[], Any], backend: str, what: Callable[[], str]
-) -> Any:
-    """What runs the scalar program or, where there is none and `backend` allows it, plain XLA."""
+    scalar: Callable[[], Loop], plain: Callable[[], Loop], backend: str, what: Callable[[], str]
+) -> Loop:
+    """Run the scalar program; without one run plain XLA, if `backend` allows it."""
     try:
         return scalar()
     except Unscalarisable as reason:

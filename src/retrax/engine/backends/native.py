@@ -11,6 +11,8 @@ from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
 from retrax.engine.step_program import signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.reuse import Reused, Signature
 
 
@@ -21,9 +23,9 @@ class NativeLoop:
 
     def __init__(
         self,
-        system: Any,
+        system: AbstractGroupSystem,
         integrator: AbstractIntegrator,
-        state: Any,
+        state: State,
         h: float,
         made_for: Signature | None = None,
     ):

@@ -1,10 +1,10 @@
-"""Signals that come while machine code runs.
+"""Hear signals while machine code runs.
 
 Python runs signal handlers between two instructions of its own, and so never while a kernel runs.
 For that time a handler in machine code takes their place: it stores the number of the signal in
 memory. A kernel looks there after every step and in every loop that may not end, and returns; then
 Python's own handler gets the signal. Only the main thread hears; the kernels of other threads are
-told to stop by whoever waits for them.
+told to stop by the thread that waits for them.
 """
 
 import ctypes
@@ -14,7 +14,6 @@ import signal
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _HANDLER = """
@@ -54,8 +53,8 @@ class Flag:
 NEVER = Flag()
 
 
-def interruptibly(run: Callable[..., int], *arguments: Any) -> tuple[int, int]:
-    """Call a kernel; what it returns, and the number of the signal that made it return, or 0."""
+def interruptibly(run: Callable[..., int], *arguments: float) -> tuple[int, int]:
+    """Call a kernel; return its result, and the number of the signal that ended it, or 0."""
     if threading.current_thread() is not threading.main_thread() or not _can_listen():
         return run(*arguments, NEVER.address), 0
     return _ear().call(run, *arguments)
@@ -75,7 +74,7 @@ class _Ear:
         *before, self._during = map(ctypes.addressof, self._buffers)
         self._before = list(zip(map(int, _SIGNALS), before, self._buffers[:-1], strict=True))
 
-    def call(self, run: Callable[..., int], *arguments: Any) -> tuple[int, int]:
+    def call(self, run: Callable[..., int], *arguments: float) -> tuple[int, int]:
         act, taken = self._action, []
         self._heard.value = 0
         try:

@@ -1,9 +1,9 @@
-"""A scalar program as LLVM assembly: blocks, loops and choices around the operations."""
+"""Print blocks, loops and choices of a program as LLVM assembly."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from retrax.engine.kinds import Kind
+from retrax.engine.kinds import Constant, Kind
 from retrax.engine.llvm.emitter import SCALAR, Emitter, literal
 from retrax.engine.llvm.memory import BufferAccess
 from retrax.engine.passes.sinking import is_costly, zero_of
@@ -138,7 +138,7 @@ class BlockPrinter:
                 self._lookup(column, values, counter)
             self.block(loop.body)
 
-    def _lookup(self, column: Value, values: Sequence[Operand], counter: str) -> None:
+    def _lookup(self, column: Value, values: Sequence[Constant], counter: str) -> None:
         out = self.out
         scalar, table = SCALAR[column.kind], f"@table.{len(out.globals)}"
         entries = ", ".join(f"{scalar} {literal(v, column.kind)}" for v in values)

@@ -1,10 +1,9 @@
-"""Scalar operations as LLVM instructions, for one body or for several in the lanes of a vector."""
+"""Print scalar operations as LLVM instructions, for one body or for several in lanes."""
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
-from retrax.engine.kinds import Kind, bits, bounds, is_unsigned, is_whole
+from retrax.engine.kinds import Constant, Kind, bits, bounds, is_unsigned, is_whole
 from retrax.engine.program import Operand, Value, kind_of
 
 SCALAR: dict[Kind, str] = {
@@ -34,7 +33,10 @@ _LIBRARY = {
 
 
 class Emitter:
-    """LLVM instructions on values of `lanes` lanes, in static single assignment form."""
+    """Prints LLVM instructions on values of `lanes` lanes, in static single assignment form.
+
+    `lines` are those of the function, `globals` and `declarations` those that go before it.
+    """
 
     def __init__(self, lanes: int = 1):
         self.lanes = lanes
@@ -166,20 +168,20 @@ class Emitter:
             result = self.let(last) if lane < self.lanes - 1 else result
         return last
 
-    def _neg(self, kind, t, x):
+    def _neg(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return f"fneg {t} {x[0]}" if kind == "float" else f"sub {t} {self.name(0, kind)}, {x[0]}"
 
-    def _not(self, kind, t, x):
+    def _not(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return f"xor {t} {x[0]}, {self.name(True if kind == 'bool' else -1, kind)}"
 
-    def _abs(self, kind, t, x):
+    def _abs(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         if is_unsigned(kind):
             return self.copy(x[0], kind)
         negative = self.let(f"icmp slt {t} {x[0]}, {self.name(0, kind)}")
         minus = self.let(f"sub {t} {self.name(0, kind)}, {x[0]}")
         return f"select {self.type('bool')} {negative}, {t} {minus}, {t} {x[0]}"
 
-    def _larger(self, kind, t, x, compare):
+    def _larger(self, kind: Kind, t: str, x: Sequence[str], compare: str) -> str:
         # As in JAX, a NaN wins.
         b = self.type("bool")
         if kind != "float":
@@ -191,13 +193,13 @@ class Emitter:
             chosen = self.let(f"or {b} {wins}, {nan}")
         return f"select {b} {chosen}, {t} {x[0]}, {t} {x[1]}"
 
-    def _max(self, kind, t, x):
+    def _max(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return self._larger(kind, t, x, "gt")
 
-    def _min(self, kind, t, x):
+    def _min(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return self._larger(kind, t, x, "lt")
 
-    def _sign(self, kind, t, x):
+    def _sign(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         b, zero = self.type("bool"), self.name(0, kind)
         if kind != "float":
             positive, negative = ("ugt", "ult") if is_unsigned(kind) else ("sgt", "slt")
@@ -209,14 +211,16 @@ class Emitter:
         low = self.let(f"select {b} {down}, {t} {self.name(-1, kind)}, {t} {x[0]}")
         return f"select {b} {up}, {t} {self.name(1, kind)}, {t} {low}"
 
-    def _isfinite(self, kind, t, x):
+    def _isfinite(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         difference = self.let(f"fsub {t} {x[0]}, {x[0]}")
         return f"fcmp oeq {t} {difference}, {self.name(0.0)}"
 
-    def _select(self, kind, t, x):
+    def _select(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return f"select {self.type('bool')} {x[0]}, {t} {x[2]}, {t} {x[1]}"
 
-    def _divided(self, kind, t, x, instruction, by_zero, overflow):
+    def _divided(
+        self, kind: Kind, t: str, x: Sequence[str], instruction: str, by_zero: str, overflow: str
+    ) -> str:
         """A quotient or remainder of whole numbers, with XLA's answers where LLVM has none."""
         b = self.type("bool")
         zero = self.let(f"icmp eq {t} {x[1]}, {self.name(0, kind)}")
@@ -234,13 +238,13 @@ class Emitter:
             plain = self.let(f"select {b} {over}, {t} {overflow}, {t} {plain}")
         return f"select {b} {zero}, {t} {by_zero}, {t} {plain}"
 
-    def _div(self, kind, t, x):
+    def _div(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return self._divided(kind, t, x, "div", self.name(-1, kind), x[0])
 
-    def _rem(self, kind, t, x):
+    def _rem(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return self._divided(kind, t, x, "rem", x[0], self.name(0, kind))
 
-    def _shifted(self, kind, t, x, instruction, beyond):
+    def _shifted(self, kind: Kind, t: str, x: Sequence[str], instruction: str, beyond: str) -> str:
         """Further than there are bits, taken without sign, nothing is left but `beyond`."""
         b, most = self.type("bool"), self.name(bits(kind), kind)
         within = self.let(f"icmp ult {t} {x[1]}, {most}")
@@ -248,30 +252,30 @@ class Emitter:
         moved = self.let(f"{instruction} {t} {x[0]}, {places}")
         return f"select {b} {within}, {t} {moved}, {t} {beyond}"
 
-    def _shl(self, kind, t, x):
+    def _shl(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return self._shifted(kind, t, x, "shl", self.name(0, kind))
 
-    def _shr(self, kind, t, x):
+    def _shr(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return self._shifted(kind, t, x, "lshr", self.name(0, kind))
 
-    def _sar(self, kind, t, x):
+    def _sar(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         # As in XLA, the first bit counts as a sign for numbers without one too.
         filled = self.let(f"ashr {t} {x[0]}, {self.name(bits(kind) - 1, kind)}")
         return self._shifted(kind, t, x, "ashr", filled)
 
-    def _counted(self, kind, t, x, function, extra=""):
+    def _counted(self, kind: Kind, t: str, x: Sequence[str], function: str, extra: str = "") -> str:
         full = f"llvm.{function}.{self.suffix(kind)}"
         self.declarations.add(f"declare {t} @{full}({t}{', i1' if extra else ''})")
         return f"call {t} @{full}({t} {x[0]}{extra})"
 
-    def _popcount(self, kind, t, x):
+    def _popcount(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return self._counted(kind, t, x, "ctpop")
 
-    def _clz(self, kind, t, x):
+    def _clz(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return self._counted(kind, t, x, "ctlz", ", i1 false")
 
 
-def literal(number: Any, kind: Kind) -> str:
+def literal(number: Constant, kind: Kind) -> str:
     """A constant in LLVM's notation; floats bit by bit, so that no digit is lost."""
     if kind == "float":
         return f"0x{struct.pack('>d', float(number)).hex().upper()}"

@@ -1,12 +1,19 @@
-"""LLVM assembly to machine code, kept on disk so that a second process need not compile it."""
+"""Compile LLVM assembly to machine code, and keep that on disk for other processes.
+
+A file holds a line that names the format, a SHA-256 checksum over the name of the kernel and its
+code, the length of the code, and the code. A file that is not exactly that counts as missing, and
+its kernel is compiled again. A checksum finds damage, not malice: anybody who can write to the
+folder can put in other code. So files count only in a folder that belongs to this user and that
+others cannot write to.
+"""
 
 import ctypes
 import hashlib
 import os
 import stat
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from weakref import WeakValueDictionary
 
 import llvmlite
@@ -20,7 +27,7 @@ _loaded: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 
 
 def compiled(assembly: str) -> "Compiled":
-    """The machine code of an assembly, the same object as long as somebody holds it."""
+    """Return the machine code of an assembly, the same object as long as one is in use."""
     name = _name(assembly)
     found = _loaded.get(name)
     if found is None:
@@ -36,7 +43,7 @@ class Compiled:
         llvm.initialize_native_asmprinter()
         self.run = self._load(_object(assembly))
 
-    def _load(self, code: bytes) -> Any:
+    def _load(self, code: bytes) -> Callable[..., int]:
         machine = llvm.Target.from_default_triple().create_target_machine()
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
@@ -97,7 +104,7 @@ def cache_folder() -> Path | None:
 
 
 def stored_code(name: str) -> bytes | None:
-    """The code of the kernel of this name, if it is there, whole and safe to load."""
+    """Read the code of the kernel of this name, if it is there, whole and safe to load."""
     folder = cache_folder()
     if folder is None or not _is_trusted(folder):
         return None
@@ -117,7 +124,7 @@ def stored_code(name: str) -> bytes | None:
 
 
 def store_code(name: str, code: bytes) -> None:
-    """Write a kernel, whole or not at all; a folder that cannot be written is no reason to stop."""
+    """Write a kernel, whole or not at all; go on without if the folder cannot be written."""
     folder = cache_folder()
     if folder is None:
         return
@@ -137,7 +144,7 @@ def _framed(name: str, code: bytes) -> bytes:
 
 
 def _verified(name: str, content: bytes) -> bytes | None:
-    """The code in a file, or `None` where a single bit is not as it was written."""
+    """Return the code in a file, or `None` if a single bit is not as it was written."""
     start = len(_FORMAT) + _CHECKSUM + _LENGTH
     code = content[start:]
     return code if code and content == _framed(name, code) else None
@@ -148,7 +155,7 @@ def _checksum(name: str, code: bytes) -> bytes:
 
 
 def _is_trusted(folder: Path) -> bool:
-    """Whether nobody else can write to a folder; one sentence, once, where somebody can."""
+    """Return whether only this user can write to a folder; warn once if others can."""
     try:
         about = folder.stat()
     except OSError:
@@ -168,7 +175,7 @@ def _is_trusted(folder: Path) -> bool:
 
 
 def _objection(about: os.stat_result) -> str | None:
-    """Why what lies here may be somebody else's."""
+    """Say why a file or folder cannot be trusted, or `None`."""
     if not hasattr(os, "geteuid"):
         return None
     if about.st_uid != os.geteuid():

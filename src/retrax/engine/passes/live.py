@@ -1,4 +1,4 @@
-"""Removal of instructions that no result depends on."""
+"""Remove instructions that no result depends on."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -22,7 +22,7 @@ from retrax.engine.program import (
 
 
 def live(program: Program) -> Program:
-    """The program without dead instructions, loop variables and choices."""
+    """Remove dead instructions, loop variables and choices from a program."""
     needed: set[Value | Buffer] = set(_values(program.outputs))
     needed.update(_values(program.memory.last))
     opening = _swept(program.memory.opening, set(_values(program.memory.first)))
@@ -35,7 +35,7 @@ def _values(operands: Iterable[Operand | Buffer]) -> Iterable[Value | Buffer]:
 
 
 def buffers_of(block: CodeBlock) -> tuple[set[Buffer], set[Buffer]]:
-    """The buffers that a block reads, and those that it writes."""
+    """Find the buffers that a block reads, and those that it writes."""
     read, written = set(), set()
     for instruction in walk(block):
         match instruction:
@@ -50,7 +50,7 @@ def buffers_of(block: CodeBlock) -> tuple[set[Buffer], set[Buffer]]:
 
 
 def _swept(block: CodeBlock, needed: set[Value | Buffer]) -> CodeBlock:
-    """The live instructions of a block; `needed` grows by what they read."""
+    """Select the live instructions of a block; add what they read to `needed`."""
     kept: list[Instruction] = []
     for instruction in reversed(block.instructions):
         match instruction:

@@ -53,19 +53,19 @@ class MemoryPlan:
         self._free: dict[int, list[int]] = {}
 
     def extent(self, buffer: Buffer) -> int:
-        """How many numbers a buffer takes in memory, with what fills its last cache lines."""
+        """Count the numbers that a buffer takes in memory, with what fills its last cache lines."""
         return size_of(buffer, self.widths.get(buffer, 1))
 
     def place_of(self, buffer: Buffer, index: int) -> int:
-        """Where an entry lies in its buffer."""
+        """Return where an entry lies in its buffer."""
         return place_of(buffer, index, self.widths.get(buffer, 1))
 
     def stored(self, view: View) -> View:
-        """The same entries where they lie in memory."""
+        """View the same entries where they lie in memory."""
         return stored(view, self.widths.get(view.buffer, 1))
 
     def reserve(self, buffer: Buffer) -> None:
-        """Memory that no buffer has had."""
+        """Give a buffer memory that no other has had."""
         self.offsets[buffer], self.size = self.size, self.size + self.extent(buffer)
 
     def place(
@@ -104,7 +104,7 @@ class MemoryPlan:
 
 
 def _touched(instruction: Instruction) -> Iterator[Buffer]:
-    """The buffers that an instruction reads and writes, in the order of its code."""
+    """List the buffers that an instruction reads and writes, in the order of its code."""
     if isinstance(instruction, LoadEntry | StoreEntry):
         yield instruction.buffer
     if isinstance(instruction, Each):
@@ -117,7 +117,7 @@ def _touched(instruction: Instruction) -> Iterator[Buffer]:
 
 
 def widths(program: Program, alike: Iterable[tuple[Buffer, Buffer]]) -> Widths:
-    """The buffers of a program that can be stored in columns; pairs that are `alike` in one way."""
+    """Find the buffers that can be stored in columns; pairs that are `alike` in the same way."""
     found: dict[Buffer, int] = {}
     blocks = (program.block, program.memory.opening)
     for instruction in chain.from_iterable(walk(block) for block in blocks):
@@ -136,7 +136,7 @@ def widths(program: Program, alike: Iterable[tuple[Buffer, Buffer]]) -> Widths:
 
 
 def stored(view: View, width: int) -> View:
-    """The same entries of a buffer that is stored in columns."""
+    """View the same entries of a buffer that is stored in columns."""
     if width == 1:
         return view
     step = view.stride // width if view.length > 1 else 1
@@ -144,20 +144,20 @@ def stored(view: View, width: int) -> View:
 
 
 def place_of(buffer: Buffer, index: int, width: int) -> int:
-    """Where an entry of a buffer is stored."""
+    """Return where an entry of a buffer is stored."""
     thing, column = divmod(index, width)
     return column * _filled(buffer.length // width) + thing
 
 
 def size_of(buffer: Buffer, width: int) -> int:
-    """How many numbers the memory of a buffer has room for."""
+    """Count the numbers that the memory of a buffer has room for."""
     return width * _filled(buffer.length // width)
 
 
 def _filled(length: int) -> int:
-    """The length of a column with what fills its last cache line, where the next one begins.
+    """Return the length of a column with what fills its last cache line.
 
-    A line more where columns would otherwise be pages apart and compete for the same cache.
+    It is a line more where columns would be pages apart and compete for the same cache.
     """
     filled = -(-length // LINE) * LINE
     return filled if filled % _PAGE else filled + LINE
@@ -166,7 +166,7 @@ def _filled(length: int) -> int:
 def coalesced(
     block: CodeBlock, results: Collection[Buffer], given: Collection[Buffer], widths: Widths
 ) -> tuple[CodeBlock, Columns]:
-    """The block without loops that only copy buffers to results, and where those buffers are made.
+    """Drop loops that only copy buffers to results; return where those buffers are made.
 
     Buffers that are `given`, constant, or written again later keep their own memory.
     """
@@ -184,7 +184,7 @@ def coalesced(
 
 
 def _moved(instruction: object, results: Collection[Buffer], widths: Widths) -> Columns | None:
-    """The buffers that a loop copies as they are to all columns of results, or `None`."""
+    """Find the buffers that a loop copies as they are to all columns of results, or `None`."""
     if not isinstance(instruction, Each) or instruction.body.instructions or instruction.carried:
         return None
     sources = dict(instruction.reads)

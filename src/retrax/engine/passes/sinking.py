@@ -1,8 +1,8 @@
-"""Work that only one side of a choice needs is done only where that side is chosen.
+"""Do the work that only one side of a choice needs only where that side is chosen.
 
-`jnp.where(small, series, closed)` computes both. Where what is made for one side alone calls a
-function of the C library, it is moved into a block of its own, which is run only if some body, or
-some thing along a kept axis, takes that side.
+`jnp.where(small, series, closed)` computes both. If what is made for one side alone calls a
+function of the C library, it sinks into a block of its own, which runs only if some body, or some
+thing along a kept axis, takes that side.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ _Users = dict[Value, list[Operation | None]]
 
 
 def sink(program: Program) -> Program:
-    """The program with costly sides of choices in blocks of their own."""
+    """Move costly sides of choices into blocks of their own."""
     users: _Users = {}
     blocks, memory = (program.block, program.memory.opening), program.memory
     made = [x.number for block in blocks for i in walk(block) for x in made_by(i)]
@@ -83,7 +83,7 @@ def _block(block: CodeBlock, users: _Users, fresh: Callable[[Value], Value]) -> 
 def _moved(
     block: CodeBlock, predicate: Operand, side: int, users: _Users, fresh: Callable[[Value], Value]
 ) -> CodeBlock:
-    """The block with what only `side` of the choices by `predicate` needs in inner blocks."""
+    """Move what only `side` of the choices by `predicate` needs into inner blocks."""
     here = {id(x) for x in block.instructions}
 
     def chosen(reader: Operation, value: Value) -> bool:

@@ -27,7 +27,7 @@ _CUMULATIVE = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "mi
 
 
 def neutral(operation: str, kind: Kind) -> Operand:
-    """What an operation makes of nothing: the sum, the product, the maximum of no numbers."""
+    """Return the sum, the product, the maximum ... of no numbers."""
     if operation in ("max", "min"):
         return least(kind) if operation == "max" else greatest(kind)
     if operation == "and":
@@ -36,7 +36,7 @@ def neutral(operation: str, kind: Kind) -> Operand:
 
 
 def single(x: Operand) -> Operands:
-    """An array without axes."""
+    """Make an array without axes."""
     out = np.empty((), object)
     out[()] = x
     return out
@@ -49,7 +49,7 @@ class Arithmetic:
         self.build, self.emit = build, build.emit
 
     def entrywise(self, operation: str, *ins: Operands) -> Operands:
-        """One operation for each entry."""
+        """Emit one operation for each entry."""
         ins = np.broadcast_arrays(*ins)
         out = np.empty(ins[0].shape, object)
         for index in np.ndindex(*out.shape):
@@ -57,9 +57,10 @@ class Arithmetic:
         return out
 
     def guarded(self, operation: str, *ins: Operands) -> Operands:
-        """Entry by entry. A product with zero is NaN where the other factor is infinite.
+        """Emit one operation for each entry; keep products of zero with what may be infinite.
 
-        Zeros among other numbers are those of matrices and directions, and drop out.
+        They are NaN there. Zeros among other numbers are those of matrices and directions, and
+        drop out.
         """
         zero = operation in ("mul", "div") and any(
             x.size and all(e == 0 and isinstance(e, float) for e in x.ravel())
@@ -78,7 +79,7 @@ class Arithmetic:
         return out
 
     def reduce(self, operation: str, x: Operands, axes: Axes, kind: Kind) -> Operands:
-        """All entries along some axes as one."""
+        """Combine all entries along some axes."""
         others = [axis for axis in range(x.ndim) if axis not in axes]
         shape = tuple(x.shape[axis] for axis in others)
         length = int(np.prod([x.shape[axis] for axis in axes], dtype=int))
@@ -92,7 +93,7 @@ class Arithmetic:
         return out
 
     def product(self, a: Operands, b: Operands, numbers: DimensionNumbers, kind: Kind) -> Operands:
-        """The product of two arrays: along some axes of both, summed over others."""
+        """Multiply two arrays along some axes of both, and sum over others."""
         (a_sum, b_sum), (a_batch, b_batch) = numbers
         a_free = [i for i in range(a.ndim) if i not in (*a_sum, *a_batch)]
         b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
@@ -150,7 +151,7 @@ class Arithmetic:
         return out
 
     def _power(self, x: Operand, n: int, one: Operand) -> Operand:
-        """x^n by repeated squaring."""
+        """Emit x^n by repeated squaring."""
         if n < 0:
             return self.emit("div", one, self._power(x, -n, one))
         result = one
@@ -187,7 +188,7 @@ class Arithmetic:
         return self.entrywise(kind_of_variable(equation.outvars[0]), values.astype(object))
 
     def cumulative(self, equation: Equation, ins: list[Operands]) -> Operands:
-        """Sums, products, maxima of all entries up to each one."""
+        """Add, multiply or compare all entries up to each one."""
         operation, axis = _CUMULATIVE[equation.primitive.name], equation.params["axis"]
         x = np.moveaxis(ins[0], axis, 0)
         x = x[::-1] if equation.params["reverse"] else x
@@ -204,7 +205,7 @@ class Arithmetic:
         return self._extreme(equation, ins, "lt")
 
     def _extreme(self, equation: Equation, ins: list[Operands], better: str) -> Operands:
-        """Where the first of the largest or smallest entries is; a NaN is larger and smaller."""
+        """Find the first of the largest or smallest entries; a NaN is larger and smaller."""
         (axis,) = equation.params["axes"]
         x = np.moveaxis(ins[0], axis, 0)
         if not len(x):

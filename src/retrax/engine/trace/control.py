@@ -82,7 +82,7 @@ class ControlRules:
         return self.cut_off(loop, carried)
 
     def cut_off(self, loop: While, carried: list[Plain]) -> list[Plain]:
-        """A loop without a bound of its own gets one; where it reaches it, its floats are NaN."""
+        """Give a loop a bound; if it reaches it, its floats are NaN."""
         count = self.build.value("int")
         self.build.resume((loop.condition, {}))
         loop.test = self.build.emit("and", loop.test, self.build.emit("lt", count, MOST_ROUNDS))
@@ -97,7 +97,7 @@ class ControlRules:
         return [self.lost(endless, x) for x in carried]
 
     def lost(self, endless: Operand, x: Plain) -> Plain:
-        """An array whose floats become NaN where a loop was cut off."""
+        """Turn the floats of an array into NaN if a loop was cut off."""
         if isinstance(x, KeptArray):
             floats = all(kind_of_cell(cell) == "float" for cell in x.cells.ravel())
         else:
@@ -113,14 +113,14 @@ class ControlRules:
         return KeptArray(cells, x.axis, x.length)
 
     def some(self, truths: Plain) -> Operands:
-        """Whether one is true: a `while` under `vmap` goes on as long as one member needs it."""
+        """Return whether one is true: under `vmap` a loop goes on while one member needs it."""
         axes = range(truths.ndim)
         if isinstance(truths, KeptArray):
             return self.kept.total("or", truths, "bool")
         return self.arithmetic.reduce("or", truths, axes, "bool") if axes else truths
 
     def where(self, going: Plain, new: Plain, old: Plain) -> Plain:
-        """New entries for the members that go on, which are the first axes; old ones otherwise."""
+        """Take new entries for the members that go on, which are the first axes, else old ones."""
         shape, first = old.shape, tuple(range(len(going.shape)))
         if isinstance(going, KeptArray):
             which: Plain = self.kept.broadcast_in_dim(
@@ -179,7 +179,7 @@ class ControlRules:
     def alike(
         self, body: ClosedJaxpr, consts: list[Plain], xs: list[Plain], length: int
     ) -> list[Plain]:
-        """A scan that carries nothing: its rounds are independent of each other."""
+        """Scan without a carry: the rounds are independent of each other."""
         arrays = [self.along_first(x) for x in xs]
         cells = self.loops.along(length, lambda *xs: self.closed(body, [*consts, *xs]), arrays)
         return [KeptArray(c, 0, length) for c in cells]
@@ -187,7 +187,7 @@ class ControlRules:
     def one_after_the_other(
         self, p: Mapping[str, Any], consts: list[Plain], initial: list[Plain], xs: list[Plain]
     ) -> list[Plain]:
-        """A scan along a kept axis that carries numbers from one thing to the next."""
+        """Scan along a kept axis, carrying numbers from one thing to the next."""
         if any(isinstance(x, KeptArray) for x in initial):
             raise Unscalarisable("a 'scan' along a long axis carries an array with one")
         first = _plain(initial)
@@ -258,7 +258,7 @@ class ControlRules:
         return self.build.close()
 
     def carried(self, initial: Sequence[Plain]) -> list[Plain]:
-        """New variables for what a loop carries, and buffers that hold it at first."""
+        """Make new variables for what a loop carries, and buffers that hold it at first."""
         self.loops.flush()
         carried = []
         for x in initial:
@@ -269,7 +269,7 @@ class ControlRules:
         return carried
 
     def in_own_buffers(self, x: KeptArray) -> KeptArray:
-        """A copy of an array with a kept axis."""
+        """Copy an array with a kept axis to buffers of its own."""
         kinds: list[Kind] = [kind_of_cell(cell) for cell in x.cells.ravel()]
         views = [View(self.build.buffer(x.length, kind), 0, 1, x.length) for kind in kinds]
         self.loops.copy(x, views)
@@ -298,13 +298,13 @@ class ControlRules:
         return updated
 
     def stored_like(self, x: Plain, like: Plain) -> Plain:
-        """An array with a kept axis if `like` has one, and taken apart if not."""
+        """Keep the axis of an array if `like` keeps it; take it apart if not."""
         if isinstance(like, KeptArray):
             return x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis)
         return self.loops.scalars(x) if isinstance(x, KeptArray) else x
 
     def fresh(self, like: Operands) -> Operands:
-        """New variables of the kinds of `like`."""
+        """Make new variables of the kinds of `like`."""
         out = np.empty(like.shape, object)
         for index in np.ndindex(*like.shape):
             out[index] = self.build.value(kind_of(entry(like, index)))
@@ -312,7 +312,7 @@ class ControlRules:
 
 
 def _scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """The numbers of constants and of carried arrays of a scan."""
+    """Count the constants and the carried arrays of a scan."""
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
     consts, carry, _ = params["ft_in"].unpack()  # JAX 0.11
@@ -320,14 +320,14 @@ def _scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _plain(arrays: Sequence[Plain]) -> list[Operands]:
-    """Arrays of operands, of which none has a kept axis."""
+    """Require that no array has a kept axis."""
     plain = [x for x in arrays if not isinstance(x, KeptArray)]
     assert len(plain) == len(arrays)
     return plain
 
 
 def _all(arrays: Sequence[Plain]) -> tuple[Any, ...]:
-    """All operands of arrays that are not kept, in order."""
+    """List all operands of arrays without a kept axis, in order."""
     plain = [np.asarray(a, object) for a in arrays if not isinstance(a, KeptArray)]
     return tuple(x for a in plain for x in a.ravel())
 
@@ -337,7 +337,7 @@ MOST_ROUNDS = 10_000_000
 
 
 def ends(build: Builder, loop: While) -> bool:
-    """Whether the test of a loop fails in the end, because a count that it carries grows."""
+    """Return whether the test of a loop fails in the end, because a count it carries grows."""
     counts = {
         value
         for value, updated in zip(loop.carried, loop.updated, strict=True)
@@ -347,7 +347,7 @@ def ends(build: Builder, loop: While) -> bool:
 
 
 def _grows(build: Builder, value: Value, updated: Operand) -> bool:
-    """Whether a round adds to a count; under `vmap`, that of a member which goes on."""
+    """Return whether a round adds to a count; under `vmap`, that of a member which goes on."""
     chosen = build.made(updated, "select")
     if chosen is not None:
         _, otherwise, then = chosen

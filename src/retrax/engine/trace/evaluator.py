@@ -1,4 +1,4 @@
-"""Jaxprs evaluated on arrays of operands: moving entries is free, arithmetic is emitted."""
+"""Evaluate jaxprs on arrays of operands: moving entries is free, arithmetic is emitted."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import Indexing
 from retrax.engine.trace.primitives import CALLS, NO_RULE, RULES
 from retrax.errors import BadInput
-from retrax.numerics.kept_axis import KEPT_AXIS
+from retrax.numerics.jax_hints import KEPT_AXIS
 from retrax.numerics.known import LEAKED
 
 # Arrays larger than this are not small: unrolling them would make a program of millions of lines.
@@ -37,7 +37,7 @@ _SHORTEST_KEPT = 4
 
 
 class Opaque:
-    """A constant that is no array of numbers: keys of random numbers."""
+    """A constant array without numbers: keys of random numbers."""
 
     def __init__(self, array: jax.Array):
         self.array, self.shape = array, array.shape
@@ -48,7 +48,7 @@ Known = ProgramArray | Opaque
 
 
 def _constant(x: Any, dtype: np.dtype | None = None) -> Operands | Opaque:
-    """A constant array as one of operands."""
+    """Turn a constant array into one of operands."""
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.extended):
         return Opaque(x)
     if isinstance(x, Tracer):
@@ -66,7 +66,7 @@ def _constant(x: Any, dtype: np.dtype | None = None) -> Operands | Opaque:
 
 
 def is_constant(x: Known) -> bool:
-    """Whether all entries are known while the program is built."""
+    """Return whether all entries are known while the program is built."""
     if isinstance(x, KeptArray | FlatArray):
         return False
     return isinstance(x, Opaque) or not any(isinstance(entry, Value) for entry in x.ravel())
@@ -86,7 +86,7 @@ class Evaluator:
     def closed(
         self, closed: jex.ClosedJaxpr, arguments: Sequence[Known]
     ) -> list[Operands | KeptArray]:
-        """The results as kept arrays and operands, none of them flat."""
+        """Evaluate a closed jaxpr; return kept arrays and operands, none of them flat."""
         return [self.loops.plain(x) for x in self.inlined(closed, arguments)]
 
     def inlined(self, closed: jex.ClosedJaxpr, arguments: Sequence[Known]) -> list[ProgramArray]:
@@ -111,7 +111,7 @@ class Evaluator:
         return [read(v) for v in jaxpr.outvars]
 
     def equation(self, equation: jex.JaxprEqn, ins: Sequence[Known]) -> list[Any]:
-        """The results of an equation, by the rule of its primitive."""
+        """Evaluate an equation by the rule of its primitive."""
         name, given = equation.primitive.name, list(ins)
         if name in CALLS:
             return self.call(equation.params, given)
@@ -129,7 +129,7 @@ class Evaluator:
         return list(rule.entries(self, equation, given))
 
     def by_jax(self, equation: jex.JaxprEqn, ins: Sequence[Known]) -> list[Known]:
-        """The results of an equation between constants, found by JAX itself."""
+        """Have JAX itself evaluate an equation between constants."""
         name = equation.primitive.name
         if equation.effects or "callback" in name:
             raise Unscalarisable(f"the primitive '{name}' has no scalar form")
@@ -148,14 +148,14 @@ class Evaluator:
         return self.jaxpr(inner, [], ins)
 
     def named(self, equation: jex.JaxprEqn, x: Operands | KeptArray) -> Operands | KeptArray:
-        """A name does nothing, except one: that of an axis that is to be kept."""
+        """Keep an axis if its name asks for it; other names do nothing."""
         asked = equation.params["name"] == KEPT_AXIS and not self.unroll
         if isinstance(x, KeptArray) or not asked or self.loops.inside or len(x) < _SHORTEST_KEPT:
             return x
         return self.loops.keep(x, 0)
 
     def expanded(self, equation: jex.JaxprEqn, ins: Sequence[Known]) -> list[ProgramArray]:
-        """A call of JAX 0.11 with derivative rules of its own: what it expands to."""
+        """Expand a call of JAX 0.11 with derivative rules of its own."""
         called = equation.params["_prim"]
 
         def results(*arguments: Any) -> list[jax.Array]:

@@ -1,13 +1,12 @@
-"""Moving entries about: free where the places are known while the program is built.
+"""Move entries about, which is free where the places are known while the program is built.
 
-Reshapes, slices and the like are done by NumPy on arrays of operands. Gathers and scatters ask JAX
+NumPy does reshapes, slices and the like on arrays of operands. Gathers and scatters ask JAX
 where each entry goes, on arrays of numbered entries. A place that depends on the state is searched
 for at run time, in small arrays.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -33,7 +32,7 @@ _SEARCHED = 512
 
 
 def fill_value(kind: Kind, given: Constant | None) -> Operand:
-    """What JAX returns for an entry that is out of bounds, where it is not `given`."""
+    """Return what JAX has for an entry out of bounds, unless it is `given`."""
     if given is not None:
         return constant(given, kind)
     if kind == "float":
@@ -48,7 +47,7 @@ class Indexing:
         self.arithmetic, self.emit = arithmetic, arithmetic.emit
 
     def gather(self, equation: Equation, ins: list[Operands]) -> Operands:
-        """Indexing with constant indices: which entry goes where is found on a numbered array."""
+        """Read at constant indices; a numbered array shows which entry goes where."""
         operand, indices = ins
         _require_constant(equation, indices)
         numbered = np.arange(operand.size).reshape(operand.shape)
@@ -65,7 +64,7 @@ class Indexing:
         return np.asarray(np.concatenate([operand.ravel(), beyond])[places], object)
 
     def scatter(self, equation: Equation, ins: list[Operands]) -> Operands:
-        """Entries replaced at constant indices, found on numbered arrays as for `gather`."""
+        """Replace entries at constant indices, found on numbered arrays as for `gather`."""
         operand, indices, updates = ins
         old = np.arange(operand.size).reshape(operand.shape)
         new = np.arange(operand.size, operand.size + updates.size).reshape(updates.shape)
@@ -73,7 +72,7 @@ class Indexing:
         return np.asarray(np.concatenate([operand.ravel(), updates.ravel()])[places], object)
 
     def scatter_add(self, equation: Equation, ins: list[Operands]) -> Operands:
-        """Entries added at constant indices; where each goes is found by adding a single one."""
+        """Add entries at constant indices; adding a single one shows where each goes."""
         operand, indices, updates = ins
         out = np.array(operand, object)
         nothing, one = np.zeros(operand.shape, int), np.zeros(updates.shape, int)
@@ -114,7 +113,7 @@ class Indexing:
     def _updated(
         self, x: Operands, update: Operands, starts: Sequence[Operand], equation: Equation
     ) -> Operands:
-        """An array with a part of it replaced, from `starts` on, one axis after the other."""
+        """Replace a part of an array, from `starts` on, one axis after the other."""
         if not starts:
             return update
         start, *others = starts
@@ -133,7 +132,7 @@ class Indexing:
         return self._chosen(cases, start, equation)
 
     def _chosen(self, cases: Sequence[Operands], place: Operand, equation: Equation) -> Operands:
-        """The case at a place; the first or the last one where it is outside."""
+        """Choose the case at a place; the first or the last one if the place is outside."""
         last = len(cases) - 1
         if not isinstance(place, Value):
             return cases[min(max(int(place), 0), last)]
@@ -163,7 +162,7 @@ def _window(x: Operands, axis: int, first: int, size: int) -> Operands:
 
 
 def broadcast_in_dim(
-    x: Operands, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], **_: Any
+    x: Operands, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], **_: object
 ) -> Operands:
     expanded = [1] * len(shape)
     for source, target in enumerate(broadcast_dimensions):
@@ -172,7 +171,7 @@ def broadcast_in_dim(
 
 
 def pad(
-    x: Operands, value: Operands, *, padding_config: Sequence[tuple[int, int, int]], **_: Any
+    x: Operands, value: Operands, *, padding_config: Sequence[tuple[int, int, int]], **_: object
 ) -> Operands:
     shape = [
         lo + hi + n + max(n - 1, 0) * mid
@@ -196,7 +195,7 @@ def _slice(
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None,
-    **_: Any,
+    **_: object,
 ) -> Operands:
     steps = strides or (1,) * x.ndim
     return x[
@@ -204,13 +203,13 @@ def _slice(
     ]
 
 
-def _unstack(x: Operands, *, axis: int = 0, **_: Any) -> list[Operands]:
+def _unstack(x: Operands, *, axis: int = 0, **_: object) -> list[Operands]:
     parts = np.moveaxis(x, axis, 0)
     return [parts[i, ...] for i in range(len(parts))]
 
 
 def _reshape(
-    x: Operands, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, **_: Any
+    x: Operands, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, **_: object
 ) -> Operands:
     moved = x if dimensions is None else x.transpose(dimensions)
     return moved.reshape(new_sizes)

@@ -20,15 +20,18 @@ from retrax.engine.trace.indexing import MOVES, Indexing
 if TYPE_CHECKING:
     from retrax.engine.trace.evaluator import Evaluator
 
-Handler = Callable[["Evaluator", Equation, list[Any]], Sequence[ProgramArray]]
+# The inputs of an equation; each handler is given arrays of the sort that it takes.
+Ins = list[Any]
+Outs = Sequence[ProgramArray]
+Handler = Callable[["Evaluator", Equation, Ins], Outs]
 
 
-def taken_apart(on: "Evaluator", equation: Equation, ins: list[Any]) -> Sequence[ProgramArray]:
+def taken_apart(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     """Short arrays with a kept axis are taken apart, longer ones rejected."""
     return on.kept.taken_apart(equation, ins)
 
 
-def as_plain(on: "Evaluator", equation: Equation, ins: list[Any]) -> Sequence[ProgramArray]:
+def as_plain(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     """Flat arrays become one plain buffer each."""
     return on.kept.flat_as_plain(equation, ins)
 
@@ -46,7 +49,7 @@ class Rule(NamedTuple):
     flat: Handler = as_plain
 
 
-def _rejected(on: "Evaluator", equation: Equation, ins: list[Any]) -> Sequence[ProgramArray]:
+def _rejected(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     raise Unscalarisable(f"the primitive '{equation.primitive.name}' has no scalar form")
 
 
@@ -76,11 +79,11 @@ def _several(method: Callable[[Arithmetic, Equation, list[Operands]], Operands])
 def _reduction(operation: str) -> Rule:
     """All entries along some axes as one."""
 
-    def entries(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+    def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         kind = kind_of_variable(equation.outvars[0])
         return [on.arithmetic.reduce(operation, ins[0], equation.params["axes"], kind)]
 
-    def kept(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+    def kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         kind = kind_of_variable(equation.outvars[0])
         axes = [int(axis) for axis in equation.params["axes"]]
         return [on.kept.reduce(operation, ins[0], axes, kind)]
@@ -93,11 +96,11 @@ def _reduction(operation: str) -> Rule:
 def _moved(name: str, method: Callable[..., Any], flat: Handler = as_plain) -> Rule:
     """Entries that only change their places."""
 
-    def entries(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+    def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         out = MOVES[name](*ins, **equation.params)
         return list(out) if isinstance(out, list) else [np.asarray(out, object)]
 
-    def kept(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+    def kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         out = method(on.kept, *ins, **equation.params)
         return out if isinstance(out, list) else [out]
 
@@ -114,24 +117,24 @@ def _indexed(method: Callable[[Indexing, Equation, list[Operands]], Operands]) -
     return Rule(lambda on, equation, ins: [method(on.indexing, equation, ins)])
 
 
-def _control(method: Callable[[ControlRules, Equation, list[Any]], Sequence[ProgramArray]]) -> Rule:
+def _control(method: Callable[[ControlRules, Equation, Ins], Outs]) -> Rule:
     """A loop or a choice, of arrays with kept axes too."""
 
-    def handled(on: "Evaluator", equation: Equation, ins: list[Any]) -> Sequence[ProgramArray]:
+    def handled(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
         return method(on.control, equation, ins)
 
     return Rule(handled, handled)
 
 
-def _named(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+def _named(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     return [on.named(equation, ins[0])]
 
 
-def _expanded(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+def _expanded(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     return on.expanded(equation, ins)
 
 
-def _unchanged(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+def _unchanged(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     return ins
 
 

@@ -15,10 +15,10 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import is_traced
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
-from retrax.numerics.solve import solve
+from retrax.numerics.small_matrices import solve
+from retrax.systems.rods.contact import Pair
 from retrax.systems.rods.elastic import Placement
 from retrax.systems.rods.pair import RodsInContact
-from retrax.systems.rods.rolling import Pair
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT, _MOST = _EPS / 4, 64 * _EPS, 30

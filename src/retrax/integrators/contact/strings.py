@@ -10,7 +10,7 @@ from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.newton import NewtonStatus, newton
-from retrax.numerics.ring import solve_line, solve_ring
+from retrax.numerics.tridiagonal import solve_line, solve_ring
 from retrax.systems.strings.strings_in_contact import Nodes, StringsInContact
 
 Scalar = Float[Array, ""]

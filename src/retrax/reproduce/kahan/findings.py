@@ -91,7 +91,7 @@ def blow_up(edge: Boundary, step: int, determinant: float) -> list[Finding]:
 
 
 def symplectic(prey: dict[str, np.ndarray]) -> list[Finding]:
-    """The system of which the theorem that the paper cites speaks."""
+    """The system of the theorem that the paper cites."""
     radii = {name: np.linalg.norm(y - 1.0, axis=1) for name, y in prey.items()}
     return [
         Finding(

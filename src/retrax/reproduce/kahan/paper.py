@@ -54,7 +54,7 @@ def orders(folder: Path, quick: bool) -> Reproduction:
 
 
 def predators(folder: Path, quick: bool) -> Reproduction:
-    """Predators and prey, of which the theorem that the paper cites speaks."""
+    """Predators and prey, the system of the theorem that the paper cites."""
     prey = runs.prey_runs()
     pictures = write_drawings(folder, [figures.predators(prey)])
     return Reproduction(tuple(findings.symplectic(prey)), {}, pictures)

@@ -22,11 +22,10 @@ from retrax.reproduce.report import kept as kept_row
 from retrax.run.ensemble import ensemble
 from retrax.run.simulate import simulate
 from retrax.show.style import extremes
-from retrax.systems.euler_solution import exact_momentum
-from retrax.systems.euler_top import EulerTop
+from retrax.systems.euler_top import EulerTop, exact_momentum
 from retrax.systems.lotka_volterra import LotkaVolterra
 
-MOMENTS, START = (3.0, 2.0, 1.0), (1.0, 1.0, 1.0)
+MOMENTS, START = (3.0, 2.0, 1.0), np.array([1.0, 1.0, 1.0])
 # Where the structure is looked at, and with which steps.
 POINT, SIZES = (1.0, 0.5, 2.0), (0.4, 0.2, 0.1, 0.05)
 TOPS = {"3, 2, 1": MOMENTS, "3, 3, 1": (3.0, 3.0, 1.0), "3, 1, 1": (3.0, 1.0, 1.0)}
@@ -152,7 +151,7 @@ def prey_runs() -> dict[str, np.ndarray]:
     """Predators and prey from (2, 1)."""
     system = LotkaVolterra.predator_prey()
     return {
-        name: simulate(system, method, [2.0, 1.0], h=h, steps=n, progress=False).y
+        name: simulate(system, method, np.array([2.0, 1.0]), h=h, steps=n, progress=False).y
         for name, (method, h, n) in PREY.items()
     }
 

@@ -11,8 +11,8 @@ from retrax.groups.so3 import SO3
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.cross import cross
 from retrax.numerics.newton import newton
+from retrax.numerics.small_matrices import cross
 
 _SO3 = SO3()
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from retrax.groups.retractions import Cayley, Exp
 from retrax.groups.so3 import SO3
@@ -21,11 +22,14 @@ from retrax.integrators.hamel_midpoint import DiscreteGradient, HamelMidpoint
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.projected_lift import ProjectedLift
 from retrax.mechanics.mechanical import MechanicalSystem
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.reproduce.nonholonomic.printed import PrintedSuslov
 from retrax.reproduce.report import Kept, kept
 from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 from retrax.systems.suslov import Suslov
+from retrax.trajectory.trajectory import Trajectory
 
 MOMENTS = np.array([1.0, 10.0, 100.0])
 FULL = ((2.0, 0.3, -0.6), (0.3, 3.0, 0.8), (-0.6, 0.8, 4.0))
@@ -113,7 +117,7 @@ def free_runs(steps: int | None = None) -> dict[str, Measured]:
     steps = count if steps is None else steps
     free = FreeRigidBody(MOMENTS, physical=False)
     held = MechanicalSystem(SO3(), MOMENTS, force=_multiplier_field, physical=False)
-    jobs: dict[str, tuple[Any, AbstractIntegrator]]
+    jobs: dict[str, tuple[AbstractGroupSystem, AbstractIntegrator]]
     jobs = {name: (free, scheme) for name, scheme in UNADAPTED.items()}
     jobs[WITH_MULTIPLIER] = (held, CotangentLift(Exp(), s=0.0))
     return {
@@ -146,20 +150,24 @@ def order_runs() -> dict[str, list[tuple[float, float]]]:
     return out
 
 
-def _end_error(body: Suslov, scheme: AbstractIntegrator, state: Any, n: int, exact: Any) -> float:
+def _end_error(
+    body: Suslov, scheme: AbstractIntegrator, state: State, n: int, exact: np.ndarray
+) -> float:
     run = simulate(body, scheme, state, h=2 / n, steps=n, save_every=n, progress=False)
     end = jax.tree.map(jnp.asarray, run.final)
     return float(np.max(np.abs(np.asarray(body.velocity(end.g, end.momentum)) - exact)))
 
 
-def _multiplier_field(rotation: Any, omega: Any, t: Any) -> Any:
+def _multiplier_field(
+    rotation: Float[Array, "3 3"], omega: Float[Array, "3"], t: Float[Array, ""]
+) -> Float[Array, "3"]:
     """The torque about e3 that the constraint would exert in continuous time."""
     momentum = jnp.asarray(MOMENTS) * omega
     across = momentum[0] * omega[1] - momentum[1] * omega[0]
     return jnp.stack([jnp.zeros(()), jnp.zeros(()), -across])
 
 
-def _measure(run: Any, h: float) -> Measured:
+def _measure(run: Trajectory, h: float) -> Measured:
     rotations, path, t = np.asarray(run.g), np.asarray(run.momentum), np.asarray(run.t)
     energy = np.sum(path**2 / MOMENTS, axis=1) / 2
     step = np.einsum("tji,tjk->tik", rotations[:-1], rotations[1:])

@@ -9,7 +9,7 @@ from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.pseudospectral import figures, findings, runs
 from retrax.reproduce.report import Extra, Reproduction
 from retrax.run.simulate import simulate
-from retrax.systems.heavy_body import Pendulum3D
+from retrax.systems.rigid_body import Pendulum3D
 
 
 def diagrams(folder: Path, quick: bool) -> Reproduction:

@@ -15,8 +15,8 @@ from retrax.integrators.collocation import lie_step
 from retrax.integrators.forms import flow_of
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.cross import cross
 from retrax.numerics.nodes import gauss
+from retrax.numerics.small_matrices import cross
 
 _SO3 = SO3()
 

@@ -4,7 +4,7 @@ $J = \mathrm{diag}(1, 2.8, 2)$, arm $e_3$, $\omega_0 = (0.5, -0.5, 0.4)$, $h = 0
 what lies beyond the paper: converged iterations, long times, a symplectic method.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +22,9 @@ from retrax.reproduce.pseudospectral.printed import LoosePlainGauss, PrintedAlgo
 from retrax.reproduce.report import Kept, kept
 from retrax.run.simulate import simulate
 from retrax.show.style import extremes
-from retrax.systems.heavy_body import Pendulum3D
+from retrax.systems.rigid_body import Pendulum3D
 from retrax.trajectory.observe import drift
+from retrax.trajectory.trajectory import Trajectory
 
 SHORT: dict[str, AbstractIntegrator] = {
     "geometric Gauss": Collocation(gauss(2)),
@@ -163,7 +164,7 @@ def long_run(method: AbstractIntegrator, state: State, steps: int, h: float = LO
     return Long(float(np.max(np.abs(errors))), drift(run.t, errors), run.t[drawn], errors[drawn])
 
 
-def energy_along(system: Pendulum3D, run: Any) -> np.ndarray:
+def energy_along(system: Pendulum3D, run: Trajectory) -> np.ndarray:
     r"""$\tfrac12\mu\cdot J^{-1}\mu - mg\,e_3\cdot R\chi$ along a run."""
     weight = float(system.mass * system.gravity)
     height = (run.g @ np.asarray(system.arm))[:, 2]

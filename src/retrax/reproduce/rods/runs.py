@@ -7,12 +7,13 @@ $s = (2, 2.6)$ and $G_1 = G_2 = 0.8$ unless something else is said; steps of hal
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from retrax.analysis.lyapunov import Lyapunov, lyapunov
 from retrax.analysis.spectrum import Spectrum, spectrum
@@ -98,11 +99,11 @@ def _worst_gap(pair: RodsInContact, run: Trajectory) -> float:
     return float(np.abs(gaps / gaps[0] - 1).max())
 
 
-def _spread(energy: Any) -> float:
+def _spread(energy: np.ndarray) -> float:
     return float(np.abs(energy - energy[0]).max())
 
 
-def _event(pair: RodsInContact, start: Any) -> str:
+def _event(pair: RodsInContact, start: State) -> str:
     try:
         simulate(pair, RollingVerlet(), start, h=0.002, steps=1000, save_every=1000,
                  progress=False)  # fmt: skip
@@ -159,7 +160,7 @@ def motion(G: float, n: int, s: tuple[float, float], touching: bool = True) -> M
     run = _run(system, s, 100 * PERIOD, v=None if touching else np.sin)
     size = jnp.asarray(run.h)
 
-    def look(state: State) -> Any:
+    def look(state: State) -> Float[Array, "3"]:
         exact = ContactDKD().exact_integrals(system, state, size)["modified energy"]
         return jnp.stack([system.harmonic(state.g), system.energy(state), exact])
 
@@ -221,7 +222,7 @@ def parting(time: float, h: float, parts: int = 10) -> float:
     """
     system, steps = StringsInContact(G=0.8, n=64), round(time / h)
 
-    def rest(x: Any) -> Any:
+    def rest(x: np.ndarray) -> np.ndarray:
         return 0.0 * np.asarray(x)
 
     first, second = (
@@ -251,7 +252,12 @@ def paths(segments: tuple[int, ...]) -> Paths:
     return Paths(segments, **errors)
 
 
-def _run(system: StringsInContact, s: tuple[float, float], time: float, v: Any = None):
+def _run(
+    system: StringsInContact,
+    s: tuple[float, float],
+    time: float,
+    v: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Trajectory:
     """A run from sin x at rest, saved about thirty times a period."""
     h = float(system.spacing) / 2
     every = max(1, system.n // 16)

@@ -11,8 +11,7 @@ from retrax.reproduce.report import nearest
 from retrax.reproduce.string_pendulum.findings import powers
 from retrax.reproduce.string_pendulum.runs import Growth, Plateau
 from retrax.show.bodies import Body
-from retrax.show.drawn import told
-from retrax.show.strings import string_bodies
+from retrax.show.drawn import string_bodies, told
 from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, extremes, new_figure, style
 from retrax.trajectory.dataset import identifier
 from retrax.trajectory.trajectory import Trajectory

@@ -16,8 +16,8 @@ from retrax.mechanics.solids import elliptic_cylinder
 from retrax.mechanics.state import State
 from retrax.reproduce.report import nearest
 from retrax.run.simulate import simulate
-from retrax.systems.strings import turning
-from retrax.systems.strings.elimination import undamped
+from retrax.systems.strings import drift
+from retrax.systems.strings.drift import undamped
 from retrax.systems.strings.observe import angular_momentum
 from retrax.systems.strings.string_pendulum import StringPendulum
 from retrax.trajectory.trajectory import Trajectory
@@ -212,7 +212,7 @@ def turn_by_fixed_point(
 def contraction(system: StringPendulum) -> float:
     """The rate at which the fixed point is approached."""
     rho, M = np.asarray(system.arm[0]), float(system.mass[0])
-    alpha = float(system.columns[system.nodes[0] - 1, 0])
+    alpha = float(system.mass_matrix.columns[system.nodes[0] - 1, 0])
     share = alpha * M**2 * (rho @ rho * np.eye(3) - np.outer(rho, rho))
     rates = np.linalg.eigvals(np.linalg.solve(np.asarray(system.inertia[0]), share))
     return float(np.max(np.abs(rates)))
@@ -224,13 +224,13 @@ def _kicked(system: StringPendulum, state: State, h: Float[Array, ""]) -> Any:
     p, pi = system.momenta(mu)
     _, R = system.parts(state.g)
     y = undamped(system, p).y
-    return h * (pi - turning.levers(system.bodies, R, system.carried(y)))
+    return h * (pi - drift.levers(system.bodies, R, system.carried(y)))
 
 
 @jax.jit
 def _improve(system: StringPendulum, g: Any, gamma: Any, x: Any) -> Any:
     _, R = system.parts(g)
-    alpha = system.carried(system.columns)
-    string = turning.coupled(alpha, turning.swept(system.bodies, R, x), True)
-    given = gamma + turning.levers(system.bodies, R, string)
-    return turning.turn(system.bodies, R, system.inertia, jnp.zeros((1, 1)), given)[0]
+    alpha = system.carried(system.mass_matrix.columns)
+    string = drift.coupled(alpha, drift.swept(system.bodies, R, x), True)
+    given = gamma + drift.levers(system.bodies, R, string)
+    return drift.turns(system.bodies, R, system.inertia, jnp.zeros((1, 1)), given)[0]

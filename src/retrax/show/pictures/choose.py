@@ -1,9 +1,7 @@
-"""Which picture a run has: what its system told, or else what its group or space is."""
+"""The picture of a run: that of its system, or else that of its group or space."""
 
 from retrax.show.drawn import told
-from retrax.show.pictures import ground, rigid, rods, strings
-from retrax.show.pictures.fields import bars, field
-from retrax.show.pictures.spaces import of_space
+from retrax.show.pictures import ground, lines, rigid, spaces
 from retrax.show.pictures.things import Picture
 from retrax.trajectory.trajectory import Trajectory
 
@@ -12,19 +10,19 @@ _TOLD = {
     "disk": ground.rolling_disk,
     "sleigh": ground.sleigh,
     "ball": ground.ball,
-    "strings": strings.strings_in_contact,
-    "field": field,
+    "strings": lines.strings_in_contact,
+    "field": spaces.field,
 }
 
 
 def picture(run: Trajectory) -> Picture:
-    """The picture of a run; there is one for every run."""
+    """Draw a run; every run has a picture."""
     said = told(run)
     if "string" in said:
-        return strings.string_pendulum(run, said)
+        return lines.string_pendulum(run, said)
     if "rods" in said:
-        return rods.rods(run, said)
+        return lines.rods(run, said)
     for kind, draw in _TOLD.items():
         if kind in said:
             return draw(run, said[kind])
-    return rigid.of_group(run) or of_space(run) or bars(run)
+    return rigid.of_group(run) or spaces.of_space(run) or spaces.bars(run)

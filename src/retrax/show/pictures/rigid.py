@@ -27,7 +27,7 @@ _SHAPE_UNKNOWN = "The shape of the box is not that of the body."
 def of_group(run: Trajectory) -> Picture | None:
     """A box with its axes and its angular momentum for all that turns, a dot for all that does not.
 
-    `None` where the group of the run has no such parts.
+    `None` if the group of the run has no such parts.
     """
     found = bodies(run)
     shown = found[:_SHOWN_BODIES]

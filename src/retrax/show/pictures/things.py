@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 # The path of a whole run is drawn through this many of its points at most.
 _PATH_POINTS = 4000
-# Points further apart than this part of the path are drawn as dots: nobody knows what lies between.
+# Points further apart than this part of the path are drawn as dots: the way between is unknown.
 _FAR_APART = 0.35
 
 # Names of the axes of space.
@@ -34,8 +34,8 @@ class Picture(NamedTuple):
 
     **Attributes:** `things`; `around`: the surroundings, one of `sphere` (a radius), `ground` (the
     side of a square in the plane of the first two axes) and `frame` (axes with their names), `flat`
-    where it is seen from above; `centre` and `radius`: a ball that holds everything; `notes`:
-    sentences that a viewer has to know; `follow`: the size of the first body where it is small
+    if it is seen from above; `centre` and `radius`: a ball that holds everything; `notes`:
+    sentences that a viewer has to know; `follow`: the size of the first body if it is small
     beside its path, so that the camera may go with it.
     """
 
@@ -54,7 +54,7 @@ def body(
     parts: list[dict[str, Any]],
     axes: float = 0.0,
 ) -> Thing:
-    """Solid parts given in body axes; the axes are drawn with the length `axes` where it is not 0.
+    """Solid parts given in body axes; the axes are drawn with the length `axes` unless it is 0.
 
     A pose is the rotation row by row, then the position. Rotations are those that were computed:
     what has left the group looks like it.

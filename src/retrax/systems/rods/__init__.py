@@ -1,0 +1,1 @@
+"""Elastic rods: one alone, and two that roll on each other."""

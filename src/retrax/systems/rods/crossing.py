@@ -1,4 +1,4 @@
-"""Starts of two rods in contact: laid across each other, pressed together, pushed."""
+"""Where two rods in contact can start: laid across each other, pressed together and kicked."""
 
 from typing import Any
 
@@ -7,13 +7,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.mechanics.state import State
-from retrax.numerics.checks import require_number
-from retrax.numerics.precision import finite64
-from retrax.systems.rods.material import section
+from retrax.mechanics.system import ArrayLike
+from retrax.numerics.checks import finite64, require_number
+from retrax.systems.rods.contact import Pair
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pressing import closest, press
-from retrax.systems.rods.rod import Rod
-from retrax.systems.rods.rolling import Pair
+from retrax.systems.rods.rod import Rod, section
 
 _LENGTH, _RADIUS, _STRETCH = 2.0, 0.05, 1.2
 
@@ -27,22 +26,24 @@ def crossed_rods(
     meet: tuple[float, float] = (0.9, 1.15),
     width: float = 0.1,
     ends: tuple[str, str] = ("clamped", "clamped"),
-    friction: Any = None,
+    friction: ArrayLike | None = None,
     variant: str = "rolling",
     **rod: Any,
 ) -> tuple[RodsInContact, State]:
     r"""Two stretched rods across each other, clamped, pressed together and kicked.
 
-    Length 2, radius 1/20, $EA = \rho A = 1$, $\nu = \tfrac12$, stretched by 1.2; rod 1 below.
+    Both have the length 2, the radius 1/20, $EA = \rho A = 1$ and $\nu = \tfrac12$, and are
+    stretched by 1.2; rod 1 lies below. There is no gravity unless `gravity` is given.
 
     **Arguments:**
 
     - `elements`: of each rod.
-    - `pressed`: how far the clamps of each are moved towards the other rod (m); 0 leaves straight
-        rods that just touch.
+    - `pressed`: how far the clamps of each rod are moved towards the other one (m); with 0 straight
+        rods just touch.
     - `kick`: the size of the initial velocities, which are projected on the constraint.
     - `angle`: between the rods, in degrees; `meet`: the arc lengths at which they cross (m).
     - `width`: of the bump; `ends`, `friction`, `variant`: as for `Rod` and `RodsInContact`.
+    - Further arguments are those of `Rod`, the same for both.
     """
     pressed, kick = require_number("pressed", pressed, ">= 0"), require_number("kick", kick)
     angle = require_number("angle", angle)
@@ -58,18 +59,29 @@ def crossed_rods(
 
 
 def kicked(
-    pair: RodsInContact, g: Pair, kick: float = 1.0, **others: Any
+    pair: RodsInContact,
+    g: Pair,
+    kick: float = 1.0,
+    *,
+    friction: ArrayLike | None = None,
+    variant: str | None = None,
 ) -> tuple[RodsInContact, State]:
-    """The same rods at `g`, with another kick, friction or variant: `g` need not be found again."""
-    same = {"radius": pair.radius, "width": pair.width, "variant": pair.variant}
-    other = RodsInContact(pair.first, pair.second, **(same | others))
+    """The rods of `pair` placed at `g` with another kick, friction or variant."""
+    other = RodsInContact(
+        pair.first,
+        pair.second,
+        radius=pair.radius,
+        width=pair.width,
+        friction=friction,
+        variant=variant or pair.variant,
+    )
     if other.variant == "printed 8":
-        g = press(other, g)  # its points of contact are others
+        g = press(other, g)  # this variant has other points of contact
     return other, other.state(g, velocity=_kicks(other, kick), project=True)
 
 
 def _laid(pair: RodsInContact, pressed: float, degrees: float, meet: tuple[float, float]) -> Pair:
-    """Straight rods; pressed ones are bowed away from each other so that they do not overlap."""
+    """Straight rods; those to be pressed are bowed away from each other, so as not to overlap."""
     angle = np.radians(degrees)
     directions = np.array([[1.0, 0.0, 0.0], [np.cos(angle), np.sin(angle), 0.0]])
     crossing = _STRETCH * (meet[0] - _LENGTH / 2) * directions[0]
@@ -89,6 +101,8 @@ def _laid(pair: RodsInContact, pressed: float, degrees: float, meet: tuple[float
 
 
 def _kicks(pair: RodsInContact, size: float) -> Float[Array, " dim"]:
+    """Velocities of both rods: two sine waves along each, in all directions."""
+
     def waves(rod):
         s = np.asarray(rod.spacing) * np.arange(rod.nodes)
         return [np.sin(j * np.pi * s / _LENGTH) for j in (1, 2)]

@@ -1,4 +1,15 @@
-"""What the segments of an elastic rod do to its nodes, and how the nodes move between kicks."""
+r"""The mechanics of an elastic rod: forces of its segments, and free flight of its nodes.
+
+In flight a node with the angular momentum $\Pi$ and principal moments $J$ turns by a Cayley step
+$\Lambda_1 = \Lambda_0\,\mathrm{cay}(hw)$, whose velocity $w$ solves
+
+$$ Jw + \tfrac h2\,w\times Jw + \tfrac{h^2}4(w\cdot Jw)\,w = \Pi. \tag{1} $$
+
+The momentum becomes $\mathrm{cay}(hw)^T\Pi$, so that $\Lambda\Pi$ stays constant. The iteration for
+all nodes at once starts from $w^0 = J^{-1}(\Pi - \tfrac h2 u\times Ju)$, $u = J^{-1}\Pi$, with an
+error of $O(h^2)$. It always takes two steps with $J$ for the derivative, each of which gains a
+factor $O(h)$, and then steps of Newton's method while some node needs them.
+"""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -6,6 +17,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
@@ -17,33 +29,39 @@ from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
-from retrax.numerics.newton import NewtonStatus
-from retrax.systems.rods.dispersion import fastest
-from retrax.systems.rods.spin import spin, turned_back
-from retrax.systems.rods.stability import longest_step
+from retrax.numerics.newton import SMALLEST, NewtonStatus
+from retrax.numerics.small_matrices import cross, solve
+from retrax.systems.rods.dispersion import fastest, longest_step
 from retrax.systems.rods.strain import Loads, Segment, Strain, loads, segment
 
 Placement = tuple[Float[Array, "_nodes 3 3"], Float[Array, "_nodes 3"]]
+HostPlacement = tuple[Float[np.ndarray, "_nodes 3 3"], Float[np.ndarray, "_nodes 3"]]
+Rows = Float[Array, "nodes 3"]
+Vector = Float[Array, "3"]
 
 _E3 = np.array([0.0, 0.0, 1.0])
 # The trace of the turn from node to node at nearly half a turn.
 _FOLDED = -0.95
+# Residuals of (1), relative to the momenta: where the iteration stops, and what it may leave.
+_EPS = float(jnp.finfo(jnp.float64).eps)
+_AIM, _ACCEPT = 4 * _EPS, 128 * _EPS
+_MOST = 25  # iterations
 
 
 class Flight(NamedTuple):
-    """Where free nodes get to, how their angular momenta change, and with which velocities."""
+    """The end of a free flight: placement, change of the angular momenta, velocities."""
 
     g: Placement
-    change: Float[Array, "nodes 3"]
-    w: Float[Array, "nodes 3"]
-    v: Float[Array, "nodes 3"]
+    change: Rows
+    w: Rows
+    v: Rows
     status: NewtonStatus
 
 
 class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
-    """Energies, loads and free flight of a rod; `Rod` says what its numbers are.
+    """Energies, loads and free flight of a rod; `Rod` holds the numbers.
 
-    Coordinates go node by node, three of the rotation in the body and three of the place in space.
+    Coordinates go node by node: three of the rotation in the body, three of the place in space.
     """
 
     elements: eqx.AbstractVar[int]
@@ -92,13 +110,13 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
     def velocity(self, g: Placement, mu: Coordinates) -> Coordinates:
         return self.mobility * mu
 
-    def parts(self, xi: Coordinates) -> tuple[Float[Array, "nodes 3"], Float[Array, "nodes 3"]]:
-        """Rotational and translational parts of a velocity or a momentum, one row a node."""
+    def parts(self, xi: Coordinates) -> tuple[Rows, Rows]:
+        """Rotational and translational parts of a velocity or a momentum, one row per node."""
         rows = xi.reshape(self.nodes, 6)
         return rows[:, :3], rows[:, 3:]
 
     def segments(self, g: Placement) -> Segment:
-        """Every segment: its strain, and what its loads are computed from."""
+        """The strain of every segment, and what its loads are computed from."""
         frames, places = g
 
         def one(before, after, step):
@@ -150,11 +168,11 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         return self.force is not None
 
     def load(self, g: Placement, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
-        """The `force` of a subclass on nodes that are not held."""
+        """The `force` of a subclass, without its parts on held nodes."""
         return self.held(jnp.asarray(self.force(g, xi, t)))
 
     def flight(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Flight:
-        """Free motion of all nodes: straight on, and one small equation a node for its turn."""
+        """Free motion of all nodes: straight ahead, turning by (1)."""
         frames, places = g
         spun, pushed = self.parts(mu)
         moments, _ = self.parts(self.inertia)
@@ -176,7 +194,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         return Drift(flown.g, change, move, flown.status, self._unfolded(flown.g))
 
     def _friction(self, g: Placement, xi: Coordinates) -> Coordinates:
-        """The forces of damping: those of stresses that grow with the rates of the strains."""
+        """The forces of damping, from stresses proportional to the rates of the strains."""
         seg, moved = jax.jvp(self.segments, (g,), (self.group.tangent(g, xi),))
         stress = Strain(
             _scaled(self.damping * moved.strain.stretch, self.stretching),
@@ -185,12 +203,12 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         return self.held(self._on_nodes(self._between(g, seg, stress)))
 
     def _damped(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
-        """What damping does to the momentum in a time `h`, the rod held where it is, to order 2."""
+        """The change of the momentum by damping in a time `h`, to order 2, with `g` constant."""
         half = h / 2 * self._friction(g, self.mobility * mu)
         return h * self._friction(g, self.mobility * (mu + half))
 
     def _unfolded(self, g: Placement) -> Bool[Array, ""]:
-        """Whether no segment is bent by nearly half a turn, beyond which it has no curvature."""
+        """Whether all segments are bent by clearly less than half a turn."""
         frames, _ = g
         traces = jnp.sum(frames[:-1] * frames[1:], axis=(1, 2))
         return jnp.min(traces) > _FOLDED
@@ -198,10 +216,10 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
     def check_step(self, state: State, h: float) -> None:
         self.require_stable(state.g, h)
 
-    def require_stable(self, g: Any, h: float, split: bool = True) -> None:
-        """Refuse a step with which the fastest wave on the lattice of the nodes would grow.
+    def require_stable(self, g: Placement | HostPlacement, h: float, split: bool = True) -> None:
+        """Reject a step with which the fastest wave on the lattice of the nodes would grow.
 
-        `split`: by `LieVerlet`; otherwise by an integrator of two rods.
+        `split`: with `LieVerlet`; otherwise with an integrator of two rods.
         """
         places = np.asarray(g[1])
         steps = places[1:] - places[:-1]
@@ -211,14 +229,14 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         longest, because = longest_step(highest, damping, split)
         if not h < longest:
             raise BadInput(
-                f"h = {h:g} is unstable for the {self.name}: {because} bounds it, at the frequency "
-                f"omega = {highest:.4g} rad/s, so that h must be below {longest:.4g} s."
+                f"h = {h:g} s is unstable for the {self.name}: {because} at the frequency omega = "
+                f"{highest:.4g} rad/s bounds it, so h must be below {longest:.4g} s."
             )
 
     def why_not(self, state: State, h: float) -> str | None:
         return (
-            "A segment of the rod is bent by nearly half a turn, beyond which its curvature is "
-            "not defined; more elements bend less each."
+            "A segment of the rod is bent by nearly half a turn, where its curvature is not "
+            "defined; with more elements each of them bends less."
         )
 
     def _between(self, g: Placement, seg: Segment, stress: Strain) -> Loads:
@@ -228,7 +246,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         return jax.vmap(one)(g[0][:-1], seg, *stress)
 
     def _on_nodes(self, load: Loads) -> Coordinates:
-        """The loads of segments on the nodes they join."""
+        """The loads of all segments, added up at the nodes."""
         before, after, pull = load
         first = jnp.concatenate([before[:1], pull[:1]], axis=1)
         inner = jnp.concatenate([before[1:] + after[:-1], pull[1:] - pull[:-1]], axis=1)
@@ -236,7 +254,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         return jnp.concatenate([first, inner, last]).reshape(-1)
 
     def _outside(self, flat: Coordinates, torque: bool) -> Coordinates:
-        """Loads with those from outside added."""
+        """Add gravity and the end loads."""
         if self.gravity is not None:
             weight = jnp.concatenate([jnp.zeros(3), self.gravity])
             flat = flat + _scaled(self.inertia.reshape(self.nodes, 6), weight).reshape(-1)
@@ -247,7 +265,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         return self.held(flat)
 
     def held(self, flat: Coordinates) -> Coordinates:
-        """Loads on nodes that are not held; what holds a node takes up the rest."""
+        """Loads without those on held nodes, which the supports take up."""
         return jnp.where(self.mobility > 0, flat, 0.0) if self.holds else flat
 
     @property
@@ -257,4 +275,73 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
 
 
 def _scaled(rows: Float[Array, "n m"], by: Float[Array, " m"]) -> Float[Array, "n m"]:
+    """Multiply every row by the entries of `by`."""
     return rows * jnp.broadcast_to(by, rows.shape)
+
+
+class _Iterate(NamedTuple):
+    """The velocities of all nodes, their residual and the one before, the number of iterations."""
+
+    w: Rows
+    residual: Float[Array, ""]
+    before: Float[Array, ""]
+    iterations: Array
+
+
+def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, NewtonStatus]:
+    """Solve (1) for the velocities $w$ of all nodes."""
+    scale = jnp.max(jnp.abs(momenta)) + SMALLEST
+
+    def first(J, P):
+        inverse = 1 / J
+        w = (P - h / 2 * cross(P * inverse, P)) * inverse
+        w = w - inverse * _mismatch(J, P, h, w)
+        return w - inverse * _mismatch(J, P, h, w)
+
+    def residual(w):
+        return jnp.max(
+            jnp.abs(jax.vmap(lambda J, P, w: _mismatch(J, P, h, w))(moments, momenta, w))
+        )
+
+    def unfinished(it: _Iterate):
+        gaining = (it.residual < 0.5 * it.before) | (it.residual > _ACCEPT * scale)
+        return (it.residual > _AIM * scale) & gaining & (it.iterations < _MOST)
+
+    def again(it: _Iterate):
+        w = jax.vmap(lambda J, P, w: _improved(J, P, h, w))(moments, momenta, it.w)
+        return _Iterate(w, residual(w), it.residual, it.iterations + 1)
+
+    w = jax.vmap(first)(moments, momenta)
+    start = _Iterate(w, residual(w), jnp.asarray(jnp.inf), jnp.asarray(2))
+    last = lax.while_loop(unfinished, again, start)
+    relative = last.residual / scale
+    return last.w, NewtonStatus(relative <= _ACCEPT, relative, last.iterations)
+
+
+def turned_back(x: Vector, P: Vector) -> Vector:
+    r"""$\mathrm{cay}(x)^TP - P$, without cancellation."""
+    across = cross(x, P)
+    return 4 / (4 + x @ x) * (cross(x, across) / 2 - across)
+
+
+def _mismatch(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
+    """The left side of (1) less the right one."""
+    spun = J * w
+    return spun + h / 2 * cross(w, spun) + (h * h / 4 * (w @ spun)) * w - P  # (1)
+
+
+def _improved(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
+    """One step of Newton's method, with the derivative of (1) written out."""
+    spun, half = J * w, h / 2
+    a, b, c = half * w[0], half * w[1], half * w[2]
+    p, q, r = half * spun[0], half * spun[1], half * spun[2]
+    energy = half * (w[0] * p + w[1] * q + w[2] * r)
+    # J + h/2 (hat(w) J - hat(J w)) + h^2/4 ((w.Jw) 1 + 2 w (Jw)^T)
+    jacobian = jnp.stack(
+        [
+            J[0] + energy + 2 * a * p, r - c * J[1] + 2 * a * q, b * J[2] - q + 2 * a * r,
+            c * J[0] - r + 2 * b * p, J[1] + energy + 2 * b * q, p - a * J[2] + 2 * b * r,
+            q - b * J[0] + 2 * c * p, a * J[1] - p + 2 * c * q, J[2] + energy + 2 * c * r,
+        ]
+    ).reshape(3, 3)  # fmt: skip
+    return w - solve(jacobian, _mismatch(J, P, h, w))

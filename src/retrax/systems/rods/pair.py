@@ -11,31 +11,44 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput, ContactDegenerate, ContactLeftRod
-from retrax.mechanics.ending import Ending
-from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ALLOWED_VIOLATION, ArrayLike, Coordinates, Derivative
-from retrax.numerics.checks import is_traced, require_number, shown
+from retrax.mechanics.system import (
+    ALLOWED_VIOLATION,
+    ArrayLike,
+    Coordinates,
+    Derivative,
+    refuse_overrides,
+)
+from retrax.numerics.bspline import SUPPORT
+from retrax.numerics.checks import (
+    finite64,
+    is_traced,
+    positive64,
+    require_choice,
+    require_instance,
+    require_number,
+)
+from retrax.numerics.jax_hints import compiled_once
 from retrax.numerics.known import require_each
-from retrax.numerics.once import compiled_once
-from retrax.numerics.precision import finite64
-from retrax.numerics.solve import solve
-from retrax.systems.rods.bump import SUPPORT
-from retrax.systems.rods.events import ending, margins
-from retrax.systems.rods.given import choice, positive
-from retrax.systems.rods.limits import beyond, degenerate, too_flat
-from retrax.systems.rods.meetings import overlooked
+from retrax.numerics.small_matrices import solve
+from retrax.systems.rods.contact import (
+    AbstractRollingPair,
+    NoSlip,
+    Pair,
+    Part,
+    beyond,
+    degenerate,
+    too_flat,
+)
+from retrax.systems.rods.events import ending, margins, overlooked
 from retrax.systems.rods.rod import Rod, drawn, named
-from retrax.systems.rods.rolling import AbstractRollingPair, NoSlip, Pair, Part
 
 VARIANTS = ("rolling", "printed 8", "printed 10")
-# What a start may miss the gap by, relative to it, and the tangency by.
+# By how much a start may miss the gap and the tangency, relative to the gap.
 _ALLOWED = 1e-9
-
-
-# What a subclass must leave alone: the integrators of the contact take it from the rods.
+# A subclass must not redefine these: the integrators of the contact take them from the rods.
 _FIXED = (
     "constraint", "differential", "force", "group", "hamiltonian_energy", "momentum",
     "multipliers", "reactions", "slip", "symmetry", "tangency", "total_force", "travel",
@@ -48,8 +61,8 @@ class RodsInContact(AbstractRollingPair):
 
     The element is $(g_1, g_2, s)$: both rods, and the arc lengths $s = (s_1, s_2)$ at which they
     touch. These are functions of $g_1$ and $g_2$, the points of the centrelines closest to each
-    other, kept in the state because the next ones are found from them; they carry no momentum.
-    With $C$ of `meeting.py` and $\lambda$ the force on rod 1, in space,
+    other, and carry no momentum; the state keeps them because the next ones are found from them.
+    With $C$ of `rods/contact.py` and $\lambda$ the force on rod 1, in space,
 
     $$
     \begin{aligned}
@@ -59,15 +72,15 @@ class RodsInContact(AbstractRollingPair):
     \end{aligned}
     $$
 
-    The reaction does no work; the gap $|d|$ stays as it is, and with free ends both momenta.
+    The reaction does no work; the gap $|d|$ is constant, and with free ends so are both momenta.
 
     **Arguments:**
 
     - `first`, `second`: two `Rod`s.
     - `radius`: of both, in m: the centrelines stay two radii apart.
     - `width`: $W$ of the bump in m, a whole multiple of the spacing of either rod; about a radius
-        or a diameter, and the same however many elements there are.
-    - `friction`: the coefficient above which the contact would slip; without it none is looked at.
+        or a diameter, whatever the number of elements.
+    - `friction`: the coefficient above which the contact slips; without it friction is unlimited.
     - `variant`: `"rolling"`, or `"printed 8"` and `"printed 10"`: the equations of the paper with
         these numbers, for comparison.
 
@@ -84,8 +97,8 @@ class RodsInContact(AbstractRollingPair):
     arcs: tuple[Part, Part]
     variant: str = eqx.field(static=True)
 
-    force: ClassVar[Any] = None
-    symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
+    force: ClassVar[None] = None
+    symmetry: ClassVar[None] = None
     quadratic: ClassVar[bool] = True
     regular: ClassVar[bool] = False  # the points of contact follow the rods, without inertia
 
@@ -99,13 +112,11 @@ class RodsInContact(AbstractRollingPair):
         friction: ArrayLike | None = None,
         variant: str = "rolling",
     ):
-        for name, rod in (("first", first), ("second", second)):
-            if not isinstance(rod, Rod):
-                raise BadInput(f"{name} = {shown(rod)} must be a Rod.")
-        self.first, self.second = first, second
-        self.radius, self.width = positive("radius", radius), positive("width", width)
-        self.friction = None if friction is None else positive("friction", friction)
-        self.variant = choice("variant", variant, VARIANTS)
+        self.first = require_instance("first", first, Rod, "a Rod")
+        self.second = require_instance("second", second, Rod, "a Rod")
+        self.radius, self.width = positive64("radius", radius), positive64("width", width)
+        self.friction = None if friction is None else positive64("friction", friction)
+        self.variant = require_choice("variant", variant, VARIANTS)
         one, two = (rod.spacing * jnp.arange(rod.nodes, dtype=float) for rod in (first, second))
         self.arcs = one, two
         for rod in (first, second):
@@ -156,7 +167,7 @@ class RodsInContact(AbstractRollingPair):
         r"""Velocity, rate of the momentum without contact, rows $A$ and the multipliers.
 
         $AM^{-1}A^T\lambda = -AM^{-1}\dot\mu_{\text{free}} - \dot A\,M^{-1}\mu$: the points of
-        contact have no inertia, so that nothing of how they accelerate is asked for.
+        contact have no inertia, so their accelerations do not enter.
         """
         nodes = self.mobile(mu)
         xi = self.joined(*self.split(nodes), self.travel(g, *self.split(nodes)))
@@ -172,7 +183,7 @@ class RodsInContact(AbstractRollingPair):
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
         return ending(self, step, h)
 
-    def overlooked(self, states: Any) -> str | None:
+    def overlooked(self, states: State) -> str | None:
         return overlooked(self, states)
 
     def differential(self, g: Pair, xi: Coordinates, mu: Coordinates) -> Coordinates:
@@ -193,7 +204,7 @@ class RodsInContact(AbstractRollingPair):
         return one + two
 
     def symmetries(self) -> Symmetries:
-        """None of the product group: rigid motions move both rods, frames and places together."""
+        """None: rigid motions turn all nodes together and are not translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
@@ -214,7 +225,7 @@ class RodsInContact(AbstractRollingPair):
     def crossed(self, angle: float = 90.0, meet: ArrayLike | None = None) -> Pair:
         """Straight rods that just touch, rod 1 along x and below, `angle` degrees between them.
 
-        `meet` are the arc lengths at which they cross: the middles unless given.
+        `meet` are the arc lengths at which they cross, by default the middles of the rods.
         """
         lengths = [float(rod.length) for rod in self.rods]
         places = finite64("meet", [x / 2 for x in lengths] if meet is None else meet, (2,))
@@ -226,12 +237,20 @@ class RodsInContact(AbstractRollingPair):
             laid.append(rod.straight(t, normal=up, start=start))
         return laid[0], laid[1], places
 
-    def state(self, g: ArrayLike, **given: Any) -> State:
+    def state(
+        self,
+        g: ArrayLike,
+        *,
+        velocity: ArrayLike | None = None,
+        momentum: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+        project: bool = False,
+    ) -> State:
         """As for any system; the rods must touch in `g`, two radii apart, at its arc lengths.
 
-        **Raises:** `ContactDegenerate`, `ContactLeftRod` where no contact of the model is in `g`.
+        **Raises:** `ContactDegenerate` or `ContactLeftRod` if the model has no contact like that.
         """
-        state = super().state(g, **given)
+        state = super().state(g, velocity=velocity, momentum=momentum, t=t, project=project)
         lengths = tuple(rod.length for rod in self.rods)
         sizes = (self.radius, self.width, lengths)
         require_each(_require_touching, sizes, state.t, state.g[2], *_misfit(self, state.g))
@@ -250,9 +269,14 @@ class RodsInContact(AbstractRollingPair):
 
 
 def _require_touching(
-    sizes: tuple[Any, Any, tuple[Any, Any]], t: Any, s: np.ndarray, gap: Any, skew: Any, H: Any
+    sizes: tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]],
+    t: np.ndarray,
+    s: np.ndarray,
+    gap: np.ndarray,
+    skew: np.ndarray,
+    H: np.ndarray,
 ) -> None:
-    """Refuse rods that do not touch at the arc lengths `s`.
+    """Reject rods that do not touch at the arc lengths `s`.
 
     `sizes` are the radius, the width of the bump and the lengths of both rods.
     """
@@ -268,14 +292,14 @@ def _require_touching(
         raise BadInput(
             f"s = {[float(x) for x in s]} are not the points of the centrelines that "
             f"are closest to each other: the line between them misses the right angle by "
-            f"{float(skew):.3g}; pair.touching(...) finds them."
+            f"{float(skew):.3g}; find them by pair.touching(...)."
         )
 
 
 def _require_contact(
     s: np.ndarray, t: float, H: Float[np.ndarray, "2 2"], reach: float, lengths: np.ndarray
 ) -> None:
-    """Refuse rods that are parallel, and a bump that reaches beyond an end."""
+    """Reject parallel rods, and a bump that reaches beyond an end."""
     if np.any(s < reach) or np.any(s > lengths - reach):
         raise ContactLeftRod(beyond(s, t, reach))
     if too_flat(H):
@@ -287,7 +311,7 @@ def _require_multiple(name: str, width: np.ndarray, spacing: np.ndarray) -> None
     if not (0.5 < ratio < 1e9 and abs(ratio - round(ratio)) < 1e-9 * ratio):
         raise BadInput(
             f"width = {float(width):g} is {ratio:.6g} spacings of the {name}, but must be a whole "
-            "multiple, at least one: else the weights of the contact do not add up to one."
+            "multiple of them: otherwise the weights of the contact do not add up to one."
         )
 
 
@@ -295,7 +319,7 @@ def _require_rolling(allowed: float, broken: np.ndarray) -> None:
     if not float(broken) <= allowed:
         raise BadInput(
             f"velocity lets the surfaces of the rods slip at {float(broken):.3g} m/s, but they "
-            "must roll; with project=True the nearest velocity that rolls is taken."
+            "must roll; project=True takes the nearest velocity that rolls."
         )
 
 
@@ -303,6 +327,7 @@ def _require_rolling(allowed: float, broken: np.ndarray) -> None:
 def _misfit(
     pair: RodsInContact, g: Pair
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, "2 2"]]:
+    """The gap, the largest entry of the tangency, and the Hessian."""
     return pair.gap(g), jnp.max(jnp.abs(pair.tangency(g))), pair.curvature_of_gap(g)
 
 
@@ -316,4 +341,5 @@ def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
 
 @compiled_once
 def _slipping(pair: RodsInContact, g: Pair, mu: Coordinates) -> Float[Array, ""]:
+    """The largest entry of the slip velocity."""
     return jnp.max(jnp.abs(pair.slip(g, pair.mobile(mu))))

@@ -1,8 +1,8 @@
 r"""Two rods pressed against each other without friction, at rest.
 
 The pressure $N$ acts along $\hat d = d/|d|$, on rod $i$ with the sign $\sigma = (-1, 1)$. With
-the weights $w$ of `bump.py`, $R_i = \sum w_kr_k$ and the tangents $T_i = \sum w_k'r_k$ (for
-`"printed 8"` the axes $\sum w_k\Lambda_ke_3$),
+the weights $w$ of `numerics/bspline.py`, $R_i = \sum w_kr_k$ and the tangents
+$T_i = \sum w_k'r_k$ (for `"printed 8"` the axes $\sum w_k\Lambda_ke_3$),
 
 $$ F_k + \sigma_i N w_k\hat d = 0, \qquad \sigma_i\,d\cdot T_i = 0, \qquad |d| = 2a. \tag{1} $$
 
@@ -17,32 +17,37 @@ C_1x_1 + C_2x_2 + Dy &= -r, \qquad
 \end{aligned}
 $$
 
-both rods are eliminated from (3), which leaves six equations; the work grows like their nodes.
+eliminating both rods from (3) leaves six equations, in a time proportional to the number of nodes.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from retrax.errors import BadInput, ContactDegenerate, NoEquilibrium
-from retrax.numerics.block_tridiagonal import BlockTridiagonal
-from retrax.numerics.checks import require_number, shown
-from retrax.systems.rods.limits import degenerate, too_flat
-from retrax.systems.rods.placed import placed
-from retrax.systems.rods.tangent_stiffness import tangent_stiffness
+from retrax.errors import ContactDegenerate, NoEquilibrium
+from retrax.numerics.checks import require_instance, require_number
+from retrax.numerics.tridiagonal import BlockTridiagonal
+from retrax.systems.rods.contact import Pair, degenerate, too_flat
+from retrax.systems.rods.elastic import HostPlacement, Placement
+from retrax.systems.rods.pair import RodsInContact
+from retrax.systems.rods.rod import Rod
+from retrax.systems.rods.statics import placed, tangent_stiffness
+
+AnyPlacement = Placement | HostPlacement
+HostPair = tuple[HostPlacement, HostPlacement, Float[np.ndarray, "2"]]
 
 _MOST = 60
-# No node turns or moves by more than this in one iteration.
+# The most that a node turns or moves in one iteration.
 _LONGEST = 0.2
 _SIGNS = (-1.0, 1.0)
 _E3 = np.array([0.0, 0.0, 1.0])
 
 
 class _Side(NamedTuple):
-    """One rod at the contact: the weights and their slopes, the point and how it moves with s."""
+    """One rod at the contact: weights and slopes, its point and tangent, and their derivatives."""
 
     w: Float[np.ndarray, " nodes"]
     slope: Float[np.ndarray, " nodes"]
@@ -52,38 +57,42 @@ class _Side(NamedTuple):
     bend: Float[np.ndarray, "3"]
 
 
-def press(pair: Any, g: Any, force: float = 0.0) -> Any:
-    r"""The pair at rest near `g`, its rods pressed against each other without friction, (1).
+def press(pair: RodsInContact, g: Pair, force: float = 0.0) -> Pair:
+    r"""The placement near `g` of rods at rest, pressed against each other without friction: (1).
 
-    `force` is a guess of the pressure $N$. Both rods must be held, or there is no equilibrium.
+    `force` is a guess of the pressure $N$. Both rods must be held: free ones have no equilibrium.
 
-    **Raises:** `NoEquilibrium` where the iteration does not settle.
+    **Raises:** `NoEquilibrium` if the iteration does not settle.
     """
     pressure = require_number("force", force)
-    if not hasattr(pair, "rods"):
-        raise BadInput(f"pair = {shown(pair)} is not a RodsInContact.")
-    g, smallest, longest = _on_host(placed(g, pair)), np.inf, np.inf
+    require_instance("pair", pair, RodsInContact, "a RodsInContact")
+    here, smallest, longest = _on_host(placed(g, pair)), np.inf, np.inf
     for _ in range(_MOST):
-        moves, y = _newton_step(pair, g, pressure)
+        moves, y = _newton_step(pair, here, pressure)
         longest = max(*(np.abs(x).max() for x in moves), np.abs(y[:2]).max())
         if not np.isfinite(longest):
             break
         part = min(1.0, _LONGEST / longest)
-        one, two = (_moved(at, part * x) for at, x in zip(g[:2], moves, strict=True))
-        g, pressure = (one, two, g[2] + part * y[:2]), pressure + part * y[2]
+        one, two = (_moved(at, part * x) for at, x in zip(here[:2], moves, strict=True))
+        here, pressure = (one, two, here[2] + part * y[:2]), pressure + part * y[2]
         if longest < 1e-13 or (longest < 1e-9 and longest > 0.5 * smallest):
-            return jax.tree.map(jnp.asarray, (one, two, closest(pair, one, two, g[2])))
+            return jax.tree.map(jnp.asarray, (one, two, closest(pair, one, two, here[2])))
         smallest = min(smallest, longest)
     raise NoEquilibrium(
         f"The {pair.name} found no pressed equilibrium near the placement given: after {_MOST} "
-        f"Newton iterations the next would still move it by {longest:.2g}."
+        f"Newton iterations it would still move by {longest:.2g}."
     )
 
 
-def closest(pair: Any, one: Any, two: Any, guess: Any) -> Float[np.ndarray, "2"]:
+def closest(
+    pair: RodsInContact,
+    one: AnyPlacement,
+    two: AnyPlacement,
+    guess: tuple[float, float] | Float[np.ndarray, "2"],
+) -> Float[np.ndarray, "2"]:
     """The arc lengths near `guess` where the centrelines are closest, on the host.
 
-    **Raises:** `ContactDegenerate` where there are none.
+    **Raises:** `ContactDegenerate` if the rods have no single closest points.
     """
     s, smallest = np.array(guess, float), np.inf
     for _ in range(_MOST):
@@ -105,8 +114,11 @@ def closest(pair: Any, one: Any, two: Any, guess: Any) -> Float[np.ndarray, "2"]
     return s
 
 
-def _newton_step(pair: Any, g: Any, pressure: float) -> tuple[list[np.ndarray], np.ndarray]:
-    """The moves of all nodes, rod by rod, and $y$."""
+def _newton_step(
+    pair: RodsInContact, g: HostPair, pressure: float
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Solve (2) and (3) for the moves of all nodes, rod by rod, and $y$."""
+    placements = (g[0], g[1])
     sides, d = _sides(pair, g)
     gap = float(np.sqrt(d @ d))
     n = d / gap
@@ -119,9 +131,9 @@ def _newton_step(pair: Any, g: Any, pressure: float) -> tuple[list[np.ndarray], 
         D[i, i], D[i, 3:] = sign * d @ side.bend, sign * side.tangent
         D[3:, i] = -sign * side.along
         r[i] = sign * d @ side.tangent  # (1)
-        solved.append(_solved(rod, g[i], side, sign * pressure, sign, n, gap))
+        solved.append(_solved(rod, placements[i], side, sign * pressure, sign, n, gap))
     for i, (rows, sign) in enumerate(zip(solved, _SIGNS, strict=True)):
-        C = _border_rows(pair, sides[i], g[i], sign, d, i)
+        C = _border_rows(pair, sides[i], placements[i], sign, d, i)
         r = r + np.einsum("rki,ki->r", C, rows[..., 0])
         D = D + np.einsum("rki,kic->rc", C, rows[..., 1:])
     try:
@@ -132,7 +144,13 @@ def _newton_step(pair: Any, g: Any, pressure: float) -> tuple[list[np.ndarray], 
 
 
 def _solved(
-    rod: Any, at: Any, side: _Side, push: float, sign: float, n: np.ndarray, gap: float
+    rod: Rod,
+    at: HostPlacement,
+    side: _Side,
+    push: float,
+    sign: float,
+    n: Float[np.ndarray, "3"],
+    gap: float,
 ) -> Float[np.ndarray, "nodes 6 7"]:
     """$-K^{-1}f$ and, beside it, $-K^{-1}B$ of (2)."""
     here = tangent_stiffness(rod, at)
@@ -147,7 +165,12 @@ def _solved(
 
 
 def _border_rows(
-    pair: Any, side: _Side, at: Any, sign: float, d: np.ndarray, i: int
+    pair: RodsInContact,
+    side: _Side,
+    at: HostPlacement,
+    sign: float,
+    d: Float[np.ndarray, "3"],
+    i: int,
 ) -> Float[np.ndarray, "6 nodes 6"]:
     """$C_i$ of (3)."""
     C = np.zeros((6, len(side.w), 6))
@@ -160,7 +183,10 @@ def _border_rows(
     return C
 
 
-def _sides(pair: Any, g: Any) -> tuple[list[_Side], Float[np.ndarray, "3"]]:
+def _sides(
+    pair: RodsInContact, g: tuple[AnyPlacement, AnyPlacement, Float[np.ndarray, "2"]]
+) -> tuple[list[_Side], Float[np.ndarray, "3"]]:
+    """Both rods at the contact, and $d$."""
     sides = []
     for rod, (frames, places), s in zip(pair.rods, g[:2], g[2], strict=True):
         w, slope, curve = _weights(rod, float(s), float(pair.width))
@@ -173,7 +199,7 @@ def _sides(pair: Any, g: Any) -> tuple[list[_Side], Float[np.ndarray, "3"]]:
     return sides, sides[1].point - sides[0].point
 
 
-def _weights(rod: Any, s: float, width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _weights(rod: Rod, s: float, width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The weights of the nodes at s and their two derivatives by s."""
     h = float(rod.spacing)
     x = (s - h * np.arange(rod.nodes)) / width
@@ -186,13 +212,14 @@ def _weights(rod: Any, s: float, width: float) -> tuple[np.ndarray, np.ndarray, 
     return spline(5, 1 / 120), slope, spline(3, 1 / 6) / width**2
 
 
-def _on_host(g: Any) -> Any:
+def _on_host(g: Pair) -> HostPair:
+    """The same placement as NumPy arrays."""
     (a, b), (c, d), s = g
     return (np.asarray(a), np.asarray(b)), (np.asarray(c), np.asarray(d)), np.asarray(s)
 
 
-def _moved(at: Any, x: Float[np.ndarray, "nodes 6"]) -> Any:
-    """Every node turned by the Cayley map of the first three of `x`, and moved by the rest."""
+def _moved(at: HostPlacement, x: Float[np.ndarray, "nodes 6"]) -> HostPlacement:
+    """Turn every node by the Cayley map of the first three of `x`, and move it by the rest."""
     frames, places = at
     zero, (p, q, r) = np.zeros(len(x)), x[:, :3].T
     hat = np.array([[zero, -r, q], [r, zero, -p], [-q, p, zero]]).transpose(2, 0, 1)

@@ -8,28 +8,29 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ArrayLike, Coordinates
-from retrax.numerics.checks import finite_rows, is_traced, require_number, shown
-from retrax.numerics.known import require_each
-from retrax.numerics.precision import finite64
-from retrax.systems.rods.elastic import AbstractRod, Placement
-from retrax.systems.rods.given import (
-    ENDS,
-    choice,
-    count,
-    masses,
-    positive,
-    require_free_end,
-    vector,
+from retrax.mechanics.system import ArrayLike, Coordinates, refuse_overrides
+from retrax.numerics.checks import (
+    MOST_NODES,
+    finite64,
+    finite_rows,
+    is_traced,
+    positive64,
+    require_choice,
+    require_number,
+    require_whole,
+    shown,
 )
-from retrax.systems.rods.material import circular
+from retrax.numerics.known import require_each
+from retrax.systems.rods.elastic import AbstractRod, Placement
 from retrax.systems.rods.strain import STRAINS
 
-# What a subclass must leave alone: the forces follow from the strains, not from these.
+Number = float | Float[Array, ""]
+
+ENDS = ("free", "pinned", "clamped")
+# A subclass must not redefine these: the forces follow from the strains, not from them.
 _FIXED = (
     "constraint", "differential", "drift", "flight", "group", "hamiltonian_energy", "held",
     "inertia_at", "kick", "kinetic_energy", "load", "momentum", "potential_energy", "resultants",
@@ -54,8 +55,8 @@ class Rod(AbstractRod):
     \end{aligned}
     $$
 
-    with half the masses at the ends. Damping adds $\beta C_1\dot\Gamma$ and $\beta C_2\dot\Omega$
-    to the stresses: it resists deformation only, so it keeps both momenta.
+    and half of these at the end nodes. Damping adds $\beta C_1\dot\Gamma$ and
+    $\beta C_2\dot\Omega$ to the stresses: it resists deformation only, so it keeps both momenta.
 
     **Arguments:**
 
@@ -67,17 +68,18 @@ class Rod(AbstractRod):
     - `inertia`: $J = (\rho I, \rho I, 2\rho I)$ in kg m.
     - `ends`: each `"free"`, `"pinned"` (its place is held) or `"clamped"` (its frame too).
     - `strain`: `"mid"`, or `"cay"` and `"left"` for comparison.
-    - `gravity`: the acceleration $a$ in space.
+    - `gravity`: the acceleration $a$ in space, in any direction: with $(0, 0, -9.81)$ the axis
+        $e_3$ points up. Without it there is no gravity.
     - `end_force`: a dead load $F$ on the last node, in space (N).
     - `end_torque`: on the last node, in the body: it turns with the cross-section (N m).
     - `damping`: the time $\beta$ in s.
 
-    **Invariants:** energy, unless there is damping or a torque; where both ends are free and no
-    load acts, also the momentum $\sum m_kv_k$ and the angular momentum
+    **Invariants:** energy, unless there is damping or a torque; with free ends and no load also the
+    momentum $\sum m_kv_k$ and the angular momentum
     $\sum(r_k\times m_kv_k + \Lambda_kJ_k\omega_k)$.
 
-    Further loads are a method `force(self, g, xi, t)` of a subclass, in the coordinates of the
-    momenta; it may depend on the velocities.
+    A subclass adds further loads by a method `force(self, g, xi, t)`, in the coordinates of the
+    momenta; they may depend on the velocities.
 
     References: [SimoMarsdenKrishnaprasad1988].
     """
@@ -97,39 +99,40 @@ class Rod(AbstractRod):
 
     def __init__(
         self,
-        elements: Any,
+        elements: int,
         length: ArrayLike,
         *,
         stretching: ArrayLike,
         bending: ArrayLike,
         mass: ArrayLike,
         inertia: ArrayLike,
-        ends: Any = ("free", "free"),
+        ends: tuple[str, str] = ("free", "free"),
         strain: str = "mid",
         gravity: ArrayLike | None = None,
         end_force: ArrayLike | None = None,
         end_torque: ArrayLike | None = None,
         damping: ArrayLike | None = None,
     ):
-        self.elements = count("elements", elements)
+        self.elements = require_whole("elements", elements, 2, MOST_NODES)
         if not isinstance(ends, list | tuple) or len(ends) != 2:
             raise BadInput(f"ends = {shown(ends)} must be two words, one for each end of the rod.")
-        self.ends = (choice("ends", ends[0], ENDS), choice("ends", ends[1], ENDS))
-        self.strain = choice("strain", strain, STRAINS)
-        self.spacing = positive("length", length) / self.elements
-        self.stretching = positive("stretching", stretching, (3,))
-        self.bending = positive("bending", bending, (3,))
-        self.inertia, self.mobility = masses(
+        first, last = ends
+        self.ends = (require_choice("ends", first, ENDS), require_choice("ends", last, ENDS))
+        self.strain = require_choice("strain", strain, STRAINS)
+        self.spacing = positive64("length", length) / self.elements
+        self.stretching = positive64("stretching", stretching, (3,))
+        self.bending = positive64("bending", bending, (3,))
+        self.inertia, self.mobility = _masses(
             self.elements,
             self.ends,
-            self.spacing * positive("mass", mass),
-            self.spacing * positive("inertia", inertia, (3,)),
+            self.spacing * positive64("mass", mass),
+            self.spacing * positive64("inertia", inertia, (3,)),
         )
-        self.gravity = None if gravity is None else vector("gravity", gravity)
-        self.end_force = None if end_force is None else vector("end_force", end_force)
-        self.end_torque = None if end_torque is None else vector("end_torque", end_torque)
-        require_free_end(self.ends[1], end_force, end_torque)
-        self.damping = None if damping is None else positive("damping", damping)
+        self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
+        self.end_force = None if end_force is None else finite64("end_force", end_force, (3,))
+        self.end_torque = None if end_torque is None else finite64("end_torque", end_torque, (3,))
+        _require_free_end(self.ends[1], end_force, end_torque)
+        self.damping = None if damping is None else positive64("damping", damping)
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -138,14 +141,14 @@ class Rod(AbstractRod):
     @classmethod
     def from_material(
         cls,
-        elements: Any,
+        elements: int,
         length: ArrayLike,
         *,
         young: ArrayLike,
         poisson: ArrayLike,
         density: ArrayLike,
         radius: ArrayLike,
-        ends: Any = ("free", "free"),
+        ends: tuple[str, str] = ("free", "free"),
         strain: str = "mid",
         gravity: ArrayLike | None = None,
         end_force: ArrayLike | None = None,
@@ -180,10 +183,10 @@ class Rod(AbstractRod):
 
         Without `normal` that is x, or y for a rod along x.
         """
-        t = vector("direction", direction)
+        t = finite64("direction", direction, (3,))
         t = t / jnp.sqrt(t @ t)
         across = jnp.where(jnp.abs(t[0]) < 0.9, jnp.eye(3)[0], jnp.eye(3)[1])
-        a = across if normal is None else vector("normal", normal)
+        a = across if normal is None else finite64("normal", normal, (3,))
         a = a - (a @ t) * t
         a = a / jnp.sqrt(a @ a)
         frame = jnp.stack([a, jnp.cross(t, a), t], axis=1)
@@ -191,24 +194,23 @@ class Rod(AbstractRod):
         def check(frame: np.ndarray) -> None:
             if not np.isfinite(frame).all():
                 raise BadInput(
-                    f"direction = {shown(direction)} and normal = {shown(normal)} must be vectors "
-                    "of which neither is zero or so long that its square is no number, and not "
-                    "parallel."
+                    f"direction = {shown(direction)} and normal = {shown(normal)} must not be "
+                    "parallel, and neither may be zero or too long to be squared."
                 )
 
         require_each(check, frame, fine=finite_rows)
         if not is_traced(stretch):
             stretch = require_number("stretch", stretch, "> 0")
         along = stretch * self.spacing * jnp.arange(self.nodes, dtype=float)
-        places = vector("start", start)[None] + jnp.outer(along, t)
+        places = finite64("start", start, (3,))[None] + jnp.outer(along, t)
         return jnp.broadcast_to(frame, (self.nodes, 3, 3)), places
 
     def velocity_of(
         self, omega: ArrayLike | None = None, v: ArrayLike | None = None
     ) -> Coordinates:
-        """Coordinates of angular velocities in the body and velocities in space, one row a node.
+        """Coordinates from angular velocities in the body and velocities in space, row by row.
 
-        Held nodes stay at rest, whatever their rows say.
+        Held nodes stay at rest: their rows are ignored.
         """
         given, shape = {"omega": omega, "v": v}, (self.nodes, 3)
         rows = [
@@ -226,12 +228,12 @@ class Rod(AbstractRod):
     def _require_held(self, momentum: np.ndarray, mobility: np.ndarray) -> None:
         if np.any(momentum[mobility == 0]):
             raise BadInput(
-                f"velocity moves a node that is held: with ends = {self.ends} the parts of the "
-                "velocity that belong to held nodes must be 0, as velocity_of(...) makes them."
+                f"velocity moves a held node: with ends = {self.ends} the entries of held nodes "
+                "must be 0, as velocity_of(...) makes them."
             )
 
     def require_bent(self, g: Placement) -> None:
-        """Refuse a placement with a segment of which the ends are turned by half a turn."""
+        """Reject a placement in which the ends of a segment are half a turn apart."""
         require_each(_require_bent, g[0])
 
     @property
@@ -241,23 +243,24 @@ class Rod(AbstractRod):
         return None if many else {"rods": [drawn(self)]}
 
     def symmetries(self) -> Symmetries:
-        """None of the product group: rigid motions turn frames and places together."""
+        """None: rigid motions turn all nodes together and are not translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
     def total_momentum(self, state: State) -> Float[Array, "3"]:
+        """The sum of the momenta of all nodes, in space."""
         _, p = self.parts(state.momentum)
         return jnp.sum(p, axis=0)
 
     def total_angular_momentum(self, state: State) -> Float[Array, "3"]:
-        """About the origin of space."""
+        """The angular momentum about the origin, in space."""
         spin, p = self.parts(state.momentum)
         frames, places = state.g
         return jnp.sum(jnp.cross(places, p) + jnp.einsum("kij,kj->ki", frames, spin), axis=0)
 
     @property
     def isolated(self) -> bool:
-        """Whether nothing outside acts on the rod."""
+        """Whether no support and no load acts on the rod."""
         loads = (self.gravity, self.end_force, self.end_torque)
         return not self.holds and not self.feedback and all(load is None for load in loads)
 
@@ -274,20 +277,89 @@ class Rod(AbstractRod):
         )
 
 
+def _require_free_end(end: str, force: object, torque: object) -> None:
+    """Reject loads on the last node that its support would take up."""
+    if force is not None and end != "free":
+        raise BadInput(
+            f"end_force acts on the last node, but ends says that it is {end}: the support would "
+            'take up the force; leave end_force out, or make that end "free".'
+        )
+    if torque is not None and end == "clamped":
+        raise BadInput(
+            "end_torque acts on the last node, but ends says that it is clamped: the clamp would "
+            'take up the torque; leave end_torque out, or make that end "pinned" or "free".'
+        )
+
+
+def _masses(
+    elements: int, ends: tuple[str, str], mass: Float[Array, ""], moments: Float[Array, "3"]
+) -> tuple[Float[Array, " dim"], Float[Array, " dim"]]:
+    """Moments and masses of all nodes, half at the ends; and their inverses, 0 at held nodes."""
+    share = np.ones(elements + 1)
+    share[[0, -1]] = 0.5
+    turns, moves = np.ones(elements + 1), np.ones(elements + 1)
+    for place, end in zip((0, -1), ends, strict=True):
+        turns[place] = end != "clamped"
+        moves[place] = end == "free"
+    one = jnp.concatenate([moments, jnp.stack([mass] * 3)])
+    inertia = jnp.outer(jnp.asarray(share), one).reshape(-1)
+    mask = np.stack([turns] * 3 + [moves] * 3, axis=1)
+    return inertia, jnp.asarray(mask.ravel()) / inertia
+
+
 def _require_bent(frames: np.ndarray) -> None:
     traces = np.einsum("kij,kij->k", frames[:-1], frames[1:])
     worst = int(np.argmin(traces))
     if not traces[worst] > -1 + 1e-8:
         raise BadInput(
-            f"the frames of nodes {worst} and {worst + 1} of the rod are half a turn apart, but a "
-            "segment has a curvature below a half turn only; use more elements."
+            f"the frames of nodes {worst} and {worst + 1} of the rod are half a turn apart, where "
+            "the curvature of a segment is not defined; use more elements."
         )
 
 
 def drawn(rod: Rod) -> dict[str, float]:
+    """Spacing and radius of one rod of a picture."""
     turn, _, _, mass, _, _ = np.asarray(rod.inertia)[:6]
     return {"spacing": float(rod.spacing), "radius": 2 * float(np.sqrt(turn / mass))}
 
 
 def named(what: str, vector: Float[Array, "3"]) -> dict[str, Float[Array, ""]]:
+    """The components of a vector, by the name `what` and the axis."""
     return {f"{what} {axis}": vector[k] for k, axis in enumerate("xyz")}
+
+
+def circular(
+    young: ArrayLike, poisson: ArrayLike, density: ArrayLike, radius: ArrayLike
+) -> dict[str, Float[Array, "..."]]:
+    r"""The arguments of `Rod` for a round section of radius $a$.
+
+    $$ GA = \frac{EA}{2(1 + \nu)}, \quad EI = \tfrac14 EA\,a^2, \quad GJ = \frac{EI}{1 + \nu},
+       \quad \rho I = \tfrac14\rho A\,a^2. \tag{1} $$
+    """
+    nu = finite64("poisson", poisson)
+    require_each(_require_poisson, nu, fine=lambda x: (x > -1) & (x <= 0.5))
+    a = positive64("radius", radius)
+    area = jnp.pi * a * a
+    ea, mass = positive64("young", young) * area, positive64("density", density) * area
+    return section(ea, nu, mass, a)
+
+
+def _require_poisson(nu: np.ndarray) -> None:
+    if not -1 < float(nu) <= 0.5:
+        raise BadInput(f"poisson = {float(nu)} must be above -1 and at most 1/2.")
+
+
+def section(EA: Number, nu: Number, mass: Number, radius: Number) -> dict[str, Float[Array, "..."]]:
+    """(1) from the stretching stiffness and the mass per length."""
+    EI, rho_I = EA * radius**2 / 4, mass * radius**2 / 4
+    GA, GJ = EA / (2 * (1 + nu)), EI / (1 + nu)
+    return {
+        "stretching": _triple(GA, GA, EA),
+        "bending": _triple(EI, EI, GJ),
+        "mass": jnp.asarray(mass, jnp.float64),
+        "inertia": _triple(rho_I, rho_I, 2 * rho_I),
+    }
+
+
+def _triple(*values: Number) -> Float[Array, "3"]:
+    return jnp.stack([jnp.asarray(value, jnp.float64) for value in values])

@@ -1,6 +1,6 @@
-r"""How a segment of a rod is deformed, and what it does to the two nodes that it joins.
+r"""The strain of a segment of a rod, and the loads of the segment on the two nodes that it joins.
 
-Nodes $(\Lambda_k, r_k)$ carry the frames of the cross-sections. Of a segment of length $h$, with
+Nodes $(\Lambda_k, r_k)$ carry the frames of the cross-sections. For a segment of length $h$, with
 $p = \Lambda_k^T\Lambda_{k+1}$, $q = \Lambda_k^T(r_{k+1} - r_k)$ and
 $\eta = \mathrm{cay}^{-1}(p)$, the curvature is $\Omega = \eta/h$ and the stretch and shear are
 
@@ -40,7 +40,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 
 STRAINS = ("mid", "cay", "left")
 
@@ -56,7 +56,7 @@ class Strain(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """What (1) to (6) share: the strain, $q$, the turns $\\eta$ and $x$, and $4/(4 + |x|^2)$."""
+    r"""What (1) to (6) have in common: strain, $q$, the turns $\eta$ and $x$, $4/(4 + |x|^2)$."""
 
     strain: Strain
     q: Vector
@@ -66,7 +66,7 @@ class Segment(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """Torques in the body on both nodes of a segment, and the force that it is under, in space."""
+    """Torques in the body on both nodes of a segment, and the force in the segment, in space."""
 
     torque_before: Float[Array, "*n 3"]
     torque_after: Float[Array, "*n 3"]
@@ -91,7 +91,7 @@ def segment(kind: str, before: Rotation, after: Rotation, step: Vector, h: Array
 
 
 def loads(kind: str, before: Rotation, seg: Segment, n: Vector, m: Vector, h: Array) -> Loads:
-    """What a segment with the stress resultants `n` and `m` does to its nodes."""
+    """The loads of a segment with the stress resultants `n` and `m` on its nodes."""
     q, eta, x = seg.q, seg.eta, seg.x
     if kind == "mid":
         f = before @ _turned(x, seg.factor, n)  # (4)

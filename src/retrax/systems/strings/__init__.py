@@ -1,1 +1,1 @@
-"""Elastic strings: with rigid bodies on them, and two that touch at points which move."""
+"""Elastic strings: with rigid bodies on them, and two in contact at moving points."""

@@ -13,18 +13,21 @@ w_R^+ &= w_R^- - \lambda/(c - \dot s_1), \quad w_L^- = w_L^+ - \lambda/(c + \dot
 \end{aligned}
 $$
 
-with $-F\lambda$ for $\lambda$ in (3) on the other string. What is emitted comes back from an end,
-or round the ring, with a delay that depends on where the contact is: (4) is a delay equation. A
-lane is one such way: emissions are recorded at a key that is constant along it, and read again.
+with $-F\lambda$ for $\lambda$ in (3) on the other string. Emitted waves come back from an end, or
+round the ring, with a delay that depends on the place of the contact: (4) is a delay equation. A
+lane is one such way back: it records emissions under a key that is constant along the way.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from retrax.errors import BadInput, ContactTooFast
+from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
+    finite64,
+    host_float64,
     reason,
     require_finite,
     require_instance,
@@ -33,10 +36,11 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
-from retrax.numerics.precision import finite64, host_float64
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
-Wave = Callable[[Any], Any]  # places to values
+# A function of the place, and of the time and place for the key of a lane.
+Wave = Callable[[float], ArrayLike]
+Key = Callable[[float, float], float]
 _ROUNDS = 60
 _MOST_STEPS = 10_000_000
 
@@ -52,10 +56,10 @@ class CharacteristicPath(NamedTuple):
 class _Lane:
     """One way for waves from the contact back to it.
 
-    `out` and `back` are the keys of what leaves and what arrives at place s and time t.
+    `out(t, s)` and `back(t, s)` are the keys of waves that leave and that arrive at the contact.
     """
 
-    def __init__(self, out: Callable, back: Callable, sign: float, before: Wave, steps: int):
+    def __init__(self, out: Key, back: Key, sign: float, before: Wave, steps: int):
         self.out, self.back, self.sign, self.before = out, back, sign, before
         self.keys, self.values, self.count = np.empty(steps + 1), np.empty(steps + 1), 0
 
@@ -67,7 +71,7 @@ class _Lane:
         key = self.back(t, s)
         if self.count == 0 or key <= self.keys[0]:
             return self.sign * float(self.before(key))
-        # Four points about the key, fewer at the ends: what is read was emitted long ago.
+        # Interpolate four points about the key, fewer at the ends: the wave was emitted long ago.
         k = int(np.searchsorted(self.keys[: self.count], key))
         first = min(max(k - 2, 0), max(self.count - 4, 0))
         window = slice(first, min(first + 4, self.count))
@@ -87,14 +91,14 @@ def characteristic_path(
 ) -> CharacteristicPath:
     r"""The paths of the contacts by the classical Runge-Kutta method of step `h` on (4).
 
-    Of the system only $F$, $G$, $c$, the length and the kind of ends are used: this is the model
-    itself, and what the lattice converges to. Of order 2 in `h` behind the first echo, where the
-    paths have kinks.
+    It uses $F$, $G$, $c$, the length and the kind of ends, but no lattice: this is the model, to
+    which the lattice converges. The order in `h` is 2 behind the first echo, where the paths have
+    kinks.
 
     **Arguments:** `s`: where the contacts start; `u_t`, ... `v_x`: the strings at the start, as
     functions of the place; they must satisfy $u_t(s_1) = F\,v_t(s_2)$.
 
-    **Raises:** `ContactTooFast` where a contact reaches the speed of the waves.
+    **Raises:** `ContactTooFast` if a contact reaches the speed of the waves.
     """
     require_instance("system", system, StringsInContact, "a StringsInContact")
     h, steps = require_number("h", h, "> 0", "s"), require_whole("steps", steps, 1, _MOST_STEPS)
@@ -139,8 +143,8 @@ def characteristic_path(
     return CharacteristicPath(t, places, forces)
 
 
-def _checked_wave(name: str, wave: Wave | Any, place: float) -> Wave:
-    """A wave, refused where it is no function of the place that returns finite numbers."""
+def _checked_wave(name: str, wave: object, place: float) -> Wave:
+    """A function of the place that returns a finite number at `place`."""
     if not callable(wave):
         raise BadInput(f"{name} = {shown(wave)} must be a function of the place.")
     try:
@@ -153,10 +157,12 @@ def _checked_wave(name: str, wave: Wave | Any, place: float) -> Wave:
     return wave
 
 
-def _lanes(ends: str, c: float, length: float, rate: Wave, slope: Wave, steps: int) -> tuple:
-    """The lanes of one string: of what arrives from its left, and of what arrives from its right.
+def _lanes(
+    ends: str, c: float, length: float, rate: Wave, slope: Wave, steps: int
+) -> tuple[_Lane, _Lane]:
+    """The lanes of waves that arrive from the left and from the right on one string.
 
-    Each knows what runs along it from the start, as a function of the key.
+    Each holds the wave that runs along it at the start, as a function of the key.
     """
 
     def right(x):
@@ -180,8 +186,16 @@ def _lanes(ends: str, c: float, length: float, rate: Wave, slope: Wave, steps: i
     )  # fmt: skip
 
 
-def _emit(lanes: list, t: float, s: np.ndarray, speeds: np.ndarray, forces, arriving, c) -> None:
-    """Record what leaves the contacts: (3). At fixed ends a wave comes back as the other kind."""
+def _emit(
+    lanes: list[tuple[_Lane, _Lane]],
+    t: float,
+    s: np.ndarray,
+    speeds: np.ndarray,
+    forces: tuple[float, float],
+    arriving: list[tuple[float, float]],
+    c: float,
+) -> None:
+    """Record the waves (3) that leave the contacts. At a fixed end they change their direction."""
     for (first, second), x, speed, force, (right, left) in zip(
         lanes, s, speeds, forces, arriving, strict=True
     ):
@@ -195,7 +209,7 @@ def _emit(lanes: list, t: float, s: np.ndarray, speeds: np.ndarray, forces, arri
 
 
 def _rate(a1: float, a2: float, F: float, G: tuple[float, float], c: float) -> float:
-    """U of (1), by Newton's method from its value for contacts at rest."""
+    """Solve (1) for U by Newton's method, from its value for contacts at rest."""
     U = F * (F * a1 + a2) / (1 + F * F)
     for _ in range(_ROUNDS):
         p, q = c * c - (G[0] * U) ** 2, c * c - (G[1] * U / F) ** 2
@@ -212,7 +226,7 @@ def _rate(a1: float, a2: float, F: float, G: tuple[float, float], c: float) -> f
 
 
 def _lagrange(x: np.ndarray, y: np.ndarray, at: float) -> float:
-    """The polynomial through a few points."""
+    """The value at `at` of the polynomial through the points (x, y)."""
     total = 0.0
     for i in range(len(x)):
         weight = 1.0

@@ -1,39 +1,40 @@
-"""What a string and its bodies must satisfy, one sentence for each thing that is wrong."""
+"""Checks of what a string and its bodies are made from, and of where they start."""
 
-from typing import Any
-
-import jax
 import numpy as np
+from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.solids import require_rigid_body
+from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
     MOST_NODES,
+    float64,
+    host_float64,
+    require_choice,
     require_finite,
     require_shape,
     require_whole,
     shown,
 )
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64, host_float64
-from retrax.systems.strings.damping import StringDamping
+from retrax.systems.strings.chain import StringDamping
+from retrax.systems.strings.drift import Bodies
 
 LAWS = ("two-sided", "slack")
 
 
-def checked_elements(elements: Any) -> int:
+def checked_elements(elements: object) -> int:
     """The number of elements, a whole number of at least 1."""
     return require_whole("elements", elements, 1, MOST_NODES)
 
 
-def checked_law(law: Any) -> str:
-    if not isinstance(law, str) or law not in LAWS:
-        raise BadInput(f"law = {shown(law)} is not known: a string is 'two-sided' or 'slack'.")
-    return law
+def checked_law(law: object) -> str:
+    """`"two-sided"` or `"slack"`."""
+    return require_choice("law", law, LAWS)
 
 
-def checked_scalar(name: str, value: Any, unit: str, *, least: str = "") -> Any:
-    """A finite number; with `least` "> 0" or ">= 0" also of that sign."""
+def checked_scalar(name: str, value: object, unit: str, *, least: str = "") -> Float[Array, ""]:
+    """One finite number, and with `least` one that is "> 0" or ">= 0"."""
     array = float64(name, value)
     require_shape(name, array, ())
     require_finite(name, array)
@@ -47,7 +48,7 @@ def checked_scalar(name: str, value: Any, unit: str, *, least: str = "") -> Any:
     return array
 
 
-def checked_density(density: Any, elements: int) -> Any:
+def checked_density(density: object, elements: int) -> Float[Array, ""]:
     """The mass per length; only a single element may be massless."""
     array = checked_scalar("density", density, "kg/m", least=">= 0")
 
@@ -62,7 +63,7 @@ def checked_density(density: Any, elements: int) -> Any:
     return array
 
 
-def checked_nodes(nodes: Any, elements: int) -> tuple[int, ...]:
+def checked_nodes(nodes: object, elements: int) -> tuple[int, ...]:
     """The nodes that carry bodies: different whole numbers from 1 to the number of elements."""
     if nodes is None:
         return (elements,)
@@ -79,7 +80,7 @@ def checked_nodes(nodes: Any, elements: int) -> tuple[int, ...]:
     return listed
 
 
-def checked_bodies(mass: Any, arm: Any, inertia: Any, count: int) -> tuple[Any, Any, Any]:
+def checked_bodies(mass: object, arm: object, inertia: object, count: int) -> Bodies:
     """Masses, arms and inertias with a first axis of bodies, each that of a rigid body."""
     masses = float64("mass", mass)
     single = count == 1 and masses.ndim == 0
@@ -99,11 +100,13 @@ def checked_bodies(mass: Any, arm: Any, inertia: Any, count: int) -> tuple[Any, 
                 raise BadInput(f"mass{whose} = {m[b]:g} kg is not positive: a body has mass.")
             require_rigid_body(J[b], m[b], rho[b], whose)
 
-    require_each(check, arrays["mass"], arrays["arm"], arrays["inertia"])
-    return arrays["mass"], arrays["arm"], arrays["inertia"]
+    bodies = Bodies(**arrays)
+    require_each(check, *bodies)
+    return bodies
 
 
-def checked_damping(damping: Any) -> StringDamping:
+def checked_damping(damping: object) -> StringDamping:
+    """The damping, by default none."""
     if damping is None:
         return StringDamping()
     if not isinstance(damping, StringDamping):
@@ -114,8 +117,8 @@ def checked_damping(damping: Any) -> StringDamping:
     return damping
 
 
-def without_pivot(r: Any, elements: int) -> Any:
-    """The nodes 1 to N; node 0, where it is given too, must be the pivot."""
+def without_pivot(r: ArrayLike, elements: int) -> ArrayLike:
+    """The nodes 1 to N; a row for node 0 must lie at the pivot, and is left out."""
     if np.shape(r) != (elements + 1, 3):
         return r
     require_each(_require_pivot, float64("nodes", r))
@@ -125,12 +128,12 @@ def without_pivot(r: Any, elements: int) -> Any:
 def _require_pivot(r: np.ndarray) -> None:
     if np.any(r[0] != 0):
         raise BadInput(
-            f"node 0 of the string is at {r[0].tolist()}, but it is the pivot, fixed in the origin."
+            f"node 0 of the string is at {r[0].tolist()}, but it is the pivot and must be at 0."
         )
 
 
-def require_apart(r: jax.Array) -> None:
-    """Refuse nodes of which two neighbours lie in one place: their tension has no direction."""
+def require_apart(r: Float[Array, "n 3"]) -> None:
+    """Reject neighbours that coincide: the tension between them has no direction."""
     require_each(_require_gaps, r)
 
 

@@ -1,7 +1,7 @@
 r"""Exact motions of strings in contact, for $u = A\sin kx$, $k = 2\pi/l$, from rest, $G_2 = FG_1$.
 
-As long as the contact meets the first string as it would be without contact, and the second one at
-rest,
+As long as the contact meets the first string as it would move without contact, and the second one
+at rest,
 
 $$
 \begin{aligned}
@@ -12,11 +12,11 @@ $$
 \end{aligned}
 $$
 
-and $s_2 - s_2(0) = s_1 - s_1(0)$. This is the case
+and $s_2 - s_2(0) = s_1 - s_1(0)$. This holds
 
-- with periodic ends, for any $s_2(0)$ and for ever: what the contacts emit comes back to them after
-  $T = l/c$ all at once, and turns the sign of $\lambda$ with each round, while the paths repeat;
-- with fixed ends and $s_2 = s_1$, for ever: $Fu + v$ is then a free wave, (1) holds;
+- with periodic ends, for any $s_2(0)$ and all times: all emitted waves come back to the contacts
+  at once, after $T = l/c$, and change the sign of $\lambda$ each time, while the paths repeat;
+- with fixed ends and $s_2 = s_1$, for all times: then $Fu + v$ is a free wave, and (1) holds;
 - with fixed ends and any $s_2(0)$, until the first echo: $ct = s_i(t) + s_i(0)$, or its mirror
   image;
 - with $v = u/F$ and $s_2 = s_1$, where $\lambda = 0$ and $\kappa = G_1$ (`together`).
@@ -27,12 +27,13 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import (
+    finite64,
+    host_float64,
     require_finite,
     require_flag,
     require_instance,
     require_number,
 )
-from retrax.numerics.precision import finite64, host_float64
 from retrax.systems.strings.strings_in_contact import StringsInContact
 
 _SAMPLES = 20_000
@@ -77,7 +78,7 @@ def exact_force(
 def first_echo(
     system: StringsInContact, s: tuple[float, float], *, amplitude: float = 1.0
 ) -> float:
-    """The time until which (1) holds with fixed ends: the first emission back from an end."""
+    """The time until which (1) holds with fixed ends: when the first wave is back from an end."""
     _require_matched(system)
     c, length = float(system.c), float(system.length)
     first, second = map(float, finite64("s", s, (2,)))
@@ -89,7 +90,8 @@ def first_echo(
 
 
 def _require_matched(system: StringsInContact) -> None:
+    """Reject a system other than strings in contact with G2 = F G1."""
     require_instance("system", system, StringsInContact, "a StringsInContact")
     G1, G2, F = float(system.G[0]), float(system.G[1]), float(system.F)
     if not abs(G2 - F * G1) <= 1e-12 * max(abs(G1), abs(G2)):
-        raise BadInput(f"G = ({G1:g}, {G2:g}) has no closed form: G2 = F G1 = {F * G1:g} has.")
+        raise BadInput(f"G = ({G1:g}, {G2:g}) has no closed form; G2 = F G1 = {F * G1:g} has one.")

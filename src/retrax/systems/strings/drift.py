@@ -38,29 +38,31 @@ $C = \mathrm{diag}(c) + D(r)$, $D$ the matrix of the dashpots,
 $$ A = T + \tfrac h2C(r), \qquad \delta p = -\tfrac12\bigl(C(r) + C(r^+)\bigr)\,d. \tag{8} $$
 
 With dashpots the entries of $A$, and $\alpha_{bc}$, are 3 x 3 blocks; then $\tilde J_b = J_b$
-in (7) and the sum in (6) includes $c = b$.
+in (7) and the sum in (6) includes $c = b$. Without damping $A$ is factorised once, when the system
+is made; drag adds to its diagonal in proportion to $h$, and viscosity changes it in every step.
 
 References: [LeeLeokMcClamrochString2009] (1), for one body.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
 from retrax.mechanics.split import Drift
 from retrax.mechanics.system import Coordinates, Element
-from retrax.systems.strings import turning
-from retrax.systems.strings.chain import Nodes
-from retrax.systems.strings.coordinates import joined
-from retrax.systems.strings.damping import damped
-from retrax.systems.strings.elimination import eliminate
+from retrax.numerics import tridiagonal
+from retrax.numerics.newton import NewtonStatus, newton
+from retrax.numerics.small_matrices import cross, solve
+from retrax.systems.strings.chain import Masses, Nodes, at_nodes, carriers, damped, dashpots, joined
 
 if TYPE_CHECKING:
     from retrax.systems.strings.string_pendulum import StringPendulum
 
 _SO3 = SO3()
+Vectors = Float[Array, "b 3"]
 
 
 def chord_drift(
@@ -70,23 +72,205 @@ def chord_drift(
     r, R = system.parts(g)
     p, pi = system.momenta(mu)
     left = eliminate(system, r, p, h)
-    gamma = h * (pi - turning.levers(system.bodies, R, system.carried(left.y)))  # (6)
-    x, status = turning.turn(system.bodies, R, left.inertia, left.alpha, gamma)  # (7)
-    d = left.without(turning.swept(system.bodies, R, x), h)  # (2)
+    gamma = h * (pi - levers(system.bodies, R, system.carried(left.y)))  # (6)
+    x, status = turns(system.bodies, R, left.inertia, left.alpha, gamma)  # (7)
+    d = left.without(swept(system.bodies, R, x), h)  # (2)
     r1 = r + d
     R1 = tuple(_SO3.advance(R, _SO3.caym1(x[b])) for b, R in enumerate(g[1:]))
-    precession = turning.precession(system.bodies, R, x, system.carried(d), h)  # (4)
-    change = joined(_lost(system, r, r1, d), precession)
+    turned = precession(system.bodies, R, x, system.carried(d), h)  # (4)
+    change = joined(_lost(system, r, r1, d), turned)
     # Beyond a quarter of a turn, |x| = 2, (7) has another branch of solutions.
     in_chart = jnp.all(jnp.sum(x * x, axis=1) < 4.0)
-    # Of the nodes the farthest: nobody asks for more, and a step is spared the copies.
+    # One number for all nodes, the farthest move: copying all of them would slow down the step.
     move = jnp.concatenate([jnp.max(jnp.abs(d))[None], x.reshape(-1)])
     return Drift((r1, *R1), change, move, status, in_chart)
 
 
 def _lost(system: "StringPendulum", r: Nodes, r1: Nodes, d: Nodes) -> Nodes:
-    """(8): what damping takes from the momenta of the nodes."""
+    """The momentum (8) that damping takes from the nodes."""
     damping, u, slack = system.damping, system.spacing, system.slack
     if damping.drag is None and damping.viscosity is None:
         return jnp.zeros_like(d)
     return (damped(damping, r, d, u, slack) + damped(damping, r1, d, u, slack)) / 2
+
+
+class MassMatrix(NamedTuple):
+    r"""$T$ with the bodies on it: its entries, its factors, the columns $T^{-1}e_b$, and (5)."""
+
+    masses: Masses
+    factors: tridiagonal.Factor
+    columns: Float[Array, "n b"]
+    reduced: Float[Array, "b 3 3"]
+
+    @classmethod
+    def of(cls, masses: Masses, nodes: tuple[int, ...], bodies: "Bodies") -> "MassMatrix":
+        """Factorise the matrix with the entries `masses`."""
+        factors = tridiagonal.factor(masses.diagonal, masses.below)
+        unit = jnp.asarray(carriers(len(masses.diagonal), nodes))
+        columns = tridiagonal.solve(factors, unit)
+        return cls(masses, factors, columns, eliminated(bodies, at_nodes(columns, nodes)))
+
+
+class Eliminated(NamedTuple):
+    r"""$y = A^{-1}p$, the columns $A^{-1}e_b$, their entries $\alpha$, the inertias left over."""
+
+    y: Nodes
+    columns: Float[Array, "n b *block"]
+    alpha: Float[Array, "b b *block"]
+    inertia: Float[Array, "b 3 3"]
+
+    def without(self, w: Float[Array, "b 3"], h: Float[Array, ""]) -> Nodes:
+        r"""$d = h\,y - \sum_bA^{-1}e_bw_b$: how far the nodes move."""
+        if self.columns.ndim == 2:
+            return h * self.y - self.columns @ w
+        return h * self.y - jnp.einsum("nbij,bj->ni", self.columns, w)
+
+
+def eliminate(system: "StringPendulum", r: Nodes, p: Nodes, h: Float[Array, ""]) -> Eliminated:
+    """Eliminate the string from a step of size `h` at `r`."""
+    drag, viscosity = system.damping.drag, system.damping.viscosity
+    if viscosity is not None:
+        return _by_blocks(system, r, p, h, viscosity)
+    if drag is None:
+        return undamped(system, p)
+    diagonal, below, _ = system.mass_matrix.masses
+    factors = tridiagonal.factor(diagonal + h / 2 * drag, below)
+    unit = jnp.asarray(carriers(system.elements, system.nodes))
+    both = tridiagonal.solve(factors, jnp.concatenate([p, unit], axis=1))
+    columns = both[:, 3:]
+    alpha = system.carried(columns)
+    return Eliminated(both[:, :3], columns, alpha, eliminated(system.bodies, alpha))
+
+
+def undamped(system: "StringPendulum", p: Nodes) -> Eliminated:
+    """Eliminate the string with $A = T$, for the velocities at an instant."""
+    _, factors, columns, reduced = system.mass_matrix
+    y = tridiagonal.solve(factors, p)
+    return Eliminated(y, columns, system.carried(columns), reduced)
+
+
+def _by_blocks(
+    system: "StringPendulum",
+    r: Nodes,
+    p: Nodes,
+    h: Float[Array, ""],
+    viscosity: Float[Array, ""],
+) -> Eliminated:
+    """Eliminate the string where dashpots make the entries of $A$ blocks."""
+    n, count = system.elements, len(system.nodes)
+    diagonal, below, _ = system.mass_matrix.masses
+    if system.damping.drag is not None:
+        diagonal = diagonal + h / 2 * system.damping.drag
+    one = jnp.eye(3)
+    D = h / 2 * dashpots(r, system.spacing, viscosity, system.slack)
+    after = jnp.concatenate([D[1:], jnp.zeros_like(D[:1])])
+    blocks = jax.vmap(lambda a, here, after: a * one + here + after)(diagonal, D, after)
+    coupling = jax.vmap(lambda b, here: b * one - here)(below, D)
+    # The right sides: the momenta, then three columns for the node of each body.
+    unit = jnp.asarray(carriers(n, system.nodes))
+    units = jax.vmap(lambda e: jnp.concatenate([e[b] * one for b in range(count)], axis=1))(unit)
+    sides = jnp.concatenate([p[:, :, None], units], axis=2)
+    x = tridiagonal.solve_blocks(blocks, coupling, sides)
+    parts = [x[:, None, :, 1 + 3 * b : 4 + 3 * b] for b in range(count)]
+    columns = jnp.concatenate(parts, axis=1)
+    return Eliminated(x[:, :, 0], columns, system.carried(columns), system.inertia)
+
+
+class Bodies(NamedTuple):
+    """Mass, arm and inertia about the point of attachment of each body."""
+
+    mass: Float[Array, " b"]
+    arm: Vectors
+    inertia: Float[Array, "b 3 3"]
+
+
+def eliminated(bodies: Bodies, alpha: Float[Array, "b b"]) -> Float[Array, "b 3 3"]:
+    """The inertias (5)."""
+
+    def one(mass, arm, inertia, a):
+        return inertia - a * mass**2 * (arm @ arm * jnp.eye(3) - jnp.outer(arm, arm))
+
+    return jax.vmap(one)(*bodies, jnp.stack([alpha[b, b] for b in range(len(alpha))]))
+
+
+def levers(bodies: Bodies, R: Float[Array, "b 3 3"], y: Vectors) -> Vectors:
+    r"""$M_b\,\rho_b\times R_b^Ty_b$."""
+    return jax.vmap(lambda m, arm, R, y: m * cross(arm, R.T @ y))(bodies.mass, bodies.arm, R, y)
+
+
+def spun(bodies: Bodies, R: Float[Array, "b 3 3"], omega: Vectors) -> Vectors:
+    r"""$M_bR_b(\Omega_b\times\rho_b)$."""
+    return jax.vmap(lambda m, arm, R, w: m * (R @ cross(w, arm)))(bodies.mass, bodies.arm, R, omega)
+
+
+def swept(bodies: Bodies, R: Float[Array, "b 3 3"], x: Vectors) -> Vectors:
+    r"""$w_b = M_bR_b(F_b - 1)\rho_b$."""
+    return jax.vmap(lambda m, arm, R, x: m * (R @ (_SO3.caym1(x) @ arm)))(
+        bodies.mass, bodies.arm, R, x
+    )
+
+
+def coupled(alpha: Float[Array, "b b *block"], w: Vectors, own: bool) -> Vectors:
+    r"""$\sum_c\alpha_{bc}w_c$; without `own` the term $c = b$ is left out."""
+    rows = []
+    for b in range(len(w)):
+        others = [c for c in range(len(w)) if own or c != b]
+        parts = [alpha[b, c] * w[c] if alpha.ndim == 2 else alpha[b, c] @ w[c] for c in others]
+        rows.append(sum(parts, jnp.zeros(3)))
+    return jnp.stack(rows)
+
+
+def response(
+    bodies: Bodies,
+    R: Float[Array, "b 3 3"],
+    inertia: Float[Array, "b 3 3"],
+    alpha: Float[Array, "b b *block"],
+    torque: Vectors,
+) -> Vectors:
+    """The velocities that a `torque` gives the bodies: (7), linearised."""
+    own = alpha.ndim == 4
+    if len(torque) == 1 and not own:
+        return solve(inertia[0], torque[0])[None]
+
+    def resisted(x):
+        x = x.reshape(-1, 3)
+        direct = jax.vmap(jnp.matmul)(inertia, x)
+        return (direct - levers(bodies, R, coupled(alpha, spun(bodies, R, x), own))).reshape(-1)
+
+    matrix = jax.jacfwd(resisted)(jnp.zeros(torque.size))
+    return solve(matrix, torque.reshape(-1)).reshape(-1, 3)
+
+
+def turns(
+    bodies: Bodies,
+    R: Float[Array, "b 3 3"],
+    inertia: Float[Array, "b 3 3"],
+    alpha: Float[Array, "b b *block"],
+    gamma: Vectors,
+) -> tuple[Vectors, NewtonStatus]:
+    """The turns $x_b$ of (7); `gamma` is the first part of (6)."""
+    own = alpha.ndim == 4
+
+    def residual(x):
+        x = x.reshape(-1, 3)
+        given = gamma
+        if own or len(gamma) > 1:
+            given = gamma + levers(bodies, R, coupled(alpha, swept(bodies, R, x), own))  # (6)
+        twisted = jax.vmap(lambda x, g: _SO3.dcay_inv(-x, g))(x, given)
+        return (twisted - jax.vmap(jnp.matmul)(inertia, x)).reshape(-1)  # (7)
+
+    guess = response(bodies, R, inertia, alpha, gamma).reshape(-1)
+    x, status = newton(residual, guess, jnp.max(jnp.abs(gamma)))
+    return x.reshape(-1, 3), status
+
+
+def precession(
+    bodies: Bodies, R: Float[Array, "b 3 3"], x: Vectors, d: Vectors, h: Float[Array, ""]
+) -> Vectors:
+    """The change (4) of the body momenta."""
+
+    def one(mass, arm, inertia, R, x, d):
+        gyration = -4 / (4 + x @ x) * cross(x, inertia @ x)
+        return (gyration + mass * cross(arm, _SO3.caym1(x).T @ (R.T @ d))) / h
+
+    return jax.vmap(one)(*bodies, R, x, d)

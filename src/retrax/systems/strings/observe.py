@@ -1,4 +1,4 @@
-"""What can be measured on a string and its bodies."""
+"""What a string pendulum measures: energies, strains, tensions, velocities."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from retrax.mechanics.state import State
 from retrax.numerics import tridiagonal
-from retrax.numerics.cross import cross
+from retrax.numerics.small_matrices import cross
 from retrax.systems.strings import chain
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ UNITS: dict[str, str] = {
 
 
 def observables(system: "StringPendulum", state: State) -> dict[str, Float[Array, "..."]]:
-    """Energies apart, strain and tension of the elements, length, velocities, by name.
+    """The separate energies, strain and tension of the elements, length and velocities, by name.
 
-    Everything is a function of the momenta: velocities that are read off two positions would be
-    those of the middle of a step. The rotational energy is the part of the kinetic energy of the
-    bodies that is not that of their centres of mass.
+    All of them are functions of the momenta: differences of two positions would give velocities in
+    the middle of a step. The rotational energy is the kinetic energy of the bodies without that of
+    their centres of mass.
     """
     r, R = system.parts(state.g)
     v, omega = system.velocities(state.g, state.momentum)
@@ -79,4 +79,5 @@ def angular_momentum(system: "StringPendulum", state: State) -> Float[Array, "3"
 
 
 def _parallel(mass: Float[Array, ""], arm: Float[Array, "3"]) -> Float[Array, "3 3"]:
+    """What a mass at the end of `arm` adds to an inertia."""
     return mass * (arm @ arm * jnp.eye(3) - jnp.outer(arm, arm))

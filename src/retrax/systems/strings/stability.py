@@ -1,14 +1,14 @@
-r"""How long a step may be: waves must not run faster than the steps follow.
+r"""How long a step may be: short enough for the waves on the string and the turns of bodies.
 
-The kicks and drifts are Stoermer-Verlet for the waves on the string, stable while
+For the waves on the string, kicks and drifts are the Stoermer-Verlet method, stable while
 $h < 2/\omega_{\max}$. For a chain with consistent masses
 
 $$ \omega_{\max}^2 \le 12\,\kappa/m = 12\,(c/u)^2, \qquad c = \sqrt{EA/\mu},
    \qquad\text{so}\quad h < u/(\sqrt3\,c) \quad\text{is always stable,} \tag{1} $$
 
-whatever bodies it carries (they add mass), however it is stretched (across itself it is softer than
-along) and however it is damped (damping enters at both ends of a step). The bound for a given
-chain is a little longer, and the only one where the string has no mass:
+whatever bodies it carries (they add mass), however it is stretched (it is softer across than along
+itself) and however it is damped (damping enters at both ends of a step). The exact bound of a chain
+is a little longer, and the only one for a string without mass:
 
 $$ \tfrac4{h^2}T - K \quad\text{is positive definite,} \tag{2} $$
 
@@ -17,31 +17,40 @@ attachment can show, $1/M_{\rm eff} = 1/M + \max_n\,(\rho\times n)\cdot J_c^{-1}
 """
 
 import math
+import warnings
+from typing import TYPE_CHECKING
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
+from retrax.errors import BadInput
 from retrax.mechanics.solids import about_centre
+from retrax.mechanics.state import State
+from retrax.numerics.reuse import Jitted
 from retrax.systems.strings.chain import masses
 
+if TYPE_CHECKING:
+    from retrax.systems.strings.string_pendulum import StringPendulum
+
 _HALVINGS = 40
+# Steps in which a body turns further than this (rad) are inaccurate.
+_FAR = 0.5
 
 
-def safe_step(length: float, density: float, stiffness: float, elements: int) -> float:
+def safe_step(system: "StringPendulum") -> float:
     r"""$u/(\sqrt3c)$ of (1); zero for a string without mass."""
-    return length / elements * math.sqrt(density / (3 * stiffness))
+    length, density, stiffness = _on_host(system)
+    return length / system.elements * math.sqrt(density / (3 * stiffness))
 
 
-def longest_stable_step(
-    length: float,
-    density: float,
-    stiffness: float,
-    elements: int,
-    nodes: tuple[int, ...],
-    effective: np.ndarray,
-) -> float:
-    """The bound (2), by bisection; `effective` are the least masses of the bodies."""
-    n, u = elements, length / elements
-    diagonal, below, _ = masses(n, np.asarray(density * u), nodes, effective)
+def longest_stable_step(system: "StringPendulum") -> float:
+    """The bound (2), by bisection."""
+    length, density, stiffness = _on_host(system)
+    n, u = system.elements, length / system.elements
+    effective = jnp.asarray(effective_masses(system))
+    diagonal, below, _ = masses(n, jnp.asarray(density * u), system.nodes, effective)
     kappa = stiffness / u
     stiff = kappa * np.where(np.arange(1, n + 1) == n, 1.0, 2.0)
     diagonal, below = np.asarray(diagonal), np.asarray(below)[1:]
@@ -55,7 +64,7 @@ def longest_stable_step(
             pivot = a[k] - b[k - 1] ** 2 / pivot
         return bool(pivot > 0)
 
-    low = safe_step(length, density, stiffness, elements)
+    low = safe_step(system)
     high = 2 * math.sqrt(float(np.sum(diagonal)) / kappa) * n + low  # slower than any mode
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -63,12 +72,67 @@ def longest_stable_step(
     return low
 
 
-def effective_masses(mass: np.ndarray, arm: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+def effective_masses(system: "StringPendulum") -> Float[np.ndarray, " b"]:
     r"""$M_{\rm eff}$ of (2) for every body."""
     least = []
-    for m, rho, J in zip(mass, arm, inertia, strict=True):
+    for m, rho, J in zip(*(np.asarray(x) for x in system.bodies), strict=True):
         cross = np.cross(rho, np.eye(3))  # the rows rho x e_i
         central = about_centre(J, m, rho)
         yielding = cross @ np.linalg.pinv(central) @ cross.T
         least.append(1 / (1 / m + float(np.linalg.eigvalsh(yielding)[-1])))
     return np.array(least)
+
+
+def _on_host(system: "StringPendulum") -> tuple[float, float, float]:
+    """Length, density and stiffness of the string."""
+    return float(system.length), float(system.density), float(system.stiffness)
+
+
+def require_stable(system: "StringPendulum", h: float) -> None:
+    """Reject a step that is too long for the waves; warn of one above half of the limit."""
+    safe = safe_step(system)
+    if h <= safe / 2:
+        return
+    limit = longest_stable_step(system)
+    if h >= limit:
+        raise BadInput(
+            f"h = {h:.4g} s is unstable on this string: waves along its {system.elements} elements "
+            f"need h < {limit:.4g} s (u/(sqrt(3) c) = {safe:.4g} s is always stable)."
+        )
+    if h > limit / 2:
+        warnings.warn(
+            f"h = {h:.4g} s is more than half of the longest stable step, {limit:.4g} s: it "
+            "resolves the fastest waves on the string poorly.",
+            stacklevel=6,
+        )
+
+
+def watch_rotation(system: "StringPendulum", state: State, h: float) -> None:
+    """Warn if a body turns far in the first step."""
+    turn = h * _fastest(system, state)
+    if turn > _FAR:
+        warnings.warn(
+            f"a body turns by h |Omega| = {turn:.2g} rad in a step, more than {_FAR} rad: such "
+            "steps are inaccurate, and from a quarter of a turn on they fail.",
+            stacklevel=6,
+        )
+
+
+def turned_too_far(system: "StringPendulum", state: State, h: float) -> str:
+    """The sentence about a step that fails because a body turns too far in it."""
+    turn = math.degrees(h * _fastest(system, state))
+    return (
+        f"A body turns by about {turn:.0f} degrees in the step (h |Omega|); the equations of the "
+        "drift have one solution only for turns of less than 90 degrees."
+    )
+
+
+def _fastest(system: "StringPendulum", state: State) -> float:
+    """The largest angular velocity of a body, in rad/s."""
+    omega = np.asarray(_angular_velocities(system, jax.tree.map(jnp.asarray, state)))
+    return float(np.max(np.linalg.norm(omega, axis=1)))
+
+
+@Jitted
+def _angular_velocities(system: "StringPendulum", state: State) -> Float[Array, "b 3"]:
+    return system.velocities(state.g, state.momentum)[1]

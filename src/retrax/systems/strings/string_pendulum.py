@@ -1,6 +1,7 @@
 """Rigid bodies on an elastic string that hangs from a pivot."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -14,26 +15,32 @@ from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.functions import arguments, as_pytree, uses_velocity
-from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ArrayLike, Coordinates, Element
+from retrax.mechanics.system import ArrayLike, Coordinates, Element, refuse_overrides
 from retrax.numerics import tridiagonal
-from retrax.numerics.checks import is_traced, require_output
-from retrax.numerics.cross import cross
-from retrax.numerics.precision import require_double_precision
-from retrax.systems.strings import chain, checks, limits, observe, settings, turning
-from retrax.systems.strings.coordinates import joined
-from retrax.systems.strings.damping import StringDamping, damped
-from retrax.systems.strings.drift import chord_drift
-from retrax.systems.strings.elimination import undamped
+from retrax.numerics.checks import finite_rows, is_traced, require_double_precision, require_output
+from retrax.numerics.known import require_each
+from retrax.numerics.small_matrices import cross
+from retrax.systems.strings import chain, checks, observe, stability, starts
+from retrax.systems.strings.chain import StringDamping, damped, joined
+from retrax.systems.strings.drift import (
+    Bodies,
+    MassMatrix,
+    chord_drift,
+    levers,
+    response,
+    spun,
+    undamped,
+)
 
 Scalar = Float[Array, ""]
+Force = Callable[[Element, Coordinates, Scalar], Coordinates]
 
 
-# What a subclass must leave alone: the steps have it written out.
+# A subclass must not redefine these: the steps have them written out.
 _FIXED = (
     "constraint", "differential", "drift", "hamiltonian_energy", "kick", "load", "momentum",
     "potential_energy", "potential_force", "symmetry", "total_force", "vector_field", "velocity",
@@ -43,10 +50,11 @@ _FIXED = (
 class StringPendulum(AbstractSplitSystem):
     r"""Rigid bodies on an elastic string: tethers, cranes, towed bodies.
 
-    The string has $N$ elements and hangs from the origin; $e_3$ points **down**. A configuration
-    is $(r, R_1, \dots, R_B)$ on $(\mathbb R^3)^N\times SO(3)^B$: the nodes $1, \dots, N$, and the
-    attitude of each body, body axes to space axes. Body $b$ hangs at node $n_b$, its centre of mass
-    at $\rho_b$ from there. With the masses $T$ and the forces of `strings/chain.py`,
+    The string has $N$ elements and hangs from the origin. Gravity acts along $+e_3$: $e_3$ points
+    **down**, as in `Pendulum3D` and unlike `HeavyTop`. A configuration is $(r, R_1, \dots, R_B)$ on
+    $(\mathbb R^3)^N\times SO(3)^B$: the nodes $1, \dots, N$, and the attitude of each body, body
+    axes to space axes. Body $b$ hangs at node $n_b$, and its centre of mass is at $\rho_b$ from
+    there. With the masses $T$ and the forces of `strings/chain.py`,
 
     $$ L = \tfrac12\,\dot r\cdot T\dot r + \sum_b\bigl\{\tfrac12\Omega_b\cdot J_b\Omega_b
        + M_b\,\dot r_b\cdot R_b(\Omega_b\times\rho_b)\bigr\} - V(r, R). \tag{1} $$
@@ -65,15 +73,15 @@ class StringPendulum(AbstractSplitSystem):
 
     `LieVerlet()` integrates it at a cost of $O(N)$ with one equation in three unknowns for each
     body (`strings/drift.py`), by the discrete Lagrangian in which every point of mass moves along a
-    chord. Steps are limited by the waves along the string, $h < u/(\sqrt3\,c)$: a longer one is
-    refused, one of more than half as long gives a warning.
+    chord. The waves along the string limit the step, $h < u/(\sqrt3\,c)$: a run with a longer step
+    is rejected, and one with more than half of it warns.
 
     **Arguments:**
 
-    - `length`, `density`, `stiffness`: $l$ unstretched (m), $\mu$ (kg/m), $EA$ (N).
+    - `length`, `density`, `stiffness`: unstretched $l$ (m), $\mu$ (kg/m), $EA$ (N).
     - `elements`: $N$.
-    - `mass`, `arm`, `inertia`: of the body: $M$ (kg), $\rho$ (m) and $J$ about the **point of
-        attachment** (kg m^2, see `rx.solids`); for several bodies with a first axis of bodies.
+    - `mass`, `arm`, `inertia`: of the body, $M$ (kg), $\rho$ (m) and $J$ about the **point of
+        attachment** (kg m^2, see `rx.solids`); several bodies come along the first axis.
     - `gravity`: $g$ in m/s^2, along $+e_3$.
     - `law`: `"two-sided"`, or `"slack"` for a string that cannot push.
     - `damping`: a `StringDamping`: drag at the nodes, viscosity of the string.
@@ -85,20 +93,14 @@ class StringPendulum(AbstractSplitSystem):
     References: [LeeLeokMcClamrochString2009].
     """
 
-    group: Product
     length: Scalar
     density: Scalar
     stiffness: Scalar
     gravity: Scalar
-    mass: Float[Array, " b"]
-    arm: Float[Array, "b 3"]
-    inertia: Float[Array, "b 3 3"]
+    bodies: Bodies
     damping: StringDamping
-    masses: chain.Masses
-    factors: tridiagonal.Factor
-    columns: Float[Array, "n b"]
-    reduced: Float[Array, "b 3 3"]
-    force: Any
+    mass_matrix: MassMatrix
+    force: Force | None
     elements: int = eqx.field(static=True)
     nodes: tuple[int, ...] = eqx.field(static=True)
     law: str = eqx.field(static=True)
@@ -113,16 +115,16 @@ class StringPendulum(AbstractSplitSystem):
         length: ArrayLike,
         density: ArrayLike,
         stiffness: ArrayLike,
-        elements: int | Any,
+        elements: int,
         mass: ArrayLike,
         arm: ArrayLike,
         inertia: ArrayLike,
         gravity: ArrayLike = 9.81,
         *,
-        law: str | Any = "two-sided",
-        damping: StringDamping | Any = None,
-        nodes: Any = None,
-        force: Callable[[Element, Coordinates, Scalar], Coordinates] | Any = None,
+        law: str = "two-sided",
+        damping: StringDamping | None = None,
+        nodes: ArrayLike | None = None,
+        force: Force | None = None,
     ):
         require_double_precision()
         self.elements = n = checks.checked_elements(elements)
@@ -132,17 +134,17 @@ class StringPendulum(AbstractSplitSystem):
         self.density = checks.checked_density(density, n)
         self.gravity = checks.checked_scalar("gravity", gravity, "m/s^2")
         self.nodes = checks.checked_nodes(nodes, n)
-        self.group = Product(Power(Translation(3), n), *[SO3()] * len(self.nodes))
-        self.mass, self.arm, self.inertia = checks.checked_bodies(
-            mass, arm, inertia, len(self.nodes)
-        )
+        self.bodies = checks.checked_bodies(mass, arm, inertia, len(self.nodes))
         self.damping = checks.checked_damping(damping).on(n)
-        self.masses = chain.masses(n, self.density * (self.length / n), self.nodes, self.mass)
-        self.factors = tridiagonal.factor(self.masses.diagonal, self.masses.below)
-        self.columns = tridiagonal.solve(self.factors, jnp.asarray(chain.carriers(n, self.nodes)))
-        self.reduced = turning.eliminated(self.bodies, self.carried(self.columns))
+        masses = chain.masses(n, self.density * (self.length / n), self.nodes, self.bodies.mass)
+        self.mass_matrix = MassMatrix.of(masses, self.nodes, self.bodies)
         require_output("force", force, arguments(self.group), (self.group.dim,), optional=True)
         self.force = as_pytree(force)
+
+    def __check_init__(self):
+        _, _, columns, reduced = self.mass_matrix
+        for name, value in (("columns", columns), ("reduced", reduced)):
+            require_each(partial(self._require_finite, name), value, fine=finite_rows)
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -154,14 +156,26 @@ class StringPendulum(AbstractSplitSystem):
     ) -> tuple["StringPendulum", State, float, int]:
         """The example of the string pendulum paper: system, state, h, steps.
 
-        See `strings/settings.py` for what the paper leaves open, and the readings A, B and C.
+        `strings/starts.py` says what the paper leaves open, and what the readings A, B and C are.
         """
-        system = cls(**settings.PAPER, elements=elements, law=law)
-        return system, settings.paper_state(system, reading), 1e-4, 50_000
+        system = cls(**starts.PAPER, elements=elements, law=law)
+        return system, starts.paper_state(system, reading), 1e-4, 50_000
+
+    @classmethod
+    def _upgraded(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """The fields of this class from those in a file of retrax 0.1, which were not grouped."""
+        grouped = {"bodies": Bodies, "mass_matrix": MassMatrix}
+        parts = {name: kind(*(fields[x] for x in kind._fields)) for name, kind in grouped.items()}
+        inside = {"group", *Bodies._fields, *MassMatrix._fields}
+        return parts | {name: value for name, value in fields.items() if name not in inside}
 
     @property
     def name(self) -> str:
         return "string pendulum"
+
+    @property
+    def group(self) -> Product:
+        return Product(Power(Translation(3), self.elements), *[SO3()] * len(self.nodes))
 
     @property
     def spacing(self) -> Scalar:
@@ -173,12 +187,20 @@ class StringPendulum(AbstractSplitSystem):
         return self.law == "slack"
 
     @property
-    def bodies(self) -> turning.Bodies:
-        return turning.Bodies(self.mass, self.arm, self.inertia)
+    def mass(self) -> Float[Array, " b"]:
+        return self.bodies.mass
+
+    @property
+    def arm(self) -> Float[Array, "b 3"]:
+        return self.bodies.arm
+
+    @property
+    def inertia(self) -> Float[Array, "b 3 3"]:
+        return self.bodies.inertia
 
     def carried(self, x: Float[Array, " n *k"]) -> Float[Array, " b *k"]:
-        """What nodes have that carry bodies."""
-        return jnp.stack([x[node - 1] for node in self.nodes])
+        """The rows of `x` that belong to the nodes with bodies."""
+        return chain.at_nodes(x, self.nodes)
 
     def parts(self, g: Element) -> tuple[chain.Nodes, Float[Array, "b 3 3"]]:
         """The nodes, and the attitudes of the bodies."""
@@ -193,11 +215,12 @@ class StringPendulum(AbstractSplitSystem):
     def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
         _, R = self.parts(g)
         v, omega = self.momenta(xi)
-        spun = turning.spun(self.bodies, R, omega)
         unit = jnp.asarray(chain.carriers(self.elements, self.nodes))
-        p = tridiagonal.product(self.masses.diagonal, self.masses.below, v) + unit @ spun  # (2)
-        levers = turning.levers(self.bodies, R, self.carried(v))
-        return joined(p, jax.vmap(jnp.matmul)(self.inertia, omega) + levers)  # (3)
+        swung = unit @ spun(self.bodies, R, omega)
+        diagonal, below, _ = self.mass_matrix.masses
+        p = tridiagonal.product(diagonal, below, v) + swung  # (2)
+        lever = levers(self.bodies, R, self.carried(v))
+        return joined(p, jax.vmap(jnp.matmul)(self.inertia, omega) + lever)  # (3)
 
     def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
         return joined(*self.velocities(g, mu))
@@ -207,9 +230,9 @@ class StringPendulum(AbstractSplitSystem):
         _, R = self.parts(g)
         p, pi = self.momenta(mu)
         bare = undamped(self, p)
-        torque = pi - turning.levers(self.bodies, R, self.carried(bare.y))
-        omega = turning.turning(self.bodies, R, bare.inertia, bare.alpha, torque)
-        return bare.y - bare.columns @ turning.spun(self.bodies, R, omega), omega
+        torque = pi - levers(self.bodies, R, self.carried(bare.y))
+        omega = response(self.bodies, R, bare.inertia, bare.alpha, torque)
+        return bare.y - bare.columns @ spun(self.bodies, R, omega), omega
 
     def differential(self, g: Element, xi: Coordinates, mu: Coordinates) -> Coordinates:
         _, R = self.parts(g)
@@ -225,7 +248,7 @@ class StringPendulum(AbstractSplitSystem):
         """$-dV$: tension and weight at the nodes, the torque of the weight on the bodies."""
         r, R = self.parts(g)
         pull = chain.pull(r, self.spacing, self.stiffness / self.spacing, self.slack)
-        weight = self.gravity * self.masses.weights
+        weight = self.gravity * self.mass_matrix.masses.weights
         down = jnp.array([0.0, 0.0, 1.0])
         torque = jax.vmap(lambda m, arm, R: m * self.gravity * cross(arm, R[2]))
         return joined(pull + weight[:, None] * down[None, :], torque(self.mass, self.arm, R))
@@ -246,13 +269,15 @@ class StringPendulum(AbstractSplitSystem):
         kappa = self.stiffness / self.spacing
         elastic = jnp.sum(chain.elastic_energies(r, self.spacing, kappa, self.slack))
         hanging = self.mass @ jax.vmap(lambda R, arm: R[2] @ arm)(R, self.arm)
-        return elastic - self.gravity * (self.masses.weights @ r[:, 2] + hanging)
+        return elastic - self.gravity * (self.mass_matrix.masses.weights @ r[:, 2] + hanging)
 
     @property
     def feedback(self) -> bool:
         return self.force is not None and uses_velocity(self.force, self.group)
 
     def load(self, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
+        if self.force is None:
+            return jnp.zeros_like(xi)
         return jnp.asarray(self.force(g, xi, t))
 
     def kick(self, g: Element, t: Scalar) -> Coordinates:
@@ -265,7 +290,7 @@ class StringPendulum(AbstractSplitSystem):
         return chord_drift(self, g, mu, h)
 
     def symmetries(self) -> Symmetries:
-        """None: turning about the vertical is no translation of this group."""
+        """None, as rotations about the vertical are not translations of the group."""
         none = np.zeros((0, self.group.dim))
         return Symmetries(none, none)
 
@@ -275,7 +300,7 @@ class StringPendulum(AbstractSplitSystem):
         return super().conservative and not damped
 
     def further_invariants(self, state: State) -> dict[str, Scalar]:
-        """The angular momentum about the vertical, where nothing outside exerts a torque."""
+        """The angular momentum about the vertical, unless a force or drag exerts a torque."""
         if self.force is not None or self.damping.drag is not None:
             return {}
         return {"angular momentum e3": observe.angular_momentum(self, state)[2]}
@@ -283,9 +308,18 @@ class StringPendulum(AbstractSplitSystem):
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
         return observe.observables(self, state)
 
-    def state(self, g: ArrayLike, **given: Any) -> State:
-        """As for every system; the nodes of `g` may include the pivot, as their first row."""
-        return super().state((checks.without_pivot(g[0], self.elements), *g[1:]), **given)
+    def state(
+        self,
+        g: ArrayLike,
+        *,
+        velocity: ArrayLike | None = None,
+        momentum: ArrayLike | None = None,
+        t: ArrayLike = 0.0,
+        project: bool = False,
+    ) -> State:
+        """As for every system; the first row of the nodes of `g` may be the pivot."""
+        g = (checks.without_pivot(g[0], self.elements), *g[1:])
+        return super().state(g, velocity=velocity, momentum=momentum, t=t, project=project)
 
     def check_state(self, state: State) -> None:
         super().check_state(state)
@@ -294,18 +328,18 @@ class StringPendulum(AbstractSplitSystem):
     @property
     def drawing(self) -> Drawing | None:
         many = is_traced(self) or self.mass.ndim != 1  # the members of an ensemble
-        return None if many else settings.drawing(self)
+        return None if many else starts.drawing(self)
 
     def hanging(self) -> State:
-        """At rest, hanging straight down: the equilibrium."""
-        return settings.hanging(self)
+        """The equilibrium: string and bodies at rest, hanging straight down."""
+        return starts.hanging(self)
 
     def longest_stable_step(self) -> float:
-        return limits.longest_stable_step(self)
+        return stability.longest_stable_step(self)
 
     def check_step(self, state: State, h: float) -> None:
-        limits.require_stable(self, h)
-        limits.watch_rotation(self, state, h)
+        stability.require_stable(self, h)
+        stability.watch_rotation(self, state, h)
 
     def why_not(self, state: State, h: float) -> str:
-        return limits.turned_too_far(self, state, h)
+        return stability.turned_too_far(self, state, h)

@@ -4,50 +4,45 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from retrax.errors import BadInput
+from retrax.errors import BadInput, ContactTooFast
 from retrax.groups.product import Product
 from retrax.groups.translation import Translation
 from retrax.mechanics.constraints import VelocityConstraint
-from retrax.mechanics.ending import Ending
-from retrax.mechanics.overriding import refuse_overrides
 from retrax.mechanics.remembered import Drawing, told
-from retrax.mechanics.state import State
+from retrax.mechanics.state import Ending, State, bracket
 from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
-from retrax.numerics.checks import require_finite, require_shape
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates, refuse_overrides
+from retrax.numerics.bspline import HALF_SUPPORT, bspline
+from retrax.numerics.checks import (
+    MOST_NODES,
+    finite64,
+    float64,
+    positive64,
+    require_choice,
+    require_finite,
+    require_shape,
+    shown,
+)
 from retrax.numerics.known import require_each
-from retrax.numerics.precision import float64
-from retrax.systems.sliding import number, positive
-from retrax.systems.strings.bump import bump
-from retrax.systems.strings.given import couplings, lattice, pair
-from retrax.systems.strings.outrun import ending
 
 Nodes = Float[Array, " m"]
 Configuration = tuple[Nodes, Nodes, Float[Array, "2"]]
 Profile = Callable[[np.ndarray], ArrayLike] | ArrayLike | None
 
-
-# What a subclass must leave alone: the integrators of the contact have it written out.
+ENDS = ("fixed", "periodic")
+DEGREES = (5, 3)
+# Fewer segments than this leave no room between a contact and the ends.
+_FEWEST = 17
+# A subclass must not redefine these: the integrators of the contact have them written out.
 _FIXED = (
     "constraint", "differential", "force", "group", "hamiltonian_energy", "momentum", "symmetry",
     "total_force", "vector_field", "velocity",
 )  # fmt: skip
-
-
-def _require_gear(F: np.ndarray) -> None:
-    if float(F) == 0:
-        raise BadInput("F = 0 leaves the first string's contact at rest: F must not be 0.")
-
-
-def _require_inside(places: np.ndarray, length: np.ndarray) -> None:
-    if not np.all((places > 0) & (places < length)):
-        raise BadInput(
-            f"s = {places.tolist()} must lie between the fixed ends 0 and {float(length):g}."
-        )
 
 
 class StringsInContact(AbstractGroupSystem):
@@ -124,9 +119,9 @@ class StringsInContact(AbstractGroupSystem):
         degree: int = 5,
         width: int = 1,
     ):
-        self.n, self.ends, self.degree, self.width = lattice(n, ends, degree, width)
-        self.F, self.G = number("F", F), couplings(G)
-        self.c, self.length = positive("c", c), positive("length", length)
+        self.n, self.ends, self.degree, self.width = _lattice(n, ends, degree, width)
+        self.F, self.G = finite64("F", F), _couplings(G)
+        self.c, self.length = positive64("c", c), positive64("length", length)
         require_each(_require_gear, self.F, fine=lambda F: F != 0)
         first = 1 if ends == "fixed" else 0
         self.nodes = self.length / n * jnp.asarray(np.arange(first, n, dtype=float))
@@ -139,7 +134,7 @@ class StringsInContact(AbstractGroupSystem):
 
     @classmethod
     def paper(cls) -> tuple["StringsInContact", State, float, int]:
-        """Fig. 2 of the paper, which states no parameters; these are ours."""
+        """Fig. 2 of the paper with parameters of our own, for it states none."""
         system = cls(F=1.0, G=0.8, n=128)
         return system, system.at((2.0, 2.6), u=np.sin), float(system.spacing) / 2, 2560
 
@@ -159,7 +154,7 @@ class StringsInContact(AbstractGroupSystem):
 
     @property
     def constraint(self) -> VelocityConstraint:
-        """(5), as rows of the velocity of everything."""
+        """The constraint (5) on the velocities."""
         return VelocityConstraint(_Contact(self))
 
     def weights(self, s: Float[Array, ""]) -> Nodes:
@@ -168,12 +163,12 @@ class StringsInContact(AbstractGroupSystem):
         if self.ends == "periodic":
             away = self.nodes - s
             return (
-                bump((away - length * jnp.floor(away / length + 0.5)) / knot, self.degree)
+                bspline((away - length * jnp.floor(away / length + 0.5)) / knot, self.degree)
                 / self.width
             )
         reflected = jnp.minimum(self.nodes + s, 2 * length - self.nodes - s)
-        direct = bump((self.nodes - s) / knot, self.degree)
-        return (direct - bump(reflected / knot, self.degree)) / self.width
+        direct = bspline((self.nodes - s) / knot, self.degree)
+        return (direct - bspline(reflected / knot, self.degree)) / self.width
 
     def pull(self, u: Nodes) -> Nodes:
         r"""$c^2u_{xx}$ on the lattice."""
@@ -189,7 +184,7 @@ class StringsInContact(AbstractGroupSystem):
         return self.c**2 / (2 * self.spacing) * jnp.sum(steps * steps)
 
     def _beyond(self, u: Nodes) -> tuple[Float[Array, "1"], Float[Array, "1"]]:
-        """What stands before the first and behind the last node that moves."""
+        """The values before the first and behind the last node that moves."""
         if self.ends == "fixed":
             return jnp.zeros(1), jnp.zeros(1)
         return u[-1:], u[:1]
@@ -212,7 +207,7 @@ class StringsInContact(AbstractGroupSystem):
         return jnp.max(jnp.abs(self.velocity(state.g, state.momentum)[-2:])) < self.c
 
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
-        return ending(self, step, h)
+        return _outrun(self, step, h)
 
     def differential(self, g: Configuration, xi: Coordinates, mu: Coordinates) -> Coordinates:
         u, v, _ = g
@@ -237,9 +232,9 @@ class StringsInContact(AbstractGroupSystem):
     ) -> State:
         """The state with contacts at `s` = (s1, s2); each profile a function of x, values or None.
 
-        Velocities that break (5) are refused, or with `project` replaced by the nearest ones.
+        Velocities that break (5) are rejected, or with `project` replaced by the nearest ones.
         """
-        places = pair("s", s)
+        places = finite64("s", s, (2,))
         if self.ends == "fixed":
             require_each(_require_inside, places, self.length)
         g = (self._profile("u", u), self._profile("v", v), places)
@@ -261,7 +256,7 @@ class StringsInContact(AbstractGroupSystem):
         return 2 / self.n * (wave @ g[0])
 
     def symmetries(self) -> Symmetries:
-        """None is looked for: those of periodic strings are in `further_invariants`."""
+        """No symmetry is searched for: `further_invariants` has those of periodic strings."""
         return Symmetries(np.zeros((0, self.group.dim)), np.zeros((0, self.group.dim)))
 
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
@@ -281,3 +276,56 @@ class _Contact(eqx.Module):
         strings, s = self.strings, g[2]
         parts = [-strings.weights(s[0]), strings.F * strings.weights(s[1]), jnp.zeros(2)]
         return jnp.concatenate(parts)[None]
+
+
+def _couplings(G: object) -> Float[Array, "2"]:
+    """The pair (G1, G2); one number stands for both."""
+    array = float64("G", G)
+    return finite64("G", jnp.stack([array, array]) if array.ndim == 0 else array, (2,))
+
+
+def _lattice(n: object, ends: object, degree: object, width: object) -> tuple[int, str, int, int]:
+    """Segments, ends and bump; rejected unless they fit together."""
+    kind, order = require_choice("ends", ends, ENDS), require_choice("degree", degree, DEGREES)
+    if type(n) is not int or not _FEWEST <= n <= MOST_NODES:
+        raise BadInput(
+            f"n = {shown(n)} segments must be a whole number of at least {_FEWEST}, and at most "
+            f"{MOST_NODES}."
+        )
+    widest = max(1, n // (4 * HALF_SUPPORT[order]))
+    if type(width) is not int or not 1 <= width <= widest:
+        raise BadInput(
+            f"width = {shown(width)} segments between knots must be a whole number from 1 to "
+            f"{widest} for n = {n}: a wider bump does not fit the string."
+        )
+    return n, kind, order, width
+
+
+def _require_gear(F: np.ndarray) -> None:
+    if float(F) == 0:
+        raise BadInput("F = 0 leaves the first string's contact at rest: F must not be 0.")
+
+
+def _require_inside(places: np.ndarray, length: np.ndarray) -> None:
+    if not np.all((places > 0) & (places < length)):
+        raise BadInput(
+            f"s = {places.tolist()} must lie between the fixed ends 0 and {float(length):g}."
+        )
+
+
+def _outrun(system: StringsInContact, step: Callable[[float], State], h: float) -> Ending | None:
+    """Where a contact reaches the speed of the waves within a step of size `h`, if it does."""
+    lasts = jax.jit(system.lasts)
+    if bool(lasts(step(h))):
+        return None
+    first, _ = bracket(lambda size: bool(lasts(step(size))), h)
+    state = jax.tree.map(jnp.asarray, step(first))
+    s, speeds = state.g[2], np.asarray(system.velocity(state.g, state.momentum)[-2:])
+    return Ending(
+        "moved a contact faster than the waves",
+        f"The contacts are at s = ({float(s[0]):.4g}, {float(s[1]):.4g}) with speeds "
+        f"({speeds[0]:.3g}, {speeds[1]:.3g}), but the model holds only below c = "
+        f"{float(system.c):g}: take a smaller G or amplitude, so that G max|u_t|/c is smaller.",
+        ContactTooFast,
+        state,
+    )

@@ -1,0 +1,304 @@
+r"""The contact of two rods: where they touch, how they slip there, and what forces there do.
+
+$$
+\begin{aligned}
+R_1 &= \sum\alpha_k r_k, \quad R_2 = \sum\beta_m r_m, \quad d = R_2 - R_1          &&\text{(1)}\\
+0 &= \partial_s\,\tfrac12|d|^2 = (-d\cdot R_1',\ d\cdot R_2')                       &&\text{(2)}\\
+C &= V_1 - V_2 + \tfrac12(W_1 + W_2)\times d, \qquad
+  V_1 = \sum\alpha_k v_k, \quad W_1 = \sum\alpha_k\Lambda_k\omega_k                 &&\text{(3)}\\
+\dot s &= -H^{-1}\,\partial_g(2)\cdot(\omega, v), \qquad
+  H = \partial_s^2\,\tfrac12|d|^2                                                   &&\text{(4)}
+\end{aligned}
+$$
+
+and likewise for rod 2. (2) makes $d$ perpendicular to both centrelines; (3) is the velocity with
+which the surfaces slip at the contact, half-way between the centrelines. The points of contact are
+closest to each other while $H$ is positive definite; for two straight rods at an angle $\theta$
+its eigenvalues are proportional to $1 \pm \cos\theta$. The paper prints other equations: its (8)
+has the third axes of the frames in place of $R_i'$, and its (10) adds vectors of different body
+frames,
+
+$$ C = \sum_k\alpha_k\Lambda_k^T\left[v_k - V_2 + \tfrac12\Lambda_k\omega_k\times(R_2 - r_k)
+   + \tfrac12\sum_m\beta_m\Lambda_m\omega_m\times(r_m - r_k)\right]. \tag{5} $$
+
+Neither keeps the gap $|d|$.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
+from retrax.groups.product import Product
+from retrax.groups.translation import Translation
+from retrax.mechanics.constraints import AbstractConstraint
+from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
+from retrax.numerics.bspline import bends, slopes, weights
+from retrax.numerics.newton import NewtonStatus, newton
+from retrax.numerics.small_matrices import cross, solve
+from retrax.systems.rods.elastic import Placement
+from retrax.systems.rods.rod import Rod
+
+Vector = Float[Array, "3"]
+Nodes = Float[Array, "_nodes 3"]
+# Coordinates of one of the rods.
+Part = Float[Array, " _part"]
+Pair = tuple[Placement, Placement, Float[Array, "2"]]
+# Arc lengths and the Hessian $H$, traced or on the host.
+Places = Float[Array, "2"] | Float[np.ndarray, "2"]
+Hessian = Float[Array, "2 2"] | Float[np.ndarray, "2 2"]
+# The least ratio of the smaller eigenvalue of H to their mean: that of straight rods at a quarter
+# of a degree.
+FLATTEST = 1e-5
+
+
+class Strand(NamedTuple):
+    """One of the rods at a contact: frames, places, and the weights of its nodes."""
+
+    frames: Float[Array, "_nodes 3 3"]
+    places: Nodes
+    weights: Float[Array, " _nodes"]
+
+    @property
+    def point(self) -> Vector:
+        return self.weights @ self.places  # (1)
+
+    def mean(self, rows: Nodes) -> Vector:
+        return self.weights @ rows
+
+    def turning(self, omega: Nodes) -> Nodes:
+        """The angular velocities of the nodes, in space."""
+        return jax.vmap(jnp.matmul)(self.frames, omega)
+
+    def pushed(self, force: Vector, torque: Vector) -> Float[Array, " dim"]:
+        """Share out a force and a torque in space at the contact among the nodes."""
+
+        def node(frame, weight):
+            return jnp.concatenate([weight * (frame.T @ torque), weight * force])
+
+        return jax.vmap(node)(self.frames, self.weights).reshape(-1)
+
+    @property
+    def axis(self) -> Vector:
+        return self.weights @ self.frames[:, :, 2]
+
+
+def slip(
+    first: Strand, second: Strand, one: tuple[Nodes, Nodes], two: tuple[Nodes, Nodes]
+) -> Vector:
+    """The slip (3), from the velocities (omega, v) of both rods."""
+    d = second.point - first.point
+    (omega1, v1), (omega2, v2) = one, two
+    turning = first.mean(first.turning(omega1)) + second.mean(second.turning(omega2))
+    return first.mean(v1) - second.mean(v2) + cross(turning, d) / 2
+
+
+def printed_slip(
+    first: Strand, second: Strand, one: tuple[Nodes, Nodes], two: tuple[Nodes, Nodes]
+) -> Vector:
+    """The slip (5) that the paper prints."""
+    (omega1, v1), (omega2, v2) = one, two
+    spun = second.turning(omega2)
+    there, moved, turned = second.point, second.mean(v2), second.mean(spun)
+    swept = second.mean(jax.vmap(cross)(spun, second.places))
+
+    def node(frame, place, omega, v):
+        own = cross(frame @ omega, there - place) + swept - cross(turned, place)
+        return frame.T @ (v - moved + own / 2)
+
+    return first.mean(jax.vmap(node)(first.frames, first.places, omega1, v1))
+
+
+class AbstractRollingPair(AbstractGroupSystem):
+    """Two rods and the points at which they touch; `RodsInContact` has their motion."""
+
+    first: eqx.AbstractVar[Rod]
+    second: eqx.AbstractVar[Rod]
+    radius: eqx.AbstractVar[Float[Array, ""]]
+    width: eqx.AbstractVar[Float[Array, ""]]
+    friction: eqx.AbstractVar[Float[Array, ""] | None]
+    arcs: eqx.AbstractVar[tuple[Part, Part]]
+    variant: eqx.AbstractVar[str]
+
+    @property
+    def group(self) -> Product:
+        return Product(self.first.group, self.second.group, Translation(2))
+
+    @property
+    def rods(self) -> tuple[Rod, Rod]:
+        return self.first, self.second
+
+    def split(self, x: Coordinates) -> tuple[Part, Part]:
+        """The coordinates of each rod."""
+        one, two, _ = self.group.split(x)
+        return one, two
+
+    def joined(self, one: Part, two: Part, s: Float[Array, "2"] | None = None) -> Coordinates:
+        """The coordinates of both rods and of the points of contact, which are 0 by default."""
+        return jnp.concatenate([one, two, jnp.zeros(2) if s is None else s])
+
+    def strands(self, g: Pair) -> tuple[Strand, Strand]:
+        """Both rods at the contact."""
+        one, two, s = g
+        alpha = weights(self.arcs[0], s[0], self.first.spacing, self.width)
+        beta = weights(self.arcs[1], s[1], self.second.spacing, self.width)
+        return Strand(one[0], one[1], alpha), Strand(two[0], two[1], beta)
+
+    def gap_vector(self, g: Pair) -> Float[Array, "3"]:
+        r"""$d$, from the first centreline to the second at the contact."""
+        first, second = self.strands(g)
+        return second.point - first.point
+
+    def gap(self, g: Pair) -> Float[Array, ""]:
+        d = self.gap_vector(g)
+        return jnp.sqrt(d @ d)
+
+    def tangency(self, g: Pair) -> Float[Array, "2"]:
+        """(2): zero if s are the points closest to each other."""
+        first, second = self.strands(g)
+        d = second.point - first.point
+        if self.variant == "printed 8":
+            return jnp.stack([-d @ first.axis, d @ second.axis])
+        one, two = self._along(slopes, g)
+        return jnp.stack([-d @ one, d @ two])
+
+    def curvature_of_gap(self, g: Pair) -> Float[Array, "2 2"]:
+        """$H$ of (4): the points of contact are the closest ones while it is positive definite."""
+        if self.variant == "printed 8":
+            one, two, s = g
+            return jax.jacfwd(lambda x: self.tangency((one, two, x)))(s)
+        d, (T1, T2), (K1, K2) = self.gap_vector(g), self._along(slopes, g), self._along(bends, g)
+        across = -T1 @ T2
+        rows = jnp.stack([T1 @ T1 - d @ K1, across]), jnp.stack([across, T2 @ T2 + d @ K2])
+        return jnp.stack(rows)
+
+    def _along(
+        self, rule: Callable[..., Array], g: Pair
+    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+        """Derivatives of both centrelines by the arc length; `rule` gives those of the weights."""
+        one, two, s = g
+        alpha = rule(self.arcs[0], s[0], self.first.spacing, self.width)
+        beta = rule(self.arcs[1], s[1], self.second.spacing, self.width)
+        return alpha @ one[1], beta @ two[1]
+
+    def touching(
+        self, one: Placement, two: Placement, guess: ArrayLike
+    ) -> tuple[Float[Array, "2"], NewtonStatus]:
+        """The arc lengths at which the centrelines are closest, near `guess`."""
+        return newton(lambda s: self.tangency((one, two, s)), jnp.asarray(guess), self.radius)
+
+    def slip(self, g: Pair, xi: Coordinates) -> Float[Array, "3"]:
+        """$C$ of (3): the velocity with which the surfaces slip."""
+        one, two = self.split(xi)
+        rule = printed_slip if self.variant == "printed 10" else slip
+        return rule(*self.strands(g), self.first.parts(one), self.second.parts(two))
+
+    def reactions(self, g: Pair) -> tuple[Coordinates, ...]:
+        """The rows of the constraint: loads of unit multipliers, without those on held nodes."""
+        units = jnp.eye(3)
+        if self.variant == "printed 10":
+            rest = jnp.zeros(self.group.dim)
+            transposed = jax.linear_transpose(lambda xi: self.slip(g, xi), rest)
+            rows = [transposed(units[i])[0] for i in range(3)]
+            free = self.joined(self.first.mobility, self.second.mobility) > 0
+            return tuple(jnp.where(free, row, 0.0) for row in rows)
+        first, second = self.strands(g)
+        d = second.point - first.point
+        return tuple(
+            self.joined(
+                self.first.held(first.pushed(units[i], cross(d, units[i]) / 2)),
+                self.second.held(second.pushed(-units[i], cross(d, units[i]) / 2)),
+            )
+            for i in range(3)
+        )
+
+    def mobile(self, mu: Coordinates) -> Coordinates:
+        """The velocities of the nodes; zero for the points of contact."""
+        one, two = self.split(mu)
+        return self.joined(self.first.mobility * one, self.second.mobility * two)
+
+    def yielding(self, rows: tuple[Coordinates, ...]) -> Float[Array, "3 3"]:
+        """$A M^{-1} A^T$: how fast unit forces at the contact separate the surfaces."""
+        moved = [self.mobile(row) for row in rows]
+        return jnp.stack([jnp.stack([jnp.sum(a * b) for b in moved]) for a in rows])
+
+    def travel(self, g: Pair, one: Part, two: Part) -> Float[Array, "2"]:
+        r"""$\dot s$ of (4)."""
+        moved = self.group.tangent(g, self.joined(one, two))
+        _, rate = jax.jvp(self.tangency, (g,), (moved,))
+        return -solve(self.curvature_of_gap(g), rate)
+
+    def contact_force(self, g: Pair, lam: Float[Array, "3"]) -> dict[str, Float[Array, "..."]]:
+        r"""The pressure $N = -\lambda\cdot\hat d$, the tangential part, and the friction needed."""
+        if self.variant == "printed 10":  # its multipliers are in the frames of rod 1
+            first, _ = self.strands(g)
+            lam = first.mean(jax.vmap(jnp.matmul, (0, None))(first.frames, lam))
+        d = self.gap_vector(g)
+        axis = d / jnp.sqrt(d @ d)
+        along = lam @ axis
+        tangential = lam - along * axis
+        needed = jnp.sqrt(tangential @ tangential)
+        return {"pressure": -along, "tangential": tangential, "friction": -needed / along}
+
+
+class NoSlip(AbstractConstraint):
+    """The three equations $C = 0$: the surfaces of two rods do not slip where they touch."""
+
+    pair: AbstractRollingPair
+
+    def rows(self, g: Pair, t: Float[Array, ""]) -> Float[Array, "3 dim"]:
+        return jnp.stack(self.pair.reactions(g))
+
+    def offset(self, g: Pair, t: Float[Array, ""]) -> Float[Array, "3"]:
+        return jnp.zeros(3)
+
+    @property
+    def driven(self) -> bool:
+        return False
+
+    def check(self, group: AbstractLieGroup) -> None:
+        if group != self.pair.group:
+            raise BadInput(f"the rods move on {self.pair.group.name}, not on {group.name}.")
+
+    def violation(self, g: Pair, xi: Coordinates, t: Float[Array, ""]) -> Float[Array, "3"]:
+        return self.pair.slip(g, xi)
+
+
+def when_and_where(s: Places, t: float, h: float = 0.0) -> str:
+    """The time and the arc lengths, for steps of size `h` to a tenth of a step."""
+    digits = max(0, math.ceil(1 - math.log10(abs(h)))) if h else None
+    when = f"{t:.10g}" if digits is None else f"{t:.{digits}f}"
+    return f"at t = {when} s, where s = ({float(s[0]):.4g}, {float(s[1]):.4g})"
+
+
+def degenerate(s: Places, t: float, H: Hessian, h: float = 0.0) -> str:
+    """The sentence about rods without a single point of contact, with the eigenvalues of $H$."""
+    H = np.asarray(H)
+    values = np.linalg.eigvalsh((H + H.T) / 2)
+    return (
+        f"The rods are too parallel or too strongly curved {when_and_where(s, t, h)}: the Hessian "
+        f"of half their squared distance has the eigenvalues {values[0]:.3g} and {values[1]:.3g}; "
+        f"the smaller one must be above {FLATTEST:g} of their mean."
+    )
+
+
+def too_flat(H: Hessian) -> bool:
+    """Whether the points of contact are not the closest ones, or hardly so."""
+    H = np.asarray(H)
+    values = np.linalg.eigvalsh((H + H.T) / 2)
+    return not values[0] > FLATTEST * np.mean(values)
+
+
+def beyond(s: Places, t: float, reach: float, h: float = 0.0) -> str:
+    """The sentence about a bump that does not lie within the rods."""
+    return (
+        f"The contact comes closer than {reach:g} m to an end of a rod {when_and_where(s, t, h)}: "
+        "some of the nodes that carry it would lie beyond the end."
+    )
