@@ -164,9 +164,9 @@ def require_time_to_pass(t: object, h: object) -> None:
     require_each(_require_time_to_pass, t, h, fine=_passes)
 
 
-def _passes(t: np.ndarray, h: np.ndarray) -> np.ndarray | np.bool_:
+def _passes(t: np.ndarray, h: np.ndarray) -> np.ndarray:
     # Times at a distance of one spacing may round to one number, and spacings double on the way.
-    return np.abs(h) > 2 * np.spacing(np.abs(t))
+    return np.asarray(np.abs(h) > 2 * np.spacing(np.abs(t)))
 
 
 def _require_time_to_pass(t: np.ndarray, h: np.ndarray) -> None:
