@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "guarantees.md").read_text()
 FORBIDDEN = {"pickle", "dill", "cloudpickle", "marshal", "shelve"}
 # Dask's own serialisation carries the functions of a sweep to its workers, and nothing to a file.
-SENT_TO_WORKERS = "simulate/sweeping/"
+SENT_TO_WORKERS = "sweep/"
 
 
 def test_every_test_that_the_page_names_exists():

@@ -104,7 +104,7 @@ def test_the_force_between_two_kicks_is_found_once():
     system = rod()
     state = thrown(system)
     program, layout = step_program(*signature(system, rx.LieVerlet(), state))
-    assert program.memory is not None and len(program.memory.last) == 1
+    assert len(program.memory.items) == 1
     square_roots = assemble(program, layout, lanes=1, shared=True).count(
         "call <8 x double> @llvm.sqrt"
     )

@@ -64,11 +64,13 @@ INTERVAL = ("iterations", "residual", "increment")
 class StepInputs(NamedTuple):
     """How many inputs of a step are parameters, and how many state, its time last; then comes h.
 
-    An input is a number, or a buffer where an axis is kept.
+    An input is a number, or a buffer where an axis is kept. `memory` is the layout of what steps
+    hand on.
     """
 
     params: int
     state: int
+    memory: "Packing"
 
     def split(self, inputs: Sequence) -> tuple[Sequence, Sequence, Any]:
         return inputs[: self.params], inputs[self.params : self.params + self.state], inputs[-1]

@@ -64,11 +64,11 @@ def step_program(
         return guarded_step(system, integrator, state, h, memory)
 
     examples = (params, state, jnp.zeros(()))
-    memory_of(system, integrator, state)
+    memory = Packing(memory_of(system, integrator, state))
     program = scalarise_in_turn(opening, step, *examples, invariant=len(params), unroll=unroll)
     program = sink(live(program))
     items = len(program.outputs) - len(StepInfo._fields) - 1
-    return program, StepInputs(params=len(program.inputs) - items - 1, state=items)
+    return program, StepInputs(len(program.inputs) - items - 1, items, memory)
 
 
 def guarded_step(
@@ -88,13 +88,6 @@ def memory_of(system: Any, integrator: AbstractIntegrator, state: Any) -> Memory
             f"{integrator!r} has {odd[0].dtype} numbers in its memory, but loops carry float64."
         )
     return memory
-
-
-@Reused
-def memory_packing(tree: Any, avals: tuple, identity: Fingerprint) -> Packing:
-    """Where the numbers of a memory lie."""
-    leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
-    return Packing(memory_of(*jax.tree.unflatten(tree, leaves)))
 
 
 def _finite(new: Any) -> Any:

@@ -9,7 +9,6 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, StepInfo
-from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
@@ -35,12 +34,10 @@ def started(system: object, state: object) -> Any:
     return system.as_state(state) if isinstance(system, AbstractGroupSystem) else state
 
 
-def uses_traced(system: object, integrator: object, state: object) -> bool:
+def uses_traced(system: object, integrator: AbstractIntegrator, state: object) -> bool:
     """Whether a step uses a value that JAX is tracing and that none of its arguments shows."""
     if not isinstance(system, AbstractGroupSystem) or not isinstance(state, State):
         return False  # `require_run` rejects it
-    if not isinstance(integrator, AbstractIntegrator):
-        return False
 
     def step(state: State) -> tuple[State, StepInfo]:
         return integrator.step(system, state, jnp.ones(()))
@@ -49,10 +46,15 @@ def uses_traced(system: object, integrator: object, state: object) -> bool:
 
 
 def require_run(
-    system: object, integrator: object, state: object, h: object, steps: object, save_every: object
+    system: object,
+    integrator: AbstractIntegrator,
+    state: object,
+    h: object,
+    steps: object,
+    save_every: object,
 ) -> None:
     """Reject a run that cannot start."""
-    system, integrator, state = require_parts(system, integrator, state)
+    system, state = require_parts(system, state)
     require_fit(system, integrator)
     require_state(system, state, integrator)
     require_step_size(h)
@@ -76,14 +78,12 @@ def require_commits(checkpoint: object, every: object, traced: bool) -> None:
             raise BadInput(f"every = {every!r} is the steps between commits to a checkpoint=...")
 
 
-def require_parts(
-    system: object, integrator: object, state: object
-) -> tuple[AbstractGroupSystem, AbstractIntegrator, State]:
-    """Reject what is not a system, an integrator and a state; return them as what they are."""
+def require_parts(system: object, state: object) -> tuple[AbstractGroupSystem, State]:
+    """Reject what is not a system and a state; return them as what they are."""
     require_double_precision()
     if not isinstance(system, AbstractGroupSystem):
         raise BadInput(f"system = {shown(system)} is not a retrax system.")
-    return system, as_integrator(integrator), _as_state(state)
+    return system, _as_state(state)
 
 
 def _as_state(state: object) -> State:
@@ -164,9 +164,9 @@ def require_time_to_pass(t: object, h: object) -> None:
     require_each(_require_time_to_pass, t, h, fine=_passes)
 
 
-def _passes(t: np.ndarray, h: np.ndarray) -> np.ndarray | np.bool_:
+def _passes(t: np.ndarray, h: np.ndarray) -> np.ndarray:
     # Times at a distance of one spacing may round to one number, and spacings double on the way.
-    return np.abs(h) > 2 * np.spacing(np.abs(t))
+    return np.asarray(np.abs(h) > 2 * np.spacing(np.abs(t)))
 
 
 def _require_time_to_pass(t: np.ndarray, h: np.ndarray) -> None:

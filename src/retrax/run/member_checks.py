@@ -49,7 +49,7 @@ _TRACED = (
 
 def require_ensemble(
     system: object,
-    integrator: object,
+    integrator: AbstractIntegrator,
     states: object,
     h: object,
     steps: object,
@@ -60,7 +60,7 @@ def require_ensemble(
 
     `shared` says so where it is known; otherwise the shapes tell.
     """
-    system, integrator, states = require_parts(system, integrator, states)
+    system, states = require_parts(system, states)
     if is_traced(system, integrator, states, h):
         raise BadInput(LEAKED if has_leaked(system, integrator, states, h) else _TRACED)
     require_step_size(h)

@@ -12,20 +12,26 @@ from types import FrameType
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.backends import make_loop
-from retrax.engine.progress import Interval, Packing, quiet, start
-from retrax.errors import CheckpointFailed, Interrupted, StepFailed
+from retrax.engine.progress import Interval, Packing, Progress, quiet, start
+from retrax.errors import CheckpointFailed, ContactLost, Interrupted, StepFailed
+from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
+from retrax.integrators.diagnosis import Takes, advised_step, diagnose
 from retrax.mechanics.state import Ending, State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.chunks import Chunks
-from retrax.run.failure import ending_of, explain
 from retrax.run.progress_bar import Reporter, reporter
 from retrax.store.checkpoint import Checkpoint, Rows
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Run
 from retrax.trajectory.trajectory import Trajectory
+
+# An interval in which nothing has happened.
+_QUIET = quiet()
 
 
 class Running:
@@ -44,7 +50,7 @@ class Running:
     def __init__(self, run: Run, backend: str):
         clock = time.perf_counter()
         plan, state = run.plan, run.state
-        self.begun, self.at, self.since = run, start(state, run.memory), quiet()
+        self.begun, self.at, self.since = run, start(state, run.memory), _QUIET
         self.loop = make_loop(backend, run.system, run.integrator, state, float(plan.h))
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         self.chunks = Chunks.of_run(size, plan.save_every, plan.commit_every)
@@ -100,16 +106,20 @@ class Running:
             self.saved += [rows] * (count > 0)
             if step % self.begun.plan.save_every != 0:
                 self.save(self.at.state, joined(self.since, self.at.interval))
-        elif self.begun.plan.saves(step):
+        elif self._saves(step):
             if self.since.iterations or self.since.increment:
                 last = jax.tree.map(lambda x: x[0], intervals)
                 intervals = jax.tree.map(lambda x: np.asarray(x)[None], joined(self.since, last))
             self.saved.append(jax.tree.leaves((states, intervals)))
             # The end of this run may lie between two saved states of a longer one.
             between = step % self.begun.plan.save_every
-            self.since = jax.tree.map(lambda x: x[-1], intervals) if between else quiet()
+            self.since = jax.tree.map(lambda x: x[-1], intervals) if between else _QUIET
         else:
             self.since = joined(self.since, jax.tree.map(lambda x: x[0], intervals))
+
+    def _saves(self, step: int) -> bool:
+        plan = self.begun.plan
+        return step % plan.save_every == 0 or step == plan.steps
 
     @property
     def ended(self) -> Ending | None:
@@ -126,7 +136,7 @@ class Running:
         """What has been saved so far; where the model ended, up to there."""
         saved, ended, plan = list(self.saved), self.ended, self.begun.plan
         if ended is not None and ended.state.t != self.at.state.t:
-            rows = jax.tree.leaves((ended.state, quiet()))
+            rows = jax.tree.leaves((ended.state, _QUIET))
             saved.append([np.asarray(x)[None] for x in rows])
         stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
         states, info = jax.tree.unflatten(self._tree, stacked)
@@ -146,14 +156,14 @@ class Running:
             identity=self.loop.identity,
         )
         if not self.loop.identity.complete:
-            _ = run.observations  # later nobody could tell whether its functions read the same
+            _ = run.observations  # later no one can tell whether its functions read the same
         return run
 
     @property
     def completed(self) -> int:
         """The steps behind the last saved state."""
         step, plan = int(self.at.step), self.begun.plan
-        saved = bool(self.at.failed) or plan.saves(step)
+        saved = bool(self.at.failed) or self._saves(step)
         return step if saved else step - step % plan.save_every
 
     @property
@@ -193,7 +203,7 @@ def finish(running: Running, progress: object) -> Trajectory:
     **Raises:** `StepFailed` with the trajectory up to a step that failed.
     """
     try:
-        with reporter(progress, running.begun.system.name) as report:
+        with reporter(progress, running.provenance["system"]) as report:
             running.go(report)
     except KeyboardInterrupt as stopped:
         raise KeyboardInterrupt(
@@ -212,7 +222,7 @@ def finish_with_checkpoint(
     **Raises:** `StepFailed` as `finish`, `Interrupted` if a signal stopped it, `CheckpointFailed`
     if the files could not be written; all with the trajectory up to there.
     """
-    with listening() as ear, reporter(progress, running.begun.system.name) as report:
+    with listening() as ear, reporter(progress, running.provenance["system"]) as report:
 
         def pause() -> bool:
             checkpoint.after_chunk()
@@ -299,3 +309,76 @@ def listening() -> Iterator[Ear]:
         yield ear
     finally:
         ear.restore()
+
+
+# A step whose increment is so many times that of its start has run away.
+_RUN_AWAY = 20
+
+
+def ending_of(
+    system: AbstractGroupSystem, integrator: AbstractIntegrator, at: Progress, h: float
+) -> Ending | None:
+    """Where the model of the system ends within the step that failed, if that is why it did."""
+    if not bool(at.failure.converged) or bool(at.failure.in_chart):
+        return None
+    if type(system).ending is AbstractGroupSystem.ending:
+        return None
+    state = jax.tree.map(jnp.asarray, at.state)
+    one = jax.jit(lambda system, integrator, size: integrator.step(system, state, size)[0])
+    return system.ending(lambda size: one(system, integrator, jnp.asarray(size)), h)
+
+
+def explain(
+    run: Run, at: Progress, takes: Takes, ended: Ending | None
+) -> tuple[type[StepFailed], str]:
+    """What to raise, and who, where, how bad, why, what to try.
+
+    `takes` says whether a step of another size can be taken from where the run stopped: what is
+    advised has been tried.
+    """
+    system, integrator, h = run.system, run.integrator, float(run.plan.h)
+    k, info = int(at.step), at.failure
+    where = (
+        f"{integrator!r} on the {system.name}: step {k + 1} of {run.plan.steps} "
+        f"(from t = {float(at.state.t):.6g} s)"
+    )
+    moved, tried = _move(system, at.state, h), float(info.increment)
+    shorter, error = shorter_step(h, moved), StepFailed
+    if ended is not None:
+        what, why, error, _ = ended
+    elif bool(info.converged) and not bool(info.in_chart):
+        # What a step that failed came to last says little where it has run away.
+        near = tried if tried <= _RUN_AWAY * max(moved, LONG) else moved
+        what, why, shorter, error = integrator.refusal(system, at.state, h, near)
+    elif bool(info.converged):
+        what = "gave numbers that are not finite"
+        why = (
+            f"The state before it is finite and moves by |h xi| = {moved:.3g} in a step; an energy "
+            "or a force may be singular there, or the motion unstable at this step size."
+        )
+    else:
+        what = (
+            f"did not converge: relative residual {float(info.residual):.1e} after "
+            f"{int(info.iterations)} iterations"
+        )
+        why = (
+            f"The step moves by |h xi| = {moved:.3g} on the group; above about {LONG:g} a step is "
+            "too long to solve for."
+            if not moved <= LONG / 2
+            else f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
+            "or not a regular function of velocity or momentum."
+        )
+        why = f"{why} {diagnose(system, at.state, h, takes)}"
+    kept = "the run up to there is in `.trajectory`."
+    if issubclass(error, ContactLost):
+        return error, f"{where} {what}. {why} {kept.capitalize()}"
+    advice = advised_step(shorter, h, takes)
+    if advice is None:
+        return error, f"{where} {what}. {why} No shorter step works there either; {kept}"
+    return error, f"{where} {what}. {why} Try h = {advice:.2g} (it is {h:.2g} now); {kept}"
+
+
+def _move(system: AbstractGroupSystem, state: State, h: float) -> float:
+    """$|h\\xi|$ with the velocity at the start of a step."""
+    xi = system.velocity_at(jax.tree.map(jnp.asarray, state))
+    return float(jnp.max(jnp.abs(xi))) * abs(h)

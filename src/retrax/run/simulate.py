@@ -80,7 +80,8 @@ def simulate(
         begin = jax.tree.map(jnp.asarray if traced else np.asarray, begin)
     require_run(system, integrator, begin, h, steps, save_every)
     require_commits(checkpoint, every, traced)
-    size, commits = h if is_traced(h) else float(h), None if every is None else int(every)
+    size = h if traced and is_traced(h) else float(h)
+    commits = None if every is None else int(every)
     plan = Plan(begin.t, size, int(steps), int(save_every), commits)
     run = Run(system, integrator, begin, None, plan)
     if traced:

@@ -287,7 +287,7 @@ def block_shape(sizes: Sequence[int], most: int) -> tuple[int, ...]:
 
 
 def usual_block(members: int, work: int, bytes_per_member: int) -> int:
-    """How many members go into a block where nobody says; `work` is that of one member."""
+    """How many members a block has by default; `work` is that of one member."""
     enough = max(math.ceil(members / _BLOCKS), math.ceil(_LEAST_WORK / work))
     return max(1, min(enough, _MOST_BYTES // bytes_per_member, members))
 

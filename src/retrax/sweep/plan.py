@@ -86,7 +86,7 @@ class SweepPlan:
                 "object of an extension module: whether these are their results cannot be known. "
                 "Choose another path, or make what they read a parameter of the sweep."
             )
-        if begun:  # nobody else commits between what is read here and what is written
+        if begun:  # no one else commits between what is read here and what is written
             self._hold(store.held(self.path), stack)
             store.require_layout(self.path, self._layout())
         done = store.committed(self.path, self.results, self.blocks) if begun else set()

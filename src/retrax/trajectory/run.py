@@ -30,10 +30,6 @@ class Plan:
     save_every: int = 1
     commit_every: int | None = None
 
-    def saves(self, step: int) -> bool:
-        """Whether the state after so many steps is saved."""
-        return step % self.save_every == 0 or step == self.steps
-
 
 @dataclass(frozen=True, slots=True)
 class Run:

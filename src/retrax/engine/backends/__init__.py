@@ -13,15 +13,15 @@ from retrax.engine.backends.members import LANES, LargeMembers, Members, NativeM
 from retrax.engine.backends.native import Kernel, NativeLoop, single_kernel
 from retrax.engine.backends.xla import XLALoop
 from retrax.engine.llvm.kernel import assemble
-from retrax.engine.program import Program
 from retrax.engine.progress import Packing
-from retrax.engine.step_program import memory_packing, signature, step_program
+from retrax.engine.step_program import signature, step_program
 from retrax.engine.trace.scalarise import Unscalarisable
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import shown
+from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.reuse import Reused
 
 BACKENDS = ("auto", "native", "xla", "pallas")
@@ -57,10 +57,10 @@ def make_loop(
         return XLALoop(system, integrator, state, h)
 
     def scalar() -> NativeLoop:
+        made_for = signature(system, integrator, state)
         if backend == "auto":
-            program, _ = step_program(*signature(system, integrator, state))
-            _require_quick(program)
-        return NativeLoop(system, integrator, state, h)
+            _require_quick(*made_for)
+        return NativeLoop(system, integrator, state, h, made_for)
 
     return _scalar_or_xla(
         scalar,
@@ -102,7 +102,7 @@ def make_members(
         # Arrays of members have no rows: short axes that a step keeps are taken apart.
         program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and backend == "auto":
-            _require_quick(program)
+            _require_quick(*made_for)
         if chosen == "native" and program.has_buffers:
             return LargeMembers(single_kernel(*made_for), params, state, h, threads)
         if chosen == "native":
@@ -126,8 +126,10 @@ def make_members(
     return _scalar_or_xla(scalar, plain, required, lambda: f"{integrator!r} on the {own.name}")
 
 
-def _require_quick(program: Program) -> None:
+@Reused
+def _require_quick(tree: Any, avals: tuple, identity: Fingerprint) -> None:
     """Leave a program to XLA for which LLVM would take minutes."""
+    program, _ = step_program(tree, avals, identity)
     if program.count() > _MOST_NATIVE:
         raise Unscalarisable(
             f"it has {program.count()} operations, and more than {_MOST_NATIVE} take minutes to "
@@ -180,4 +182,4 @@ def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kern
 
     program, layout = step_program(tree, avals, identity)
     code = compiled(assemble(program, layout, LANES, shared))
-    return Kernel(code.run, memory_packing(tree, avals, identity), code)
+    return Kernel(code.run, layout.memory, code)

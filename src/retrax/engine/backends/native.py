@@ -9,11 +9,11 @@ import numpy as np
 from retrax.engine.backends.signals import NEVER, interruptibly
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
-from retrax.engine.step_program import memory_packing, signature, step_program
+from retrax.engine.step_program import signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.reuse import Reused
+from retrax.numerics.reuse import Reused, Signature
 
 
 class NativeLoop:
@@ -22,9 +22,14 @@ class NativeLoop:
     name = "native"
 
     def __init__(
-        self, system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, h: float
+        self,
+        system: AbstractGroupSystem,
+        integrator: AbstractIntegrator,
+        state: State,
+        h: float,
+        made_for: Signature | None = None,
     ):
-        made_for = signature(system, integrator, state)
+        made_for = made_for or signature(system, integrator, state)
         self.identity = made_for.identity
         self._kernel = single_kernel(*made_for)
         self._params = Packing.rows((system, integrator))
@@ -121,4 +126,4 @@ def single_kernel(*made_for: Any) -> Kernel:
 
     program, layout = step_program(*made_for)
     code = compiled(assemble(program, layout, lanes=1, shared=True))
-    return Kernel(code.run, memory_packing(*made_for), code)
+    return Kernel(code.run, layout.memory, code)

@@ -52,11 +52,8 @@ def scalarise_in_turn(
     `function` takes what `opening` returns of the same examples, and gives it back renewed as the
     last of its results.
     """
-    remembered = jax.eval_shape(opening, *examples)
-    first, closed = (
-        jax.make_jaxpr(opening)(*examples),
-        jax.make_jaxpr(function)(*examples, remembered),
-    )
+    first, remembered = jax.make_jaxpr(opening, return_shape=True)(*examples)
+    closed = jax.make_jaxpr(function)(*examples, remembered)
     build = Builder()
     evaluator = Evaluator(build, unroll)
     count = len(first.out_avals)
