@@ -14,7 +14,7 @@ walk: after $n$ steps $\\varepsilon\\sqrt n$, about $10^{-12}$ at the end, and a
 A bias, however small, would add up to $\\varepsilon n$ instead.
 
 This page is written by `python -m benchmarks.long_runs --page` from `results/long_runs.json`, and
-that by `python -m benchmarks.long_runs`; do not edit it. `tests/simulate/test_long_runs.py` makes
+that by `python -m benchmarks.long_runs`; do not edit it. `tests/run/test_long_runs.py` makes
 the same measurements over 200,000 steps.
 
 Every run is one trajectory on the native back end; a thousand states are saved. *Error* is the

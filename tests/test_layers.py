@@ -9,6 +9,7 @@ LAYERS = [
     "errors",
     "atomic",
     "numerics",
+    "files",
     "groups",
     "spaces",
     "mechanics",
@@ -17,7 +18,9 @@ LAYERS = [
     "cases",
     "engine",
     "trajectory",
-    "simulate",
+    "store",
+    "run",
+    "sweep",
     "analysis",
     "testing",
     "show",
@@ -25,8 +28,8 @@ LAYERS = [
     "reproduce",
     "cli",
 ]
-# `Trajectory.plot` and `.report` are doors to `show`, opened only when somebody goes through.
-DOORS = {("trajectory/trajectory.py", "show")}
+# `Trajectory.plot`, `.report` and `.save` are doors, opened only when somebody goes through.
+DOORS = {("trajectory/trajectory.py", "show"), ("trajectory/trajectory.py", "store")}
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}
 

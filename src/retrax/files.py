@@ -1,4 +1,4 @@
-"""Files and folders that appear under their name whole, or not at all."""
+"""Files and folders that appear whole or not at all, and the right to write into a folder."""
 
 import contextlib
 import os
@@ -13,6 +13,22 @@ from typing import Any
 
 from retrax.errors import BadInput, NotWritten
 from retrax.numerics.checks import shown
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system
+    fcntl = None
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+# The file of a lock, and how much of it is read; it says who holds it.
+_LOCK, _LONGEST = ".lock", 300
+_HOLDER = re.compile(rb"process \d+ on [\w.-]*\n")
 
 
 @contextlib.contextmanager
@@ -68,7 +84,7 @@ def appearing(path: Path) -> Iterator[Path]:
 
 
 def sync_folder(path: Path) -> None:
-    """Force to disk which files a folder has."""
+    """Force the list of files of a folder to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -77,7 +93,7 @@ def sync_folder(path: Path) -> None:
 
 
 def _beside(path: Path) -> str:
-    """A name that nothing has; of a long one only a part fits."""
+    """Make a name that nothing has; of a long one only a part fits."""
     return f".{path.name[:40]}.{secrets.token_hex(6)}.tmp"
 
 
@@ -89,33 +105,24 @@ def _regular(path: Path) -> os.stat_result | None:
     return found if stat.S_ISREG(found.st_mode) else None
 
 
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-
-
-def as_path(path: Any, whose: str = "a file") -> Path:
-    """What a user gave for a path, as one."""
+def as_path(path: str | os.PathLike[str] | Any, whose: str = "a file") -> Path:
+    """Return the path that a user gave."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fsdecode(path):
         raise BadInput(f"path = {shown(path)} must be the path of {whose}.")
     return Path(os.fsdecode(path))
 
 
 def require_folder(path: Path) -> None:
-    """Refuse a path whose folder does not exist, before any work is done for it."""
+    """Reject a path whose folder does not exist, before any work is done for it."""
     if not path.parent.is_dir():
         raise BadInput(f"path = {str(path)!r}: the folder {str(path.parent)!r} does not exist.")
 
 
 def require_place(path: Path) -> Path:
-    """Where a file given as `path` goes; refused, before any work, where none can be written.
+    """Return where a file given as `path` goes; reject a bad place before any work.
 
     A link leads to the regular file that it names. Folders, pipes, sockets, devices, links to
-    nothing, write-protected files and folders that take no files are refused.
+    nothing, write-protected files and folders that take no files are rejected.
     """
     require_folder(path)
     place = _regular_place(path)
@@ -131,11 +138,11 @@ def require_place(path: Path) -> Path:
 
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` to write to; it takes its place when all has gone well.
+    """Yield a temporary file to write to; it takes the place of `path` when all has gone well.
 
     A file that is there keeps its mode; a link stays one, and what it leads to is written.
 
-    **Raises:** `BadInput` where `path` is no place for a file, `NotWritten` where the disk refuses.
+    **Raises:** `BadInput` where no file can go to `path`, `NotWritten` where the disk refuses it.
     """
     place = require_place(path)
     try:
@@ -168,7 +175,7 @@ def written_by_retrax(path: Path) -> bool:
 
 
 class _Tried(Exception):
-    """A file could be made."""
+    """A file can be made."""
 
 
 def _regular_place(path: Path) -> Path:
@@ -190,15 +197,6 @@ def _regular_place(path: Path) -> Path:
     return place
 
 
-try:
-    import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None
-
-_FILE, _LONGEST = ".lock", 300
-_HOLDER = re.compile(rb"process \d+ on [\w.-]*\n")
-
-
 class WritingLock:
     """The right to write into a folder, until `release` or the end of the process.
 
@@ -211,7 +209,7 @@ class WritingLock:
         self._handle: int | None = None
         if fcntl is None:
             return
-        path = folder / _FILE
+        path = folder / _LOCK
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         if path.is_symlink():
             raise _refused(folder, argument, "its file .lock is a link")

@@ -64,7 +64,7 @@ def executed(saved):
 
 
 @pytest.mark.parametrize("harm", HARM, ids=["python", "pickle", "yaml"])
-@pytest.mark.parametrize("name", ["configuration", "provenance_system", "provenance_drawing", "h"])
+@pytest.mark.parametrize("name", ["configuration", "provenance_system", "provenance_created", "h"])
 def test_attributes_are_never_run(saved, tmp_path, executed, name, harm):
     path = tmp_path / "harm.nc"
     path.write_bytes(saved.read_bytes())

@@ -6,61 +6,66 @@ import jax
 import llvmlite.binding as llvm
 import numpy as np
 
-from retrax.engine.llvm.blocks import Assembly
+from retrax.engine.llvm.blocks import BlockPrinter
+from retrax.engine.llvm.emitter import Emitter
+from retrax.engine.llvm.memory import BufferAccess
 from retrax.engine.passes.live import live
+from retrax.engine.passes.placement import MemoryPlan
 from retrax.engine.passes.sinking import sink
 from retrax.engine.program import Buffer, Value, kind_of
 from retrax.engine.trace.scalarise import scalarise
 
 
-class _Function(Assembly):
-    """`run(in, out)`: the program once, for `lanes` bodies with their numbers side by side."""
+def function_of(program, lanes):
+    """`run(in, out)`: the program once, for `lanes` bodies with their numbers side by side.
 
-    def module(self, program):
-        self.begin("entry")
-        vector = self.type("float")
-        place = 0
-        for item in program.inputs:
-            where = self.let(f"getelementptr double, ptr %in, i64 {place * self.lanes}")
+    Returns the assembly, and how many numbers come out.
+    """
+    plan, out = MemoryPlan({}), Emitter(lanes)
+    given = [item for item in program.inputs if isinstance(item, Buffer)]
+    block = plan.place(program.block, program.outputs, given)
+    buffers = BufferAccess(out, plan)
+    out.begin("entry")
+    vector = out.type("float")
+    place = 0
+    for item in program.inputs:
+        where = out.let(f"getelementptr double, ptr %in, i64 {place * lanes}")
+        if isinstance(item, Buffer):
+            buffers.addresses[item] = where
+            place += item.length
+            continue
+        number = out.let(f"load {vector}, ptr {where}, align 8")
+        same = item.kind == "float"
+        typed = out.copy(number, "float") if same else out.converted(number, "float", item.kind)
+        out.line(f"{out.name(item)} = {typed}")
+        place += 1
+    BlockPrinter(out, buffers).block(block)
+    place = 0
+    for item in program.outputs:
+        for k in range(item.length if isinstance(item, Buffer) else 1):
+            where = out.let(f"getelementptr double, ptr %out, i64 {place * lanes}")
             if isinstance(item, Buffer):
-                self.addresses[item] = where
-                place += item.length
-                continue
-            number = self.let(f"load {vector}, ptr {where}, align 8")
-            same = item.kind == "float"
-            typed = (
-                self.copy(number, "float") if same else self.converted(number, "float", item.kind)
-            )
-            self.line(f"{self.name(item)} = {typed}")
+                number = out.let(f"load double, ptr {buffers.single(item, k)}")
+            elif kind_of(item) == "float":
+                number = out.name(item)
+            else:
+                number = out.let(out.converted(out.name(item), kind_of(item), "float"))
+            out.line(f"store {vector} {number}, ptr {where}, align 8")
             place += 1
-        self.outermost(program.block, program.outputs)
-        place = 0
-        for item in program.outputs:
-            for k in range(item.length if isinstance(item, Buffer) else 1):
-                where = self.let(f"getelementptr double, ptr %out, i64 {place * self.lanes}")
-                if isinstance(item, Buffer):
-                    number = self.let(f"load double, ptr {self.single(item, k)}")
-                elif kind_of(item) == "float":
-                    number = self.name(item)
-                else:
-                    number = self.let(self.converted(self.name(item), kind_of(item), "float"))
-                self.line(f"store {vector} {number}, ptr {where}, align 8")
-                place += 1
-        self.line("ret void")
-        size = 8 * max(self.scratch_size, 1)
-        return "\n".join(
-            [
-                *self.globals,
-                *sorted(self.declarations),
-                "define void @run(ptr noalias %in, ptr noalias %out) {",
-                "start:",
-                f"  %scratch = alloca i8, i64 {size}, align 64",
-                "  br label %entry",
-                *self.lines,
-                "}",
-                '!0 = !{!"branch_weights", i32 1, i32 1000000}',
-            ]
-        ), place
+    out.line("ret void")
+    return "\n".join(
+        [
+            *out.globals,
+            *sorted(out.declarations),
+            "define void @run(ptr noalias %in, ptr noalias %out) {",
+            "start:",
+            f"  %scratch = alloca i8, i64 {8 * max(plan.size, 1)}, align 64",
+            "  br label %entry",
+            *out.lines,
+            "}",
+            '!0 = !{!"branch_weights", i32 1, i32 1000000}',
+        ]
+    ), place
 
 
 def programme(function, *arguments):
@@ -75,7 +80,7 @@ def flat(tree):
 
 def run_natively(program, *arguments, lanes=1):
     """The results of a program as machine code, in order; those of the first lane."""
-    text, count = _Function(lanes).module(program)
+    text, count = function_of(program, lanes)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine(

@@ -68,7 +68,7 @@ def compare(name, arrays=False):
     if arrays:
         leaves = [x.ravel() for x in jax.tree.leaves(arguments)]
         inputs = [jnp.stack([x, x]) for leaf in leaves for x in leaf]
-        ours = interpret(program, inputs, jnp.array([True, True]))
+        ours, _ = interpret(program, inputs, jnp.array([True, True]))
         np.testing.assert_allclose(flat([x[0] for x in ours]), exact, **ROUNDING)
 
 

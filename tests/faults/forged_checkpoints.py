@@ -65,7 +65,7 @@ def _keys(path: Path) -> Iterator[tuple[tuple[str, ...], bool]]:
     told = json.loads((path / "zarr.json").read_text())
     for key in told["attributes"]:
         yield ("attributes", key), False
-    for key in ("step", "state", "since"):
+    for key in ("step", "state", "since", "memory"):
         yield ("attributes", "restart", key), False
     yield ("consolidated_metadata",), False
     arrays = ("consolidated_metadata", "metadata")
@@ -103,52 +103,58 @@ def checkpoint_forgeries(path: Path) -> Iterator[Forgery]:
     yield from _files()
 
 
+NUMBERS = {"dtype": "float64", "shape": [2], "data": "AAAAAAAA+H8AAAAAAAD4fw==", "jax": True}
+_CALL = {"args": [], "keywords": {"dict": []}, "part": None}
+# What may stand where a system or an integrator should be.
+ODD_OBJECTS: list[Any] = [
+    {"class": "os:environ", "fields": {}},
+    {"class": "retrax.groups.so3:SO3", "fields": {}},
+    {"class": "retrax.systems.heavy_top:HeavyTop", "fields": {}},
+    {"class": "retrax.cli.main:app", "fields": {}},
+    {"class": "../../x:y", "fields": {}},
+    {"function": "retrax.numerics.checks:shown"},
+    {"function": "builtins:eval"},
+    {"array": NUMBERS},
+    {"array": {**NUMBERS, "shape": [-1]}},
+    {"array": {**NUMBERS, "shape": [10**12]}},
+    {"array": {**NUMBERS, "dtype": "O"}},
+    {"dict": [[{"list": []}, 1]]},
+    {"dict": [1, 2]},
+    {"set": [[{"list": [1]}]]},
+    {"partial": {"function": "os:system"}, "args": ["true"], "keywords": {}},
+    {"number": "1e999x"},
+    {"list": deep(600)},
+    {**_CALL, "factory": "os:system"},
+    {**_CALL, "factory": "venv.__main__:x"},
+    {**_CALL, "factory": "this:s"},
+    {**_CALL, "factory": "__main__:x"},
+    {**_CALL, "factory": "../../evil:x"},
+    {**_CALL, "factory": "a b:c"},
+    {**_CALL, "factory": 3},
+    {**_CALL, "factory": "x" * 100_000 + ":y"},
+]
+
+
+def names_a_factory(data: Any) -> bool:
+    """Whether data names a factory, which `load` never calls: it reads the states without it."""
+    quiet = isinstance(data, dict) and isinstance(data.get("factory"), str)
+    return quiet and ":" in data["factory"] and data["factory"].isprintable()
+
+
 def _objects() -> Iterator[Forgery]:
-    """Systems that are none."""
-    numbers = {"dtype": "float64", "shape": [2], "data": "AAAAAAAA+H8AAAAAAAD4fw==", "jax": True}
-    call = {"args": [], "keywords": {"dict": []}, "part": None}
-    odd: list[Any] = [
-        {"class": "os:environ", "fields": {}},
-        {"class": "retrax.groups.so3:SO3", "fields": {}},
-        {"class": "retrax.systems.heavy_top:HeavyTop", "fields": {}},
-        {"class": "retrax.cli.main:app", "fields": {}},
-        {"class": "../../x:y", "fields": {}},
-        {"function": "retrax.numerics.checks:shown"},
-        {"function": "builtins:eval"},
-        {"array": numbers},
-        {"array": {**numbers, "shape": [-1]}},
-        {"array": {**numbers, "shape": [10**12]}},
-        {"array": {**numbers, "dtype": "O"}},
-        {"dict": [[{"list": []}, 1]]},
-        {"dict": [1, 2]},
-        {"set": [[{"list": [1]}]]},
-        {"partial": {"function": "os:system"}, "args": ["true"], "keywords": {}},
-        {"number": "1e999x"},
-        {"list": deep(600)},
-        {**call, "factory": "os:system"},
-        {**call, "factory": "venv.__main__:x"},
-        {**call, "factory": "this:s"},
-        {**call, "factory": "__main__:x"},
-        {**call, "factory": "../../evil:x"},
-        {**call, "factory": "a b:c"},
-        {**call, "factory": 3},
-        {**call, "factory": "x" * 100_000 + ":y"},
-    ]
+    """Systems and integrators that retrax never wrote."""
     for name in ("system", "integrator"):
-        for number, data in enumerate(odd):
+        for number, data in enumerate(ODD_OBJECTS):
             change = functools.partial(_set, ("attributes", name), data)
-            # A factory is never called by `load`, which reads the states without it.
-            quiet = isinstance(data, dict) and isinstance(data.get("factory"), str)
-            named = quiet and ":" in data["factory"] and data["factory"].isprintable()
             yield Forgery(
                 f"start {name} {number}: {str(data)[:60]}",
                 functools.partial(_attributes, change=change, start=True),
-                harmless=named,
+                harmless=names_a_factory(data),
             )
     yield Forgery("system and integrator swapped", _swapped)
     for part, value in [
         ("inertia", "text"), ("inertia", None), ("inertia", [1, 2]), ("mass", "heavy"),
-        ("arm", {"array": numbers}), ("group", 3), ("group", [1]),
+        ("arm", {"array": NUMBERS}), ("group", 3), ("group", [1]),
     ]:  # fmt: skip
         yield Forgery(f"system.{part} = {str(value)[:30]}", functools.partial(_part, part, value))
 

@@ -1,6 +1,7 @@
 """Forged NetCDF files: what HDF5 can do besides keeping a run."""
 
 import functools
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ import h5py
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
+from forged_checkpoints import ODD_OBJECTS, names_a_factory
 from forging import Door, Forgery
 
 import retrax as rx
@@ -27,7 +30,7 @@ ATTRIBUTES: dict[str, Any] = {
     "shell": "x.toml; touch /tmp/never", "true": np.bool_(True),
 }  # fmt: skip
 NEEDED = ("system", "group", "integrator")
-TEXTS = (*NEEDED, "drawing", "up", "created")
+TEXTS = (*NEEDED, "created")
 
 
 def netcdf_doors(folder: Path) -> list[Door]:
@@ -98,12 +101,67 @@ def netcdf_forgeries(path: Path) -> Iterator[Forgery]:
                 functools.partial(_attribute, "", name, value),
                 _is_free(name, label, value),
             )
-    for name in ("g", "momentum", "time", "energy", "iterations", "velocity"):
+    for name in ("g", "momentum", "time", "energy", "iterations", "velocity", "run"):
         for label, make in _arrays(name).items():
             yield Forgery(f"{name}: {label}", functools.partial(_replaced, name, make))
         for key, value in _odd_attributes().items():
             yield Forgery(f"{name}.{key}", functools.partial(_attribute, name, key, value))
+    yield from _objects()
     yield from _whole_files(names)
+
+
+def _objects() -> Iterator[Forgery]:
+    """Systems and integrators that retrax never wrote, and bytes that are no JSON."""
+    for name in ("system", "integrator"):
+        for number, data in enumerate(ODD_OBJECTS):
+            yield Forgery(
+                f"run {name} {number}: {str(data)[:60]}",
+                functools.partial(_described, {name: data}),
+                harmless=names_a_factory(data),
+            )
+        yield Forgery(f"run {name} is missing", functools.partial(_described, {name: ...}), True)
+    giant = {"class": "groups:Translation", "fields": {"n": 10**15}}
+    for label, space in {
+        "a giant": {"class": "spaces:GroupItself", "fields": {"group": giant, "side": -1}},
+        "text": "text",
+    }.items():
+        fields = {
+            "title": "top", "space": space, "numbers": {"dict": []}, "functions": [],
+            "drawing": None, "measured": {"dict": []}, "e3_points_up": True,
+        }  # fmt: skip
+        system = {"class": "mechanics:RememberedSystem", "fields": fields}
+        yield Forgery(f"run on {label}", functools.partial(_described, {"system": system}))
+    for label in ("text", "no text", "deep", "nested", "twice", "escape"):
+        change = functools.partial(_older, ATTRIBUTES[label])
+        yield Forgery(f"older drawing: {label}", change)
+    for text in (b"", b"[", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b"{" + b'"a":{' * 9_000):
+        yield Forgery(f"run holds {text[:9]!r}", functools.partial(_texted, text))
+
+
+def _older(drawing: str, path: Path) -> None:
+    """Make a file as retrax 0.1 wrote it, which tells in words what to draw."""
+    with xr.open_dataset(path, engine="h5netcdf") as ds:
+        ds.load()
+    ds.attrs["provenance_drawing"] = drawing
+    ds.drop_vars("run").to_netcdf(path, engine="h5netcdf")
+
+
+def _described(changes: dict[str, Any], path: Path) -> None:
+    """Describe another system or integrator in the file."""
+    with xr.open_dataset(path, engine="h5netcdf") as ds:
+        data = json.loads(ds["run"].values.tobytes())
+    for name, value in changes.items():
+        data.pop(name)
+        if value is not ...:
+            data[name] = value
+    _texted(json.dumps(data).encode(), path)
+
+
+def _texted(text: bytes, path: Path) -> None:
+    with xr.open_dataset(path, engine="h5netcdf") as ds:
+        ds.load()
+    values = np.frombuffer(text, np.uint8)
+    ds.drop_vars("run").assign(run=(("run_bytes",), values)).to_netcdf(path, engine="h5netcdf")
 
 
 def _is_free(name: str, label: str, value: Any) -> bool:
@@ -185,7 +243,7 @@ def _arrays(name: str) -> dict[str, Callable[[h5py.File, np.ndarray], None]]:
     if name in ("energy", "velocity"):  # what is measured may be anything, also not finite
         made.pop("not a number"), made.pop("infinite")
         made.pop("truth")
-    if name == "energy":
+    if name in ("energy", "run"):
         made.pop("missing")
     if name in ("iterations", "momentum", "g"):
         made.pop("truth")

@@ -27,7 +27,7 @@ def doors(tmp_path_factory):
 
 FEW = {
     "load a checkpoint": (
-        "attributes/h: largest", "attributes/rows: huge", "attributes/plan: lists",
+        "attributes/h: largest", "attributes/rows: huge", "attributes/restart/memory: lists",
         "attributes/restart/state: text", "attributes/provenance_system: escape",
         "attributes/seconds: zero", "attributes/compile_seconds: huge",
         "attributes/seconds: beyond", "attributes/rows: beyond",
@@ -48,10 +48,12 @@ FEW = {
         "momentum: a link to another file", "momentum: a link", "time: compound",
         "energy: references", "velocity: giant and packed", "g: never written",
         "iterations: another filter", "momentum.scale_factor", "times are dates",
-        "also the file in itself", "also a giant",
+        "also the file in itself", "also a giant", "run: virtual", "run: shorter",
+        "run system 2: ", "run system 9: ", "run system 16: ", "run system 17: ",
+        "run integrator 1: ", "run system is missing", "run on a giant", "run holds b'[[",
     ),
     "report": (
-        "attribute provenance_drawing: twice", "attribute provenance_system: markup",
+        "run system 0: ", "run on text", "older drawing: twice", "attribute provenance_system: markup",
         "attribute provenance_integrator: shell", "attribute provenance_group: formula",
     ),
     "sweep": (

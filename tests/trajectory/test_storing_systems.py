@@ -13,6 +13,8 @@ import pytest
 import retrax as rx
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.mechanics.remembered import RememberedSystem
+from retrax.show.page import page_data
+from retrax.show.scene import plain
 from retrax.store.objects import (
     FOLDERS,
     Factory,
@@ -23,6 +25,7 @@ from retrax.store.objects import (
     encode,
 )
 from retrax.systems.catalogue import CASES
+from retrax.trajectory.observe import observe
 
 QUICK = ("free-rigid-body", "pendulum3d", "suslov-paper", "kharlamova", "euler-top", "turntable")
 
@@ -129,6 +132,67 @@ def test_functions_of_the_user_are_named_and_not_stored():
         encode(system, "system")
 
 
+def body_run(potential=None, **keywords):
+    body = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], potential)
+    state = body.state(jnp.eye(3), velocity=[0.3, -0.4, 0.9])
+    return rx.simulate(body, rx.LieVerlet(), state, h=0.1, steps=12, progress=False, **keywords)
+
+
+@pytest.mark.parametrize("name", ["heavy-top", "suslov-paper", "euler-top", "turntable"])
+def test_a_loaded_run_is_measured_drawn_and_continued_as_the_fresh_one(tmp_path, name):
+    system, state, h, _ = CASES[name].make()
+    method = INTEGRATORS[CASES[name].integrator]
+    fresh = rx.simulate(system, method, state, h=h, steps=20, progress=False)
+    run = rx.load(fresh.save(tmp_path / "run.nc"))
+    same(run.system, system)
+    same(run.integrator, method)
+    assert run.summary() == fresh.summary() and run.invariants().keys() == fresh.invariants().keys()
+    for found, wanted in ((run.velocity, fresh.velocity), (run.energy(), fresh.energy())):
+        np.testing.assert_array_equal(found, wanted)
+    again = observe(run.system, run.states, run.integrator, run.h)
+    np.testing.assert_array_equal(again.velocity, fresh.velocity)
+    texts = [json.dumps(page_data(one), default=plain) for one in (run, fresh)]
+    assert texts[0] == texts[1]
+    kept = page_data(run)["run"]
+    same(decode(kept["system"], None), system)
+    begun = jax.tree.map(jnp.asarray, (decode(kept["state"], None), state))
+    same(*begun)
+    assert kept["plan"] == {"h": h, "steps": 20, "save_every": 1}
+    more = rx.simulate(run.system, run.integrator, run.final, h=run.h, steps=10, progress=False)
+    whole = rx.simulate(system, method, state, h=h, steps=30, progress=False)
+    np.testing.assert_allclose(more.momentum[-1], whole.momentum[-1], rtol=1e-12, atol=1e-12)
+
+
+def test_a_file_of_a_lambda_keeps_what_was_measured_and_can_be_drawn(tmp_path):
+    fresh = body_run(lambda g: 0.4 * g[2, 2])
+    run = rx.load(fresh.save(tmp_path / "run.nc"))
+    assert type(run.system) is RememberedSystem and repr(run.integrator) == "LieVerlet()"
+    np.testing.assert_array_equal(run.energy(), fresh.energy())
+    scenes = [json.dumps(page_data(one)["scene"], default=plain) for one in (run, fresh)]
+    assert scenes[0] == scenes[1]
+    for use in (
+        lambda: rx.simulate(run.system, run.integrator, run.final, h=0.1, steps=3),
+        lambda: run.along(run.system.energy),
+        lambda: run.system.state(jnp.eye(3), velocity=[0.0, 0.0, 1.0]),
+    ):
+        with pytest.raises(rx.BadInput, match="give the system yourself"):
+            use()
+    assert rx.load(run.save(tmp_path / "again.nc")).system.functions == run.system.functions
+
+
+def test_the_store_of_a_sweep_holds_its_system(tmp_path):
+    def top(mass):
+        system = rx.systems.HeavyTop([1.2, 1.6, 0.8], mass, [0.0, 0.0, 0.6])
+        return system, system.state(jnp.eye(3), velocity=jnp.array([0.1, 0.2, 4.0]))
+
+    path, masses = tmp_path / "sweep.zarr", {"mass": [1.0, 1.5]}
+    settings = {"h": 0.01, "steps": 4, "store": path, "client": "serial", "progress": False}
+    runs = rx.sweep(top, rx.LieVerlet(), grid=masses, **settings)
+    kept = json.loads(runs.attrs["run"])
+    same(decode(kept["system"], None), top(1.0)[0])
+    assert repr(decode(kept["integrator"], None)) == "LieVerlet()"
+
+
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     (tmp_path / "bodies_of_mine.py").write_text(MODULE)
@@ -149,9 +213,7 @@ def test_a_lambda_is_said_to_be_no_data_before_the_run_and_can_be_given_again(tm
     assert found.system.group == rx.SO3() and len(found) == 41
     assert found.system.numbers["inertia"].tolist() == [1.0, 2.0, 2.5]
     assert repr(found.integrator) == "LieVerlet()"
-    with pytest.raises(
-        rx.BadInput, match=r"not its functions \(potential = .*<lambda> of"
-    ):
+    with pytest.raises(rx.BadInput, match=r"not its functions \(potential = .*<lambda> of"):
         found.invariants()
     with pytest.raises(rx.BadInput, match=r"give the system yourself, as in rx\.simulate\(system"):
         rx.simulate(found.system, found.integrator, found.final, h=0.1, steps=3)

@@ -54,6 +54,20 @@ class RememberedSystem(AbstractGroupSystem):
     measured: dict[str, str] = eqx.field(static=True)
     e3_points_up: bool = eqx.field(static=True)
 
+    def __init__(
+        self,
+        *,
+        title: str,
+        space: AbstractHomogeneousSpace,
+        numbers: dict[str, Any],
+        functions: tuple[tuple[str, str], ...] = (),
+        drawing: Drawing | None = None,
+        measured: dict[str, str] | None = None,
+        e3_points_up: bool = True,
+    ):
+        self.title, self.space, self.numbers, self.functions = title, space, numbers, functions
+        self.drawing, self.measured, self.e3_points_up = drawing, measured or {}, e3_points_up
+
     def __check_init__(self):
         """Reject parts of other types: they come from a file."""
         pairs = [(self.title, str), (self.space, AbstractHomogeneousSpace), (self.numbers, dict)]

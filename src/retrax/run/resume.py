@@ -14,10 +14,12 @@ from retrax.engine.progress import Interval, Packing, start
 from retrax.engine.step_program import memory_of
 from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.files import WritingLock, as_path
-from retrax.integrators.base import Memory
+from retrax.integrators.base import AbstractIntegrator, Memory
 from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import reason
 from retrax.run.checks import require_count, require_room, require_run
+from retrax.run.progress_bar import ProgressOption
 from retrax.run.running import Running, finish_with_checkpoint
 from retrax.store.checkpoint import Checkpoint
 from retrax.store.checkpoint_format import read_numbers
@@ -28,7 +30,7 @@ from retrax.store.checkpoint_read import (
     trajectory_of,
 )
 from retrax.store.checkpoint_write import Store, unwritable
-from retrax.store.objects import NeedsImport, Trust, trusted
+from retrax.store.objects import Modules, NeedsImport, Trust, trusted
 from retrax.store.run_objects import decode_object, require_fit, state_like
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.run import Plan, Run
@@ -39,13 +41,13 @@ _ANOTHER = 1e-9
 
 
 def resume(
-    path: Any,
-    steps: Any = None,
-    progress: Any = None,
+    path: str | Path,
+    steps: int | None = None,
+    progress: ProgressOption = None,
     *,
-    system: Any = None,
-    integrator: Any = None,
-    trust: Any = None,
+    system: AbstractGroupSystem | None = None,
+    integrator: AbstractIntegrator | None = None,
+    trust: Modules | None = None,
 ) -> Trajectory:
     """Go on with the run in a checkpoint, to its end or further.
 
@@ -77,7 +79,7 @@ def resume(
         stored = read_checkpoint(place)
         with _told(stored):
             system, integrator = _objects(stored, system, integrator, modules)
-            _refuse_failed(stored, system, integrator)
+            _raise_failure(stored, system, integrator)
             steps = _steps(stored, steps)
             if steps == stored.record["completed"]:
                 return trajectory_of(stored, system, integrator)
@@ -91,7 +93,7 @@ def resume(
 
 
 def _locked(path: Path) -> WritingLock | BadInput:
-    """The right to write, taken before anything is read; or why nothing can be written there."""
+    """Take the right to write before anything is read; or return why nothing can be written."""
     try:
         return WritingLock(path)
     except OSError as cause:
@@ -100,7 +102,7 @@ def _locked(path: Path) -> WritingLock | BadInput:
 
 @contextlib.contextmanager
 def _told(stored: Stored) -> Iterator[None]:
-    """Turn what a file makes of retrax into a sentence about the file."""
+    """Turn an error that a forged file causes into a sentence about the file."""
     try:
         yield
     except NeedsImport as cause:
@@ -114,8 +116,10 @@ def _told(stored: Stored) -> Iterator[None]:
         ) from cause
 
 
-def _prepared(stored: Stored, system: Any, integrator: Any, steps: int) -> Running:
-    """The run, standing where its checkpoint restarts it."""
+def _prepared(
+    stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
+) -> Running:
+    """Return the run, standing where its checkpoint restarts it."""
     state = _started(stored, system, integrator, steps)
     require_room(8 * Packing(state).size, steps, stored.record["save_every"])
     running = _running(stored, system, integrator, state, steps)
@@ -124,8 +128,13 @@ def _prepared(stored: Stored, system: Any, integrator: Any, steps: int) -> Runni
     return running
 
 
-def _objects(stored: Stored, system: Any, integrator: Any, trust: Trust) -> tuple[Any, Any]:
-    """What moves and how: as given, or else as stored."""
+def _objects(
+    stored: Stored,
+    system: AbstractGroupSystem | None,
+    integrator: AbstractIntegrator | None,
+    trust: Trust,
+) -> tuple[AbstractGroupSystem, AbstractIntegrator]:
+    """Return what moves and how: as given, or else as stored."""
     given = {"system": system, "integrator": integrator}
     for name, data in (("system", system), ("integrator", integrator)):
         if data is None and stored.start[name] is None:
@@ -141,7 +150,10 @@ def _objects(stored: Stored, system: Any, integrator: Any, trust: Trust) -> tupl
     return given["system"], given["integrator"]
 
 
-def _refuse_failed(stored: Stored, system: Any, integrator: Any) -> None:
+def _raise_failure(
+    stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator
+) -> None:
+    """Raise the failure of a run that had failed."""
     failure = stored.record["failure"]
     if failure is not None:
         kind = getattr(errors, failure["error"], StepFailed)
@@ -149,7 +161,8 @@ def _refuse_failed(stored: Stored, system: Any, integrator: Any) -> None:
         raise kind(failure["sentence"], trajectory_of(stored, system, integrator))
 
 
-def _steps(stored: Stored, steps: Any) -> int:
+def _steps(stored: Stored, steps: int | None) -> int:
+    """Return how many steps the run is to have."""
     if steps is None:
         return stored.record["steps"]
     require_count("steps", steps)
@@ -161,8 +174,10 @@ def _steps(stored: Stored, steps: Any) -> int:
     return int(steps)
 
 
-def _started(stored: Stored, system: Any, integrator: Any, steps: int) -> State:
-    """The state in which the run began, seen to fit the system."""
+def _started(
+    stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
+) -> State:
+    """Return the state in which the run began, checked to fit the system."""
     record = stored.record
     state = stored.states()
     where = getattr(system, "configuration_space", None)
@@ -174,8 +189,14 @@ def _started(stored: Stored, system: Any, integrator: Any, steps: int) -> State:
     return state
 
 
-def _running(stored: Stored, system: Any, integrator: Any, state: State, steps: int) -> Running:
-    """The run, standing at its start."""
+def _running(
+    stored: Stored,
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    state: State,
+    steps: int,
+) -> Running:
+    """Return the run, standing at its start."""
     record = stored.record
     plan = Plan(state.t, record["h"], steps, record["save_every"], record["every"])
     run = Run(system, integrator, state, None, plan)
@@ -198,7 +219,7 @@ def _go_back(stored: Stored, running: Running) -> None:
 
 
 def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
-    """What the last step hands to the next one; `None` where the file is older and has none."""
+    """Return what the last step hands to the next one; files of retrax 0.1 do not keep it."""
     text = stored.record["restart"].get("memory")
     if text is None:
         return None
@@ -213,9 +234,9 @@ def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
 
 
 def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
-    """The files to go on with.
+    """Reopen the files to go on with.
 
-    A last state that was saved only because the run ended there is none of a longer run: it is
+    A longer run does not save the state where the shorter one ended between saved states: it is
     withdrawn. What lies between it and the restart stays, and is computed again.
     """
     record, every = stored.record, running.begun.plan.save_every
@@ -234,7 +255,7 @@ def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
 
 
 def _compare(stored: Stored, running: Running) -> None:
-    """Say what is not as it was; refuse a system that does not take the same steps."""
+    """Warn of what has changed; reject a system that does not take the same steps."""
     was, now = stored.record["environment"], environment(running.loop.name)
     before = read_numbers(stored.start["probe"])
     after = running.first_steps(min(stored.start["probe_steps"], running.begun.plan.steps))

@@ -21,6 +21,7 @@ from retrax.show.drawn import drawable
 from retrax.show.pictures.choose import picture
 from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
+from retrax.store.run_objects import encode_run
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.summary import counted
 from retrax.trajectory.trajectory import Trajectory
@@ -81,6 +82,7 @@ def page_data(run: Trajectory) -> dict[str, Any]:
         "scene": scene(run, picture(run)),
         "panels": curves(run),
         "colours": {"light": CYCLE, "dark": CYCLE_ON_DARK},
+        "run": encode_run(run),
     }
 
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
+from retrax.numerics.checks import require_instance
 from retrax.show.style import literal, new_figure, style
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory
@@ -100,7 +101,7 @@ def _strings(run: Trajectory, strings: StringsInContact) -> Figure:
 
 def draw_space_time(axes: Axes, run: Trajectory, string: int = 0) -> None:
     """One of the strings, with the path of its contact."""
-    strings = run.system
+    strings = require_instance("system", run.system, StringsInContact, "a pair of strings")
     every = -(-len(run.t) // _MOST_TIMES)
     values, s = np.asarray(run.g[string])[::every], np.asarray(run.g[2])[:, string]
     _mesh(axes, np.asarray(strings.nodes), run.t[::every], values, "displacement (m)")

@@ -1,10 +1,10 @@
-"""When a run is committed, and what is said where that fails."""
+"""A run and its checkpoint: what is stored before the first step, and when it is committed."""
 
 import json
 import time
 import warnings
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,10 +22,13 @@ from retrax.trajectory.run import Run
 
 # A run is committed when this long, or this much, has come together, unless it is said how often.
 _SECONDS, _BYTES = 10.0, 2**25
+# The first steps of a run, taken again when it is resumed to see that they are the same.
+_PROBE = 8
 
 
+@runtime_checkable
 class OnItsWay(Protocol):
-    """A run that goes on: what a checkpoint reads of it."""
+    """What a checkpoint reads of a run that goes on."""
 
     saved: list[Rows]
     since: Interval
@@ -42,7 +45,7 @@ class OnItsWay(Protocol):
 
 
 class Checkpoint:
-    """Commits a run while it goes on, and at its end.
+    """Commit a run while it goes on, and at its end.
 
     **Arguments:** `store`: its files; `running`: the run; `sent`: how many chunks of rows the files
     have already.
@@ -61,12 +64,12 @@ class Checkpoint:
         return self._writer.failure is not None
 
     def after_chunk(self) -> None:
-        """Look at what has come together; commit where it is time to."""
+        """Commit if enough has come together."""
         if self._writer.idle and self._due(self._running.run.step):
             self.commit("running")
 
     def commit(self, status: str, failure: tuple[type, str] | None = None) -> None:
-        """Have everything up to here written, in the background."""
+        """Write everything up to here, in the background."""
         running = self._running
         error = None
         if failure is not None:
@@ -86,7 +89,7 @@ class Checkpoint:
         self._last_time = time.perf_counter()
 
     def close(self) -> None:
-        """Wait for the disk; say what went wrong there."""
+        """Wait for the disk; raise what went wrong there."""
         self._writer.close()
         cause = self._writer.failure
         if cause is not None:
@@ -107,7 +110,7 @@ class Checkpoint:
 
 
 def restart(run: Run, since: Interval) -> dict[str, Any]:
-    """All that is needed to go on from here; no memory before the first step, which makes it."""
+    """Record all that it takes to go on from here; the first step makes the first memory."""
     memory = None if run.memory is None else numbers_text(Packing.rows(run.memory)[:, 0])
     return {
         "step": run.step,
@@ -117,12 +120,8 @@ def restart(run: Run, since: Interval) -> dict[str, Any]:
     }
 
 
-# The first steps of a run, taken again when it is resumed to see that they are the same.
-_PROBE = 8
-
-
 def require_path(checkpoint: Any) -> Path:
-    """Refuse what is not a path, or one where a checkpoint cannot be made."""
+    """Reject what is not a path, and paths where no checkpoint can be made."""
     try:
         path = Path(checkpoint)
     except TypeError:
@@ -146,8 +145,9 @@ def stored_objects(system: AbstractGroupSystem, integrator: AbstractIntegrator) 
     return data
 
 
+@runtime_checkable
 class NotBegun(OnItsWay, Protocol):
-    """A run before its first step: what its checkpoint stores once and for all."""
+    """What a checkpoint reads of a run before its first step, once and for all."""
 
     compile_seconds: float
     provenance: dict[str, str]
@@ -156,7 +156,7 @@ class NotBegun(OnItsWay, Protocol):
 
 
 def new_store(path: Path, objects: dict[str, Any], running: NotBegun) -> Store:
-    """The files of a run that begins, with all it takes to go on with it."""
+    """Make the files of a run that begins, with all it takes to go on with it."""
     run, made = running.run, running.provenance
     record = {
         "format": FORMAT,

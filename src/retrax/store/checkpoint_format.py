@@ -39,14 +39,14 @@ class Column(NamedTuple):
     attributes: dict[str, str]
 
     def file(self, chunk: int) -> str:
-        """The file that holds a chunk of rows."""
+        """Name the file that holds a chunk of rows."""
         return f"{self.name}/c.{'.'.join(map(str, (chunk, *(0 for _ in self.shape))))}"
 
     def row_bytes(self) -> int:
         return 8 * math.prod(self.shape)
 
     def metadata(self, rows: int, rows_per_chunk: int) -> dict[str, Any]:
-        """What Zarr wants to know."""
+        """Describe the array as Zarr does."""
         return {
             "zarr_format": 3,
             "node_type": "array",
@@ -69,7 +69,7 @@ class Column(NamedTuple):
 
 
 def columns(state: State, group: str) -> list[Column]:
-    """The arrays of a run that goes through states like this, in the order of its leaves."""
+    """List the arrays of a run through states like this, in the order of its leaves."""
     parts, _ = flattened(state.g)
     return columns_of([part.shape for part in parts], np.shape(state.momentum), group)
 
@@ -77,7 +77,7 @@ def columns(state: State, group: str) -> list[Column]:
 def columns_of(
     parts: Sequence[tuple[int, ...]], momentum: tuple[int, ...], group: str
 ) -> list[Column]:
-    """The arrays of a run whose configuration and momentum have these shapes."""
+    """List the arrays of a run whose configuration and momentum have these shapes."""
     made = []
     for k, shape in enumerate(parts):
         name = "g" if len(parts) == 1 else f"g{k}"
@@ -96,13 +96,13 @@ def columns_of(
 
 
 def rows_per_chunk(kinds: list[Column]) -> int:
-    """A power of two."""
+    """Choose how many rows a chunk has: a power of two."""
     rows = max(1, _CHUNK_BYTES // sum(kind.row_bytes() for kind in kinds))
     return 1 << (rows.bit_length() - 1)
 
 
 def record_text(attributes: dict[str, Any], kinds: list[Column]) -> bytes:
-    """The commit record, with its own checksum."""
+    """Write the commit record, with its own checksum."""
     rows, per_chunk = attributes["rows"], attributes["rows_per_chunk"]
     arrays = {kind.name: kind.metadata(rows, per_chunk) for kind in kinds}
     record = {
@@ -119,7 +119,7 @@ def record_text(attributes: dict[str, Any], kinds: list[Column]) -> bytes:
 
 
 def start_text(attributes: dict[str, Any]) -> bytes:
-    """The file about the system, with its own checksum."""
+    """Write the file about the system, with its own checksum."""
     return _checked({"zarr_format": 3, "node_type": "group", "attributes": attributes})
 
 
@@ -140,7 +140,7 @@ def digest(text: bytes) -> str:
 
 
 def read_text(text: bytes, path: str) -> dict[str, Any]:
-    """A record that is whole; otherwise a sentence."""
+    """Read a record; reject one that does not fit its checksum."""
     try:
         record = json.loads(text)
         claimed = record["attributes"].pop("checksum")
@@ -155,14 +155,14 @@ def read_text(text: bytes, path: str) -> dict[str, Any]:
 
 
 def chunk_end(body: bytes) -> bytes:
-    """What stands behind the rows of a chunk: the CRC-32C of Zarr."""
+    """Return what ends a chunk: the CRC-32C of Zarr."""
     import google_crc32c
 
     return google_crc32c.value(body).to_bytes(4, "little")
 
 
 def numbers_text(numbers: np.ndarray) -> str:
-    """Float64 numbers as text, every bit of them."""
+    """Write float64 numbers as text, every bit of them."""
     return base64.b64encode(np.ascontiguousarray(numbers, "<f8").tobytes()).decode()
 
 

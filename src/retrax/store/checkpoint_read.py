@@ -1,4 +1,4 @@
-"""What a commit record must say to be one, before anything else of its checkpoint is read.
+"""A checkpoint read back: its record checked first, then all that is committed, byte by byte.
 
 A checksum shows that a record is as it was written, not that retrax wrote it.
 """
@@ -106,13 +106,13 @@ _RULES: dict[str, Callable[[Any], bool]] = {
 
 
 def checked_record(path: str, record: dict[str, Any]) -> tuple[dict[str, Any], list[Column]]:
-    """The attributes of a commit record and the columns it speaks of; refused where it is none."""
+    """Return the attributes of a commit record and its columns; reject any other record."""
     told = record["attributes"]
     for name, rule in _RULES.items():
         if name not in told:
             raise _no_record(path, f"{name} is missing")
         if not rule(told[name]):
-            raise _no_record(path, f"{name} = {shown(told[name])} is none")
+            raise _no_record(path, f"it does not write {name} = {shown(told[name])}")
     odd = [k for k, x in told.items() if k.startswith("provenance_") and not isinstance(x, str)]
     if odd:
         raise _no_record(path, f"{odd[0]} = {shown(told[odd[0]])} is not text")
@@ -125,7 +125,7 @@ def checked_record(path: str, record: dict[str, Any]) -> tuple[dict[str, Any], l
 
 
 def _columns(path: str, record: dict[str, Any], told: dict[str, Any]) -> list[Column]:
-    """The columns, seen to have the names, types, chunks and codecs that retrax writes."""
+    """Return the columns, checked to have the names, types, chunks and codecs of retrax."""
     try:
         parts = len(jax.tree.leaves(read_nesting(told["configuration"])))
     except ValueError as cause:
@@ -143,7 +143,7 @@ def _columns(path: str, record: dict[str, Any], told: dict[str, Any]) -> list[Co
         found = arrays[kind.name]
         wanted = kind.metadata(told["rows"], told["rows_per_chunk"])
         if not isinstance(found, dict) or not _texts(found.get("attributes")):
-            raise _no_record(path, f"its array {kind.name} is none")
+            raise _no_record(path, f"its array {kind.name} is not described")
         if _exactly(found) != _exactly(wanted):
             raise _no_record(path, f"its array {kind.name} is not laid out as retrax does it")
     return [
@@ -164,7 +164,7 @@ def _shape(path: str, name: str, about: Any) -> tuple[int, ...]:
 
 
 def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
-    """What the numbers of a record say against each other."""
+    """Find a contradiction between the numbers of a record."""
     steps, completed, every, rows = (told[k] for k in ("steps", "completed", "save_every", "rows"))
     failed, restart = told["failure"] is not None, told["restart"]
     state = sum(kind.row_bytes() for kind in kinds[: -len(Interval._fields)])
@@ -199,17 +199,17 @@ class Stored(NamedTuple):
     arrays: list[Any]
 
     def states(self) -> State:
-        """The states, stacked along time, their configuration as nested tuples."""
+        """Return the states, stacked along time, their configuration as nested tuples."""
         nested = json.loads(self.record["configuration"])
         g = unflattened(nested, lambda k: self.columns[k].name)
         return state_like(g, self.arrays[: -len(Interval._fields)])
 
     def info(self) -> Interval:
-        """How the steps went, between saved states."""
+        """Return how the steps went, between saved states."""
         return Interval(*self.arrays[-len(Interval._fields) :])
 
     def words(self) -> dict[str, str]:
-        """All that the record tells of the run in words."""
+        """Return all that the record tells of the run in words."""
         return {
             printable(key[len(_PREFIX) :]): printable_lines(value)
             for key, value in self.record.items()
@@ -217,14 +217,14 @@ class Stored(NamedTuple):
         }
 
     def provenance(self) -> dict[str, str]:
-        """How the run was made, and why it failed if it did."""
+        """Return how the run was made, and why it failed if it did."""
         made = without_picture(self.words())
         failure = self.record["failure"]
         return made if failure is None else made | {"failure": printable(failure["sentence"])}
 
 
 def read_record(path: Path) -> tuple[dict[str, Any], list[Column]]:
-    """The commit record and the columns it speaks of; a sentence where there is none."""
+    """Read the commit record and the columns it speaks of."""
     if not path.exists():
         raise BadInput(f"path = {str(path)!r}: there is no such checkpoint.")
     text = _bytes(path / RECORD, f"path = {str(path)!r} is not a checkpoint of retrax")
@@ -234,7 +234,7 @@ def read_record(path: Path) -> tuple[dict[str, Any], list[Column]]:
         raise BadInput(f"path = {str(path)!r} is a Zarr store, but not a checkpoint of retrax.")
     version = attributes.get("format_version")
     if type(version) is not int or version < 1:
-        raise BadInput(f"path = {str(path)!r} is damaged: its format {shown(version)} is none.")
+        raise BadInput(f"path = {str(path)!r} is damaged: retrax has no format {shown(version)}.")
     if version > FORMAT_VERSION:
         raise BadInput(
             f"path = {str(path)!r} was written in format {version}, and this retrax reads up to "
@@ -244,7 +244,7 @@ def read_record(path: Path) -> tuple[dict[str, Any], list[Column]]:
 
 
 def read_checkpoint(path: str | Path) -> Stored:
-    """All that is committed in a checkpoint, also while its run goes on."""
+    """Read all that is committed in a checkpoint, also while its run goes on."""
     path = Path(path)
     record, kinds = read_record(path)
     _require_own_folder(path / START)
@@ -262,7 +262,7 @@ def read_checkpoint(path: str | Path) -> Stored:
 
 
 def _require_restart(stored: Stored) -> None:
-    """Where a run restarts at a saved state, it restarts from that state."""
+    """Reject a run that restarts at a saved state from other numbers."""
     restart, every = stored.record["restart"], stored.record["save_every"]
     row, between = divmod(restart["step"], every)
     saved = [array[row].ravel() for array in stored.arrays[: -len(Interval._fields)]]
@@ -274,7 +274,7 @@ def _require_restart(stored: Stored) -> None:
 
 
 def _checked_start(path: Path, start: dict[str, Any], kinds: list[Column]) -> dict[str, Any]:
-    """What a run begins with: its objects as data, and where its first steps led."""
+    """Check what a run begins with: its objects as data, and where its first steps led."""
     try:
         size = sum(math.prod(kind.shape) for kind in kinds[: -len(Interval._fields)])
         good = (
@@ -289,7 +289,7 @@ def _checked_start(path: Path, start: dict[str, Any], kinds: list[Column]) -> di
 
 
 def _column(path: Path, kind: Column, record: dict[str, Any]) -> np.ndarray:
-    """The committed rows of one array."""
+    """Read the committed rows of one array."""
     rows, per_chunk = record["rows"], record["rows_per_chunk"]
     size = per_chunk * kind.row_bytes()
     files = [path / kind.file(chunk) for chunk in range(-(-rows // per_chunk))]
@@ -312,7 +312,7 @@ def _column(path: Path, kind: Column, record: dict[str, Any]) -> np.ndarray:
 
 
 def _require_file(file: Path, size: int, otherwise: str) -> None:
-    """Refuse a file of another size, and one that a link leads to: a checkpoint is all its own."""
+    """Reject files of another size, and links: a checkpoint holds all its own files."""
     _require_own_folder(file)
     try:
         found = os.lstat(file)
@@ -326,7 +326,7 @@ def _require_file(file: Path, size: int, otherwise: str) -> None:
 
 def _require_own_folder(file: Path) -> None:
     if file.parent.is_symlink():
-        raise BadInput(f"path = {str(file.parent)!r} is a link, and a checkpoint has none.")
+        raise BadInput(f"path = {str(file.parent)!r} is a link, but a checkpoint has no links.")
 
 
 def _damaged(file: Path) -> BadInput:
@@ -338,7 +338,7 @@ def _unreadable(file: Path, otherwise: str, cause: OSError) -> BadInput:
 
 
 def _bytes(file: Path, otherwise: str) -> bytes:
-    """All of a regular file; pipes and links are not waited for and not followed."""
+    """Read all of a regular file; never wait for a pipe or follow a link."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         with open(os.open(file, flags), "rb") as opened:
@@ -363,7 +363,7 @@ def trajectory_of(
     """Make the trajectory of all that is committed."""
     states, record = stored.states(), stored.record
     return Trajectory(
-        t=states.t,
+        t=np.asarray(states.t),
         states=states,
         info=stored.info(),
         h=record["h"],

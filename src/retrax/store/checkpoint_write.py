@@ -1,4 +1,4 @@
-"""Rows and commit records, written so that a crash at any moment leaves the last commit whole."""
+"""Write rows and commit records so that a crash at any moment leaves the last commit whole."""
 
 import contextlib
 import threading
@@ -49,7 +49,7 @@ class Store:
         start: dict[str, Any],
         leaves: list[np.ndarray],
     ) -> "Store":
-        """A store with its first rows. It appears under its name when all of it is there."""
+        """Make a store with its first rows; it appears under its name when all of it is there."""
         require_free(path)
         try:
             with contextlib.ExitStack() as stack, appearing(path) as made:
@@ -73,14 +73,14 @@ class Store:
 
     @classmethod
     def reopen(cls, stored: Stored, rows: int, again: int, lock: WritingLock) -> "Store":
-        """A store to go on with after its first `rows` rows, of which some are computed again."""
+        """Reopen a store after its first `rows` rows; the last `again` of them come once more."""
         store = cls(stored.path, stored.columns, stored.record, lock)
         store._fill([array[:rows] for array in stored.arrays], write=False)
         store._again = again
         return store
 
     def append(self, leaves: list[np.ndarray]) -> None:
-        """Rows for each column, those left out that are there already."""
+        """Add rows to each column, except those that are there already."""
         known = min(self._again, len(leaves[0]))
         self._again -= known
         self._fill([leaf[known:] for leaf in leaves], write=True)
@@ -103,7 +103,7 @@ class Store:
                 at, self._unsaved = 0, False
 
     def commit(self, changes: dict[str, Any]) -> None:
-        """Make the rows so far, and what `changes` says of the run, the truth."""
+        """Commit the rows so far, and the changes to the record."""
         if self._unsaved:
             self._write_chunks(*divmod(self._rows, self._per_chunk))
             self._unsaved = False
@@ -143,14 +143,14 @@ def place(path: Path, data: bytes, end: bytes = b"", size: int | None = None) ->
 
 
 def _write(file: Any, data: bytes) -> None:
-    """All bytes: a disk that is nearly full takes some of them."""
+    """Write all bytes: a disk that is nearly full takes some at a time."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]
 
 
 def require_free(path: Path) -> None:
-    """Refuse a path where something is, or whose folder is not there."""
+    """Reject a path where something is, or whose folder does not exist."""
     if not path.parent.is_dir():
         raise BadInput(
             f"checkpoint = {str(path)!r}: the folder {str(path.parent)!r} does not exist."
@@ -189,7 +189,7 @@ class Writer:
         self._thread.start()
 
     def commit(self, rows: list[Rows], changes: dict[str, Any]) -> None:
-        """Have rows, and what there is to say about the run, committed soon."""
+        """Commit rows, and changes to the record, soon."""
         with self._changed:
             self.idle = False
             self._waiting.append((rows, changes))
@@ -217,7 +217,7 @@ class Writer:
                 self.idle = True
 
     def _rest(self, seconds: float) -> None:
-        """Wait until this process has had so many seconds of the processor, or it is time."""
+        """Wait until this process has had so many seconds of the processor, but not too long."""
         end, latest = time.process_time() + seconds, time.monotonic() + _LONGEST
         with self._changed:
             while not self._closing and time.monotonic() < latest:

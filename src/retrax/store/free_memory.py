@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""How much memory is free, and whether a file fits into it."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ _SMALL = 2**26
 
 
 def available() -> int | None:
-    """Bytes of memory that this process can still have; `None` where that cannot be known."""
+    """Return the bytes that this process can still have; `None` where nothing tells."""
     limits = [*_free(), *_container()]
     return min(limits) if limits else None
 
@@ -27,7 +27,7 @@ def _free() -> list[int]:
 
 
 def _container() -> list[int]:
-    """What a container leaves: its limit less what it uses."""
+    """Return what a container leaves: its limit less what it uses."""
     folder = Path("/sys/fs/cgroup")
     try:
         limit = (folder / "memory.max").read_text().strip()
@@ -38,7 +38,7 @@ def _container() -> list[int]:
 
 
 def require_readable(path: Path, needed: int, otherwise: str) -> None:
-    """Refuse a file whose numbers do not fit into memory, before they are read."""
+    """Reject a file whose numbers do not fit into memory, before they are read."""
     free = available() if needed > _SMALL else None
     if free is not None and needed > free:
         raise BadInput(
@@ -48,7 +48,7 @@ def require_readable(path: Path, needed: int, otherwise: str) -> None:
 
 
 def gigabytes(count: int) -> str:
-    """A number of bytes for people."""
+    """Write a number of bytes for people."""
     if count < 1e6:
         return f"{count / 1e3:.3g} kB"
     return f"{count / 1e6:.3g} MB" if count < 1e9 else f"{count / 1e9:.3g} GB"

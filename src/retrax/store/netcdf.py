@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ from retrax.errors import BadInput
 from retrax.files import as_path, require_place, written_whole
 from retrax.numerics.checks import reason
 from retrax.store.checkpoint_read import load_checkpoint
-from retrax.store.objects import Data, Trust, trusted
-from retrax.store.run_objects import encode_objects, read_objects
+from retrax.store.objects import Data, Modules, Trust, trusted
+from retrax.store.run_objects import encode_run, read_objects
 from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import whole_run
 from retrax.trajectory.dataset import dataset, from_dataset
@@ -21,7 +22,7 @@ from retrax.trajectory.trajectory import Trajectory
 if TYPE_CHECKING:
     import xarray as xr
 
-# The system and the integrator, as JSON in bytes: an attribute of NetCDF holds 64 kB at the most.
+# The run as JSON in bytes: an attribute of NetCDF holds 64 kB at the most.
 OBJECTS = "run"
 
 
@@ -29,16 +30,15 @@ def save(run: Trajectory, path: str | Path) -> Path:
     """Write a run to a NetCDF file; a crash leaves the old file or the new one."""
     path = as_path(path)
     require_place(path)
-    data, _ = encode_objects(run.system, run.integrator)
-    text = np.frombuffer(json.dumps(data, allow_nan=False).encode(), np.uint8)
-    about = {"long_name": "system and integrator, as JSON"}
+    text = np.frombuffer(json.dumps(encode_run(run), allow_nan=False).encode(), np.uint8)
+    about = {"long_name": "system, integrator, start and plan, as JSON"}
     whole = dataset(run).assign({OBJECTS: ((f"{OBJECTS}_bytes",), text, about)})
     write_netcdf(whole, path, {OBJECTS: {"zlib": True}})
     return path
 
 
 def write_netcdf(
-    data: "xr.Dataset", path: Path, encoding: dict[str, dict[str, Any]] | None = None
+    data: "xr.Dataset", path: Path, encoding: Mapping[Any, dict[str, Any]] | None = None
 ) -> None:
     """Put a NetCDF file together in memory, then write it whole.
 
@@ -52,7 +52,7 @@ def write_netcdf(
         temporary.write_bytes(image.getbuffer())
 
 
-def load(path: str | Path, *, trust: Any = None) -> Trajectory:
+def load(path: str | Path, *, trust: Modules | None = None) -> Trajectory:
     """Read a run from the NetCDF file that `Trajectory.save` wrote, or from a checkpoint.
 
     A checkpoint is read as far as it is committed. The run has its system and its integrator, so

@@ -1,4 +1,4 @@
-"""What a NetCDF file is made of, seen before any of its numbers is read.
+"""Look at what a NetCDF file is made of, before any of its numbers is read.
 
 HDF5 can keep the numbers of a file in other files, and declare arrays that are not there. A run
 that was sent by somebody must neither read what else is on this disk nor fill the memory.
@@ -26,9 +26,9 @@ _PACKED = ("scale_factor", "add_offset", "missing_value")
 
 
 def require_plain(path: Path) -> None:
-    """Refuse a file that holds anything but arrays of numbers of its own, as many as it declares.
+    """Reject a file unless it holds arrays of numbers of its own, as many as it declares.
 
-    **Raises:** `BadInput`; what HDF5 itself raises where the file is none of its own.
+    **Raises:** `BadInput`, and what HDF5 raises for a file that it did not write.
     """
     size, held, declared = path.stat().st_size, 0, 0
     with h5py.File(path, "r") as file:
@@ -47,7 +47,7 @@ def require_plain(path: Path) -> None:
 
 
 def _array(path: Path, file: h5py.File, name: str) -> h5py.Dataset:
-    """An array of numbers that is in this file and nowhere else."""
+    """Return an array of numbers that is in this file and nowhere else."""
     link = file.get(name, getlink=True)
     if not isinstance(link, h5py.HardLink):
         what = "another file" if isinstance(link, h5py.ExternalLink) else "another place"
@@ -67,7 +67,7 @@ def _array(path: Path, file: h5py.File, name: str) -> h5py.Dataset:
 
 
 def _is_bare_dimension(array: h5py.Dataset) -> bool:
-    """Whether this is the length of a dimension and nothing else: NetCDF reads no numbers of it."""
+    """Whether this is only the length of a dimension: NetCDF reads no numbers of it."""
     name, kind = (array.attrs.get(key) for key in ("NAME", "CLASS"))
     if not (isinstance(name, bytes) and isinstance(kind, bytes) and len(array.shape) == 1):
         return False
@@ -75,7 +75,7 @@ def _is_bare_dimension(array: h5py.Dataset) -> bool:
 
 
 def _bytes(path: Path, name: str, array: h5py.Dataset) -> tuple[int, int]:
-    """How many bytes an array declares, and how many of them are in the file."""
+    """Count the bytes that an array declares, and those of them in the file."""
     if array.shape is None:
         raise _odd(path, f"{shown(name)}, an array without a shape")
     declared = array.size * array.dtype.itemsize
@@ -95,7 +95,7 @@ def _bytes(path: Path, name: str, array: h5py.Dataset) -> tuple[int, int]:
 
 
 def _require_attributes(path: Path, owner: str, of: h5py.File | h5py.Dataset) -> None:
-    """Refuse attributes that are neither text nor a few numbers."""
+    """Reject attributes that are neither text nor a few numbers."""
     for name in of.attrs:
         about = of.attrs.get_id(name)
         text = h5py.check_string_dtype(about.dtype) is not None

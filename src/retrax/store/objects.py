@@ -24,7 +24,7 @@ import inspect
 import math
 import pkgutil
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -45,6 +45,8 @@ ARRAY_TYPES = ("float64", "int64", "int32", "bool", "complex128")
 Data = Any
 # Modules whose functions a file may name; `None` trusts none.
 Trust = frozenset[str] | None
+# How a user names them.
+Modules = str | ModuleType | Sequence[str | ModuleType]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 # `groups:SO3`; retrax 0.1 wrote the module, `retrax.groups.so3:SO3`.

@@ -28,6 +28,7 @@ from retrax.store.objects import (
     factories,
 )
 from retrax.store.version_0_1 import system_in_words
+from retrax.trajectory.trajectory import Trajectory
 
 _KINDS = {
     "system": (AbstractGroupSystem, "a retrax system"),
@@ -60,6 +61,14 @@ def encode_objects(
     if system is not None and (data["system"] is None or any(factories(data["system"]))):
         data["remembered"] = _remembered(system)
     return data, lacking
+
+
+def encode_run(run: Trajectory) -> dict[str, Data]:
+    """Encode all that it takes to take a run again: its objects, its start and its plan."""
+    data, _ = encode_objects(run.system, run.integrator)
+    start = jax.tree.map(lambda x: np.asarray(x[0]), run.states)
+    plan = {"h": float(run.h), "steps": run.steps, "save_every": run.save_every}
+    return {**data, "state": encode(start, "state"), "plan": plan}
 
 
 def _remembered(system: AbstractGroupSystem) -> Data:

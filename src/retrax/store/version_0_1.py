@@ -65,11 +65,11 @@ def system_in_words(words: dict[str, str], states: State) -> RememberedSystem | 
         return None
     drawing = _table("drawing", words.get("drawing"))
     turning = (drawing or {}).get("turning")
-    known = isinstance(turning, dict) and isinstance(turning.get("inertia"), list)
+    inertia = turning.get("inertia") if isinstance(turning, dict) else None
     return RememberedSystem(
         title=words.get("system", "system"),
         space=space,
-        numbers={"inertia": np.array(turning["inertia"], float)} if known else {},
+        numbers={} if inertia is None else {"inertia": np.array(inertia, float)},
         functions=(),
         drawing=drawing,
         measured={

@@ -1,4 +1,4 @@
-"""Whether what a file holds is a run, and all of it."""
+"""Check that a file holds a whole run."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ _ROUNDING = 1e-12
 
 
 def whole_run(path: Path, read: Callable[[], "Trajectory"]) -> "Trajectory":
-    """The run that `read` puts together from a file, refused where a part of it is none."""
+    """Return the run that `read` puts together from a file; reject one with a part missing."""
     try:
         run = read()
         wrong = _wrong(run)
@@ -34,14 +34,14 @@ def whole_run(path: Path, read: Callable[[], "Trajectory"]) -> "Trajectory":
 
 
 def whole_states(path: Path, states: "State", info: "Interval", told: dict[str, Any]) -> None:
-    """Refuse states and statistics of a file that are not those of a run with these numbers."""
+    """Reject states and statistics that do not fit the numbers of their run."""
     wrong = _wrong_states(states, info, told)
     if wrong is not None:
         raise BadInput(f"path = {str(path)!r} holds no whole run: {wrong}.")
 
 
 def _wrong(run: "Trajectory") -> str | None:
-    """What is not as `save` writes it."""
+    """Say what is not as `save` writes it."""
     seen = run.observations
     told = {name: getattr(run, name) for name in ("h", "steps", "completed", "save_every")}
     wrong = _wrong_states(run.states, run.info, told)
@@ -85,7 +85,7 @@ def _wrong_states(states: "State", info: "Interval", told: dict[str, Any]) -> st
 
 
 def _wrong_arrays(named: dict[str, tuple[Any, int | None]], records: int) -> str | None:
-    """Arrays of real numbers, one row for each time, with so many axes."""
+    """Say which array lacks real numbers, a row for each time, or its number of axes."""
     for name, (values, axes) in named.items():
         array = np.asarray(values)
         fits = array.shape[:1] == (records,) and axes in (None, array.ndim)
@@ -95,7 +95,7 @@ def _wrong_arrays(named: dict[str, tuple[Any, int | None]], records: int) -> str
 
 
 def _wrong_times(t: np.ndarray, h: float, steps: int, completed: int, every: int) -> str | None:
-    """Times are t0 + k h; the end of a run that stopped early may lie between two steps."""
+    """Say which time is not t0 + k h; a run that stopped early may end between two steps."""
     behind = np.minimum(np.arange(len(t)) * float(every), float(completed))
     if len(t) != -(-completed // every) + 1:
         return f"it has {len(t)} states after {completed} steps, saved every {every}"

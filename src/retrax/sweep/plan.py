@@ -5,7 +5,8 @@ import json
 import math
 import platform
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from retrax.files import WritingLock
 from retrax.numerics.digest import digest
 from retrax.numerics.fingerprint import fingerprint
 from retrax.run.checks import require_count
+from retrax.store.run_objects import encode_objects
 from retrax.sweep import zarr_store as store
 from retrax.sweep.axes import (
     MEMBER,
@@ -39,33 +41,29 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-class Plan:
-    """What runs, in which blocks, and the store they go to."""
+@dataclass(frozen=True)
+class SweepPlan:
+    """What runs, in which blocks, and the store they go to.
 
-    def __init__(
-        self,
-        path: Path,
-        axes: Axes,
-        settings: Settings,
-        bodies: Bodies,
-        backend: str,
-        measure: Callable[..., Any] | None,
-        chunk: Any,
-    ):
-        self._path, self._axes, self._settings, self._bodies = path, axes, settings, bodies
-        self._backend, self._measure = backend, measure
-        example = self._example()
-        self._results = store.variables(example)
-        self._labels = axes.labels | settings.labels
-        if any("time" in v.before or "time" in v.after for v in self._results):
-            self._labels |= times(axes, settings, np.asarray(bodies.states.t))
-        self._require_names()
-        most = self._members_of_a_block(chunk, example)
-        self._sizes = settings.sizes | axes.sizes
-        sides = block_shape(list(axes.sizes.values()), most)
-        self._sides = (1,) * len(settings.sizes) + sides
-        parts = blocks(list(settings.sizes.values()), list(axes.sizes.values()), sides)
-        self._blocks: list[Block] = list(parts)
+    **Attributes:**
+
+    - `path`: the store.
+    - `axes`, `settings`, `bodies`: parameters, integrators with step sizes, and what moves.
+    - `backend`, `measure`: as `sweep` was told.
+    - `results`: the variables of the store; `labels`: its coordinates.
+    - `sides`: how many members a block has along each dimension; `blocks`: all of them.
+    """
+
+    path: Path
+    axes: Axes
+    settings: Settings
+    bodies: Bodies
+    backend: str
+    measure: Callable[..., Any] | None
+    results: tuple[store.Variable, ...]
+    labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    sides: tuple[int, ...]
+    blocks: tuple[Block, ...]
 
     def run(self, client: Any, retries: int, report: Callable[[int, int], object]) -> None:
         """Do what is missing."""
@@ -79,24 +77,24 @@ class Plan:
         report: Callable[[int, int], object],
         stack: contextlib.ExitStack,
     ) -> None:
-        begun = store.existing(self._path, self._identity())
+        begun = store.existing(self.path, self._identity())
         if begun and not self._comparable():
             raise BadInput(
-                f"store = {str(self._path)!r} holds results, but functions of this sweep read "
+                f"store = {str(self.path)!r} holds results, but functions of this sweep read "
                 "something whose content cannot be compared, such as os.environ, a file or an "
                 "object of an extension module: whether these are their results cannot be known. "
                 "Choose another path, or make what they read a parameter of the sweep."
             )
         if begun:  # nobody else commits between what is read here and what is written
-            self._hold(store.held(self._path), stack)
-            store.require_layout(self._path, self._layout())
-        done = store.committed(self._path, self._results, self._blocks) if begun else set()
-        todo = [block for block in self._blocks if block.number not in done]
-        total = self._axes.members * len(self._settings.each)
+            self._hold(store.held(self.path), stack)
+            store.require_layout(self.path, self._layout())
+        done = store.committed(self.path, self.results, self.blocks) if begun else set()
+        todo = [block for block in self.blocks if block.number not in done]
+        total = self.axes.members * len(self.settings.each)
         gone = total - sum(len(block.members) for block in todo)
         report(gone, total)
         if begun and todo:
-            store.require_writable(self._path)
+            store.require_writable(self.path)
             self._compare_versions()
 
         def finished(load: Load) -> None:
@@ -110,11 +108,11 @@ class Plan:
         try:
             with self._runner(client, len(todo), retries) as runner:
                 if not begun:
-                    self._hold(store.create(self._path, self._layout()), stack)
+                    self._hold(store.create(self.path, self._layout()), stack)
                 runner(self._job(), self._loads(todo), finished)
         except (SweepStopped, KeyboardInterrupt) as stopped:
             raise type(stopped)(
-                f"{str(stopped) or 'the sweep was interrupted.'} Of {len(self._blocks)} blocks "
+                f"{str(stopped) or 'the sweep was interrupted.'} Of {len(self.blocks)} blocks "
                 f"{len(done)} are in the store and stay there; the same sweep goes on with the "
                 "others."
             ) from stopped
@@ -123,7 +121,7 @@ class Plan:
         """The results, read from the store when they are looked at."""
         import xarray as xr
 
-        return xr.open_zarr(self._path, chunks=None, zarr_format=3)
+        return xr.open_zarr(self.path, chunks=None, zarr_format=3)
 
     def warn_of_failures(self) -> None:
         """One sentence about all members that failed."""
@@ -132,11 +130,11 @@ class Plan:
         if not len(failed):
             return
         first = failed[np.argmin(failed_step.flat[failed])]
-        setting, member = divmod(int(first), self._axes.members)
+        setting, member = divmod(int(first), self.axes.members)
         warnings.warn(
             f"{len(failed)} of {failed_step.size} members failed, the first of them "
-            f"{self._axes.named(member)} at step {failed_step.flat[first]} of "
-            f"{self._settings.each[setting].steps}; see failed_step and failure in the dataset. "
+            f"{self.axes.named(member)} at step {failed_step.flat[first]} of "
+            f"{self.settings.each[setting].steps}; see failed_step and failure in the dataset. "
             "They are NaN from there on.",
             stacklevel=3,
         )
@@ -147,16 +145,16 @@ class Plan:
         Looked at are the first steps of all members and, where all coordinates of the group are
         angles and no `measure` has dropped them, the increments of all steps.
         """
-        angles = self._bodies.system.group.angles()
+        angles = self.bodies.system.group.angles()
         if not angles.any():
             return
-        in_axes = (None if self._bodies.shared else 0, 0)
-        system, states = jax.tree.map(jnp.asarray, self._bodies[:2])
+        in_axes = (None if self.bodies.shared else 0, 0)
+        system, states = jax.tree.map(jnp.asarray, self.bodies[:2])
         velocity = jax.vmap(lambda system, state: system.velocity_at(state), in_axes)(
             system, states
         )
         first = np.max(np.abs(np.asarray(velocity)[:, angles]), axis=1)
-        sizes = np.abs([setting.h for setting in self._settings.each])
+        sizes = np.abs([setting.h for setting in self.settings.each])
         turn = sizes[:, None] * first[None, :]
         runs = self.opened()
         if angles.all() and "increment" in runs:
@@ -166,7 +164,7 @@ class Plan:
             which = int(np.argmax(beyond.any(axis=0)))
             warnings.warn(
                 f"a step turned {beyond.sum()} of {turn.size} members by more than half a turn, "
-                f"the first of them {self._axes.named(which)}, by up to |h xi| = "
+                f"the first of them {self.axes.named(which)}, by up to |h xi| = "
                 f"{float(np.nanmax(turn)):.4g} rad: beyond pi the states cannot tell how often "
                 "they went round, and their errors do not show in the invariants; use shorter "
                 "steps.",
@@ -182,67 +180,34 @@ class Plan:
             yield lambda job, loads, done: run_on(workers, job, loads, retries, done)
 
     def _loads(self, todo: list[Block]) -> Iterator[Load]:
-        return (loaded(self._bodies, block, self._axes.columns) for block in todo)
+        return (loaded(self.bodies, block, self.axes.columns) for block in todo)
 
     def _job(self) -> Job:
-        few = self._bodies.some(np.arange(1))
-        path = str(self._path.absolute())
-        return Job(path, self._settings.each, few, self._backend, self._measure, self._results)
-
-    def _example(self) -> "xr.Dataset":
-        """The results of the first two members after as few steps as save as many states."""
-        records, first = self._settings.records, self._settings.each[0]
-        short = (1, None) if records == 1 else (records - 1, 1)
-        few = np.arange(min(2, self._axes.members))
-        parameters = {name: column[few] for name, column in self._axes.columns.items()}
-        backend = "auto" if self._backend == "pallas" else self._backend
-        setting = Setting(first.integrator, first.h, *short)
-        return results(
-            self._bodies.some(few), setting, parameters, backend, self._measure, threads=1
-        )
-
-    def _members_of_a_block(self, chunk: Any, example: "xr.Dataset") -> int:
-        if chunk is not None:
-            require_count("chunk", chunk)
-            return int(chunk)
-        members, records = self._axes.members, self._settings.records
-        numbers = sum(leaf.size for leaf in jax.tree.leaves(self._bodies.states)) // members
-        steps = max(setting.steps for setting in self._settings.each)
-        kept = example.nbytes // example.sizes[MEMBER]
-        return usual_block(members, steps * numbers, max(8 * records * numbers, kept))
-
-    def _require_names(self) -> None:
-        """Refuse a parameter with the name of a result."""
-        taken = {v.name for v in self._results}
-        taken |= {dim for v in self._results for dim in (*v.before, *v.after)} - {"time"}
-        clash = sorted(taken & self._labels.keys())
-        if clash:
-            raise BadInput(
-                f"the parameter {clash[0]!r} has the name of a result or of one of its axes; give "
-                "it another."
-            )
+        few = self.bodies.some(np.arange(1))
+        path = str(self.path.absolute())
+        return Job(path, self.settings.each, few, self.backend, self.measure, self.results)
 
     def _identity(self) -> dict[str, Any]:
         """What makes this sweep another than all others, by name."""
-        each = self._settings.each
+        each = self.settings.each
         return {
-            "parameters": digest([self._axes.sizes, self._axes.columns]),
-            "systems": digest(self._bodies.system),
-            "states": digest(self._bodies.states),
+            "parameters": digest([self.axes.sizes, self.axes.columns]),
+            "systems": digest(self.bodies.system),
+            "states": digest(self.bodies.states),
             "integrator": digest([setting.integrator for setting in each]),
             "h": [setting.h for setting in each],
             "steps": [setting.steps for setting in each],
             "save_every": [setting.save_every for setting in each],
-            "measure": digest(self._measure),
-            "chunk": list(self._sides),
-            "backend": self._backend,
+            "measure": digest(self.measure),
+            "chunk": list(self.sides),
+            "backend": self.backend,
             "Python": ".".join(platform.python_version_tuple()[:2]),
         }
 
     def _comparable(self) -> bool:
         """Whether the identity has all that the functions of the sweep read."""
-        integrators = [setting.integrator for setting in self._settings.each]
-        return fingerprint((self._bodies.system, integrators, self._measure)).complete
+        integrators = [setting.integrator for setting in self.settings.each]
+        return fingerprint((self.bodies.system, integrators, self.measure)).complete
 
     @staticmethod
     def _hold(lock: WritingLock | None, stack: contextlib.ExitStack) -> None:
@@ -250,8 +215,8 @@ class Plan:
             stack.callback(lock.release)
 
     def _layout(self) -> store.Layout:
-        each, one = self._settings.each, len(self._settings.each) == 1
-        made = provenance(self._bodies.system, each[0].integrator, self._backend)
+        each, one = self.settings.each, len(self.settings.each) == 1
+        made = provenance(self.bodies.system, each[0].integrator, self.backend)
         attributes = {
             "format": store.FORMAT,
             "format_version": store.FORMAT_VERSION,
@@ -261,11 +226,21 @@ class Plan:
                 for name in ("h", "steps", "save_every")
             },
             **{f"provenance_{key}": value for key, value in made.items()},
+            "run": json.dumps(self._first_run()),
         }
-        blocks = len(self._blocks)
+        sizes = self.settings.sizes | self.axes.sizes
         return store.Layout(
-            self._results, self._sizes, self._sides, blocks, self._labels, attributes
+            self.results, sizes, self.sides, len(self.blocks), self.labels, attributes
         )
+
+    def _first_run(self) -> dict[str, Any]:
+        """Encode what moves and how: the system of the first member, and the first integrator."""
+        first = self.bodies.some(np.arange(1))
+        system = first.system
+        if not first.shared:
+            system = jax.tree.map(lambda x: jnp.asarray(x[0]), system)
+        data, _ = encode_objects(system, self.settings.each[0].integrator)
+        return data
 
     def _compare_versions(self) -> None:
         attributes = self.opened().attrs
@@ -280,3 +255,70 @@ class Plan:
                 "its members may differ by rounding.",
                 stacklevel=4,
             )
+
+
+def planned(
+    path: Path,
+    axes: Axes,
+    settings: Settings,
+    bodies: Bodies,
+    backend: str,
+    measure: Callable[..., Any] | None,
+    chunk: int | None,
+) -> SweepPlan:
+    """Run two members for a few steps to see what comes out; cut the sweep into blocks."""
+    example = _example(axes, settings, bodies, backend, measure)
+    variables = store.variables(example)
+    labels = axes.labels | settings.labels
+    if any("time" in v.before or "time" in v.after for v in variables):
+        labels |= times(axes, settings, np.asarray(bodies.states.t))
+    _require_names(variables, labels)
+    sides = block_shape(
+        list(axes.sizes.values()), _members_of_a_block(axes, settings, bodies, chunk, example)
+    )
+    parts = blocks(list(settings.sizes.values()), list(axes.sizes.values()), sides)
+    whole = (1,) * len(settings.sizes) + sides
+    return SweepPlan(
+        path, axes, settings, bodies, backend, measure, variables, labels, whole, tuple(parts)
+    )
+
+
+def _example(
+    axes: Axes,
+    settings: Settings,
+    bodies: Bodies,
+    backend: str,
+    measure: Callable[..., Any] | None,
+) -> "xr.Dataset":
+    """The results of the first two members after as few steps as save as many states."""
+    first = settings.each[0]
+    short = (1, None) if settings.records == 1 else (settings.records - 1, 1)
+    few = np.arange(min(2, axes.members))
+    parameters = {name: column[few] for name, column in axes.columns.items()}
+    backend = "auto" if backend == "pallas" else backend
+    setting = Setting(first.integrator, first.h, *short)
+    return results(bodies.some(few), setting, parameters, backend, measure, threads=1)
+
+
+def _members_of_a_block(
+    axes: Axes, settings: Settings, bodies: Bodies, chunk: int | None, example: "xr.Dataset"
+) -> int:
+    if chunk is not None:
+        require_count("chunk", chunk)
+        return int(chunk)
+    numbers = sum(leaf.size for leaf in jax.tree.leaves(bodies.states)) // axes.members
+    steps = max(setting.steps for setting in settings.each)
+    kept = example.nbytes // example.sizes[MEMBER]
+    return usual_block(axes.members, steps * numbers, max(8 * settings.records * numbers, kept))
+
+
+def _require_names(results: tuple[store.Variable, ...], labels: Collection[str]) -> None:
+    """Reject a parameter with the name of a result."""
+    taken = {v.name for v in results}
+    taken |= {dim for v in results for dim in (*v.before, *v.after)} - {"time"}
+    clash = sorted(taken & set(labels))
+    if clash:
+        raise BadInput(
+            f"the parameter {clash[0]!r} has the name of a result or of one of its axes; give "
+            "it another."
+        )

@@ -12,7 +12,7 @@ from retrax.run.member_checks import require_ensemble
 from retrax.run.progress_bar import reporter
 from retrax.sweep.axes import axes, settings
 from retrax.sweep.bodies import bodies, bodies_from
-from retrax.sweep.plan import Plan
+from retrax.sweep.plan import planned
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -85,7 +85,7 @@ def sweep(
         made = bodies(make, spread)
     for setting in chosen.each:
         require_ensemble(made.system, setting.integrator, made.states, *setting[1:], made.shared)
-    plan = Plan(Path(store), spread, chosen, made, backend, measure, chunk)
+    plan = planned(Path(store), spread, chosen, made, backend, measure, chunk)
     with reporter(progress, f"sweep of {spread.members} members", unit="members") as report:
         plan.run(client, int(retries), report)
     plan.warn_of_failures()

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PyTree
 
 from retrax.engine.progress import FAILURE, INTERVAL, Interval
 from retrax.errors import BadInput, printable, printable_lines
@@ -30,8 +31,12 @@ _MOST = 100_000
 
 # Dimensions, values and attributes of a variable of a dataset.
 Variable = tuple[tuple[str, ...] | str, Any, dict[str, Any]]
-# A nesting: the number of a leaf, or a list of nestings.
-Nesting = Any
+# A configuration: an array, or nested tuples of arrays.
+Configuration = PyTree[Any]
+# The number of a leaf, or a list of nestings.
+Nesting = int | list[Any]
+
+T = TypeVar("T")
 
 
 def dataset(run: "Trajectory") -> "xr.Dataset":
@@ -75,10 +80,12 @@ def dataset(run: "Trajectory") -> "xr.Dataset":
     )
 
 
-def configuration_variables(g: Any, dims: tuple[str, ...], group: str) -> dict[str, Any]:
-    """The parts of a configuration as variables; `dims` are the axes in front of its own."""
+def configuration_variables(
+    g: Configuration, dims: tuple[str, ...], group: str
+) -> dict[str, Variable]:
+    """Name the parts of a configuration as variables; `dims` are the axes before its own."""
     leaves, _ = flattened(g)
-    variables: dict[str, Any] = {}
+    variables: dict[str, Variable] = {}
     for k, leaf in enumerate(leaves):
         name = "g" if len(leaves) == 1 else f"g{k}"
         own = tuple(f"{name}_{axis}" for axis in range(leaf.ndim - len(dims)))
@@ -88,7 +95,7 @@ def configuration_variables(g: Any, dims: tuple[str, ...], group: str) -> dict[s
 
 
 def from_dataset(ds: "xr.Dataset") -> "Trajectory":
-    """The trajectory that a dataset holds. Its system and integrator are known by name only."""
+    """Rebuild the trajectory that a dataset holds, but for its system and integrator."""
     from retrax.trajectory.trajectory import Trajectory
 
     if ds.attrs.get("format") == "retrax-ensemble":
@@ -149,7 +156,7 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
 
 
 def _attribute(ds: "xr.Dataset", name: str, kind: type) -> Any:
-    """A number among the attributes; whole numbers are stored as such."""
+    """Read a number among the attributes; whole numbers are stored as such."""
     value = np.asarray(ds.attrs[name])
     if value.ndim or value.dtype.kind not in ("iu" if kind is int else "iuf"):
         wanted = "a whole number" if kind is int else "a number"
@@ -163,8 +170,8 @@ def _text(name: str, value: Any) -> str:
     return printable_lines(value)
 
 
-def _observables(run: "Trajectory") -> dict[str, Any]:
-    """What else the system measures; own axes are named after the quantity."""
+def _observables(run: "Trajectory") -> dict[str, Variable]:
+    """Collect what else the system measures; own axes are named after the quantity."""
     variables = {}
     for name, values in run.observables().items():
         short = identifier(name)
@@ -177,8 +184,8 @@ def _observables(run: "Trajectory") -> dict[str, Any]:
     return variables
 
 
-def _worked_on(run: "Trajectory") -> dict[str, Any]:
-    """The energy that is no invariant, and its rate."""
+def _worked_on(run: "Trajectory") -> dict[str, Variable]:
+    """Collect an energy that changes, and its rate."""
     words = "power of forces, damping and driven constraints"
     return {
         "energy": ("time", run.energy(), {"long_name": "energy", "units": "J"}),
@@ -186,8 +193,8 @@ def _worked_on(run: "Trajectory") -> dict[str, Any]:
     }
 
 
-def _reactions(run: "Trajectory") -> dict[str, Any]:
-    """What a constraint does, and how well it is kept."""
+def _reactions(run: "Trajectory") -> dict[str, Variable]:
+    """Collect what a constraint does, and how well it is kept."""
     multipliers = ("time", "constraint"), run.multipliers, {"long_name": "multipliers"}
     reaction = ("time", "body"), run.reaction, {"long_name": "reaction of the constraint"}
     violation = "time", run.constraint_violation(), {"long_name": "velocity across the constraint"}
@@ -214,8 +221,8 @@ def identifier(name: str) -> str:
 # Nested tuples of arrays as numbered leaves
 
 
-def flattened(g: Any, first: int = 0) -> tuple[list[np.ndarray], Any]:
-    """The leaves of nested tuples, and the same nesting with their numbers in place."""
+def flattened(g: Configuration, first: int = 0) -> tuple[list[np.ndarray], Nesting]:
+    """Return the leaves of nested tuples, and the same nesting with their numbers in place."""
     if not isinstance(g, tuple):
         return [np.asarray(g)], first
     leaves: list[np.ndarray] = []
@@ -227,8 +234,8 @@ def flattened(g: Any, first: int = 0) -> tuple[list[np.ndarray], Any]:
     return leaves, structure
 
 
-def read_nesting(text: Any) -> Any:
-    """The nesting of a configuration as a file tells it in JSON.
+def read_nesting(text: Any) -> Nesting:
+    """Read the nesting of a configuration as a file tells it in JSON.
 
     **Raises:** `ValueError` unless it is lists in lists of the numbers from 0 on, in order.
     """
@@ -238,11 +245,11 @@ def read_nesting(text: Any) -> Any:
     except (TypeError, ValueError, RecursionError):
         found = []
     if not 0 < len(found) <= _MOST or found != list(range(len(found))):
-        raise ValueError(f"configuration = {shown(text)} is none")
+        raise ValueError(f"configuration = {shown(text)} is not a nesting")
     return structure
 
 
-def _numbers(structure: Any) -> Iterator[int]:
+def _numbers(structure: Nesting) -> Iterator[int]:
     if isinstance(structure, list):
         for part in structure:
             yield from _numbers(part)
@@ -252,8 +259,8 @@ def _numbers(structure: Any) -> Iterator[int]:
         raise ValueError
 
 
-def unflattened(structure: Any, leaf: Callable[[int], Any]) -> Any:
-    """The nested tuples again."""
+def unflattened(structure: Nesting, leaf: Callable[[int], T]) -> T | tuple[Any, ...]:
+    """Rebuild nested tuples from their numbered leaves."""
     if isinstance(structure, int):
         return leaf(structure)
     return tuple(unflattened(part, leaf) for part in structure)
@@ -269,7 +276,7 @@ def members_dataset(
     behind: np.ndarray,
     attributes: dict[str, Any],
 ) -> "xr.Dataset":
-    """States with axes (time, member, ...), statistics (time, row, member), failures by member.
+    """Collect states (time, member, ...), statistics (time, row, member), failures by member.
 
     `behind` is the number of steps behind each saved state.
     """
@@ -299,8 +306,8 @@ def members_dataset(
     )
 
 
-def _failures(failure: np.ndarray) -> dict[str, Any]:
-    """Where and why members failed."""
+def _failures(failure: np.ndarray) -> dict[str, Variable]:
+    """Say where and why members failed."""
     row = dict(zip(FAILURE, failure, strict=True))
     failed = ~np.isnan(row["step"])
     reason = np.where(row["converged"] == 0, 1, np.where(row["in_chart"] == 0, 2, 3))
@@ -328,7 +335,7 @@ def _failures(failure: np.ndarray) -> dict[str, Any]:
 def _blank(
     states: State, interval: np.ndarray, behind: np.ndarray, failed_step: np.ndarray
 ) -> None:
-    """NaN for everything that a failed member has not reached."""
+    """Put NaN for everything that a failed member has not reached."""
     for member in np.nonzero(failed_step > 0)[0]:
         lost = behind >= failed_step[member]
         for leaf in jax.tree.leaves((states.g, states.momentum)):
@@ -336,8 +343,8 @@ def _blank(
         interval[lost, :, member] = np.nan
 
 
-def observe_members(system: Any, runs: "xr.Dataset") -> "xr.Dataset":
-    """The dataset of `ensemble` with velocity, invariants and group defect added.
+def observe_members(system: AbstractGroupSystem, runs: "xr.Dataset") -> "xr.Dataset":
+    """Add velocity, invariants and group defect to the dataset of `ensemble`.
 
     **Arguments:** `system`: the one system of all members, or one for each along the first axis of
     its arrays; `runs`: what `ensemble` returned.

@@ -1,27 +1,45 @@
-"""What can be read off the states of a run."""
+r"""What can be measured on the states of a run: observations, drifts, energy balance, aliasing.
+
+Rotations by $\alpha$ and $\alpha + 2\pi$ are one attitude, so saved states cannot tell how often a
+body went round in a step with $|h\xi| > \pi$. A method of low order takes such a step wrongly
+without noticing: it may keep all its invariants to round-off. `aliasing` finds such steps.
+"""
 
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_finite
 from retrax.numerics.precision import host_float64
 from retrax.numerics.reuse import Jitted
 
 if TYPE_CHECKING:
-    from retrax.mechanics.state import State
-    from retrax.mechanics.system import AbstractGroupSystem
+    from retrax.trajectory.trajectory import Trajectory
 
-# States are looked at in blocks of this many, so that a long run needs no more memory than its own.
+# States are measured in blocks of this many, so that a long run needs no more memory than its own.
 _BLOCK = 8192
+# Below this increment no method turns a body by pi: solved in Cayley's coordinates u a step turns
+# by h xi = (1 + u^2 / 4) u about a fixed axis, which is 2.93 here.
+_SHORT = 1.7
+
+# Arrays of NumPy, as an editor knows them; of JAX while it traces a run.
+if TYPE_CHECKING:
+    Values = np.ndarray
+else:
+    Values = np.ndarray | Array
+Series = Float[np.ndarray, " time"]
 
 
 class Observations(NamedTuple):
@@ -33,25 +51,25 @@ class Observations(NamedTuple):
     that has one; `power` is its rate, and `None` where the energy is an invariant.
     """
 
-    velocity: Any
-    invariants: dict[str, Any]
-    defect: Any
-    multipliers: Any
-    reaction: Any
-    violation: Any
-    observables: dict[str, Any]
-    energy: Any = None
-    power: Any = None
+    velocity: Values
+    invariants: dict[str, Values]
+    defect: Values
+    multipliers: Values
+    reaction: Values
+    violation: Values
+    observables: dict[str, Values]
+    energy: Values | None = None
+    power: Values | None = None
 
 
 def observe(
-    system: "AbstractGroupSystem",
-    states: "State",
-    integrator: Any = None,
-    h: Any = None,
+    system: AbstractGroupSystem,
+    states: State,
+    integrator: AbstractIntegrator | None = None,
+    h: float | Array | None = None,
     owner: np.ndarray | None = None,
 ) -> Observations:
-    """Everything that `Observations` holds, of every state.
+    """Measure everything that `Observations` holds at every state.
 
     With `integrator` and `h` the integrals of the steps themselves join the invariants. With
     `owner` the arrays of `system` have a first axis, and it says which row is that of each state;
@@ -81,15 +99,15 @@ def observe(
 
 
 def observe_traced(
-    system: "AbstractGroupSystem",
-    states: "State",
-    integrator: Any = None,
-    h: Any = None,
+    system: AbstractGroupSystem,
+    states: State,
+    integrator: AbstractIntegrator | None = None,
+    h: float | Array | None = None,
     symmetries: Symmetries | None = None,
 ) -> Observations:
-    """The same of states that JAX is tracing, as arrays of JAX.
+    """Measure states that JAX is tracing, in arrays of JAX.
 
-    Without `symmetries` there are no invariants: to look for them takes numbers, which `jax.jit`
+    Without `symmetries` there are no invariants: to find symmetries takes numbers, which `jax.jit`
     hides.
     """
     look = _looking(symmetries)
@@ -102,7 +120,7 @@ def observe_traced(
 
 @lru_cache(maxsize=256)
 def _look(space: tuple, body: tuple, each: bool, kept: tuple) -> Jitted:
-    """The function that looks at states, compiled once for systems of one kind.
+    """Compile the function that looks at states, once for systems of one kind.
 
     Depends on the symmetries, on whether each state has a system of its own, and on the integrals
     of the steps that the numbers of the system bring.
@@ -112,7 +130,7 @@ def _look(space: tuple, body: tuple, each: bool, kept: tuple) -> Jitted:
 
 
 def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
-    """The function that looks at one state; without symmetries it leaves the invariants out."""
+    """Make the function that looks at one state; without symmetries it leaves invariants out."""
 
     def look(system, state, integrator, size):
         exact = {} if integrator is None else integrator.exact_integrals(system, state, size, kept)
@@ -132,13 +150,13 @@ def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
 
 
 def deviations(values: np.ndarray) -> np.ndarray:
-    """The values less the first one."""
+    """Return the values less the first one."""
     values = np.asarray(values)
     return values - values[0]
 
 
 def drift(t: np.ndarray, values: np.ndarray) -> float:
-    r"""The slope of the least-squares line through the values, per second.
+    r"""Return the slope of the least-squares line through the values, per second.
 
     $$ \frac{\sum_k (t_k - \bar t)(x_k - \bar x)}{\sum_k (t_k - \bar t)^2} $$
 
@@ -168,9 +186,6 @@ def drift(t: np.ndarray, values: np.ndarray) -> float:
     return slope
 
 
-Series = Float[np.ndarray, " time"]
-
-
 class EnergyBalance(NamedTuple):
     r"""The energy of a run against the work of forces, damping and driven constraints, in joules.
 
@@ -196,7 +211,7 @@ class EnergyBalance(NamedTuple):
 
 
 def energy_balance(t: Series, energy: Series, power: Series) -> EnergyBalance:
-    """The balance of the energies and powers at the times `t`."""
+    """Balance the energies against the powers at the times `t`."""
     change, work = energy - energy[0], _work(t, power)
     some = np.unique([*range(0, len(t), 2), len(t) - 1])
     uncertainty = float("nan")
@@ -206,7 +221,7 @@ def energy_balance(t: Series, energy: Series, power: Series) -> EnergyBalance:
 
 
 def _work(t: Series, power: Series) -> Series:
-    r"""The integral of the power up to each time, by the trapezoidal rule with end slopes.
+    r"""Integrate the power up to each time, by the trapezoidal rule with end slopes.
 
     $$ \int_0^d P\,dt \approx \tfrac d2(P_0 + P_1) + \tfrac{d^2}{12}(P_0' - P_1') $$
 
@@ -220,21 +235,14 @@ def _work(t: Series, power: Series) -> Series:
     return np.concatenate([[0.0], np.cumsum(parts)])
 
 
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
-
-
-# Below this increment no method turns a body by pi: solved in Cayley's coordinates u a step turns
-# by h xi = (1 + u^2 / 4) u about a fixed axis, which is 2.93 here.
-_SHORT = 1.7
-
-
-def turns(group: Any, increment: np.ndarray, h: float, velocity: Callable[[], Any]) -> np.ndarray:
-    """How far a body turns in a step near each saved state: the largest angle of $h\\xi$.
+def turns(
+    group: AbstractLieGroup, increment: np.ndarray, h: float, velocity: Callable[[], object]
+) -> np.ndarray:
+    """Return how far a body turns in a step near each saved state: the largest angle of $h\\xi$.
 
     The `increment` of a method may be a coordinate of its retraction and less than that; so the
-    velocities of the saved states are looked at, which `velocity` returns, where an increment is
-    long enough. Zero on a group none of whose coordinates is an angle.
+    velocities of the saved states, which `velocity` returns, decide where an increment is long
+    enough. Zero on a group without angles among its coordinates.
     """
     angles = group.angles()
     if not angles.any() or not np.nanmax(increment, initial=0.0) > _SHORT:
@@ -244,7 +252,7 @@ def turns(group: Any, increment: np.ndarray, h: float, velocity: Callable[[], An
 
 
 def aliasing(run: "Trajectory") -> str | None:
-    """One sentence about a run with a step of more than half a turn."""
+    """Warn, in one sentence, of a step of more than half a turn; `None` without one."""
     if run.system is None:
         return None
     turn = turns(

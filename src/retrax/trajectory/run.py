@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 
-from retrax.integrators.base import AbstractIntegrator, Memory
+from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
@@ -54,6 +54,6 @@ class Run:
     system: AbstractGroupSystem
     integrator: AbstractIntegrator
     state: State
-    memory: Memory | None
+    memory: PyTree[Array | np.ndarray] | None
     plan: Plan
     step: int = 0

@@ -1,4 +1,4 @@
-"""A run as a table for people."""
+"""A run in words and numbers: a table for people, and a piece of a page for notebooks."""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -15,12 +15,12 @@ COLUMNS = ("invariant", "initial", "largest error", "drift per second")
 
 
 def summary(run: "Trajectory") -> str:
-    """What was run, how fast, and how well each invariant held."""
+    """Tell what was run, how fast, and how well each invariant held."""
     return "\n".join([*heading(run), "", *_aligned([COLUMNS, *rows(run)])])
 
 
 def heading(run: "Trajectory") -> list[str]:
-    """What was run, how far and how fast, and what became of an energy that is not conserved."""
+    """Tell what was run, how far and how fast, and where an energy went that changed."""
     rate = run.completed / run.seconds if run.seconds > 0 else 0.0
     per_step = float(np.sum(run.info.iterations)) / max(run.completed, 1)
     warning = aliasing(run)
@@ -36,7 +36,7 @@ def heading(run: "Trajectory") -> list[str]:
 
 
 def energy_balance_line(run: "Trajectory") -> str | None:
-    """What became of the energy, in one sentence; `None` where it is an invariant."""
+    """Tell in one sentence where the energy went; `None` where it is an invariant."""
     found = run.energy_balance()
     if found is None:
         return None
@@ -50,7 +50,7 @@ def energy_balance_line(run: "Trajectory") -> str | None:
 
 
 def rows(run: "Trajectory") -> list[tuple[str, ...]]:
-    """How well each invariant held, one row each under `COLUMNS`."""
+    """Tell how well each invariant held, one row each under `COLUMNS`."""
     found = []
     for name, values in run.invariants().items():
         worst = float(np.max(np.abs(deviations(values))))
@@ -68,7 +68,7 @@ def rows(run: "Trajectory") -> list[tuple[str, ...]]:
 
 
 def counted(run: "Trajectory") -> str:
-    """What the iterations of a run are; runs of older versions do not say."""
+    """Name what the iterations of a run count."""
     return run.provenance.get("counted", "iterations")
 
 
@@ -86,12 +86,8 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     return [line(rows[0]), rule, *(line(row) for row in rows[1:])]
 
 
-if TYPE_CHECKING:
-    from retrax.trajectory.trajectory import Trajectory
-
-
 def html(run: "Trajectory", image: str | None = None) -> str:
-    """The summary of a run as HTML, every name in it escaped; `image`: an address to show below."""
+    """Write the summary as HTML, every name escaped; `image`: an address to show below."""
     title, *lines = map(escape, heading(run))
     head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
     body = "".join(

@@ -1,22 +1,28 @@
-"""What comes out of a run."""
+"""The result of a run: times, states, and what can be measured on them."""
 
 import warnings
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, PyTree
 
+from retrax.engine.progress import Interval
 from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, RetraxError
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.trajectory.observe import (
     EnergyBalance,
     Observations,
+    Values,
     deviations,
     drift,
     energy_balance,
@@ -29,15 +35,12 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from retrax.engine.progress import Interval
-    from retrax.mechanics.state import State
-
-# Arrays of NumPy; of JAX while it is tracing a run.
-Values = Any
+# Configurations stacked along time: an array, or nested tuples of arrays.
+Configurations = PyTree[Values]
 
 
 class Trajectory:
-    """Times, states, how each step went, and how all of it was made.
+    """Times and states of a run, how each step went, and how all of it was made.
 
     **Attributes:**
 
@@ -46,38 +49,40 @@ class Trajectory:
         last two in body coordinates; `final` is the last state, ready to start another run.
     - `info`: solver statistics between saved states: `iterations` (their sum), `residual` and
         `increment` (their largest). The first entry is zero.
-    - `failed`: of each saved state whether a step before it has failed. Always false unless JAX
-        traces the run (`jax.grad`, `jax.vmap`, `jax.jit`), where nothing can be raised: states are
-        NaN from there on then, and so are `residual` and `increment`; `iterations` are -1.
+    - `failed`: whether a step before each saved state has failed. False unless JAX traces the run
+        (`jax.grad`, `jax.vmap`, `jax.jit`), where nothing can be raised: from the failed step on,
+        states, `residual` and `increment` are NaN and `iterations` are -1.
     - `h`, `steps`, `save_every`: the run as asked for; `completed`: the steps that were taken.
     - `seconds`, `compile_seconds`: wall-clock time of the loop and of compiling it.
     - `provenance`: names and versions of everything involved.
-    - `system`, `integrator`: the objects, `None` in a trajectory loaded from a NetCDF file.
+    - `system`, `integrator`: the objects. A file keeps them too; of a system with functions of
+        yours in it, it keeps the group and the numbers, enough to draw but not to continue. `None`
+        where a file does not tell.
     """
 
     def __init__(
         self,
         *,
-        t: Any,
-        states: "State",
-        info: "Interval",
-        h: Any,
+        t: Values,
+        states: State,
+        info: Interval,
+        h: float | Array,
         steps: int,
         completed: int,
         save_every: int,
         seconds: float,
         compile_seconds: float,
         provenance: dict[str, str],
-        system: Any = None,
-        integrator: Any = None,
+        system: AbstractGroupSystem | None = None,
+        integrator: AbstractIntegrator | None = None,
         observations: Observations | None = None,
         identity: Fingerprint | None = None,
-        failed: Any = None,
+        failed: Values | None = None,
     ):
         self.t = t
         self.states = states
         self.info = info
-        self.h = h
+        self.h = cast(float, h)  # a traced number while JAX traces the run
         self.steps = steps
         self.completed = completed
         self.save_every = save_every
@@ -88,7 +93,7 @@ class Trajectory:
         self.integrator = integrator
         self._observations = observations
         self._identity = identity
-        self.failed = np.zeros(len(t), bool) if failed is None else failed
+        self.failed: Values = np.zeros(len(t), bool) if failed is None else failed
 
     def __repr__(self) -> str:
         size = "a traced size" if is_traced(self.h) else f"h = {self.h:g} s"
@@ -101,34 +106,38 @@ class Trajectory:
         return len(self.t)
 
     @property
-    def g(self) -> Any:
+    def g(self) -> Configurations:
+        """The configurations along the run, stored as the group stores elements."""
         return self.states.g
 
     @property
-    def y(self) -> Any:
-        """The points along the run, where the configuration is a point of a space."""
+    def y(self) -> Configurations:
+        """The points along the run, where configurations are points of a space."""
         return self.states.g
 
     @property
-    def momentum(self) -> Any:
-        return self.states.momentum
+    def momentum(self) -> Values:
+        """The body momenta along the run."""
+        return cast(Values, self.states.momentum)
 
     @property
     def velocity(self) -> Values:
+        """The body velocities along the run."""
         return self.observations.velocity
 
     @property
-    def final(self) -> "State":
+    def final(self) -> State:
+        """The last state: `simulate(run.system, run.integrator, run.final, ...)` goes on."""
         return jax.tree.map(lambda x: x[-1], self.states)
 
     @property
     def observations(self) -> Observations:
-        """What can be read off every saved state; computed once."""
+        """Everything measured at the saved states; computed once."""
         if self._observations is None:
             if self.system is None:
                 raise BadInput(
-                    "the system of this run is not in its file, so what is derived from the states "
-                    "cannot be computed; rx.resume(path, system=..., integrator=...) brings it."
+                    "the system of this run is not in its file, so nothing can be computed from "
+                    "its states; rx.resume(path, system=..., integrator=...) brings it."
                 )
             self._compare_content()
             look = observe_traced if self.traced else observe
@@ -136,9 +145,9 @@ class Trajectory:
         return self._observations
 
     def _compare_content(self) -> None:
-        """Warn where functions of the system read other values now than when the run was made."""
+        """Warn if functions of the system read other values now than when the run was made."""
         then = self._identity
-        if then is None or not then.complete:
+        if then is None or not then.complete or self.integrator is None:
             return
         if then != step_identity(self.system, self.integrator):
             warnings.warn(
@@ -150,7 +159,7 @@ class Trajectory:
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process gets: there the functions are other objects."""
+        """Leave out the identity of the functions: in another process they are other objects."""
         return vars(self) | {"_identity": None}
 
     @property
@@ -166,12 +175,12 @@ class Trajectory:
             )
 
     def invariants(self) -> dict[str, Values]:
-        """What the system conserves, by name, along the run.
+        """Return what the system conserves along the run, by name.
 
-        The energy, the momentum of each symmetry, and what else the system and the integrator
-        know. The energy is not among them where a force, damping or a driven constraint does work:
-        see `energy_balance`. While `jax.jit` traces the run the symmetries of the system must be
-        declared.
+        These are the energy, the momentum of each symmetry, and what else the system and the
+        integrator know. The energy is left out where a force, damping or a driven constraint does
+        work: see `energy_balance`. While `jax.jit` traces the run, the symmetries of the system
+        must be declared.
         """
         if self.traced and self.system is not None:
             found = self.system.symmetries()
@@ -180,7 +189,7 @@ class Trajectory:
         return self.observations.invariants
 
     def energy(self) -> Values:
-        """The energy at every saved state, whether it is conserved or not."""
+        """Return the energy at every saved state, conserved or not."""
         energy = self.observations.energy
         energy = self.invariants().get("energy") if energy is None else energy
         if energy is None:
@@ -188,20 +197,20 @@ class Trajectory:
         return energy
 
     def energy_balance(self) -> EnergyBalance | None:
-        """The change of the energy against the work done; `None` where the energy is conserved.
+        """Compare the change of the energy with the work done.
 
-        It is `None` too for flows, which have no energy, and for files of older versions.
+        Return `None` where the energy is conserved, and for flows, which have no energy.
         """
         self._require_numbers("energy_balance()")
         power = self.observations.power
         return None if power is None else energy_balance(self.t, self.energy(), power)
 
     def observables(self) -> dict[str, Values]:
-        """What else the system measures, by name, along the run: strain, tension and the like."""
+        """Return what else the system measures along the run, by name: strain, tension."""
         return self.observations.observables
 
     def group_defect(self) -> Values:
-        """The distance of every saved configuration from the group."""
+        """Return the distance of every saved configuration from the group."""
         return self.observations.defect
 
     @property
@@ -215,16 +224,16 @@ class Trajectory:
         return self.observations.reaction
 
     def constraint_violation(self) -> Values:
-        """By how much every saved velocity breaks the constraint; zero where there is none."""
+        """Return by how much every saved velocity breaks the constraint; zero without one."""
         return self.observations.violation
 
-    def along(self, function: Callable[["State"], Any]) -> Values:
-        """The values of a function of the state at every saved state, written in JAX."""
+    def along(self, function: Callable[[State], object]) -> Values:
+        """Return the values of a function of the state, written in JAX, at every saved state."""
         values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
         return values if is_traced(values) else np.asarray(values)
 
     def measures(self) -> dict[str, Any]:
-        """The run in numbers: what `retrax run --json` prints."""
+        """Return the run in numbers, as `retrax run --json` prints it."""
         self._require_numbers("measures()")
         steps_per_second = self.completed / self.seconds if self.seconds > 0 else 0.0
         found = self.energy_balance()
@@ -257,12 +266,12 @@ class Trajectory:
         }
 
     def summary(self) -> str:
-        """The run as a table for people."""
+        """Return the run as a table for people."""
         self._require_numbers("summary()")
         return summary(self)
 
     def dataset(self) -> "xr.Dataset":
-        """The run as an `xarray.Dataset`, with units, long names and provenance."""
+        """Return the run as an `xarray.Dataset`, with units, long names and provenance."""
         from retrax.trajectory.dataset import dataset
 
         self._require_numbers("dataset()")
@@ -270,16 +279,17 @@ class Trajectory:
         return dataset(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write the run to a NetCDF file, atomically; `retrax.load` reads it back."""
+        """Write the run with its system to a NetCDF file, whole; `retrax.load` reads it back."""
         from retrax.store.netcdf import save
 
         self._require_numbers("save(path)")
         return save(self, path)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """The invariants and the motion as one matplotlib figure, also written to `path`.
+        """Draw the invariants and the motion as one matplotlib figure; write it to `path`.
 
-        The suffix says how: `.svg` and `.pdf` hold vectors, `.png` pixels. `retrax.show` has more.
+        The suffix chooses the format: `.svg` and `.pdf` hold vectors, `.png` pixels.
+        `retrax.show` has more figures.
         """
         from retrax.show import overview, save
 
@@ -290,7 +300,7 @@ class Trajectory:
         return figure
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the summary, with a small picture where matplotlib is there."""
+        """Show the summary in a notebook, with a small picture where matplotlib is there."""
         if self.traced:
             return escape(repr(self))
         try:
@@ -306,7 +316,12 @@ class Trajectory:
         self._require_numbers("report(path)")
         return write_page(self, path)
 
-    def sound(self, path: str | Path, observable: Any = None, **settings: Any) -> Path:
+    def sound(
+        self,
+        path: str | Path,
+        observable: Callable[[State], Array] | np.ndarray | None = None,
+        **settings: Any,
+    ) -> Path:
         """Write a quantity along the run as a WAV file; see `retrax.show.sound.write_sound`."""
         from retrax.show.sound import write_sound
 

@@ -105,7 +105,7 @@ def make_members(
                 f"that has {program.count()} operations, and XLA takes minutes to compile more "
                 f"than {_MOST_ON_ARRAYS} of them on arrays"
             )
-        step = program_step(program)
+        step = program_step(program, len(state) - 1)
         return ArrayMembers(step, params, state, h, devices, pallas=chosen == "pallas")
 
     def plain() -> Members:

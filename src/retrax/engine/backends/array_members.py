@@ -16,12 +16,12 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float
 
-from retrax.engine.backends.interpret import interpret
+from retrax.engine.backends.interpret import interpret, interpret_opening
 from retrax.engine.backends.members import padded
 from retrax.engine.kinds import DTYPE, Kind
 from retrax.engine.program import Program
 from retrax.engine.progress import FAILURE, INTERVAL, Packing
-from retrax.engine.step_program import guarded_step
+from retrax.engine.step_program import guarded_step, memory_of
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.numerics.fingerprint import fingerprint
 from retrax.numerics.reuse import reading
@@ -29,11 +29,6 @@ from retrax.numerics.reuse import reading
 Rows = tuple[Float[Array, " member"], ...]
 # Parameters: like rows, or single numbers that all members share.
 Params = tuple[Array, ...]
-# One step of all members: parameters, state with its time last, h and who is still running, to
-# the new state, how the step went and whether it is finite.
-ArrayStep = Callable[
-    [Params, Rows, Array, Bool[Array, " member"]], tuple[Sequence, StepInfo, Array]
-]
 
 # Members that a processor takes through all steps together: they fit its cache.
 _CPU_BLOCK = 256
@@ -41,46 +36,79 @@ _CPU_BLOCK = 256
 _GPU_BLOCK, _GPU_WARPS = 32, 1
 
 
-class _Group(NamedTuple):
-    """Members on their way: the numbers of their states, their starts, what happened to them."""
+class ArrayStep(NamedTuple):
+    """One step of all members, as functions of parameters, rows, times and h.
 
-    state: Rows
+    - `step` goes from the numbers of the states and the memory behind them, for those who are still
+        running, to the same after the step, how the step went and whether it is finite.
+    - `memory` makes the memory from the numbers of the states, before the first step.
+    """
+
+    step: Callable[
+        [Params, Rows, Array, Array, Bool[Array, " member"]], tuple[Rows, StepInfo, Array]
+    ]
+    memory: Callable[[Params, Rows, Array, Array], Rows]
+
+
+class _Group(NamedTuple):
+    """Members on their way: the numbers that they carry, their starts, what happened to them."""
+
+    carried: Rows
     t0: Float[Array, " member"]
     failure: Rows
     interval: Rows
 
 
-def program_step(program: Program) -> ArrayStep:
-    """The step that a scalar program describes, on arrays."""
+def program_step(program: Program, size: int) -> ArrayStep:
+    """The step that a scalar program describes, on arrays; `size` numbers are a state."""
 
-    def step(params, state, h, active):
-        inputs = [
-            _converted(v.kind, x, active.shape)
-            for v, x in zip(program.inputs, (*params, *state, h), strict=True)
-        ]
-        outputs = interpret(program, inputs, active)
-        *info, finite = outputs[len(state) :]
-        return outputs[: len(state)], StepInfo(*info), finite
+    def inputs(params: Params, numbers: Rows, time: Array, h: Array) -> list[Array]:
+        given = zip(program.inputs, (*params, *numbers, time, h), strict=True)
+        return [_converted(v.kind, x, time.shape) for v, x in given]
 
-    return step
+    def step(params, carried, time, h, active):
+        given = inputs(params, carried[:size], time, h)
+        outputs, memory = interpret(program, given, active, carried[size:])
+        *info, finite = outputs[size + 1 :]
+        return (*outputs[:size], *memory), StepInfo(*info), finite
+
+    def memory(params, numbers, time, h):
+        given = inputs(params, numbers, time, h)
+        return tuple(interpret_opening(program, given, jnp.ones(time.shape, bool)))
+
+    return ArrayStep(step, memory)
 
 
 def vmapped_step(system: Any, integrator: AbstractIntegrator, state: Any) -> ArrayStep:
     """The step as it is, for one that has no scalar program."""
     own, whole = Packing((system, integrator)), Packing(state)
+    carried_over, size = Packing(memory_of(system, integrator, state)), whole.size - 1
     identity = fingerprint(jax.tree.structure((system, integrator)))
 
-    def one(params, state, h):
+    def step_of_one(params, carried, time, h):
+        system, integrator = own.traced(params)
+        state, memory = whole.traced((*carried[:size], time)), carried_over.traced(carried[size:])
+        with reading(identity):
+            new, info, finite, memory = guarded_step(system, integrator, state, h, memory)
+        return (*_numbers(new)[:size], *_numbers(memory)), info, finite
+
+    def memory_of_one(params, numbers, time, h):
         system, integrator = own.traced(params)
         with reading(identity):
-            new, info, finite = guarded_step(system, integrator, whole.traced(state), h)
-        return tuple(x for leaf in jax.tree.leaves(new) for x in leaf.ravel()), info, finite
+            return _numbers(integrator.memory(system, whole.traced((*numbers, time))))
 
-    def step(params, state, h, active):
+    def of_all(function: Callable[..., Any], params: Params, *rest: Any) -> Any:
         axis = 0 if params and params[0].ndim else None
-        return jax.vmap(one, in_axes=(axis, 0, None))(params, state, h)
+        return jax.vmap(function, in_axes=(axis, 0, 0, None))(params, *rest)
 
-    return step
+    return ArrayStep(
+        lambda params, carried, time, h, active: of_all(step_of_one, params, carried, time, h),
+        partial(of_all, memory_of_one),
+    )
+
+
+def _numbers(tree: Any) -> Rows:
+    return tuple(x for leaf in jax.tree.leaves(tree) for x in leaf.ravel())
 
 
 def _converted(kind: Kind, x: Array, shape: tuple[int, ...]) -> Array:
@@ -92,7 +120,7 @@ def _attempt(step: ArrayStep, params: Params, h: Array, k: Array, at: _Group) ->
     """Step k of every member. A step that fails is written down, and its member stays put."""
     alive = at.failure[0] != at.failure[0]
     time = at.t0 + k.astype(h.dtype) * h
-    new, info, finite = step(params, (*at.state, time), h, alive)
+    new, info, finite = step.step(params, at.carried, time, h, alive)
     good = info.converged & info.in_chart & finite
     moves, fails = good & alive, ~good & alive
     keep = partial(lax.select, moves)
@@ -100,7 +128,7 @@ def _attempt(step: ArrayStep, params: Params, h: Array, k: Array, at: _Group) ->
     numbers["step"] = jnp.full(alive.shape, k.astype(h.dtype))
     iterations, residual, increment = at.interval
     return _Group(
-        state=tuple(keep(n, o) for n, o in zip(new[:-1], at.state, strict=True)),
+        carried=tuple(keep(n, o) for n, o in zip(new, at.carried, strict=True)),
         t0=at.t0,
         failure=tuple(
             lax.select(fails, numbers[name], old)
@@ -161,12 +189,15 @@ def _record_pallas(step: ArrayStep, params: Params, h, first, every, at: _Group)
     return jax.tree.unflatten(structure, out)
 
 
-def _run(step, record, block, params, state, failure, h, first, every, records: int):
-    """All members of one device through `records` records; rows in, rows out."""
+def _run(step, record, block, size, params, carried, failure, h, first, every, records: int):
+    """All members of one device through `records` records; rows in, rows out.
+
+    Of what they carry the first `size` numbers are saved, and the start is last.
+    """
     shared = params.shape[1] == 1
 
-    def work(state, failure, params):
-        *numbers, t0 = state
+    def work(carried, failure, params):
+        *numbers, t0 = carried
         quiet = tuple(jnp.zeros_like(t0) for _ in INTERVAL)
         at = _Group(tuple(numbers), t0, tuple(failure), quiet)
 
@@ -175,24 +206,24 @@ def _run(step, record, block, params, state, failure, h, first, every, records: 
             at = record(step, tuple(params), h, k, every, at)
             k = k + every
             time = at.t0 + k.astype(h.dtype) * h
-            return (at, k), (jnp.stack([*at.state, time]), jnp.stack(at.interval))
+            return (at, k), (jnp.stack([*at.carried[:size], time]), jnp.stack(at.interval))
 
         (at, _), saved = lax.scan(next_record, (at, first), None, length=records)
         states, intervals = saved
-        return jnp.stack([*at.state, t0]), jnp.stack(at.failure), states, intervals
+        return jnp.stack([*at.carried, t0]), jnp.stack(at.failure), states, intervals
 
-    members = state.shape[1]
+    members = carried.shape[1]
     if block is None:
-        return work(state, failure, params[:, 0] if shared else params)
+        return work(carried, failure, params[:, 0] if shared else params)
 
     def split(rows):
         return jnp.moveaxis(rows.reshape(len(rows), -1, block), 1, 0)
 
     if shared:
-        parts = lax.map(lambda x: work(x[0], x[1], params[:, 0]), (split(state), split(failure)))
+        parts = lax.map(lambda x: work(x[0], x[1], params[:, 0]), (split(carried), split(failure)))
     else:
         parts = lax.map(
-            lambda x: work(x[0], x[1], x[2]), (split(state), split(failure), split(params))
+            lambda x: work(x[0], x[1], x[2]), (split(carried), split(failure), split(params))
         )
     joined = [jnp.moveaxis(x, 0, -2) for x in parts]
     return tuple(x.reshape(*x.shape[:-2], members) for x in joined)
@@ -219,9 +250,9 @@ class ArrayMembers:
         own = rows if params.shape[1] > 1 else everywhere
 
         @partial(jax.jit, static_argnames="records")
-        def run(params, state, failure, h, first, every, records):
+        def run(params, carried, failure, h, first, every, records):
             record = _record_pallas if pallas else _record
-            body = partial(_run, step, record, block, records=records)
+            body = partial(_run, step, record, block, len(state) - 1, records=records)
             records_of = PartitionSpec(None, None, "member")
             return jax.shard_map(
                 body,
@@ -229,14 +260,21 @@ class ArrayMembers:
                 in_specs=(own, rows, rows, everywhere, everywhere, everywhere),
                 out_specs=(rows, rows, records_of, records_of),
                 check_vma=False,
-            )(params, state, failure, h, first, every)
+            )(params, carried, failure, h, first, every)
+
+        @jax.jit
+        def begun(params, state, h):
+            *numbers, t0 = state
+            own = params[:, 0] if params.shape[1] == 1 else params
+            return jnp.stack([*numbers, *step.memory(tuple(own), tuple(numbers), t0, h), t0])
 
         def placed(x, spec):
             return jax.device_put(x, NamedSharding(mesh, spec))
 
         self._run, self._h, self._step = run, jnp.asarray(h), 0
         self._params = placed(padded(params, self.columns) if params.shape[1] > 1 else params, own)
-        self._state = placed(padded(state, self.columns), rows)
+        start = placed(padded(state, self.columns), rows)
+        self._carried = placed(begun(self._params, start, self._h), rows)
         self._failure = placed(np.full((len(FAILURE), self.columns), np.nan), rows)
 
     @property
@@ -244,9 +282,9 @@ class ArrayMembers:
         return np.asarray(self._failure)
 
     def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
-        self._state, self._failure, states, intervals = self._run(
+        self._carried, self._failure, states, intervals = self._run(
             self._params,
-            self._state,
+            self._carried,
             self._failure,
             self._h,
             jnp.asarray(self._step),

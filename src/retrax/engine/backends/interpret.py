@@ -42,15 +42,28 @@ _OPERATIONS: dict[str, Callable] = {
 }  # fmt: skip
 
 
-def interpret(program: Program, inputs: Sequence[Array], active: Array) -> list[Array]:
-    """The outputs of the program for many bodies at once, from one array for each input.
+def interpret(
+    program: Program, inputs: Sequence[Array], active: Array, memory: Sequence[Array] = ()
+) -> tuple[list[Array], list[Array]]:
+    """The outputs of the program for many bodies at once, and its memory for the next time.
 
-    No loop waits for a body that is not `active`.
+    There is one array for each input, and for each number of the memory. No loop waits for a body
+    that is not `active`.
     """
     run = _Interpreter(active)
     run.known.update(zip(numbers(program.inputs), inputs, strict=True))
+    run.known.update(zip(numbers(program.memory.items), memory, strict=True))
     run.block(program.block)
-    return [run.read(x) for x in numbers(program.outputs)]
+    new = [run.read(x, "float") for x in numbers(program.memory.last)]
+    return [run.read(x) for x in numbers(program.outputs)], new
+
+
+def interpret_opening(program: Program, inputs: Sequence[Array], active: Array) -> list[Array]:
+    """The memory of the program before it runs for the first time."""
+    run = _Interpreter(active)
+    run.known.update(zip(numbers(program.inputs), inputs, strict=True))
+    run.block(program.memory.opening)
+    return [run.read(x, "float") for x in numbers(program.memory.first)]
 
 
 class _Interpreter:

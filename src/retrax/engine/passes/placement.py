@@ -9,12 +9,25 @@ such a load seldom needs two of them.
 **Coalescing.** A buffer that is only copied to a column of a result is made where that column lies.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from math import gcd
 
 from retrax.engine.passes.live import buffers_of
-from retrax.engine.program import Buffer, CodeBlock, Each, Program, Value, View, walk
+from retrax.engine.program import (
+    Buffer,
+    CodeBlock,
+    Each,
+    Instruction,
+    LoadEntry,
+    Operand,
+    Program,
+    StoreEntry,
+    Value,
+    View,
+    inner_blocks,
+    walk,
+)
 
 # The numbers in a cache line.
 LINE = 8
@@ -22,6 +35,85 @@ LINE = 8
 _PAGE = 512
 # How many columns a buffer is stored as; one that is not here is stored as it is.
 Widths = Mapping[Buffer, int]
+# The result, and its column, that a buffer is made in.
+Columns = dict[Buffer, tuple[Buffer, int]]
+
+
+class MemoryPlan:
+    """Where buffers lie in scratch memory, counted in numbers: `offsets`, and `size` in all.
+
+    The plan is complete before a line of code is printed.
+    """
+
+    def __init__(self, widths: Widths):
+        self.widths = widths
+        self.offsets: dict[Buffer, int] = {}
+        self.size = 0
+        # Memory that can be used again, by its length.
+        self._free: dict[int, list[int]] = {}
+
+    def extent(self, buffer: Buffer) -> int:
+        """How many numbers a buffer takes in memory, with what fills its last cache lines."""
+        return size_of(buffer, self.widths.get(buffer, 1))
+
+    def place_of(self, buffer: Buffer, index: int) -> int:
+        """Where an entry lies in its buffer."""
+        return place_of(buffer, index, self.widths.get(buffer, 1))
+
+    def stored(self, view: View) -> View:
+        """The same entries where they lie in memory."""
+        return stored(view, self.widths.get(view.buffer, 1))
+
+    def reserve(self, buffer: Buffer) -> None:
+        """Memory that no buffer has had."""
+        self.offsets[buffer], self.size = self.size, self.size + self.extent(buffer)
+
+    def place(
+        self, block: CodeBlock, outputs: Iterable[Operand | Buffer], given: Collection[Buffer]
+    ) -> CodeBlock:
+        """Find a place for all that a block makes; return the block without copies this saves.
+
+        The memory of a buffer is used again after its last use, unless it is an output. Buffers
+        that are `given` lie elsewhere.
+        """
+        results = {x for x in outputs if isinstance(x, Buffer)}
+        lasting = {*results, *given}
+        block, columns = coalesced(block, results, given, self.widths)
+        for buffer, (result, column) in columns.items():
+            if result not in self.offsets:
+                self.reserve(result)
+            self.offsets[buffer] = self.offsets[result] + self.place_of(result, column)
+            lasting.add(buffer)
+        touched = [list(_touched(instruction)) for instruction in block.instructions]
+        last = {buffer: k for k, buffers in enumerate(touched) for buffer in buffers}
+        for k, buffers in enumerate(touched):
+            for buffer in buffers:
+                if buffer not in self.offsets and buffer not in given and buffer.table is None:
+                    self._take(buffer)
+            for buffer in sorted(set(buffers), key=lambda buffer: buffer.number):
+                if last[buffer] == k and buffer in self.offsets and buffer not in lasting:
+                    self._free.setdefault(self.extent(buffer), []).append(self.offsets[buffer])
+        return block
+
+    def _take(self, buffer: Buffer) -> None:
+        free = self._free.get(self.extent(buffer))
+        if free:
+            self.offsets[buffer] = free.pop()
+        else:
+            self.reserve(buffer)
+
+
+def _touched(instruction: Instruction) -> Iterator[Buffer]:
+    """The buffers that an instruction reads and writes, in the order of its code."""
+    if isinstance(instruction, LoadEntry | StoreEntry):
+        yield instruction.buffer
+    if isinstance(instruction, Each):
+        yield from (view.buffer for _, view in instruction.reads)
+    for block in inner_blocks(instruction):
+        for inner in block.instructions:
+            yield from _touched(inner)
+    if isinstance(instruction, Each):
+        yield from (view.buffer for view, _ in instruction.writes)
 
 
 def widths(program: Program, alike: Iterable[tuple[Buffer, Buffer]]) -> Widths:
@@ -71,35 +163,32 @@ def _filled(length: int) -> int:
     return filled if filled % _PAGE else filled + LINE
 
 
-# The result and its column that a buffer is made in.
-Homes = dict[Buffer, tuple[Buffer, int]]
-
-
 def coalesced(
     block: CodeBlock, results: Collection[Buffer], given: Collection[Buffer], widths: Widths
-) -> tuple[CodeBlock, Homes]:
+) -> tuple[CodeBlock, Columns]:
     """The block without loops that only copy buffers to results, and where those buffers are made.
 
     Buffers that are `given`, constant, or written again later keep their own memory.
     """
-    kept, homes = [], {}
+    kept: list[Instruction] = []
+    columns: Columns = {}
     later: set[Buffer] = {*given, *results}
     for instruction in reversed(block.instructions):
         moved = _moved(instruction, results, widths)
-        if moved is None or any(buffer in later or buffer in homes for buffer in moved):
+        if moved is None or any(buffer in later or buffer in columns for buffer in moved):
             kept.append(instruction)
             later |= buffers_of(CodeBlock([instruction]))[1]
         else:
-            homes |= moved
-    return CodeBlock(kept[::-1]), homes
+            columns |= moved
+    return CodeBlock(kept[::-1]), columns
 
 
-def _moved(instruction: object, results: Collection[Buffer], widths: Widths) -> Homes | None:
+def _moved(instruction: object, results: Collection[Buffer], widths: Widths) -> Columns | None:
     """The buffers that a loop copies as they are to all columns of results, or `None`."""
     if not isinstance(instruction, Each) or instruction.body.instructions or instruction.carried:
         return None
     sources = dict(instruction.reads)
-    homes: Homes = {}
+    columns: Columns = {}
     for view, operand in instruction.writes:
         source = sources.get(operand) if isinstance(operand, Value) else None
         width = widths.get(view.buffer, 0)
@@ -108,6 +197,6 @@ def _moved(instruction: object, results: Collection[Buffer], widths: Widths) -> 
         column = View(view.buffer, view.offset, width, view.buffer.length // max(width, 1))
         if view != column or source != View(source.buffer, 0, 1, source.buffer.length):
             return None
-        homes[source.buffer] = view.buffer, view.offset
-    whole = len(homes) == len(instruction.writes) and not any(buffer in widths for buffer in homes)
-    return homes if whole and view.offset < width else None
+        columns[source.buffer] = view.buffer, view.offset
+    whole = len(columns) == len(instruction.writes) and not any(map(widths.__contains__, columns))
+    return columns if whole and view.offset < width else None

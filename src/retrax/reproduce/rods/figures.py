@@ -11,6 +11,7 @@ from retrax.reproduce.report import nearest
 from retrax.reproduce.rods.runs import Estimate, Motion
 from retrax.show.space_time import draw_space_time
 from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, new_figure, style
+from retrax.systems import RodsInContact, StringsInContact
 from retrax.trajectory.trajectory import Trajectory
 
 _SKETCHED = 2.0  # the time of the sketch, in seconds
@@ -24,6 +25,7 @@ def figure_1(run: Trajectory) -> Drawing:
     """The two rods at one moment, their centres of contact, and the force on the first."""
     k = nearest(run.t, _SKETCHED)
     now = jax.tree.map(lambda x: x[k], run.g)
+    assert isinstance(run.system, RodsInContact)
     strands = run.system.strands(now)
     centres = np.stack([np.asarray(strand.point) for strand in strands])
     rods = [np.asarray(now[i][1]) for i in (0, 1)]
@@ -61,6 +63,7 @@ def figure_1(run: Trajectory) -> Drawing:
 
 def contact_force(run: Trajectory) -> Drawing:
     """Pressure and friction along time."""
+    assert isinstance(run.system, RodsInContact)
     parts = jax.jit(jax.vmap(run.system.contact_force))(run.g, np.asarray(run.multipliers))
     pressure, friction = np.asarray(parts["pressure"]), np.asarray(parts["friction"])
     with style():
@@ -98,6 +101,7 @@ def figure_2(run: Trajectory, moving: Motion) -> Drawing:
         axes.set_title("spectrum of the first harmonic, 100 periods")
         axes.set(xlabel="$\\omega/\\omega_0$, $\\omega_0 = 2\\pi c/l$", ylabel="$S(\\omega)$ (dB)")
         axes.set_ylim(-110, 5)
+    assert isinstance(run.system, StringsInContact)
     every = -(-len(run.t) // _TIMES)
     data = columns(
         time=("time", run.t[::every], "s", "time"),

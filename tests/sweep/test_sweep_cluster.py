@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import xarray as xr
 from distributed import Client
-from retrax.simulate.sweeping import cluster, crowd
-from tops import top
 
 import retrax as rx
+from retrax.sweep import workers
+from tops import top
 
 ARGUMENTS = {
     "grid": {"mass": [0.5, 1.0, 1.5], "gravity": np.linspace(1.0, 9.0, 5)},
@@ -66,17 +66,17 @@ def test_what_is_wrong_with_a_block_is_said_once_and_the_others_stay(tmp_path, c
 
 
 def test_an_address_where_nobody_answers_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "_ANSWER", 0.3)
+    monkeypatch.setattr(workers, "_ANSWER", 0.3)
     with pytest.raises(rx.BadInput, match=r"no Dask scheduler answers there within 0.3 s"):
         sweep(tmp_path, "tcp://127.0.0.1:9")
 
 
 def test_who_has_a_gpu_and_no_cluster_runs_alone(client, monkeypatch):
-    assert cluster.runs_here("serial") and not cluster.runs_here("tcp://127.0.0.1:9")
-    monkeypatch.setattr(cluster.jax, "default_backend", lambda: "gpu")
-    assert not cluster.runs_here(None)  # the current client
-    monkeypatch.setattr(cluster, "_current", lambda: None)
-    assert cluster.runs_here(None)
+    assert workers.runs_here("serial") and not workers.runs_here("tcp://127.0.0.1:9")
+    monkeypatch.setattr(workers.jax, "default_backend", lambda: "gpu")
+    assert not workers.runs_here(None)  # the current client
+    monkeypatch.setattr(workers, "_current", lambda: None)
+    assert workers.runs_here(None)
 
 
 class Stuck:
@@ -124,7 +124,7 @@ class StuckFuture:
     ids=["failing", "no workers", "no scheduler"],
 )
 def test_nothing_waits_for_ever(tmp_path, monkeypatch, stuck, sentence):
-    monkeypatch.setattr(crowd, "_PATIENCE", 0.0)
+    monkeypatch.setattr(workers, "_PATIENCE", 0.0)
     monkeypatch.setattr("distributed.wait", lambda *a, **k: None)
     monkeypatch.setattr("distributed.Client", Stuck)
     with pytest.raises(rx.SweepStopped, match=f"{sentence}. Of 6 blocks 0 are in the store"):

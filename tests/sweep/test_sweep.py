@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-from retrax.simulate.sweeping import blocks, cluster, plan, store, task
-from tops import ARM, INERTIA, SPIN, ready_top, slope, start, top
 
 import retrax as rx
+from retrax.sweep import axes, blocks, plan, workers, zarr_store
+from tops import ARM, INERTIA, SPIN, ready_top, slope, start, top
 
 GRID = {"mass": [0.5, 1, 1.5], "gravity": np.linspace(1.0, 9.0, 5)}
 RUN = {"h": 0.02, "steps": 60, "save_every": 20}
@@ -334,7 +334,7 @@ def test_a_store_that_cannot_be_used_is_refused(tmp_path, monkeypatch):
         sweep(tmp_path)
     shutil.rmtree(tmp_path / "sweep.zarr")
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
-    monkeypatch.setattr(store.shutil, "disk_usage", lambda folder: usage)
+    monkeypatch.setattr(zarr_store.shutil, "disk_usage", lambda folder: usage)
     with pytest.raises(rx.BadInput, match=r"will take up to .* kB, but its disk has 1 kB free"):
         sweep(tmp_path)
     assert not list(tmp_path.iterdir())
@@ -348,8 +348,8 @@ def test_a_disk_that_fills_up_stops_a_sweep_with_a_sentence(tmp_path, monkeypatc
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(path, results, block, runs, seconds)
 
-    real = store.write
-    monkeypatch.setattr(task, "write", full)
+    real = zarr_store.write
+    monkeypatch.setattr(blocks, "write", full)
     with pytest.raises(rx.SweepStopped, match=r"No space left on device. Of 6 blocks 2 are in"):
         sweep(tmp_path)
     monkeypatch.undo()
@@ -361,7 +361,7 @@ def test_without_dask_one_sentence_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(rx.BadInput, match=r"pip install 'retrax\[dask\]'"):
         sweep(tmp_path, client=None)
-    assert sweep(tmp_path, client=cluster.SERIAL).sizes["mass"] == 3
+    assert sweep(tmp_path, client=workers.SERIAL).sizes["mass"] == 3
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_without_dask_one_sentence_says_what_to_install(tmp_path, monkeypatch):
     ids=["small", "large", "rods", "many bytes", "one at a time"],
 )  # fmt: skip
 def test_how_many_members_a_block_has_depends_on_the_sweep_alone(members, work, size, expected):
-    assert blocks.usual_block(members, work, size) == expected
-    assert blocks.block_shape([3, 5, 7], 20) == (1, 2, 7)
-    assert blocks.block_shape([3, 5, 7], 1000) == (3, 5, 7)
-    assert blocks.block_shape([3, 50], 20) == (1, 20)
+    assert axes.usual_block(members, work, size) == expected
+    assert axes.block_shape([3, 5, 7], 20) == (1, 2, 7)
+    assert axes.block_shape([3, 5, 7], 1000) == (3, 5, 7)
+    assert axes.block_shape([3, 50], 20) == (1, 20)

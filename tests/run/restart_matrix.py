@@ -1,7 +1,7 @@
 """Every integrator on every system it fits: 2 n steps are n steps, a new process, and n more.
 
-    python tests/simulate/restart_matrix.py all native
-    python tests/simulate/restart_matrix.py few xla
+    python tests/run/restart_matrix.py all native
+    python tests/run/restart_matrix.py few xla
 
 One process makes the runs: all 2 n steps at once, n steps with a checkpoint, n steps and a NetCDF
 file. A second process takes up the checkpoint, and starts a new run from the last state in the

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tops import INERTIA, ready_top, start
 
 import retrax as rx
+from tops import INERTIA, ready_top, start
 
 RUN = {"h": 0.02, "steps": 60, "save_every": 20}
 

@@ -19,7 +19,7 @@ _BITWISE = {"and": "and", "or": "or", "xor": "xor", "add": "add", "sub": "sub", 
 _COMPARE_FLOAT = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 _COMPARE_INT = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq", "ne": "ne"}
 _COMPARE_UNSIGNED = {**_COMPARE_INT, "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge"}
-# Operations that LLVM knows as intrinsics, and those that the C library provides.
+# Emitter that LLVM knows as intrinsics, and those that the C library provides.
 _INTRINSIC = {
     "sqrt": "sqrt", "abs": "fabs", "floor": "floor", "ceil": "ceil", "sin": "sin", "cos": "cos",
     "exp": "exp", "exp2": "exp2", "log": "log", "power": "pow", "round": "round",
@@ -33,7 +33,7 @@ _LIBRARY = {
 }  # fmt: skip
 
 
-class Operations:
+class Emitter:
     """LLVM instructions on values of `lanes` lanes, in static single assignment form."""
 
     def __init__(self, lanes: int = 1):
