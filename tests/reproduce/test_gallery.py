@@ -14,7 +14,7 @@ from retrax.cli.main import app
 from retrax.errors import BadInput
 from retrax.reproduce import catalogue, manifest
 from retrax.reproduce.catalogue import Paper, Part
-from retrax.reproduce.drawings import Drawing, along_time, by_name, columns, write_drawings
+from retrax.reproduce.drawings import DataFigure, along_time, by_name, columns, write_drawings
 from retrax.reproduce.gallery import make_gallery
 from retrax.reproduce.report import Extra, Finding, Reproduction, kept
 from retrax.show.style import new_figure, style
@@ -26,7 +26,7 @@ def _drawing(name):
     with style():
         figure = new_figure(3.0, 2.0, "A parabola")
         figure.add_subplot(111).plot(T, T**2)
-    return Drawing(name, "Fig. 1: a parabola", "It is <b>steep</b>.", figure,
+    return DataFigure(name, "Fig. 1: a parabola", "It is <b>steep</b>.", figure,
                    along_time(T, {"height of the ball": (T**2, "m")}))  # fmt: skip
 
 

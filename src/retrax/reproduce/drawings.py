@@ -27,7 +27,7 @@ Curve = tuple[np.ndarray, np.ndarray]
 _CONVERGING = 0.1
 
 
-class Drawing(NamedTuple):
+class DataFigure(NamedTuple):
     """A figure before it is written, with its data."""
 
     name: str
@@ -37,7 +37,7 @@ class Drawing(NamedTuple):
     data: xr.Dataset
 
 
-def write_drawings(folder: Path, drawings: Sequence[Drawing]) -> tuple[FigureFiles, ...]:
+def write_drawings(folder: Path, drawings: Sequence[DataFigure]) -> tuple[FigureFiles, ...]:
     """Write `name.png`, `name.pdf` and `name.nc` of each; returns their names and captions."""
     for one in drawings:
         with style():

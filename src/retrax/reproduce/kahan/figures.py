@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 from mpl_toolkits.mplot3d import Axes3D
 
-from retrax.reproduce.drawings import Drawing, by_name, columns, draw_errors, labels
+from retrax.reproduce.drawings import DataFigure, by_name, columns, draw_errors, labels
 from retrax.reproduce.kahan.runs import ORBITS, PREY, SIZES, Boundary, LongRun, Structure
 from retrax.show.sphere import draw_path, draw_sphere
 from retrax.show.style import CYCLE, GREY, ORANGE, new_figure, style
@@ -14,7 +14,7 @@ _BEYOND = "Beyond what survives of the paper. "
 _WORDS = {"bracket": "Lie-Poisson bracket", "energy": "energy H", "casimir": "Casimir function C"}
 
 
-def theorem(structure: dict[str, Structure]) -> Drawing:
+def theorem(structure: dict[str, Structure]) -> DataFigure:
     """By how much one step misses three laws, against its size."""
     with style():
         figure = new_figure(9.6, 3.6, "One step from m = (1, 1/2, 2): is the map Poisson?")
@@ -36,7 +36,7 @@ def theorem(structure: dict[str, Structure]) -> Drawing:
         h=("h", SIZES, "s", "step size"),
         defect=(("moments", "law", "h"), defects, "1", "defect of one step"),
     )
-    return Drawing(
+    return DataFigure(
         "theorem",
         "Theorem 3.1: both sides, for three tops",
         "With three different moments (left) the map is not Poisson and keeps neither energy nor "
@@ -46,7 +46,7 @@ def theorem(structure: dict[str, Structure]) -> Drawing:
     )
 
 
-def long_runs(measured: dict[float, LongRun]) -> Drawing:
+def long_runs(measured: dict[float, LongRun]) -> DataFigure:
     """Energy and the integrals of the map along a long run."""
     names = ("energy", "H/C", "C/B2")
     titles = ("energy error, relative", "change of H/C, relative", "change of C/B$_2$, relative")
@@ -66,7 +66,7 @@ def long_runs(measured: dict[float, LongRun]) -> Drawing:
             x = (f"time_{key}", "s", "time")
             named |= by_name("run", curves, x, (key, "J" if name == "energy" else "1", name))
         panels[0].legend(loc="center right", bbox_to_anchor=(1.0, 0.3), markerscale=8)
-    return Drawing(
+    return DataFigure(
         "long-run",
         "Long runs: energy within bounds, H/C and C/B2 to round-off",
         _BEYOND + "The energy moves with m2 alone, by an exact formula, and does not "
@@ -77,7 +77,7 @@ def long_runs(measured: dict[float, LongRun]) -> Drawing:
     )
 
 
-def orbits(paths: dict[str, list[np.ndarray]]) -> Drawing:
+def orbits(paths: dict[str, list[np.ndarray]]) -> DataFigure:
     """Four orbits on the momentum sphere, by four methods."""
     named = {}
     with style():
@@ -95,7 +95,7 @@ def orbits(paths: dict[str, list[np.ndarray]]) -> Drawing:
                 ("start", f"sample_{key}", "axis"), np.stack(starts), "kg m2/s", f"momentum, {name}"
             )  # fmt: skip
             named[f"time_{key}"] = (f"sample_{key}", h * np.arange(len(starts[0])), "s", "time")
-    return Drawing(
+    return DataFigure(
         "orbits",
         "Momenta on the sphere",
         _BEYOND + "Kahan's orbits are closed curves close to the exact ones at a step of "
@@ -105,7 +105,7 @@ def orbits(paths: dict[str, list[np.ndarray]]) -> Drawing:
     )
 
 
-def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
+def orders(errors: dict[str, list[tuple[float, float]]]) -> DataFigure:
     """The error at t = 100 against the step."""
     curves = {name: tuple(np.array(rows).T) for name, rows in errors.items()}
     with style():
@@ -115,7 +115,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
         axes.set_ylabel("largest error")
         axes.legend(loc="lower right", fontsize=7)
     error = ("error", "kg m2/s", "largest error of the momentum at t = 100")
-    return Drawing(
+    return DataFigure(
         "orders",
         "Errors against the step",
         _BEYOND + "Kahan's method is of order 2; its compositions, with the length of the "
@@ -125,7 +125,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
     )
 
 
-def predators(prey: dict[str, np.ndarray]) -> Drawing:
+def predators(prey: dict[str, np.ndarray]) -> DataFigure:
     """Predators and prey from (2, 1)."""
     with style():
         figure = new_figure(9.6, 3.6, "Predators and prey from (2, 1): closed orbits, or spirals")
@@ -139,7 +139,7 @@ def predators(prey: dict[str, np.ndarray]) -> Drawing:
         figure.axes[0].set_ylabel("predators")
     times = {name: (PREY[name][1] * np.arange(len(y)), y) for name, y in prey.items()}
     count = ("population", "1", "prey and predators")
-    return Drawing(
+    return DataFigure(
         "predators",
         "The system that is symplectic under Kahan's method",
         "Sanz-Serna's theorem, which the paper cites, is about this system and the form "
@@ -149,7 +149,7 @@ def predators(prey: dict[str, np.ndarray]) -> Drawing:
     )
 
 
-def poles(edge: Boundary) -> Drawing:
+def poles(edge: Boundary) -> DataFigure:
     """The step at which starts meet a pole."""
     with style():
         figure = new_figure(
@@ -177,7 +177,7 @@ def poles(edge: Boundary) -> Drawing:
         failed_step=(("first", "second"), edge.failed_step, "1", "step at a pole; none where < 1"),
         bound=((), edge.bound, "1", "sharp bound of h m2(0)"),
     )
-    return Drawing(
+    return DataFigure(
         "poles",
         "Starts that meet a pole of the map",
         _BEYOND + f"In 2000 steps {below} of {left.size} starts left of the line h m2(0) "

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from retrax.reproduce.drawings import Drawing, by_name, columns, draw_errors
+from retrax.reproduce.drawings import DataFigure, by_name, columns, draw_errors
 from retrax.reproduce.nonholonomic.runs import Measured
 from retrax.show.style import BLUE, GREY, ORANGE, extremes, new_figure, style
 
@@ -14,7 +14,7 @@ _CLOSE_UP = 30.0
 _TIME, _MOMENTUM = ("s", "time"), ("kg m2/s", "body momentum")
 
 
-def figure_1(measured: dict[str, Measured]) -> Drawing:
+def figure_1(measured: dict[str, Measured]) -> DataFigure:
     """Energy, group and constraint of (18) and (19), as in the paper, and their momentum."""
     drawn = {name: {} for name in ("energy", "group", "constraint")}
     with style():
@@ -45,7 +45,7 @@ def figure_1(measured: dict[str, Measured]) -> Drawing:
     named |= by_name("scheme_momentum", momenta, x, y)
     ends = ", ".join(f"({x:.4f}, {y:.4f})" for x, y in (one.path[-1, :2] for one in (
         measured["(18), exponential"], measured["(17), s = 0, exponential"])))  # fmt: skip
-    return Drawing(
+    return DataFigure(
         "figure-1",
         "Fig. 1: the adapted integrators, and their momentum",
         "Left, as in the paper: energy error, distance from SO(3) and constraint of (18) and (19). "
@@ -89,7 +89,7 @@ def _momenta(axes: Axes, measured: dict[str, Measured]) -> dict[str, tuple[np.nd
     return curves
 
 
-def figure_2(measured: dict[str, Measured]) -> Drawing:
+def figure_2(measured: dict[str, Measured]) -> DataFigure:
     """Energy and third momentum of the free body."""
     named, units = {}, {"energy": ("J", "energy error"), "Pi_3": ("kg m2/s", "third momentum")}
     with style():
@@ -123,7 +123,7 @@ def figure_2(measured: dict[str, Measured]) -> Drawing:
         panels[0, 0].set_title("the beginning")
         panels[0, 1].set_title("the whole run: least and largest values")
         panels[0, 1].legend(*panels[0, 0].get_legend_handles_labels(), loc="center right")
-    return Drawing(
+    return DataFigure(
         "figure-2",
         "Fig. 2: the unadapted integrator",
         "As the paper says, it does not preserve the constraint. No reaction is in its equations: "
@@ -134,7 +134,7 @@ def figure_2(measured: dict[str, Measured]) -> Drawing:
     )
 
 
-def equations(measured: dict[str, Measured]) -> Drawing:
+def equations(measured: dict[str, Measured]) -> DataFigure:
     """The momenta of (18) and (19): as they follow from (16), and as the damaged copy reads."""
     curves = {name: _path(one) for name, one in measured.items()}
     with style():
@@ -152,7 +152,7 @@ def equations(measured: dict[str, Measured]) -> Drawing:
         panels[0].set_ylabel("body momentum (kg m$^2$/s)")
         panels[1].legend(loc="center right")
     named = by_name("scheme", curves, ("time", *_TIME), ("momentum", *_MOMENTUM))
-    return Drawing(
+    return DataFigure(
         "equations",
         "Equations (18) and (19)",
         "As they follow from (16), with their third components dropped, both are (17) with s = 1: "
@@ -163,7 +163,7 @@ def equations(measured: dict[str, Measured]) -> Drawing:
     )
 
 
-def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
+def orders(errors: dict[str, list[tuple[float, float]]]) -> DataFigure:
     """The error of the velocity against the step."""
     curves = {name: tuple(np.array(rows).T) for name, rows in errors.items()}
     with style():
@@ -175,7 +175,7 @@ def orders(errors: dict[str, list[tuple[float, float]]]) -> Drawing:
         axes.set_ylabel("largest error (rad/s)")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     error = ("error", "rad/s", "largest error of the velocity at 2 s")
-    return Drawing(
+    return DataFigure(
         "orders",
         "Errors against the step, with a full inertia",
         "Beyond the paper. A diagonal inertia does not show signs; with a full one (17) with s = 0 "

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from retrax.reproduce.drawings import Column, Drawing, by_name, columns, labels
+from retrax.reproduce.drawings import Column, DataFigure, by_name, columns, labels
 from retrax.reproduce.pseudospectral.runs import GROWING, Commuting, Long, Short
 from retrax.show.sphere import draw_sphere
 from retrax.show.style import BLUE, CYCLE, GREY, ORANGE, new_figure, style
@@ -21,7 +21,7 @@ _INK = "#333333"
 _SNAPSHOT = 24  # the record of the sketch: t = 1.2 s
 
 
-def figures_1_to_3(found: Commuting) -> Drawing:
+def figures_1_to_3(found: Commuting) -> DataFigure:
     """Three diagrams, with what was measured of each."""
     with style():
         figure = new_figure(11.0, 3.4, "Figs. 1 to 3 of the paper, on the sphere under SO(3)")
@@ -49,7 +49,7 @@ def figures_1_to_3(found: Commuting) -> Drawing:
         law=("law", labels(laws), "1", "equation of the paper"),
         defect=("law", defects, "1", f"largest defect over {found.samples} random triples"),
     )
-    return Drawing(
+    return DataFigure(
         "figures-1-to-3",
         "Figs. 1 to 3: the commuting diagrams, measured",
         "The action on a point, the logarithm, and their generators, on the sphere under SO(3) for "
@@ -83,7 +83,7 @@ def _square(
             axes.text(*place, text, fontsize=11, color=ORANGE, ha="center", va="center")
 
 
-def figure_4(run: Short) -> Drawing:
+def figure_4(run: Short) -> DataFigure:
     """The pendulum at one moment, and the path of its centre of mass."""
     path = run.path
     with style():
@@ -109,7 +109,7 @@ def figure_4(run: Short) -> Drawing:
         axis=("axis", labels(["x", "y", "z, down"]), "1", "axis of space"),
         centre=(("time", "axis"), path, "m", "centre of mass"),
     )
-    return Drawing(
+    return DataFigure(
         "figure-4",
         "Fig. 4: the pendulum, drawn from its data",
         "A body on a pivot with the arm rho = (0, 0, 1) m; the third axis of space points down. "
@@ -119,7 +119,7 @@ def figure_4(run: Short) -> Drawing:
     )
 
 
-def figure_6(short: dict[str, Short]) -> Drawing:
+def figure_6(short: dict[str, Short]) -> DataFigure:
     """Angular velocity, distance from SO(3), energy and vertical momentum."""
     with style():
         figure = new_figure(10.0, 6.4, "The 3D pendulum for 30 s, h = 0.05 s")
@@ -162,7 +162,7 @@ def figure_6(short: dict[str, Short]) -> Drawing:
     for (what, (_, units)), said in zip(_PANELS.items(), words, strict=True):
         values = np.stack([getattr(short[name], what) for name in names])
         named[what] = (("integrator", "time"), values, units, said)
-    return Drawing(
+    return DataFigure(
         "figure-6",
         "Fig. 6: angular velocity, SO(3), energy and momentum for 30 s",
         "The paper compares geometric and plain collocation. Iterated to convergence, plain Gauss "
@@ -176,7 +176,7 @@ def figure_6(short: dict[str, Short]) -> Drawing:
     )
 
 
-def energy(regular: dict[str, Long], chaotic: dict[str, Long]) -> Drawing:
+def energy(regular: dict[str, Long], chaotic: dict[str, Long]) -> DataFigure:
     """The energy error along long runs."""
     titles = {
         "the paper's orbit, regular, h = 0.1 s": ("regular", regular),
@@ -198,7 +198,7 @@ def energy(regular: dict[str, Long], chaotic: dict[str, Long]) -> Drawing:
             )
         figure.axes[0].set_ylabel("energy error (J)")
         figure.axes[0].legend(loc="center", bbox_to_anchor=(0.5, 0.4), ncols=2, markerscale=6)
-    return Drawing(
+    return DataFigure(
         "energy",
         "Energy over long times, regular and chaotic",
         "Beyond the paper. Largest errors on the regular and on the chaotic orbit: "
@@ -216,7 +216,7 @@ def convergence(
     printed: dict[str, list[float]],
     errors: dict[int, list[tuple[float, float]]],
     nodes: list[tuple[int, float]],
-) -> Drawing:
+) -> DataFigure:
     """Errors against the step, and against the number of nodes."""
     curves = {f"geometric Gauss, s = {s}": tuple(np.array(rows).T) for s, rows in errors.items()}
     sizes = next(iter(curves.values()))[0]
@@ -243,7 +243,7 @@ def convergence(
     named = by_name("integrator", curves, ("h", "s", "step size"), words)
     named["nodes"] = ("nodes", [s for s, _ in nodes], "1", "Gauss nodes")
     named["error_h_1"] = ("nodes", [e for _, e in nodes], "1", "the same with h = 1 s")
-    return Drawing(
+    return DataFigure(
         "convergence",
         "Fig. 5, the algorithm: as printed, corrected, and solved together",
         "As printed (dotted) it does not converge; with the velocity corrected its order is "

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from retrax.analysis.lyapunov import Lyapunov
-from retrax.reproduce.drawings import Column, Drawing, along_time, by_name, columns, labels
+from retrax.reproduce.drawings import Column, DataFigure, along_time, by_name, columns, labels
 from retrax.reproduce.report import nearest
 from retrax.reproduce.rods.runs import Estimate, Motion
 from retrax.show.space_time import draw_space_time
@@ -21,7 +21,7 @@ _HIGHEST = 4.0  # the largest frequency that is drawn
 _TIMES = 600  # the most times of the picture that are kept as data
 
 
-def figure_1(run: Trajectory) -> Drawing:
+def figure_1(run: Trajectory) -> DataFigure:
     """The two rods at one moment, their centres of contact, and the force on the first."""
     k = nearest(run.t, _SKETCHED)
     now = jax.tree.map(lambda x: x[k], run.g)
@@ -51,7 +51,7 @@ def figure_1(run: Trajectory) -> Drawing:
         centre=(("rod", "axis"), centres, "m", "centres of the discs in contact"),
         force=("axis", force, "N", "contact force on rod 1"),
     )
-    return Drawing(
+    return DataFigure(
         "figure-1",
         "Fig. 1: two rods in contact, drawn from a run",
         "The line through the centres r1, r2 of the discs in contact passes through the point of "
@@ -61,7 +61,7 @@ def figure_1(run: Trajectory) -> Drawing:
     )
 
 
-def contact_force(run: Trajectory) -> Drawing:
+def contact_force(run: Trajectory) -> DataFigure:
     """Pressure and friction along time."""
     assert isinstance(run.system, RodsInContact)
     parts = jax.jit(jax.vmap(run.system.contact_force))(run.g, np.asarray(run.multipliers))
@@ -75,7 +75,7 @@ def contact_force(run: Trajectory) -> Drawing:
         below.set_ylabel("friction needed")
         below.set_xlabel("t (s)")
     curves = {"pressure": (pressure, "N"), "friction needed": (friction, "1")}
-    return Drawing(
+    return DataFigure(
         "contact-force",
         "The contact force of two rods",
         "Beyond the paper: the pressure, and the coefficient of friction that rolling without slip "
@@ -85,7 +85,7 @@ def contact_force(run: Trajectory) -> Drawing:
     )
 
 
-def figure_2(run: Trajectory, moving: Motion) -> Drawing:
+def figure_2(run: Trajectory, moving: Motion) -> DataFigure:
     """The string over place and time, and the spectrum of its first harmonic."""
     with style():
         figure = new_figure(
@@ -111,7 +111,7 @@ def figure_2(run: Trajectory, moving: Motion) -> Drawing:
         omega=("omega", omega, "rad/s", "angular frequency; omega_0 = 1 rad/s"),
         power=("omega", power, "dB", "power of the first harmonic"),
     )
-    return Drawing(
+    return DataFigure(
         "figure-2",
         "Fig. 2: a string in contact over place and time, and its spectrum",
         "The paper states none of the parameters of its figure; only the appearance can be "
@@ -122,7 +122,7 @@ def figure_2(run: Trajectory, moving: Motion) -> Drawing:
     )
 
 
-def spectra(motions: dict[str, Motion], frozen_lines: list[float]) -> Drawing:
+def spectra(motions: dict[str, Motion], frozen_lines: list[float]) -> DataFigure:
     """Spectra without contact, with a frozen and with a moving one."""
     curves = {}
     with style():
@@ -142,7 +142,7 @@ def spectra(motions: dict[str, Motion], frozen_lines: list[float]) -> Drawing:
     words = ("power", "dB", "power of the first harmonic")
     named = by_name("run", curves, ("omega", "rad/s", "angular frequency"), words)
     named["lines"] = ("line", frozen_lines, "rad/s", "lines of the frozen contact, exact")
-    return Drawing(
+    return DataFigure(
         "spectra",
         "Spectra: no contact, a frozen and a moving one",
         "Beyond the paper. A frozen contact is a linear system and has overtones too, at the roots "
@@ -168,7 +168,7 @@ def told_apart(found: dict[tuple[float, int], Lyapunov], n: int) -> str:
     return " ".join(sentences)
 
 
-def exponents(found: dict[tuple[float, int], Lyapunov], time: float) -> Drawing:
+def exponents(found: dict[tuple[float, int], Lyapunov], time: float) -> DataFigure:
     """Largest exponents against the coupling, and running estimates."""
     sizes = sorted({n for _, n in found})
     couplings = sorted({G for G, _ in found})
@@ -203,7 +203,7 @@ def exponents(found: dict[tuple[float, int], Lyapunov], time: float) -> Drawing:
     }  # fmt: skip
     words = ("running", "1/s", f"running estimate, n = {middle}")
     named |= by_name("run", running, ("time", "s", "time"), words)
-    return Drawing(
+    return DataFigure(
         "exponents",
         "Largest Lyapunov exponents",
         f'Where the paper says "chaotic for all initial conditions". {told_apart(found, middle)}',
@@ -212,7 +212,7 @@ def exponents(found: dict[tuple[float, int], Lyapunov], time: float) -> Drawing:
     )
 
 
-def friction(found: dict[float, Estimate]) -> Drawing:
+def friction(found: dict[float, Estimate]) -> DataFigure:
     """The part of contacts that hold, against the coefficient of friction."""
     k = np.linspace(0.0, 1.5, 151)
     cap, paper = 1 - 1 / np.sqrt(1 + k * k), 0.5 * k / np.sqrt(1 + k * k)
@@ -234,7 +234,7 @@ def friction(found: dict[float, Estimate]) -> Drawing:
         measured=("k_measured", part, "1", "part of random forces in the cone"),
         error=("k_measured", error, "1", "statistical error"),
     )
-    return Drawing(
+    return DataFigure(
         "friction",
         "Contacts that hold, against the coefficient of friction",
         "The paper's estimate against forces with random directions: at k = 0.2 it is five times "

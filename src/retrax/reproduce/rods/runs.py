@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from retrax.analysis.lyapunov import Lyapunov, lyapunov
@@ -222,7 +223,7 @@ def parting(time: float, h: float, parts: int = 10) -> float:
     """
     system, steps = StringsInContact(G=0.8, n=64), round(time / h)
 
-    def rest(x: np.ndarray) -> np.ndarray:
+    def rest(x: ArrayLike) -> ArrayLike:
         return 0.0 * np.asarray(x)
 
     first, second = (

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.colors import Normalize
 from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
-from retrax.reproduce.drawings import Column, Drawing, along_time, by_name, columns, labels
+from retrax.reproduce.drawings import Column, DataFigure, along_time, by_name, columns, labels
 from retrax.reproduce.report import nearest
 from retrax.reproduce.string_pendulum.findings import powers
 from retrax.reproduce.string_pendulum.runs import Growth, Plateau
@@ -24,7 +24,7 @@ _SKETCHED = 0.45  # the time of the sketch, in seconds
 _FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
 
 
-def figure_1(run: Trajectory) -> Drawing:
+def figure_1(run: Trajectory) -> DataFigure:
     """The pendulum at one moment, with what the paper calls its parts."""
     k = nearest(run.t, _SKETCHED)
     nodes, body = _nodes(run, k), _body(run)
@@ -60,7 +60,7 @@ def figure_1(run: Trajectory) -> Drawing:
         centre=("axis", centre, "m", "centre of mass"),
         attitude=(("axis", "body_axis"), R, "1", "attitude of the body"),
     )
-    return Drawing(
+    return DataFigure(
         "figure-1",
         "Fig. 1: the pendulum, drawn from a run",
         "A string of 20 elements from the pivot to the body; the origin of the body frame is where "
@@ -70,7 +70,7 @@ def figure_1(run: Trajectory) -> Drawing:
     )
 
 
-def figure_2(run: Trajectory) -> Drawing:
+def figure_2(run: Trajectory) -> DataFigure:
     """Snapshots in four spans of time, coloured by elastic energy."""
     energy, body = run.observables()["elastic energy of elements"], _body(run)
     spans = [np.linspace(a, b, _SHOWN) for a, b in _SPANS]
@@ -105,7 +105,7 @@ def figure_2(run: Trajectory) -> Drawing:
         energy=(("time", "element"), energy[flat], "J", "elastic energy of the elements"),
         attitude=(("time", "axis", "body_axis"), np.asarray(run.g[1])[flat], "1", "attitude"),
     )
-    return Drawing(
+    return DataFigure(
         "figure-2",
         "Fig. 2: snapshots of the maneuver",
         "Six snapshots in each of the paper's four spans of time. After about three seconds these "
@@ -135,7 +135,7 @@ def _axis() -> tuple[str, np.ndarray, str, str]:
     return ("axis", labels(["e1", "e2", "e3, down"]), "1", "axis of space")
 
 
-def figure_3(run: Trajectory) -> Drawing:
+def figure_3(run: Trajectory) -> DataFigure:
     """Energies, errors, speeds and length along the maneuver, from a run saved at every step."""
     panels = _panels(run)
     named: dict[str, Column] = {}
@@ -157,7 +157,7 @@ def figure_3(run: Trajectory) -> Drawing:
                 axes.legend(fontsize=6, ncols=3, loc="upper center")
             if k >= 4:
                 axes.set_xlabel("time (s)")
-    return Drawing(
+    return DataFigure(
         "figure-3",
         "Fig. 3: energies, what is kept, speeds and length",
         "The six panels of the paper, with the extremes of every step. The angular momentum stays "
@@ -190,7 +190,7 @@ def _panels(run: Trajectory) -> list[tuple[str, str, dict[str, np.ndarray]]]:
     ]
 
 
-def growth(measured: Growth) -> Drawing:
+def growth(measured: Growth) -> DataFigure:
     """Errors along time."""
     curves = {
         "error of r, h = 1e-4 s": (measured.step, "m", BLUE),
@@ -204,7 +204,7 @@ def growth(measured: Growth) -> Drawing:
             axes.semilogy(measured.t[1:], y[1:], color=colour, label=f"{name} ({unit})")
         axes.legend(loc="lower right")
         axes.set_xlabel("time (s)")
-    return Drawing(
+    return DataFigure(
         "growth",
         "Growth of errors",
         "Beyond the paper. Against steps eight times shorter, and against a start nudged by 1e-9 "
@@ -216,7 +216,7 @@ def growth(measured: Growth) -> Drawing:
     )
 
 
-def long_run(runs: dict[float, Plateau]) -> Drawing:
+def long_run(runs: dict[float, Plateau]) -> DataFigure:
     """The energy deviation over a long time, at three step sizes."""
     h = np.array(list(runs))
     levels = np.array([-one.level for one in runs.values()])
@@ -242,7 +242,7 @@ def long_run(runs: dict[float, Plateau]) -> Drawing:
     named = by_name("run", means, ("time", "s", "time"), words)
     named["h"] = ("h", h, "s", "step size")
     named["plateau"] = ("h", -levels, "J", "mean deviation over the last fifth of the run")
-    return Drawing(
+    return DataFigure(
         "long-run",
         "Energy over a long time",
         "Beyond the paper. As energy reaches short waves the mean deviation leaves zero. Right: "
@@ -253,7 +253,7 @@ def long_run(runs: dict[float, Plateau]) -> Drawing:
     )
 
 
-def solver(rates: dict[float, tuple[float, int]], newton: float) -> Drawing:
+def solver(rates: dict[float, tuple[float, int]], newton: float) -> DataFigure:
     """The paper's fixed-point iteration against the length of the arm."""
     scales = np.array(list(rates))
     rate, count = np.array(list(rates.values())).T
@@ -274,7 +274,7 @@ def solver(rates: dict[float, tuple[float, int]], newton: float) -> Drawing:
         iterations=("arm", count, "1", "iterations to 1e-14"),
         newton=((), newton, "1", "Newton iterations with the string eliminated"),
     )
-    return Drawing(
+    return DataFigure(
         "solver",
         "The fixed-point iteration, and Newton's with the string eliminated",
         "Beyond the paper. Its iteration slows down as the centre of mass moves away from the "
