@@ -31,8 +31,7 @@ DOORS = exported()
 def check(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Check the arguments of a function by its annotations, unless it is a door."""
     owner, _, method = getattr(function, "__qualname__", "").partition(".")
-    # A class that a public package exports may inherit its constructor from an abstract one.
-    is_door = (getattr(function, "__module__", ""), owner) in DOORS or owner.startswith("Abstract")
+    is_door = (getattr(function, "__module__", ""), owner) in DOORS
     if is_door and (not method or method in _METHODS) and not isinstance(function, type):
         return function
     return beartype(function, *args, **keywords)

@@ -70,7 +70,7 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     ("factory", {"function": functools.partial(raises)}, "is not a function that makes a system"),
     # parts of another kind
     ("LieVerlet", {"retraction": None}, "retraction = None is not a retraction"),
-    ("Composition", {"base": "LieVerlet"}, "base = 'LieVerlet' is not an integrator"),
+    ("Composition", {"base": "LieVerlet"}, "base = 'LieVerlet' is not the name of an integrator"),
     ("Composition", {"order": np.array(4)}, "order = array(4) is not available"),
     ("Collocation", {"centred": np.zeros((0, 3))}, "must be True or False"),
     ("GroupItself", {"side": np.ones((3, 3))}, "must be -1 (g exp u) or +1 (exp u g)"),

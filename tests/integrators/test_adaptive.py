@@ -123,7 +123,7 @@ def test_a_singular_motion_stops_the_run_in_a_sentence(method, sentence):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: rx.Adaptive(rx.RKMK, 1e-6), "must be an integrator of fixed steps"),
+        (lambda: rx.Adaptive(rx.RKMK, 1e-6), "is not a retrax integrator"),
         (lambda: rx.Adaptive(rx.RKMK(), 1e-16), "tolerance = 1e-16 must be a number from 1e-14"),
         (lambda: rx.Adaptive(rx.RKMK(), 1e-6, most=0), "most = 0 must be a whole number"),
         (

@@ -99,8 +99,8 @@ def test_only_the_base_point_in_the_middle_is_symmetric_and_of_order_2(kind):
 
 
 def test_base_points_lie_in_the_step():
-    assert [require_base_point(s) for s in (0.0, 0.5, 1.0)] == [0.0, 0.5, 1.0]
-    for s in (-0.1, 1.5):
+    assert [require_base_point(s) for s in (0, 0.5, np.array(1.0))] == [0.0, 0.5, 1.0]
+    for s in (-0.1, 1.5, "1", None):
         with pytest.raises(rx.BadInput, match="not between 0 and 1"):
             require_base_point(s)
 

@@ -1,6 +1,7 @@
 """Runs that are committed as they go, stopped, and taken up again."""
 
 import functools
+import itertools
 import json
 import os
 import signal
@@ -14,7 +15,7 @@ import zarr
 
 import retrax as rx
 from retrax.run import resume as resume_module
-from retrax.run.chunks import Plan
+from retrax.run.chunks import Chunks
 
 SO3 = rx.SO3()
 
@@ -226,12 +227,14 @@ def test_a_newer_format_and_another_store_are_refused(tmp_path):
         rx.load(tmp_path / "other.zarr")
 
 
-def test_chunks_end_in_the_same_places_however_long_the_run_and_wherever_it_starts():
-    for plan in (Plan(7, 40, 5, 50), Plan(250, 40, 1, 60), Plan(1, 8, 8, 99)):
-        for steps in (1, 36, 350, 777, 1000):
-            ends = np.cumsum([n * each for n, each in plan.chunks(0, steps)]).tolist()
-            assert ends[-1] == steps
-            assert all(plan.ends_chunk(end) for end in ends[:-1] if end + plan.length < steps)
-            for first in [end for end in ends if plan.ends_chunk(end)]:
-                again = first + np.cumsum([n * each for n, each in plan.chunks(first, steps)])
-                assert list(again) == [end for end in ends if end > first]
+def test_chunks_end_with_the_run_and_where_states_are_saved():
+    for chunks in (Chunks(7, 5, 50, 40), Chunks(250, 1, 60, 40), Chunks(1, 8, 99, 8)):
+        for first, steps in itertools.product((0, 3, 30, 500), (501, 777, 1000)):
+            at, every, saved = first, chunks.save_every, set()
+            for records, length in chunks.between(first, steps):
+                assert records <= chunks.records and length <= chunks.most
+                assert records == 1 or length == every
+                saved |= {at + (k + 1) * length for k in range(records)}
+                at += records * length
+            assert at == steps
+            assert set(range(first + every - first % every, steps, every)) <= saved

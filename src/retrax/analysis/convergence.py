@@ -10,6 +10,7 @@ import numpy as np
 from retrax.analysis.distance import distance, entry_distance
 from retrax.errors import BadInput, CheckFailed
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_number, require_whole
@@ -42,7 +43,7 @@ class Convergence(NamedTuple):
 
 def convergence(
     system: AbstractGroupSystem,
-    integrator: AbstractIntegrator,
+    integrator: AbstractIntegrator | str,
     state: State,
     *,
     h: float,
@@ -71,6 +72,7 @@ def convergence(
     **Raises:** `CheckFailed` where a difference is so small that it shows rounding errors: choose a
     larger `h` or fewer halvings. `StepFailed` where a run fails.
     """
+    integrator = as_integrator(integrator)
     require_run(system, integrator, started(system, state), h, 1, 1)
     h, time = float(h), require_number("time", time, "> 0", "s")
     halvings = require_whole("halvings", halvings, 2, _MOST_HALVINGS)

@@ -13,6 +13,7 @@ from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.errors import BadInput, StepFailed
 from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
@@ -45,7 +46,7 @@ class Lyapunov(NamedTuple):
 
 def lyapunov(
     system: AbstractGroupSystem,
-    integrator: AbstractIntegrator,
+    integrator: AbstractIntegrator | str,
     state: Any,
     *,
     h: float,
@@ -86,6 +87,7 @@ def lyapunov(
     References: [BenettinGalganiGiorgilliStrelcyn1980].
     """
     state = started(system, state)
+    integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, steps, 1)
     blocks, history = require_whole("blocks", blocks, 2), require_whole("history", history, 2)
     skip, seed = require_whole("skip", skip, 0), require_whole("seed", seed, 0)

@@ -8,6 +8,7 @@ from retrax.engine.backends import make_loop
 from retrax.engine.progress import start
 from retrax.errors import StepFailed
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.reuse import Jitted
@@ -16,7 +17,7 @@ from retrax.run.checks import require_run, started
 
 def reversibility(
     system: AbstractGroupSystem,
-    integrator: AbstractIntegrator,
+    integrator: AbstractIntegrator | str,
     state: State,
     *,
     h: float,
@@ -30,6 +31,7 @@ def reversibility(
     **Raises:** `StepFailed` where a step, forward or back, fails.
     """
     state = started(system, state)
+    integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, steps, 1)
     now, h, steps = jax.tree.map(np.asarray, state), float(h), int(steps)
     for size in (h, -h):

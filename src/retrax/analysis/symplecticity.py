@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from retrax.errors import StepFailed
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.once import compiled_once
@@ -16,7 +17,11 @@ from retrax.run.checks import require_run
 
 
 def symplecticity(
-    system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, *, h: float
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator | str,
+    state: State,
+    *,
+    h: float,
 ) -> float:
     r"""The defect $\max|M^T\Omega(\mu_1)M - \Omega(\mu_0)|$ of one step from `state`.
 
@@ -34,6 +39,7 @@ def symplecticity(
 
     Round-off for a symplectic method, the local error for any other.
     """
+    integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, 1, 1)
     defect = float(_defect(system, integrator, state, jnp.asarray(h, jnp.float64)))
     if not math.isfinite(defect):

@@ -1,9 +1,11 @@
-"""Types of scalars: which of JAX's a program computes with, and their constants.
+"""Types of scalars: which of JAX's a program computes with, their constants, and sums of constants.
 
 Truths, whole numbers of 8 to 64 bits with and without sign, and floats of 64 bits. A program
 computes with each as XLA does: whole numbers wrap around, a float that becomes a whole number is
 cut off at the ends of its range, and NaN becomes zero. Shorter floats and complex numbers have no
 kind: a step that computes with them has no scalar program.
+
+`folded` does an operation on constants while a program is built, with the result of XLA.
 """
 
 import math
@@ -11,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from jax.extend import core as jex
 
 Kind = Literal["float", "int", "bool", "i32", "i16", "i8", "u64", "u32", "u16", "u8"]
 
@@ -24,11 +27,36 @@ _KIND: dict[np.dtype, Kind] = {dtype: kind for kind, dtype in DTYPE.items()}
 # A constant in a program: a number of Python's for a float, a whole number of 64 bits or a truth,
 # and one of NumPy's, which carries its type, for other whole numbers.
 Constant = float | int | bool | np.integer
+# What an equation of a jaxpr reads and makes.
+Variable = jex.Var | jex.Literal
+
+
+class Unscalarisable(Exception):
+    """A function that cannot be turned into a scalar program; the message says why."""
 
 
 def kind_of_dtype(dtype: Any) -> Kind | None:
     """The kind of numbers of a type, or `None` where programs do not compute with them."""
     return _KIND.get(dtype) if isinstance(dtype, np.dtype) else None
+
+
+def dtype_of(variable: Variable) -> np.dtype:
+    """The type of the numbers of a variable of a jaxpr."""
+    aval: Any = variable.aval
+    return aval.dtype
+
+
+def kind_of_variable(variable: Variable) -> Kind:
+    """The kind of the numbers of a variable of a jaxpr."""
+    return kind_of_aval(variable.aval)
+
+
+def kind_of_aval(aval: Any) -> Kind:
+    """The kind of the numbers of what JAX knows of an array: its shape and type."""
+    kind = kind_of_dtype(aval.dtype)
+    if kind is None:
+        raise Unscalarisable(f"it computes with numbers of type {aval.dtype}")
+    return kind
 
 
 def kind_of_constant(x: Any) -> Kind:

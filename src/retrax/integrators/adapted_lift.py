@@ -11,7 +11,7 @@ from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_veloci
 from retrax.mechanics.hamel import HamelFrame
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
 from retrax.numerics.solve import solve
 
@@ -70,7 +70,9 @@ class AdaptedLift(AbstractLifted):
         rows = jnp.zeros((0, n)) if constraint is None else constraint.annihilator
         covectors, m = HamelFrame.of(system).covectors(), basis.shape[0]  # M^T
 
-        def forward(z):
+        def forward(
+            z: Array,
+        ) -> tuple[Element, Coordinates, Coordinates, Coordinates, Coordinates]:
             xi = z[:m] @ basis
             g, a = lift.base(state.g, state.momentum + z[m:] @ rows, h * xi)  # (3)
             p = system.momentum(g, xi)
@@ -78,7 +80,7 @@ class AdaptedLift(AbstractLifted):
             pushed = turned + h * system.total_force(g, xi, p, t)
             return g, xi, p, a, (basis @ pushed) @ covectors - turned  # (1)
 
-        def mismatch(z):
+        def mismatch(z: Array) -> Coordinates:
             _, xi, p, a, nu = forward(z)
             return lift.momentum(h * xi, a, a + nu) - p  # (2)
 

@@ -19,6 +19,7 @@ from retrax.integrators.base import (
     watched,
     worse,
 )
+from retrax.integrators.composition import as_base
 from retrax.integrators.rkmk import RKMK, momentum_error
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -58,6 +59,10 @@ class _At(NamedTuple):
     lasts: Bool[Array, ""]
 
 
+# The state reached, the end of the whole step, and how all of it went.
+_Ends = tuple[State, State, StepInfo]
+
+
 class Adaptive(AbstractIntegrator):
     r"""As many steps of `base`, of as many sizes, as a tolerance asks for, between two saved times.
 
@@ -86,7 +91,7 @@ class Adaptive(AbstractIntegrator):
 
     **Arguments:**
 
-    - `base`: a method with one step, such as `RKMK("dopri5")`.
+    - `base`: a method of fixed steps, such as `RKMK("dopri5")`, or its name, such as `"rkmk-5"`.
     - `tolerance`: the estimated error allowed, from 1e-14 to 0.1.
     - `most`: how many tries one step may take.
 
@@ -103,11 +108,10 @@ class Adaptive(AbstractIntegrator):
     preserves: frozenset[str] = eqx.field(static=True)
     counted: ClassVar[str] = "tries"
 
-    def __init__(self, base: AbstractIntegrator, tolerance: float, most: int = 100_000):
-        if not isinstance(base, AbstractIntegrator) or isinstance(base, Adaptive):
-            raise BadInput(
-                f"base = {shown(base)} must be an integrator of fixed steps, such as RKMK()."
-            )
+    def __init__(self, base: AbstractIntegrator | str, tolerance: float, most: int = 100_000):
+        base = as_base(base)
+        if isinstance(base, Adaptive):
+            raise BadInput(f"base = {base!r} must be an integrator of fixed steps, such as RKMK().")
         if not 1e-14 <= as_float(tolerance) <= 0.1:
             raise BadInput(f"tolerance = {shown(tolerance)} must be a number from 1e-14 to 0.1.")
         self.base, self.most = base, require_whole("most", most, 1, _MOST_TRIES)
@@ -126,11 +130,7 @@ class Adaptive(AbstractIntegrator):
         self.base.check(system)
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
-        at = lax.while_loop(
-            lambda at: self._unfinished(state, h, at),
-            lambda at: self._attempt(system, state, h, at)[0],
-            self._start(system, state, h),
-        )
+        at = self._tries(system, state, h)
         end = State(at.state.g, at.state.momentum, state.t + h)
         yes = jnp.asarray(True)
         return end, StepInfo(yes, at.worst, at.attempts, at.longest, (at.x >= 1) & at.lasts)
@@ -148,13 +148,7 @@ class Adaptive(AbstractIntegrator):
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         state, size = jax.tree.map(jnp.asarray, state), jnp.asarray(h)
-        at = jax.jit(
-            lambda: lax.while_loop(
-                lambda at: self._unfinished(state, size, at),
-                lambda at: self._attempt(system, state, size, at)[0],
-                self._start(system, state, size),
-            )
-        )()
+        at = jax.jit(lambda: self._tries(system, state, size))()
         reached = float(state.t + at.x * size)
         if int(at.attempts) >= self.most:
             return Refusal(
@@ -168,6 +162,14 @@ class Adaptive(AbstractIntegrator):
             f"No step there has an error below the tolerance {float(self.tolerance):g}: the "
             "motion may be singular, or the tolerance below the rounding errors.",
             h * max(float(at.x), _SHORTEST) / 2,
+        )
+
+    def _tries(self, system: AbstractGroupSystem, state: State, h: Scalar) -> _At:
+        """Try until the step is over, or cannot go on."""
+        return lax.while_loop(
+            lambda at: self._unfinished(state, h, at),
+            lambda at: self._attempt(system, state, h, at)[0],
+            self._start(system, state, h),
         )
 
     def _start(self, system: AbstractGroupSystem, state: State, h: Scalar) -> _At:
@@ -234,10 +236,10 @@ def _whole_and_halves(
     """The ends of one step and of two half ones: three rounds of a loop, so one compiled step."""
     parts, afresh, first = [1.0, 0.5, 0.5], [True, True, False], [True, False, False]
 
-    def chosen(which, a, b):
+    def chosen(which: Bool[Array, ""], a: State, b: State) -> State:
         return jax.tree.map(partial(jnp.where, which), a, b)
 
-    def one(carried, now):
+    def one(carried: _Ends, now: tuple[Array, Array, Array]) -> tuple[_Ends, None]:
         at, whole, info = carried
         part, restart, keep = now
         new, seen = base.step(system, chosen(restart, state, at), part * size)

@@ -5,12 +5,11 @@ import dataclasses
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.tree_util import PyTreeDef
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.errors import BadInput, StepFailed
@@ -39,7 +38,7 @@ VOCABULARY: dict[str, str] = {
 LONG = 1.0
 
 # What a step hands to the next one: arrays, `()` for most methods.
-Memory = PyTree[Array]
+Memory: TypeAlias = PyTree
 
 
 class StepInfo(NamedTuple):
@@ -200,7 +199,7 @@ def shorter_step(h: float, moved: float) -> float:
 
 
 @Reused
-def _text(tree: PyTreeDef, avals: tuple, identity: Fingerprint) -> str:
+def _text(tree: Any, avals: tuple, identity: Fingerprint) -> str:
     """How an integrator without arrays is written, defaults left out: the label of every run."""
     (integrator,) = jax.tree.unflatten(tree, ())
     values = {field: getattr(integrator, field.name) for field in dataclasses.fields(integrator)}

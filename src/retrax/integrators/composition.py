@@ -17,7 +17,6 @@ from retrax.integrators.base import (
 )
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import require_instance
 from retrax.numerics.compositions import fractions
 
 
@@ -36,7 +35,7 @@ class Composition(AbstractIntegrator):
 
     **Arguments:**
 
-    - `base`: a symmetric integrator of order 2.
+    - `base`: a symmetric integrator of order 2, or its name, such as `"lie-verlet"`.
     - `order`: 4 (five steps), 6 (nine) or 8 (seventeen).
 
     References: [Suzuki1990] (order 4); [KahanLi1997] (6 and 8); [HairerLubichWanner2006] V.3.
@@ -46,8 +45,8 @@ class Composition(AbstractIntegrator):
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
 
-    def __init__(self, base: AbstractIntegrator, order: int):
-        require_instance("base", base, AbstractIntegrator, "an integrator, such as LieVerlet()")
+    def __init__(self, base: AbstractIntegrator | str, order: int):
+        base = as_base(base)
         if "symmetric" not in base.preserves or base.order != 2:
             raise BadInput(
                 f"base = {base!r} cannot be composed: the coefficients raise the order of "
@@ -107,3 +106,10 @@ class Composition(AbstractIntegrator):
         start = state, explicit_step(jnp.zeros(1)), memory
         end, _ = lax.scan(substep, start, jnp.array(fractions(self.order)))  # (1)
         return end
+
+
+def as_base(base: object) -> AbstractIntegrator:
+    """The integrator that another one is made of: `base` itself, or the one of this name."""
+    from retrax.integrators.catalogue import as_integrator  # the catalogue holds compositions
+
+    return as_integrator(base, "base")

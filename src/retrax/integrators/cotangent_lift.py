@@ -42,7 +42,7 @@ class CotangentLift(AbstractLifted):
     References: [BarberoLinanMartinDeDiego2023] (the lifted maps); [BouRabeeMarsden2009] (s = 0).
     """
 
-    usual: ClassVar[AbstractRetraction] = Cayley()
+    retraction: AbstractRetraction = Cayley()
     kept: ClassVar[frozenset[str]] = frozenset({"group", "momentum", "symplectic"})
 
     def check(self, system: AbstractGroupSystem) -> None:
@@ -62,12 +62,12 @@ class CotangentLift(AbstractLifted):
         def base(xi: Coordinates) -> tuple[Element, Coordinates]:
             return lift.base(state.g, state.momentum, h * xi)  # (1)
 
-        def mismatch(xi):
+        def mismatch(xi: Coordinates) -> Coordinates:
             g, a = base(xi)
             mu = system.momentum(g, xi)  # (3)
             return lift.momentum(h * xi, a, a + h * system.total_force(g, xi, mu, t)) - mu  # (2)
 
-        def mismatch_hamiltonian(xi_mu):
+        def mismatch_hamiltonian(xi_mu: Array) -> Array:
             xi, mu = xi_mu[:n], xi_mu[n:]
             g, a = base(xi)
             nu = h * system.total_force(g, xi, mu, t)

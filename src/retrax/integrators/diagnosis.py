@@ -5,9 +5,10 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float
 
 from retrax.integrators.base import AbstractIntegrator
-from retrax.mechanics.constraints import AbstractConstraint
+from retrax.mechanics.constraints import AbstractConstraint, Rows
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
@@ -17,7 +18,7 @@ Takes = Callable[[float], bool]
 
 
 def diagnose(system: AbstractGroupSystem, state: State, h: float, takes: Takes) -> str:
-    """One sentence about the step of size `h` from `state`, which could not be taken.
+    """Say in one sentence why the step of size `h` from `state` could not be taken.
 
     `takes` says whether a step of another size can be.
     """
@@ -54,7 +55,7 @@ def longest_step(
     """The longest step below `h` that can be taken from `state`, by bisection."""
 
     @jax.jit
-    def solved(size):
+    def solved(size: Float[Array, ""]) -> Bool[Array, ""]:
         end, info = integrator.step(system, state, size)
         finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(end)]
         return info.converged & info.in_chart & jnp.all(jnp.stack(finite))
@@ -78,7 +79,7 @@ def _singular_values(
     group = system.group
     xi = system.velocity(state.g, state.momentum)
 
-    def rows(part):
+    def rows(part: Float[Array, ""]) -> Rows:
         g = group.compose(state.g, group.exp(part * h * xi))
         return constraint.rows(g, state.t + part * h)
 

@@ -79,8 +79,8 @@ def check_form(who: str, form: str, system: AbstractGroupSystem) -> None:
         return
     if is_first_order(system):
         raise BadInput(
-            f'{who}: form = "{form}" collocates momenta, but the {system.name} has none; '
-            'use form = "body".'
+            f'{who}: form = "{form}" collocates momenta, which the {system.name} does not '
+            'have; use form = "body".'
         )
     if form == "se3":
         _require_vertical(who, system)

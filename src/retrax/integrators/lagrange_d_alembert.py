@@ -27,7 +27,7 @@ class _Unknowns(NamedTuple):
     guess: Float[Array, " unknowns"]
     velocity: Callable[[Array], Coordinates]
     impulse: Callable[[Array], Impulses]
-    further: Callable[[Element, Coordinates, Array], Array]
+    further: Callable[[Element, Coordinates, Float[Array, ""]], Array]
 
 
 class _Step(NamedTuple):
@@ -82,7 +82,7 @@ class LagrangeDAlembert(AbstractLifted):
         if not system.regular:
             raise BadInput(
                 f"{self!r} solves for every velocity from its momentum, but the points of contact "
-                f"of the {system.name} carry none; use RKMK, or the integrators made for it: "
+                f"of the {system.name} have no momentum; use RKMK, or the integrators made for it: "
                 "RollingVerlet and RollingDKD for rods, ContactDKD and ContactMidpoint for strings."
             )
 
@@ -113,18 +113,20 @@ class LagrangeDAlembert(AbstractLifted):
         lift = LiftedMap(group, self.retraction, self.s)
         unknown = _unknowns(system, state, h)
 
-        def pushed(z):
+        def pushed(z: Array) -> Coordinates:
             if constraint is None:
                 return state.momentum
             return state.momentum + unknown.impulse(z) @ constraint.rows(state.g, state.t)
 
-        def forward(z):
+        def forward(
+            z: Array,
+        ) -> tuple[Element, Coordinates, Coordinates, Coordinates, Coordinates]:
             xi = unknown.velocity(z)
             g, a = lift.base(state.g, pushed(z), h * xi)  # (1)
             mu = system.momentum(g, xi)
             return g, xi, mu, a, h * system.total_force(g, xi, mu, t)
 
-        def mismatch(z):
+        def mismatch(z: Array) -> Array:
             g, xi, mu, a, nu = forward(z)
             equations = lift.momentum(h * xi, a, a + nu) - mu  # (2)
             return jnp.concatenate([equations, unknown.further(g, xi, t)])  # (3)
@@ -147,7 +149,7 @@ def _unknowns(system: AbstractGroupSystem, state: State, h: Float[Array, ""]) ->
     constraint, n = system.constraint, system.group.dim
     xi, half = midpoint_velocity(system, state, h), h / 2 * system.multipliers(state)
 
-    def nothing(g, xi, t):
+    def nothing(g: Element, xi: Coordinates, t: Float[Array, ""]) -> Array:
         return jnp.zeros(0)
 
     if constraint is None:

@@ -16,7 +16,7 @@ from retrax.integrators.kick_drift_kick import KickDriftKick
 from retrax.integrators.lifted import midpoint_velocity
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
 
 
@@ -117,13 +117,13 @@ class _GroupVerlet(AbstractIntegrator):
         group, tau = system.group, self.retraction
         g0, mu0, t0 = state.g, state.momentum, state.t
 
-        def kick(g, xi, t):
+        def kick(g: Element, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
             return h / 2 * system.total_force(g, xi, system.momentum(g, xi), t)
 
-        def drift(xi):
+        def drift(xi: Coordinates) -> Element:
             return group.advance(g0, tau.minus_identity(group, h * xi))  # (3)
 
-        def mismatch(xi):
+        def mismatch(xi: Coordinates) -> Coordinates:
             p = (system.momentum(g0, xi) + system.momentum(drift(xi), xi)) / 2
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(g0, xi, t0))  # (1), (2)
 

@@ -1,6 +1,6 @@
 r"""Methods made of the map $D_s(g, x) = (g\,\tau(-s x),\ g\,\tau((1-s)x))$, and its lift."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -26,17 +26,15 @@ class AbstractLifted(AbstractIntegrator):
     - `s`: where the base point lies in the step, from 0 to 1.
     """
 
-    retraction: AbstractRetraction
-    s: float = eqx.field(static=True)
-    order: int = eqx.field(static=True)
-    preserves: frozenset[str] = eqx.field(static=True)
-
-    usual: ClassVar[AbstractRetraction] = Exp()
     kept: eqx.AbstractClassVar[frozenset[str]]  # what is preserved for every s
 
-    def __init__(self, retraction: AbstractRetraction | None = None, s: float = 0.5):
-        self.retraction = self.usual if retraction is None else retraction
-        self.s = require_base_point(s)
+    retraction: AbstractRetraction = Exp()
+    s: float = eqx.field(static=True, default=0.5)
+    order: int = eqx.field(static=True, init=False)
+    preserves: frozenset[str] = eqx.field(static=True, init=False)
+
+    def __post_init__(self) -> None:
+        self.s = require_base_point(self.s)
         self.order = 2 if self.s == 0.5 else 1
         self.preserves = self.kept | {"symmetric"} if self.s == 0.5 else self.kept
 
@@ -92,7 +90,7 @@ class LiftedMap(NamedTuple):
         return self.group.advance(g, forward), mu + self.group.coAdm1(forward, mu)
 
 
-def require_base_point(s: float) -> float:
+def require_base_point(s: object) -> float:
     """Reject a base point that does not lie in the step."""
     place = as_float(s)
     if not 0 <= place <= 1:

@@ -12,9 +12,11 @@ from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
 from retrax.mechanics.hamel import HamelFrame
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
 from retrax.numerics.solve import solve
+
+Reduced = Float[Array, " m"]
 
 
 class ProjectedLift(AbstractLifted):
@@ -69,20 +71,20 @@ class ProjectedLift(AbstractLifted):
         basis, covectors = frame.basis, frame.covectors()  # E^T, M^T
         mu0, t = state.momentum, state.t + s * h
 
-        def carried(x, mu):
+        def carried(x: Coordinates, mu: Coordinates) -> Coordinates:
             return mu + group.coAdm1(tau.adjoint.minus_identity(group, x), mu)
 
-        def based(xi):
+        def based(xi: Coordinates) -> Element:
             return group.advance(state.g, tau.adjoint.minus_identity(group, s * h * xi))
 
-        def end(xi):
+        def end(xi: Coordinates) -> tuple[Coordinates, Reduced]:
             """The carried momentum of the start, and the reduced momentum of the end."""
             a, base = carried(s * h * xi, mu0), based(xi)
             force = system.total_force(base, xi, system.momentum(base, xi), t)
             back = jnp.stack([carried((s - 1) * h * xi, row) for row in covectors], axis=1)
             return a, solve(basis @ back, basis @ (a + h * force))  # (1)
 
-        def mismatch(u):
+        def mismatch(u: Reduced) -> Reduced:
             xi = u @ basis
             a, reduced = end(xi)
             b = carried((s - 1) * h * xi, reduced @ covectors)

@@ -10,7 +10,7 @@ from retrax.integrators.base import StepInfo, explicit_step, step_info
 from retrax.integrators.lifted import AbstractLifted
 from retrax.mechanics.flow import GroupFlow
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
 
 
@@ -46,13 +46,13 @@ class RetractionFlow(AbstractLifted):
     ) -> tuple[State, StepInfo]:
         group, tau, s, mu = system.group, self.retraction, self.s, state.momentum
 
-        def moved(g, x):
+        def moved(g: Element, x: Coordinates) -> Element:
             return group.advance(g, tau.minus_identity(group, x))
 
-        def based(xi):
+        def based(xi: Coordinates) -> Element:
             return group.advance(state.g, tau.adjoint.minus_identity(group, s * h * xi))
 
-        def mismatch(xi):
+        def mismatch(xi: Coordinates) -> Coordinates:
             return xi - system.velocity(based(xi), mu)  # (1)
 
         guess = system.velocity(state.g, mu)

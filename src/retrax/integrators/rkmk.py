@@ -10,8 +10,10 @@ from jaxtyping import Array, Float
 
 from retrax.integrators.base import AbstractIntegrator, StepInfo, explicit_step
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem, Coordinates
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics import tableaus
+
+Phase = tuple[Element, Coordinates]
 
 
 class RKMK(AbstractIntegrator):
@@ -136,7 +138,7 @@ class RungeKutta(AbstractIntegrator):
     ) -> tuple[State, StepInfo]:
         start = (state.g, state.momentum)
 
-        def displaced(weights, rates):
+        def displaced(weights: tuple[float, ...], rates: list[Phase]) -> Phase:
             z = start
             for w, rate in zip(weights, rates, strict=True):
                 z = jax.tree.map(lambda x, dx, w=w: x + h * w * dx, z, rate)

@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import StepInfo, step_info
 from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
 
 
@@ -56,19 +57,19 @@ class TangentLift(AbstractLifted):
     ) -> tuple[State, StepInfo]:
         group, tau, s, t = system.group, self.retraction, self.s, state.t + self.s * h
 
-        def moved(g, map_, x):
+        def moved(g: Element, map_: AbstractRetraction, x: Coordinates) -> Element:
             return group.advance(g, map_.minus_identity(group, x))
 
-        def carried(map_, x, xi):
-            """What a velocity is after a step, where it does not commute with it."""
+        def carried(map_: AbstractRetraction, x: Coordinates, xi: Coordinates) -> Coordinates:
+            """The velocity after a step by `x`, which it may not commute with."""
             return xi if tau.commutes else group.Ad(map_(group, x), xi)
 
-        def acceleration(g, xi):
+        def acceleration(g: Element, xi: Coordinates) -> Coordinates:
             mu = system.momentum(g, xi)
             along = (group.tangent(g, xi), system.vector_field(g, mu, t).momentum_rate)
             return jax.jvp(system.velocity, (g, mu), along)[1]
 
-        def start(xi):
+        def start(xi: Coordinates) -> Coordinates:
             gain = acceleration(moved(state.g, tau.adjoint, s * h * xi), xi)
             before = carried(tau.adjoint, s * h * xi, xi)
             return before - s * h * tau.dL(group, -s * h * xi, gain)  # (1)

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
@@ -29,37 +30,41 @@ ALLOWED_AT_START = 1e-6
 ALLOWED_OF_DRIFT = 1e-2
 
 
-def started(system: Any, state: Any) -> Any:
+def started(system: object, state: object) -> Any:
     """What a run is to start from, as a state where the system knows how."""
     return system.as_state(state) if isinstance(system, AbstractGroupSystem) else state
 
 
-def uses_traced(system: Any, integrator: Any, state: Any) -> bool:
+def uses_traced(system: object, integrator: object, state: object) -> bool:
     """Whether a step uses a value that JAX is tracing and that none of its arguments shows."""
-    if not isinstance(integrator, AbstractIntegrator) or not isinstance(state, State):
-        return False  # which is refused later
+    if not isinstance(system, AbstractGroupSystem) or not isinstance(state, State):
+        return False  # `require_run` rejects it
+    if not isinstance(integrator, AbstractIntegrator):
+        return False
 
-    def step(state: State) -> Any:
+    def step(state: State) -> tuple[State, StepInfo]:
         return integrator.step(system, state, jnp.ones(()))
 
     return depends_on_traced(step, jax.tree.map(np.asarray, state))
 
 
-def require_run(system: Any, integrator: Any, state: Any, h: Any, steps: Any, save_every: Any):
-    """Refuse a run that cannot start."""
-    require_parts(system, integrator, state)
+def require_run(
+    system: object, integrator: object, state: object, h: object, steps: object, save_every: object
+) -> None:
+    """Reject a run that cannot start."""
+    system, integrator, state = require_parts(system, integrator, state)
     require_fit(system, integrator)
     require_state(system, state, integrator)
     require_step_size(h)
     require_time_to_pass(state.t, h)
     if not is_traced(system, integrator, state, h):
-        integrator.check_step(system, state, abs(float(h)))
+        integrator.check_step(system, state, abs(as_float(h)))
     require_count("steps", steps)
     require_count("save_every", save_every)
 
 
-def require_commits(checkpoint: Any, every: Any, traced: bool) -> None:
-    """Refuse steps between commits that are none, and checkpoints of what cannot have one."""
+def require_commits(checkpoint: object, every: object, traced: bool) -> None:
+    """Reject a count of steps between commits that is not one, and checkpoints of traced runs."""
     if checkpoint is not None and traced:
         raise BadInput(
             f"checkpoint = {checkpoint!r} is for runs, but this one is being traced by JAX and has "
@@ -71,21 +76,20 @@ def require_commits(checkpoint: Any, every: Any, traced: bool) -> None:
             raise BadInput(f"every = {every!r} is the steps between commits to a checkpoint=...")
 
 
-def require_parts(system: Any, integrator: Any, state: Any) -> None:
+def require_parts(
+    system: object, integrator: object, state: object
+) -> tuple[AbstractGroupSystem, AbstractIntegrator, State]:
+    """Reject what is not a system, an integrator and a state; return them as what they are."""
     require_double_precision()
     if not isinstance(system, AbstractGroupSystem):
         raise BadInput(f"system = {shown(system)} is not a retrax system.")
-    if not isinstance(integrator, AbstractIntegrator):
-        raise BadInput(
-            f"integrator = {shown(integrator)} is not a retrax integrator; "
-            "an instance is needed, such as LieVerlet()."
-        )
-    _require_is_state(state)
+    return system, as_integrator(integrator), _as_state(state)
 
 
-def _require_is_state(state: Any) -> None:
+def _as_state(state: object) -> State:
     if not isinstance(state, State):
         raise BadInput(f"state = {shown(state)} is not a State, as system.state(g, ...) makes it.")
+    return state
 
 
 def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
@@ -98,10 +102,10 @@ def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> 
 
 
 def require_state(
-    system: AbstractGroupSystem, state: Any, integrator: AbstractIntegrator | None = None
+    system: AbstractGroupSystem, state: object, integrator: AbstractIntegrator | None = None
 ) -> None:
-    """Refuse what is no state of that system, or none from which the integrator could go on."""
-    _require_is_state(state)
+    """Reject what is not a state of that system, or one from which the integrator cannot go on."""
+    state = _as_state(state)
     if is_traced(state):
         return  # `system.state` has seen what JAX knows of it
     require_arrays("state", state)
@@ -117,7 +121,7 @@ def require_state(
 def require_possible(
     system: AbstractGroupSystem, state: State, integrator: AbstractIntegrator | None = None
 ) -> None:
-    """Refuse a state in which the system cannot be, or whose velocity breaks its constraint.
+    """Reject a state in which the system cannot be, or whose velocity breaks its constraint.
 
     A start may be where another run ended, so it is held to less than what `system.state` makes,
     and to still less where the integrator does not keep the constraint.
@@ -132,7 +136,7 @@ def require_possible(
 
 
 def require_arrays(name: str, state: State) -> None:
-    """Refuse a momentum that is no array, and numbers of another kind."""
+    """Reject a momentum that is not an array, and numbers of another type."""
     if not isinstance(state.momentum, np.ndarray | jax.Array):
         raise BadInput(f"{name}.momentum = {shown(state.momentum)} must be an array of float64.")
     for leaf in jax.tree.leaves(state):
@@ -140,14 +144,14 @@ def require_arrays(name: str, state: State) -> None:
             raise BadInput(f"{name} holds {dtype} numbers, but retrax computes in float64.")
 
 
-def require_step_size(h: Any) -> None:
+def require_step_size(h: object) -> None:
     if is_traced(h):
         require_each(_require_step_size, h)
     else:
         _require_step_size(h)
 
 
-def _require_step_size(h: Any) -> None:
+def _require_step_size(h: object) -> None:
     if not 0 < abs(as_float(h)) < math.inf:
         raise BadInput(
             f"h = {shown(h)} must be a finite number of seconds, and not zero; below zero it goes "
@@ -155,12 +159,12 @@ def _require_step_size(h: Any) -> None:
         )
 
 
-def require_time_to_pass(t: Any, h: Any) -> None:
-    """Refuse a step that rounding makes none, now or later, beside a time that is too large."""
+def require_time_to_pass(t: object, h: object) -> None:
+    """Reject a step that rounding loses, now or later, beside a time that is too large."""
     require_each(_require_time_to_pass, t, h, fine=_passes)
 
 
-def _passes(t: np.ndarray, h: np.ndarray) -> Any:
+def _passes(t: np.ndarray, h: np.ndarray) -> np.ndarray | np.bool_:
     # Times at a distance of one spacing may round to one number, and spacings double on the way.
     return np.abs(h) > 2 * np.spacing(np.abs(t))
 
@@ -172,10 +176,12 @@ def _require_time_to_pass(t: np.ndarray, h: np.ndarray) -> None:
         )
 
 
-def require_count(name: str, value: Any) -> None:
-    require_whole(name, value, 1)
-    if name == "steps" and value > 2**53:
+def require_count(name: str, value: object) -> int:
+    """Reject what is not a whole number of at least 1; return it."""
+    count = require_whole(name, value, 1)
+    if name == "steps" and count > 2**53:
         raise BadInput(f"steps = {value} is more than 2**53, beyond which times are not exact.")
+    return count
 
 
 # Results may take this part of the memory that is free; the rest is for those who look at them.
@@ -187,7 +193,7 @@ _SMALL = 2**26
 
 
 def require_memory(needed: int, members: int, records: int) -> None:
-    """Refuse results that do not fit, before anything runs."""
+    """Reject results that do not fit, before anything runs."""
     free = available()
     if free is not None and needed > _PART * free:
         most = int(_PART * free / needed * records)
@@ -203,7 +209,7 @@ def require_memory(needed: int, members: int, records: int) -> None:
 
 
 def require_room(bytes_per_record: int, steps: int, save_every: int) -> None:
-    """Refuse a run of one body whose saved states do not fit, before anything runs.
+    """Reject a run of one body whose saved states do not fit, before anything runs.
 
     They are there twice when the chunks of a run are put together.
     """

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jax.typing import ArrayLike
 
 from retrax.engine.backends import make_members
 from retrax.engine.backends.members import Members
 from retrax.engine.progress import INTERVAL, Packing
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import gigabytes, require_memory, started
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.member_checks import require_ensemble, stacked_systems
-from retrax.run.progress_bar import Reporter, reporter
+from retrax.run.progress_bar import ProgressOption, Reporter, reporter
 from retrax.trajectory.observe import turns
 from retrax.trajectory.provenance import provenance
 
@@ -28,16 +32,16 @@ if TYPE_CHECKING:
 
 @explaining_leaks()
 def ensemble(
-    system: Any,
-    integrator: Any,
-    states: Any,
+    system: AbstractGroupSystem | Sequence[AbstractGroupSystem],
+    integrator: AbstractIntegrator | str,
+    states: State | ArrayLike,
     *,
-    h: Any,
-    steps: Any,
-    save_every: Any = None,
+    h: float,
+    steps: int,
+    save_every: int | None = None,
     backend: str = "auto",
     devices: Sequence[Any] | None = None,
-    progress: Any = None,
+    progress: ProgressOption = None,
 ) -> "xr.Dataset":
     """Take `steps` steps of size `h` from each of many states.
 
@@ -64,21 +68,21 @@ def ensemble(
 
     **Raises:** `BadInput` where the run cannot start, or its results would not fit into memory.
     """
-    shared = None
-    if isinstance(system, list | tuple):
-        system, shared = stacked_systems(system), False
-    states = started(system, states)
-    if isinstance(states, State) and not is_traced(states):
-        states = jax.tree.map(np.asarray, states)
-    shared = require_ensemble(system, integrator, states, h, steps, save_every, shared)
-    if save_every is not None:
-        save_every = int(save_every)
+    method = as_integrator(integrator)
+    several = isinstance(system, list | tuple)
+    moving: Any = stacked_systems(system) if several else system
+    starts = started(moving, states)
+    if isinstance(starts, State) and not is_traced(starts):
+        starts = jax.tree.map(np.asarray, starts)
+    known = False if several else None
+    shared = require_ensemble(moving, method, starts, h, steps, save_every, known)
     runs = run_members(
-        system, integrator, states, float(h), int(steps), save_every,
+        moving, method, starts, float(h), int(steps),
+        None if save_every is None else int(save_every),
         shared=shared, backend=backend, devices=devices, progress=progress,
     )  # fmt: skip
     _warn_of_failures(runs["failed_step"].values, int(steps))
-    _warn_of_aliasing(system, runs, float(h))
+    _warn_of_aliasing(moving, runs, float(h))
     return runs
 
 
@@ -88,8 +92,8 @@ def saved_states(steps: int, save_every: int | None) -> int:
 
 
 def run_members(
-    system: Any,
-    integrator: Any,
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
     states: State,
     h: float,
     steps: int,
@@ -99,9 +103,9 @@ def run_members(
     backend: str = "auto",
     devices: Sequence[Any] | None = None,
     threads: int | None = None,
-    progress: Any = False,
+    progress: object = False,
 ) -> "xr.Dataset":
-    """`ensemble` behind the door: nothing is checked but memory, and nobody is warned.
+    """Run an ensemble that has been checked; check only that its results fit into memory.
 
     `threads` is how many the native back end may use: all cores by default.
     """
@@ -162,7 +166,7 @@ def _warn_of_failures(failed_step: np.ndarray, steps: int) -> None:
     )
 
 
-def _warn_of_aliasing(system: Any, runs: "xr.Dataset", h: float) -> None:
+def _warn_of_aliasing(system: AbstractGroupSystem, runs: "xr.Dataset", h: float) -> None:
     """One sentence about all members that a step turned by more than half a turn."""
     from retrax.trajectory.dataset import observe_members
 

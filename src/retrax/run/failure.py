@@ -37,7 +37,7 @@ def explain(
     `takes` says whether a step of another size can be taken from where the run stopped: what is
     advised has been tried.
     """
-    system, integrator, h = run.system, run.integrator, run.plan.h
+    system, integrator, h = run.system, run.integrator, float(run.plan.h)
     k, info = int(at.step), at.failure
     where = (
         f"{integrator!r} on the {system.name}: step {k + 1} of {run.plan.steps} "

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +17,9 @@ from retrax.mechanics.inertia import plainly_a_body, require_positive
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanics.system import AbstractGroupSystem, Element
 from retrax.numerics.checks import (
+    as_float,
     is_traced,
     require_above_zero,
     require_shape,
@@ -38,6 +39,8 @@ from retrax.run.checks import (
 )
 from retrax.spaces.base import AbstractHomogeneousSpace
 
+System = TypeVar("System", bound=AbstractGroupSystem)
+
 _TRACED = (
     "an ensemble runs many bodies outside of JAX and cannot be traced; for derivatives use "
     "jax.vmap of simulate, which can be differentiated."
@@ -45,19 +48,19 @@ _TRACED = (
 
 
 def require_ensemble(
-    system: Any,
-    integrator: Any,
-    states: Any,
-    h: Any,
-    steps: Any,
-    save_every: Any,
+    system: object,
+    integrator: object,
+    states: object,
+    h: object,
+    steps: object,
+    save_every: object,
     shared: bool | None = None,
 ) -> bool:
-    """Refuse an ensemble that cannot start; whether its members share one system.
+    """Reject an ensemble that cannot start; return whether its members share one system.
 
-    `shared` says so where it is known; otherwise it is found out from the shapes.
+    `shared` says so where it is known; otherwise the shapes tell.
     """
-    require_parts(system, integrator, states)
+    system, integrator, states = require_parts(system, integrator, states)
     if is_traced(system, integrator, states, h):
         raise BadInput(LEAKED if has_leaked(system, integrator, states, h) else _TRACED)
     require_step_size(h)
@@ -77,8 +80,8 @@ def require_ensemble(
     _require_each(one, states)
     if not shared:
         _require_each_system(system)
-    _require_possible(system, integrator, states, float(h), shared)
-    _require_stable(system, integrator, states, float(h), shared)
+    _require_possible(system, integrator, states, as_float(h), shared)
+    _require_stable(system, integrator, states, as_float(h), shared)
     return shared
 
 
@@ -94,7 +97,7 @@ def _require_members(states: State) -> int:
     return lengths.pop()
 
 
-def stacked_systems(systems: Sequence[Any]) -> Any:
+def stacked_systems(systems: Sequence[System]) -> System:
     """Systems of the same kind as one, its arrays stacked along a first axis."""
     kinds = {
         (jax.tree.structure(system), tuple(np.shape(x) for x in jax.tree.leaves(system)))
@@ -108,7 +111,7 @@ def stacked_systems(systems: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *xs: jnp.stack(xs), *systems)
 
 
-def _require_a_system_each(system: Any, members: int) -> None:
+def _require_a_system_each(system: AbstractGroupSystem, members: int) -> None:
     lengths = {np.shape(leaf)[0] for leaf in jax.tree.leaves(system)}
     if lengths - {members}:
         raise BadInput(
@@ -117,7 +120,7 @@ def _require_a_system_each(system: Any, members: int) -> None:
         )
 
 
-def _is_shared(system: Any, state: State, members: int) -> bool:
+def _is_shared(system: AbstractGroupSystem, state: State, members: int) -> bool:
     """Whether this is one system for all members, or one for each along the first axis."""
     leaves = jax.tree.leaves(system)
     stacked = all(np.shape(leaf)[:1] == (members,) for leaf in leaves)
@@ -133,9 +136,12 @@ def _is_shared(system: Any, state: State, members: int) -> bool:
     if not own:
         return True
     # As many members as dimensions: an inertia matrix, or principal moments one row a member?
+    inertia = getattr(system, "inertia", None)
+    if inertia is None:
+        return False
     try:
-        require_positive(np.asarray(system.inertia))
-    except (BadInput, AttributeError):
+        require_positive(np.asarray(inertia))
+    except BadInput:
         return False
     warnings.warn(
         f"the {members} x {members} inertia is taken for the matrix of one body that all {members} "
@@ -159,12 +165,12 @@ def _shapes_fit(tree: Any, avals: tuple, identity: Fingerprint) -> bool:
     system, state = jax.tree.unflatten(tree, leaves)
     try:
         return all(x.shape == state.momentum.shape for x in jax.eval_shape(rates, system, state))
-    except Exception:  # whatever a system says of arrays that are none of its own
+    except Exception:  # whatever a system says of arrays that are not its own
         return False
 
 
 def _require_each(system: AbstractGroupSystem, states: State) -> None:
-    """Refuse states of which one is not on the group or not finite, and name the member."""
+    """Reject states of which one is not on the group or not finite, and name the member."""
     require_shape("states.t", states.t, np.shape(states.momentum)[:1])
     ok = np.isfinite(np.asarray(states.t))
     for leaf in jax.tree.leaves((states.g, states.momentum)):
@@ -180,11 +186,15 @@ def _require_each(system: AbstractGroupSystem, states: State) -> None:
 
 
 def _require_possible(
-    system: Any, integrator: AbstractIntegrator, states: State, h: float, shared: bool
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    states: State,
+    h: float,
+    shared: bool,
 ) -> None:
-    """Refuse what `require_run` refuses of one run: by `jax.vmap`, which knows all numbers."""
+    """Reject what `require_run` rejects of one run: by `jax.vmap`, which knows all numbers."""
 
-    def look(system: Any, state: State) -> None:
+    def look(system: AbstractGroupSystem, state: State) -> None:
         require_possible(system, state, integrator)
         require_time_to_pass(state.t, h)
 
@@ -193,9 +203,13 @@ def _require_possible(
 
 
 def _require_stable(
-    system: Any, integrator: AbstractIntegrator, states: State, h: float, shared: bool
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    states: State,
+    h: float,
+    shared: bool,
 ) -> None:
-    """Refuse a step size that is unstable for a member, where the system has such a bound."""
+    """Reject a step size that is unstable for a member, where the system has such a bound."""
     if not isinstance(system, AbstractSplitSystem):
         return
     systems, states = jax.tree.map(np.asarray, (system, states))
@@ -205,11 +219,11 @@ def _require_stable(
 
 
 @Jitted
-def _defects(space: AbstractHomogeneousSpace, g: Any) -> Float[Array, " member"]:
+def _defects(space: AbstractHomogeneousSpace, g: Element) -> Float[Array, " member"]:
     return jax.vmap(space.defect)(g)
 
 
-def _require_each_system(system: Any) -> None:
+def _require_each_system(system: AbstractGroupSystem) -> None:
     """What constructors have not seen: numbers that `jax.jit` hid, or that were put in later."""
     for leaf in jax.tree.leaves(system):
         array = np.asarray(leaf)
@@ -219,8 +233,8 @@ def _require_each_system(system: Any) -> None:
     jax.vmap(_require_body)(jax.tree.map(jnp.asarray, system))
 
 
-def _require_body(system: Any) -> None:
-    """Refuse masses and inertias that are not positive."""
+def _require_body(system: AbstractGroupSystem) -> None:
+    """Reject masses and inertias that are not positive."""
     mass = getattr(system, "mass", None)
     if isinstance(mass, jax.Array):
         require_above_zero("mass", mass)

@@ -19,7 +19,7 @@ ProgressOption = bool | Reporter | None
 
 
 @contextlib.contextmanager
-def reporter(progress: ProgressOption, description: str, unit: str = "steps") -> Iterator[Reporter]:
+def reporter(progress: object, description: str, unit: str = "steps") -> Iterator[Reporter]:
     """A function to call with (steps done, steps in all), or what else is counted.
 
     `None` shows a bar where standard error is a terminal; `True` and `False` overrule that; a

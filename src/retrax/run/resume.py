@@ -1,10 +1,10 @@
 """Go on with a run from its checkpoint."""
 
 import contextlib
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -15,9 +15,10 @@ from retrax.engine.step_program import memory_of
 from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.files import WritingLock, as_path
 from retrax.integrators.base import AbstractIntegrator, Memory
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import reason
+from retrax.numerics.checks import reason, shown
 from retrax.run.checks import require_count, require_room, require_run
 from retrax.run.progress_bar import ProgressOption
 from retrax.run.running import Running, finish_with_checkpoint
@@ -41,12 +42,12 @@ _ANOTHER = 1e-9
 
 
 def resume(
-    path: str | Path,
+    path: str | os.PathLike[str],
     steps: int | None = None,
     progress: ProgressOption = None,
     *,
     system: AbstractGroupSystem | None = None,
-    integrator: AbstractIntegrator | None = None,
+    integrator: AbstractIntegrator | str | None = None,
     trust: Modules | None = None,
 ) -> Trajectory:
     """Go on with the run in a checkpoint, to its end or further.
@@ -60,7 +61,8 @@ def resume(
     - `path`: what was given to `simulate` as `checkpoint`.
     - `steps`: how many steps the run shall have in all; more than it has extends it.
     - `progress`: as for `simulate`.
-    - `system`, `integrator`: the objects, where they could not be stored; see `factory`.
+    - `system`, `integrator`: the objects, where they could not be stored; see `factory`. An
+        integrator may be named as in `retrax list`.
     - `trust`: the module, or a list of modules, whose functions marked with `factory` the file may
         name. They are imported, which runs them. No other module is, whatever the file says.
 
@@ -78,14 +80,14 @@ def resume(
             stack.callback(lock.release)
         stored = read_checkpoint(place)
         with _told(stored):
-            system, integrator = _objects(stored, system, integrator, modules)
-            _raise_failure(stored, system, integrator)
-            steps = _steps(stored, steps)
-            if steps == stored.record["completed"]:
-                return trajectory_of(stored, system, integrator)
+            moving, method = _objects(stored, system, integrator, modules)
+            _raise_failure(stored, moving, method)
+            wanted = _steps(stored, steps)
+            if wanted == stored.record["completed"]:
+                return trajectory_of(stored, moving, method)
             if isinstance(lock, BadInput):
                 raise lock
-            running = _prepared(stored, system, integrator, steps)
+            running = _prepared(stored, moving, method, wanted)
             store = _reopened(stored, running, lock)
         stack.pop_all()
     checkpoint = Checkpoint(store, running, sent=len(running.saved))
@@ -119,7 +121,7 @@ def _told(stored: Stored) -> Iterator[None]:
 def _prepared(
     stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
 ) -> Running:
-    """Return the run, standing where its checkpoint restarts it."""
+    """The run, standing where its checkpoint restarts it."""
     state = _started(stored, system, integrator, steps)
     require_room(8 * Packing(state).size, steps, stored.record["save_every"])
     running = _running(stored, system, integrator, state, steps)
@@ -129,31 +131,27 @@ def _prepared(
 
 
 def _objects(
-    stored: Stored,
-    system: AbstractGroupSystem | None,
-    integrator: AbstractIntegrator | None,
-    trust: Trust,
+    stored: Stored, system: object, integrator: object, trust: Trust
 ) -> tuple[AbstractGroupSystem, AbstractIntegrator]:
-    """Return what moves and how: as given, or else as stored."""
-    given = {"system": system, "integrator": integrator}
-    for name, data in (("system", system), ("integrator", integrator)):
-        if data is None and stored.start[name] is None:
+    """What moves and how: as given, or else as stored."""
+    for name, given in (("system", system), ("integrator", integrator)):
+        if given is None and stored.start[name] is None:
             raise BadInput(
                 f"path = {str(stored.path)!r} does not hold its {name}, which had a function in it "
                 f"that is not data: give it as rx.resume(path, {name}=...)."
             )
-    for name, value in given.items():
-        if value is None:
-            given[name] = decode_object(stored.start, name, trust)
+    moving = decode_object(stored.start, "system", trust) if system is None else system
+    method = decode_object(stored.start, "integrator", trust) if integrator is None else integrator
+    if not isinstance(moving, AbstractGroupSystem):
+        raise BadInput(f"system = {shown(moving)} is not a retrax system.")
     if system is None:
-        require_fit(given["system"], stored.states())
-    return given["system"], given["integrator"]
+        require_fit(moving, stored.states())
+    return moving, as_integrator(method)
 
 
 def _raise_failure(
     stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator
 ) -> None:
-    """Raise the failure of a run that had failed."""
     failure = stored.record["failure"]
     if failure is not None:
         kind = getattr(errors, failure["error"], StepFailed)
@@ -161,29 +159,26 @@ def _raise_failure(
         raise kind(failure["sentence"], trajectory_of(stored, system, integrator))
 
 
-def _steps(stored: Stored, steps: int | None) -> int:
-    """Return how many steps the run is to have."""
-    if steps is None:
+def _steps(stored: Stored, wanted: object) -> int:
+    if wanted is None:
         return stored.record["steps"]
-    require_count("steps", steps)
+    steps = require_count("steps", wanted)
     if steps < stored.record["completed"]:
         raise BadInput(
             f"steps = {steps}, but the run has {stored.record['completed']} steps already; what is "
             "committed is not taken back."
         )
-    return int(steps)
+    return steps
 
 
 def _started(
     stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
 ) -> State:
-    """Return the state in which the run began, checked to fit the system."""
+    """The state in which the run began, seen to fit the system."""
     record = stored.record
     state = stored.states()
-    where = getattr(system, "configuration_space", None)
-    if where is not None:
-        leaves, g = jax.tree.leaves(state), where.layout()
-        state = state_like(g, leaves) if len(jax.tree.leaves(g)) == len(leaves) - 2 else state
+    leaves, g = jax.tree.leaves(state), system.configuration_space.layout()
+    state = state_like(g, leaves) if len(jax.tree.leaves(g)) == len(leaves) - 2 else state
     state = jax.tree.map(lambda x: np.asarray(x[0]), state)
     require_run(system, integrator, state, record["h"], steps, record["save_every"])
     return state
@@ -196,7 +191,7 @@ def _running(
     state: State,
     steps: int,
 ) -> Running:
-    """Return the run, standing at its start."""
+    """The run, standing at its start."""
     record = stored.record
     plan = Plan(state.t, record["h"], steps, record["save_every"], record["every"])
     run = Run(system, integrator, state, None, plan)
@@ -212,8 +207,7 @@ def _go_back(stored: Stored, running: Running) -> None:
     rows = restart["step"] // running.begun.plan.save_every + 1
     at = start(state, _memory(stored, running, state))
     running.at = at._replace(step=np.int64(restart["step"]))
-    since: list[Any] = list(read_numbers(restart["since"]))
-    running.since = Interval(*since)
+    running.since = Interval(*read_numbers(restart["since"]))
     running.seconds = stored.record["seconds"]
     running.saved = [[array[:rows] for array in stored.arrays]]
 
@@ -236,7 +230,7 @@ def _memory(stored: Stored, running: Running, state: State) -> Memory | None:
 def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
     """Reopen the files to go on with.
 
-    A longer run does not save the state where the shorter one ended between saved states: it is
+    A longer run does not save the last state of one that ended between two saved states: it is
     withdrawn. What lies between it and the restart stays, and is computed again.
     """
     record, every = stored.record, running.begun.plan.save_every
@@ -255,7 +249,7 @@ def _reopened(stored: Stored, running: Running, lock: WritingLock) -> Store:
 
 
 def _compare(stored: Stored, running: Running) -> None:
-    """Warn of what has changed; reject a system that does not take the same steps."""
+    """Say what is not as it was; reject a system that does not take the same steps."""
     was, now = stored.record["environment"], environment(running.loop.name)
     before = read_numbers(stored.start["probe"])
     after = running.first_steps(min(stored.start["probe_steps"], running.begun.plan.steps))

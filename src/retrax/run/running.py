@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,7 +21,7 @@ from retrax.mechanics.ending import Ending
 from retrax.mechanics.state import State
 from retrax.run.chunks import Chunks
 from retrax.run.failure import ending_of, explain
-from retrax.run.progress_bar import ProgressOption, Reporter, reporter
+from retrax.run.progress_bar import Reporter, reporter
 from retrax.store.checkpoint import Checkpoint, Rows
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import provenance
@@ -45,7 +46,7 @@ class Running:
         clock = time.perf_counter()
         plan, state = run.plan, run.state
         self.begun, self.at, self.since = run, start(state, run.memory), quiet()
-        self.loop = make_loop(backend, run.system, run.integrator, state, plan.h)
+        self.loop = make_loop(backend, run.system, run.integrator, state, float(plan.h))
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         self.chunks = Chunks.of_run(size, plan.save_every, plan.commit_every)
         self.loop.compile(self.at, self.chunks.capacity)
@@ -105,7 +106,9 @@ class Running:
                 last = jax.tree.map(lambda x: x[0], intervals)
                 intervals = jax.tree.map(lambda x: np.asarray(x)[None], joined(self.since, last))
             self.saved.append(jax.tree.leaves((states, intervals)))
-            self.since = quiet()
+            # The end of this run may lie between two saved states of a longer one.
+            between = step % self.begun.plan.save_every
+            self.since = jax.tree.map(lambda x: x[-1], intervals) if between else quiet()
         else:
             self.since = joined(self.since, jax.tree.map(lambda x: x[0], intervals))
 
@@ -115,7 +118,9 @@ class Running:
         if not self._looked_for_ending:
             run, self._looked_for_ending = self.begun, True
             if self.at.failed:
-                self._found_ending = ending_of(run.system, run.integrator, self.at, run.plan.h)
+                self._found_ending = ending_of(
+                    run.system, run.integrator, self.at, float(run.plan.h)
+                )
         return self._found_ending
 
     def trajectory(self) -> Trajectory:
@@ -175,14 +180,15 @@ class Running:
 
 def joined(first: Interval, then: Interval) -> Interval:
     """Two stretches as one: iterations add up, the rest is as in the worse one."""
-    return Interval(
+    numbers: list[Any] = [
         np.int64(first.iterations + then.iterations),
         np.float64(np.maximum(first.residual, then.residual)),
         np.float64(np.maximum(first.increment, then.increment)),
-    )
+    ]
+    return Interval(*numbers)
 
 
-def finish(running: Running, progress: ProgressOption) -> Trajectory:
+def finish(running: Running, progress: object) -> Trajectory:
     """Take all steps that are left.
 
     **Raises:** `StepFailed` with the trajectory up to a step that failed.
@@ -200,7 +206,7 @@ def finish(running: Running, progress: ProgressOption) -> Trajectory:
 
 
 def finish_with_checkpoint(
-    running: Running, checkpoint: Checkpoint, progress: ProgressOption
+    running: Running, checkpoint: Checkpoint, progress: object
 ) -> Trajectory:
     """Take all steps that are left, and commit them on the way and at the end.
 

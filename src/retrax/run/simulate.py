@@ -1,7 +1,6 @@
 """Repeat a step, look at how it went, say what went wrong."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
@@ -14,6 +13,7 @@ from jaxtyping import Array, Bool, PyTree
 from retrax.engine.backends.xla import run_differentiable
 from retrax.engine.progress import start
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
@@ -31,7 +31,7 @@ from retrax.trajectory.trajectory import Trajectory
 @explaining_leaks()
 def simulate(
     system: AbstractGroupSystem,
-    integrator: AbstractIntegrator,
+    integrator: AbstractIntegrator | str,
     state: State | ArrayLike,
     *,
     h: float | Array,
@@ -51,8 +51,9 @@ def simulate(
 
     **Arguments:**
 
-    - `system`, `integrator`, `state`: what moves, how a step is taken, where it starts. The time of
-        the first state is `state.t`. A quadratic field also starts from a point.
+    - `system`, `integrator`, `state`: what moves, how a step is taken, where it starts. An
+        integrator may be named as in `retrax list`. The time of the first state is `state.t`. A
+        quadratic field also starts from a point.
     - `h`: the step in seconds; below zero the run goes back in time.
     - `steps`: how many.
     - `save_every`: how many steps lie between two saved states.
@@ -71,25 +72,26 @@ def simulate(
     checkpoint `Interrupted` on Ctrl-C or SIGTERM, and `CheckpointFailed` where it cannot be
     written; both carry the trajectory up to there.
     """
+    integrator = as_integrator(integrator)
     traced = is_traced(system, integrator, state, h)
-    state = started(system, state)
-    traced = traced or uses_traced(system, integrator, state)
-    if isinstance(state, State):
-        state = jax.tree.map(jnp.asarray if traced else np.asarray, state)
-    require_run(system, integrator, state, h, steps, save_every)
+    begin = started(system, state)
+    traced = traced or uses_traced(system, integrator, begin)
+    if isinstance(begin, State):
+        begin = jax.tree.map(jnp.asarray if traced else np.asarray, begin)
+    require_run(system, integrator, begin, h, steps, save_every)
     require_commits(checkpoint, every, traced)
-    plan = Plan(state.t, h, int(steps), int(save_every), None if every is None else int(every))
-    run = Run(system, integrator, state, None, plan)
+    size, commits = h if is_traced(h) else float(h), None if every is None else int(every)
+    plan = Plan(begin.t, size, int(steps), int(save_every), commits)
+    run = Run(system, integrator, begin, None, plan)
     if traced:
         return _simulate_traced(run)
-    run = replace(run, plan=replace(plan, h=float(h)))
-    require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(state)), plan.steps, plan.save_every)
+    require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(begin)), plan.steps, plan.save_every)
     return _simulate(
         run, None if checkpoint is None else require_path(checkpoint), progress, backend
     )
 
 
-def _simulate(run: Run, path: Path | None, progress: ProgressOption, backend: str) -> Trajectory:
+def _simulate(run: Run, path: Path | None, progress: object, backend: str) -> Trajectory:
     objects = {} if path is None else stored_objects(run.system, run.integrator)
     running = Running(run, backend)
     running.save(run.state, running.at.interval)

@@ -2,17 +2,31 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.run.checks import require_count, require_step_size
 from retrax.run.chunks import saved_steps
 from retrax.run.ensemble import saved_states
 
 MEMBER = "member"
+# Coordinates of the results by name: their dimensions, and their values.
+Labels: TypeAlias = dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A table with named columns, such as a data frame of pandas."""
+
+    @property
+    def columns(self) -> Iterable[str]: ...
+
+    def __getitem__(self, name: str, /) -> Sequence[object]: ...
 
 
 class Axes(NamedTuple):
@@ -23,13 +37,13 @@ class Axes(NamedTuple):
 
     sizes: dict[str, int]
     columns: dict[str, np.ndarray]
-    labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    labels: Labels
 
     @property
     def members(self) -> int:
         return math.prod(self.sizes.values())
 
-    def row(self, member: int) -> dict[str, Any]:
+    def row(self, member: int) -> dict[str, np.generic | np.ndarray | str]:
         """The parameters of one member: numbers and arrays of NumPy, and words."""
         return {
             name: str(column[member]) if column.dtype.kind == "U" else column[member]
@@ -42,7 +56,7 @@ class Axes(NamedTuple):
         return row or f"{MEMBER} = {member}"
 
 
-def axes(grid: Any, samples: Any) -> Axes:
+def axes(grid: object, samples: object) -> Axes:
     """A dimension for each entry of the grid, and the last, `member`, for the samples."""
     lines = {} if grid is None else _grid(grid)
     rows = {} if samples is None else _samples(samples)
@@ -54,7 +68,7 @@ def axes(grid: Any, samples: Any) -> Axes:
     if twice:
         raise BadInput(f"the parameter {twice[0]!r} is both in grid and in samples.")
     sizes = {name: len(values) for name, values in lines.items()}
-    labels: dict[str, Any] = {name: ((name,), values) for name, values in lines.items()}
+    labels: Labels = {name: ((name,), values) for name, values in lines.items()}
     if rows:
         sizes[MEMBER] = len(next(iter(rows.values())))
         labels[MEMBER] = ((MEMBER,), np.arange(sizes[MEMBER]))
@@ -68,7 +82,7 @@ def axes(grid: Any, samples: Any) -> Axes:
     return Axes(sizes, columns, labels)
 
 
-def _grid(grid: Any) -> dict[str, np.ndarray]:
+def _grid(grid: object) -> dict[str, np.ndarray]:
     if not isinstance(grid, Mapping):
         raise BadInput(f"grid = {grid!r} must be a dict from names of parameters to their values.")
     lines = {_name(name): _values(f"grid[{name!r}]", values) for name, values in grid.items()}
@@ -83,7 +97,7 @@ def _grid(grid: Any) -> dict[str, np.ndarray]:
     return lines
 
 
-def _samples(samples: Any) -> dict[str, np.ndarray]:
+def _samples(samples: object) -> dict[str, np.ndarray]:
     columns = {
         _name(name): _values(f"samples[{name!r}]", values)
         for name, values in _columns(samples).items()
@@ -96,11 +110,11 @@ def _samples(samples: Any) -> dict[str, np.ndarray]:
     return columns
 
 
-def _columns(samples: Any) -> dict[Any, Any]:
+def _columns(samples: object) -> dict[object, object]:
     """The columns of a dict of arrays, of a table with named columns, or of a list of dicts."""
     if isinstance(samples, Mapping):
         return dict(samples)
-    if hasattr(samples, "columns"):
+    if isinstance(samples, Table):
         return {name: np.asarray(samples[name]) for name in samples.columns}
     if isinstance(samples, list | tuple) and all(isinstance(row, Mapping) for row in samples):
         names = list(samples[0]) if samples else []
@@ -117,7 +131,7 @@ def _columns(samples: Any) -> dict[Any, Any]:
     )
 
 
-def _name(name: Any) -> str:
+def _name(name: object) -> str:
     if not isinstance(name, str) or not name.isidentifier() or name in (MEMBER, "time", "h"):
         raise BadInput(
             f"the parameter {name!r} must be named as an argument of make is, and not "
@@ -126,7 +140,7 @@ def _name(name: Any) -> str:
     return name
 
 
-def _values(name: str, values: Any) -> np.ndarray:
+def _values(name: str, values: object) -> np.ndarray:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as cause:
@@ -145,7 +159,7 @@ def _values(name: str, values: Any) -> np.ndarray:
 class Setting(NamedTuple):
     """How one run over all members is made."""
 
-    integrator: Any
+    integrator: AbstractIntegrator
     h: float
     steps: int
     save_every: int | None
@@ -155,7 +169,7 @@ class Settings(NamedTuple):
     """Dimensions with their sizes, labels, and the settings along the last dimension first."""
 
     sizes: dict[str, int]
-    labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    labels: Labels
     each: tuple[Setting, ...]
 
     @property
@@ -192,7 +206,8 @@ def settings(integrator: Any, h: Any, steps: Any, save_every: Any) -> Settings:
             f"the step sizes h = {h!r} would save {sorted(records)} states, but must all save as "
             "many: give a save_every for each, or None."
         )
-    integrators = list(integrator.values()) if named else [integrator]
+    given = list(integrator.values()) if named else [integrator]
+    integrators = [as_integrator(one) for one in given]
     each = tuple(Setting(i, *count) for i, count in itertools.product(integrators, sequence))
     return Settings(sizes, labels, each)
 
@@ -217,7 +232,7 @@ def _checked(h: Any, steps: Any, save_every: Any) -> tuple[float, int, int | Non
     return float(h), int(steps), int(save_every)
 
 
-def times(axes: Axes, settings: Settings, starts: np.ndarray) -> dict[str, Any]:
+def times(axes: Axes, settings: Settings, starts: np.ndarray) -> Labels:
     """The times of the saved states: one list for all, or as many as step sizes and starts differ.
 
     They are the times that a run has, t0 + k h.

@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from retrax.errors import BadInput, SweepStopped
 from retrax.numerics.checks import shown
@@ -22,6 +23,9 @@ from retrax.sweep.zarr_store import Variable, write
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    # What `measure` may return: numbers with an axis of members, or several by name.
+    Measured: TypeAlias = ArrayLike | xr.DataArray | xr.Dataset | Mapping[str, ArrayLike]
 
 # Of members that are measured these are kept besides.
 _FAILURES = ("failed_step", "failure", "failure_residual", "failure_increment")

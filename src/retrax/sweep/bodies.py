@@ -5,9 +5,9 @@ out of the closure: what is left is the same code each time, so that the bodies 
 share one program.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CellType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
@@ -28,7 +28,7 @@ def opened(tree: Any) -> Any:
     return jax.tree.map(_opened, tree, is_leaf=lambda x: isinstance(x, Partial))
 
 
-def _opened(x: Any) -> Any:
+def _opened(x: object) -> object:
     if not isinstance(x, Partial):
         return x
     arguments, keywords = opened(x.args), opened(x.keywords)
@@ -63,7 +63,7 @@ def _within(cell: CellType, function: FunctionType) -> Any:
     return opened(content)
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: object) -> bool:
     """Whether this may differ between members; whole numbers in Python are counts, and may not."""
     if isinstance(x, float | np.floating | np.integer | Tracer):
         return True
@@ -101,7 +101,7 @@ class Code:
         held = jax.tree.unflatten(structure, leaves)
         return _refilled(self.function, held)(*arguments, **keywords)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Code) or self.function.__code__ != other.function.__code__:
             return False
         ours, theirs = jax.tree.flatten(self.held), jax.tree.flatten(other.held)
@@ -121,11 +121,15 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and bool(a == b))
 
 
+# A system and a state, or as many as there are members along the first axis of all arrays.
+Made: TypeAlias = tuple[AbstractGroupSystem, State]
+
+
 class Bodies(NamedTuple):
     """One system for all members, or one for each along the first axis, and their states."""
 
-    system: Any
-    states: Any
+    system: AbstractGroupSystem
+    states: State
     shared: bool
 
     def some(self, members: np.ndarray) -> "Bodies":
@@ -137,7 +141,7 @@ class Bodies(NamedTuple):
         return Bodies(system, states, self.shared)
 
 
-def bodies(make: Callable[..., Any], axes: Axes) -> Bodies:
+def bodies(make: Callable[..., object], axes: Axes) -> Bodies:
     """What `make` returns for every member: all at once by `jax.vmap`, or else one by one."""
     first = _made(make, axes.row(0), axes.named(0))
     together = None
@@ -153,23 +157,23 @@ def bodies(make: Callable[..., Any], axes: Axes) -> Bodies:
     return Bodies(systems, states, False)
 
 
-def bodies_from(system: Any, states: Any) -> tuple[Axes, Bodies]:
+def bodies_from(system: AbstractGroupSystem, states: object) -> tuple[Axes, Bodies]:
     """One system and a state for each member."""
-    states = started(system, states)
-    if not isinstance(states, State):
+    begin = started(system, states)
+    if not isinstance(begin, State):
         raise BadInput(
-            f"states = {states!r} is not a State whose arrays have a first axis of members, as "
+            f"states = {begin!r} is not a State whose arrays have a first axis of members, as "
             "jax.vmap(lambda v: system.state(g, velocity=v))(velocities) gives."
         )
-    states = jax.tree.map(np.asarray, states)
-    lengths = {leaf.shape[0] if leaf.ndim else 0 for leaf in jax.tree.leaves(states)}
+    begin = jax.tree.map(np.asarray, begin)
+    lengths = {leaf.shape[0] if leaf.ndim else 0 for leaf in jax.tree.leaves(begin)}
     count = max(lengths)
     labels = {MEMBER: ((MEMBER,), np.arange(count))}
     system = jax.tree.map(np.asarray, opened(system))
-    return Axes({MEMBER: count}, {}, labels), Bodies(system, states, True)
+    return Axes({MEMBER: count}, {}, labels), Bodies(system, begin, True)
 
 
-def _made(make: Callable[..., Any], row: dict[str, Any], name: str) -> tuple[Any, Any]:
+def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> Made:
     """The system and the state of one member, its functions opened."""
     try:
         made = make(**row)
@@ -192,7 +196,7 @@ def _made(make: Callable[..., Any], row: dict[str, Any], name: str) -> tuple[Any
     return opened(system), state
 
 
-def _all_at_once(make: Callable[..., Any], axes: Axes) -> tuple[Any, Any] | None:
+def _all_at_once(make: Callable[..., object], axes: Axes) -> Made | None:
     """All members by `jax.vmap`, or nothing where `make` needs to see the numbers."""
 
     def member(row):
@@ -210,7 +214,7 @@ def _all_at_once(make: Callable[..., Any], axes: Axes) -> tuple[Any, Any] | None
     return systems, states
 
 
-def _one_by_one(make: Callable[..., Any], axes: Axes, first: tuple) -> tuple[Any, Any]:
+def _one_by_one(make: Callable[..., object], axes: Axes, first: Made) -> Made:
     made = [first, *(_made(make, axes.row(k), axes.named(k)) for k in range(1, axes.members))]
     systems, states = zip(*made, strict=True)
     return stacked_systems(systems), jax.tree.map(lambda *xs: np.stack(xs), *states)

@@ -19,12 +19,14 @@ from retrax.files import WritingLock
 from retrax.numerics.digest import digest
 from retrax.numerics.fingerprint import fingerprint
 from retrax.run.checks import require_count
+from retrax.run.progress_bar import Reporter
 from retrax.store.run_objects import encode_objects
 from retrax.sweep import zarr_store as store
 from retrax.sweep.axes import (
     MEMBER,
     Axes,
     Block,
+    Labels,
     Setting,
     Settings,
     block_shape,
@@ -61,20 +63,20 @@ class SweepPlan:
     backend: str
     measure: Callable[..., Any] | None
     results: tuple[store.Variable, ...]
-    labels: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    labels: Labels
     sides: tuple[int, ...]
     blocks: tuple[Block, ...]
 
-    def run(self, client: Any, retries: int, report: Callable[[int, int], object]) -> None:
+    def run(self, client: object, retries: int, report: Reporter) -> None:
         """Do what is missing."""
         with contextlib.ExitStack() as stack:
             self._run(client, retries, report, stack)
 
     def _run(
         self,
-        client: Any,
+        client: object,
         retries: int,
-        report: Callable[[int, int], object],
+        report: Reporter,
         stack: contextlib.ExitStack,
     ) -> None:
         begun = store.existing(self.path, self._identity())
@@ -172,7 +174,7 @@ class SweepPlan:
             )
 
     @contextlib.contextmanager
-    def _runner(self, client: Any, tasks: int, retries: int) -> Iterator[Callable[..., None]]:
+    def _runner(self, client: object, tasks: int, retries: int) -> Iterator[Callable[..., None]]:
         if runs_here(client):
             yield run_serially
             return
@@ -264,7 +266,7 @@ def planned(
     bodies: Bodies,
     backend: str,
     measure: Callable[..., Any] | None,
-    chunk: int | None,
+    chunk: object,
 ) -> SweepPlan:
     """Run two members for a few steps to see what comes out; cut the sweep into blocks."""
     example = _example(axes, settings, bodies, backend, measure)
@@ -301,11 +303,10 @@ def _example(
 
 
 def _members_of_a_block(
-    axes: Axes, settings: Settings, bodies: Bodies, chunk: int | None, example: "xr.Dataset"
+    axes: Axes, settings: Settings, bodies: Bodies, chunk: object, example: "xr.Dataset"
 ) -> int:
     if chunk is not None:
-        require_count("chunk", chunk)
-        return int(chunk)
+        return require_count("chunk", chunk)
     numbers = sum(leaf.size for leaf in jax.tree.leaves(bodies.states)) // axes.members
     steps = max(setting.steps for setting in settings.each)
     kept = example.nbytes // example.sizes[MEMBER]

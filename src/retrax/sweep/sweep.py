@@ -1,40 +1,49 @@
 """Many bodies with many parameters, on many machines, into one store."""
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from jax.typing import ArrayLike
 
 from retrax.engine.backends import require_backend
 from retrax.errors import BadInput
 from retrax.files import require_folder
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.checks import require_count
 from retrax.run.member_checks import require_ensemble
-from retrax.run.progress_bar import reporter
+from retrax.run.progress_bar import ProgressOption, reporter
 from retrax.sweep.axes import axes, settings
 from retrax.sweep.bodies import bodies, bodies_from
 from retrax.sweep.plan import planned
 
 if TYPE_CHECKING:
     import xarray as xr
+    from distributed import Client
+
+    from retrax.sweep.axes import Table
+    from retrax.sweep.blocks import Measured
 
 
 def sweep(
-    make: Any,
-    integrator: Any,
+    make: Callable[..., tuple[AbstractGroupSystem, State | ArrayLike]] | AbstractGroupSystem,
+    integrator: AbstractIntegrator | str | Mapping[str, AbstractIntegrator | str],
     *,
-    grid: Any = None,
-    samples: Any = None,
-    states: Any = None,
-    h: Any,
-    steps: Any,
-    save_every: Any = None,
-    store: Any,
-    measure: Any = None,
-    client: Any = None,
-    chunk: Any = None,
-    retries: Any = 3,
+    grid: Mapping[str, ArrayLike | Sequence[str]] | None = None,
+    samples: "Mapping[str, ArrayLike] | Sequence[Mapping[str, ArrayLike]] | Table | None" = None,
+    states: State | ArrayLike | None = None,
+    h: float | Sequence[float],
+    steps: int | Sequence[int],
+    save_every: int | Sequence[int | None] | None = None,
+    store: str | Path,
+    measure: "Callable[[xr.Dataset, AbstractGroupSystem], Measured] | None" = None,
+    client: "Client | str | None" = None,
+    chunk: int | None = None,
+    retries: int = 3,
     backend: str = "auto",
-    progress: Any = None,
+    progress: ProgressOption = None,
 ) -> "xr.Dataset":
     """Run a body for every point of a grid of parameters, or for every sample of them.
 
@@ -93,7 +102,9 @@ def sweep(
     return plan.opened()
 
 
-def _require_rest(make: Any, store: Any, measure: Any, retries: Any, backend: str) -> None:
+def _require_rest(
+    make: object, store: object, measure: object, retries: object, backend: str
+) -> None:
     if not callable(make) and not isinstance(make, AbstractGroupSystem):
         raise BadInput(
             f"make = {make!r} must be a function that returns a system and a state, or a system."

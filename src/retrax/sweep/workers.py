@@ -10,12 +10,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from retrax.errors import BadInput, RetraxError, SweepStopped
 from retrax.sweep.blocks import Job, Load, run_block
+
+if TYPE_CHECKING:
+    from distributed import Client, SpecCluster
 
 SERIAL = "serial"
 # Seconds in which a scheduler at a given address must answer.
@@ -24,7 +27,7 @@ _ANSWER = 10.0
 _IDLE = "2 minutes"
 
 
-def runs_here(client: Any) -> bool:
+def runs_here(client: object) -> bool:
     """Whether this process does all the work: it is told to, or has a GPU and no cluster.
 
     All GPUs of a machine belong to the first process that uses JAX.
@@ -34,7 +37,7 @@ def runs_here(client: Any) -> bool:
     return client is None and jax.default_backend() == "gpu" and _current() is None
 
 
-def _current() -> Any:
+def _current() -> "Client | None":
     """The Dask client that is in use in this process, if there is one."""
     try:
         import distributed
@@ -45,7 +48,7 @@ def _current() -> Any:
 
 
 @contextlib.contextmanager
-def connected(client: Any, tasks: int) -> Iterator[Any]:
+def connected(client: object, tasks: int) -> Iterator["Client"]:
     """A Dask client: the one given, one for the address given, or one with workers of its own."""
     try:
         import distributed
@@ -72,7 +75,7 @@ def connected(client: Any, tasks: int) -> Iterator[Any]:
         )
 
 
-def _at_address(address: str) -> Any:
+def _at_address(address: str) -> "Client":
     import distributed
 
     try:
@@ -84,7 +87,7 @@ def _at_address(address: str) -> Any:
 
 
 @contextlib.contextmanager
-def _own_workers(tasks: int) -> Iterator[Any]:
+def _own_workers(tasks: int) -> Iterator["SpecCluster"]:
     """A process for each core that this one may use; they find the modules that this one finds.
 
     They are started from the command line, so a script needs no `if __name__ == "__main__"`.
@@ -243,7 +246,7 @@ class _Crowd:
         self.running.clear()
 
 
-def _why(cause: Any) -> str:
+def _why(cause: BaseException | None) -> str:
     from distributed import KilledWorker
 
     if cause is None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from retrax.errors import CheckFailed
 from retrax.integrators.base import VOCABULARY, AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
 from retrax.numerics.checks import require_instance
 from retrax.testing import measurements
 from retrax.testing.constrained import claims_problem
@@ -23,7 +24,7 @@ WITHOUT_FORCE = frozenset({"momentum", "spatial momentum", "symplectic", "energy
 
 
 def check_integrator(
-    integrator: AbstractIntegrator, problem: Problem | None = None
+    integrator: AbstractIntegrator | str, problem: Problem | None = None
 ) -> dict[str, float]:
     r"""Measure the order of `integrator` and everything that it claims to preserve.
 
@@ -39,7 +40,7 @@ def check_integrator(
 
     **Raises:** `CheckFailed`, with a sentence that names the claim, the measurement and the bound.
     """
-    require_instance("integrator", integrator, AbstractIntegrator, "an integrator, such as RKMK()")
+    integrator = as_integrator(integrator)
     if problem is not None:
         require_instance("problem", problem, Problem, "a rx.testing.Problem")
     problem = claims_problem(integrator)[1] if problem is None else problem

@@ -12,9 +12,10 @@ from itertools import groupby
 from typing import Any, SupportsInt
 
 import numpy as np
+import numpy.typing as npt
 
 from retrax.engine.builder import Builder, same
-from retrax.engine.kinds import Kind
+from retrax.engine.kinds import Kind, Unscalarisable
 from retrax.engine.program import (
     Buffer,
     CodeBlock,
@@ -27,15 +28,11 @@ from retrax.engine.program import (
     kind_of,
 )
 
-# An array of objects, each an operand.
-Operands = Any
+# An array of objects, each an operand; NumPy cannot say so in its types.
+Operands = npt.NDArray[Any]
 
 # So few entries are written one by one.
 _FEW = 4
-
-
-class Unscalarisable(Exception):
-    """A function that cannot be turned into a scalar program; the message says why."""
 
 
 class KeptArray:
@@ -64,6 +61,10 @@ class FlatArray:
     @property
     def shape(self) -> tuple[int]:
         return (self.things.length * self.things.cells.size,)
+
+
+# An array of a jaxpr while its program is built.
+ProgramArray = Operands | KeptArray | FlatArray
 
 
 class _OpenLoop:
@@ -158,7 +159,11 @@ class AxisLoops:
         return _whole(loop.buffers[x])
 
     def sequential(
-        self, length: int, function: Callable, initial: Operands, arrays: Sequence[KeptArray]
+        self,
+        length: int,
+        function: Callable[[list[Operands], list[Operands]], tuple[Sequence[Any], Sequence[Any]]],
+        initial: Sequence[Operands],
+        arrays: Sequence[KeptArray],
     ) -> tuple[list[Operands], list[Operands]]:
         """A loop in order that carries numbers: what it carries in the end, and cells it made."""
         if self.inside:
@@ -179,9 +184,9 @@ class AxisLoops:
                 tuple((value, view) for view, value in loop.reads.items()),
                 block,
                 tuple((_whole(buffer), x) for buffer, x in loop.made.items()),
-                _flat(carried),
-                _flat(initial),
-                _flat(updated),
+                _operands_in(carried),
+                _operands_in(initial),
+                _operands_in(updated),
             )
         )
         return carried, cells
@@ -208,8 +213,10 @@ class AxisLoops:
         self.copy(array, [View(buffer, c, width, array.length) for c in range(width)])
         return buffer
 
-    def plain(self, flat: FlatArray) -> KeptArray:
-        """A flat array as one buffer, packed where it has not been so far."""
+    def plain(self, flat: ProgramArray) -> Operands | KeptArray:
+        """A flat array as one buffer, packed where it has not been so far; others as they are."""
+        if not isinstance(flat, FlatArray):
+            return flat
         if flat.packed is None or not self.build.encloses(flat.packed[1]):
             buffer = self.packed(flat.things)
             flat.packed = buffer, self.build.block
@@ -267,6 +274,12 @@ class AxisLoops:
         return np.stack(parts, axis=array.axis)
 
 
+def entry(array: Operands, index: tuple[int, ...] = ()) -> Operand:
+    """One operand of an array."""
+    found: Any = array[index]
+    return found
+
+
 def kind_of_cell(cell: View | Operand) -> Kind:
     return cell.buffer.kind if isinstance(cell, View) else kind_of(cell)
 
@@ -311,5 +324,5 @@ def _each_cell(array: Operands, function: Callable) -> Operands:
     return out
 
 
-def _flat(arrays: Sequence[Operands]) -> tuple[Any, ...]:
+def _operands_in(arrays: Sequence[Operands]) -> tuple[Any, ...]:
     return tuple(x for a in arrays for x in np.asarray(a, object).ravel())

@@ -1,39 +1,115 @@
-"""Sums along a kept axis, and products of arrays that have one."""
+"""Primitives on arrays with a kept axis, and on flat ones.
+
+Work that is alike for all entries joins the loop along the axis. Moving entries about changes
+views, and copies only where pieces are joined along the axis. Sums over the axis are loops in
+several chains that do not wait for each other.
+
+A flat array has one axis that is made of many alike things: all numbers of the first node, then
+those of the second. Work on it that is alike for all entries, sums over all of them and the way
+back to one row a node are done node by node. Anything else sees it as one plain buffer.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jax.extend.core import JaxprEqn as Equation
 
 from retrax.engine.axes.loops import (
     AxisLoops,
     FlatArray,
     KeptArray,
     Operands,
-    Unscalarisable,
+    ProgramArray,
     kind_of_cell,
     shifted,
     stacked,
 )
-from retrax.engine.kinds import Kind
+from retrax.engine.builder import Builder
+from retrax.engine.kinds import Kind, Unscalarisable, dtype_of, kind_of_variable
 from retrax.engine.program import View
-from retrax.engine.trace.entry_rules import STRUCTURAL, kind_of_aval
+from retrax.engine.trace.arithmetic import Arithmetic, DimensionNumbers
+from retrax.engine.trace.indexing import broadcast_in_dim, pad
 
 # What a kept axis may be cut down to and still be taken apart.
-FEW = 4
+_FEW = 4
 # A sum along a long axis is made of this many, so that none waits for the one before it.
 _CHAINS = 8
 
+# An array that is not flat, and the inputs of an equation between such.
+Plain = Operands | KeptArray
+Inputs = Sequence[Plain]
+# What a loop in order carries on, and the cells it makes.
+Carried = tuple[list[Operands], list[Operands]]
 
-class Products:
-    """What `dot_general` does to arrays of which one or both have a kept axis."""
 
-    def __init__(self, evaluator: Any, equation: Any):
-        self.evaluator, self.equation = evaluator, equation
-        self.loops: AxisLoops = evaluator.loops
+class KeptRules:
+    """What primitives do to arrays of which some have a kept axis.
 
-    def folded(self, operation: str, x: KeptArray) -> Operands:
+    `evaluate` evaluates an equation on other inputs than its own, as each round of a loop does.
+    """
+
+    def __init__(
+        self,
+        build: Builder,
+        loops: AxisLoops,
+        arithmetic: Arithmetic,
+        evaluate: Callable[[Equation, list[ProgramArray]], list[ProgramArray]],
+    ):
+        self.build, self.loops, self.arithmetic = build, loops, arithmetic
+        self.evaluate = evaluate
+
+    def alike(self, equation: Equation, ins: Inputs) -> KeptArray:
+        """The same to every entry."""
+        like = _first_kept(ins)
+        aligned = [self.aligned(x, like) for x in ins]
+
+        def local(*arrays: Operands) -> list[ProgramArray]:
+            return self.evaluate(equation, list(arrays))
+
+        (cells,) = self.loops.along(like.length, local, aligned)
+        return KeptArray(cells, like.axis, like.length)
+
+    def taken_apart(self, equation: Equation, ins: Inputs) -> list[ProgramArray]:
+        """A primitive without a rule here, where the arrays are small enough for the plain one."""
+        if any(isinstance(x, KeptArray) and math.prod(x.shape) > 16 * _FEW for x in ins):
+            name = equation.primitive.name
+            raise Unscalarisable(f"the primitive '{name}' has no form along a long axis")
+        plain: list[ProgramArray] = [
+            self.loops.scalars(x) if isinstance(x, KeptArray) else x for x in ins
+        ]
+        return self.evaluate(equation, plain)
+
+    def aligned(self, x: Plain, like: KeptArray) -> Plain:
+        """An operand with the same kept axis; single numbers stay as they are."""
+        return x if x.ndim == 0 else self._with_axis(x, like)
+
+    def _with_axis(self, x: Plain, like: KeptArray) -> KeptArray:
+        if not isinstance(x, KeptArray):
+            return self.loops.keep(x, like.axis)
+        if (x.axis, x.length) != (like.axis, like.length):
+            raise Unscalarisable("it mixes two long axes")
+        return x
+
+    def reduce(self, operation: str, x: KeptArray, axes: Sequence[int], kind: Kind) -> Plain:
+        others = [a - (a > x.axis) for a in axes if a != x.axis]
+
+        def local(cells: Operands) -> list[Operands]:
+            return [self.arithmetic.reduce(operation, cells, others, kind)]
+
+        (cells,) = self.loops.along(x.length, local, [x])
+        if x.axis not in axes:
+            return KeptArray(cells, x.axis - sum(a < x.axis for a in axes), x.length)
+        return self._folded(operation, KeptArray(cells, 0, x.length))
+
+    def total(self, operation: str, x: KeptArray, kind: Kind) -> Operands:
+        """All entries as one."""
+        out = self.reduce(operation, x, range(x.ndim), kind)
+        assert not isinstance(out, KeptArray)
+        return out
+
+    def _folded(self, operation: str, x: KeptArray) -> Operands:
         """The entries along the kept axis, put together in several chains that do not wait.
 
         Chain c takes the entries c, c + chains, ...; what is left over joins the first ones.
@@ -44,69 +120,65 @@ class Products:
         if rounds > 1:
             parts = [shifted(x, chains + c, rounds - 1, chains) for c in range(chains)]
 
-            def add(carried, arrays):
+            def add(carried: Sequence[Operands], arrays: Sequence[Operands]) -> Carried:
                 return [
-                    self.both(operation, *pair) for pair in zip(carried, arrays, strict=True)
+                    self._both(operation, *pair) for pair in zip(carried, arrays, strict=True)
                 ], []
 
             totals, _ = self.loops.sequential(rounds - 1, add, totals, parts)
         left = self.loops.scalars(shifted(x, x.length - rest, rest)) if rest else ()
         for c, entry in enumerate(left):
-            totals[c] = self.both(operation, totals[c], entry)
+            totals[c] = self._both(operation, totals[c], entry)
         while len(totals) > 1:
             half = (len(totals) + 1) // 2
             pairs = zip(totals, totals[half:], strict=False)
-            totals = [self.both(operation, a, b) for a, b in pairs] + totals[
+            totals = [self._both(operation, a, b) for a, b in pairs] + totals[
                 len(totals) - half : half
             ]
         return totals[0]
 
-    @property
-    def kind(self) -> Kind:
-        """The kind of what is added up; factors are of the same one."""
-        equation = self.equation
-        if any(v.aval.dtype != equation.outvars[0].aval.dtype for v in equation.invars):
-            raise Unscalarisable("it adds up products in another type than that of the factors")
-        return kind_of_aval(equation.outvars[0].aval)
-
-    def both(self, operation: str, a: Operands, b: Operands) -> Operands:
+    def _both(self, operation: str, a: Operands, b: Operands) -> Operands:
         """Two arrays as one, entry by entry."""
-        return self.evaluator.entrywise(operation, np.asarray(a, object), np.asarray(b, object))
+        return self.arithmetic.entrywise(operation, np.asarray(a, object), np.asarray(b, object))
 
-    def rule_dot_general(self, a: Any, b: Any, *, dimension_numbers, **_):
+    def dot_general(self, equation: Equation, ins: Inputs) -> Plain:
+        a, b = ins
+        dimension_numbers, kind = equation.params["dimension_numbers"], _kind_of_sum(equation)
         (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
-        if _is_matrix_of(a, b, a_sum, b_sum):
-            return self.matrix_product(a, a_sum[0], b, first=True)
-        if _is_matrix_of(b, a, b_sum, a_sum):
-            return self.matrix_product(b, b_sum[0], a, first=False)
+        if isinstance(b, KeptArray) and not isinstance(a, KeptArray):
+            if _is_matrix_of(a, b, a_sum, b_sum):
+                return self._matrix_product(a, a_sum[0], b, kind, first=True)
+        if isinstance(a, KeptArray) and not isinstance(b, KeptArray):
+            if _is_matrix_of(b, a, b_sum, a_sum):
+                return self._matrix_product(b, b_sum[0], a, kind, first=False)
         pairs = [*zip(a_sum, b_sum, strict=True), *zip(a_batch, b_batch, strict=True)]
         for i, j in pairs:
             if isinstance(a, KeptArray) and a.axis == i and not isinstance(b, KeptArray):
                 b = self.loops.keep(b, j)
             if isinstance(b, KeptArray) and b.axis == j and not isinstance(a, KeptArray):
                 a = self.loops.keep(a, i)
-        both = isinstance(a, KeptArray) and isinstance(b, KeptArray)
-        if both and (a.axis, b.axis) not in pairs:
+        like = _first_kept((a, b))
+        if isinstance(a, KeptArray) and isinstance(b, KeptArray) and (a.axis, b.axis) not in pairs:
             raise Unscalarisable("it multiplies two long axes with each other")
-        like = a if isinstance(a, KeptArray) else b
-
         numbers = (
             (_without(a, a_sum), _without(b, b_sum)),
             (_without(a, a_batch), _without(b, b_batch)),
         )
 
-        def local(x, y):
-            return [self.evaluator.dot_general(x, y, numbers, self.kind)]
+        def local(x: Operands, y: Operands) -> list[Operands]:
+            return [self.arithmetic.product(x, y, numbers, kind)]
 
         (cells,) = self.loops.along(like.length, local, [a, b])
         summed = (isinstance(a, KeptArray) and a.axis in a_sum) or (
             isinstance(b, KeptArray) and b.axis in b_sum
         )
         if summed:
-            return self.folded("add", KeptArray(cells, 0, like.length))
-        return KeptArray(cells, self._product_axis(a, b, dimension_numbers), like.length)
+            return self._folded("add", KeptArray(cells, 0, like.length))
+        return KeptArray(cells, _product_axis(a, b, dimension_numbers), like.length)
 
-    def matrix_product(self, matrix: Operands, summed: int, x: KeptArray, first: bool) -> KeptArray:
+    def _matrix_product(
+        self, matrix: Operands, summed: int, x: KeptArray, kind: Kind, first: bool
+    ) -> KeptArray:
         """A matrix times an array whose kept axis it sums over; its rows become the kept axis.
 
         The entries of the array are taken one by one, the columns of the matrix along the loop.
@@ -114,133 +186,40 @@ class Products:
         matrix = np.moveaxis(matrix, summed, 1)
         entries = np.moveaxis(self.loops.scalars(x), x.axis, 0)
 
-        def local(row):
+        def local(row: Operands) -> list[Operands]:
             numbers = (((0,), (0,)), ((), ()))
-            return [self.evaluator.dot_general(row, entries, numbers, self.kind)]
+            return [self.arithmetic.product(row, entries, numbers, kind)]
 
         (cells,) = self.loops.along(len(matrix), local, [self.loops.keep(matrix, 0)])
         return KeptArray(cells, 0 if first else cells.ndim, len(matrix))
 
-    @staticmethod
-    def _product_axis(a: Any, b: Any, dimension_numbers) -> int:
-        """Where the kept axis of a factor is in the product: batch axes, then free ones."""
-        (a_sum, b_sum), (a_batch, b_batch) = dimension_numbers
-        if isinstance(a, KeptArray) and a.axis in a_batch:
-            return tuple(a_batch).index(a.axis)
-        a_free = [i for i in range(a.ndim) if i not in (*a_sum, *a_batch)]
-        if isinstance(a, KeptArray):
-            return len(a_batch) + a_free.index(a.axis)
-        b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
-        return len(a_batch) + len(a_free) + b_free.index(b.axis)
-
-
-def _without(x: Any, axes: Sequence[int]) -> tuple[int, ...]:
-    """Axes of a factor as they are counted in each round along its kept axis."""
-    if not isinstance(x, KeptArray):
-        return tuple(axes)
-    return tuple(i - (i > x.axis) for i in axes if i != x.axis)
-
-
-def _is_matrix_of(a: Any, b: Any, a_sum: Sequence[int], b_sum: Sequence[int]) -> bool:
-    """Whether this is a plain matrix of more than a few rows that sums over the kept axis of b."""
-    if isinstance(a, KeptArray) or not isinstance(b, KeptArray) or a.ndim != 2:
-        return False
-    return len(a_sum) == 1 and b_sum[0] == b.axis and a.shape[1 - a_sum[0]] >= FEW
-
-
-# Primitives that do the same to every entry, whatever the axes.
-ALIKE = {
-    "convert_element_type", "select_n", "integer_pow", "pow", "square", "rsqrt", "logistic",
-    "round", "clamp", "reduce_precision",
-}  # fmt: skip
-
-
-def dispatch(evaluator: Any, equation: Any, ins: list) -> list:
-    """The results of an equation of which some input has a kept axis."""
-    rules = KeptRules(evaluator, equation)
-    name = equation.primitive.name
-    rule = getattr(rules, f"rule_{name}", None)
-    if name in evaluator.entrywise_names or name in ALIKE:
-        return [rules.alike(ins)]
-    if name in evaluator.same_names:
-        return ins
-    if name in evaluator.reductions:
-        axes = [int(a) for a in equation.params["axes"]]
-        kind = kind_of_aval(equation.outvars[0].aval)
-        return [rules.reduce(evaluator.reductions[name], ins[0], axes, kind)]
-    if rule is None:
-        return rules.taken_apart(ins)
-    out = rule(*ins, **equation.params)
-    return list(out) if equation.primitive.multiple_results else [out]
-
-
-class KeptRules(Products):
-    def taken_apart(self, ins: list) -> list:
-        """A primitive without a rule here, where the arrays are small enough for the plain one."""
-        if any(isinstance(x, KeptArray) and math.prod(x.shape) > 16 * FEW for x in ins):
-            name = self.equation.primitive.name
-            raise Unscalarisable(f"the primitive '{name}' has no form along a long axis")
-        plain = [self.loops.scalars(x) if isinstance(x, KeptArray) else x for x in ins]
-        return self.evaluator.equation(self.equation, plain)
-
-    def alike(self, ins: list) -> KeptArray:
-        """The same to every entry."""
-        like = next(x for x in ins if isinstance(x, KeptArray))
-        ins = [self.aligned(x, like) for x in ins]
-
-        def local(*arrays):
-            return self.evaluator.equation(self.equation, list(arrays))
-
-        (cells,) = self.loops.along(like.length, local, ins)
-        return KeptArray(cells, like.axis, like.length)
-
-    def aligned(self, x: Any, like: KeptArray) -> Any:
-        """An operand with the same kept axis; single numbers stay as they are."""
-        if isinstance(x, KeptArray):
-            if (x.axis, x.length) != (like.axis, like.length):
-                raise Unscalarisable("it mixes two long axes")
-            return x
-        return x if x.ndim == 0 else self.loops.keep(x, like.axis)
-
-    def reduce(self, operation: str, x: KeptArray, axes: Sequence[int], kind: Kind) -> Any:
-        others = [a - (a > x.axis) for a in axes if a != x.axis]
-
-        def local(cells):
-            return [self.evaluator.reduce(operation, cells, others, kind)]
-
-        if x.axis not in axes:
-            (cells,) = self.loops.along(x.length, local, [x])
-            return KeptArray(cells, x.axis - sum(a < x.axis for a in axes), x.length)
-        (cells,) = self.loops.along(x.length, local, [x])
-        return self.folded(operation, KeptArray(cells, 0, x.length))
-
-    def rule_broadcast_in_dim(self, x: KeptArray, *, shape, broadcast_dimensions, **_):
+    def broadcast_in_dim(
+        self, x: KeptArray, *, shape: tuple[int, ...], broadcast_dimensions: Sequence[int], **_: Any
+    ) -> KeptArray:
         axis = broadcast_dimensions[x.axis]
         if shape[axis] != x.length:
             raise Unscalarisable("it repeats along a long axis")
         places = [d - (d > axis) for i, d in enumerate(broadcast_dimensions) if i != x.axis]
         smaller = shape[:axis] + shape[axis + 1 :]
-        cells = STRUCTURAL["broadcast_in_dim"](
-            x.cells, shape=smaller, broadcast_dimensions=tuple(places)
-        )
+        cells = broadcast_in_dim(x.cells, shape=smaller, broadcast_dimensions=tuple(places))
         return KeptArray(np.array(cells, object), axis, x.length)
 
-    def rule_transpose(self, x: KeptArray, *, permutation, **_):
+    def transpose(self, x: KeptArray, *, permutation: Sequence[int], **_: Any) -> KeptArray:
         axis = permutation.index(x.axis)
         order = [p - (p > x.axis) for p in permutation if p != x.axis]
         return KeptArray(x.cells.transpose(order), axis, x.length)
 
-    def rule_expand_dims(self, x: KeptArray, *, dimensions, **_):
+    def expand_dims(self, x: KeptArray, *, dimensions: Sequence[int], **_: Any) -> ProgramArray:
         shape = list(x.shape)
         for d in sorted(dimensions):
             shape.insert(d, 1)
-        return self.rule_reshape(x, new_sizes=tuple(shape))
+        return self.reshape(x, new_sizes=tuple(shape))
 
-    def rule_squeeze(self, x: KeptArray, *, dimensions, **_):
+    def squeeze(self, x: KeptArray, *, dimensions: Sequence[int], **_: Any) -> ProgramArray:
         shape = tuple(n for a, n in enumerate(x.shape) if a not in dimensions)
-        return self.rule_reshape(x, new_sizes=shape)
+        return self.reshape(x, new_sizes=shape)
 
-    def rule_reshape(self, x: KeptArray, *, new_sizes, dimensions=None, **_):
+    def reshape(self, x: KeptArray, *, new_sizes: tuple[int, ...], **_: Any) -> ProgramArray:
         before = math.prod(x.shape[: x.axis])
         for axis, n in enumerate(new_sizes):
             if n == x.length and math.prod(new_sizes[:axis]) == before:
@@ -255,16 +234,26 @@ class KeptRules(Products):
             return KeptArray(columns.cells.reshape(inner), 0, n)
         raise Unscalarisable(f"it reshapes {x.shape} to {tuple(new_sizes)} across a long axis")
 
-    def rule_slice(self, x: KeptArray, *, start_indices, limit_indices, strides, **_):
+    def slice(
+        self,
+        x: KeptArray,
+        *,
+        start_indices: Sequence[int],
+        limit_indices: Sequence[int],
+        strides: Sequence[int] | None,
+        **_: Any,
+    ) -> Plain:
         steps = strides or (1,) * x.ndim
         bounds = list(zip(start_indices, limit_indices, steps, strict=True))
         first, last, step = bounds.pop(x.axis)
         cells = x.cells[tuple(slice(*b) for b in bounds)]
         part = shifted(KeptArray(cells, x.axis, x.length), first, -(-(last - first) // step), step)
-        cut_down = part.length <= FEW and part.length < x.length
+        cut_down = part.length <= _FEW and part.length < x.length
         return self.loops.scalars(part) if cut_down else part
 
-    def rule_dynamic_slice(self, x: KeptArray, *starts, slice_sizes, **_):
+    def dynamic_slice(
+        self, x: KeptArray, *starts: Operands, slice_sizes: Sequence[int], **_: Any
+    ) -> Plain:
         indices = [s[()] for s in starts]
         if not all(isinstance(i, int | np.integer) for i in indices):
             raise Unscalarisable("'dynamic_slice' has a start that depends on the state")
@@ -273,9 +262,9 @@ class KeptRules(Products):
             for i, n, m in zip(indices, x.shape, slice_sizes, strict=True)
         ]
         ends = [i + m for i, m in zip(places, slice_sizes, strict=True)]
-        return self.rule_slice(x, start_indices=places, limit_indices=ends, strides=None)
+        return self.slice(x, start_indices=places, limit_indices=ends, strides=None)
 
-    def rule_rev(self, x: KeptArray, *, dimensions, **_):
+    def rev(self, x: KeptArray, *, dimensions: Sequence[int], **_: Any) -> KeptArray:
         others = [d - (d > x.axis) for d in dimensions if d != x.axis]
         flipped = KeptArray(
             np.flip(x.cells, tuple(others)) if others else x.cells, x.axis, x.length
@@ -284,39 +273,38 @@ class KeptRules(Products):
             return flipped
         return shifted(flipped, x.length - 1, x.length, -1)
 
-    def rule_concatenate(self, *arrays, dimension, **_):
-        like = next(x for x in arrays if isinstance(x, KeptArray))
+    def concatenate(self, *arrays: Plain, dimension: int, **_: Any) -> KeptArray:
+        like = _first_kept(arrays)
         if dimension != like.axis:
-            parts = [self.aligned(x, like) for x in arrays]
+            parts = [self._with_axis(x, like) for x in arrays]
             where = dimension - (dimension > like.axis)
             return KeptArray(
                 np.concatenate([x.cells for x in parts], where), like.axis, like.length
             )
-        return self.joined(arrays, like)
+        return self._joined(arrays, like)
 
-    def rule_stack(self, *arrays, axis, **_):
-        like = next(x for x in arrays if isinstance(x, KeptArray))
+    def stack(self, *arrays: Plain, axis: int, **_: Any) -> KeptArray:
+        like = _first_kept(arrays)
         before = axis <= like.axis
-        cells = [self.aligned(x, like).cells for x in arrays]
+        cells = [self._with_axis(x, like).cells for x in arrays]
         where = axis if before else axis - 1
         return KeptArray(np.stack(cells, where), like.axis + before, like.length)
 
-    def rule_unstack(self, x: KeptArray, *, axis, **_):
+    def unstack(self, x: KeptArray, *, axis: int, **_: Any) -> list[Plain]:
         if axis == x.axis:
             return list(self.loops.scalars(x).swapaxes(0, axis))
         where = axis - (axis > x.axis)
         parts = np.moveaxis(x.cells, where, 0)
         return [KeptArray(part, x.axis - (axis < x.axis), x.length) for part in parts]
 
-    def joined(self, arrays: Sequence, like: KeptArray) -> KeptArray:
+    def _joined(self, arrays: Sequence[Plain], like: KeptArray) -> KeptArray:
         """Pieces one after the other along the kept axis, copied to new buffers."""
         filled = [x for x in arrays if isinstance(x, KeptArray) or x.shape[like.axis]]
         parts = [x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis) for x in filled]
         if any(x.axis != like.axis for x in parts):
             raise Unscalarisable("it mixes two long axes")
         length = sum(x.length for x in parts)
-        kinds = [kind_of_cell(cell) for cell in like.cells.ravel()]
-        buffers = [self.evaluator.build.buffer(length, kind) for kind in kinds]
+        buffers = [self.build.buffer(length, kind_of_cell(cell)) for cell in like.cells.ravel()]
         start = 0
         for part in parts:
             self.loops.copy(part, [View(buffer, start, 1, part.length) for buffer in buffers])
@@ -325,10 +313,17 @@ class KeptRules(Products):
         cells[:] = [View(buffer, 0, 1, length) for buffer in buffers]
         return KeptArray(cells.reshape(like.cells.shape), like.axis, length)
 
-    def rule_pad(self, x: KeptArray, value: Operands, *, padding_config, **_):
+    def pad(
+        self,
+        x: KeptArray,
+        value: Operands,
+        *,
+        padding_config: Sequence[tuple[int, int, int]],
+        **_: Any,
+    ) -> KeptArray:
         others = [c for a, c in enumerate(padding_config) if a != x.axis]
         if any(c != (0, 0, 0) for c in others):
-            cells = STRUCTURAL["pad"](x.cells, value, padding_config=others)
+            cells = pad(x.cells, value, padding_config=others)
             x = KeptArray(cells, x.axis, x.length)
         if padding_config[x.axis] == (0, 0, 0):
             return x
@@ -338,44 +333,84 @@ class KeptRules(Products):
         blank = [
             KeptArray(np.full(x.cells.shape, value[()], object), x.axis, n) for n in (low, high)
         ]
-        return self.joined([p for p in (blank[0], x, blank[1]) if p.length], x)
+        return self._joined([p for p in (blank[0], x, blank[1]) if p.length], x)
 
-    def rule_split(self, x: KeptArray, *, sizes, axis, **_):
+    def split(self, x: KeptArray, *, sizes: Sequence[int], axis: int, **_: Any) -> list[Plain]:
         ends = np.cumsum(sizes)
         outs = []
         for size, end in zip(sizes, ends, strict=True):
             starts, stops = [0] * x.ndim, list(x.shape)
             starts[axis], stops[axis] = int(end - size), int(end)
-            outs.append(self.rule_slice(x, start_indices=starts, limit_indices=stops, strides=None))
+            outs.append(self.slice(x, start_indices=starts, limit_indices=stops, strides=None))
         return outs
 
+    def flat_alike(self, equation: Equation, ins: list[ProgramArray]) -> FlatArray:
+        """The same to every entry, thing by thing."""
+        things = _first_flat(ins).things
+        return FlatArray(self.alike(equation, [self._along_things(x, things) for x in ins]))
 
-def dispatch_flat(evaluator: Any, equation: Any, ins: list) -> list:
-    """The results of an equation of which some input is flat."""
-    name, like = equation.primitive.name, next(x for x in ins if isinstance(x, FlatArray))
-    things, rules = like.things, KeptRules(evaluator, equation)
-    if name in evaluator.same_names:
-        return ins
-    if name in evaluator.entrywise_names or name in ALIKE:
-        (out,) = dispatch(evaluator, equation, [_along(evaluator, x, things) for x in ins])
-        return [FlatArray(out)]
-    if name in evaluator.reductions:
-        kind = kind_of_aval(equation.outvars[0].aval)
-        return [rules.reduce(evaluator.reductions[name], things, (0, 1), kind)]
-    if name == "reshape":
+    def flat_reshape(self, equation: Equation, ins: list[ProgramArray]) -> list[ProgramArray]:
+        """Back to one thing after the other, or to any shape by way of a plain buffer."""
+        things = _first_flat(ins).things
         first, *others = equation.params["new_sizes"]
         if first == things.length and math.prod(others) == things.cells.size:
             return [KeptArray(things.cells.reshape(others), 0, first)]
-    return evaluator.equation(equation, [evaluator.plain(x) for x in ins])
+        return self.flat_as_plain(equation, ins)
+
+    def flat_reduce(self, operation: str, equation: Equation, ins: list[ProgramArray]) -> Plain:
+        kind = kind_of_variable(equation.outvars[0])
+        return self.reduce(operation, _first_flat(ins).things, (0, 1), kind)
+
+    def flat_as_plain(self, equation: Equation, ins: list[ProgramArray]) -> list[ProgramArray]:
+        """Any other primitive: flat arrays as one plain buffer each."""
+        return self.evaluate(equation, [self.loops.plain(x) for x in ins])
+
+    def _along_things(self, x: ProgramArray, things: KeptArray) -> Plain:
+        """An operand of a flat array as one with its things along the first axis; numbers stay."""
+        if isinstance(x, FlatArray) and x.things.length != things.length:
+            x = self.loops.plain(x)
+        if isinstance(x, FlatArray):
+            return x.things
+        if isinstance(x, KeptArray):
+            width = things.cells.size
+            return stacked([shifted(x, c, things.length, width) for c in range(width)])
+        return x if x.ndim == 0 else self.loops.keep(x.reshape(things.length, -1), 0)
 
 
-def _along(evaluator: Any, x: Any, things: KeptArray) -> Any:
-    """An operand of a flat array as one with its things along the first axis; numbers stay."""
-    if isinstance(x, FlatArray) and x.things.length != things.length:
-        x = evaluator.plain(x)
-    if isinstance(x, FlatArray):
-        return x.things
-    if isinstance(x, KeptArray):
-        width = things.cells.size
-        return stacked([shifted(x, c, things.length, width) for c in range(width)])
-    return x if x.ndim == 0 else evaluator.loops.keep(x.reshape(things.length, -1), 0)
+def _first_kept(ins: Sequence[Plain]) -> KeptArray:
+    return next(x for x in ins if isinstance(x, KeptArray))
+
+
+def _first_flat(ins: Sequence[ProgramArray]) -> FlatArray:
+    return next(x for x in ins if isinstance(x, FlatArray))
+
+
+def _kind_of_sum(equation: Equation) -> Kind:
+    """The kind of what is added up; factors are of the same one."""
+    if any(dtype_of(v) != dtype_of(equation.outvars[0]) for v in equation.invars):
+        raise Unscalarisable("it adds up products in another type than that of the factors")
+    return kind_of_variable(equation.outvars[0])
+
+
+def _product_axis(a: Plain, b: Plain, numbers: DimensionNumbers) -> int:
+    """Where the kept axis of a factor is in the product: batch axes, then free ones."""
+    (a_sum, b_sum), (a_batch, b_batch) = numbers
+    if isinstance(a, KeptArray) and a.axis in a_batch:
+        return tuple(a_batch).index(a.axis)
+    a_free = [i for i in range(a.ndim) if i not in (*a_sum, *a_batch)]
+    if isinstance(a, KeptArray):
+        return len(a_batch) + a_free.index(a.axis)
+    b_free = [i for i in range(b.ndim) if i not in (*b_sum, *b_batch)]
+    return len(a_batch) + len(a_free) + b_free.index(_first_kept((a, b)).axis)
+
+
+def _without(x: Plain, axes: Sequence[int]) -> tuple[int, ...]:
+    """Axes of a factor as they are counted in each round along its kept axis."""
+    if not isinstance(x, KeptArray):
+        return tuple(axes)
+    return tuple(i - (i > x.axis) for i in axes if i != x.axis)
+
+
+def _is_matrix_of(a: Operands, b: KeptArray, a_sum: Sequence[int], b_sum: Sequence[int]) -> bool:
+    """Whether this is a plain matrix of more than a few rows that sums over the kept axis of b."""
+    return a.ndim == 2 and len(a_sum) == 1 and b_sum[0] == b.axis and a.shape[1 - a_sum[0]] >= _FEW

@@ -10,7 +10,16 @@ from itertools import count
 
 from retrax.engine.llvm.blocks import BlockPrinter
 from retrax.engine.passes.placement import LINE, MemoryPlan, widths
-from retrax.engine.program import Buffer, CodeBlock, Each, Operand, Program, Value, View
+from retrax.engine.program import (
+    Buffer,
+    CodeBlock,
+    Each,
+    Operand,
+    Program,
+    Value,
+    View,
+    numbers,
+)
 from retrax.engine.progress import StepInputs, length, places
 
 
@@ -19,8 +28,8 @@ class StepPorts:
 
     def __init__(self, program: Program, inputs: StepInputs):
         self.params, self.state, self.h = inputs.split(program.inputs)
-        self.info: Sequence[Operand] = program.outputs[inputs.state : -1]
-        self.finite: Operand = program.outputs[-1]
+        self.info: Sequence[Operand] = numbers(program.outputs[inputs.state : -1])
+        (self.finite,) = numbers(program.outputs[-1:])
         self.time: Value = self.state[-1]
         self.size = sum(length(x) for x in self.state)
         new = program.outputs[: inputs.state]

@@ -5,24 +5,27 @@ copies what it has made of it.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from jax.extend.core import ClosedJaxpr
+from jax.extend.core import JaxprEqn as Equation
 
 from retrax.engine.axes.loops import (
     AxisLoops,
     KeptArray,
     Operands,
-    Unscalarisable,
+    entry,
     kind_of_cell,
     shifted,
 )
-from retrax.engine.axes.rules import KeptRules
+from retrax.engine.axes.rules import KeptRules, Plain
 from retrax.engine.builder import Builder
-from retrax.engine.kinds import Kind
-from retrax.engine.program import Choose, Operand, Repeat, Value, View, While, kind_of
-from retrax.engine.trace.entry_rules import STRUCTURAL
+from retrax.engine.kinds import Kind, Unscalarisable
+from retrax.engine.program import Choose, CodeBlock, Operand, Repeat, Value, View, While, kind_of
+from retrax.engine.trace.arithmetic import Arithmetic, single
+from retrax.engine.trace.indexing import broadcast_in_dim
 
 # A loop of known length with stacked outputs is unrolled up to this many rounds.
 _UNROLL = 64
@@ -31,15 +34,20 @@ _ALIKE = 4
 
 
 class ControlRules:
-    """The rules for `while`, `scan` and `cond`."""
+    """The rules for `while`, `scan` and `cond`; `closed` evaluates what is inside them."""
 
-    build: Builder
-    loops: AxisLoops
-    closed: Callable[[Any, Sequence], list]
-    entrywise: Callable[..., Operands]
-    reduce: Callable[[str, Operands, Sequence[int], Kind], Operands]
+    def __init__(
+        self,
+        build: Builder,
+        loops: AxisLoops,
+        arithmetic: Arithmetic,
+        kept: KeptRules,
+        closed: Callable[[ClosedJaxpr, Sequence[Plain]], list[Plain]],
+    ):
+        self.build, self.loops, self.arithmetic = build, loops, arithmetic
+        self.kept, self.closed = kept, closed
 
-    def rule_while(self, equation, ins):
+    def while_loop(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
         p = equation.params
         n_cond, n_body = p["cond_nconsts"], p["body_nconsts"]
         cond_consts, body_consts, initial = (
@@ -51,7 +59,7 @@ class ControlRules:
         self.build.open()
         (test,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
         batched = len(test.shape) > 0
-        test = self.some(test) if batched else test
+        test = self.some(test)
         condition = self.close()
         self.build.open()
         updated = self.closed(p["body_jaxpr"], [*body_consts, *carried])
@@ -60,13 +68,20 @@ class ControlRules:
             updated = [self.where(going, u, c) for u, c in zip(updated, carried, strict=True)]
         updated = self.hand_over(updated, carried)
         body = self.close()
-        loop = While(_flat(carried), _flat(initial), condition, test[()], body, _flat(updated))
+        loop = While(
+            _all(carried),
+            _all(initial),
+            condition,
+            entry(test),
+            body,
+            _all(updated),
+        )
         if ends(self.build, loop):
             self.build.append(loop)
             return carried
         return self.cut_off(loop, carried)
 
-    def cut_off(self, loop: While, carried: list) -> list:
+    def cut_off(self, loop: While, carried: list[Plain]) -> list[Plain]:
         """A loop without a bound of its own gets one; where it reaches it, its floats are NaN."""
         count = self.build.value("int")
         self.build.resume((loop.condition, {}))
@@ -81,7 +96,7 @@ class ControlRules:
         endless = self.build.emit("ge", count, MOST_ROUNDS)
         return [self.lost(endless, x) for x in carried]
 
-    def lost(self, endless: Operand, x: Any) -> Any:
+    def lost(self, endless: Operand, x: Plain) -> Plain:
         """An array whose floats become NaN where a loop was cut off."""
         if isinstance(x, KeptArray):
             floats = all(kind_of_cell(cell) == "float" for cell in x.cells.ravel())
@@ -89,41 +104,41 @@ class ControlRules:
             floats = all(kind_of(entry) == "float" for entry in x.ravel())
         if not floats:
             return x
-        which, nan = np.empty((), object), np.empty((), object)
-        which[()], nan[()] = endless, math.nan
+        which, nan = single(endless), single(math.nan)
         if not isinstance(x, KeptArray):
-            return self.entrywise("select", which, x, nan)
+            return self.arithmetic.entrywise("select", which, x, nan)
         (cells,) = self.loops.along(
-            x.length, lambda y: [self.entrywise("select", which, y, nan)], [x]
+            x.length, lambda y: [self.arithmetic.entrywise("select", which, y, nan)], [x]
         )
         return KeptArray(cells, x.axis, x.length)
 
-    def some(self, truths: Any) -> Operands:
+    def some(self, truths: Plain) -> Operands:
         """Whether one is true: a `while` under `vmap` goes on as long as one member needs it."""
-        axes = range(len(truths.shape))
+        axes = range(truths.ndim)
         if isinstance(truths, KeptArray):
-            return KeptRules(self, None).reduce("or", truths, axes, "bool")
-        return self.reduce("or", truths, axes, "bool")
+            return self.kept.total("or", truths, "bool")
+        return self.arithmetic.reduce("or", truths, axes, "bool") if axes else truths
 
-    def where(self, going: Any, new: Any, old: Any) -> Any:
+    def where(self, going: Plain, new: Plain, old: Plain) -> Plain:
         """New entries for the members that go on, which are the first axes; old ones otherwise."""
         shape, first = old.shape, tuple(range(len(going.shape)))
-        rules = KeptRules(self, None)
         if isinstance(going, KeptArray):
-            which: Any = rules.rule_broadcast_in_dim(going, shape=shape, broadcast_dimensions=first)
+            which: Plain = self.kept.broadcast_in_dim(
+                going, shape=shape, broadcast_dimensions=first
+            )
         else:
-            which = STRUCTURAL["broadcast_in_dim"](going, shape=shape, broadcast_dimensions=first)
+            which = broadcast_in_dim(going, shape=shape, broadcast_dimensions=first)
         arrays = (which, old, new)
         like = next((x for x in arrays if isinstance(x, KeptArray)), None)
         if like is None:
-            return self.entrywise("select", *arrays)
-        aligned = [rules.aligned(x, like) for x in arrays]
+            return self.arithmetic.entrywise("select", *_plain(arrays))
+        aligned = [self.kept.aligned(x, like) for x in arrays]
         (cells,) = self.loops.along(
-            like.length, lambda *xs: [self.entrywise("select", *xs)], aligned
+            like.length, lambda *xs: [self.arithmetic.entrywise("select", *xs)], aligned
         )
         return KeptArray(cells, like.axis, like.length)
 
-    def rule_scan(self, equation, ins):
+    def scan(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
         p = equation.params
         n_consts, n_carry = _scan_counts(p)
         consts, initial, xs = (
@@ -138,68 +153,88 @@ class ControlRules:
         if kept or (stacked and length > _UNROLL):
             return self.one_after_the_other(p, consts, initial, xs)
         order = list(reversed(range(length)) if p["reverse"] else range(length))
-        constant = all(not isinstance(x, Value) for x in _flat(xs))
+        rounds = _plain(xs)
+        constant = all(not isinstance(x, Value) for x in _all(rounds))
         if stacked or not constant:
-            return self.unrolled(p["jaxpr"], consts, initial, xs, order)
+            return self.unrolled(p["jaxpr"], consts, initial, rounds, order)
         carried = self.carried(initial)
-        columns = [self.fresh(np.asarray(x[0], object)) for x in xs]
+        columns = [self.fresh(np.asarray(x[0], object)) for x in rounds]
         self.build.open()
         updated = self.closed(p["jaxpr"], [*consts, *carried, *columns])
         updated = self.hand_over(updated, carried)
         body = self.close()
-        tables = tuple(tuple(_flat([x[k] for x in xs])) for k in order)
+        tables = tuple(tuple(_all([x[k] for x in rounds])) for k in order)
         self.build.append(
-            Repeat(_flat(carried), _flat(initial), _flat(columns), tables, body, _flat(updated))
+            Repeat(
+                _all(carried),
+                _all(initial),
+                _all(columns),
+                tables,
+                body,
+                _all(updated),
+            )
         )
         return carried
 
-    def alike(self, body, consts, xs, length: int) -> list[KeptArray]:
+    def alike(
+        self, body: ClosedJaxpr, consts: list[Plain], xs: list[Plain], length: int
+    ) -> list[Plain]:
         """A scan that carries nothing: its rounds are independent of each other."""
         arrays = [self.along_first(x) for x in xs]
         cells = self.loops.along(length, lambda *xs: self.closed(body, [*consts, *xs]), arrays)
         return [KeptArray(c, 0, length) for c in cells]
 
-    def one_after_the_other(self, p, consts, initial, xs) -> list:
+    def one_after_the_other(
+        self, p: Mapping[str, Any], consts: list[Plain], initial: list[Plain], xs: list[Plain]
+    ) -> list[Plain]:
         """A scan along a kept axis that carries numbers from one thing to the next."""
         if any(isinstance(x, KeptArray) for x in initial):
             raise Unscalarisable("a 'scan' along a long axis carries an array with one")
+        first = _plain(initial)
         length, n_carry = p["length"], len(initial)
 
         def turned(x: KeptArray) -> KeptArray:
             return shifted(x, length - 1, length, -1) if p["reverse"] else x
 
-        def body(carried, here):
+        def body(carried: list[Operands], here: list[Operands]) -> tuple[list[Plain], list[Plain]]:
             outs = self.closed(p["jaxpr"], [*consts, *carried, *here])
             return outs[:n_carry], outs[n_carry:]
 
         arrays = [turned(self.along_first(x)) for x in xs]
-        carried, cells = self.loops.sequential(length, body, initial, arrays)
+        carried, cells = self.loops.sequential(length, body, first, arrays)
         return [*carried, *(turned(KeptArray(c, 0, length)) for c in cells)]
 
-    def along_first(self, x: Any) -> KeptArray:
+    def along_first(self, x: Plain) -> KeptArray:
         if not isinstance(x, KeptArray):
             return self.loops.keep(x, 0)
         if x.axis:
             raise Unscalarisable("a 'scan' goes along a short axis of an array with a long one")
         return x
 
-    def unrolled(self, body, consts, carried, xs, order: list[int]) -> list[Operands]:
+    def unrolled(
+        self,
+        body: ClosedJaxpr,
+        consts: list[Plain],
+        carried: list[Plain],
+        xs: list[Operands],
+        order: list[int],
+    ) -> list[Plain]:
         if len(order) > _UNROLL:
             raise Unscalarisable(
                 f"a 'scan' of {len(order)} rounds goes along numbers not in memory"
             )
-        stacked: dict[int, list[Operands]] = {}
+        stacked: dict[int, list[Plain]] = {}
         n_carry = len(carried)
         for k in order:
             outs = self.closed(body, [*consts, *carried, *(np.asarray(x[k], object) for x in xs)])
             carried, stacked[k] = outs[:n_carry], outs[n_carry:]
         columns = zip(*(stacked[k] for k in sorted(stacked)), strict=True)
-        return [*carried, *(np.stack(column) for column in columns)]
+        return [*carried, *(np.stack(_plain(column)) for column in columns)]
 
-    def rule_cond(self, equation, ins):
+    def choice(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
         index, *arguments = ins
         branches = equation.params["branches"]
-        which = index[()]
+        which = entry(_plain([index])[0])
         if not isinstance(which, Value):
             return self.closed(branches[int(which)], arguments)
         self.loops.flush()
@@ -211,18 +246,18 @@ class ControlRules:
             results.append(outs)
         if any(isinstance(x, KeptArray) for outs in results for x in outs):
             raise Unscalarisable("'cond' chooses between arrays with a long axis")
-        merged = [self.fresh(x) for x in results[0]]
+        merged: list[Plain] = [self.fresh(x) for x in _plain(results[0])]
         self.build.append(
-            Choose(which, tuple(blocks), tuple(_flat(r) for r in results), _flat(merged))
+            Choose(which, tuple(blocks), tuple(_all(r) for r in results), _all(merged))
         )
         return merged
 
-    def close(self):
+    def close(self) -> CodeBlock:
         """End a block, and the loop that is open in it."""
         self.loops.flush()
         return self.build.close()
 
-    def carried(self, initial: Sequence) -> list:
+    def carried(self, initial: Sequence[Plain]) -> list[Plain]:
         """New variables for what a loop carries, and buffers that hold it at first."""
         self.loops.flush()
         carried = []
@@ -230,10 +265,10 @@ class ControlRules:
             if not isinstance(x, KeptArray):
                 carried.append(self.fresh(x))
                 continue
-            carried.append(self.in_own_rows(x))
+            carried.append(self.in_own_buffers(x))
         return carried
 
-    def in_own_rows(self, x: KeptArray) -> KeptArray:
+    def in_own_buffers(self, x: KeptArray) -> KeptArray:
         """A copy of an array with a kept axis."""
         kinds: list[Kind] = [kind_of_cell(cell) for cell in x.cells.ravel()]
         views = [View(self.build.buffer(x.length, kind), 0, 1, x.length) for kind in kinds]
@@ -242,23 +277,27 @@ class ControlRules:
         cells[:] = views
         return KeptArray(cells.reshape(x.cells.shape), x.axis, x.length)
 
-    def hand_over(self, updated: Sequence, carried: Sequence) -> list:
+    def hand_over(self, updated: Sequence[Plain], carried: Sequence[Plain]) -> list[Plain]:
         """Copy what a round has made to the buffers that the next one reads, and return it."""
         updated = [self.stored_like(u, c) for u, c in zip(updated, carried, strict=True)]
-        pairs = [(u, c) for u, c in zip(updated, carried, strict=True) if isinstance(c, KeptArray)]
+        pairs = [
+            (u, c)
+            for u, c in zip(updated, carried, strict=True)
+            if isinstance(u, KeptArray) and isinstance(c, KeptArray)
+        ]
         own = {cell.buffer for _, c in pairs for cell in c.cells.ravel()}
         safe = []
         for u, c in pairs:
             reads = {cell.buffer for cell in u.cells.ravel() if isinstance(cell, View)}
             if reads & own:
                 # It is made of what is about to be overwritten: set it aside first.
-                u = self.in_own_rows(u)
+                u = self.in_own_buffers(u)
             safe.append((u, c))
         for u, c in safe:
             self.loops.copy(u, list(c.cells.ravel()))
         return updated
 
-    def stored_like(self, x: Any, like: Any) -> Any:
+    def stored_like(self, x: Plain, like: Plain) -> Plain:
         """An array with a kept axis if `like` has one, and taken apart if not."""
         if isinstance(like, KeptArray):
             return x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis)
@@ -268,11 +307,11 @@ class ControlRules:
         """New variables of the kinds of `like`."""
         out = np.empty(like.shape, object)
         for index in np.ndindex(*like.shape):
-            out[index] = self.build.value(kind_of(like[index]))
+            out[index] = self.build.value(kind_of(entry(like, index)))
         return out
 
 
-def _scan_counts(params: dict) -> tuple[int, int]:
+def _scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
     """The numbers of constants and of carried arrays of a scan."""
     if "num_consts" in params:
         return params["num_consts"], params["num_carry"]
@@ -280,7 +319,14 @@ def _scan_counts(params: dict) -> tuple[int, int]:
     return len(list(consts)), len(list(carry))
 
 
-def _flat(arrays: Sequence) -> tuple[Any, ...]:
+def _plain(arrays: Sequence[Plain]) -> list[Operands]:
+    """Arrays of operands, of which none has a kept axis."""
+    plain = [x for x in arrays if not isinstance(x, KeptArray)]
+    assert len(plain) == len(arrays)
+    return plain
+
+
+def _all(arrays: Sequence[Plain]) -> tuple[Any, ...]:
     """All operands of arrays that are not kept, in order."""
     plain = [np.asarray(a, object) for a in arrays if not isinstance(a, KeptArray)]
     return tuple(x for a in plain for x in a.ravel())

@@ -12,10 +12,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from retrax.engine.axes.loops import AxisLoops, FlatArray, KeptArray, Operands, Unscalarisable
+from retrax.engine.axes.loops import AxisLoops, FlatArray, KeptArray, Operands
 from retrax.engine.builder import Builder
+from retrax.engine.kinds import Unscalarisable, kind_of_aval
 from retrax.engine.program import Memory, Operand, Program, View
-from retrax.engine.trace.entry_rules import kind_of_aval
 from retrax.engine.trace.evaluator import LARGEST, Evaluator
 
 # A first axis of this length or more is kept as a loop: see `kept`.

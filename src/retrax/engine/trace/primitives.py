@@ -1,0 +1,228 @@
+"""Which primitive of JAX is handled where: one table from its name to its rule.
+
+A rule says what becomes of a primitive on arrays of operands, and on arrays of which some have a
+kept axis or are flat. A primitive that is not in the table has no scalar form.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jax.extend.core import JaxprEqn as Equation
+
+from retrax.engine.axes.loops import Operands, ProgramArray
+from retrax.engine.axes.rules import KeptRules
+from retrax.engine.kinds import Unscalarisable, kind_of_variable
+from retrax.engine.trace.arithmetic import Arithmetic
+from retrax.engine.trace.control import ControlRules
+from retrax.engine.trace.indexing import MOVES, Indexing
+
+if TYPE_CHECKING:
+    from retrax.engine.trace.evaluator import Evaluator
+
+Handler = Callable[["Evaluator", Equation, list[Any]], Sequence[ProgramArray]]
+
+
+def taken_apart(on: "Evaluator", equation: Equation, ins: list[Any]) -> Sequence[ProgramArray]:
+    """Short arrays with a kept axis are taken apart, longer ones rejected."""
+    return on.kept.taken_apart(equation, ins)
+
+
+def as_plain(on: "Evaluator", equation: Equation, ins: list[Any]) -> Sequence[ProgramArray]:
+    """Flat arrays become one plain buffer each."""
+    return on.kept.flat_as_plain(equation, ins)
+
+
+class Rule(NamedTuple):
+    """What becomes of a primitive.
+
+    - `entries`: on arrays of operands.
+    - `kept`: where some input has a kept axis.
+    - `flat`: where some input is flat.
+    """
+
+    entries: Handler
+    kept: Handler = taken_apart
+    flat: Handler = as_plain
+
+
+def _rejected(on: "Evaluator", equation: Equation, ins: list[Any]) -> Sequence[ProgramArray]:
+    raise Unscalarisable(f"the primitive '{equation.primitive.name}' has no scalar form")
+
+
+# Of a primitive that is not in the table.
+NO_RULE = Rule(_rejected)
+
+
+def _alike(entries: Handler) -> Rule:
+    """The same to every entry, whatever the axes."""
+    return Rule(
+        entries,
+        lambda on, equation, ins: [on.kept.alike(equation, ins)],
+        lambda on, equation, ins: [on.kept.flat_alike(equation, ins)],
+    )
+
+
+def _entrywise(operation: str) -> Rule:
+    """One operation for each entry."""
+    return _alike(lambda on, equation, ins: [on.arithmetic.guarded(operation, *ins)])
+
+
+def _several(method: Callable[[Arithmetic, Equation, list[Operands]], Operands]) -> Rule:
+    """A few operations for each entry."""
+    return _alike(lambda on, equation, ins: [method(on.arithmetic, equation, ins)])
+
+
+def _reduction(operation: str) -> Rule:
+    """All entries along some axes as one."""
+
+    def entries(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+        kind = kind_of_variable(equation.outvars[0])
+        return [on.arithmetic.reduce(operation, ins[0], equation.params["axes"], kind)]
+
+    def kept(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+        kind = kind_of_variable(equation.outvars[0])
+        axes = [int(axis) for axis in equation.params["axes"]]
+        return [on.kept.reduce(operation, ins[0], axes, kind)]
+
+    return Rule(
+        entries, kept, lambda on, equation, ins: [on.kept.flat_reduce(operation, equation, ins)]
+    )
+
+
+def _moved(name: str, method: Callable[..., Any], flat: Handler = as_plain) -> Rule:
+    """Entries that only change their places."""
+
+    def entries(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+        out = MOVES[name](*ins, **equation.params)
+        return list(out) if isinstance(out, list) else [np.asarray(out, object)]
+
+    def kept(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+        out = method(on.kept, *ins, **equation.params)
+        return out if isinstance(out, list) else [out]
+
+    return Rule(entries, kept, flat)
+
+
+def _along(method: Callable[[Arithmetic, Equation, list[Operands]], Operands]) -> Rule:
+    """Entries that depend on others along an axis."""
+    return Rule(lambda on, equation, ins: [method(on.arithmetic, equation, ins)])
+
+
+def _indexed(method: Callable[[Indexing, Equation, list[Operands]], Operands]) -> Rule:
+    """Entries read and replaced by their index."""
+    return Rule(lambda on, equation, ins: [method(on.indexing, equation, ins)])
+
+
+def _control(method: Callable[[ControlRules, Equation, list[Any]], Sequence[ProgramArray]]) -> Rule:
+    """A loop or a choice, of arrays with kept axes too."""
+
+    def handled(on: "Evaluator", equation: Equation, ins: list[Any]) -> Sequence[ProgramArray]:
+        return method(on.control, equation, ins)
+
+    return Rule(handled, handled)
+
+
+def _named(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+    return [on.named(equation, ins[0])]
+
+
+def _expanded(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+    return on.expanded(equation, ins)
+
+
+def _unchanged(on: "Evaluator", equation: Equation, ins: list[Any]) -> list[ProgramArray]:
+    return ins
+
+
+# Primitives that are one operation for each entry, and the operation.
+_OPERATION = {
+    "add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "div": "div", "rem": "rem",
+    "neg": "neg", "max": "max", "min": "min", "abs": "abs", "sign": "sign", "floor": "floor",
+    "ceil": "ceil", "sqrt": "sqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos", "tan": "tan",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asin": "arcsin", "acos": "arccos",
+    "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
+    "atanh": "arctanh", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
+    "log1p": "log1p", "erf": "erf", "erfc": "erfc", "nextafter": "nextafter", "lt": "lt",
+    "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "and": "and", "or": "or",
+    "xor": "xor", "not": "not", "shift_left": "shl", "shift_right_logical": "shr",
+    "shift_right_arithmetic": "sar", "population_count": "popcount", "clz": "clz",
+    "is_finite": "isfinite",
+}  # fmt: skip
+
+RULES: dict[str, Rule] = {
+    **{primitive: _entrywise(operation) for primitive, operation in _OPERATION.items()},
+    "clamp": _several(Arithmetic.clamp),
+    "convert_element_type": _several(Arithmetic.convert),
+    "integer_pow": _several(Arithmetic.integer_pow),
+    "logistic": _several(Arithmetic.logistic),
+    "pow": _several(Arithmetic.pow),
+    "reduce_precision": _several(Arithmetic.reduce_precision),
+    "round": _several(Arithmetic.round),
+    "rsqrt": _several(Arithmetic.rsqrt),
+    "select_n": _several(Arithmetic.select),
+    "square": _several(Arithmetic.square),
+    # All entries along some axes as one.
+    "reduce_and": _reduction("and"),
+    "reduce_max": _reduction("max"),
+    "reduce_min": _reduction("min"),
+    "reduce_or": _reduction("or"),
+    "reduce_prod": _reduction("mul"),
+    "reduce_sum": _reduction("add"),
+    "reduce_xor": _reduction("xor"),
+    "dot_general": Rule(
+        lambda on, equation, ins: [on.arithmetic.dot_general(equation, ins)],
+        lambda on, equation, ins: [on.kept.dot_general(equation, ins)],
+    ),
+    # Along an axis.
+    "argmax": _along(Arithmetic.argmax),
+    "argmin": _along(Arithmetic.argmin),
+    "cummax": _along(Arithmetic.cumulative),
+    "cummin": _along(Arithmetic.cumulative),
+    "cumprod": _along(Arithmetic.cumulative),
+    "cumsum": _along(Arithmetic.cumulative),
+    "iota": _along(Arithmetic.iota),
+    # Entries that change their places.
+    "broadcast_in_dim": _moved("broadcast_in_dim", KeptRules.broadcast_in_dim),
+    "concatenate": _moved("concatenate", KeptRules.concatenate),
+    "expand_dims": _moved("expand_dims", KeptRules.expand_dims),
+    "pad": _moved("pad", KeptRules.pad),
+    "reshape": _moved(
+        "reshape",
+        KeptRules.reshape,
+        lambda on, equation, ins: on.kept.flat_reshape(equation, ins),
+    ),
+    "rev": _moved("rev", KeptRules.rev),
+    "slice": _moved("slice", KeptRules.slice),
+    "split": _moved("split", KeptRules.split),
+    "squeeze": _moved("squeeze", KeptRules.squeeze),
+    "stack": _moved("stack", KeptRules.stack),
+    "transpose": _moved("transpose", KeptRules.transpose),
+    "unstack": _moved("unstack", KeptRules.unstack),
+    # Entries by their index.
+    "dynamic_slice": Rule(
+        lambda on, equation, ins: [on.indexing.dynamic_slice(equation, ins)],
+        lambda on, equation, ins: [on.kept.dynamic_slice(*ins, **equation.params)],
+    ),
+    "dynamic_update_slice": _indexed(Indexing.dynamic_update_slice),
+    "gather": _indexed(Indexing.gather),
+    "scatter": _indexed(Indexing.scatter),
+    "scatter-add": _indexed(Indexing.scatter_add),
+    # Loops and choices.
+    "cond": _control(ControlRules.choice),
+    "scan": _control(ControlRules.scan),
+    "while": _control(ControlRules.while_loop),
+    # What asks for nothing, or for a kept axis.
+    "copy": Rule(_unchanged, _unchanged, _unchanged),
+    "copy_p": Rule(_unchanged, _unchanged, _unchanged),
+    "name": Rule(_named, _named),
+    "optimization_barrier": Rule(_unchanged, _unchanged, _unchanged),
+    "stop_gradient": Rule(_unchanged, _unchanged, _unchanged),
+    # A call of JAX 0.11 with derivative rules of its own.
+    "call_hi_primitive": Rule(_expanded, _expanded),
+}
+# Calls, which are inlined.
+CALLS = {
+    "checkpoint", "closed_call", "core_call", "custom_jvp_call", "custom_lin", "custom_vjp_call",
+    "eval_jaxpr", "jit", "pjit", "remat", "remat2",
+}  # fmt: skip
