@@ -53,7 +53,8 @@ FEW = {
         "run integrator 1: ", "run system is missing", "run on a giant", "run holds b'[[",
     ),
     "report": (
-        "run system 0: ", "run on text", "older drawing: twice", "attribute provenance_system: markup",
+        "run system 0: ", "run on text", "older drawing: twice",
+        "attribute provenance_system: markup",
         "attribute provenance_integrator: shell", "attribute provenance_group: formula",
     ),
     "sweep": (
