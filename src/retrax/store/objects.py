@@ -339,8 +339,8 @@ def _decode_object(data: dict[str, Data], trust: Trust) -> Any:
     cls: Any = _in_retrax(data["class"])
     fields = {name: _decode(x, trust) for name, x in data["fields"].items()}
     known = _parts(cls)
-    if set(fields) != known and hasattr(cls, "upgraded"):  # of an earlier version of retrax
-        fields = cls.upgraded(fields)
+    if set(fields) != known and hasattr(cls, "_upgraded"):  # of an earlier version of retrax
+        fields = cls._upgraded(fields)
     if set(fields) != known:
         odd = ", ".join(sorted(set(fields) ^ known))
         raise BadInput(
