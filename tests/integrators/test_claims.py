@@ -126,7 +126,7 @@ def test_compositions_refuse_what_they_cannot_raise():
         rx.Composition(rx.RKMK("midpoint"), order=4)
     with pytest.raises(rx.BadInput, match="cannot be composed"):
         rx.Composition(rx.CotangentLift(s=0.0), order=4)
-    with pytest.raises(rx.BadInput, match="orders 4, 6, 8"):
+    with pytest.raises(rx.BadInput, match="4, 6 or 8"):
         rx.Composition(rx.LieVerlet(), order=5)
     with pytest.raises(rx.BadInput, match="between 0 and 1"):
         rx.CotangentLift(s=1.5)

@@ -289,7 +289,7 @@ def _require_independent(rows: np.ndarray) -> None:
         )
 
 
-def constant_value(function: Function) -> Array | None:
+def constant_value(function: object) -> Array | None:
     """Return the numbers that were given in place of a function of the configuration, if any."""
     if isinstance(function, Partial) and function.func is _constant:
         return function.args[0]
