@@ -88,6 +88,7 @@ def _keep_programs(config) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Keep the tests of a module on one worker, and begin with those that take longest."""
     rank = {name: k for k, name in enumerate(LONGEST)}
