@@ -38,8 +38,6 @@ LONGEST = (
     "test_rods_strings", "test_rods_contact", "test_nonholonomic_claims", "test_browser",
     "test_laws", "test_simulate", "test_tracing", "test_restart", "test_command",
 )  # fmt: skip
-# Of these, each test function may go to another worker.
-SPLIT = {"test_claims", "test_ensemble", "test_docs"}
 # The compiled programs of all modules take 0.4 GB; those of former versions are left over.
 MOST_KEPT = 2 * 2**30
 NO_TIME = "no time left"
@@ -88,16 +86,10 @@ def _keep_programs(config) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Keep the tests of a module on one worker, and begin with those that take longest."""
+    """Begin with the modules that take longest; each stays on one worker (`--dist loadfile`)."""
     rank = {name: k for k, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
-    for item in items:
-        group = item.path.stem
-        if group in SPLIT:
-            group += f".{item.originalname}"
-        item.add_marker(pytest.mark.xdist_group(group))
 
 
 class Budget:
