@@ -1,7 +1,7 @@
 """Check shapes and types at run time, everywhere but at the doors of retrax.
 
 A door is what a user calls by a public name: a function that a public package exports, or the
-constructor of a class that it exports. A door has real types for editors and checks its own
+constructor or another class method of a class that it exports. A door has real types for editors and checks its own
 arguments, so that a wrong one is rejected in the language of mechanics and not by a type checker.
 """
 
@@ -18,20 +18,26 @@ _EXPORT = re.compile(r"^from (retrax[\w.]*) import (\w+) as \2$", re.MULTILINE)
 _METHODS = {"__init__", "state"}
 
 
-def exported() -> set[tuple[str, str]]:
+def _exports() -> set[tuple[str, str]]:
     """The module and the name of everything that a public package exports."""
     packages = (SOURCE, *(SOURCE / name for name in ("systems", "testing", "analysis", "show")))
     texts = ((package / "__init__.py").read_text() for package in packages)
     return {pair for text in texts for pair in _EXPORT.findall(text)}
 
 
-DOORS = exported()
+DOORS = _exports()
 
 
 def check(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     """Check the arguments of a function by its annotations, unless it is a door."""
     owner, _, method = getattr(function, "__qualname__", "").partition(".")
-    is_door = (getattr(function, "__module__", ""), owner) in DOORS
-    if is_door and (not method or method in _METHODS) and not isinstance(function, type):
+    exported = (getattr(function, "__module__", ""), owner) in DOORS
+    called_by_users = not method or method in _METHODS or _of_class(function)
+    if exported and called_by_users and not isinstance(function, type):
         return function
     return beartype(function, *args, **keywords)
+
+
+def _of_class(function: Callable[..., Any]) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_varnames[:1] == ("cls",)
