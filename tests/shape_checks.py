@@ -1,8 +1,9 @@
 """Check shapes and types at run time, everywhere but at the doors of retrax.
 
 A door is what a user calls by a public name: a function that a public package exports, or the
-constructor or another class method of a class that it exports. A door has real types for editors and checks its own
-arguments, so that a wrong one is rejected in the language of mechanics and not by a type checker.
+constructor or a class method of a class that it exports. A door has real types for editors and
+checks its own arguments, so that a wrong one is rejected in the language of mechanics and not by a
+type checker.
 """
 
 import re
