@@ -35,7 +35,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 LONGEST = (
     "test_claims", "test_ensemble", "test_docs", "test_bad_input", "test_mutation", "test_contact",
     "test_pseudospectral_paper", "test_nonholonomic_paper", "test_string_paper", "test_kahan_paper",
-    "test_rods_strings", "test_rods_contact", "test_nonholonomic_claims", "test_browser",
+    "test_rods_paper", "test_nonholonomic_claims", "test_browser",
     "test_laws", "test_simulate", "test_tracing", "test_restart", "test_command",
 )  # fmt: skip
 # The compiled programs of all modules take 0.4 GB; those of former versions are left over.

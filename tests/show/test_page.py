@@ -47,7 +47,7 @@ def test_page_is_self_contained_and_small(any_run, tmp_path):
         assert name in words
     for key in ("system", "integrator", "retrax", "jax"):
         assert any_run.provenance[key] in words
-    assert json.loads(read.data).keys() == {"scene", "panels", "colours"}
+    assert json.loads(read.data).keys() == {"scene", "panels", "colours", "run"}
     assert [p.name for p in tmp_path.iterdir()] == ["run.html"]
 
 
