@@ -32,7 +32,11 @@ _QUICK: dict[str, int] = {
 
 
 def compiled_once(function: Callable[..., T]) -> Callable[..., T]:
-    """Compile, as `Jitted` does, a function whose compilation costs more than its use."""
+    """Compile, as `Jitted` does, a function whose compilation costs more than its use.
+
+    Inside a program that is being traced by `jax.jit` the function becomes a part of that program:
+    JAX takes options for whole programs only.
+    """
 
     @cache
     def compiled() -> Callable[..., T]:
@@ -40,7 +44,12 @@ def compiled_once(function: Callable[..., T]) -> Callable[..., T]:
 
     @wraps(function)
     def call(*arguments: PyTree) -> T:
-        return compiled()(*arguments)
+        try:
+            return compiled()(*arguments)
+        except ValueError as cause:
+            if "compiler_options" not in str(cause):
+                raise
+            return function(*arguments)
 
     return call
 
