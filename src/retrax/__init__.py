@@ -100,8 +100,8 @@ from retrax.spaces.isospectral import Isospectral as Isospectral
 from retrax.spaces.sphere import Sphere as Sphere
 from retrax.spaces.stiefel import Stiefel as Stiefel
 from retrax.spaces.torus import Torus as Torus
+from retrax.store.factory import factory as factory
 from retrax.store.netcdf import load as load
-from retrax.store.objects import factory as factory
 from retrax.sweep.sweep import sweep as sweep
 from retrax.trajectory.trajectory import Trajectory as Trajectory
 

@@ -10,8 +10,9 @@ from retrax.numerics.checks import host_finite64, require_instance, require_whol
 class Tableau(NamedTuple):
     """Coefficients $a_{ij}$ (strictly lower triangular), weights $b_i$ and the order they reach.
 
-    `embedded`: the weights of a method of one order less, for an estimate of the error; one more
-    than there are stages, the last for a stage at the end of the step; empty if there are none.
+    `embedded` holds the weights of a method of one order less, which estimates the error: one more
+    than there are stages, the last for a stage at the end of the step. A tableau without such a
+    method leaves it empty.
     """
 
     name: str

@@ -25,8 +25,8 @@ import math
 import pkgutil
 import re
 from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType, ModuleType
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -36,6 +36,7 @@ from jax.tree_util import Partial
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import reason, shown
+from retrax.store.factory import Call, Factory, call_that_made
 
 # The folders whose classes and functions a file may name: they compute and do nothing else.
 FOLDERS = ("numerics", "groups", "spaces", "mechanics", "systems", "integrators")
@@ -54,7 +55,6 @@ _REFERENCE = re.compile(
     rf"(?:retrax\.)?({'|'.join(FOLDERS)})(?:\.[a-z0-9_]+)*:({_NAME.pattern})", re.ASCII
 )
 _LONGEST = 200
-_MARK = "_made_by"
 
 
 class Unstorable(Exception):
@@ -109,59 +109,6 @@ def _in_retrax(reference: str) -> Any:
     if getattr(value, "__qualname__", None) != name:
         raise BadInput(f"the file names {name!r}, which is defined elsewhere.")
     return value
-
-
-# Factories
-
-
-class Call(NamedTuple):
-    """Which call made an object: the factory, its arguments, and which of its results it was."""
-
-    factory: "Factory"
-    args: tuple[Any, ...]
-    keywords: dict[str, Any]
-    part: int | None
-
-
-class Factory:
-    """What `factory` makes of a function: the same function, which remembers its calls."""
-
-    def __init__(self, function: Callable[..., Any]):
-        self.function = function
-        self.module, self.name = function.__module__, function.__qualname__
-        functools.update_wrapper(self, function)
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        made = self.function(*args, **keywords)
-        parts = enumerate(made) if type(made) is tuple else [(None, made)]
-        for part, one in parts:
-            if isinstance(one, eqx.Module | FunctionType):
-                object.__setattr__(one, _MARK, Call(self, args, keywords, part))
-        return made
-
-
-def factory(function: Callable[..., Any]) -> Factory:
-    """Mark a function that makes a system, so that a file can name it instead of storing it.
-
-    A file keeps data and no code, so it cannot hold a system with a function of yours in it, such
-    as `potential=lambda R: ...`. It can hold the recipe: a marked function of a module that can be
-    imported, and the numbers, texts and arrays that it was called with. The function may also
-    return several things in a tuple, such as a system and a state. With `trust="my_module"`
-    `retrax.resume` and `retrax.load` import that module, see that the function carries the mark,
-    and call it again; without `trust` they import no module, whatever a file names.
-
-    ```
-    @rx.factory
-    def top(mass):
-        return rx.MechanicalSystem(rx.SO3(), [1.0, 2.8, 2.0], lambda R: mass * R[2, 2])
-    ```
-    """
-    named = all(hasattr(function, name) for name in ("__module__", "__qualname__"))
-    if not (callable(function) and named) or isinstance(function, type):
-        raise BadInput(
-            f"factory: function = {shown(function)} is not a function that makes a system."
-        )
-    return Factory(function)
 
 
 def trusted(modules: Any) -> frozenset[str]:
@@ -234,7 +181,7 @@ def _encode_made(value: Any, where: str) -> Data:
 
     Part by part comes first, for then nothing has to be imported to read it.
     """
-    call: Call | None = getattr(value, _MARK, None)
+    call = call_that_made(value)
     try:
         if isinstance(value, eqx.Module):
             return _encode_object(value, [f.name for f in dataclasses.fields(value)], where)
