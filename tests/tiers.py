@@ -49,7 +49,8 @@ class Clock:
         try:
             return (yield)
         finally:
-            made = item._fixtureinfo.name2fixturedefs
+            made = item._fixtureinfo.name2fixturedefs.items()
+            of_module = [n for n, defs in made if defs[-1].scope == "module" and n[0] != "_"]
             row = {
                 "test": item.nodeid,
                 "phase": phase,
