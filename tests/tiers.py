@@ -56,9 +56,7 @@ class Clock:
                 "phase": phase,
                 "seconds": round(_processor_seconds() - before, 3),
                 "wall": round(time.monotonic() - begun, 3),
-                "fixtures": [
-                    n for n, defs in made.items() if defs[-1].scope == "module" and n[0] != "_"
-                ],
+                "fixtures": of_module,
             }
             with self.path.open("a") as file:
                 file.write(json.dumps(row) + "\n")
