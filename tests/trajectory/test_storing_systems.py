@@ -229,7 +229,7 @@ def test_what_a_file_does_not_keep_is_asked_for(tmp_path):
     with pytest.raises(rx.BadInput, match=r"keeps no integrator of your own.*provenance"):
         rx.simulate(body, None, state, h=0.1, steps=1)
     run = rx.simulate(body, "lie-verlet", state, h=0.1, steps=2)
-    with pytest.raises(rx.BadInput, match=r"is a file, and a checkpoint is a folder.*run\.final"):
+    with pytest.raises(rx.BadInput, match=r"which is a folder, but a file.*run\.final"):
         rx.resume(run.save(tmp_path / "run.nc"))
     with pytest.raises(rx.BadInput, match=r"is a page to look at; rx\.load reads"):
         rx.load(run.report(tmp_path / "run.html"))

@@ -159,7 +159,10 @@ class RememberedSystem(AbstractGroupSystem):
     def lack(self) -> str:
         """Say what the file does not keep, and how to bring it back."""
         lost = ", ".join(f"{name} = {function}" for name, function in self.functions)
-        kept = f"the file keeps what the {self.title} is made of, but not its functions"
+        what = (
+            "class and functions" if any(x == "class" for x, _ in self.functions) else "functions"
+        )
+        kept = f"the file keeps what the {self.title} is made of, but not its {what}"
         recipe = ""
         if self.trust:
             modules = self.trust[0] if len(self.trust) == 1 else list(self.trust)

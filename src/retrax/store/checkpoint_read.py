@@ -229,8 +229,8 @@ def read_record(path: Path) -> tuple[dict[str, Any], list[Column]]:
         raise BadInput(f"path = {str(path)!r}: there is no such checkpoint.")
     if path.is_file():
         raise BadInput(
-            f"path = {str(path)!r} is a file, and a checkpoint is a folder. Continue the run of a "
-            "NetCDF file with run = rx.load(path) and "
+            f"path = {str(path)!r} is not a checkpoint of retrax, which is a folder, but a file. "
+            "Continue the run of a NetCDF file with run = rx.load(path) and "
             "rx.simulate(run.system, run.integrator, run.final, ...)."
         )
     text = _bytes(path / RECORD, f"path = {str(path)!r} is not a checkpoint of retrax")

@@ -118,6 +118,8 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
     structure = read_nesting(ds.attrs["configuration"])
 
     def read(name: str) -> Any:
+        if name not in ds:
+            raise BadInput(f"it has no variable {name!r}.")
         return ds[name].values
 
     invariants = {
