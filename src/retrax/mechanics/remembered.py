@@ -125,7 +125,7 @@ class RememberedSystem(AbstractGroupSystem):
     def velocities(self, momenta: np.ndarray) -> np.ndarray:
         """The body velocities along a run where the mass matrix is a constant, else NaN."""
         matrix = self.numbers.get(MASS_MATRIX)
-        if np.shape(matrix) != (self.group.dim, self.group.dim):
+        if matrix is None or np.shape(matrix) != (self.group.dim, self.group.dim):
             return np.full_like(momenta, np.nan)
         return np.linalg.solve(np.asarray(matrix), momenta.T).T
 

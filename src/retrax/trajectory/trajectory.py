@@ -183,8 +183,9 @@ class Trajectory:
     @property
     def lacking(self) -> str | None:
         """What cannot be measured, in a sentence: the file lacks functions; `None` otherwise."""
-        remembered = isinstance(self.system, RememberedSystem)
-        return self.system.lack() if remembered and not self._measured else None
+        if self._measured or not isinstance(self.system, RememberedSystem):
+            return None
+        return self.system.lack()
 
     def _require_functions(self) -> None:
         if self.lacking is not None:
