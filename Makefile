@@ -53,7 +53,7 @@ test-all: test
 	@$(PYTEST) -m campaign
 
 tiers: $(ENVIRONMENT)
-	@rm -rf .pytest_cache tests/second_tier.txt
+	@rm -rf .pytest_cache tests/tiers.txt
 	@-$(PYTEST) -m "campaign or not campaign" --clock .pytest_cache/clock
 	@$(BIN)/python tests/tiers.py .pytest_cache/clock
 
