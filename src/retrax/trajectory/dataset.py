@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -39,10 +39,23 @@ Nesting = int | list[Any]
 T = TypeVar("T")
 
 
+class Contents(NamedTuple):
+    """All of a run, as a dataset or a file holds it: variables, their coordinates, attributes."""
+
+    variables: dict[str, Variable]
+    coordinates: dict[str, Variable]
+    attributes: dict[str, Any]
+
+
 def dataset(run: "Trajectory") -> "xr.Dataset":
-    """Collect all of a run: configuration, momentum, velocity, invariants, statistics."""
+    """Return the contents of a run as a dataset."""
     import xarray as xr
 
+    return xr.Dataset(*contents(run))
+
+
+def contents(run: "Trajectory") -> Contents:
+    """Collect all of a run: configuration, momentum, velocity, invariants, statistics."""
     _, structure = flattened(run.g)
     variables = configuration_variables(run.g, ("time",), run.provenance["group"])
     body = ("time", "body")
@@ -67,10 +80,10 @@ def dataset(run: "Trajectory") -> "xr.Dataset":
         long_name = f"Newton {name} since the last saved state"
         variables[name] = ("time", np.asarray(values), {"long_name": long_name})
     variables["increment"][2]["long_name"] = "largest |h xi| since the last saved state"
-    return xr.Dataset(
+    return Contents(
         variables,
-        coords={"time": ("time", np.asarray(run.t), {"units": "s", "long_name": "time"})},
-        attrs={
+        {"time": ("time", np.asarray(run.t), {"units": "s", "long_name": "time"})},
+        {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "configuration": json.dumps(structure),

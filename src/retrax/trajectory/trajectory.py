@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
@@ -23,6 +22,7 @@ from retrax.trajectory.observe import (
     EnergyBalance,
     Observations,
     Values,
+    along,
     deviations,
     drift,
     energy_balance,
@@ -229,8 +229,7 @@ class Trajectory:
 
     def along(self, function: Callable[[State], object]) -> Values:
         """Return the values of a function of the state, written in JAX, at every saved state."""
-        values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
-        return values if is_traced(values) else np.asarray(values)
+        return along(function, self.states)
 
     def measures(self) -> dict[str, Any]:
         """Return the run in numbers, as `retrax run --json` prints it."""
