@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
@@ -14,6 +13,7 @@ from retrax.errors import BadInput, printable, printable_lines
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_instance, shown
+from retrax.numerics.evaluate import as_jax
 from retrax.trajectory.observe import Observations, observe
 
 if TYPE_CHECKING:
@@ -139,13 +139,13 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
         if v.attrs.get("kind") == "invariant"
     }
     prefix = "provenance_"
-    g = unflattened(structure, lambda k: jnp.asarray(read("g" if structure == 0 else f"g{k}")))
+    g = unflattened(structure, lambda k: as_jax(read("g" if structure == 0 else f"g{k}")))
     numbers: dict[str, Any] = {
         name: _attribute(ds, name, kind) for name, kind in (_NUMBERS | _TIMINGS).items()
     }
     return Trajectory(
         t=read("time"),
-        states=jax.tree.map(np.asarray, State(g, jnp.asarray(read("momentum")), read("time"))),
+        states=jax.tree.map(np.asarray, State(g, as_jax(read("momentum")), read("time"))),
         info=Interval(*(read(name) for name in Interval._fields)),
         **numbers,
         provenance={
@@ -380,11 +380,11 @@ def observe_members(system: AbstractGroupSystem, runs: "xr.Dataset") -> "xr.Data
         )
     tree = jax.tree.unflatten(jax.tree.structure(like), g)
     g, momentum = jax.tree.map(
-        lambda x: jnp.asarray(x).reshape(records * members, *x.shape[2:]),
+        lambda x: as_jax(np.reshape(x, (records * members, *x.shape[2:]))),
         (tree, runs["momentum"].values),
     )
     t = runs["t"].values if "t" in runs else np.repeat(runs["time"].values[:, None], members, 1)
-    states = State(g, momentum, jnp.asarray(t.ravel()))
+    states = State(g, momentum, as_jax(t.ravel()))
     shared = runs.attrs.get("shared_system", 1)
     owner = None if shared else np.tile(np.arange(members), records)
     seen = observe(system, states, owner=owner)

@@ -114,7 +114,7 @@ def _picked(arrays: PyTree) -> Pick:
     So they lie in NumPy's fastest loops.
     """
 
-    def rows_of(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def rows_of(x: Array | np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(np.asarray(x)[rows], 0, -1)), -1, 0)
 
     return lambda rows: jax.tree.map(lambda x: rows_of(x, rows), arrays)

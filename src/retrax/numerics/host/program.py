@@ -18,6 +18,8 @@ from jax.extend import core as jex
 # What a rule makes of an equation: a function of its inputs that returns its output or outputs.
 Call = Callable[..., Any]
 Equation = jex.JaxprEqn
+# NumPy makes numbers of arrays without axes.
+HostArray = np.ndarray | np.generic
 
 # Calls, which are inlined, and where their jaxprs are.
 _CALLS = frozenset(
@@ -150,13 +152,15 @@ def host_array(x: Any) -> Any:
     return np.asarray(x)
 
 
-def packed_keys(words: np.ndarray) -> np.ndarray:
+def packed_keys(words: HostArray) -> HostArray:
     """Return keys of two words each as single whole numbers, so that they move as numbers do."""
-    if words.shape[-1] != 2 or words.dtype != np.uint32:
+    array = np.asarray(words)
+    if array.shape[-1] != 2 or array.dtype != np.uint32:
         raise NoRule("keys that are not Threefry's")
-    return words[..., 0].astype(np.uint64) << np.uint64(32) | words[..., 1]
+    return array[..., 0].astype(np.uint64) << np.uint64(32) | array[..., 1]
 
 
-def unpacked_keys(keys: np.ndarray) -> np.ndarray:
+def unpacked_keys(keys: HostArray) -> np.ndarray:
     """Return the two words of each key along a last axis."""
-    return np.stack([keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)], -1).astype(np.uint32)
+    array = np.asarray(keys, np.uint64)
+    return np.stack([array >> np.uint64(32), array & np.uint64(0xFFFFFFFF)], -1).astype(np.uint32)

@@ -8,6 +8,7 @@ import numpy as np
 from retrax.numerics.host.program import (
     Call,
     Equation,
+    HostArray,
     NoRule,
     Rules,
     dtype_of,
@@ -19,7 +20,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
 
 
-def threefry(key: np.ndarray, high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def threefry(key: HostArray, high: HostArray, low: HostArray) -> tuple[HostArray, HostArray]:
     """Scramble pairs of words with keys, two words along the last axis each."""
     words = [key[..., 0], key[..., 1], key[..., 0] ^ key[..., 1] ^ _PARITY]
     x, y = high + words[0], low + words[1]
