@@ -1,13 +1,21 @@
 """Rules for arithmetic: the same to every entry, sums, products."""
 
 import math
-from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from retrax.numerics.host.program import Call, Equation, NoRule, Rule, Rules, dtype_of, shape_of
+from retrax.numerics.host.program import (
+    Axes,
+    Call,
+    Equation,
+    NoRule,
+    Rule,
+    Rules,
+    dtype_of,
+    shape_of,
+)
 
 # Products that sum over at most this many entries, of at most this many times as many results,
 # are written out: NumPy calls BLAS for each small matrix of a stack, which takes longer.
@@ -289,7 +297,7 @@ def _dot_general(equation: Equation) -> Call:
     return multiply
 
 
-def _rest(count: int, *others: Sequence[int]) -> list[int]:
+def _rest(count: int, *others: Axes) -> list[int]:
     taken = {int(i) for axes in others for i in axes}
     return [i for i in range(count) if i not in taken]
 

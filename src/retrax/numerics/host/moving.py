@@ -1,11 +1,20 @@
 """Rules that move entries: shapes, slices, gathers, scatters, order."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
-from retrax.numerics.host.program import Call, Equation, NoRule, Rule, Rules, dtype_of, shape_of
+from retrax.numerics.host.program import (
+    Axes,
+    Call,
+    Equation,
+    NoRule,
+    Rule,
+    Rules,
+    dtype_of,
+    shape_of,
+)
 
 
 def _plain(function: Call) -> Rule:
@@ -131,9 +140,9 @@ class _Windows:
     def __init__(
         self,
         shape: tuple[int, ...],
-        sizes: Sequence[int],
-        index_map: Sequence[int],
-        along: Sequence[tuple[int, int]],
+        sizes: Axes,
+        index_map: Axes,
+        along: Sequence[tuple[SupportsIndex, SupportsIndex]],
     ):
         self.shape, self.sizes = shape, [int(n) for n in sizes]
         self.index_map = [int(d) for d in index_map]

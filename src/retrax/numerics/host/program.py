@@ -7,7 +7,7 @@ computed once, and what no result depends on is left out. A primitive without a 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,8 @@ from jax.extend import core as jex
 # What a rule makes of an equation: a function of its inputs that returns its output or outputs.
 Call = Callable[..., Any]
 Equation = jex.JaxprEqn
+# Axes as JAX names them, some by numbers of NumPy.
+Axes = Sequence[SupportsIndex]
 # NumPy makes numbers of arrays without axes.
 HostArray = np.ndarray | np.generic
 
