@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -100,7 +101,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(run, tmp_path, 
     def broken(*_, **__):
         raise OSError("disk full")
 
-    monkeypatch.setattr(xr.Dataset, "to_netcdf", broken)
+    monkeypatch.setattr(Path, "write_bytes", broken)
     with pytest.raises(OSError, match="disk full"):
         run.save(path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["run.nc"]

@@ -20,6 +20,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.numerics.evaluate import as_jax
 from retrax.numerics.known import depends_on_traced, require_each
 from retrax.store.free_memory import available, gigabytes
 
@@ -131,7 +132,7 @@ def require_possible(
     anywhere = type(system).check_state is AbstractGroupSystem.check_state
     if system.constraint is None and anywhere:
         return
-    state = jax.tree.map(jnp.asarray, state)
+    state = jax.tree.map(as_jax, state)
     system.check_state(state)
     keeps = integrator is None or "constraint" in integrator.preserves
     system.require_admissible(state, ALLOWED_AT_START if keeps else ALLOWED_OF_DRIFT)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
@@ -24,6 +23,7 @@ from retrax.trajectory.observe import (
     EnergyBalance,
     Observations,
     Values,
+    along,
     balance_of,
     deviations,
     drift,
@@ -249,8 +249,7 @@ class Trajectory:
 
     def along(self, function: Callable[[State], object]) -> Values:
         """Return the values of a function of the state, written in JAX, at every saved state."""
-        values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
-        return values if is_traced(values) else np.asarray(values)
+        return along(function, self.states)
 
     def measures(self) -> dict[str, Any]:
         """Return the run in numbers, as `retrax run --json` prints it."""
