@@ -1,7 +1,8 @@
 """Host-side checks of an ensemble before it starts: each member, and whose system it has."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,13 +29,14 @@ from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.known import LEAKED, has_leaked, require_each
 from retrax.numerics.reuse import Jitted, Reused, signature_of
 from retrax.run.checks import (
+    may_be_anywhere,
     require_arrays,
     require_count,
     require_fit,
     require_parts,
     require_possible,
     require_step_size,
-    require_time_to_pass,
+    require_members_time,
     uses_traced,
 )
 from retrax.spaces.base import AbstractHomogeneousSpace
@@ -69,13 +71,14 @@ def require_ensemble(
         require_count("save_every", save_every)
     require_arrays("states", states)
     members = _require_members(states)
+    alike = jax.tree.map(lambda x: np.zeros(np.shape(x)[1:]), states)
     if shared is None:
-        shared = _is_shared(system, jax.tree.map(lambda x: x[0], states), members)
+        shared = _is_shared(system, alike, members)
     elif not shared:
         _require_a_system_each(system, members)
     one = system if shared else jax.tree.map(lambda x: x[0], system)
     require_fit(one, integrator)
-    if uses_traced(one, integrator, jax.tree.map(lambda x: x[0], states)):
+    if uses_traced(one, integrator, alike):
         raise BadInput(_TRACED)
     _require_each(one, states)
     if not shared:
@@ -172,17 +175,35 @@ def _shapes_fit(tree: Any, avals: tuple, identity: Fingerprint) -> bool:
 def _require_each(system: AbstractGroupSystem, states: State) -> None:
     """Reject states of which one is not on the group or not finite, and name the member."""
     require_shape("states.t", states.t, np.shape(states.momentum)[:1])
-    ok = np.isfinite(np.asarray(states.t))
-    for leaf in jax.tree.leaves((states.g, states.momentum)):
-        array = np.asarray(leaf)
-        ok &= np.isfinite(array).reshape(len(array), -1).all(axis=1)
-    if not ok.all():
-        raise BadInput(f"member {np.argmin(ok)} of states has numbers that are not finite.")
-    where = system.configuration_space
-    defect = np.asarray(_defects(where, states.g))
-    worst = int(np.argmax(defect))
-    where.check(f"g of member {worst}", jax.tree.map(lambda x: x[worst], states.g))
-    require_shape("states.momentum", states.momentum, (len(ok), system.group.dim))
+    require_shape("states.momentum", states.momentum, (len(states.t), system.group.dim))
+    space = system.configuration_space
+    if _on_gpu(states):
+        unfinished, worst = map(int, _looked_at(space, states))
+    else:
+        unfinished = int(np.argmin(_finite(np, states)))
+        worst = int(np.argmax(np.asarray(_defects(space, states.g))))
+    ill = jax.tree.map(lambda x: np.asarray(x[unfinished]), states)
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(ill)):
+        raise BadInput(f"member {unfinished} of states has numbers that are not finite.")
+    space.check(f"g of member {worst}", jax.tree.map(lambda x: np.asarray(x[worst]), states.g))
+
+
+def _on_gpu(states: State) -> bool:
+    """Whether states lie in the memory of a GPU, where they are looked at without copying them."""
+    leaves = jax.tree.leaves(states)
+    return all(isinstance(x, jax.Array) and {d.platform for d in x.devices()} == {"gpu"} for x in leaves)
+
+
+def _finite(numpy: Any, states: State) -> Any:
+    """Whether all numbers of a member are finite, by NumPy or by `jax.numpy`."""
+    parts = [numpy.isfinite(x).reshape(len(x), -1).all(axis=1) for x in jax.tree.leaves(states)]
+    return numpy.stack(parts).all(axis=0)
+
+
+@Jitted
+def _looked_at(space: AbstractHomogeneousSpace, states: State) -> tuple[Array, Array]:
+    """The first member whose numbers are not finite, if there is one; and that off the group."""
+    return jnp.argmin(_finite(jnp, states)), jnp.argmax(jax.vmap(space.defect)(states.g))
 
 
 def _require_possible(
@@ -193,13 +214,24 @@ def _require_possible(
     shared: bool,
 ) -> None:
     """Reject what `require_run` rejects of one run: by `jax.vmap`, which knows all numbers."""
+    require_members_time(np.asarray(states.t), h)
+    if may_be_anywhere(system):
+        return
+    with _on_host():
+        systems, here = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), (system, states))
+        look = partial(require_possible, integrator=integrator)
+        jax.vmap(look, in_axes=(None if shared else 0, 0))(systems, here)
 
-    def look(system: AbstractGroupSystem, state: State) -> None:
-        require_possible(system, state, integrator)
-        require_time_to_pass(state.t, h)
 
-    systems, states = jax.tree.map(jnp.asarray, (system, states))
-    jax.vmap(look, in_axes=(None if shared else 0, 0))(systems, states)
+@contextmanager
+def _on_host() -> Iterator[None]:
+    """Compute with JAX on the processor, if it may."""
+    try:
+        processor = jax.devices("cpu")[0]
+    except RuntimeError:  # JAX_PLATFORMS names GPUs only
+        processor = None
+    with jax.default_device(processor):
+        yield
 
 
 def _require_stable(
@@ -211,6 +243,10 @@ def _require_stable(
 ) -> None:
     """Reject a step size that is unstable for a member, where the system has such a bound."""
     if not isinstance(system, AbstractSplitSystem):
+        return
+    worst = system.hardest(states) if shared else None
+    if worst is not None:
+        integrator.check_step(system, jax.tree.map(lambda x: np.asarray(x[worst]), states), abs(h))
         return
     systems, states = jax.tree.map(np.asarray, (system, states))
     for k in range(len(states.t)):
