@@ -22,14 +22,22 @@ def on_host(assembly):
     """The same function for this processor: thread indices, rows and barrier are arguments."""
     text = assembly.replace('target triple = "nvptx64-nvidia-cuda"\n', "")
     text = re.sub(r"ptr byval\(\[\d+ x double\]\) align 8", "ptr", text)
-    text = re.sub(r"= addrspacecast ptr addrspace\(1\) (\S+) to ptr", r"= bitcast ptr \1 to ptr", text)
+    text = re.sub(
+        r"= addrspacecast ptr addrspace\(1\) (\S+) to ptr", r"= bitcast ptr \1 to ptr", text
+    )
     text = text.replace("ptr addrspace(1)", "ptr").replace("define ptx_kernel", "define")
     text = re.sub(r"@rows = .*\n", "", text)
-    text = text.replace("addrspacecast ptr addrspace(3) @rows to ptr", "bitcast ptr %the.rows to ptr")
+    text = text.replace(
+        "addrspacecast ptr addrspace(3) @rows to ptr", "bitcast ptr %the.rows to ptr"
+    )
     text = re.sub(r"declare .*@llvm\.nvvm\..*\n", "", text)
     for index in _INDICES:
-        text = text.replace(f"call i32 @llvm.nvvm.read.ptx.sreg.{index}.x()", f"add i32 %the.{index}, 0")
-    text = text.replace("call void @llvm.nvvm.bar.warp.sync(i32 -1)", "call void %the.barrier()")
+        text = text.replace(
+            f"call i32 @llvm.nvvm.read.ptx.sreg.{index}.x()", f"add i32 %the.{index}, 0"
+        )
+    text = text.replace(
+        "call void @llvm.nvvm.bar.warp.sync(i32 %mates)", "call void %the.barrier()"
+    )
     more = ", ".join(f"i32 %the.{index}" for index in _INDICES)
     return text.replace("i64 %begun)", f"i64 %begun, {more}, ptr %the.rows, ptr %the.barrier)")
 
@@ -55,7 +63,7 @@ class Emulator:
         self.memory = np.empty((self.layout.memory, self.members))
         self.failure = np.full((len(FAILURE), self.members), np.nan)
         self.heap = np.empty((self.members, self.layout.heap))
-        if self.layout.warps:
+        if self.layout.pieces:
             arrays = ("state", "memory", "failure") + (() if shared else ("params",))
             for name in arrays:
                 setattr(self, name, np.ascontiguousarray(getattr(self, name).T))
@@ -63,7 +71,7 @@ class Emulator:
 
     def run(self, records, every, begun=False):
         """Saved states [record, row, member] and statistics, of one launch."""
-        n, warps = self.members, self.layout.warps
+        n, warps = self.members, self.layout.pieces
         rows = (self.layout.state, len(INTERVAL))
         shapes = [(records, n, r) if warps else (records, r, n) for r in rows]
         out = np.full(shapes[0], np.nan)
@@ -79,18 +87,22 @@ class Emulator:
 
     def _member(self, given, member):
         nothing = _BARRIER(lambda: None)
-        if not self.layout.warps:
-            self._run(*given, member % 4, member // 4, 4, None, ctypes.cast(nothing, ctypes.c_void_p))
+        if not self.layout.pieces:
+            self._run(
+                *given, member % 4, member // 4, 4, None, ctypes.cast(nothing, ctypes.c_void_p)
+            )
             return
         rows = np.full(self.layout.shared_bytes // 8 + 8, np.nan)
-        meeting = threading.Barrier(WARP)
+        mates = self.layout.lanes
+        warp, neighbour = divmod(member, WARP // mates)
+        meeting = threading.Barrier(mates)
         barrier = _BARRIER(lambda: meeting.wait(60) and None)
         place = ctypes.cast(barrier, ctypes.c_void_p)
         lanes = [
             threading.Thread(
-                target=self._run, args=(*given, lane, member, WARP, rows.ctypes.data, place)
+                target=self._run, args=(*given, lane, warp, WARP, rows.ctypes.data, place)
             )
-            for lane in range(WARP)
+            for lane in range(neighbour * mates, (neighbour + 1) * mates)
         ]
         for lane in lanes:
             lane.start()

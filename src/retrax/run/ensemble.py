@@ -72,12 +72,9 @@ def ensemble(
     method = as_integrator(integrator)
     several = isinstance(system, list | tuple)
     moving: Any = stacked_systems(system) if several else system
-    starts = started(moving, states)
-    if isinstance(starts, State) and not is_traced(starts):
-        gpu = gpu_of(backend, devices)
-        starts = jax.tree.map(np.asarray, starts) if gpu is None else jax.device_put(starts, gpu)
+    starts, host = _at_hand(started(moving, states), backend, devices)
     known = False if several else None
-    shared = require_ensemble(moving, method, starts, h, steps, save_every, known)
+    shared = require_ensemble(moving, method, starts, h, steps, save_every, known, host)
     runs = run_members(
         moving, method, starts, float(h), int(steps),
         None if save_every is None else int(save_every),
@@ -86,6 +83,17 @@ def ensemble(
     _warn_of_failures(runs["failed_step"].values, int(steps))
     _warn_of_aliasing(moving, runs, float(h))
     return runs
+
+
+def _at_hand(starts: Any, backend: str, devices: Sequence[Any] | None) -> tuple[Any, State | None]:
+    """Bring states to where they start; return them also as they are on the host, if they are."""
+    if not isinstance(starts, State) or is_traced(starts):
+        return starts, None
+    gpu = gpu_of(backend, devices)
+    if gpu is None:
+        return jax.tree.map(np.asarray, starts), None
+    near = all(isinstance(x, np.ndarray) for x in jax.tree.leaves(starts))
+    return jax.device_put(starts, gpu), starts if near else None
 
 
 def saved_states(steps: int, save_every: int | None) -> int:

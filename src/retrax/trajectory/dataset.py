@@ -331,7 +331,11 @@ def _failures(failure: np.ndarray) -> dict[str, Variable]:
                 "flag_meanings": " ".join(REASONS),
             },
         ),
-        "failure_residual": (one, np.array(row["residual"]), {"long_name": "relative residual there"}),
+        "failure_residual": (
+            one,
+            np.array(row["residual"]),
+            {"long_name": "relative residual there"},
+        ),
         "failure_increment": (one, np.array(row["increment"]), {"long_name": "|h xi| there"}),
     }
 

@@ -26,7 +26,7 @@ from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.reuse import Reused
 
 if TYPE_CHECKING:
-    from retrax.engine.backends.gpu import GPUKernel
+    from retrax.engine.backends.gpu_kernels import GPUKernel
 
 BACKENDS = ("auto", "native", "xla", "gpu")
 # What back ends were called before.
@@ -229,7 +229,7 @@ def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kern
 @Reused
 def _gpu_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> "GPUKernel":
     """The kernel with a thread for each member, or a warp where an axis is long."""
-    from retrax.engine.backends.gpu import GPUKernel
+    from retrax.engine.backends.gpu_kernels import GPUKernel
 
     program, inputs = step_program(tree, avals, identity, unroll=True)
     return GPUKernel(program, inputs, shared)

@@ -18,7 +18,7 @@ _SUCCESS = 0
 # Numbers of the driver's own lists: inputs and options of the linker, attributes.
 _PTX, _MAX_REGISTERS, _ERROR_LOG, _ERROR_LOG_SIZE = 1, 0, 5, 6
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
-_DYNAMIC_SHARED_BYTES, _CARVEOUT = 8, 9
+_DYNAMIC_SHARED_BYTES = 8
 _REGISTERS, _LOCAL_BYTES = 4, 3
 _LOG_BYTES = 8192
 
@@ -133,9 +133,8 @@ class Function:
             found = ctypes.byref(self._function)
             card.call("cuModuleGetFunction", found, self._module, name.encode())
             if shared_bytes:
-                all_of_it = ((_DYNAMIC_SHARED_BYTES, shared_bytes), (_CARVEOUT, 100))
-                for attribute, value in all_of_it:
-                    card.call("cuFuncSetAttribute", self._function, attribute, value)
+                most = (_DYNAMIC_SHARED_BYTES, shared_bytes)
+                card.call("cuFuncSetAttribute", self._function, *most)
         weakref.finalize(self, _unload, card, self._module).atexit = False
 
     @property

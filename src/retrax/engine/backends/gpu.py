@@ -6,9 +6,9 @@ which signals are heard and the progress bar moves.
 """
 
 import ctypes
-import hashlib
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,84 +16,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from retrax.engine.backends.cuda import Card, Function, card
+from retrax.engine.backends.cuda import card
+from retrax.engine.backends.gpu_kernels import BLOCK, GPUKernel, address_of, place_function
 from retrax.engine.backends.members import Members
-from retrax.engine.llvm.machine_code import store_code, stored_code
-from retrax.engine.llvm.ptx import architecture, compiled_ptx, compiler
-from retrax.engine.llvm.ptx_kernel import WARP, KernelLayout, assemble_kernel
-from retrax.engine.program import Program
-from retrax.engine.progress import FAILURE, INTERVAL, Packing, StepInputs
+from retrax.engine.llvm.ptx_kernel import WARP, KernelLayout
+from retrax.engine.progress import FAILURE, INTERVAL, Packing
 
-# Threads of a block, found by measuring.
-_BLOCK = 128
 # Seconds of a launch: as long as Ctrl-C may have to wait.
 _PIECE = 0.1
 # A first guess of what a card does, in operations per second, and the seconds of the first launch.
 _RATE, _FIRST = 1e13, 0.02
+# Bytes of new memory that a thread makes ready at a time, and how many threads do.
+_PORTION, _THREADS = 2**23, 8
 # The most memory of buffers that do not fit into shared memory, in numbers.
 _MOST_HEAP = 2**28
-# Copies numbers of all members, each in one piece, to rows or to where they belong in a piece.
-_PLACE = """
-target triple = "nvptx64-nvidia-cuda"
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-define ptx_kernel void @place(ptr addrspace(1) %target, ptr addrspace(1) %source, i64 %width,
-                              i64 %count, i64 %row, i64 %column) {
-entry:
-  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %ctaid = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-  %ntid = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-  %own = zext i32 %tid to i64
-  %block = zext i32 %ctaid to i64
-  %threads = zext i32 %ntid to i64
-  %before = mul i64 %block, %threads
-  %k = add i64 %before, %own
-  %there = icmp ult i64 %k, %count
-  br i1 %there, label %copy, label %done
-copy:
-  %member = udiv i64 %k, %width
-  %number = urem i64 %k, %width
-  %across = mul i64 %number, %row
-  %along = mul i64 %member, %column
-  %to = add i64 %across, %along
-  %from.place = getelementptr double, ptr addrspace(1) %source, i64 %k
-  %to.place = getelementptr double, ptr addrspace(1) %target, i64 %to
-  %x = load double, ptr addrspace(1) %from.place, align 8
-  store double %x, ptr addrspace(1) %to.place, align 8
-  br label %done
-done:
-  ret void
-}
-"""
-
-
-class GPUKernel:
-    """The kernel of a step, for every card that runs it."""
-
-    def __init__(self, program: Program, inputs: StepInputs, shared: bool):
-        self._assembly, self.layout = assemble_kernel(program, inputs, shared)
-        self.operations = program.count()
-        self.on = cache(self._on)
-
-    def _on(self, gpu: Card) -> Function:
-        return _loaded(gpu, self._assembly, "run", self.layout.shared_bytes)
-
-
-def _loaded(gpu: Card, assembly: str, name: str, shared_bytes: int = 0) -> Function:
-    """A kernel on a card; its machine code from disk where it has been compiled before."""
-    about = f"{compiler()} for {gpu.capability}"
-    key = hashlib.sha256(f"{about}\n{assembly}".encode()).hexdigest()
-    code = stored_code(key)
-    if code is None:
-        code = gpu.assembled(compiled_ptx(assembly, architecture(gpu.capability)))
-        store_code(key, code)
-    return Function(gpu, code, name, shared_bytes)
-
-
-@cache
-def _place(gpu: Card) -> Function:
-    return _loaded(gpu, _PLACE, "place")
 
 
 class _Numbers(NamedTuple):
@@ -136,7 +72,7 @@ class _Share:
         }
         # One array for all: JAX compiles a program for each length that it makes.
         self._arena = self._room(sum(sizes.values()))
-        at, self._places = _address(self._arena), {}
+        at, self._places = address_of(self._arena), {}
         for name, size in sizes.items():
             self._places[name], at = at, at + 8 * size
         self._records: tuple[jax.Array, int] | None = None
@@ -166,21 +102,20 @@ class _Share:
             row += numbers
 
     def _place(self, array: jax.Array, target: int, row: int, numbers: int, width: int) -> None:
-        pieces = self._layout.warps
-        steps = (1, width) if pieces else (self.members, 1)
+        steps = (1, width) if self._layout.pieces else (self.members, 1)
         first = target + 8 * row * steps[0]
         count = numbers * self.members
         sizes = (numbers, count, *steps)
-        places = [ctypes.c_uint64(first), ctypes.c_uint64(_address(array))]
+        places = [ctypes.c_uint64(first), ctypes.c_uint64(address_of(array))]
         arguments = [*places, *map(ctypes.c_int64, sizes)]
-        _place(self._card).launch(-(-count // _BLOCK), _BLOCK, arguments)
+        place_function(self._card).launch(-(-count // BLOCK), BLOCK, arguments)
         self._card.wait()  # the array may go
 
     def _upload(self, name: str, numbers: np.ndarray) -> None:
         array = jax.device_put(numbers.ravel(), self._device).block_until_ready()
-        arguments = [ctypes.c_uint64(self._places[name]), ctypes.c_uint64(_address(array))]
-        arguments += map(ctypes.c_int64, (1, array.size, 1, 1))
-        _place(self._card).launch(-(-array.size // _BLOCK), _BLOCK, arguments)
+        places = [ctypes.c_uint64(self._places[name]), ctypes.c_uint64(address_of(array))]
+        arguments = [*places, *map(ctypes.c_int64, (1, array.size, 1, 1))]
+        place_function(self._card).launch(-(-array.size // BLOCK), BLOCK, arguments)
         self._card.wait()
 
     def begin(self, records: int) -> None:
@@ -194,7 +129,7 @@ class _Share:
         """Where the states of a record lie, and its statistics."""
         assert self._records is not None
         array, room = self._records
-        first, n = _address(array), self.members
+        first, n = address_of(array), self.members
         intervals = first + 8 * self._layout.state * room * n
         return (
             first + 8 * self._layout.state * record * n,
@@ -206,7 +141,7 @@ class _Share:
         layout, n, places = self._layout, self.members, self._places
         out, interval = self._record_places(record)
         opens = int(told.step == 0)
-        stride = 1 if layout.warps else n
+        stride = 1 if layout.pieces else n
         numbers = (told.step, told.records, told.every, stride, n, opens, int(told.begun))
         for first in range(0, n, self._at_once):
             arrays = (
@@ -222,10 +157,9 @@ class _Share:
             moved = [ctypes.c_uint64(at + 8 * first * width) for at, width in arrays]
             arguments = [params, *moved, ctypes.c_uint64(places["heap"])]
             arguments += [ctypes.c_double(self._h), *map(ctypes.c_int64, numbers)]
-            if layout.warps:
-                self._run.launch(min(self._at_once, n - first), WARP, arguments)
-            else:
-                self._run.launch(-(-n // _BLOCK), _BLOCK, arguments)
+            threads = WARP if layout.pieces else BLOCK
+            blocks = -(-min(self._at_once, n - first) * layout.lanes // threads)
+            self._run.launch(blocks, threads, arguments)
 
     def wait(self) -> None:
         self._card.wait()
@@ -233,35 +167,32 @@ class _Share:
     def fetch(self, saved: np.ndarray, interval: np.ndarray) -> None:
         """Copy records to the host: these are [record, row, member] of all members."""
         out, statistics = self._record_places(0)
-        self._fetch(out, saved, self._layout.state)
-        self._fetch(statistics, interval, len(INTERVAL))
+        self._copy(out, saved[..., self.first : self.last])
+        self._copy(statistics, interval[..., self.first : self.last])
 
     def fetch_state(self, saved: np.ndarray) -> None:
-        self._fetch(self._places["state"], saved[None], self._layout.state)
+        """Copy the states that steps start from to the host, [row, member] of all members."""
+        self._copy(self._places["state"], saved[None, :, self.first : self.last])
 
     def fetch_failure(self) -> np.ndarray:
         """How members failed, [row, member]; all NaN where none has."""
         shape = (1, len(FAILURE), self.members)
-        if not self._layout.warps:
+        if not self._layout.pieces:
             steps = np.empty(self.members)
             self._card.to_host(self._places["failure"], steps)
             if np.isnan(steps).all():
                 return np.broadcast_to(np.nan, shape[1:])
-        failure = _host_room(shape, self._layout.warps)
+        failure = _host_room(shape, self._layout.pieces)
         self._copy(self._places["failure"], failure)
         return failure[0]
 
-    def _fetch(self, address: int, target: np.ndarray, width: int) -> None:
-        own = target[..., self.first : self.last]
-        self._copy(address, own)
-
     def _copy(self, address: int, target: np.ndarray) -> None:
         """Copy [record, row, member] from an address, in as few pieces as the host's array has."""
-        ordered = target.transpose(0, 2, 1) if self._layout.warps else target
+        ordered = target.transpose(0, 2, 1) if self._layout.pieces else target
         if ordered.flags.c_contiguous:
             self._card.to_host(address, ordered)
             return
-        parts = ordered if self._layout.warps else ordered.reshape(-1, ordered.shape[-1])
+        parts = ordered if self._layout.pieces else ordered.reshape(-1, ordered.shape[-1])
         for part in parts:
             self._card.to_host(address, part)
             address += part.nbytes
@@ -275,8 +206,20 @@ def _host_room(shape: tuple[int, int, int], pieces: bool) -> np.ndarray:
     return np.empty(shape)
 
 
-def _address(array: jax.Array) -> int:
-    return array.unsafe_buffer_pointer()
+def _made_ready(room: np.ndarray) -> list[Future[Any]]:
+    """Have threads touch every page of new memory; what is there afterwards does not matter."""
+    size = room.nbytes
+
+    def touch(start: int) -> None:
+        ctypes.memset(room.ctypes.data + start, 0, min(_PORTION, size - start))
+
+    starts = range(0, size, _PORTION) if size > _PORTION else ()
+    return [_threads().submit(touch, start) for start in starts]
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="retrax memory")
 
 
 class Params:
@@ -335,6 +278,7 @@ class GPUMembers(Members):
         largest = max(share.members for share in self._shares)
         self._seconds = largest * kernel.operations / _RATE
         self._target = _FIRST
+        self._readying: list[Future[Any]] = []
 
     @property
     def failure(self) -> np.ndarray:
@@ -342,9 +286,18 @@ class GPUMembers(Members):
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
     def room(self, records: int, rows: int) -> np.ndarray:
-        return _host_room((records, rows, self.columns), self._layout.warps)
+        """Memory that is made ready while the cards work: it takes longer than to fill it."""
+        room = _host_room((records, rows, self.columns), self._layout.pieces)
+        self._readying += _made_ready(room)
+        return room
+
+    def _be_ready(self) -> None:
+        for part in self._readying:
+            part.result()
+        self._readying = []
 
     def write_start(self, saved: np.ndarray) -> None:
+        self._be_ready()
         for share in self._shares:
             share.fetch_state(saved)
 
@@ -370,6 +323,7 @@ class GPUMembers(Members):
             self._step += taken
             done += taken
             yield taken
+        self._be_ready()
         for share in self._shares:
             share.fetch(saved, interval)
 

@@ -21,7 +21,7 @@ _GROUPS_PER_THREAD = 8
 
 
 class Members(ABC):
-    """Members on their way. `failure` is a column of NaN for a member that has not failed.
+    """Members on their way. `failure` has a column of NaN for a member that has not failed.
 
     `at_once` is how many steps, of all members together, may be asked for in one call of `run`.
     """
@@ -29,12 +29,17 @@ class Members(ABC):
     name: ClassVar[str]
     at_once: ClassVar[float] = 2e8
     columns: int
-    failure: np.ndarray | property
+
+    @property
+    @abstractmethod
+    def failure(self) -> np.ndarray:
+        """The first step of each member that failed, and how it went."""
 
     @abstractmethod
     def write_start(self, saved: np.ndarray) -> None:
         """Write the states before the first step to `saved` [row, column]."""
 
+    @abstractmethod
     def compile(self, saved: np.ndarray, interval: np.ndarray) -> None:
         """Compile what `run` needs for records like these, which may be written to."""
 
@@ -81,13 +86,20 @@ class NativeMembers(Members):
         self._params = np.ascontiguousarray(params) if shared else padded(params, self.columns)
         self._state = padded(state, self.columns)
         self._memory = np.empty((kernel.memory.size, self.columns))
-        self.failure = np.full((len(FAILURE), self.columns), np.nan)
+        self._failure = np.full((len(FAILURE), self.columns), np.nan)
+
+    @property
+    def failure(self) -> np.ndarray:
+        return self._failure
 
     def write_start(self, saved: np.ndarray) -> None:
         saved[...] = self._state
 
+    def compile(self, saved: np.ndarray, interval: np.ndarray) -> None:
+        """Nothing is left to compile."""
+
     def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> Iterator[int]:
-        arrays = (self._params, self._state, self._memory, saved, interval, self.failure)
+        arrays = (self._params, self._state, self._memory, saved, interval, self._failure)
         pointers = [x.ctypes.data for x in arrays]
         opens = int(self._step == 0)
         group = max(1, self.blocks // (self._threads * _GROUPS_PER_THREAD))
@@ -131,6 +143,9 @@ class LargeMembers(Members):
 
     def write_start(self, saved: np.ndarray) -> None:
         saved[...] = self._state.T
+
+    def compile(self, saved: np.ndarray, interval: np.ndarray) -> None:
+        """Nothing is left to compile."""
 
     def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> Iterator[int]:
         def work(member: int, stop: Flag) -> None:

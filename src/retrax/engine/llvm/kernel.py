@@ -44,9 +44,6 @@ def assemble(program: Program, inputs: StepInputs, lanes: int, shared: bool) -> 
 class TimeLoop:
     """The template of a kernel, with the program of a step in its middle."""
 
-    # Without this LLVM halves vectors of eight on processors that have them.
-    attributes = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
-
     def __init__(self, program: Program, inputs: StepInputs, lanes: int, shared: bool):
         self.out, self.shared = Emitter(lanes), shared
         self.step = StepPorts(program, inputs)
@@ -72,7 +69,8 @@ class TimeLoop:
             *out.lines,
             "}",
             self._blocks(),
-            f"attributes #0 = {{ {self.attributes} }}",
+            # Without this LLVM halves vectors of eight on processors that have them.
+            'attributes #0 = { "min-legal-vector-width"="512" "prefer-vector-width"="512" }',
             '!0 = !{!"branch_weights", i32 1, i32 1000000}',
         ]
         return "\n".join(parts)

@@ -26,9 +26,7 @@ _LIBRARY = (
     "tan", "sinh", "cosh", "tanh", "expm1", "log1p", "cbrt", "asin", "acos", "atan", "atan2",
     "asinh", "acosh", "atanh", "erf", "erfc", "nextafter", "fmod",
 )  # fmt: skip
-_CALLED = re.compile(
-    rf"@(?:llvm\.({'|'.join(_INTRINSICS)})\.f64|({'|'.join(_LIBRARY)}))(?=\()"
-)
+_CALLED = re.compile(rf"@(?:llvm\.({'|'.join(_INTRINSICS)})\.f64|({'|'.join(_LIBRARY)}))(?=\()")
 _FILE = "libdevice.10.bc"
 
 

@@ -5,9 +5,9 @@ member m is thread m, and its numbers stay in registers for all steps of a launc
 out as on a processor, quantities are rows and members are columns, so that the threads of a warp
 read and write neighbours.
 
-A member with buffers, of which an axis is kept, has a warp to itself. Its lanes share out the
-rounds of a loop along that axis and all do everything else; buffers lie in the memory that a
-multiprocessor shares. Then every member is in one piece:
+A member with buffers, of which an axis is kept, has several lanes of a warp to itself. They share
+out the rounds of a loop along that axis and all do everything else; buffers lie in the memory that
+a multiprocessor shares. Then every member is in one piece:
 
     state [members][S], memory [members][M], out [records][members][S], ...
 
@@ -15,12 +15,27 @@ A launch may end between two records. Where `begun` is not zero, it takes up the
 interval where the launch before has left them; such a launch has one record.
 """
 
+import math
+from collections.abc import Sequence
+
 from retrax.engine.llvm.blocks import BlockPrinter
-from retrax.engine.llvm.body_memory import BodyMemory
+from retrax.engine.llvm.body_memory import BodyMemory, PlannedStep
 from retrax.engine.llvm.emitter import Emitter
 from retrax.engine.llvm.kernel import TimeLoop
 from retrax.engine.llvm.memory import BufferAccess
-from retrax.engine.program import Each, Instruction, Program, StoreEntry
+from retrax.engine.passes.placement import MemoryPlan
+from retrax.engine.program import (
+    CodeBlock,
+    Each,
+    Instruction,
+    Operation,
+    Program,
+    StoreEntry,
+    inner_blocks,
+    kind_of,
+    numbers,
+    walk,
+)
 from retrax.engine.progress import FAILURE, INTERVAL, StepInputs, length
 
 WARP = 32
@@ -28,7 +43,9 @@ WARP = 32
 _MOST_ARGUMENTS = 400
 # Bytes of buffers that fit into the shared memory of a multiprocessor; more lie in global memory.
 SHARED_BYTES = 200 * 1024
-# A copy of more rounds is a loop.
+# Warps of a multiprocessor that has registers for all that such a member needs.
+_WARPS = 8
+# So many rounds of a copy are read before they are written.
 _ROUNDS = 16
 _BARRIER = "declare void @llvm.nvvm.bar.warp.sync(i32)"
 _INDICES = ("tid", "ctaid", "ntid")
@@ -39,27 +56,32 @@ class KernelLayout:
 
     **Attributes:**
 
-    - `warps`: whether a member has a warp to itself, and is in one piece in memory.
+    - `lanes`: how many threads a member has; where there are several it is in one piece in memory.
     - `inline`: how many parameters are arguments of the kernel; 0 where they are in memory.
-    - `shared_bytes`: of shared memory a member needs.
+    - `shared_bytes`: of shared memory the members of a warp need.
     - `heap`: how many numbers a member needs of memory that it shares with none; 0 for most.
     - `state`, `memory`: how many numbers these are.
     """
 
     def __init__(self, loop: "GPUTimeLoop"):
         step, plan = loop.step, loop.planned.plan
-        self.warps = loop.planned.used
+        self.lanes = loop.lanes
         self.inline = loop.inline
-        bytes_needed = 8 * plan.size if self.warps else 0
-        self.shared_bytes = bytes_needed if bytes_needed <= SHARED_BYTES else 0
-        self.heap = plan.size if bytes_needed > SHARED_BYTES else 0
+        fits = 8 * plan.size <= SHARED_BYTES
+        self.shared_bytes = (
+            8 * plan.size * (WARP // self.lanes) if loop.planned.used and fits else 0
+        )
+        self.heap = plan.size if loop.planned.used and not fits else 0
         self.state = step.size
         self.memory = loop.inputs.memory.size
 
+    @property
+    def pieces(self) -> bool:
+        """Whether every member is in one piece in memory, and not a column of rows."""
+        return self.lanes > 1
 
-def assemble_kernel(
-    program: Program, inputs: StepInputs, shared: bool
-) -> tuple[str, KernelLayout]:
+
+def assemble_kernel(program: Program, inputs: StepInputs, shared: bool) -> tuple[str, KernelLayout]:
     """The LLVM module with the kernel `run`, and how it is launched.
 
     `shared` says whether all members have the same parameters.
@@ -72,8 +94,6 @@ def assemble_kernel(
 class GPUTimeLoop(TimeLoop):
     """The time loop of one member, in a thread or in a warp."""
 
-    attributes = "nounwind"
-
     def __init__(self, program: Program, inputs: StepInputs, shared: bool):
         self.inputs = inputs
         super().__init__(program, inputs, 1, shared)
@@ -81,11 +101,11 @@ class GPUTimeLoop(TimeLoop):
         self.inline = inputs.params if shared and few and not self.planned.used else 0
 
     def _printers(self) -> tuple[BlockPrinter, BodyMemory]:
-        if not self.planned.used:
-            access = BufferAccess(self.out, self.planned.plan)
-            printer = BlockPrinter(self.out, access)
+        self.lanes, plan = lanes_for(self.planned), self.planned.plan
+        if self.planned.used:
+            printer = WarpPrinter(self.out, WarpAccess(self.out, plan, self.lanes))
         else:
-            printer = WarpPrinter(self.out, WarpAccess(self.out, self.planned.plan))
+            printer = BlockPrinter(self.out, BufferAccess(self.out, plan))
         return printer, WarpMemory(printer, self.step, self.planned)
 
     def kernel(self, layout: KernelLayout) -> str:
@@ -126,37 +146,19 @@ class GPUTimeLoop(TimeLoop):
             ]
         numbers = ("start", "records", "every", "stride", "members", "open", "begun")
         arguments += ["double %h", *(f"i64 %{name}" for name in numbers)]
-        read = "@llvm.nvvm.read.ptx.sreg"
-        scratch = "@rows = external addrspace(3) global [0 x double], align 64"
-        member = (
-            "  %member = sext i32 %ctaid to i64\n  %lane = sext i32 %tid to i64"
-            if self.planned.used
-            else "  %before = mul i32 %ctaid, %ntid\n  %thread = add i32 %before, %tid\n"
-            "  %member = zext i32 %thread to i64"
-        )
-        parts = [
-            'target triple = "nvptx64-nvidia-cuda"',
-            *([scratch] if layout.shared_bytes else []),
-            *out.globals,
-            *sorted(out.declarations | {f"declare i32 {read}.{index}.x()" for index in _INDICES}),
-            f"define ptx_kernel void @run({', '.join(arguments)}) #0 {{",
-            "begin:",
-            *(f"  %{index} = call i32 {read}.{index}.x()" for index in _INDICES),
-            member,
+        each = self.lanes.bit_length() - 1
+        own = (
+            f"  %lane.number = and i32 %tid, {self.lanes - 1}",
+            "  %lane = zext i32 %lane.number to i64",
+            f"  %side = lshr i32 %tid, {each}",
+            "  %neighbour = zext i32 %side to i64",
+            f"  %first.lane = and i32 %tid, {WARP - self.lanes}",
+            f"  %mates = shl i32 {(1 << self.lanes) - 1 if self.lanes < WARP else -1}, %first.lane",
             "  %goes.on = icmp ne i64 %begun, 0",
-            "  %there = icmp slt i64 %member, %members",
-            "  br i1 %there, label %found, label %nobody",
-            "nobody:",
-            "  ret void",
-            "found:",
-            *found,
-            "  br label %entry",
-            *out.lines,
-            "}",
-            f"attributes #0 = {{ {self.attributes} }}",
-            '!0 = !{!"branch_weights", i32 1, i32 1000000}',
-        ]
-        return "\n".join(parts)
+        )
+        if layout.shared_bytes:
+            out.globals.append("@rows = external addrspace(3) global [0 x double], align 64")
+        return _module(out, arguments, [*own, *found], each)
 
     def _first_row(self, width: int) -> str:
         if not self.planned.used:
@@ -171,13 +173,113 @@ class GPUTimeLoop(TimeLoop):
         return "false"
 
 
+def _module(out: Emitter, arguments: Sequence[str], first: Sequence[str], each: int = 0) -> str:
+    """A module with the kernel `run` of `out.lines`; 2 to the `each` threads are a member."""
+    read = "@llvm.nvvm.read.ptx.sreg"
+    parts = [
+        'target triple = "nvptx64-nvidia-cuda"',
+        *out.globals,
+        *sorted(out.declarations | {f"declare i32 {read}.{index}.x()" for index in _INDICES}),
+        f"define ptx_kernel void @run({', '.join(arguments)}) nounwind {{",
+        "begin:",
+        *(f"  %{index} = call i32 {read}.{index}.x()" for index in _INDICES),
+        "  %before = mul i32 %ctaid, %ntid",
+        "  %thread = add i32 %before, %tid",
+        f"  %index = lshr i32 %thread, {each}",
+        "  %member = zext i32 %index to i64",
+        "  %there = icmp slt i64 %member, %members",
+        "  br i1 %there, label %found, label %nobody",
+        "nobody:",
+        "  ret void",
+        "found:",
+        *first,
+        "  br label %entry",
+        *out.lines,
+        "}",
+        '!0 = !{!"branch_weights", i32 1, i32 1000000}',
+    ]
+    return "\n".join(parts)
+
+
+def lanes_for(planned: PlannedStep) -> int:
+    """How many lanes a member has: several where it has buffers.
+
+    With few lanes less of what all of them do is done again, with many fewer members must fit into
+    shared memory at the same time. The numbers agree with what was measured on rods and strings.
+    """
+    if not planned.used or 8 * planned.plan.size > SHARED_BYTES:
+        return WARP if planned.used else 1
+    shared, alike = _work(planned.block)
+
+    def seconds(lanes: int) -> float:
+        members = WARP // lanes
+        warps = min(_WARPS, SHARED_BYTES // (8 * planned.plan.size * members))
+        rounds = sum(-(-length // lanes) * work for length, work in shared)
+        return math.inf if warps == 0 else (rounds + alike) / (members * warps)
+
+    return min((32, 16, 8, 4), key=seconds)
+
+
+def _work(block: CodeBlock) -> tuple[list[tuple[int, int]], int]:
+    """Loops that lanes share, as lengths and operations of a round; and what all lanes do."""
+    shared, alike = [], 0
+    for instruction in block.instructions:
+        if isinstance(instruction, Each):
+            work = sum(1 for x in walk(instruction.body) if isinstance(x, Operation))
+            work += len(instruction.reads) + len(instruction.writes)
+            if instruction.carried:
+                alike += instruction.length * work
+            else:
+                shared.append((instruction.length, work))
+            continue
+        alike += 1
+        for inner in inner_blocks(instruction):
+            inner_shared, inner_alike = _work(inner)
+            shared += inner_shared
+            alike += inner_alike
+    return shared, alike
+
+
+def assemble_function(program: Program, widths: Sequence[int]) -> str:
+    """The LLVM module with the kernel `run`: a function of the numbers of each member.
+
+    Its inputs come from arrays of `widths` numbers a member, its outputs are rows of floats.
+    """
+    out = Emitter()
+    out.begin("entry")
+    inputs = iter(numbers(program.inputs))
+    for k, width in enumerate(widths):
+        first = out.let(f"mul i64 %member, {width}")
+        for j in range(width):
+            place = out.let(f"add i64 {first}, {j}")
+            at = out.let(f"getelementptr double, ptr addrspace(1) %array.{k}, i64 {place}")
+            loaded = out.let(f"load double, ptr addrspace(1) {at}, align 8")
+            out.line(f"{out.name(next(inputs))} = {out.copy(loaded, 'float')}")
+    BlockPrinter(out, BufferAccess(out, MemoryPlan({}))).block(program.block)
+    for row, operand in enumerate(numbers(program.outputs)):
+        number = out.name(operand, "float")
+        if kind_of(operand) != "float":
+            number = out.let(out.converted(out.name(operand), kind_of(operand), "float"))
+        place = out.let(f"add i64 {out.let(f'mul i64 %members, {row}')}, %member")
+        at = out.let(f"getelementptr double, ptr addrspace(1) %out, i64 {place}")
+        out.line(f"store double {number}, ptr addrspace(1) {at}, align 8")
+    out.line("ret void")
+    arguments = [f"ptr addrspace(1) %array.{k}" for k in range(len(widths))]
+    arguments += ["ptr addrspace(1) %out", "i64 %members"]
+    return _module(out, arguments, [])
+
+
 class WarpAccess(BufferAccess):
     """Buffers of a member whose lanes work together."""
+
+    def __init__(self, out: Emitter, plan: MemoryPlan, lanes: int):
+        super().__init__(out, plan)
+        self.lanes = lanes
 
     def meet(self) -> None:
         """Have all lanes wait for each other: what one has written, the others see."""
         self.out.declarations.add(_BARRIER)
-        self.out.line("call void @llvm.nvvm.bar.warp.sync(i32 -1)")
+        self.out.line("call void @llvm.nvvm.bar.warp.sync(i32 %mates)")
 
     def own(self, length: int, first: str) -> str:
         """The place of this lane, counted from `first` on; those beyond the end take the last."""
@@ -188,12 +290,12 @@ class WarpAccess(BufferAccess):
 
     def copy(self, target: str, source: str, count: int) -> None:
         """Copy `count` numbers from one address to another, each lane its own."""
-        out, rounds = self.out, -(-count // WARP)
+        out, rounds = self.out, -(-count // self.lanes)
         self.meet()
         for first in range(0, rounds, _ROUNDS):
             moved = []
             for k in range(first, min(first + _ROUNDS, rounds)):
-                place = self.own(count, str(WARP * k))
+                place = self.own(count, str(self.lanes * k))
                 here = out.let(f"getelementptr double, ptr {source}, i64 {place}")
                 moved.append((place, out.let(f"load double, ptr {here}, align 8")))
             for place, number in moved:
@@ -205,19 +307,18 @@ class WarpAccess(BufferAccess):
 class WarpPrinter(BlockPrinter):
     """Prints blocks so that the lanes of a warp share out the rounds along kept axes."""
 
-    buffers: WarpAccess
-
     def __init__(self, out: Emitter, buffers: WarpAccess):
         super().__init__(out, buffers)
+        self.access, self.lanes = buffers, buffers.lanes
         self._apart = False  # inside a round each lane goes its own way
 
     def instruction(self, instruction: Instruction) -> None:
         alone = isinstance(instruction, StoreEntry) and not self._apart
         if alone:
-            self.buffers.meet()
+            self.access.meet()
         super().instruction(instruction)
         if alone:
-            self.buffers.meet()
+            self.access.meet()
 
     def _each(self, loop: Each) -> None:
         out = self.out
@@ -225,19 +326,19 @@ class WarpPrinter(BlockPrinter):
             with self._counted(loop, ("each", "thing"), loop.length) as k:
                 self._round(loop, k)
             return
-        self.buffers.meet()
+        self.access.meet()
         self._apart = True
         if loop.carried:
             with self._counted(loop, ("each", "thing"), loop.length) as k:
                 self._round(loop, k)
-        elif loop.length <= WARP:
-            self._round(loop, self.buffers.own(loop.length, "0"))
+        elif loop.length <= self.lanes:
+            self._round(loop, self.access.own(loop.length, "0"))
         else:
-            with self._counted(loop, ("each", "block"), -(-loop.length // WARP)) as block:
-                first = out.let(f"mul i64 {block}, {WARP}")
-                self._round(loop, self.buffers.own(loop.length, first))
+            with self._counted(loop, ("each", "block"), -(-loop.length // self.lanes)) as block:
+                first = out.let(f"mul i64 {block}, {self.lanes}")
+                self._round(loop, self.access.own(loop.length, first))
         self._apart = False
-        self.buffers.meet()
+        self.access.meet()
 
 
 class WarpMemory(BodyMemory):
@@ -248,7 +349,9 @@ class WarpMemory(BodyMemory):
         if 8 * self.plan.size > SHARED_BYTES:
             out.line("%scratch = getelementptr double, ptr %heap, i64 0")
             return
-        out.line("%scratch = addrspacecast ptr addrspace(3) @rows to ptr")
+        out.line("%rows = addrspacecast ptr addrspace(3) @rows to ptr")
+        first = out.let(f"mul i64 %neighbour, {self.plan.size}")
+        out.line(f"%scratch = getelementptr double, ptr %rows, i64 {first}")
 
     def _leave_scratch(self) -> None:
         """Shared memory ends with the launch."""

@@ -278,7 +278,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
 def _longest(places: object) -> np.ndarray:
     """The longest segment between nodes along the last axis but one."""
     steps = np.diff(np.asarray(places), axis=-2)
-    return np.sqrt(np.sum(steps * steps, axis=-1)).max(axis=-1)
+    return np.asarray(np.sqrt(np.sum(steps * steps, axis=-1)).max(axis=-1))
 
 
 def _scaled(rows: Float[Array, "n m"], by: Float[Array, " m"]) -> Float[Array, "n m"]:
