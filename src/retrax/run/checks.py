@@ -83,7 +83,9 @@ def require_parts(system: object, state: object) -> tuple[AbstractGroupSystem, S
     """Reject what is not a system and a state; return them as what they are."""
     require_double_precision()
     if not isinstance(system, AbstractGroupSystem):
-        raise BadInput(f"system = {shown(system)} is not a retrax system.")
+        lost = "so give the system that you ran: a file keeps none on a group or space of your own"
+        why = f", {lost}" if system is None else ""
+        raise BadInput(f"system = {shown(system)} is not a retrax system{why}.")
     return system, _as_state(state)
 
 

@@ -74,6 +74,11 @@ def load(path: str | Path, *, trust: Modules | None = None) -> Trajectory:
         return load_checkpoint(place, modules)
     if not place.is_file():
         raise BadInput(f"path = {str(place)!r}: there is no such file.")
+    if place.suffix.lower() in (".html", ".htm"):
+        raise BadInput(
+            f"path = {str(place)!r} is a page to look at; rx.load reads the NetCDF file that "
+            "run.save(path) writes, and the folder of a checkpoint."
+        )
     ds = _opened(place)
     return whole_run(place, lambda: _trajectory(place, ds, modules))
 

@@ -249,8 +249,8 @@ def _require_trust(reference: str, trust: Trust) -> None:
         raise NeedsImport(
             f"the file names the function {name!r} of the module {module!r}. To import a module is "
             "to run it, so none is imported unless you name it: if this one is your own and you "
-            f"expect it here, say rx.resume(path, trust={module!r}) or `retrax resume PATH --trust "
-            f"{module}`; or give the system or integrator itself to rx.resume."
+            f"expect it here, say trust={module!r} in rx.load or rx.resume, or --trust {module} on "
+            "the command line; or give the system or integrator itself to rx.resume."
         )
 
 

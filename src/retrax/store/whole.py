@@ -98,7 +98,8 @@ def _wrong_times(t: np.ndarray, h: float, steps: int, completed: int, every: int
     """Say which time is not t0 + k h; a run that stopped early may end between two steps."""
     behind = np.minimum(np.arange(len(t)) * float(every), float(completed))
     if len(t) != -(-completed // every) + 1:
-        return f"it has {len(t)} states after {completed} steps, saved every {every}"
+        took = f"{completed} step{'s' if completed != 1 else ''}"
+        return f"it has {len(t)} states after {took}, saved every {every}"
     with np.errstate(over="ignore"):
         off = np.abs(t - (t[0] + h * behind))
     if completed < steps:

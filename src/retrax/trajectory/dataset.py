@@ -48,7 +48,7 @@ def dataset(run: "Trajectory") -> "xr.Dataset":
     body = ("time", "body")
     variables["momentum"] = (body, np.asarray(run.momentum), {"long_name": "body momentum"})
     variables["velocity"] = (body, np.asarray(run.velocity), {"long_name": "body velocity"})
-    for name, values in run.invariants().items():
+    for name, values in run.observations.invariants.items():
         attributes = {"long_name": name, "kind": "invariant"}
         if name == "energy":
             attributes["units"] = "J"
@@ -118,6 +118,8 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
     structure = read_nesting(ds.attrs["configuration"])
 
     def read(name: str) -> Any:
+        if name not in ds:
+            raise BadInput(f"it has no variable {name!r}.")
         return ds[name].values
 
     invariants = {
@@ -173,7 +175,7 @@ def _text(name: str, value: Any) -> str:
 def _observables(run: "Trajectory") -> dict[str, Variable]:
     """Collect what else the system measures; own axes are named after the quantity."""
     variables = {}
-    for name, values in run.observables().items():
+    for name, values in run.observations.observables.items():
         short = identifier(name)
         own = tuple(f"{short}_{axis}" for axis in range(values.ndim - 1))
         attributes = {"long_name": name, "kind": "observable"}

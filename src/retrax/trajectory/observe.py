@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
@@ -95,6 +96,25 @@ def observe(
         part = look(own, here, integrator, size)
         parts.append(jax.tree.map(np.asarray, part))
     return Observations(*jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts))
+
+
+def observe_remembered(system: RememberedSystem, states: State) -> Observations:
+    """Measure what needs no function of the system: the velocity where it can be had, the defect.
+
+    Constraints are functions too, so there is nothing to tell about them.
+    """
+    momenta = np.asarray(states.momentum)
+    defect = jax.vmap(system.configuration_space.defect)(jax.tree.map(jnp.asarray, states.g))
+    nothing = np.zeros((len(momenta), 0))
+    return Observations(
+        velocity=system.velocities(momenta),
+        invariants={},
+        defect=np.asarray(defect),
+        multipliers=nothing,
+        reaction=np.full_like(momenta, np.nan),
+        violation=np.full(len(momenta), np.nan),
+        observables={},
+    )
 
 
 def observe_traced(
@@ -217,6 +237,14 @@ def energy_balance(t: Series, energy: Series, power: Series) -> EnergyBalance:
     if len(t) >= 5:
         uncertainty = float(np.max(np.abs(_work(t[some], power[some]) - work[some])))
     return EnergyBalance(change, work, change - work, uncertainty)
+
+
+def balance_of(run: "Trajectory") -> EnergyBalance | None:
+    """Balance the energy of a run; `None` where it is an invariant, or is not known."""
+    seen = run.observations
+    if seen.power is None or seen.energy is None:
+        return None
+    return energy_balance(run.t, seen.energy, seen.power)
 
 
 def _work(t: Series, power: Series) -> Series:
