@@ -324,26 +324,34 @@ def members_dataset(
 def _failures(failure: np.ndarray) -> dict[str, Variable]:
     """Say where and why members failed."""
     row = dict(zip(FAILURE, failure, strict=True))
-    failed = ~np.isnan(row["step"])
-    reason = np.where(row["converged"] == 0, 1, np.where(row["in_chart"] == 0, 2, 3))
+    (failed,) = np.nonzero(~np.isnan(row["step"]))
+    members = failure.shape[1]
+    failed_step, reason = np.full(members, -1, np.int64), np.zeros(members, np.int8)
+    failed_step[failed] = row["step"][failed] + 1
+    diverged, left = row["converged"][failed] == 0, row["in_chart"][failed] == 0
+    reason[failed] = np.where(diverged, 1, np.where(left, 2, 3))
     one = ("member",)
     return {
         "failed_step": (
             one,
-            np.where(failed, np.nan_to_num(row["step"]) + 1, -1).astype(np.int64),
+            failed_step,
             {"long_name": "number of the step that failed, -1 where none did"},
         ),
         "failure": (
             one,
-            np.where(failed, reason, 0).astype(np.int8),
+            reason,
             {
                 "long_name": "why it failed",
                 "flag_values": np.arange(len(REASONS), dtype=np.int8),
                 "flag_meanings": " ".join(REASONS),
             },
         ),
-        "failure_residual": (one, row["residual"], {"long_name": "relative residual there"}),
-        "failure_increment": (one, row["increment"], {"long_name": "|h xi| there"}),
+        "failure_residual": (
+            one,
+            np.array(row["residual"]),
+            {"long_name": "relative residual there"},
+        ),
+        "failure_increment": (one, np.array(row["increment"]), {"long_name": "|h xi| there"}),
     }
 
 

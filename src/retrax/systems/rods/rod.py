@@ -218,7 +218,7 @@ class Rod(AbstractRod):
 
     def check_state(self, state: State) -> None:
         super().check_state(state)
-        require_each(self._require_held, state.momentum, self.mobility)
+        require_each(self._require_held, state.momentum, self.mobility, fine=_held)
         self.require_bent(state.g)
 
     def _require_held(self, momentum: np.ndarray, mobility: np.ndarray) -> None:
@@ -230,7 +230,7 @@ class Rod(AbstractRod):
 
     def require_bent(self, g: Placement) -> None:
         """Reject a placement in which the ends of a segment are half a turn apart."""
-        require_each(_require_bent, g[0])
+        require_each(_require_bent, g[0], fine=lambda frames: _traces(frames).min(axis=1) > _UNBENT)
 
     @property
     def drawing(self) -> Drawing | None:
@@ -335,10 +335,24 @@ def _masses(
     return inertia, jnp.asarray(mask.ravel()) / inertia
 
 
+def _held(momentum: np.ndarray, mobility: np.ndarray) -> np.ndarray:
+    """Whether held nodes of members are at rest."""
+    return ~np.any((momentum != 0) & (mobility == 0), axis=-1)
+
+
+def _traces(frames: np.ndarray) -> np.ndarray:
+    """The traces of the relative rotations of neighbours."""
+    return np.sum(frames[..., :-1, :, :] * frames[..., 1:, :, :], axis=(-2, -1))
+
+
+# A relative rotation by half a turn has this trace.
+_UNBENT = -1 + 1e-8
+
+
 def _require_bent(frames: np.ndarray) -> None:
-    traces = np.einsum("kij,kij->k", frames[:-1], frames[1:])
+    traces = _traces(frames)
     worst = int(np.argmin(traces))
-    if not traces[worst] > -1 + 1e-8:
+    if not traces[worst] > _UNBENT:
         raise BadInput(
             f"the frames of nodes {worst} and {worst + 1} of the rod are half a turn apart, where "
             "the curvature of a segment is not defined; use more elements."

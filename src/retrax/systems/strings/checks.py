@@ -136,12 +136,17 @@ def _require_pivot(r: np.ndarray) -> None:
 
 def require_apart(r: Float[Array, "n 3"]) -> None:
     """Reject neighbours that coincide: the tension between them has no direction."""
-    require_each(_require_gaps, r)
+    require_each(_require_gaps, r, fine=lambda r: np.all(_gaps(r) > 0, axis=-1))
+
+
+def _gaps(r: np.ndarray) -> np.ndarray:
+    """The distances between neighbours, from the support on."""
+    ends = np.concatenate([np.zeros_like(r[..., :1, :]), r], axis=-2)
+    return np.linalg.norm(np.diff(ends, axis=-2), axis=-1)
 
 
 def _require_gaps(r: np.ndarray) -> None:
-    ends = np.concatenate([np.zeros((1, 3)), r])
-    gaps = np.linalg.norm(np.diff(ends, axis=0), axis=1)
+    gaps = _gaps(r)
     if np.any(gaps == 0):
         a = int(np.argmin(gaps))
         raise BadInput(

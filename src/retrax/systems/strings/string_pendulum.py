@@ -344,6 +344,10 @@ class StringPendulum(AbstractSplitSystem):
         stability.require_stable(self, h)
         stability.watch_rotation(self, state, h)
 
+    def hardest(self, states: State) -> int:
+        """That with the body that turns fastest; the waves are the same for all."""
+        return stability.fastest_turning(self, states)
+
     def why_not(self, state: State, h: float) -> str:
         return stability.turned_too_far(self, state, h)
 
