@@ -94,7 +94,7 @@ def simulate(
 
 def _simulate(run: Run, path: Path | None, progress: object, backend: str) -> Trajectory:
     objects = {} if path is None else stored_objects(run.system, run.integrator)
-    running = Running(run, backend)
+    running = Running(run, backend, adapts=path is None)
     running.save(run.state, running.at.interval)
     if path is None:
         return finish(running, progress)

@@ -9,7 +9,7 @@ import numpy as np
 from retrax.engine.backends.signals import NEVER, interruptibly
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
-from retrax.engine.step_program import signature, step_program
+from retrax.engine.step_program import Structure, signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -30,9 +30,10 @@ class NativeLoop:
         made_for: Signature | None = None,
     ):
         made_for = made_for or signature(system, integrator, state)
-        self.identity = made_for.identity
+        structure: Structure = made_for.tree
+        self.identity = structure.content.fingerprint
         self._kernel = single_kernel(*made_for)
-        self._params = Packing.rows((system, integrator))
+        self._params = Packing.rows((system, integrator, structure.numbers))
         self._params_at = self._params.ctypes.data
         self._packing = Packing(state)
         self._h, self._t0 = h, float(state.t)
