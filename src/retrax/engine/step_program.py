@@ -75,14 +75,17 @@ def step_identity(system: Any, integrator: AbstractIntegrator) -> Fingerprint:
 
 
 def _content(parts: list) -> Content:
+    return content(parts, jax_settings())
+
+
+def jax_settings() -> tuple[Any, ...]:
+    """How JAX is set: what it makes of random numbers and mixed types depends on it."""
     config: Any = jax.config
-    # What JAX makes of random numbers and mixed types depends on how it is set.
-    settings = (
+    return (
         config.jax_numpy_dtype_promotion,
         config.jax_default_prng_impl,
         config.jax_threefry_partitionable,
     )
-    return content(parts, settings)
 
 
 @Reused

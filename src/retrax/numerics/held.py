@@ -157,7 +157,8 @@ class _Copies:
             return items
         if type(x) is tuple:
             return tuple([self.at(v, x, k) for k, v in enumerate(x)])
-        new = object.__new__(type(x))
+        plain = type(x) is types.SimpleNamespace
+        new = types.SimpleNamespace() if plain else object.__new__(type(x))
         self.made[id(x)] = new
         vars(new).update({name: self.at(v, x, name) for name, v in vars(x).items()})
         return new

@@ -10,7 +10,7 @@ import sys
 import sysconfig
 from collections.abc import Container, Iterator
 from functools import lru_cache
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType, NoneType
 from typing import NamedTuple
 
 _GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
@@ -129,6 +129,8 @@ def is_own(cls: type) -> bool:
 
 def is_library_class(cls: type) -> bool:
     """Classes made by `dataclasses.make_dataclass` and the like say they were of Python's own."""
+    if cls is NoneType:
+        return True
     module = sys.modules.get(cls.__module__)
     if not is_library(cls.__module__, file_of(module)):
         return False

@@ -56,7 +56,9 @@ _NUMBERS = (int, float, complex, str, bytes, bytearray)
 _CONTAINERS = (tuple, list, dict, set, frozenset)
 _USUAL = frozenset({types.FunctionType, *_CONTAINERS})
 # What `equinox` puts where a field is missing: there is one.
-_MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
+MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
+# What `jax.tree_util.Partial` puts around a `functools.partial`.
+_SHIM = type(Partial(partial(max)).func)
 # Where `jaxtyping.jaxtyped` is written. What it puts around a function checks types and shapes.
 _CHECKER = "jaxtyping._decorator"
 # Arrays of more bytes than this are compared by their checksums.
@@ -97,7 +99,7 @@ class Walk:
         kind = type(x)
         if x is None or kind is bool or kind is int or kind is str or kind is bytes:
             return kind, x
-        if kind in _MARKERS:
+        if kind in MARKERS:
             return kind
         if kind is float or kind is complex:
             return kind, repr(x)
@@ -120,6 +122,13 @@ class Walk:
         if isinstance(x, types.ModuleType):
             return Same(x) if is_pure(x) else self._opaque(x)
         return Same(x) if kind is object else self._met(x)
+
+    def function(self, x: Any) -> Hashable:
+        """Follow a function of a partial in a pytree, and take out the numbers that it holds."""
+        self.open = True
+        found = self.of(x)
+        self.open = False
+        return found
 
     def _met(self, x: Any) -> Hashable:
         if self.open and isinstance(x, _NOT_COPIED):
@@ -231,12 +240,12 @@ class Walk:
         if node is None:
             return "leaf"
         kind, static = node
-        self.open = takes_out and kind is Partial
-        if static is not None:
+        if takes_out and kind is Partial:
+            static = self.function(static)
+        elif static is not None:
             # Named here, and not by `of`, for speed: this is where every run comes along.
             listed = type(static) is tuple
             static = tuple([self.of(x) for x in static]) if listed else self.of(static)
-        self.open = False
         children = [self.tree(child, takes_out) for child in tree.children()]
         return (self._met(kind) if is_own(kind) else kind, static, *children)
 
@@ -381,7 +390,7 @@ class Walk:
             return self._wrapper(x)
         held = getattr(x, "__dict__", None)
         if held:
-            self.open = self.open and not slots and is_own(cls)
+            self.open = self.open and not slots and (is_own(cls) or cls is _SHIM)
             self.open = self.open and all(is_field(x, name) for name in held)
             parts.append(tuple([(key, self._held(v, x, key)) for key, v in held.items()]))
         self.open = False

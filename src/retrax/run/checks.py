@@ -81,9 +81,14 @@ def require_commits(checkpoint: object, every: object, traced: bool) -> None:
 def require_parts(system: object, state: object) -> tuple[AbstractGroupSystem, State]:
     """Reject what is not a system and a state; return them as what they are."""
     require_double_precision()
+    return require_system(system), _as_state(state)
+
+
+def require_system(system: object) -> AbstractGroupSystem:
+    """Reject what is not a system; return it as what it is."""
     if not isinstance(system, AbstractGroupSystem):
         raise BadInput(f"system = {shown(system)} is not a retrax system.")
-    return system, _as_state(state)
+    return system
 
 
 def _as_state(state: object) -> State:
@@ -118,6 +123,12 @@ def require_state(
         require_possible(system, state, integrator)
 
 
+def is_possible_anywhere(system: AbstractGroupSystem) -> bool:
+    """Tell whether the system can be in every state of its space."""
+    anywhere = type(system).check_state is AbstractGroupSystem.check_state
+    return system.constraint is None and anywhere
+
+
 def require_possible(
     system: AbstractGroupSystem, state: State, integrator: AbstractIntegrator | None = None
 ) -> None:
@@ -126,8 +137,7 @@ def require_possible(
     A start may be where another run ended, so it is held to less than what `system.state` makes,
     and to still less where the integrator does not keep the constraint.
     """
-    anywhere = type(system).check_state is AbstractGroupSystem.check_state
-    if system.constraint is None and anywhere:
+    if is_possible_anywhere(system):
         return
     state = jax.tree.map(jnp.asarray, state)
     system.check_state(state)

@@ -208,12 +208,16 @@ def finish(running: Running, progress: object) -> Trajectory:
         with reporter(progress, running.provenance["system"]) as report:
             running.go(report)
     except KeyboardInterrupt as stopped:
-        raise KeyboardInterrupt(
-            f"The run was stopped after step {int(running.at.step)} of "
-            f"{running.begun.plan.steps}, and nothing of it is kept; with checkpoint='run.zarr' it "
-            "can be resumed."
-        ) from stopped
+        raise interrupted(int(running.at.step), running.begun.plan.steps) from stopped
     return _or_failed(running, running.trajectory())
+
+
+def interrupted(step: int, steps: int) -> KeyboardInterrupt:
+    """What Ctrl-C raises in a run without a checkpoint."""
+    return KeyboardInterrupt(
+        f"The run was stopped after step {step} of {steps}, and nothing of it is kept; with "
+        "checkpoint='run.zarr' it can be resumed."
+    )
 
 
 def finish_with_checkpoint(
