@@ -87,7 +87,7 @@ def _parameters():
         "cell": (closes, set_cell),
         "function in a cell": (nested, set_cell),
         "in a JAX loop": (loops, set_cell),
-        "derived by hand": (lambda x: jnp.where(cell > 0, cell, -(-cell)) * x[0], set_cell),
+        "derived by hand": (lambda x: jnp.where(cell > 0, cell, 1.0 * cell) * x[0], set_cell),
         "NumPy scalar": (lambda x: scalar * x[0], set_scalar),
         "JAX array": (lambda x: device * x[0], set_device),
         "array in place": (lambda x: array[0] * x[0], lambda v: array.__setitem__(0, v)),
