@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _BLOCK, _NUMBERS = 8192, 2**18
 # Below this increment no method turns a body by pi: solved in Cayley's coordinates u a step turns
 # by h xi = (1 + u^2 / 4) u about a fixed axis, which is 2.93 here.
-_SHORT = 1.7
+SHORT = 1.7
 
 # Arrays of NumPy, as an editor knows them; of JAX while it traces a run.
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def turns(
     enough. Zero on a group without angles among its coordinates.
     """
     angles = group.angles()
-    if not angles.any() or not np.nanmax(increment, initial=0.0) > _SHORT:
+    if not angles.any() or not np.nanmax(increment, initial=0.0) > SHORT:
         return np.zeros(np.shape(increment))
     turn = np.abs(h) * np.max(np.abs(np.asarray(velocity())[..., angles]), axis=-1)
     return np.fmax(turn, increment) if angles.all() else turn

@@ -12,6 +12,7 @@ from retrax.engine.program import (
     CodeBlock,
     Each,
     Instruction,
+    LoadAt,
     LoadEntry,
     Operand,
     Operation,
@@ -67,6 +68,8 @@ class BlockPrinter:
             case LoadEntry(result, buffer, index):
                 place = self.buffers.single(buffer, index)
                 out.line(f"{out.name(result)} = load double, ptr {place}")
+            case LoadAt(result, view, index):
+                self.buffers.read_at(result, view, index)
             case StoreEntry(buffer, index, operand):
                 number = out.name(operand, "float")
                 out.line(f"store double {number}, ptr {self.buffers.single(buffer, index)}")
