@@ -118,7 +118,7 @@ def step_program(
         system, integrator = parts(params)
         return guarded_step(system, integrator, state, h, memory)
 
-    examples = (params, state, jnp.zeros(()))
+    examples = (params, state, jax.ShapeDtypeStruct((), jnp.float64))
     memory = Packing(memory_of(system, integrator, state))
     program = scalarise_in_turn(opening, step, *examples, invariant=len(params), unroll=unroll)
     program = sink(live(program))

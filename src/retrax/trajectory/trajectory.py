@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
@@ -16,6 +15,7 @@ from retrax.engine.progress import Interval
 from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, RetraxError
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
@@ -24,10 +24,12 @@ from retrax.trajectory.observe import (
     EnergyBalance,
     Observations,
     Values,
+    along,
+    balance_of,
     deviations,
     drift,
-    energy_balance,
     observe,
+    observe_remembered,
     observe_traced,
 )
 from retrax.trajectory.provenance import Origin
@@ -100,6 +102,7 @@ class Trajectory:
         self.system = system
         self.integrator = integrator
         self._observations = observations
+        self._measured = observations is not None
         self._identity = identity
         self.failed = np.zeros(len(t), bool) if failed is None else failed
 
@@ -182,6 +185,9 @@ class Trajectory:
                     "the system of this run is not in its file, so nothing can be computed from "
                     "its states; rx.resume(path, system=..., integrator=...) brings it."
                 )
+            if isinstance(self.system, RememberedSystem):
+                self._observations = observe_remembered(self.system, self.states)
+                return self._observations
             self._compare_content()
             look = observe_traced if self.traced else observe
             self._observations = look(self.system, self.states, self.integrator, self.h)
@@ -219,6 +225,17 @@ class Trajectory:
                 "of the run from the function that is transformed, and call this outside."
             )
 
+    @property
+    def lacking(self) -> str | None:
+        """What cannot be measured, in a sentence: the file lacks functions; `None` otherwise."""
+        if self._measured or not isinstance(self.system, RememberedSystem):
+            return None
+        return self.system.lack()
+
+    def _require_functions(self) -> None:
+        if self.lacking is not None:
+            raise BadInput(f"{self.lacking}.")
+
     def invariants(self) -> dict[str, Values]:
         """Return what the system conserves along the run, by name.
 
@@ -231,10 +248,12 @@ class Trajectory:
             found = self.system.symmetries()
             seen = observe_traced(self.system, self.states, self.integrator, self.h, found)
             return seen.invariants
+        self._require_functions()
         return self.observations.invariants
 
     def energy(self) -> Values:
         """Return the energy at every saved state, conserved or not."""
+        self._require_functions()
         energy = self.observations.energy
         energy = self.invariants().get("energy") if energy is None else energy
         if energy is None:
@@ -247,11 +266,12 @@ class Trajectory:
         Return `None` where the energy is conserved, and for flows, which have no energy.
         """
         self._require_numbers("energy_balance()")
-        power = self.observations.power
-        return None if power is None else energy_balance(self.t, self.energy(), power)
+        self._require_functions()
+        return balance_of(self)
 
     def observables(self) -> dict[str, Values]:
         """Return what else the system measures along the run, by name: strain, tension."""
+        self._require_functions()
         return self.observations.observables
 
     def group_defect(self) -> Values:
@@ -274,14 +294,13 @@ class Trajectory:
 
     def along(self, function: Callable[[State], object]) -> Values:
         """Return the values of a function of the state, written in JAX, at every saved state."""
-        values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
-        return values if is_traced(values) else np.asarray(values)
+        return along(function, self.states)
 
     def measures(self) -> dict[str, Any]:
         """Return the run in numbers, as `retrax run --json` prints it."""
         self._require_numbers("measures()")
         steps_per_second = self.completed / self.seconds if self.seconds > 0 else 0.0
-        found = self.energy_balance()
+        found = balance_of(self)
         balance = None if found is None else found.at_the_end()
         return {
             "case": self.provenance.get("case", self.provenance["system"]),
@@ -292,21 +311,21 @@ class Trajectory:
             "compile_seconds": self.compile_seconds,
             "steps_per_second": steps_per_second,
             "group_defect": float(np.max(self.group_defect())),
-            "constraint_violation": float(np.max(self.constraint_violation())),
+            "constraint_violation": _known(np.max(self.constraint_violation())),
             "invariants": {
                 name: {
                     "initial": float(values[0]),
                     "max_error": float(np.max(np.abs(deviations(values)))),
                     "drift": drift(self.t, values),
                 }
-                for name, values in self.invariants().items()
+                for name, values in self.observations.invariants.items()
             },
             "energy_balance": balance,
             "final": {
                 "t": float(self.t[-1]),
                 "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), self.g),
                 "momentum": np.asarray(self.momentum[-1]).tolist(),
-                "velocity": np.asarray(self.velocity[-1]).tolist(),
+                "velocity": [_known(x) for x in self.velocity[-1]],
             },
         }
 
@@ -372,3 +391,8 @@ class Trajectory:
 
         self._require_numbers("sound(path)")
         return write_sound(self, path, observable, **settings)
+
+
+def _known(x: Any) -> float | None:
+    """A number for JSON; `None` where a file lacks the functions that it takes."""
+    return None if np.isnan(x) else float(x)
