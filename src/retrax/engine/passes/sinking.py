@@ -98,13 +98,18 @@ def _moved(
             readers = users[x.out]
             if all(r is not None and (r.out in apart or chosen(r, x.out)) for r in readers):
                 apart.add(x.out)
-    # What comes after the first choice may need its outcome, and waits for the next round.
+    # What needs a value that comes after the first choice waits for the next round.
     moved: list[Operation] = []
+    late: set[Value] = set()
+    chosen_once = False
     for x in block.instructions:
-        if isinstance(x, Operation) and x.out in apart:
+        needs = [o for o in operands_of(x) if _is_value(o)]
+        if isinstance(x, Operation) and x.out in apart and late.isdisjoint(needs):
             moved.append(x)
-        elif isinstance(x, Operation) and any(o in apart for o in x.operands if _is_value(o)):
-            break
+            continue
+        chosen_once = chosen_once or not apart.isdisjoint(needs)
+        if chosen_once:
+            late.update(made_by(x))
     if not is_costly(CodeBlock(list(moved))):
         return block
     outs = {x.out for x in moved}
@@ -127,16 +132,24 @@ def _with_choice(block, predicate, side, moved, results, fresh) -> CodeBlock:
     )
     out: list[Instruction] = []
     inside = {id(x) for x in moved}
-    placed = False
+    # As early as it can be, so that nothing that follows is cut in two by a branch.
+    waits = {predicate, *(o for x in moved for o in x.operands)} - {x.out for x in moved}
+    waits = {x for x in waits if _is_value(x)} & {
+        value for x in block.instructions for value in made_by(x)
+    }
+    placed = not waits
+    if placed:
+        out.append(choice)
     for x in block.instructions:
         if id(x) in inside:
             continue
-        if isinstance(x, Operation) and any(o in names for o in x.operands if _is_value(o)):
-            if not placed:
-                out.append(choice)
-                placed = True
+        if isinstance(x, Operation):
             x.operands = tuple(names.get(o, o) if _is_value(o) else o for o in x.operands)
         out.append(x)
+        waits.difference_update(made_by(x))
+        if not waits and not placed:
+            out.append(choice)
+            placed = True
     return CodeBlock(out)
 
 
