@@ -26,10 +26,8 @@ def run(integrator, which, steps=12, **options):
 
 
 def last(data):
-    return np.concatenate(
-        [np.asarray(data[name].isel(time=-1)).reshape(data.sizes["member"], -1) for name in ("g", "momentum")],
-        axis=1,
-    )  # fmt: skip
+    leaves = [np.asarray(data[name].isel(time=-1)) for name in ("g", "momentum")]
+    return np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
 
 
 # Memory of sixteen stages and more is in memory along a kept axis, less of it in registers.
