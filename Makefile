@@ -18,13 +18,14 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all test-some types site coverage docs pictures verify clean distclean
+.PHONY: help demo test test-all test-some tiers types site coverage docs pictures verify clean distclean
 
 help:
 	@echo "make demo     reproduce five papers in quick mode and simulate a heavy top; see demo/"
 	@echo "make test     lint, check types, build the documentation, run the tests"
 	@echo "make test-all the tests and the second tier: papers in full, kills, forged files, mutants, matrices"
 	@echo "make test-some  as much of the second tier as fits into BUDGET seconds (480)"
+	@echo "make tiers    time all tests and choose anew which of them make test runs"
 	@echo "make coverage run the tests and report the lines and branches that they reach"
 	@echo "make docs     build the documentation into site/"
 	@echo "make pictures make the pictures of the examples in the documentation again"
@@ -50,6 +51,11 @@ test: $(DOCS_ENVIRONMENT)
 
 test-all: test
 	@$(PYTEST) -m campaign
+
+tiers: $(ENVIRONMENT)
+	@rm -rf .pytest_cache tests/tiers.txt
+	@-$(PYTEST) -m "campaign or not campaign" --clock .pytest_cache/clock
+	@$(BIN)/python tests/tiers.py .pytest_cache/clock
 
 test-some: $(ENVIRONMENT)
 	@$(PYTEST) -m campaign --budget $(BUDGET)

@@ -1,40 +1,35 @@
-"""Ensembles on a GPU: 3D pendulums, and how far that is from what the card can do; Suslov bodies;
-Euler's tops by Kahan's method.
+"""Ensembles on a GPU: whole calls of `rx.ensemble`, their kernels, and what the card could do.
 
     python -m benchmarks.gpu
 
-Needs only jax, numpy, equinox, jaxtyping and retrax. Bandwidth and arithmetic rate are measured on
-the card itself, by a copy and by a long chain of multiply-adds. A run is timed on the wall, from
-the states on the card to the last states on the host.
+Needs only jax, numpy, xarray, equinox, jaxtyping, llvmlite and retrax. A call is timed on the wall,
+from states on the card to a dataset on the host, the first call left out; `seconds` of the dataset
+is what the kernel took in it, with the copy to the host. What the card does at most is measured on
+it: bandwidth by a copy, arithmetic by long chains of fused multiply-adds.
 """
 
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+import retrax as rx
 from benchmarks.counts import step_cost
 from benchmarks.results import save
 from retrax.bench.problems import W2
-from retrax.engine.backends import make_members
-from retrax.engine.progress import INTERVAL
-from retrax.integrators.hamel_midpoint import HamelMidpoint
-from retrax.integrators.kahan import Kahan
-from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
-from retrax.integrators.lie_verlet import LieVerlet
-from retrax.mechanics.state import State
-from retrax.systems.euler_top import EulerTop
-from retrax.systems.suslov import Suslov
+from retrax.engine.backends.gpu_kernels import GPUFunction
+from retrax.engine.passes.live import live
+from retrax.engine.trace.scalarise import scalarise
+from retrax.systems.catalogue import CASES
 
-H = 0.01
-SIZES = (2**14, 2**17, 2**20)
-# Body-steps of a timed run: a second or so, so that the call itself does not matter.
-WORK = 2**33
 RUNS = 3
+MILLION = 2**20
 
 
 def wall_seconds(call: Callable[[], Any]) -> float:
@@ -55,177 +50,175 @@ def bandwidth() -> float:
     return 2 * x.nbytes / wall_seconds(lambda: shift(x).block_until_ready())
 
 
-def fp64_rate(chain: int = 512) -> float:
-    """Floating-point operations per second of `chain` multiply-adds on each of 2^26 doubles."""
-    x, a, b = jnp.zeros(2**26), jnp.asarray(0.999), jnp.asarray(1e-3)
+def fp64_rate(chain: int = 4096, threads: int = 2**22) -> float:
+    """Floating-point operations per second of `chain` fused multiply-adds in each thread.
 
-    @jax.jit
-    def chained(x, a, b):
-        for _ in range(chain):
-            x = x * a + b
-        return x
-
-    return 2 * chain * x.size / wall_seconds(lambda: chained(x, a, b).block_until_ready())
-
-
-class Pendulums:
-    """`members` pendulums of W2, from its potential, with random velocities, on their way."""
-
-    def __init__(self, members: int, backend: str):
-        velocity = np.random.default_rng(2).normal(size=(members, 3))
-        momentum = jnp.asarray(velocity * W2.inertia)
-        states = State(jnp.tile(jnp.eye(3), (members, 1, 1)), momentum, jnp.zeros(members))
-        self.members = members
-        self.runner = make_members(backend, W2.system(), LieVerlet(), states, H, None, True)
-        numbers = sum(leaf[0].size for leaf in jax.tree.leaves(states))
-        self.saved = np.empty((1, numbers, self.runner.columns))
-        self.interval = np.empty((1, len(INTERVAL), self.runner.columns))
-
-    def run(self, steps: int) -> np.ndarray:
-        """The states after `steps` more steps, a column for each pendulum."""
-        self.runner.run(self.saved, self.interval, steps)
-        return self.saved[0, :, : self.members]
-
-    def newton(self, steps: int) -> float:
-        """Newton iterations in a step, the mean over the last run of `steps`."""
-        iterations = self.interval[0, INTERVAL.index("iterations"), : self.members]
-        return float(np.mean(iterations)) / steps
-
-    def failed(self) -> int:
-        return int(np.sum(~np.isnan(self.runner.failure[0, : self.members])))
-
-
-def disagreement(backend: str, members: int = 1024, steps: int = 100) -> float:
-    """The largest difference between the last states by `backend` and by XLA."""
-    ours, xla = (Pendulums(members, b).run(steps) for b in (backend, "xla"))
-    return float(np.max(np.abs(ours - xla)))
-
-
-def timed(members: int, steps: int, backend: str, card: dict[str, float]) -> dict[str, Any]:
-    """Body-steps per second, beside what the card's memory and arithmetic would allow."""
-    pendulums = Pendulums(members, backend)
-    seconds = wall_seconds(lambda: pendulums.run(steps))
-    cost = step_cost(W2.system(), LieVerlet(), W2.start(), pendulums.newton(steps))
-    # A body is read and written once in a run; all bodies share the parameters.
-    moved = 8 * 2 * cost["numbers"] / steps
-    by_memory, by_arithmetic = card["bandwidth"] / moved, card["fp64_rate"] / cost["flops"]
-    rate = members * steps / seconds
-    return {
-        "members": members,
-        "steps": steps,
-        "seconds": seconds,
-        "failed": pendulums.failed(),
-        "body_steps_per_second": rate,
-        "bytes_per_body_step": moved,
-        "limit_by_memory": by_memory,
-        "limit_by_arithmetic": by_arithmetic,
-        "share": rate / min(by_memory, by_arithmetic),
-        "cost": cost,
-    }
-
-
-def measure(backend: str, sizes: tuple[int, ...] = SIZES, work: int = WORK) -> dict[str, Any]:
-    """The card by itself, then ensembles of every size."""
-    device = jax.devices()[0]
-    card = {"bandwidth": bandwidth(), "fp64_rate": fp64_rate()}
-    print(f"{device.device_kind}: {card['bandwidth']:.3g} B/s, {card['fp64_rate']:.3g} flop/s")
-    difference, rows = disagreement(backend), []
-    for members in sizes:
-        rows.append(timed(members, work // members, backend, card))
-        print(
-            f"{members} members: {rows[-1]['body_steps_per_second']:.3g} body-steps/s, "
-            f"{rows[-1]['share']:.0%} of the limit",
-            flush=True,
-        )
-    return {
-        "device": device.device_kind,
-        "backend": backend,
-        "card": card,
-        "difference": difference,
-        "rows": rows,
-    }
-
-
-def constrained(integrator: Any, members: int = 2**20, steps: int = 1000) -> dict[str, Any]:
-    """Suslov bodies, each with an inertia of its own: the rate, and how the constraint is kept.
-
-    Violation and energy are computed from the last momenta, for all members.
+    Two chains of different length are compared, so that the copy to the host does not count.
     """
+
+    def seconds(length: int) -> float:
+        def chained(x, a):
+            for _ in range(length):
+                x = x * a + a
+            return x
+
+        run = GPUFunction(live(scalarise(chained, jnp.zeros(()), jnp.zeros(()))), [1, 1])
+        arrays = [jnp.zeros(threads), jnp.full(threads, 1e-3)]
+        return wall_seconds(lambda: run(arrays))
+
+    return 2 * (chain - chain // 8) * threads / (seconds(chain) - seconds(chain // 8))
+
+
+class Ensemble(NamedTuple):
+    """What is run: a name, who moves and how, from where; how many elements a member has.
+
+    `own` says that every member has its own system.
+    """
+
+    name: str
+    system: Any
+    integrator: Any
+    states: Any
+    h: float
+    steps: int
+    elements: int = 1
+    own: bool = False
+
+
+def pendulums(name: str, integrator: Any, steps: int, members: int = MILLION) -> Ensemble:
+    """Pendulums of W2, from its potential, with random velocities."""
+    velocity = np.random.default_rng(2).normal(size=(members, 3))
+    momentum = jnp.asarray(velocity * W2.inertia)
+    states = rx.State(jnp.tile(jnp.eye(3), (members, 1, 1)), momentum, jnp.zeros(members))
+    return Ensemble(name, W2.system(), integrator, states, 0.01, steps)
+
+
+def tops(steps: int, members: int = MILLION) -> Ensemble:
+    """Euler's tops with random momenta on the sphere."""
+    top = rx.systems.EulerTop([3.0, 2.0, 1.0])
+    m = np.random.default_rng(3).normal(size=(members, 3))
+    states = top.as_state(jnp.asarray(m / np.linalg.norm(m, axis=1, keepdims=True)))
+    return Ensemble("Euler tops, Kahan", top, rx.Kahan(), states, 0.5, steps)
+
+
+def bodies(integrator: Any, steps: int, members: int = MILLION) -> Ensemble:
+    """Suslov bodies, each with an inertia of its own."""
     factors = 0.3 * np.random.default_rng(3).normal(size=(members, 3, 3))
     inertias = np.diag([1.0, 2.0, 2.5]) + 0.3 * factors @ factors.transpose(0, 2, 1)
-    bodies = jax.vmap(lambda inertia: Suslov(inertia, physical=False))(jnp.asarray(inertias))
+    made = jax.vmap(lambda inertia: rx.systems.Suslov(inertia, physical=False))(inertias)
     start = jax.jit(
         jax.vmap(lambda body: body.state(jnp.eye(3), velocity=jnp.array([0.7, 0.4, 0.0])))
-    )(bodies)
-    runner = make_members("pallas", bodies, integrator, start, 0.05, None, False)
-    saved = np.empty((1, 13, runner.columns))
-    interval = np.empty((1, len(INTERVAL), runner.columns))
-    seconds = wall_seconds(lambda: runner.run(saved, interval, steps))
-    last = State(start.g, jnp.asarray(saved[0, 9:12, :members].T), start.t)
-    violation, before, after = (
-        jax.jit(jax.vmap(look))(bodies, state)
-        for look, state in (
-            (lambda body, s: body.constraint_violation(s), last),
-            (lambda body, s: body.energy(s), start),
-            (lambda body, s: body.energy(s), last),
-        )
+    )(made)
+    name = "Suslov bodies with inertias of their own, HamelMidpoint"
+    return Ensemble(name, made, integrator, start, 0.05, steps, own=True)
+
+
+def chains(case: str, name: str, steps: int, members: int = 50_000) -> Ensemble:
+    """Rods or string pendulums of 20 elements, with momenta that differ by a percent."""
+    system, state, h, _ = CASES[case].make()
+    factors = np.linspace(0.99, 1.01, members)[:, None]
+    copies = jax.tree.map(lambda x: np.repeat(np.asarray(x)[None], members, axis=0), state)
+    states = jax.device_put(rx.State(copies.g, copies.momentum * factors, copies.t))
+    return Ensemble(name, system, rx.LieVerlet(), states, h, steps, 20)
+
+
+def ensembles() -> list[Callable[[], Ensemble]]:
+    """What is measured, made one at a time: together they would fill the host."""
+    high = rx.Composition(rx.LieVerlet(), 8)
+    return [
+        lambda: pendulums("pendulums, LieVerlet", rx.LieVerlet(), 65_536),
+        lambda: pendulums("pendulums, LieVerlet", rx.LieVerlet(), 4096),
+        lambda: pendulums("pendulums, LieVerlet", rx.LieVerlet(), 65_536, 2**14),
+        lambda: pendulums("pendulums, Composition of order 8", high, 4096),
+        lambda: pendulums("pendulums, Collocation(gauss(4))", rx.Collocation(rx.gauss(4)), 2048),
+        lambda: pendulums(
+            "pendulums, GalerkinVariational(gauss(3))", rx.GalerkinVariational(rx.gauss(3)), 1024
+        ),
+        lambda: tops(400_000),
+        lambda: bodies(rx.HamelMidpoint(), 4096),
+        lambda: chains("rod", "rods of 20 elements, LieVerlet", 10_000),
+        lambda: chains("string-pendulum", "string pendulums of 20 elements, LieVerlet", 10_000),
+    ]
+
+
+def disagreement(what: Ensemble, members: int = 512, steps: int = 100) -> float:
+    """The largest difference between the last momenta on the card and by the native back end."""
+    few = jax.tree.map(lambda x: x[:members], what.states)
+    system = jax.tree.map(lambda x: x[:members], what.system) if what.own else what.system
+    ours, native = (
+        rx.ensemble(system, what.integrator, few, h=what.h, steps=steps, backend=backend)
+        for backend in ("gpu", "native")
     )
+    return float(np.max(np.abs(ours["momentum"].values - native["momentum"].values)))
+
+
+def timed(what: Ensemble) -> dict[str, Any]:
+    """Element-steps per second of whole calls, and of the kernel in the last of them."""
+    runs = None
+
+    def call() -> None:
+        nonlocal runs
+        runs = rx.ensemble(what.system, what.integrator, what.states, h=what.h, steps=what.steps)
+
+    seconds = wall_seconds(call)
+    assert runs is not None and runs.attrs["provenance_backend"] == "gpu"
+    members = len(what.states.t)
+    work = members * what.steps * what.elements
     row = {
-        "integrator": repr(integrator),
+        "name": what.name,
         "members": members,
-        "steps": steps,
-        "body_steps_per_second": members * steps / seconds,
-        "violation": float(jnp.max(violation)),
-        "energy_error": float(jnp.max(jnp.abs(after / before - 1))),
-        "failed": int(np.sum(~np.isnan(runner.failure[0, :members]))),
+        "steps": what.steps,
+        "seconds": seconds,
+        "compile_seconds": runs.attrs["compile_seconds"],
+        "rate": work / seconds,
+        "kernel_rate": work / runs.attrs["seconds"],
+        "iterations": float(np.nanmean(runs["iterations"].values)) / what.steps,
+        "failed": int(np.sum(runs["failed_step"].values > 0)),
+        "disagreement": disagreement(what),
     }
     print(
-        f"Suslov, {integrator!r}: {row['body_steps_per_second']:.3g} body-steps/s, violation "
-        f"{row['violation']:.1e}, energy {row['energy_error']:.1e}, failed {row['failed']}",
+        f"{what.name}, {members:,} x {what.steps:,}: {row['rate']:.3g}/s, kernel "
+        f"{row['kernel_rate']:.3g}/s, native within {row['disagreement']:.1e}",
         flush=True,
     )
     return row
 
 
-def momenta(side: int = 1000, steps: int = 10_000) -> dict[str, Any]:
-    """A grid of momenta on the unit sphere, by Kahan's method: the rate, and how H/C is kept."""
-    top = EulerTop([3.0, 2.0, 1.0])
-    z, angle = np.meshgrid(
-        np.linspace(-1, 1, side + 2)[1:-1], np.linspace(0, 2 * np.pi, side), indexing="ij"
+_FIRST = """
+import time, jax, jax.numpy as jnp, numpy as np, retrax as rx
+from benchmarks.gpu import pendulums
+what = pendulums("", rx.LieVerlet(), 4096)
+jax.block_until_ready(what.states)
+for _ in range(2):
+    clock = time.perf_counter()
+    runs = rx.ensemble(what.system, what.integrator, what.states, h=what.h, steps=what.steps)
+    print(time.perf_counter() - clock, runs.attrs["seconds"])
+"""
+
+
+def first_calls() -> dict[str, float]:
+    """Seconds of the first and the second call in a fresh process, beside the run itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FIRST], capture_output=True, text=True, check=True
     )
-    across = np.sqrt(1 - z**2)
-    m = np.stack([across * np.cos(angle), across * np.sin(angle), z], -1).reshape(-1, 3)
-    start = top.as_state(m)
-    runner = make_members("pallas", top, Kahan(), start, 0.5, None, True)
-    saved = np.empty((1, 7, runner.columns))
-    interval = np.empty((1, len(INTERVAL), runner.columns))
-    seconds = wall_seconds(lambda: runner.run(saved, interval, steps))
-    ends = saved[0, :3, : len(m)].T
-    weights = 1 / np.asarray(top.inertia)
-    kept = (ends**2 @ weights) / np.sum(ends**2, axis=1) - m**2 @ weights
-    row = {
-        "members": len(m),
-        "steps": steps,
-        "body_steps_per_second": len(m) * steps / seconds,
-        "ratio_error": float(np.max(np.abs(kept))),
-        "failed": int(np.sum(~np.isnan(runner.failure[0, : len(m)]))),
-    }
-    print(
-        f"Euler tops: {row['body_steps_per_second']:.3g} body-steps/s, H/C within "
-        f"{row['ratio_error']:.1e}, failed {row['failed']}",
-        flush=True,
-    )
-    return row
+    first, second = ([float(x) for x in line.split()] for line in done.stdout.splitlines())
+    return {"first": first[0] - first[1], "second": second[0] - second[1]}
 
 
 def main() -> None:
     device = jax.devices()[0]
     if device.platform != "gpu":
         raise SystemExit(f"This needs a GPU, and JAX sees only {device.device_kind}.")
-    results = measure("pallas")
-    results["constrained"] = [constrained(m) for m in (HamelMidpoint(), LagrangeDAlembert())]
-    results["momenta"] = momenta()
-    save("gpu", results)
+    card = {"bandwidth": bandwidth(), "fp64_rate": fp64_rate()}
+    print(f"{device.device_kind}: {card['bandwidth']:.3g} B/s, {card['fp64_rate']:.3g} flop/s")
+    calls = first_calls()
+    print(f"beside the run: {calls}", flush=True)
+    rows = [timed(make()) for make in ensembles()]
+    cost = step_cost(W2.system(), rx.LieVerlet(), W2.start(), rows[0]["iterations"])
+    save(
+        "gpu",
+        {"device": device.device_kind, "card": card, "calls": calls, "rows": rows, "cost": cost},
+    )
 
 
 if __name__ == "__main__":

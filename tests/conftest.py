@@ -1,8 +1,8 @@
 """Strict in tests, plain in use: no silent promotion of types or ranks anywhere in retrax.
 
 Also here: what keeps a run of all tests small and quick. Programs are released after each module,
-the modules that take longest begin first, compiled programs are kept on disk, and `--budget` ends
-the second tier in time.
+the modules that take longest begin first, compiled programs are kept on disk, long tests are left
+to the second tier (`tiers.py`), and `--budget` ends that in time.
 """
 
 import ctypes
@@ -15,29 +15,16 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
+from tiers import Clock, listed
+
 # Most of the time of the tests is XLA compiling programs that run once: let it compile quickly.
 QUICK = ["--xla_backend_optimization_level=0"]
 if version("jax") < "0.11":  # later versions stop at a flag that they do not know
     QUICK.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 
-import jax
-import pytest
-
-from retrax.numerics.checks import require_double_precision
-from retrax.numerics.reuse import forget
-
-require_double_precision()
-jax.config.update("jax_numpy_dtype_promotion", "strict")
-jax.config.update("jax_numpy_rank_promotion", "raise")
-
-# Modules that take longest, so that no worker is left with one of them at the end.
-LONGEST = (
-    "test_claims", "test_ensemble", "test_docs", "test_bad_input", "test_mutation", "test_contact",
-    "test_pseudospectral_paper", "test_nonholonomic_paper", "test_string_paper", "test_kahan_paper",
-    "test_rods_paper", "test_nonholonomic_claims", "test_browser",
-    "test_laws", "test_simulate", "test_tracing", "test_restart", "test_command",
-)  # fmt: skip
 # The compiled programs of all modules take 0.4 GB; those of former versions are left over.
 MOST_KEPT = 2 * 2**30
 NO_TIME = "no time left"
@@ -45,12 +32,16 @@ NO_TIME = "no time left"
 
 @pytest.fixture
 def key():
+    import jax
+
     return jax.random.key(0)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _forget_programs():
     """Release what a module has compiled: a process that keeps all runs out of memory maps."""
+    from retrax.numerics.reuse import forget
+
     yield
     forget()
     if sys.platform == "linux":  # the C library keeps freed memory until it is asked
@@ -64,32 +55,62 @@ def pytest_addoption(parser):
         metavar="SECONDS",
         help="end after so many seconds, say what was not run, and do not fail for it",
     )
+    parser.addoption(
+        "--clock", type=Path, metavar="FOLDER", help="write the time of each test into this folder"
+    )
 
 
 def pytest_configure(config):
-    _keep_programs(config)
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    # The process that only hands tests to workers needs nothing of what they test.
+    if worker is not None or not config.getoption("numprocesses", None):
+        _be_strict()
+        _keep_programs(config, worker or "one")
+    if config.getoption("clock") is not None:
+        folder = config.getoption("clock")
+        folder.mkdir(parents=True, exist_ok=True)
+        config.pluginmanager.register(Clock(folder / f"{worker}.jsonl"), "clock")
     if config.getoption("budget") is not None:
         config.pluginmanager.register(Budget(config.getoption("budget")), "budget")
 
 
-def _keep_programs(config) -> None:
+def _be_strict() -> None:
+    import jax
+
+    from retrax.numerics.checks import require_double_precision
+
+    require_double_precision()
+    jax.config.update("jax_numpy_dtype_promotion", "strict")
+    jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+def _keep_programs(config, worker: str) -> None:
     """Keep what XLA compiles on disk: for the next module that needs it, and for the next run.
 
     Each worker has a folder of its own, since JAX does not write whole files at once.
     """
+    import jax
+
     if not config.pluginmanager.hasplugin("cacheprovider"):
         return
-    folder: Path = config.cache.mkdir(f"xla-{os.environ.get('PYTEST_XDIST_WORKER', 'one')}")
+    folder: Path = config.cache.mkdir(f"xla-{worker}")
     if sum(file.stat().st_size for file in folder.iterdir()) > MOST_KEPT:
         shutil.rmtree(folder)
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
+@pytest.hookimpl(tryfirst=True)  # before the marks are looked at
 def pytest_collection_modifyitems(items):
-    """Begin with the modules that take longest; each stays on one worker (`--dist loadfile`)."""
-    rank = {name: k for k, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    """Mark the second tier, and begin with the files that take longest.
+
+    Each file stays on one worker (`--dist loadfile`).
+    """
+    names = {name: k for k, name in enumerate(listed())}
+    for item in items:
+        if item.nodeid in names:
+            item.add_marker("campaign")
+    items.sort(key=lambda item: names.get(item.nodeid.partition("::")[0], 0))
 
 
 class Budget:

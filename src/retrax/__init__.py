@@ -89,6 +89,8 @@ from retrax.numerics.nodes import radau as radau
 from retrax.numerics.nodes import radau_left as radau_left
 from retrax.numerics.tableaus import Tableau as Tableau
 from retrax.run.ensemble import ensemble as ensemble
+from retrax.run.prepare import PreparedRun as PreparedRun
+from retrax.run.prepare import prepare as prepare
 from retrax.run.resume import resume as resume
 from retrax.run.simulate import simulate as simulate
 from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 @pytest.mark.parametrize("order", ORDERS)
 def test_c_and_retrax_take_the_same_steps(problem, order):
     assert disagreement(problem, order) < 5e-14  # measured: 5e-15
+    assert disagreement(problem, order, lean=True) < 5e-14
 
 
 @pytest.mark.parametrize("elements", [3, 20])

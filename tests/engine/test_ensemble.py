@@ -19,7 +19,7 @@ ON_GPU = jax.default_backend() == "gpu"
 BACKENDS = [
     "native",
     "xla",
-    pytest.param("pallas", marks=pytest.mark.skipif(not ON_GPU, reason="needs an NVIDIA GPU")),
+    pytest.param("gpu", marks=pytest.mark.skipif(not ON_GPU, reason="needs an NVIDIA GPU")),
 ]
 # A thousand steps; compositions, whose steps are many, take fewer.
 H, STEPS = 0.002, 1000
@@ -85,7 +85,7 @@ def test_all_back_ends_agree(problem, name):
         assert iterations[0] == pytest.approx(iterations[1], rel=0.02, abs=5)
     np.testing.assert_allclose(native.info.increment, xla.info.increment, rtol=0, atol=1e-13)
 
-    arrays = ["xla"] * ((problem, name) in ON_ARRAYS) + ["pallas"] * ON_GPU
+    arrays = ["xla"] * ((problem, name) in ON_ARRAYS) + ["gpu"] * ON_GPU
     driven = system.constraint is not None and system.constraint.driven
     states = spread(state, 9, by=0.0 if driven else 0.1)
     for backend in ["native", *arrays]:
@@ -153,7 +153,7 @@ def test_any_number_of_members(members):
 
 
 def test_a_long_record_runs_in_pieces(monkeypatch):
-    from retrax.run import chunks as module
+    from retrax.engine.backends.members import Members
 
     system, state = PROBLEMS["asymmetric top"]()
     states = spread(state, 5)
@@ -167,7 +167,7 @@ def test_a_long_record_runs_in_pieces(monkeypatch):
         return runs, seen
 
     whole, one = run()
-    monkeypatch.setattr(module, "_MEMBER_STEPS", 100)
+    monkeypatch.setattr(Members, "at_once", 100.0)
     pieces, several = run()
     assert one == [50] and several == [20, 40, 50]
     for name in ("g", "momentum", "iterations", "increment"):
@@ -205,7 +205,7 @@ REFUSED = {
         "takes no devices",
     ),
     "no GPU": (
-        lambda top, s: (top, s, {"backend": "pallas", "devices": jax.devices("cpu")}),
+        lambda top, s: (top, s, {"backend": "gpu", "devices": jax.devices("cpu")}),
         "needs an NVIDIA GPU",
     ),
     "no step": (lambda top, s: (top, s, {"steps": 0}), "steps = 0 must be a whole number"),

@@ -24,6 +24,7 @@ from retrax.store.objects import (
     defined,
     encode,
 )
+from retrax.store.run_objects import encode_objects
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.observe import observe
 
@@ -180,6 +181,60 @@ def test_a_file_of_a_lambda_keeps_what_was_measured_and_can_be_drawn(tmp_path):
     assert rx.load(run.save(tmp_path / "again.nc")).system.functions == run.system.functions
 
 
+def test_a_checkpoint_of_a_lambda_is_looked_at_without_it(tmp_path):
+    inertia = np.array([[2.0, 0.3, -0.2], [0.3, 2.5, 0.1], [-0.2, 0.1, 3.0]])
+    body = rx.MechanicalSystem(rx.SO3(), inertia, lambda R: -9.0 * R[2, 2] + R[0, 1])
+    state = body.state(rx.SO3().exp(jnp.array([0.3, -0.7, 0.5])), velocity=[0.5, 0.2, 0.3])
+    with pytest.warns(UserWarning, match="keeps data, not code"):
+        run = rx.simulate(
+            body,
+            "lie-verlet",
+            state,
+            h=0.01,
+            steps=40,
+            save_every=5,
+            checkpoint=tmp_path / "k.zarr",
+        )
+    again = rx.load(tmp_path / "k.zarr")
+    assert np.max(np.abs(again.velocity - run.velocity)) < 5e-15  # measured 4e-16
+    assert np.array_equal(again.group_defect(), run.group_defect())
+    assert "Energy and invariants are not known" in again.summary()
+    assert again.measures()["constraint_violation"] is None
+    for ask in (again.invariants, again.energy, again.energy_balance, again.observables):
+        with pytest.raises(rx.BadInput, match=r"is made of, but not its functions"):
+            ask()
+    again.plot(tmp_path / "k.png")
+    again.report(tmp_path / "k.html")
+    later = rx.load(again.save(tmp_path / "k.nc"))
+    assert np.array_equal(later.velocity, again.velocity)
+    with pytest.raises(rx.BadInput, match=r"potential = .*lambda.* rx\.resume\(path, system="):
+        rx.simulate(later.system, later.integrator, later.final, h=0.01, steps=1)
+
+
+def test_the_functions_inside_a_constraint_are_named():
+    pushed = rx.VelocityConstraint(
+        lambda g, t: jnp.stack([g[2]]), lambda g, t: jnp.array([0.1 * jnp.cos(t)])
+    )
+    body = rx.MechanicalSystem(rx.SO3(), [2.0, 2.5, 3.0], constraint=pushed)
+    data, _ = encode_objects(body, rx.LieVerlet())
+    names = [name for name, _ in decode(data["remembered"], None).functions]
+    assert names == ["constraint.A", "constraint.c"]
+
+
+def test_what_a_file_does_not_keep_is_asked_for(tmp_path):
+    body = rx.systems.FreeRigidBody([1.0, 1.7, 2.3])
+    state = body.state(jnp.eye(3), velocity=[0.3, -0.2, 0.9])
+    with pytest.raises(rx.BadInput, match=r"system = None .* on a group or space of your own"):
+        rx.simulate(None, "lie-verlet", state, h=0.1, steps=1)
+    with pytest.raises(rx.BadInput, match=r"keeps no integrator of your own.*provenance"):
+        rx.simulate(body, None, state, h=0.1, steps=1)
+    run = rx.simulate(body, "lie-verlet", state, h=0.1, steps=2)
+    with pytest.raises(rx.BadInput, match=r"which is a folder, but a file.*run\.final"):
+        rx.resume(run.save(tmp_path / "run.nc"))
+    with pytest.raises(rx.BadInput, match=r"is a page to look at; rx\.load reads"):
+        rx.load(run.report(tmp_path / "run.html"))
+
+
 def test_the_store_of_a_sweep_holds_its_system(tmp_path):
     def top(mass):
         system = rx.systems.HeavyTop([1.2, 1.6, 0.8], mass, [0.0, 0.0, 0.6])
@@ -191,6 +246,9 @@ def test_the_store_of_a_sweep_holds_its_system(tmp_path):
     kept = json.loads(runs.attrs["run"])
     same(decode(kept["system"], None), top(1.0)[0])
     assert repr(decode(kept["integrator"], None)) == "LieVerlet()"
+    for read in (rx.load, rx.resume):
+        with pytest.raises(rx.BadInput, match=r"holds a sweep: read it with xarray\.open_zarr"):
+            read(path)
 
 
 @pytest.fixture
@@ -215,7 +273,7 @@ def test_a_lambda_is_said_to_be_no_data_before_the_run_and_can_be_given_again(tm
     assert repr(found.integrator) == "LieVerlet()"
     with pytest.raises(rx.BadInput, match=r"not its functions \(potential = .*<lambda> of"):
         found.invariants()
-    with pytest.raises(rx.BadInput, match=r"give the system yourself, as in rx\.simulate\(system"):
+    with pytest.raises(rx.BadInput, match=r"give the system yourself, as in rx\.resume\(path, sy"):
         rx.simulate(found.system, found.integrator, found.final, h=0.1, steps=3)
     with pytest.raises(rx.BadInput, match=r"does not hold its system.* rx\.resume\(path, system="):
         rx.resume(path, steps=80)
@@ -243,6 +301,12 @@ def test_a_factory_is_called_again_by_resume_and_never_by_load(tmp_path, module,
     longer = rx.resume(path, steps=80, trust="bodies_of_mine")
     assert capsys.readouterr().out == "imported\n"
     assert type(rx.load(path, trust="bodies_of_mine").system) is rx.MechanicalSystem
+    copied = rx.load(path).save(tmp_path / "copied.nc")
+    with pytest.raises(
+        rx.BadInput, match=r"rx\.load\(path, trust='bodies_of_mine'\) makes it again"
+    ):
+        rx.load(copied).system.symmetries()
+    assert type(rx.load(copied, trust="bodies_of_mine").system) is rx.MechanicalSystem
     whole = rx.simulate(system, rx.LieVerlet(), state, h=0.1, steps=80)
     assert np.array_equal(longer.momentum, whole.momentum)
     assert set(longer.invariants()) == set(whole.invariants())

@@ -30,6 +30,8 @@ _POINTER, _DOUBLE, _LONG = ctypes.c_void_p, ctypes.c_double, ctypes.c_long
 _SIGNATURES = {
     "free_body": [_POINTER, _POINTER, _DOUBLE, _POINTER, _LONG, _LONG, _LONG, _POINTER],
     "heavy_body": [_POINTER] * 3 + [_DOUBLE, _POINTER, _LONG, _LONG, _LONG, _POINTER],
+    "free_body_lean": [_POINTER, _POINTER, _DOUBLE, _POINTER, _LONG, _LONG, _LONG, _POINTER],
+    "heavy_body_lean": [_POINTER] * 3 + [_DOUBLE, _POINTER, _LONG, _LONG, _LONG, _POINTER],
     "euler_top": [_POINTER, _POINTER, _DOUBLE, _LONG, _LONG, _POINTER],
     "heavy_body_gauss": [_POINTER] * 3 + [_LONG, _POINTER, _LONG],
     "string_pendulum": [_POINTER] * 3 + [_LONG, _DOUBLE, _LONG, _LONG, _POINTER],
@@ -57,11 +59,17 @@ def stages(order: int) -> tuple[float, ...]:
 
 
 def single(
-    problem: TimedProblem, h: float, steps: int, save_every: int | None = None, order: int = 2
+    problem: TimedProblem,
+    h: float,
+    steps: int,
+    save_every: int | None = None,
+    order: int = 2,
+    lean: bool = False,
 ) -> tuple[np.ndarray, int]:
     """The saved states of one body, (records, 12), and the number of Newton iterations.
 
     `order` 4, 6 and 8 are the compositions that retrax has. `steps` is a multiple of `save_every`.
+    The `lean` kernel takes two iterations a step, converged or not.
     """
     every = save_every or steps
     state, inertia, parts = problem.packed(), np.array(problem.inertia), np.array(stages(order))
@@ -70,6 +78,7 @@ def single(
     if problem.weight is not None:
         arrays.append(np.array(problem.weight))
     name = "free_body" if problem.weight is None else "heavy_body"
+    name += "_lean" if lean else ""
     iterations = _function("lgvi", name)(
         *map(_address, arrays), h, _address(parts), len(parts), len(out), every, _address(out)
     )

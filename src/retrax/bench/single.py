@@ -61,27 +61,36 @@ def measure(pairs: int = 7) -> dict[str, Any]:
     }
 
 
-def disagreement(problem: TimedProblem, order: int, steps: int = 100) -> float:
+def disagreement(problem: TimedProblem, order: int, steps: int = 100, lean: bool = False) -> float:
     """The largest difference between any state of retrax and that of the C kernel."""
     run = whole_call(problem, verlet(order), H, steps, save_every=1)().states
     ours = np.concatenate([run.g.reshape(-1, 9), run.momentum], axis=1)[1:]
-    theirs, _ = kernels.single(problem, H, steps, save_every=1, order=order)
+    theirs, _ = kernels.single(problem, H, steps, save_every=1, order=order, lean=lean)
     return float(np.max(np.abs(ours - theirs)))
 
 
 def per_step(problem: TimedProblem, order: int, pairs: int) -> dict[str, Any]:
-    """The loop and the whole call at h = 0.01, every 100th state saved."""
+    """The loop and the whole call at h = 0.01, every 100th state saved.
+
+    C solves each step until it has converged, as retrax does; the lean kernel does not look.
+    """
     stages = len(kernels.stages(order))
     steps = SUBSTEPS // stages // SAVE_EVERY * SAVE_EVERY
     row = {"problem": problem.name, "order": order, "stages": stages, "steps": steps}
-    c = in_c(problem, H, steps, SAVE_EVERY, order)
+    c, lean = (in_c(problem, H, steps, SAVE_EVERY, order, lean) for lean in (False, True))
     if c is not None:
-        row["difference"] = difference = disagreement(problem, order)
-        kernels.require_agreement(f"{problem.name}, order {order}", difference)
+        for which in (False, True):
+            difference = disagreement(problem, order, lean=which)
+            kernels.require_agreement(f"{problem.name}, order {order}", difference)
+            row["lean_difference" if which else "difference"] = difference
         row["newton_per_substep"] = c()[1] / steps / stages
     arguments = (problem, verlet(order), H, steps, SAVE_EVERY)
     loop, call = (paired(run(*arguments), c, pairs) for run in (loop_alone, whole_call))
-    return {**row, **nanoseconds(loop, steps), "loop": loop, "call": call}
+    row |= {**nanoseconds(loop, steps), "loop": loop, "call": call}
+    if lean is not None:
+        row["lean"] = paired(loop_alone(*arguments), lean, pairs)
+        row["lean_ns"] = nanoseconds(row["lean"], steps)["c_ns"]
+    return row
 
 
 def to_error(pairs: int) -> dict[str, Any]:
@@ -103,11 +112,13 @@ def to_error(pairs: int) -> dict[str, Any]:
     }
 
 
-def in_c(problem: TimedProblem, h: float, steps: int, save_every: int, order: int) -> CRun | None:
+def in_c(
+    problem: TimedProblem, h: float, steps: int, save_every: int, order: int, lean: bool = False
+) -> CRun | None:
     """The run in C; `None` without a compiler."""
     if kernels.compiler() is None:
         return None
-    return lambda: kernels.single(problem, h, steps, save_every, order)
+    return lambda: kernels.single(problem, h, steps, save_every, order, lean)
 
 
 def measure_collocation(pairs: int = 7) -> dict[str, Any]:

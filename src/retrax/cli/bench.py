@@ -56,13 +56,25 @@ def _parts(results: dict[str, Any]) -> Iterable[tuple[list[str], list[list[str]]
 
     one, many = results["single"], results["ensemble"]
     yield (
-        ["problem", "order", "C, ns", "retrax, ns", "loop / C", "call / C"],
+        [
+            "problem",
+            "order",
+            "C, ns",
+            "lean C, ns",
+            "retrax, ns",
+            "loop / C",
+            "loop / lean C",
+            "call / C",
+        ],
         [
             [
                 row["problem"],
                 f"{row['order']}",
-                *_pair(row),
+                _ns(row, "c_ns"),
+                _ns(row, "lean_ns"),
+                _ns(row, "ns"),
                 spread(row["loop"]),
+                spread(row.get("lean", {})),
                 spread(row["call"]),
             ]
             for row in one["per_step"]

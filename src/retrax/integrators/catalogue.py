@@ -34,9 +34,14 @@ def as_integrator(value: object, argument: str = "integrator") -> AbstractIntegr
     if isinstance(value, AbstractIntegrator):
         return value
     if not isinstance(value, str):
+        lost = (
+            " A file keeps no integrator of your own, and files of retrax 0.1 keep none at all: "
+            "give the one that run.provenance['integrator'] names."
+        )
+        why = lost if value is None else ""
         raise BadInput(
             f"{argument} = {shown(value)} is not a retrax integrator; an instance is needed, such "
-            'as LieVerlet(), or a name, such as "lie-verlet".'
+            f'as LieVerlet(), or a name, such as "lie-verlet".{why}'
         )
     ready = INTEGRATORS | ROLLING
     if value in ready:

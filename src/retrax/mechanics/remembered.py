@@ -29,6 +29,10 @@ def told(kind: str, **values: tuple[Any, int]) -> Drawing | None:
     return {kind: {name: np.asarray(x).tolist() for name, (x, _) in values.items()}}
 
 
+# The name of a constant matrix, among the numbers, that takes body velocities to momenta.
+MASS_MATRIX = "mass matrix"
+
+
 class RememberedSystem(AbstractGroupSystem):
     """A system whose functions a file could not keep: it can be drawn, but not run.
 
@@ -40,10 +44,13 @@ class RememberedSystem(AbstractGroupSystem):
     - `title`: the name of the system.
     - `space`: where it moves.
     - `numbers`: its arrays, by name.
-    - `functions`: the functions that are not in the file, by name.
+    - `functions`: the functions and classes that are not in the file, by name.
     - `drawing`: what to draw; `None` leaves it to the group.
     - `measured`: the units of its observables, by name.
     - `e3_points_up`: whether up is along e3, or against it.
+    - `recipe`: the call of a factory that makes the system, as the JSON of the file; empty without
+        one.
+    - `trust`: the modules that the recipe needs.
     """
 
     title: str = eqx.field(static=True)
@@ -53,6 +60,8 @@ class RememberedSystem(AbstractGroupSystem):
     drawing: Drawing | None = eqx.field(static=True)
     measured: dict[str, str] = eqx.field(static=True)
     e3_points_up: bool = eqx.field(static=True)
+    recipe: str = eqx.field(static=True)
+    trust: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -64,9 +73,17 @@ class RememberedSystem(AbstractGroupSystem):
         drawing: Drawing | None = None,
         measured: dict[str, str] | None = None,
         e3_points_up: bool = True,
+        recipe: str = "",
+        trust: tuple[str, ...] = (),
     ):
         self.title, self.space, self.numbers, self.functions = title, space, numbers, functions
         self.drawing, self.measured, self.e3_points_up = drawing, measured or {}, e3_points_up
+        self.recipe, self.trust = recipe, trust
+
+    @staticmethod
+    def _upgraded(fields: dict[str, Any]) -> dict[str, Any]:
+        """Read a description that was written before recipes were part of it."""
+        return {"recipe": "", "trust": (), **fields}
 
     def __check_init__(self):
         """Reject parts of other types: they come from a file."""
@@ -74,7 +91,7 @@ class RememberedSystem(AbstractGroupSystem):
         pairs += [(self.drawing, dict | None), (self.measured, dict), (self.e3_points_up, bool)]
         named = all(len(pair) == 2 for pair in self.functions)
         texts = [text for pair in self.functions for text in pair]
-        texts += [*self.numbers, *self.measured, *self.measured.values()]
+        texts += [*self.numbers, *self.measured, *self.measured.values(), self.recipe, *self.trust]
         if not (named and all(isinstance(x, kind) for x, kind in pairs)):
             raise BadInput("the stored description of the system is damaged.")
         if not all(isinstance(text, str) for text in texts):
@@ -105,6 +122,13 @@ class RememberedSystem(AbstractGroupSystem):
         """The inertia, where it is an array."""
         return self.numbers.get("inertia")
 
+    def velocities(self, momenta: np.ndarray) -> np.ndarray:
+        """The body velocities along a run where the mass matrix is a constant, else NaN."""
+        matrix = self.numbers.get(MASS_MATRIX)
+        if matrix is None or np.shape(matrix) != (self.group.dim, self.group.dim):
+            return np.full_like(momenta, np.nan)
+        return np.linalg.solve(np.asarray(matrix), momenta.T).T
+
     def unit_of(self, observable: str) -> str:
         return self.measured.get(observable, "")
 
@@ -130,9 +154,21 @@ class RememberedSystem(AbstractGroupSystem):
         self._lacks_functions()
 
     def _lacks_functions(self) -> NoReturn:
+        raise BadInput(f"{self.lack()}.")
+
+    def lack(self) -> str:
+        """Say what the file does not keep, and how to bring it back."""
         lost = ", ".join(f"{name} = {function}" for name, function in self.functions)
-        raise BadInput(
-            f"the file keeps what the {self.title} is made of, but not its functions"
-            f"{f' ({lost})' if lost else ''}: give the system yourself, as in "
-            "rx.simulate(system, run.integrator, run.final, ...) or rx.resume(path, system=...)."
+        what = (
+            "class and functions" if any(x == "class" for x, _ in self.functions) else "functions"
+        )
+        kept = f"the file keeps what the {self.title} is made of, but not its {what}"
+        recipe = ""
+        if self.trust:
+            modules = self.trust[0] if len(self.trust) == 1 else list(self.trust)
+            recipe = f"rx.load(path, trust={modules!r}) makes it again if the module is yours; or "
+        return (
+            f"{kept}{f' ({lost})' if lost else ''}: {recipe}give the system yourself, as in "
+            "rx.resume(path, system=...) for a checkpoint, or "
+            "rx.simulate(system, integrator, run.final, ...) to go on from the end of a run"
         )

@@ -62,6 +62,10 @@ class AbstractSplitSystem(AbstractGroupSystem):
     def check_step(self, state: State, h: float) -> None:
         """Reject a step size at which the splitting is unstable; warn of one that is too long."""
 
+    def hardest(self, states: State) -> int | None:
+        """Which of many states allows the shortest step; `None` if each must be looked at."""
+        return None
+
     def why_not(self, state: State, h: float) -> str | None:
         """Explain in a sentence a drift whose `in_chart` is false, if there is more to say."""
         return None

@@ -18,9 +18,11 @@ from retrax.numerics.checks import (
     require_finite,
     require_shape,
     require_whole,
+    shape_and_dtype,
     shown,
 )
-from retrax.numerics.known import depends_on_traced, require_each
+from retrax.numerics.evaluate import as_jax
+from retrax.numerics.known import check_members, depends_on_traced, require_each
 from retrax.store.free_memory import available, gigabytes
 
 # The velocity of a start may miss the constraint by this much, relative to its components.
@@ -81,9 +83,16 @@ def require_commits(checkpoint: object, every: object, traced: bool) -> None:
 def require_parts(system: object, state: object) -> tuple[AbstractGroupSystem, State]:
     """Reject what is not a system and a state; return them as what they are."""
     require_double_precision()
+    return require_system(system), _as_state(state)
+
+
+def require_system(system: object) -> AbstractGroupSystem:
+    """Reject what is not a system; return it as what it is."""
     if not isinstance(system, AbstractGroupSystem):
-        raise BadInput(f"system = {shown(system)} is not a retrax system.")
-    return system, _as_state(state)
+        lost = "so give the system that you ran: a file keeps none on a group or space of your own"
+        why = f", {lost}" if system is None else ""
+        raise BadInput(f"system = {shown(system)} is not a retrax system{why}.")
+    return system
 
 
 def _as_state(state: object) -> State:
@@ -118,6 +127,12 @@ def require_state(
         require_possible(system, state, integrator)
 
 
+def is_possible_anywhere(system: AbstractGroupSystem) -> bool:
+    """Tell whether the system can be in every state of its space."""
+    anywhere = type(system).check_state is AbstractGroupSystem.check_state
+    return system.constraint is None and anywhere
+
+
 def require_possible(
     system: AbstractGroupSystem, state: State, integrator: AbstractIntegrator | None = None
 ) -> None:
@@ -126,10 +141,9 @@ def require_possible(
     A start may be where another run ended, so it is held to less than what `system.state` makes,
     and to still less where the integrator does not keep the constraint.
     """
-    anywhere = type(system).check_state is AbstractGroupSystem.check_state
-    if system.constraint is None and anywhere:
+    if is_possible_anywhere(system):
         return
-    state = jax.tree.map(jnp.asarray, state)
+    state = jax.tree.map(as_jax, state)
     system.check_state(state)
     keeps = integrator is None or "constraint" in integrator.preserves
     system.require_admissible(state, ALLOWED_AT_START if keeps else ALLOWED_OF_DRIFT)
@@ -140,7 +154,7 @@ def require_arrays(name: str, state: State) -> None:
     if not isinstance(state.momentum, np.ndarray | jax.Array):
         raise BadInput(f"{name}.momentum = {shown(state.momentum)} must be an array of float64.")
     for leaf in jax.tree.leaves(state):
-        if (dtype := np.asarray(leaf).dtype) != np.float64:
+        if (dtype := shape_and_dtype(leaf)[1]) != np.float64:
             raise BadInput(f"{name} holds {dtype} numbers, but retrax computes in float64.")
 
 
@@ -162,6 +176,13 @@ def _require_step_size(h: object) -> None:
 def require_time_to_pass(t: object, h: object) -> None:
     """Reject a step that rounding loses, now or later, beside a time that is too large."""
     require_each(_require_time_to_pass, t, h, fine=_passes)
+
+
+def require_members_time(t: np.ndarray, h: float) -> None:
+    """Reject a step that rounding loses beside the time of a member."""
+    if not _passes(np.asarray(np.max(np.abs(t))), np.asarray(h)):
+        sizes = np.full(len(t), h)
+        check_members(_require_time_to_pass, (t, sizes), (len(t),), fine=_passes)
 
 
 def _passes(t: np.ndarray, h: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ import numpy as np
 _CHUNK_STEPS, _CHUNK_RECORDS, _CHUNK_BYTES = 50_000, 1024, 2**25
 # Of larger states fewer steps, for each takes longer.
 _SMALL_STATE = 2048
-# The members of an ensemble together take so many steps, and save so many bytes on a device.
-_MEMBER_STEPS, _MEMBER_BYTES = 2e8, 2**30
+# The members of an ensemble together save so many bytes on a device.
+_MEMBER_BYTES = 2**30
 
 
 def saved_steps(steps: int, save_every: int | None) -> np.ndarray:
@@ -49,12 +49,12 @@ class Chunks(NamedTuple):
 
     @classmethod
     def of_members(
-        cls, members: int, bytes_per_record: int, save_every: int, steps: int
+        cls, members: int, bytes_per_record: int, save_every: int, steps: int, work: float
     ) -> "Chunks":
-        """The chunks of many runs that go side by side."""
-        at_once = min(_MEMBER_STEPS / (save_every * members), _MEMBER_BYTES / bytes_per_record)
+        """The chunks of many runs that go side by side, with `work` steps of members in each."""
+        at_once = min(work / (save_every * members), _MEMBER_BYTES / bytes_per_record)
         records = max(1, min(int(at_once), steps // save_every))
-        most = save_every if at_once >= 1 else max(1, int(_MEMBER_STEPS / members))
+        most = save_every if work >= save_every * members else max(1, int(work / members))
         return cls(save_every, records, most, records)
 
     @classmethod

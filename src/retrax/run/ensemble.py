@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike
 
-from retrax.engine.backends import make_members
+from retrax.engine.backends import gpu_of, make_members
 from retrax.engine.backends.members import Members
 from retrax.engine.progress import INTERVAL, Packing
 from retrax.integrators.base import AbstractIntegrator
@@ -60,8 +60,9 @@ def ensemble(
     - `save_every`: how many steps lie between two saved states; the start is saved too then.
         `None` saves only the end.
     - `backend`: `"native"` runs blocks of members in the vector units of all cores, `"xla"` a JAX
-        program, `"pallas"` one kernel on an NVIDIA GPU; `"auto"` is Pallas on a GPU, else native.
-    - `devices`: the JAX devices to share the members out to, for XLA and Pallas; all by default.
+        program, `"gpu"` a kernel on NVIDIA GPUs; `"auto"` is `"gpu"` where there is one, else
+        native.
+    - `devices`: the JAX devices to share the members out to, for XLA and GPUs; all by default.
     - `progress`: `None` shows a bar on a terminal; `True`, `False`, or a function of (done, total).
 
     **Returns:** an `xarray.Dataset` with dimensions `time` and `member`.
@@ -71,11 +72,9 @@ def ensemble(
     method = as_integrator(integrator)
     several = isinstance(system, list | tuple)
     moving: Any = stacked_systems(system) if several else system
-    starts = started(moving, states)
-    if isinstance(starts, State) and not is_traced(starts):
-        starts = jax.tree.map(np.asarray, starts)
+    starts, host = _at_hand(started(moving, states), backend, devices)
     known = False if several else None
-    shared = require_ensemble(moving, method, starts, h, steps, save_every, known)
+    shared = require_ensemble(moving, method, starts, h, steps, save_every, known, host)
     runs = run_members(
         moving, method, starts, float(h), int(steps),
         None if save_every is None else int(save_every),
@@ -84,6 +83,17 @@ def ensemble(
     _warn_of_failures(runs["failed_step"].values, int(steps))
     _warn_of_aliasing(moving, runs, float(h))
     return runs
+
+
+def _at_hand(starts: Any, backend: str, devices: Sequence[Any] | None) -> tuple[Any, State | None]:
+    """Bring states to where they start; return them also as they are on the host, if they are."""
+    if not isinstance(starts, State) or is_traced(starts):
+        return starts, None
+    gpu = gpu_of(backend, devices)
+    if gpu is None:
+        return jax.tree.map(np.asarray, starts), None
+    near = all(isinstance(x, np.ndarray) for x in jax.tree.leaves(starts))
+    return jax.device_put(starts, gpu), starts if near else None
 
 
 def saved_states(steps: int, save_every: int | None) -> int:
@@ -114,21 +124,22 @@ def run_members(
     members = len(states.t)
     every = save_every or steps
     records = saved_states(steps, save_every)
-    packing = Packing(jax.tree.map(lambda x: x[0], states))
+    packing = Packing(jax.tree.map(lambda x: np.broadcast_to(0.0, np.shape(x)[1:]), states))
     needed = 8 * records * (packing.size + len(INTERVAL)) * members
     require_memory(needed, members, records)
     behind = saved_steps(steps, save_every)
 
     clock = time.perf_counter()
     runner = make_members(backend, system, integrator, states, h, devices, shared, threads)
-    saved = np.empty((records, packing.size, runner.columns))
-    interval = np.zeros((records, len(INTERVAL), runner.columns))
+    saved = runner.room(records, packing.size)
+    interval = runner.room(records, len(INTERVAL))
     first = int(behind[0] == 0)
     if first:
-        saved[0, :, :members] = packing.member_rows(states)
-    chunks = Chunks.of_members(members, needed // records, every, steps)
+        runner.write_start(saved[0])
+        interval[0] = 0.0
+    chunks = Chunks.of_members(members, needed // records, every, steps, runner.at_once)
     n = first + chunks.records
-    runner.run(saved[first:n], interval[first:n], 0)  # no steps: compiles
+    runner.compile(saved[first:n], interval[first:n])
     compile_seconds = time.perf_counter() - clock
 
     clock = time.perf_counter()
@@ -136,8 +147,9 @@ def run_members(
         _run_chunks(runner, chunks, steps, saved[first:], interval[first:], report)
     seconds = time.perf_counter() - clock
     made = provenance(system, integrator, runner.name)
+    at: State = packing.unpack(saved[..., :members])
     return members_dataset(
-        packing.unpack(saved[..., :members]),
+        State(at.g, at.momentum, _times(np.asarray(states.t), behind, h)),
         interval[..., :members],
         runner.failure[:, :members],
         behind,
@@ -151,6 +163,13 @@ def run_members(
             **{f"provenance_{key}": value for key, value in made.items()},
         },
     )
+
+
+def _times(t0: np.ndarray, behind: np.ndarray, h: float) -> np.ndarray:
+    """When each state was saved of each member: t0 + k h, as a step has it."""
+    if np.all(t0 == t0[0]):
+        return np.broadcast_to((t0[0] + behind * h)[:, None], (len(behind), len(t0)))
+    return t0 + (behind * h)[:, None]
 
 
 def _warn_of_failures(failed_step: np.ndarray, steps: int) -> None:
@@ -200,7 +219,9 @@ def _run_chunks(
         here = slice(first, first + records)
         before = interval[here].copy() if begun else None
         try:
-            runner.run(saved[here], interval[here], length)
+            for taken in runner.run(saved[here], interval[here], length):
+                done += taken
+                report(done, steps)
         except KeyboardInterrupt as stopped:
             raise KeyboardInterrupt(
                 f"The ensemble was stopped after {done} of {steps} steps, and nothing of it is "
@@ -208,8 +229,6 @@ def _run_chunks(
             ) from stopped
         if before is not None:
             _accumulate(interval[here], before)
-        done += records * length
-        report(done, steps)
 
 
 def _accumulate(interval: np.ndarray, before: np.ndarray) -> None:

@@ -1,15 +1,19 @@
 """Host-side checks of an ensemble before it starts: each member, and whose system it has."""
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from retrax.engine.passes.live import live
+from retrax.engine.trace.scalarise import Unscalarisable, scalarise
 from retrax.errors import BadInput
 from retrax.groups.translation import Translation
 from retrax.integrators.base import AbstractIntegrator
@@ -17,7 +21,7 @@ from retrax.mechanics.inertia import plainly_a_body, require_positive
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem, Element
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
     as_float,
     is_traced,
@@ -28,16 +32,20 @@ from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.known import LEAKED, has_leaked, require_each
 from retrax.numerics.reuse import Jitted, Reused, signature_of
 from retrax.run.checks import (
+    is_possible_anywhere,
     require_arrays,
     require_count,
     require_fit,
+    require_members_time,
     require_parts,
     require_possible,
     require_step_size,
-    require_time_to_pass,
     uses_traced,
 )
 from retrax.spaces.base import AbstractHomogeneousSpace
+
+if TYPE_CHECKING:
+    from retrax.engine.backends.gpu_kernels import GPUFunction
 
 System = TypeVar("System", bound=AbstractGroupSystem)
 
@@ -55,10 +63,12 @@ def require_ensemble(
     steps: object,
     save_every: object,
     shared: bool | None = None,
+    host: State | None = None,
 ) -> bool:
     """Reject an ensemble that cannot start; return whether its members share one system.
 
-    `shared` says so where it is known; otherwise the shapes tell.
+    `shared` says so where it is known; otherwise the shapes tell. `host` are the same states in
+    arrays of NumPy, where the others lie on a GPU.
     """
     system, states = require_parts(system, states)
     if is_traced(system, integrator, states, h):
@@ -69,19 +79,21 @@ def require_ensemble(
         require_count("save_every", save_every)
     require_arrays("states", states)
     members = _require_members(states)
+    alike = jax.tree.map(lambda x: np.zeros(np.shape(x)[1:]), states)
     if shared is None:
-        shared = _is_shared(system, jax.tree.map(lambda x: x[0], states), members)
+        shared = _is_shared(system, alike, members)
     elif not shared:
         _require_a_system_each(system, members)
     one = system if shared else jax.tree.map(lambda x: x[0], system)
     require_fit(one, integrator)
-    if uses_traced(one, integrator, jax.tree.map(lambda x: x[0], states)):
+    if uses_traced(one, integrator, alike):
         raise BadInput(_TRACED)
     _require_each(one, states)
     if not shared:
         _require_each_system(system)
-    _require_possible(system, integrator, states, as_float(h), shared)
-    _require_stable(system, integrator, states, as_float(h), shared)
+    near = states if host is None else host
+    _require_possible(system, integrator, near, as_float(h), shared)
+    _require_stable(system, integrator, near, as_float(h), shared)
     return shared
 
 
@@ -172,17 +184,75 @@ def _shapes_fit(tree: Any, avals: tuple, identity: Fingerprint) -> bool:
 def _require_each(system: AbstractGroupSystem, states: State) -> None:
     """Reject states of which one is not on the group or not finite, and name the member."""
     require_shape("states.t", states.t, np.shape(states.momentum)[:1])
-    ok = np.isfinite(np.asarray(states.t))
-    for leaf in jax.tree.leaves((states.g, states.momentum)):
-        array = np.asarray(leaf)
-        ok &= np.isfinite(array).reshape(len(array), -1).all(axis=1)
-    if not ok.all():
-        raise BadInput(f"member {np.argmin(ok)} of states has numbers that are not finite.")
-    where = system.configuration_space
-    defect = np.asarray(_defects(where, states.g))
+    require_shape("states.momentum", states.momentum, (len(states.t), system.group.dim))
+    space = system.configuration_space
+    defect = _defects_on_gpu(space, states) if _on_gpu(states) else _defects(space, states)
     worst = int(np.argmax(defect))
-    where.check(f"g of member {worst}", jax.tree.map(lambda x: x[worst], states.g))
-    require_shape("states.momentum", states.momentum, (len(ok), system.group.dim))
+    if np.isnan(defect[worst]):
+        raise BadInput(f"member {worst} of states has numbers that are not finite.")
+    space.check(f"g of member {worst}", _member(states.g, worst))
+
+
+def _on_gpu(tree: Any) -> bool:
+    """Whether arrays lie in the memory of a GPU, where they are looked at without copying them."""
+    leaves = jax.tree.leaves(tree)
+    return all(isinstance(x, jax.Array) and _platform(x) == "gpu" for x in leaves)
+
+
+def _platform(array: jax.Array) -> str:
+    return next(iter(array.devices())).platform
+
+
+def _member(tree: Any, k: int) -> Any:
+    """One member of arrays with a first axis of members."""
+    if _on_gpu(tree):
+        from retrax.engine.backends.gpu_kernels import member_of
+
+        return member_of(tree, k)
+    return jax.tree.map(lambda x: x[k], tree)
+
+
+def _defects_on_gpu(space: AbstractHomogeneousSpace, states: State) -> np.ndarray:
+    """How far each member is off the group, and NaN where its numbers are not finite."""
+    alike = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), states)
+    function = _defect_function(*signature_of(space, alike))
+    if function is None:
+        return np.asarray(_all_defects(space, states))
+    return function(jax.tree.leaves(states))[0]
+
+
+def _defects(space: AbstractHomogeneousSpace, states: State) -> np.ndarray:
+    """The same of states on the host."""
+    with _on_host():
+        return np.asarray(_all_defects(space, states))
+
+
+@Jitted
+def _all_defects(space: AbstractHomogeneousSpace, states: State) -> Float[Array, " member"]:
+    return jax.vmap(partial(_defect, space))(states)
+
+
+def _defect(space: AbstractHomogeneousSpace, state: State) -> Float[Array, ""]:
+    finite = [jnp.isfinite(x).all() for x in jax.tree.leaves(state)]
+    return jnp.where(jnp.stack(finite).all(), space.defect(state.g), jnp.nan)
+
+
+@Reused
+def _defect_function(tree: Any, avals: tuple, identity: Fingerprint) -> "GPUFunction | None":
+    """The distance from the group as a kernel; `None` where it has a long axis or no program."""
+    from retrax.engine.backends.gpu_kernels import GPUFunction
+
+    leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
+    space, state = jax.tree.unflatten(tree, leaves)
+    if jax.tree.leaves(space):
+        return None
+    try:
+        program = live(scalarise(partial(_defect, space), state, unroll=True))
+    except Unscalarisable:
+        return None
+    if program.has_buffers:
+        return None
+    return GPUFunction(program, [math.prod(leaf.shape) for leaf in jax.tree.leaves(state)])
 
 
 def _require_possible(
@@ -193,13 +263,24 @@ def _require_possible(
     shared: bool,
 ) -> None:
     """Reject what `require_run` rejects of one run: by `jax.vmap`, which knows all numbers."""
+    require_members_time(np.asarray(states.t), h)
+    if is_possible_anywhere(system):
+        return
+    with _on_host():
+        systems, here = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), (system, states))
+        look = partial(require_possible, integrator=integrator)
+        jax.vmap(look, in_axes=(None if shared else 0, 0))(systems, here)
 
-    def look(system: AbstractGroupSystem, state: State) -> None:
-        require_possible(system, state, integrator)
-        require_time_to_pass(state.t, h)
 
-    systems, states = jax.tree.map(jnp.asarray, (system, states))
-    jax.vmap(look, in_axes=(None if shared else 0, 0))(systems, states)
+@contextmanager
+def _on_host() -> Iterator[None]:
+    """Compute with JAX on the processor, if it may."""
+    try:
+        processor = jax.devices("cpu")[0]
+    except RuntimeError:  # JAX_PLATFORMS names GPUs only
+        processor = None
+    with jax.default_device(processor):
+        yield
 
 
 def _require_stable(
@@ -212,15 +293,14 @@ def _require_stable(
     """Reject a step size that is unstable for a member, where the system has such a bound."""
     if not isinstance(system, AbstractSplitSystem):
         return
+    worst = system.hardest(states) if shared else None
+    if worst is not None:
+        integrator.check_step(system, _member(states, worst), abs(h))
+        return
     systems, states = jax.tree.map(np.asarray, (system, states))
     for k in range(len(states.t)):
         one = system if shared else jax.tree.map(lambda x, k=k: x[k], systems)
         integrator.check_step(one, jax.tree.map(lambda x, k=k: x[k], states), abs(h))
-
-
-@Jitted
-def _defects(space: AbstractHomogeneousSpace, g: Element) -> Float[Array, " member"]:
-    return jax.vmap(space.defect)(g)
 
 
 def _require_each_system(system: AbstractGroupSystem) -> None:

@@ -137,8 +137,9 @@ def _objects(
     for name, given in (("system", system), ("integrator", integrator)):
         if given is None and stored.start[name] is None:
             raise BadInput(
-                f"path = {str(stored.path)!r} does not hold its {name}, which had a function in it "
-                f"that is not data: give it as rx.resume(path, {name}=...)."
+                f"path = {str(stored.path)!r} does not hold its {name}, "
+                f"{stored.provenance()[name]}, which is not all retrax's own: give it as "
+                f"rx.resume(path, {name}=...)."
             )
     moving = decode_object(stored.start, "system", trust) if system is None else system
     method = decode_object(stored.start, "integrator", trust) if integrator is None else integrator

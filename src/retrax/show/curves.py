@@ -8,7 +8,7 @@ from retrax.show.bodies import factors_of, unit
 from retrax.show.drawn import contact_force, middle_velocity, told, unit_of
 from retrax.show.scene import single
 from retrax.show.style import extremes
-from retrax.trajectory.observe import deviations
+from retrax.trajectory.observe import balance_of, deviations
 from retrax.trajectory.trajectory import Trajectory
 
 _POINTS = 2000
@@ -49,14 +49,14 @@ def mechanical(run: Trajectory) -> bool:
 
 
 def _errors(run: Trajectory) -> list[Panel]:
-    errors = {name: deviations(x) for name, x in run.invariants().items()}
+    errors = {name: deviations(x) for name, x in run.observations.invariants.items()}
     energy = {name: errors.pop(name) for name in list(errors) if name == "energy"}
     shown = dict(list(errors.items())[:_SHOWN])
     momenta = all("momentum" in name for name in shown)
     title = "change of momenta" if momenta else "change of other invariants"
     if len(shown) < len(errors):
         title += f", {len(shown)} of {len(errors)}"
-    balance = run.energy_balance()
+    balance = balance_of(run)
     if balance is not None:
         energy = {"change": balance.change, "work": balance.work, "difference": balance.difference}
     worked_on = "change of energy" if balance is None else "change of energy and work done"
@@ -90,8 +90,9 @@ def _motion(run: Trajectory) -> list[Panel]:
             Panel("where the strings touch", "m", {"s1": s[:, 0], "s2": s[:, 1]}),
             Panel("force λ between the strings", "m/s²", {"λ": force}),
         ]
-    found = [_components(velocity, "ξ", "body velocity", unit(run, "velocity"))]
-    return [] if "string" in said else found
+    if "string" in said or np.isnan(velocity).all():  # all NaN: a file without the functions
+        return []
+    return [_components(velocity, "ξ", "body velocity", unit(run, "velocity"))]
 
 
 def _constraint(run: Trajectory) -> list[Panel]:
@@ -108,8 +109,10 @@ def _constraint(run: Trajectory) -> list[Panel]:
 
 def _measured(run: Trajectory) -> list[Panel]:
     """What the system measures: energies in one panel, each other number or vector in its own."""
-    numbers = {name: y for name, y in run.observables().items() if y.ndim == 1}
-    vectors = {n: y for n, y in run.observables().items() if y.ndim == 2 and y.shape[1] == 3}
+    numbers = {name: y for name, y in run.observations.observables.items() if y.ndim == 1}
+    vectors = {
+        n: y for n, y in run.observations.observables.items() if y.ndim == 2 and y.shape[1] == 3
+    }
     energies = {name: y for name, y in numbers.items() if "energy" in name}
     found = [Panel("energies", "J", energies)] if energies else []
     for name in numbers:

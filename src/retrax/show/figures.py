@@ -29,7 +29,7 @@ from retrax.show.style import (
     new_figure,
     style,
 )
-from retrax.trajectory.observe import deviations, drift
+from retrax.trajectory.observe import balance_of, deviations, drift
 from retrax.trajectory.trajectory import Trajectory
 
 _SHOWN_INVARIANTS = 8
@@ -42,11 +42,11 @@ _POINTS, _CURVES = 400, 4
 def overview(run: Trajectory) -> Figure:
     """Draw errors of the invariants, group defect, body velocity, and directions on a sphere."""
     body = _turning_body(run)
-    momenta = [name for name in run.invariants() if name != "energy"]
+    momenta = [name for name in run.observations.invariants if name != "energy"]
     rows: list[Callable[[Axes], None]] = []
-    if "energy" in run.invariants():
+    if "energy" in run.observations.invariants:
         rows.append(lambda axes: draw_error(axes, run, ["energy"]))
-    elif run.energy_balance() is not None:
+    elif balance_of(run) is not None:
         rows.append(lambda axes: draw_balance(axes, run))
     if momenta:
         rows.append(lambda axes: draw_error(axes, run, momenta[:6]))
@@ -71,7 +71,7 @@ def overview(run: Trajectory) -> Figure:
 @drawable()
 def invariants(run: Trajectory) -> Figure:
     """Draw the error of each invariant in its own panel, with its largest error and its drift."""
-    names = list(run.invariants())[:_SHOWN_INVARIANTS]
+    names = list(run.observations.invariants)[:_SHOWN_INVARIANTS]
     if not names:
         raise BadInput(f"the {run.provenance['system']} has no invariants to show.")
     with style():
@@ -110,7 +110,7 @@ def write_figures(run: Trajectory, stem: str | Path) -> list[Path]:
     require_folder(stem)
     made = {
         "overview": overview(run),
-        "invariants": invariants(run) if run.invariants() else None,
+        "invariants": invariants(run) if run.observations.invariants else None,
         "momentum-sphere": momentum_sphere(run),
     }
     written = []
@@ -164,7 +164,7 @@ def _draw_in_space(axes: Axes3D, run: Trajectory, body: Body) -> None:
 
 def draw_error(axes: Axes, run: Trajectory, names: list[str]) -> None:
     """Draw the errors of some invariants on one scale."""
-    values = {name: run.invariants()[name] for name in names}
+    values = {name: run.observations.invariants[name] for name in names}
     for name, series in values.items():
         _curve(axes, run.t, deviations(series), literal(name))
     if len(names) == 1:
@@ -180,7 +180,7 @@ def draw_error(axes: Axes, run: Trajectory, names: list[str]) -> None:
 
 def draw_balance(axes: Axes, run: Trajectory) -> None:
     """Draw the change of an energy that is not conserved, and the work done on the system."""
-    balance = run.energy_balance()
+    balance = balance_of(run)
     assert balance is not None
     _curve(axes, run.t, balance.change, "change of energy")
     _curve(axes, run.t, balance.work, "work done")
@@ -191,7 +191,7 @@ def draw_balance(axes: Axes, run: Trajectory) -> None:
 
 def annotate_error(axes: Axes, run: Trajectory, name: str) -> None:
     """Write the largest error and the drift of an invariant above its curve."""
-    values = run.invariants()[name]
+    values = run.observations.invariants[name]
     worst = np.max(np.abs(deviations(values)))
     text = f"largest {worst:.2e}, drift {drift(run.t, values):+.1e} per second"
     axes.set_title(text, loc="right", fontsize=8, color="#555555")
@@ -250,7 +250,7 @@ def inline_image(run: Trajectory) -> str:
     In an `img` it is a picture and nothing else: it runs no scripts, and its names cannot clash
     with those of the page.
     """
-    errors = {name: deviations(x) for name, x in run.invariants().items()}
+    errors = {name: deviations(x) for name, x in run.observations.invariants.items()}
     parts: list[tuple[str, Iterable[np.ndarray]]] = [
         ("velocity", np.asarray(run.velocity).T[:_CURVES])
     ]

@@ -23,6 +23,7 @@ from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.store.run_objects import encode_run
 from retrax.systems.catalogue import CASES
+from retrax.trajectory.observe import balance_of
 from retrax.trajectory.summary import counted
 from retrax.trajectory.trajectory import Trajectory
 
@@ -110,7 +111,7 @@ def kept_table(run: Trajectory) -> str:
 
 def _balance_rows(run: Trajectory) -> list[tuple[str, ...]]:
     """An energy that is not conserved: how it changed, and the work that was done."""
-    found = run.energy_balance()
+    found = balance_of(run)
     assert found is not None
     end = found.at_the_end()
     return [

@@ -16,6 +16,7 @@ from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.show.bodies import unit
 from retrax.show.style import ORANGE, POINTS, extremes, literal, look, new_figure, style
+from retrax.trajectory.observe import balance_of
 from retrax.trajectory.trajectory import Trajectory
 
 QuantityLike = str | Callable[[State], Array] | np.ndarray | Sequence[float]
@@ -58,9 +59,9 @@ def names(run: Trajectory) -> list[str]:
         *(f"position {k + 1}" for k in range(0 if vectors is None else vectors.shape[1])),
         *(f"momentum {k + 1}" for k in range(count)),
         *(f"velocity {k + 1}" for k in range(count)),
-        *run.invariants(),
-        *(["energy"] if run.energy_balance() is not None else []),
-        *(key for key, values in run.observables().items() if np.ndim(values) == 1),
+        *run.observations.invariants,
+        *(["energy"] if balance_of(run) is not None else []),
+        *(key for key, values in run.observations.observables.items() if np.ndim(values) == 1),
     ]
 
 
@@ -76,7 +77,7 @@ def _named(run: Trajectory, what: str) -> tuple[np.ndarray, str]:
         return np.asarray(run.t), "time (s)"
     component = _COMPONENT.fullmatch(what)
     if component is None:
-        values = {**run.observables(), **run.invariants()}
+        values = {**run.observations.observables, **run.observations.invariants}
         series = values[what] if what in values else run.energy()
         return series, f"{literal(what)} ({unit(run, what)})"
     kind, k = component[1], int(component[2]) - 1

@@ -138,8 +138,8 @@ def stored_objects(system: AbstractGroupSystem, integrator: AbstractIntegrator) 
     for name, why in lacking.items():
         warnings.warn(
             f"{why}, and a checkpoint keeps data, not code: the states are safe, but to go on it "
-            f"takes rx.resume(path, {name}=...); a {name} made by an importable function marked "
-            "with @rx.factory can be stored.",
+            f"takes rx.resume(path, {name}=...); an importable function marked with @rx.factory "
+            f"can make the {name}, and is stored.",
             stacklevel=4,
         )
     return data

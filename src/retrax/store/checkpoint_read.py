@@ -39,7 +39,7 @@ from retrax.store.objects import Trust
 from retrax.store.run_objects import read_objects, state_like
 from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import whole_states
-from retrax.trajectory.dataset import read_nesting, unflattened
+from retrax.trajectory.dataset import MEMBERS_FORMAT, read_nesting, unflattened
 from retrax.trajectory.trajectory import Trajectory
 
 # No whole number of a run is larger; the arrays of one chunk together have at most so many bytes.
@@ -227,7 +227,14 @@ def read_record(path: Path) -> tuple[dict[str, Any], list[Column]]:
     """Read the commit record and the columns it speaks of."""
     if not path.exists():
         raise BadInput(f"path = {str(path)!r}: there is no such checkpoint.")
+    if path.is_file():
+        raise BadInput(
+            f"path = {str(path)!r} is not a checkpoint of retrax, which is a folder, but a file. "
+            "Continue the run of a NetCDF file with run = rx.load(path) and "
+            "rx.simulate(run.system, run.integrator, run.final, ...)."
+        )
     text = _bytes(path / RECORD, f"path = {str(path)!r} is not a checkpoint of retrax")
+    _require_no_sweep(path, text)
     record = read_text(text, str(path / RECORD))
     attributes = record["attributes"]
     if attributes.get("format") != FORMAT:
@@ -241,6 +248,24 @@ def read_record(path: Path) -> tuple[dict[str, Any], list[Column]]:
             f"{FORMAT_VERSION}: a newer retrax is needed."
         )
     return checked_record(str(path / RECORD), record)
+
+
+def _require_no_sweep(path: Path, text: bytes) -> None:
+    """Say how to read the other stores that retrax writes."""
+    try:
+        found = json.loads(text)["attributes"]["format"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return
+    if found == "retrax-sweep":
+        raise BadInput(
+            f"path = {str(path)!r} holds a sweep: read it with xarray.open_zarr, and make the same "
+            "call of rx.sweep again to go on with it."
+        )
+    if found == MEMBERS_FORMAT:
+        raise BadInput(
+            f"path = {str(path)!r} holds an ensemble, many runs at once: read it with "
+            "xarray.open_zarr."
+        )
 
 
 def read_checkpoint(path: str | Path) -> Stored:

@@ -30,12 +30,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import reason, shown
+from retrax.numerics.evaluate import as_jax
 from retrax.store.factory import Call, Factory, call_that_made
 
 # The folders whose classes and functions a file may name: they compute and do nothing else.
@@ -249,8 +249,8 @@ def _require_trust(reference: str, trust: Trust) -> None:
         raise NeedsImport(
             f"the file names the function {name!r} of the module {module!r}. To import a module is "
             "to run it, so none is imported unless you name it: if this one is your own and you "
-            f"expect it here, say rx.resume(path, trust={module!r}) or `retrax resume PATH --trust "
-            f"{module}`; or give the system or integrator itself to rx.resume."
+            f"expect it here, say trust={module!r} in rx.load or rx.resume, or --trust {module} on "
+            "the command line; or give the system or integrator itself to rx.resume."
         )
 
 
@@ -279,7 +279,7 @@ def decode_array(data: dict[str, Data]) -> Any:
         raise BadInput(f"the stored array has the impossible shape {shown(shape)}.")
     flat = np.frombuffer(base64.b64decode(data["data"], validate=True), data["dtype"])
     array = flat.reshape(shape).copy()
-    return jnp.asarray(array) if data["jax"] else array[()]
+    return as_jax(array) if data["jax"] else array[()]
 
 
 def _decode_object(data: dict[str, Data], trust: Trust) -> Any:

@@ -1,22 +1,25 @@
 """The system and the integrator of a run in its file: all of them, or as much as data can hold."""
 
 import dataclasses
+import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
-from retrax.mechanics.remembered import RememberedSystem
+from retrax.mechanics.mechanical import AbstractMechanicalSystem
+from retrax.mechanics.remembered import MASS_MATRIX, RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import reason, shown
+from retrax.numerics.evaluate import as_jax
 from retrax.store.objects import (
     ARRAY_TYPES,
     Data,
@@ -53,6 +56,13 @@ def encode_objects(
     """
     data: dict[str, Data] = {}
     lacking: dict[str, str] = {}
+    if isinstance(system, RememberedSystem) and system.recipe:
+        data, lacking = encode_objects(None, integrator)
+        return {
+            **data,
+            "system": json.loads(system.recipe),
+            "remembered": encode(system, ""),
+        }, lacking
     for name, value in (("system", system), ("integrator", integrator)):
         try:
             data[name] = encode(value, name)
@@ -73,15 +83,18 @@ def encode_run(run: Trajectory) -> dict[str, Data]:
 
 def _remembered(system: AbstractGroupSystem) -> Data:
     """Encode what can be kept of a system with functions of the user's in it."""
-    fields = {f.name: getattr(system, f.name, None) for f in dataclasses.fields(system)}
+    fields = _fields(system)
     arrays = {
         name: np.asarray(value)
         for name, value in fields.items()
         if isinstance(value, np.ndarray | jax.Array) and str(value.dtype) in ARRAY_TYPES
     }
-    functions = [(name, _function_name(x)) for name, x in fields.items() if callable(x)]
+    if isinstance(system, AbstractMechanicalSystem) and system.invariant_inertia:
+        inertia = np.asarray(system.inertia_at(system.group.identity()))
+        arrays[MASS_MATRIX] = inertia if inertia.ndim == 2 else np.diag(inertia)
+    functions = [pair for name, x in fields.items() for pair in _lost(name, x)]
     if not type(system).__module__.startswith("retrax."):
-        functions.append(("class", f"{type(system).__qualname__} of {type(system).__module__}"))
+        functions.append(("class", _named(type(system))))
     kept = RememberedSystem(
         title=system.name,
         space=system.configuration_space,
@@ -97,10 +110,31 @@ def _remembered(system: AbstractGroupSystem) -> Data:
         return None
 
 
-def _function_name(function: Any) -> str:
-    inner = getattr(function, "func", function)
-    name = getattr(inner, "__qualname__", type(inner).__qualname__)
-    return f"{name} of {getattr(inner, '__module__', type(inner).__module__)}"
+def _fields(value: Any) -> dict[str, Any]:
+    return {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}
+
+
+def _lost(where: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Name the functions and classes in a value that a file cannot keep: `constraint.A`."""
+    try:
+        encode(value, where)
+    except Unstorable:
+        if isinstance(value, eqx.Module) and not callable(value):
+            inside = list(_fields(value).items())
+        elif isinstance(value, dict):
+            inside = list(value.items())
+        elif isinstance(value, tuple | list):
+            inside = list(enumerate(value))
+        else:
+            yield where, _named(getattr(value, "func", value))
+            return
+        found = [pair for name, x in inside for pair in _lost(f"{where}.{name}", x)]
+        yield from found or [(where, _named(type(value)))]
+
+
+def _named(value: Any) -> str:
+    name = getattr(value, "__qualname__", type(value).__qualname__)
+    return f"{name} of {getattr(value, '__module__', type(value).__module__)}"
 
 
 def decode_object(data: Mapping[str, Data], name: str, trust: Trust) -> Any:
@@ -124,6 +158,11 @@ def read_objects(
     system = _readable(path, data, "system", states, trust)
     if system is None:
         system = _readable(path, data, "remembered", states, trust)
+        if isinstance(system, RememberedSystem) and any(factories(data.get("system"))):
+            modules = dict.fromkeys(name.partition(":")[0] for name in factories(data["system"]))
+            system = dataclasses.replace(
+                system, recipe=json.dumps(data["system"]), trust=tuple(modules)
+            )
     if system is None:
         system = system_in_words(words, states)
     return RunObjects(system, _readable(path, data, "integrator", states, trust))
@@ -186,6 +225,6 @@ def _measures(system: AbstractGroupSystem, states: State) -> bool:
 
 def state_like(g: Any, leaves: list[Any]) -> State:
     """Build a state whose configuration is nested like `g` from its leaves as NumPy arrays."""
-    nested = jax.tree.map(lambda _: jnp.zeros(()), g)
-    tree = jax.tree.structure(State(nested, jnp.zeros(1), jnp.zeros(())))
+    nested = jax.tree.map(lambda _: as_jax(np.zeros(())), g)
+    tree = jax.tree.structure(State(nested, as_jax(np.zeros(1)), as_jax(np.zeros(()))))
     return jax.tree.unflatten(tree, leaves)

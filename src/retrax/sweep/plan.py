@@ -296,7 +296,7 @@ def _example(
     short = (1, None) if settings.records == 1 else (settings.records - 1, 1)
     few = np.arange(min(2, axes.members))
     parameters = {name: column[few] for name, column in axes.columns.items()}
-    backend = "auto" if backend == "pallas" else backend
+    backend = "auto" if backend == "gpu" else backend
     setting = Setting(first.integrator, first.h, *short)
     return results(bodies.some(few), setting, parameters, backend, measure, threads=1)
 

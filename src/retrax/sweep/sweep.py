@@ -81,7 +81,8 @@ def sweep(
 
     **Raises:** `BadInput` where the sweep cannot start; `SweepStopped` where it cannot go on.
     """
-    _require_rest(make, store, measure, retries, backend)
+    _require_rest(make, store, measure, retries)
+    backend = require_backend(backend)
     chosen = settings(integrator, h, steps, save_every)
     if isinstance(make, AbstractGroupSystem):
         if grid is not None or samples is not None:
@@ -102,9 +103,7 @@ def sweep(
     return plan.opened()
 
 
-def _require_rest(
-    make: object, store: object, measure: object, retries: object, backend: str
-) -> None:
+def _require_rest(make: object, store: object, measure: object, retries: object) -> None:
     if not callable(make) and not isinstance(make, AbstractGroupSystem):
         raise BadInput(
             f"make = {make!r} must be a function that returns a system and a state, or a system."
@@ -116,4 +115,3 @@ def _require_rest(
         raise BadInput(f"measure = {measure!r} must be a function of the runs and their system.")
     if retries != 0:
         require_count("retries", retries)
-    require_backend(backend)

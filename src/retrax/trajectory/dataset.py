@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
@@ -14,6 +13,7 @@ from retrax.errors import BadInput, printable, printable_lines
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_instance, shown
+from retrax.numerics.evaluate import as_jax
 from retrax.trajectory.observe import Observations, observe
 
 if TYPE_CHECKING:
@@ -39,16 +39,29 @@ Nesting = int | list[Any]
 T = TypeVar("T")
 
 
+class Contents(NamedTuple):
+    """All of a run, as a dataset or a file holds it: variables, their coordinates, attributes."""
+
+    variables: dict[str, Variable]
+    coordinates: dict[str, Variable]
+    attributes: dict[str, Any]
+
+
 def dataset(run: "Trajectory") -> "xr.Dataset":
-    """Collect all of a run: configuration, momentum, velocity, invariants, statistics."""
+    """Return the contents of a run as a dataset."""
     import xarray as xr
 
+    return xr.Dataset(*contents(run))
+
+
+def contents(run: "Trajectory") -> Contents:
+    """Collect all of a run: configuration, momentum, velocity, invariants, statistics."""
     _, structure = flattened(run.g)
     variables = configuration_variables(run.g, ("time",), run.provenance["group"])
     body = ("time", "body")
     variables["momentum"] = (body, np.asarray(run.momentum), {"long_name": "body momentum"})
     variables["velocity"] = (body, np.asarray(run.velocity), {"long_name": "body velocity"})
-    for name, values in run.invariants().items():
+    for name, values in run.observations.invariants.items():
         attributes = {"long_name": name, "kind": "invariant"}
         if name == "energy":
             attributes["units"] = "J"
@@ -67,10 +80,10 @@ def dataset(run: "Trajectory") -> "xr.Dataset":
         long_name = f"Newton {name} since the last saved state"
         variables[name] = ("time", np.asarray(values), {"long_name": long_name})
     variables["increment"][2]["long_name"] = "largest |h xi| since the last saved state"
-    return xr.Dataset(
+    return Contents(
         variables,
-        coords={"time": ("time", np.asarray(run.t), {"units": "s", "long_name": "time"})},
-        attrs={
+        {"time": ("time", np.asarray(run.t), {"units": "s", "long_name": "time"})},
+        {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "configuration": json.dumps(structure),
@@ -118,6 +131,8 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
     structure = read_nesting(ds.attrs["configuration"])
 
     def read(name: str) -> Any:
+        if name not in ds:
+            raise BadInput(f"it has no variable {name!r}.")
         return ds[name].values
 
     invariants = {
@@ -126,13 +141,13 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
         if v.attrs.get("kind") == "invariant"
     }
     prefix = "provenance_"
-    g = unflattened(structure, lambda k: jnp.asarray(read("g" if structure == 0 else f"g{k}")))
+    g = unflattened(structure, lambda k: as_jax(read("g" if structure == 0 else f"g{k}")))
     numbers: dict[str, Any] = {
         name: _attribute(ds, name, kind) for name, kind in (_NUMBERS | _TIMINGS).items()
     }
     return Trajectory(
         t=read("time"),
-        states=jax.tree.map(np.asarray, State(g, jnp.asarray(read("momentum")), read("time"))),
+        states=jax.tree.map(np.asarray, State(g, as_jax(read("momentum")), read("time"))),
         info=Interval(*(read(name) for name in Interval._fields)),
         **numbers,
         provenance={
@@ -173,7 +188,7 @@ def _text(name: str, value: Any) -> str:
 def _observables(run: "Trajectory") -> dict[str, Variable]:
     """Collect what else the system measures; own axes are named after the quantity."""
     variables = {}
-    for name, values in run.observables().items():
+    for name, values in run.observations.observables.items():
         short = identifier(name)
         own = tuple(f"{short}_{axis}" for axis in range(values.ndim - 1))
         attributes = {"long_name": name, "kind": "observable"}
@@ -309,26 +324,34 @@ def members_dataset(
 def _failures(failure: np.ndarray) -> dict[str, Variable]:
     """Say where and why members failed."""
     row = dict(zip(FAILURE, failure, strict=True))
-    failed = ~np.isnan(row["step"])
-    reason = np.where(row["converged"] == 0, 1, np.where(row["in_chart"] == 0, 2, 3))
+    (failed,) = np.nonzero(~np.isnan(row["step"]))
+    members = failure.shape[1]
+    failed_step, reason = np.full(members, -1, np.int64), np.zeros(members, np.int8)
+    failed_step[failed] = row["step"][failed] + 1
+    diverged, left = row["converged"][failed] == 0, row["in_chart"][failed] == 0
+    reason[failed] = np.where(diverged, 1, np.where(left, 2, 3))
     one = ("member",)
     return {
         "failed_step": (
             one,
-            np.where(failed, np.nan_to_num(row["step"]) + 1, -1).astype(np.int64),
+            failed_step,
             {"long_name": "number of the step that failed, -1 where none did"},
         ),
         "failure": (
             one,
-            np.where(failed, reason, 0).astype(np.int8),
+            reason,
             {
                 "long_name": "why it failed",
                 "flag_values": np.arange(len(REASONS), dtype=np.int8),
                 "flag_meanings": " ".join(REASONS),
             },
         ),
-        "failure_residual": (one, row["residual"], {"long_name": "relative residual there"}),
-        "failure_increment": (one, row["increment"], {"long_name": "|h xi| there"}),
+        "failure_residual": (
+            one,
+            np.array(row["residual"]),
+            {"long_name": "relative residual there"},
+        ),
+        "failure_increment": (one, np.array(row["increment"]), {"long_name": "|h xi| there"}),
     }
 
 
@@ -367,11 +390,11 @@ def observe_members(system: AbstractGroupSystem, runs: "xr.Dataset") -> "xr.Data
         )
     tree = jax.tree.unflatten(jax.tree.structure(like), g)
     g, momentum = jax.tree.map(
-        lambda x: jnp.asarray(x).reshape(records * members, *x.shape[2:]),
+        lambda x: as_jax(np.reshape(x, (records * members, *x.shape[2:]))),
         (tree, runs["momentum"].values),
     )
     t = runs["t"].values if "t" in runs else np.repeat(runs["time"].values[:, None], members, 1)
-    states = State(g, momentum, jnp.asarray(t.ravel()))
+    states = State(g, momentum, as_jax(t.ravel()))
     shared = runs.attrs.get("shared_system", 1)
     owner = None if shared else np.tile(np.arange(members), records)
     seen = observe(system, states, owner=owner)

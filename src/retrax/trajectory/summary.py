@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from retrax.trajectory.observe import aliasing, deviations, drift
+from retrax.trajectory.observe import aliasing, balance_of, deviations, drift
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -32,12 +32,13 @@ def heading(run: "Trajectory") -> list[str]:
         f"{run.seconds:.3g} s ({rate:,.0f} steps/s), compiled in {run.compile_seconds:.2g} s; "
         f"{per_step:.2f} {counted(run)} a step",
         *(line for line in (balance, warning and f"Note: {warning}") if line is not None),
+        *([f"Energy and invariants are not known: {run.lacking}."] if run.lacking else []),
     ]
 
 
 def energy_balance_line(run: "Trajectory") -> str | None:
     """Tell in one sentence where the energy went; `None` where it is an invariant."""
-    found = run.energy_balance()
+    found = balance_of(run)
     if found is None:
         return None
     end = found.at_the_end()
@@ -52,7 +53,7 @@ def energy_balance_line(run: "Trajectory") -> str | None:
 def rows(run: "Trajectory") -> list[tuple[str, ...]]:
     """Tell how well each invariant held, one row each under `COLUMNS`."""
     found = []
-    for name, values in run.invariants().items():
+    for name, values in run.observations.invariants.items():
         worst = float(np.max(np.abs(deviations(values))))
         found.append((name, f"{values[0]:.10g}", f"{worst:.2e}", f"{drift(run.t, values):+.2e}"))
     defect = run.group_defect()

@@ -2,12 +2,12 @@
 
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
@@ -15,6 +15,7 @@ from retrax.engine.progress import Interval
 from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, RetraxError
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
@@ -23,18 +24,24 @@ from retrax.trajectory.observe import (
     EnergyBalance,
     Observations,
     Values,
+    along,
+    balance_of,
     deviations,
     drift,
-    energy_balance,
     observe,
+    observe_remembered,
     observe_traced,
 )
+from retrax.trajectory.provenance import Origin
+from retrax.trajectory.records import Records
 from retrax.trajectory.summary import html, summary
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+# What a run makes of its rows of numbers when it is asked for.
+_LATER = ("t", "states", "info", "provenance", "failed")
 # Configurations stacked along time: an array, or nested tuples of arrays.
 Configurations = PyTree[Values]
 
@@ -59,6 +66,9 @@ class Trajectory:
         yours in it, it keeps the group and the numbers, enough to draw but not to continue. `None`
         where a file does not tell.
     """
+
+    _records: Records
+    _origin: Origin
 
     def __init__(
         self,
@@ -92,8 +102,42 @@ class Trajectory:
         self.system = system
         self.integrator = integrator
         self._observations = observations
+        self._measured = observations is not None
         self._identity = identity
-        self.failed: Values = np.zeros(len(t), bool) if failed is None else failed
+        self.failed = np.zeros(len(t), bool) if failed is None else failed
+
+    @classmethod
+    def of_records(cls, records: Records, origin: Origin, **rest: Any) -> "Trajectory":
+        """Make a run from rows of numbers: arrays and words are made when they are asked for.
+
+        `rest` is what the class is given besides, all of it.
+        """
+        run = cls.__new__(cls)
+        vars(run).update(
+            rest, _records=records, _origin=origin, system=origin.system, _observations=None
+        )
+        run.integrator = origin.integrator
+        return run
+
+    @cached_property
+    def t(self) -> Values:
+        return self._records.times()
+
+    @cached_property
+    def states(self) -> State:
+        return self._records.states()
+
+    @cached_property
+    def info(self) -> Interval:
+        return self._records.info()
+
+    @cached_property
+    def provenance(self) -> dict[str, str]:
+        return self._origin.told()
+
+    @cached_property
+    def failed(self) -> Values:
+        return np.zeros(len(self._records), bool)
 
     def __repr__(self) -> str:
         size = "a traced size" if is_traced(self.h) else f"h = {self.h:g} s"
@@ -128,7 +172,9 @@ class Trajectory:
     @property
     def final(self) -> State:
         """The last state: `simulate(run.system, run.integrator, run.final, ...)` goes on."""
-        return jax.tree.map(lambda x: x[-1], self.states)
+        if "states" in vars(self):
+            return jax.tree.map(lambda x: x[-1], self.states)
+        return self._records.last()
 
     @property
     def observations(self) -> Observations:
@@ -139,6 +185,9 @@ class Trajectory:
                     "the system of this run is not in its file, so nothing can be computed from "
                     "its states; rx.resume(path, system=..., integrator=...) brings it."
                 )
+            if isinstance(self.system, RememberedSystem):
+                self._observations = observe_remembered(self.system, self.states)
+                return self._observations
             self._compare_content()
             look = observe_traced if self.traced else observe
             self._observations = look(self.system, self.states, self.integrator, self.h)
@@ -160,7 +209,9 @@ class Trajectory:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the identity of the functions: in another process they are other objects."""
-        return vars(self) | {"_identity": None}
+        made = {name: getattr(self, name) for name in _LATER}
+        kept = {k: v for k, v in vars(self).items() if k not in ("_records", "_origin")}
+        return kept | made | {"_identity": None}
 
     @property
     def traced(self) -> bool:
@@ -174,6 +225,17 @@ class Trajectory:
                 "of the run from the function that is transformed, and call this outside."
             )
 
+    @property
+    def lacking(self) -> str | None:
+        """What cannot be measured, in a sentence: the file lacks functions; `None` otherwise."""
+        if self._measured or not isinstance(self.system, RememberedSystem):
+            return None
+        return self.system.lack()
+
+    def _require_functions(self) -> None:
+        if self.lacking is not None:
+            raise BadInput(f"{self.lacking}.")
+
     def invariants(self) -> dict[str, Values]:
         """Return what the system conserves along the run, by name.
 
@@ -186,10 +248,12 @@ class Trajectory:
             found = self.system.symmetries()
             seen = observe_traced(self.system, self.states, self.integrator, self.h, found)
             return seen.invariants
+        self._require_functions()
         return self.observations.invariants
 
     def energy(self) -> Values:
         """Return the energy at every saved state, conserved or not."""
+        self._require_functions()
         energy = self.observations.energy
         energy = self.invariants().get("energy") if energy is None else energy
         if energy is None:
@@ -202,11 +266,12 @@ class Trajectory:
         Return `None` where the energy is conserved, and for flows, which have no energy.
         """
         self._require_numbers("energy_balance()")
-        power = self.observations.power
-        return None if power is None else energy_balance(self.t, self.energy(), power)
+        self._require_functions()
+        return balance_of(self)
 
     def observables(self) -> dict[str, Values]:
         """Return what else the system measures along the run, by name: strain, tension."""
+        self._require_functions()
         return self.observations.observables
 
     def group_defect(self) -> Values:
@@ -229,14 +294,13 @@ class Trajectory:
 
     def along(self, function: Callable[[State], object]) -> Values:
         """Return the values of a function of the state, written in JAX, at every saved state."""
-        values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
-        return values if is_traced(values) else np.asarray(values)
+        return along(function, self.states)
 
     def measures(self) -> dict[str, Any]:
         """Return the run in numbers, as `retrax run --json` prints it."""
         self._require_numbers("measures()")
         steps_per_second = self.completed / self.seconds if self.seconds > 0 else 0.0
-        found = self.energy_balance()
+        found = balance_of(self)
         balance = None if found is None else found.at_the_end()
         return {
             "case": self.provenance.get("case", self.provenance["system"]),
@@ -247,21 +311,21 @@ class Trajectory:
             "compile_seconds": self.compile_seconds,
             "steps_per_second": steps_per_second,
             "group_defect": float(np.max(self.group_defect())),
-            "constraint_violation": float(np.max(self.constraint_violation())),
+            "constraint_violation": _known(np.max(self.constraint_violation())),
             "invariants": {
                 name: {
                     "initial": float(values[0]),
                     "max_error": float(np.max(np.abs(deviations(values)))),
                     "drift": drift(self.t, values),
                 }
-                for name, values in self.invariants().items()
+                for name, values in self.observations.invariants.items()
             },
             "energy_balance": balance,
             "final": {
                 "t": float(self.t[-1]),
                 "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), self.g),
                 "momentum": np.asarray(self.momentum[-1]).tolist(),
-                "velocity": np.asarray(self.velocity[-1]).tolist(),
+                "velocity": [_known(x) for x in self.velocity[-1]],
             },
         }
 
@@ -327,3 +391,8 @@ class Trajectory:
 
         self._require_numbers("sound(path)")
         return write_sound(self, path, observable, **settings)
+
+
+def _known(x: Any) -> float | None:
+    """A number for JSON; `None` where a file lacks the functions that it takes."""
+    return None if np.isnan(x) else float(x)

@@ -8,6 +8,10 @@
  *     mu+ = I xi + h/2 xi x I xi + h^2/4 (xi . I xi) xi                     (2) solve for xi
  *     R'  = R + R (F - 1),  F - 1 = 4/(4 + |h xi|^2) (hat + hat^2/2)(h xi)  (3) drift
  *     mu' = mu + h/2 torque(R) + (F - 1)^T mu+ + h/2 torque(R')             (4) kick
+ *
+ * There are two loops around it. `run` solves (2) until it has converged, as retrax does, and says
+ * where it has not. `run_lean` is the fastest that is known: two Newton iterations whatever they
+ * leave, and the kicks at the end of a step and at the beginning of the next in one.
  */
 #include <float.h>
 #include <math.h>
@@ -66,6 +70,20 @@ static inline void improve(const double inertia[3], double h, const double p[3],
     xi[2] -= scale * (xy[0] * a + xy[1] * b + xy[2] * e);
 }
 
+/* F - 1 of (3), and R turned by it. */
+static inline void drift(double r[9], double h, const double xi[3], double f[9]) {
+    double x = h * xi[0], y = h * xi[1], z = h * xi[2];
+    double xx = x * x / 2, yy = y * y / 2, zz = z * z / 2;
+    double xy = x * y / 2, xz = x * z / 2, yz = y * z / 2, a = 2 / (2 + xx + yy + zz);
+    f[0] = -a * (yy + zz), f[1] = a * (xy - z), f[2] = a * (xz + y);
+    f[3] = a * (xy + z), f[4] = -a * (xx + zz), f[5] = a * (yz - x);
+    f[6] = a * (xz - y), f[7] = a * (yz + x), f[8] = -a * (xx + yy);
+    for (int i = 0; i < 3; i++) {                                                   /* (3) */
+        double u = r[3 * i], v = r[3 * i + 1], t = r[3 * i + 2];
+        for (int j = 0; j < 3; j++) r[3 * i + j] += u * f[j] + v * f[3 + j] + t * f[6 + j];
+    }
+}
+
 /* One step; the number of Newton iterations, or -1 where they do not converge. */
 static inline int step(State *s, const double inertia[3], const double inverse[3],
                        const double w[3], int heavy, double h) {
@@ -91,16 +109,8 @@ static inline int step(State *s, const double inertia[3], const double inverse[3
         improve(inertia, h, p, q, residual, xi);
     }
 
-    double x = h * xi[0], y = h * xi[1], z = h * xi[2];
-    double xx = x * x / 2, yy = y * y / 2, zz = z * z / 2;
-    double xy = x * y / 2, xz = x * z / 2, yz = y * z / 2, a = 2 / (2 + xx + yy + zz);
-    double f[9] = {-a * (yy + zz), a * (xy - z), a * (xz + y),
-                   a * (xy + z), -a * (xx + zz), a * (yz - x),
-                   a * (xz - y), a * (yz + x), -a * (xx + yy)};
-    for (int i = 0; i < 3; i++) {                                                   /* (3) */
-        double u = r[3 * i], v = r[3 * i + 1], t = r[3 * i + 2];
-        for (int j = 0; j < 3; j++) r[3 * i + j] += u * f[j] + v * f[3 + j] + t * f[6 + j];
-    }
+    double f[9];
+    drift(r, h, xi, f);
     for (int j = 0; j < 3; j++)                                                     /* (4) */
         mu[j] += kick[j] + goal[0] * f[j] + goal[1] * f[3 + j] + goal[2] * f[6 + j];
     if (heavy) {
@@ -137,6 +147,58 @@ static inline long run(double *state, const double *inertia, const double *w, in
     return iterations;
 }
 
+/* mu + c torque(R). */
+static inline void kick(State *s, const double w[3], double c) {
+    double torque[3];
+    cross(w, s->r + 6, torque);
+    for (int i = 0; i < 3; i++) s->mu[i] += c * torque[i];
+}
+
+/* (2) by two Newton iterations, (3), and (4) without its kicks. */
+static inline void lean_step(State *s, const double inertia[3], const double inverse[3],
+                             double h) {
+    double *mu = s->mu, xi[3], rate[3], p[3], q, residual[3], f[9];
+    for (int i = 0; i < 3; i++) xi[i] = inverse[i] * mu[i];
+    cross(mu, xi, rate);
+    for (int i = 0; i < 3; i++) xi[i] += h / 2 * inverse[i] * rate[i];
+    for (int k = 0; k < 2; k++) {
+        mismatch(inertia, mu, h, xi, p, &q, residual);
+        improve(inertia, h, p, q, residual, xi);
+    }
+    drift(s->r, h, xi, f);
+    double goal[3] = {mu[0], mu[1], mu[2]};
+    for (int j = 0; j < 3; j++) mu[j] += goal[0] * f[j] + goal[1] * f[3 + j] + goal[2] * f[6 + j];
+}
+
+/* As `run`; returns -1 where a record ends with something that is not a number. */
+static inline long run_lean(double *state, const double *inertia, const double *w, int heavy,
+                            double h, const double *fractions, long stages, long records,
+                            long every, double *out) {
+    State s = *(State *)state;
+    double moments[3], inverse[3], arm[3] = {0, 0, 0};
+    for (int i = 0; i < 3; i++) {
+        moments[i] = inertia[i];
+        inverse[i] = 1 / inertia[i];
+        if (heavy) arm[i] = w[i];
+    }
+    double first = h / 2 * fractions[0], last = h / 2 * fractions[stages - 1];
+    for (long record = 0; record < records; record++) {
+        if (heavy) kick(&s, arm, first);
+        for (long k = 0; k < every; k++) {
+            for (long stage = 0; stage < stages - 1; stage++) {
+                lean_step(&s, moments, inverse, fractions[stage] * h);
+                if (heavy) kick(&s, arm, h / 2 * (fractions[stage] + fractions[stage + 1]));
+            }
+            lean_step(&s, moments, inverse, fractions[stages - 1] * h);
+            if (heavy) kick(&s, arm, k == every - 1 ? last : last + first);
+        }
+        if (!(fabs(s.mu[0] + s.mu[1] + s.mu[2]) < INFINITY)) return -1;
+        ((State *)out)[record] = s;
+    }
+    *(State *)state = s;
+    return 2 * records * every * stages;
+}
+
 long free_body(double *state, const double *inertia, double h, const double *fractions,
                long stages, long records, long every, double *out) {
     return run(state, inertia, 0, 0, h, fractions, stages, records, every, out);
@@ -145,4 +207,14 @@ long free_body(double *state, const double *inertia, double h, const double *fra
 long heavy_body(double *state, const double *inertia, const double *w, double h,
                 const double *fractions, long stages, long records, long every, double *out) {
     return run(state, inertia, w, 1, h, fractions, stages, records, every, out);
+}
+
+long free_body_lean(double *state, const double *inertia, double h, const double *fractions,
+                    long stages, long records, long every, double *out) {
+    return run_lean(state, inertia, 0, 0, h, fractions, stages, records, every, out);
+}
+
+long heavy_body_lean(double *state, const double *inertia, const double *w, double h,
+                     const double *fractions, long stages, long records, long every, double *out) {
+    return run_lean(state, inertia, w, 1, h, fractions, stages, records, every, out);
 }

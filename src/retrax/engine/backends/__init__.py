@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import numpy as np
@@ -12,6 +13,7 @@ from retrax.engine.backends.array_members import ArrayMembers, program_step, vma
 from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, lanes
 from retrax.engine.backends.native import Kernel, NativeLoop, single_kernel
 from retrax.engine.backends.xla import XLALoop
+from retrax.engine.changing import CHANGING
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import Packing
 from retrax.engine.step_program import signature, step_program
@@ -24,19 +26,40 @@ from retrax.numerics.checks import shown
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.reuse import Reused
 
-BACKENDS = ("auto", "native", "xla", "pallas")
+if TYPE_CHECKING:
+    from retrax.engine.backends.gpu_kernels import GPUKernel
+
+BACKENDS = ("auto", "native", "xla", "gpu")
+# What back ends were called before.
+_RENAMED = {"pallas": "gpu"}
 # JAX devices; type checkers do not know their class.
 Devices = Sequence[Any]
 Loop = TypeVar("Loop")
-# Operations of a program that XLA and Pallas compile in a reasonable time: half a minute.
+# Operations of a program that XLA compiles on arrays in a reasonable time: half a minute.
 _MOST_ON_ARRAYS = 5000
 # Operations of a program that LLVM compiles in about a minute; its time grows like their square.
 _MOST_NATIVE = 20_000
 
 
-def require_backend(backend: str) -> None:
+def require_backend(backend: str) -> str:
+    """Reject what is not the name of a back end; return it as it is called now."""
+    if isinstance(backend, str) and backend in _RENAMED:
+        return _renamed(backend)
     if not isinstance(backend, str) or backend not in BACKENDS:
         raise BadInput(f"backend = {shown(backend)} must be one of {', '.join(BACKENDS)}.")
+    return backend
+
+
+@cache
+def _renamed(backend: str) -> str:
+    """The new name of a back end; said once."""
+    now = _RENAMED[backend]
+    warnings.warn(
+        f"backend = {backend!r} is called {now!r} now, and the old name will go.",
+        DeprecationWarning,
+        stacklevel=5,
+    )
+    return now
 
 
 def make_loop(
@@ -45,22 +68,36 @@ def make_loop(
     integrator: AbstractIntegrator,
     state: PyTree,
     h: float,
+    adapts: bool = False,
 ) -> NativeLoop | XLALoop:
-    """Make the loop of one body. `auto` is native wherever the step has a scalar form."""
-    require_backend(backend)
-    if backend == "pallas":
+    """Make the loop of one body. `auto` is native wherever the step has a scalar form.
+
+    Where it `adapts`, numbers of functions that have been seen to change are parameters; its bits
+    then depend on what ran before.
+    """
+    backend = require_backend(backend)
+    if backend == "gpu":
         raise BadInput(
-            "backend = 'pallas' runs many bodies on a GPU; one body runs on 'native' or 'xla', "
+            "backend = 'gpu' runs many bodies on a GPU; one body runs on 'native' or 'xla', "
             "and ensemble(...) runs many."
         )
     if backend == "xla":
         return XLALoop(system, integrator, state, h)
 
     def scalar() -> NativeLoop:
-        made_for = signature(system, integrator, state)
-        if backend == "auto":
-            _require_quick(*made_for)
-        return NativeLoop(system, integrator, state, h, made_for)
+        made_for = signature(system, integrator, state, None if adapts else ())
+        found, places = made_for.tree.content, made_for.tree.places
+        try:
+            if backend == "auto":
+                _require_quick(*made_for)
+            loop = NativeLoop(system, integrator, state, h, made_for)
+        except Exception:
+            # A number that decides an `if`, or is a count, cannot be traced.
+            if not places or not CHANGING.failed(found, places):
+                raise
+            return scalar()
+        CHANGING.worked(found, places)
+        return loop
 
     return _scalar_or_xla(
         scalar,
@@ -80,50 +117,66 @@ def make_members(
     shared: bool,
     threads: int | None = None,
 ) -> Members:
-    """Make the loop of many bodies: by default native, or Pallas on an NVIDIA GPU.
+    """Make the loop of many bodies: by default native, or a kernel on NVIDIA GPUs.
 
     `shared` says whether all members have the same system, or each its own along the first axis.
     `threads` is how many the native back end may use: all cores by default.
     """
+    backend = require_backend(backend)
     chosen, devices = _choice(backend, devices)
-    one = jax.tree.map(lambda x: x[0], states)
-    own = system if shared else jax.tree.map(lambda x: x[0], system)
-    integrator_rows = Packing(integrator).rows(integrator)
-    if shared:
-        params = np.concatenate([Packing(system).rows(system), integrator_rows])
-    else:
-        rows = Packing(own).member_rows(system)
-        alike = np.broadcast_to(integrator_rows, (len(integrator_rows), rows.shape[1]))
-        params = np.concatenate([rows, alike])
-    state = Packing(one).member_rows(states)
+    one = jax.tree.map(_of_one, states)
+    own = system if shared else jax.tree.map(_of_one, system)
     made_for = signature(own, integrator, one)
 
+    def rows() -> tuple[np.ndarray, np.ndarray]:
+        """Parameters and states, a column for each member."""
+        state, method = Packing(one).member_rows(states), Packing.rows(integrator)
+        if shared:
+            return np.concatenate([Packing.rows(system), method]), state
+        alike = np.broadcast_to(method, (len(method), state.shape[1]))
+        return np.concatenate([Packing(own).member_rows(system), alike]), state
+
     def scalar() -> Members:
+        if chosen == "gpu":
+            from retrax.engine.backends.gpu import GPUMembers
+
+            kernel = _gpu_kernel(*made_for, shared)
+            return GPUMembers(kernel, system, integrator, states, h, shared, devices)
         # Arrays of members have no rows: short axes that a step keeps are taken apart.
         program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and backend == "auto":
             _require_quick(*made_for)
         if chosen == "native" and program.is_large:
-            return LargeMembers(single_kernel(*made_for), params, state, h, threads)
+            return LargeMembers(single_kernel(*made_for), *rows(), h, threads)
         if chosen == "native":
             kernel = _member_kernel(*made_for, shared)
-            return NativeMembers(kernel, params, state, h, shared, threads)
+            return NativeMembers(kernel, *rows(), h, shared, threads)
         if program.has_buffers:
             raise Unscalarisable("it has a long axis, and arrays of members have no room for it")
-        if backend != "pallas" and program.count() > _MOST_ON_ARRAYS:
+        if program.count() > _MOST_ON_ARRAYS:
             raise Unscalarisable(
                 f"that has {program.count()} operations, and XLA takes minutes to compile more "
                 f"than {_MOST_ON_ARRAYS} of them on arrays"
             )
-        step = program_step(program, len(state) - 1)
-        return ArrayMembers(step, params, state, h, devices, pallas=chosen == "pallas")
+        params, state = rows()
+        return ArrayMembers(program_step(program, len(state) - 1), params, state, h, devices)
 
     def plain() -> Members:
-        step = vmapped_step(own, integrator, one)
-        return ArrayMembers(step, params, state, h, devices, pallas=False)
+        return ArrayMembers(vmapped_step(own, integrator, one), *rows(), h, devices)
 
-    required = backend if chosen in ("native", "pallas") else "auto"
+    required = backend if chosen in ("native", "gpu") else "auto"
     return _scalar_or_xla(scalar, plain, required, lambda: f"{integrator!r} on the {own.name}")
+
+
+def gpu_of(backend: str, devices: Devices | None) -> Any:
+    """The first GPU that an ensemble runs on, or `None` where it runs on something else."""
+    chosen, given = _choice(require_backend(backend), devices)
+    return given[0] if chosen == "gpu" else None
+
+
+def _of_one(x: Any) -> jax.ShapeDtypeStruct:
+    """What one member has of an array with a first axis of members."""
+    return jax.ShapeDtypeStruct(np.shape(x)[1:], x.dtype)
 
 
 @Reused
@@ -139,7 +192,6 @@ def _require_quick(tree: Any, avals: tuple, identity: Fingerprint) -> None:
 
 def _choice(backend: str, devices: Devices | None) -> tuple[str, Devices]:
     """Choose the back end that `auto` leaves open, and the devices it runs on."""
-    require_backend(backend)
     if backend == "native" and devices is not None:
         raise BadInput(
             "backend = 'native' uses all cores of the processor and takes no devices; "
@@ -151,14 +203,18 @@ def _choice(backend: str, devices: Devices | None) -> tuple[str, Devices]:
         raise BadInput(
             f"devices = {shown(devices)} must be a list of JAX devices, as jax.devices()."
         )
-    on_gpu = given[0].platform == "gpu"
+    others = [device for device in given if not _is_nvidia(device)]
     if backend == "auto":
-        backend = "pallas" if on_gpu else "native" if devices is None else "xla"
-    if backend == "pallas" and not on_gpu:
+        backend = "gpu" if not others else "native" if devices is None else "xla"
+    if backend == "gpu" and others:
         raise BadInput(
-            f"backend = 'pallas' needs an NVIDIA GPU, but JAX sees {given[0].device_kind}."
+            f"backend = 'gpu' needs an NVIDIA GPU, but JAX sees {others[0].device_kind}."
         )
     return backend, given
+
+
+def _is_nvidia(device: Any) -> bool:
+    return device.platform == "gpu" and "rocm" not in device.client.platform_version.lower()
 
 
 def _scalar_or_xla(
@@ -183,3 +239,12 @@ def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kern
     program, layout = step_program(tree, avals, identity)
     code = compiled(assemble(program, layout, lanes(), shared))
     return Kernel(code.run, layout.memory, code)
+
+
+@Reused
+def _gpu_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> "GPUKernel":
+    """The kernel with a thread for each member, or a warp where an axis is long."""
+    from retrax.engine.backends.gpu_kernels import GPUKernel
+
+    program, inputs = step_program(tree, avals, identity, unroll=True)
+    return GPUKernel(program, inputs, shared)

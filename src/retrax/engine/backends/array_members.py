@@ -1,11 +1,9 @@
-"""Many bodies at once on JAX: the step on arrays of members, as an XLA program or a GPU kernel.
+"""Many bodies at once on JAX: the step on arrays of members, as an XLA program.
 
-An array has one entry a member. On XLA the loop over steps is a JAX loop over such arrays. On an
-NVIDIA GPU, Pallas compiles the same code to a kernel: every thread block takes its members through
-all steps of a record without leaving the registers.
+An array has one entry a member, and the loop over steps is a JAX loop over such arrays.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float
 
 from retrax.engine.backends.interpret import interpret, interpret_opening
-from retrax.engine.backends.members import padded
+from retrax.engine.backends.members import Members, padded
 from retrax.engine.kinds import DTYPE, Kind
 from retrax.engine.program import Program
 from retrax.engine.progress import FAILURE, INTERVAL, Packing
@@ -32,8 +30,6 @@ Params = tuple[Array, ...]
 
 # Members that a processor takes through all steps together: they fit its cache.
 _CPU_BLOCK = 256
-# Members to a thread block, and its warps: one member a thread.
-_GPU_BLOCK, _GPU_WARPS = 32, 1
 
 
 class ArrayStep(NamedTuple):
@@ -150,46 +146,7 @@ def _record(step: ArrayStep, params: Params, h, first, every, at: _Group) -> _Gr
     )
 
 
-def _record_pallas(step: ArrayStep, params: Params, h, first, every, at: _Group) -> _Group:
-    """The same as one GPU kernel; a grid of thread blocks shares the members."""
-    from jax.experimental import pallas as pl
-    from jax.experimental.pallas import triton
-
-    members = at.t0.shape[0]
-    shared = bool(params) and params[0].ndim == 0
-    leaves, structure = jax.tree.flatten(at)
-    scalars = [h, first.astype(h.dtype), every.astype(h.dtype), *(params if shared else ())]
-    arrays = [*leaves, *(() if shared else params)]
-
-    def kernel(scalar_ref, *refs):
-        ins, outs = refs[: len(arrays)], refs[len(arrays) :]
-        values = [ref[...] for ref in ins]
-        given = [scalar_ref[i] for i in range(len(scalars))]
-        mine = tuple(given[3:] if shared else values[len(leaves) :])
-        now = jax.tree.unflatten(structure, values[: len(leaves)])
-        h, first, every = given[0], given[1].astype(jnp.int64), given[2].astype(jnp.int64)
-        for ref, value in zip(
-            outs, jax.tree.leaves(_record(step, mine, h, first, every, now)), strict=True
-        ):
-            ref[...] = value
-
-    # Thread blocks read the scalars whole; their number must be a power of two.
-    room = 1 << (len(scalars) - 1).bit_length()
-    packed = jnp.stack([*scalars, *[jnp.zeros(())] * (room - len(scalars))])
-    own = pl.BlockSpec((_GPU_BLOCK,), lambda i: (i,))
-    everything = pl.BlockSpec((room,), lambda i: (0,))
-    out = pl.pallas_call(
-        kernel,
-        out_shape=[jax.ShapeDtypeStruct((members,), jnp.float64)] * len(leaves),
-        grid=(members // _GPU_BLOCK,),
-        in_specs=[everything, *[own] * len(arrays)],
-        out_specs=[own] * len(leaves),
-        compiler_params=triton.CompilerParams(num_warps=_GPU_WARPS, num_stages=1),
-    )(packed, *arrays)
-    return jax.tree.unflatten(structure, out)
-
-
-def _run(step, record, block, size, params, carried, failure, h, first, every, records: int):
+def _run(step, block, size, params, carried, failure, h, first, every, records: int):
     """All members of one device through `records` records; rows in, rows out.
 
     Of what they carry the first `size` numbers are saved, and the start is last.
@@ -203,7 +160,7 @@ def _run(step, record, block, size, params, carried, failure, h, first, every, r
 
         def next_record(carry, _):
             at, k = carry
-            at = record(step, tuple(params), h, k, every, at)
+            at = _record(step, tuple(params), h, k, every, at)
             k = k + every
             time = at.t0 + k.astype(h.dtype) * h
             return (at, k), (jnp.stack([*at.carried[:size], time]), jnp.stack(at.interval))
@@ -229,8 +186,10 @@ def _run(step, record, block, size, params, carried, failure, h, first, every, r
     return tuple(x.reshape(*x.shape[:-2], members) for x in joined)
 
 
-class ArrayMembers:
+class ArrayMembers(Members):
     """Members in arrays, shared out to `devices`, which do not wait for each other."""
+
+    name = "xla"
 
     def __init__(
         self,
@@ -239,11 +198,9 @@ class ArrayMembers:
         state: np.ndarray,
         h: float,
         devices: Sequence[Any],
-        pallas: bool,
     ):
-        self.name = "pallas" if pallas else "xla"
-        block = None if pallas or devices[0].platform != "cpu" else _CPU_BLOCK
-        portion = len(devices) * (_GPU_BLOCK if pallas else block or 1)
+        block = _CPU_BLOCK if devices[0].platform == "cpu" else None
+        portion = len(devices) * (block or 1)
         self.columns = -(-state.shape[1] // portion) * portion
         mesh = Mesh(np.array(devices), ("member",))
         rows, everywhere = PartitionSpec(None, "member"), PartitionSpec()
@@ -251,8 +208,7 @@ class ArrayMembers:
 
         @partial(jax.jit, static_argnames="records")
         def run(params, carried, failure, h, first, every, records):
-            record = _record_pallas if pallas else _record
-            body = partial(_run, step, record, block, len(state) - 1, records=records)
+            body = partial(_run, step, block, len(state) - 1, records=records)
             records_of = PartitionSpec(None, None, "member")
             return jax.shard_map(
                 body,
@@ -281,7 +237,15 @@ class ArrayMembers:
     def failure(self) -> np.ndarray:
         return np.asarray(self._failure)
 
-    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
+    def write_start(self, saved: np.ndarray) -> None:
+        carried = np.asarray(self._carried)
+        saved[:-1], saved[-1] = carried[: len(saved) - 1], carried[-1]
+
+    def compile(self, saved: np.ndarray, interval: np.ndarray) -> None:
+        for _ in self.run(saved, interval, 0):
+            pass
+
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> Iterator[int]:
         self._carried, self._failure, states, intervals = self._run(
             self._params,
             self._carried,
@@ -293,3 +257,4 @@ class ArrayMembers:
         )
         saved[...], interval[...] = states, intervals
         self._step += len(saved) * every
+        yield len(saved) * every

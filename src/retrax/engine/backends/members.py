@@ -5,10 +5,11 @@ units. A back end holds where its members are; `run` takes them on and writes do
 """
 
 import os
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,19 +31,39 @@ def lanes() -> int:
     return 8 if llvm.get_host_cpu_features().get("avx512f") else 4
 
 
-@runtime_checkable
-class Members(Protocol):
-    """Members on their way. `failure` is a column of NaN for a member that has not failed."""
+class Members(ABC):
+    """Members on their way. `failure` has a column of NaN for a member that has not failed.
 
-    name: str
+    `at_once` is how many steps, of all members together, may be asked for in one call of `run`.
+    """
+
+    name: ClassVar[str]
+    at_once: ClassVar[float] = 2e8
     columns: int
 
     @property
-    def failure(self) -> np.ndarray: ...
+    @abstractmethod
+    def failure(self) -> np.ndarray:
+        """The first step of each member that failed, and how it went."""
 
-    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
-        """Take `every` steps for each record in `saved` [record, row, column], and fill it."""
-        ...
+    @abstractmethod
+    def write_start(self, saved: np.ndarray) -> None:
+        """Write the states before the first step to `saved` [row, column]."""
+
+    @abstractmethod
+    def compile(self, saved: np.ndarray, interval: np.ndarray) -> None:
+        """Compile what `run` needs for records like these, which may be written to."""
+
+    @abstractmethod
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> Iterator[int]:
+        """Take `every` steps for each record in `saved` [record, row, column], and fill it.
+
+        Yields how many steps have been taken since it last did.
+        """
+
+    def room(self, records: int, rows: int) -> np.ndarray:
+        """Memory on the host for `rows` numbers of each member in each record."""
+        return np.empty((records, rows, self.columns))
 
 
 def padded(rows: np.ndarray, columns: int) -> np.ndarray:
@@ -55,7 +76,7 @@ def padded(rows: np.ndarray, columns: int) -> np.ndarray:
     return wide
 
 
-class NativeMembers:
+class NativeMembers(Members):
     """Blocks of members in the lanes of vector registers, spread over the processor's cores."""
 
     name = "native"
@@ -76,10 +97,20 @@ class NativeMembers:
         self._params = np.ascontiguousarray(params) if shared else padded(params, self.columns)
         self._state = padded(state, self.columns)
         self._memory = np.empty((kernel.memory.size, self.columns))
-        self.failure = np.full((len(FAILURE), self.columns), np.nan)
+        self._failure = np.full((len(FAILURE), self.columns), np.nan)
 
-    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
-        arrays = (self._params, self._state, self._memory, saved, interval, self.failure)
+    @property
+    def failure(self) -> np.ndarray:
+        return self._failure
+
+    def write_start(self, saved: np.ndarray) -> None:
+        saved[...] = self._state
+
+    def compile(self, saved: np.ndarray, interval: np.ndarray) -> None:
+        """Nothing is left to compile."""
+
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> Iterator[int]:
+        arrays = (self._params, self._state, self._memory, saved, interval, self._failure)
         pointers = [x.ctypes.data for x in arrays]
         opens = int(self._step == 0)
         group = max(1, self.blocks // (self._threads * _GROUPS_PER_THREAD))
@@ -91,9 +122,10 @@ class NativeMembers:
 
         _spread(work, range(0, self.blocks, group), self._threads)
         self._step += len(saved) * every
+        yield len(saved) * every
 
 
-class LargeMembers:
+class LargeMembers(Members):
     """Members with a kept axis: each fills the vector units by itself, and has a thread to itself.
 
     The memory of a member is in one piece, so what it saves is copied to its column.
@@ -120,7 +152,13 @@ class LargeMembers:
     def failure(self) -> np.ndarray:
         return self._failure.T
 
-    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> None:
+    def write_start(self, saved: np.ndarray) -> None:
+        saved[...] = self._state.T
+
+    def compile(self, saved: np.ndarray, interval: np.ndarray) -> None:
+        """Nothing is left to compile."""
+
+    def run(self, saved: np.ndarray, interval: np.ndarray, every: int) -> Iterator[int]:
         def work(member: int, stop: Flag) -> None:
             params = self._params[min(member, len(self._params) - 1)]
             out = np.empty(saved.shape[:2])
@@ -133,6 +171,7 @@ class LargeMembers:
 
         _spread(work, range(self.columns), self._threads)
         self._step += len(saved) * every
+        yield len(saved) * every
 
 
 def _cores() -> int:

@@ -13,6 +13,7 @@ from retrax.engine.program import (
     CodeBlock,
     Each,
     Instruction,
+    LoadAt,
     LoadEntry,
     Operand,
     Operation,
@@ -67,6 +68,8 @@ class BlockPrinter:
                 self._each(instruction)
             case LoadEntry(result, buffer, index):
                 self.buffers.load(result, buffer, index)
+            case LoadAt(result, view, index):
+                self.buffers.read_at(result, view, index)
             case StoreEntry(buffer, index, operand):
                 self.buffers.store(buffer, index, operand)
 

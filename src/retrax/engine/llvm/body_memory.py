@@ -93,13 +93,7 @@ class BodyMemory:
         """Buffers of the caller are where the caller has them, all others in scratch memory."""
         out = self.out
         if self.planned.used:
-            out.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
-            out.declarations.add("declare ptr @llvm.ptrmask.p0.i64(ptr, i64)")
-            # The scratch memory begins with a cache line.
-            size = self.plan.size * out.lanes + LINE
-            out.line(f"%heap = call ptr @malloc(i64 {8 * size})")
-            end = out.let(f"getelementptr double, ptr %heap, i64 {LINE - 1}")
-            out.line(f"%scratch = call ptr @llvm.ptrmask.p0.i64(ptr {end}, i64 {-8 * LINE})")
+            self._find_scratch()
         for array, items in (("params", self.step.params), ("state", self.step.state)):
             for place, buffer in places(items):
                 if isinstance(buffer, Buffer):
@@ -110,6 +104,22 @@ class BodyMemory:
             where = out.let(f"getelementptr double, ptr %memory, i64 {row}")
             self._callers[buffer] = self._elsewhere(buffer, where)
             self.access.addresses[buffer] = self.access.scratch(buffer, "row")
+
+    def _find_scratch(self) -> None:
+        """Take scratch memory from the heap; it begins with a cache line."""
+        out = self.out
+        out.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
+        out.declarations.add("declare ptr @llvm.ptrmask.p0.i64(ptr, i64)")
+        size = self.plan.size * out.lanes + LINE
+        out.line(f"%heap = call ptr @malloc(i64 {8 * size})")
+        end = out.let(f"getelementptr double, ptr %heap, i64 {LINE - 1}")
+        out.line(f"%scratch = call ptr @llvm.ptrmask.p0.i64(ptr {end}, i64 {-8 * LINE})")
+
+    def _leave_scratch(self) -> None:
+        self.out.line("call void @free(ptr %heap)")
+
+    def _return(self, result: str) -> None:
+        self.out.line(f"ret i64 {result}")
 
     def _find_buffer(self, buffer: Buffer, address: str) -> None:
         if buffer not in self.plan.widths:
@@ -161,8 +171,8 @@ class BodyMemory:
             if buffer in self._callers:
                 self._rearrange(buffer, self._callers[buffer])
         if self.planned.used:
-            self.out.line("call void @free(ptr %heap)")
-        self.out.line(f"ret i64 {result}")
+            self._leave_scratch()
+        self._return(result)
 
     def _elsewhere(self, buffer: Buffer, address: str) -> Buffer:
         """A buffer of the same length in the order of the caller, at an address."""

@@ -38,20 +38,24 @@ def assemble(program: Program, inputs: StepInputs, lanes: int, shared: bool) -> 
 
     `shared` says whether all bodies have the same parameters.
     """
-    return _TimeLoop(program, inputs, lanes, shared).module()
+    return TimeLoop(program, inputs, lanes, shared).module()
 
 
-class _TimeLoop:
+class TimeLoop:
     """The template of a kernel, with the program of a step in its middle."""
 
     def __init__(self, program: Program, inputs: StepInputs, lanes: int, shared: bool):
         self.out, self.shared = Emitter(lanes), shared
         self.step = StepPorts(program, inputs)
         self.planned = PlannedStep(program, self.step)
-        access = BufferAccess(self.out, self.planned.plan)
-        self.printer = BlockPrinter(self.out, access, self._goes_on)
-        self.memory = BodyMemory(self.printer, self.step, self.planned)
+        self.printer, self.memory = self._printers()
         self.vector = self.out.type("float")
+
+    def _printers(self) -> tuple[BlockPrinter, BodyMemory]:
+        """What prints the blocks of the program, and the memory of a body."""
+        access = BufferAccess(self.out, self.planned.plan)
+        printer = BlockPrinter(self.out, access, self._goes_on)
+        return printer, BodyMemory(printer, self.step, self.planned)
 
     def module(self) -> str:
         """All of it, as LLVM reads it."""
@@ -125,7 +129,7 @@ class _TimeLoop:
         out.line("br i1 %more.records, label %steps.head, label %finish")
         self._steps()
         out.begin("save")
-        first = out.let(f"mul i64 %record, {self.step.size}")
+        first = self._first_row(self.step.size)
         for place, value in self.step.numbers:
             self._store(out.name(value), "out", out.let(f"add i64 {first}, {place}"))
         for place, buffer in self.step.buffers:
@@ -136,7 +140,7 @@ class _TimeLoop:
         self.memory.hand_over()
         time = self._time("%k.step")
         self._store(time, "out", out.let(f"add i64 {first}, {self.step.size - 1}"))
-        first = out.let(f"mul i64 %record, {len(INTERVAL)}")
+        first = self._first_row(len(INTERVAL))
         for i, name in enumerate(INTERVAL):
             self._store(f"%{name}", "interval", out.let(f"add i64 {first}, {i}"))
         out.line("%record.next = add i64 %record, 1")
@@ -159,9 +163,8 @@ class _TimeLoop:
         for value in self.step.carried:
             at, new = f"%at.{value.number}", f"%next.{value.number}"
             self._merge(out.name(value)[1:], "float", (at, head), (new, latch))
-        zero = out.name(0.0)
         for name in INTERVAL:
-            self._merge(name, "float", (zero, head), (f"%{name}.next", latch))
+            self._merge(name, "float", (self._since(name), head), (f"%{name}.next", latch))
         out.line("%more.steps = icmp slt i64 %j, %every")
         out.line("br i1 %more.steps, label %step, label %save")
         out.begin("step")
@@ -226,6 +229,14 @@ class _TimeLoop:
         for place, value in self.step.numbers:
             self._store(kept[f"next.{value.number}"], "state", str(place))
         self.memory.leave("%record")
+
+    def _first_row(self, width: int) -> str:
+        """Where the rows of a record begin that has `width` of them."""
+        return self.out.let(f"mul i64 %record, {width}")
+
+    def _since(self, name: str) -> str:
+        """What has happened since the last record when the steps to the next one begin."""
+        return self.out.name(0.0)
 
     def _goes_on(self, test: str) -> str:
         """Inside a step a loop that is told to stop ends, and the step with it."""

@@ -108,6 +108,28 @@ class BufferAccess:
             else:
                 gathered = out.let(text)
 
+    def read_at(self, value: Value, view: View, index: Operand) -> None:
+        """Load the entry of a view at an index, one of its own for each lane."""
+        out = self.out
+        view, vector, places = self.plan.stored(view), out.type("float"), out.name(index, "int")
+        loaded = "poison"
+        for lane in range(out.lanes):
+            place = places
+            if out.lanes > 1:
+                place = out.let(f"extractelement {out.type('int')} {places}, i64 {lane}")
+            first = out.let(f"mul i64 {place}, {view.stride}")
+            where = self.entry(view.buffer, out.let(f"add i64 {first}, {view.offset}"))
+            if self.bodies > 1 and view.buffer.table is None:
+                where = out.let(f"getelementptr double, ptr {where}, i64 {lane}")
+            text = f"load double, ptr {where}"
+            if out.lanes > 1:
+                one = out.let(text)
+                text = f"insertelement {vector} {loaded}, double {one}, i64 {lane}"
+            if lane == out.lanes - 1:
+                out.line(f"{out.name(value)} = {text}")
+            else:
+                loaded = out.let(text)
+
     def write(self, view: View, operand: Operand, k: str) -> None:
         """Store to the entries of a view from k on, one for each lane; memory holds floats."""
         out = self.out

@@ -7,7 +7,9 @@ thing along a kept axis, takes that side.
 
 from collections.abc import Callable
 from dataclasses import replace
+from heapq import heappop, heappush
 from itertools import count
+from math import inf
 
 from retrax.engine.kinds import Kind, constant
 from retrax.engine.program import (
@@ -32,6 +34,7 @@ COSTLY = frozenset(
 )
 
 _Users = dict[Value, list[Operation | None]]
+_Places = dict[Value, tuple[int, Operation]]
 
 
 def sink(program: Program) -> Program:
@@ -73,49 +76,71 @@ def _block(block: CodeBlock, users: _Users, fresh: Callable[[Value], Value]) -> 
     for instruction in block.instructions:
         for inner in inner_blocks(instruction):
             inner.instructions = _block(inner, users, fresh).instructions
-    selects = [x for x in block.instructions if isinstance(x, Operation) and x.name == "select"]
-    for predicate in dict.fromkeys(x.operands[0] for x in selects):
+    choices: dict[Operand, list[Operation]] = {}
+    for x in block.instructions:
+        if isinstance(x, Operation) and x.name == "select":
+            choices.setdefault(x.operands[0], []).append(x)
+    places = _places(block)
+    for predicate, selects in choices.items():
         for side in (0, 1):
-            block = _moved(block, predicate, side, users, fresh)
+            while moved := _costly_side(selects, predicate, side, users, places):
+                outs = {x.out for x in moved}
+                read_outside = [
+                    v for v in outs if any(r is not None and r.out not in outs for r in users[v])
+                ]
+                results = sorted(read_outside, key=_number)
+                block = _with_choice(block, predicate, side, moved, results, fresh)
+                places = _places(block)
     return block
 
 
-def _moved(
-    block: CodeBlock, predicate: Operand, side: int, users: _Users, fresh: Callable[[Value], Value]
-) -> CodeBlock:
-    """Move what only `side` of the choices by `predicate` needs into inner blocks."""
-    here = {id(x) for x in block.instructions}
+def _places(block: CodeBlock) -> _Places:
+    """Where in its block each value is made, and by which operation."""
+    made = enumerate(block.instructions)
+    return {x.out: (k, x) for k, x in made if isinstance(x, Operation)}
+
+
+def _costly_side(
+    selects: list[Operation], predicate: Operand, side: int, users: _Users, places: _Places
+) -> list[Operation]:
+    """What only `side` of the choices by `predicate` needs, in order, if it is worth a branch.
+
+    Goes back from the choices, latest operations first, to what nothing else reads. What comes
+    after the first choice may need its outcome, and waits for the next round.
+    """
 
     def chosen(reader: Operation, value: Value) -> bool:
         """Whether the reader, of this block, takes the value only where the predicate says so."""
         p, *cases = reader.operands
         wanted = reader.name == "select" and p == predicate and cases[side] == value
-        return wanted and cases[1 - side] != value and id(reader) in here
+        here = places.get(reader.out)
+        return wanted and cases[1 - side] != value and here is not None and here[1] is reader
 
-    apart: set[Value] = set()
-    for x in reversed(block.instructions):
-        if isinstance(x, Operation) and x.out in users and x.out != predicate:
-            readers = users[x.out]
-            if all(r is not None and (r.out in apart or chosen(r, x.out)) for r in readers):
-                apart.add(x.out)
-    # What needs a value that comes after the first choice waits for the next round.
-    moved: list[Operation] = []
-    late: set[Value] = set()
-    chosen_once = False
-    for x in block.instructions:
-        needs = [o for o in operands_of(x) if _is_value(o)]
-        if isinstance(x, Operation) and x.out in apart and late.isdisjoint(needs):
-            moved.append(x)
-            continue
-        chosen_once = chosen_once or not apart.isdisjoint(needs)
-        if chosen_once:
-            late.update(made_by(x))
-    if not is_costly(CodeBlock(list(moved))):
-        return block
-    outs = {x.out for x in moved}
-    results = [v for v in outs if any(r is not None and r.out not in outs for r in users[v])]
-    rest = _with_choice(block, predicate, side, moved, sorted(results, key=_number), fresh)
-    return _moved(rest, predicate, side, users, fresh)
+    waiting: list[int] = []
+    at: dict[int, Operation] = {}
+
+    def consider(operand: Operand) -> None:
+        place = places.get(operand) if isinstance(operand, Value) else None
+        if place is not None and place[0] not in at and operand != predicate:
+            at[place[0]] = place[1]
+            heappush(waiting, -place[0])
+
+    for select in selects:
+        consider(select.operands[1 + side])
+    apart: dict[Value, int] = {}
+    first: float = inf
+    while waiting:
+        k = -heappop(waiting)
+        value = at[k].out
+        readers = users.get(value, [None])
+        if all(r is not None and (r.out in apart or chosen(r, value)) for r in readers):
+            apart[value] = k
+            outside = [places[r.out][0] for r in readers if r is not None and r.out not in apart]
+            first = min([first, *outside])
+            for operand in at[k].operands:
+                consider(operand)
+    moved = [at[k] for k in sorted(apart.values()) if k < first]
+    return moved if any(x.name in COSTLY for x in moved) else []
 
 
 def _with_choice(block, predicate, side, moved, results, fresh) -> CodeBlock:
@@ -132,24 +157,16 @@ def _with_choice(block, predicate, side, moved, results, fresh) -> CodeBlock:
     )
     out: list[Instruction] = []
     inside = {id(x) for x in moved}
-    # As early as it can be, so that nothing that follows is cut in two by a branch.
-    waits = {predicate, *(o for x in moved for o in x.operands)} - {x.out for x in moved}
-    waits = {x for x in waits if _is_value(x)} & {
-        value for x in block.instructions for value in made_by(x)
-    }
-    placed = not waits
-    if placed:
-        out.append(choice)
+    placed = False
     for x in block.instructions:
         if id(x) in inside:
             continue
-        if isinstance(x, Operation):
+        if isinstance(x, Operation) and any(o in names for o in x.operands if _is_value(o)):
+            if not placed:
+                out.append(choice)
+                placed = True
             x.operands = tuple(names.get(o, o) if _is_value(o) else o for o in x.operands)
         out.append(x)
-        waits.difference_update(made_by(x))
-        if not waits and not placed:
-            out.append(choice)
-            placed = True
     return CodeBlock(out)
 
 

@@ -56,6 +56,15 @@ class Arithmetic:
             out[index] = self.emit(operation, *(entry(x, index) for x in ins))
         return out
 
+    def total_order(self, equation: Equation, ins: list[Operands]) -> Operands:
+        """Compare in the order of `sort` and `searchsorted`: NaN comes after all other numbers."""
+        x, y = ins if equation.primitive.name == "lt_to" else ins[::-1]
+        less = self.entrywise("lt", x, y)
+        if kind_of_variable(equation.invars[0]) == "float":
+            last = self.entrywise("and", self.entrywise("ne", y, y), self.entrywise("eq", x, x))
+            less = self.entrywise("or", less, last)
+        return less if equation.primitive.name == "lt_to" else self.entrywise("not", less)
+
     def guarded(self, operation: str, *ins: Operands) -> Operands:
         """Emit one operation for each entry; keep products of zero with what may be infinite.
 

@@ -24,6 +24,7 @@ from retrax.engine.trace.arithmetic import Arithmetic
 from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import Indexing
 from retrax.engine.trace.primitives import CALLS, NO_RULE, RULES
+from retrax.engine.trace.tables import Tables
 from retrax.errors import BadInput
 from retrax.numerics.jax_hints import KEPT_AXIS
 from retrax.numerics.known import LEAKED
@@ -81,6 +82,7 @@ class Evaluator:
         self.arithmetic = Arithmetic(build)
         self.indexing = Indexing(self.arithmetic)
         self.kept = KeptRules(build, self.loops, self.arithmetic, self.equation)
+        self.tables = Tables(self.arithmetic, self.kept)
         self.control = ControlRules(build, self.loops, self.arithmetic, self.kept, self.closed)
 
     def closed(

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jax.extend.core import JaxprEqn as Equation
 
-from retrax.engine.axes.loops import Operands, ProgramArray
+from retrax.engine.axes.loops import KeptArray, Operands, ProgramArray
 from retrax.engine.axes.rules import KeptRules
 from retrax.engine.kinds import Unscalarisable, kind_of_variable
 from retrax.engine.trace.arithmetic import Arithmetic
 from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import MOVES, Indexing
+from retrax.engine.trace.tables import depends_on_state
 
 if TYPE_CHECKING:
     from retrax.engine.trace.evaluator import Evaluator
@@ -126,6 +127,19 @@ def _control(method: Callable[[ControlRules, Equation, Ins], Outs]) -> Rule:
     return Rule(handled, handled)
 
 
+def _window(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    return [on.tables.dynamic_slice(equation, ins)]
+
+
+def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    """Entries at known places move; others are looked up."""
+    if depends_on_state(ins[1]):
+        return [on.tables.gather(equation, ins)]
+    if isinstance(ins[0], KeptArray):
+        return taken_apart(on, equation, ins)
+    return [on.indexing.gather(equation, ins)]
+
+
 def _named(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     return [on.named(equation, ins[0])]
 
@@ -157,6 +171,8 @@ RULES: dict[str, Rule] = {
     **{primitive: _entrywise(operation) for primitive, operation in _OPERATION.items()},
     "clamp": _several(Arithmetic.clamp),
     "convert_element_type": _several(Arithmetic.convert),
+    "le_to": _several(Arithmetic.total_order),
+    "lt_to": _several(Arithmetic.total_order),
     "integer_pow": _several(Arithmetic.integer_pow),
     "logistic": _several(Arithmetic.logistic),
     "pow": _several(Arithmetic.pow),
@@ -203,12 +219,9 @@ RULES: dict[str, Rule] = {
     "transpose": _moved("transpose", KeptRules.transpose),
     "unstack": _moved("unstack", KeptRules.unstack),
     # Entries by their index.
-    "dynamic_slice": Rule(
-        lambda on, equation, ins: [on.indexing.dynamic_slice(equation, ins)],
-        lambda on, equation, ins: [on.kept.dynamic_slice(*ins, **equation.params)],
-    ),
+    "dynamic_slice": Rule(_window, _window),
     "dynamic_update_slice": _indexed(Indexing.dynamic_update_slice),
-    "gather": _indexed(Indexing.gather),
+    "gather": Rule(_gathered, _gathered),
     "scatter": _indexed(Indexing.scatter),
     "scatter-add": _indexed(Indexing.scatter_add),
     # Loops and choices.

@@ -30,7 +30,7 @@ _ROD_NODES = 40
 
 def string_pendulum(run: Trajectory, told: dict[str, Any]) -> Picture:
     """The string from the pivot through its nodes, its bodies as boxes at their centres of mass."""
-    r, tension = np.asarray(run.g[0]), run.observables()["tension"]
+    r, tension = np.asarray(run.g[0]), run.observations.observables["tension"]
     stride = math.ceil(r.shape[1] / _DRAWN_NODES)
     kept = np.arange(r.shape[1] - 1, -1, -stride)[::-1]
     nodes = np.concatenate([np.zeros((len(r), 1, 3)), r[:, kept]], axis=1)

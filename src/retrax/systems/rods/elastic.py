@@ -220,9 +220,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
 
         `split`: with `LieVerlet`; otherwise with an integrator of two rods.
         """
-        places = np.asarray(g[1])
-        steps = places[1:] - places[:-1]
-        stretch = float(np.sqrt(np.sum(steps * steps, axis=1)).max()) / float(self.spacing)
+        stretch = float(_longest(g[1])) / float(self.spacing)
         highest = fastest(self, stretch)
         damping = 0.0 if self.damping is None else float(self.damping)
         longest, because = longest_step(highest, damping, split)
@@ -231,6 +229,10 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
                 f"h = {h:g} s is unstable for the {self.name}: {because} at the frequency omega = "
                 f"{highest:.4g} rad/s bounds it, so h must be below {longest:.4g} s."
             )
+
+    def hardest(self, states: State) -> int:
+        """The rod that is stretched most: its waves are the fastest."""
+        return int(np.argmax(_longest(states.g[1])))
 
     def why_not(self, state: State, h: float) -> str | None:
         return (
@@ -271,6 +273,12 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
     def holds(self) -> bool:
         """Whether an end is held."""
         return self.ends != ("free", "free")
+
+
+def _longest(places: object) -> np.ndarray:
+    """The longest segment between nodes along the last axis but one."""
+    steps = np.diff(np.asarray(places), axis=-2)
+    return np.asarray(np.sqrt(np.sum(steps * steps, axis=-1)).max(axis=-1))
 
 
 def _scaled(rows: Float[Array, "n m"], by: Float[Array, " m"]) -> Float[Array, "n m"]:

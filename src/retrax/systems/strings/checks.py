@@ -16,6 +16,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
 from retrax.systems.strings.chain import StringDamping
 from retrax.systems.strings.drift import Bodies
@@ -91,7 +92,7 @@ def checked_bodies(mass: object, arm: object, inertia: object, count: int) -> Bo
         array = float64(name, value)
         require_shape(name, array, shape)
         require_finite(name, array)
-        arrays[name] = array[None] if single else array
+        arrays[name] = evaluated(lambda x: x[None], array) if single else array
 
     def check(m: np.ndarray, rho: np.ndarray, J: np.ndarray) -> None:
         for b in range(count):
@@ -123,7 +124,7 @@ def without_pivot(r: ArrayLike, elements: int) -> ArrayLike:
         return r
     nodes = float64("nodes", r)
     require_each(_require_pivot, nodes)
-    return nodes[1:]
+    return evaluated(lambda x: x[1:], nodes)
 
 
 def _require_pivot(r: np.ndarray) -> None:
@@ -135,12 +136,17 @@ def _require_pivot(r: np.ndarray) -> None:
 
 def require_apart(r: Float[Array, "n 3"]) -> None:
     """Reject neighbours that coincide: the tension between them has no direction."""
-    require_each(_require_gaps, r)
+    require_each(_require_gaps, r, fine=lambda r: np.all(_gaps(r) > 0, axis=-1))
+
+
+def _gaps(r: np.ndarray) -> np.ndarray:
+    """The distances between neighbours, from the support on."""
+    ends = np.concatenate([np.zeros_like(r[..., :1, :]), r], axis=-2)
+    return np.linalg.norm(np.diff(ends, axis=-2), axis=-1)
 
 
 def _require_gaps(r: np.ndarray) -> None:
-    ends = np.concatenate([np.zeros((1, 3)), r])
-    gaps = np.linalg.norm(np.diff(ends, axis=0), axis=1)
+    gaps = _gaps(r)
     if np.any(gaps == 0):
         a = int(np.argmin(gaps))
         raise BadInput(

@@ -118,6 +118,20 @@ def watch_rotation(system: "StringPendulum", state: State, h: float) -> None:
         )
 
 
+def fastest_turning(system: "StringPendulum", states: State) -> int:
+    """Which of many states has the body that turns fastest."""
+    return int(np.argmax(_fastest_of_each(system, states)))
+
+
+@Jitted
+def _fastest_of_each(system: "StringPendulum", states: State) -> Float[Array, " member"]:
+    def speed(state: State) -> Float[Array, ""]:
+        omega = system.velocities(state.g, state.momentum)[1]
+        return jnp.max(jnp.sum(omega * omega, axis=1))
+
+    return jax.vmap(speed)(states)
+
+
 def turned_too_far(system: "StringPendulum", state: State, h: float) -> str:
     """The sentence about a step that fails because a body turns too far in it."""
     turn = math.degrees(h * _fastest(system, state))

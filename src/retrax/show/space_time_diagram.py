@@ -55,7 +55,7 @@ def space_time(
 
 
 def _values(run: Trajectory, what: str | Callable[[State], Array] | None) -> np.ndarray:
-    along = {key: x for key, x in run.observables().items() if np.ndim(x) == 2}
+    along = {key: x for key, x in run.observations.observables.items() if np.ndim(x) == 2}
     if what is None or (isinstance(what, str) and what not in along):
         got = "" if what is None else f", got {what!r}"
         known = f"one of {', '.join(along)}, or " if along else ""
