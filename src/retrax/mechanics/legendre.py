@@ -6,6 +6,7 @@ SO(3) without the energy of its spin.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +56,7 @@ def require_regular(
         keys = jax.random.split(jax.random.key(11), _PLACES)
         places = [group.identity(), *(group.random(key) for key in keys)]
         g = jax.tree.map(lambda *xs: jnp.stack(xs), *places)
-        xi = np.random.default_rng(11).normal(size=(len(places), group.dim))
+        xi: Any = np.random.default_rng(11).normal(size=(len(places), group.dim))
         return jax.vmap(hessian)(g, xi)
 
     require_each(_require_invertible, evaluate(hessians, group))

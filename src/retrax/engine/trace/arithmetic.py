@@ -59,7 +59,8 @@ class Arithmetic:
     def total_order(self, equation: Equation, ins: list[Operands]) -> Operands:
         """Compare in the order of `sort` and `searchsorted`: NaN comes after all other numbers."""
         strict, kind = equation.primitive.name == "lt_to", kind_of_variable(equation.invars[0])
-        less = self.total_less(*(ins if strict else ins[::-1]), kind)
+        x, y = ins if strict else ins[::-1]
+        less = self.total_less(x, y, kind)
         return less if strict else self.entrywise("not", less)
 
     def total_less(self, x: Operands, y: Operands, kind: Kind) -> Operands:

@@ -89,7 +89,8 @@ class HostProgram:
         def read(v: Any) -> int:
             if not isinstance(v, jex.Literal):
                 return where[v]
-            return self._constant(np.asarray(v.val, v.aval.dtype))
+            aval: Any = v.aval
+            return self._constant(np.asarray(v.val, aval.dtype))
 
         for equation in jaxpr.eqns:
             ins = [read(v) for v in equation.invars]
@@ -159,7 +160,8 @@ def packed_keys(words: HostArray) -> HostArray:
     array = np.asarray(words)
     if array.shape[-1] != 2 or array.dtype != np.uint32:
         raise NoRule("keys that are not Threefry's")
-    return array[..., 0].astype(np.uint64) << np.uint64(32) | array[..., 1]
+    high, low = (array[..., k].astype(np.uint64) for k in (0, 1))
+    return high << np.uint64(32) | low
 
 
 def unpacked_keys(keys: HostArray) -> np.ndarray:

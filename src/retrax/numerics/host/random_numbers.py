@@ -22,7 +22,8 @@ _PARITY = np.uint32(0x1BD11BDA)
 
 def threefry(key: HostArray, high: HostArray, low: HostArray) -> tuple[HostArray, HostArray]:
     """Scramble pairs of words with keys, two words along the last axis each."""
-    words = [key[..., 0], key[..., 1], key[..., 0] ^ key[..., 1] ^ _PARITY]
+    first, second = np.moveaxis(np.asarray(key), -1, 0)
+    words = [first, second, first ^ second ^ _PARITY]
     x, y = high + words[0], low + words[1]
     for k in range(5):
         for turn in _ROTATIONS[k % 2]:
@@ -38,8 +39,8 @@ def _scrambled(keys: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarra
     words = unpacked_keys(np.asarray(keys))
     words = words.reshape((*words.shape[:-1], *[1] * len(shape), 2))
     high, low = (count >> np.uint64(32)).astype(np.uint32), count.astype(np.uint32)
-    x, y = threefry(words, high, low)
-    return np.broadcast_arrays(x, y)
+    x, y = np.broadcast_arrays(*threefry(words, high, low))
+    return x, y
 
 
 def _bits(equation: Equation) -> Call:
