@@ -69,6 +69,8 @@ class Trajectory:
 
     _records: Records
     _origin: Origin
+    # Whether its observations came with it, as from a file.
+    _measured: bool = False
 
     def __init__(
         self,
