@@ -183,6 +183,11 @@ class Program:
         held = any(isinstance(x, Buffer) for x in (*self.inputs, *self.memory.items))
         return held or any(_touches_memory(x) for x in walk(self.block))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the state or the parameters of a body are in memory, along a kept axis."""
+        return any(isinstance(x, Buffer) for x in self.inputs)
+
     def count(self) -> int:
         """The number of scalar operations, loop bodies counted once."""
         return sum(1 for instruction in walk(self.block) if isinstance(instruction, Operation))

@@ -59,6 +59,10 @@ class AbstractSpace(Frozen):
     def move(self, y: Point, u: Coordinates) -> Point:
         r"""$\exp(u)\cdot y$, computed as $y$ plus a change, without cancellation at small `u`."""
 
+    def near(self, y: Point, u: Coordinates) -> Point:
+        """`move`, for a point that is looked at and left: it need not be better than `y`."""
+        return self.move(y, u)
+
     @abc.abstractmethod
     def defect(self, y: Point) -> Float[Array, ""]:
         """Return the distance of `y` from the space: zero, up to round-off, on it."""

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
-from retrax.engine.backends.members import LANES, LargeMembers, Members, NativeMembers
+from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, lanes
 from retrax.engine.backends.native import Kernel, NativeLoop, single_kernel
 from retrax.engine.backends.xla import XLALoop
 from retrax.engine.changing import CHANGING
@@ -146,7 +146,7 @@ def make_members(
         program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and backend == "auto":
             _require_quick(*made_for)
-        if chosen == "native" and program.has_buffers:
+        if chosen == "native" and program.is_large:
             return LargeMembers(single_kernel(*made_for), *rows(), h, threads)
         if chosen == "native":
             kernel = _member_kernel(*made_for, shared)
@@ -233,11 +233,11 @@ def _scalar_or_xla(
 
 @Reused
 def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kernel:
-    """The machine code for blocks of `LANES` members."""
+    """The machine code for blocks of members."""
     from retrax.engine.llvm.machine_code import compiled
 
     program, layout = step_program(tree, avals, identity)
-    code = compiled(assemble(program, layout, LANES, shared))
+    code = compiled(assemble(program, layout, lanes(), shared))
     return Kernel(code.run, layout.memory, code)
 
 
