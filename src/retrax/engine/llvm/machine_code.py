@@ -72,6 +72,11 @@ def _object(assembly: str) -> bytes:
     return code
 
 
+# Of a longer text most passes of LLVM take a time that grows with the square of its length. A
+# program has no expression twice already, and runs as fast with the two passes that matter.
+_LONG = 3_000_000
+
+
 def _compile(assembly: str) -> bytes:
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
@@ -79,7 +84,12 @@ def _compile(assembly: str) -> bytes:
     module = llvm.parse_assembly(assembly)
     module.verify()
     passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    passes.getModulePassManager().run(module, passes)
+    manager = passes.getModulePassManager()
+    if len(assembly) > _LONG:
+        manager = llvm.create_new_module_pass_manager()
+        manager.add_instruction_combine_pass()
+        manager.add_simplify_cfg_pass()
+    manager.run(module, passes)
     return machine.emit_object(module)
 
 
