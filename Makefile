@@ -53,8 +53,8 @@ test-all: test
 	@$(PYTEST) -m campaign
 
 tiers: $(ENVIRONMENT)
-	@rm -rf .pytest_cache tests/second_tier.txt
-	@-$(PYTEST) -m "campaign or not campaign" --clock .pytest_cache/clock
+	@rm -rf .pytest_cache tests/tiers.txt
+	@-$(PYTEST) -m "campaign or not campaign" --clock=.pytest_cache/clock
 	@$(BIN)/python tests/tiers.py .pytest_cache/clock
 
 test-some: $(ENVIRONMENT)

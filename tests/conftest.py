@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tiers import Clock, second_tier
+from tiers import Clock, listed
 
 # Most of the time of the tests is XLA compiling programs that run once: let it compile quickly.
 QUICK = ["--xla_backend_optimization_level=0"]
@@ -25,13 +25,6 @@ if version("jax") < "0.11":  # later versions stop at a flag that they do not kn
     QUICK.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK))
 
-# Modules that take longest, so that no worker is left with one of them at the end.
-LONGEST = (
-    "test_claims", "test_ensemble", "test_docs", "test_bad_input", "test_mutation", "test_contact",
-    "test_pseudospectral_paper", "test_nonholonomic_paper", "test_string_paper", "test_kahan_paper",
-    "test_rods_paper", "test_nonholonomic_claims", "test_browser",
-    "test_laws", "test_simulate", "test_tracing", "test_restart", "test_command",
-)  # fmt: skip
 # The compiled programs of all modules take 0.4 GB; those of former versions are left over.
 MOST_KEPT = 2 * 2**30
 NO_TIME = "no time left"
@@ -63,7 +56,7 @@ def pytest_addoption(parser):
         help="end after so many seconds, say what was not run, and do not fail for it",
     )
     parser.addoption(
-        "--clock", type=Path, metavar="FOLDER", help="write the time of each test into this folder"
+        "--clock", metavar="FOLDER", help="write the time of each test into this folder"
     )
 
 
@@ -74,7 +67,7 @@ def pytest_configure(config):
         _be_strict()
         _keep_programs(config, worker or "one")
     if config.getoption("clock") is not None:
-        folder = config.getoption("clock")
+        folder = Path(config.getoption("clock"))
         folder.mkdir(parents=True, exist_ok=True)
         config.pluginmanager.register(Clock(folder / f"{worker}.jsonl"), "clock")
     if config.getoption("budget") is not None:
@@ -109,13 +102,15 @@ def _keep_programs(config, worker: str) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the marks are looked at
 def pytest_collection_modifyitems(items):
-    """Begin with the modules that take longest; each stays on one worker (`--dist loadfile`)."""
-    listed = second_tier()
+    """Mark the second tier, and begin with the files that take longest.
+
+    Each file stays on one worker (`--dist loadfile`).
+    """
+    names = {name: k for k, name in enumerate(listed())}
     for item in items:
-        if item.nodeid in listed:
+        if item.nodeid in names:
             item.add_marker("campaign")
-    rank = {name: k for k, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    items.sort(key=lambda item: names.get(item.nodeid.partition("::")[0], 0))
 
 
 class Budget:

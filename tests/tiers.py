@@ -1,7 +1,7 @@
 """Two tiers: what `make test` runs in minutes, and what `make test-all` adds.
 
-`second_tier.txt` lists the tests that are too long for the first tier, by what they took when they
-were last timed. `make tiers` times all tests and writes the list anew. The rule:
+`tiers.txt` lists the files of the first tier, longest first, and the tests of the second, by what
+they took when they were last timed. `make tiers` times all tests and writes it anew. The rule:
 
 - a test below `SHORT` seconds of processor time is in the first tier;
 - of a test with several parameters the quickest stays, if it is below `LONGEST`;
@@ -20,14 +20,14 @@ from pathlib import Path
 
 import pytest
 
-LIST = Path(__file__).parent / "second_tier.txt"
+LIST = Path(__file__).parent / "tiers.txt"
 SHORT, LONGEST = 1.2, 4.0
 
 
-def second_tier() -> frozenset[str]:
-    """The tests that are listed, by their names from the folder of the repository on."""
+def listed() -> list[str]:
+    """The files and tests of the list, by their names from the folder of the repository on."""
     lines = LIST.read_text().splitlines() if LIST.exists() else []
-    return frozenset(line.split(maxsplit=1)[1] for line in lines if not line.startswith("#"))
+    return [line.split(maxsplit=1)[1] for line in lines if not line.startswith("#")]
 
 
 class Clock:
@@ -57,6 +57,7 @@ class Clock:
                 "seconds": round(_processor_seconds() - before, 3),
                 "wall": round(time.monotonic() - begun, 3),
                 "fixtures": of_module,
+                "marked": item.get_closest_marker("campaign") is not None,
             }
             with self.path.open("a") as file:
                 file.write(json.dumps(row) + "\n")
@@ -79,7 +80,7 @@ def chosen(rows: list[dict]) -> dict[str, float]:
     seconds: dict[str, float] = defaultdict(float)
     for row in rows:
         module = row["test"].partition("::")[0]
-        if row["phase"] == "call":
+        if row["phase"] == "call" and not row["marked"]:
             shared = max((made[module, f] for f in row["fixtures"]), default=0.0)
             seconds[row["test"]] += row["seconds"] + shared
     quickest: dict[str, str] = {}
@@ -93,10 +94,17 @@ def main(folder: Path) -> None:
     rows = [json.loads(line) for path in folder.glob("*.jsonl") for line in path.open()]
     slow = chosen(rows)
     total = sum(row["seconds"] for row in rows)
-    lines = ["# Seconds and tests of the second tier; written by `make tiers`."]
+    files: dict[str, float] = defaultdict(float)
+    for row in rows:
+        if row["test"] not in slow and not row["marked"]:
+            files[row["test"].partition("::")[0]] += row["seconds"]
+    longest = sorted(files.items(), key=lambda pair: -pair[1])
+    lines = ["# Written by `make tiers`. Seconds and files of the first tier:"]
+    lines += [f"{seconds:6.1f} {file}" for file, seconds in longest]
+    lines += ["# Seconds and tests of the second tier:"]
     lines += [f"{seconds:6.1f} {test}" for test, seconds in slow.items()]
     LIST.write_text("\n".join(lines) + "\n")
-    left = total - sum(r["seconds"] for r in rows if r["test"] in slow)
+    left = sum(files.values())
     print(
         f"{len(slow)} tests are in the second tier; the others take {left:.0f} s of {total:.0f} s."
     )

@@ -9,6 +9,7 @@ from retrax.engine.program import (
     Buffer,
     Choose,
     Each,
+    LoadAt,
     LoadEntry,
     Operation,
     Repeat,
@@ -88,6 +89,10 @@ def evaluate_program(program, numbers):
                     bind(i.outs, i.results[k])
                 case LoadEntry(out, row, index):
                     known[out] = memory[row][index]
+                case LoadAt(out, view, index):
+                    k = int(read(index))
+                    assert 0 <= k < view.length
+                    known[out] = memory[view.buffer][view.offset + k * view.stride]
                 case StoreEntry(row, index, operand):
                     memory[row][index] = float(read(operand))
                 case Each():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.show.space_time import space_time
+from retrax.show.space_time_diagram import space_time
 from retrax.systems import StringsInContact
 
 

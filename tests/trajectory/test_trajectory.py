@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -100,7 +101,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(run, tmp_path, 
     def broken(*_, **__):
         raise OSError("disk full")
 
-    monkeypatch.setattr(xr.Dataset, "to_netcdf", broken)
+    monkeypatch.setattr(Path, "write_bytes", broken)
     with pytest.raises(OSError, match="disk full"):
         run.save(path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["run.nc"]
@@ -133,3 +134,30 @@ def test_drift_of_a_line_and_of_an_oscillation():
 
 def test_arrays_come_back_as_numpy(run):
     assert isinstance(run.t, np.ndarray) and not isinstance(run.momentum, jnp.ndarray)
+
+
+def ended_by_an_event(run, within):
+    """The run as if an event had ended it in its next step, a part of the step after its last."""
+    event = rx.State(run.final.g, run.final.momentum, run.t[-1] + within * run.h)
+    states, info = jax.tree.map(
+        lambda x, last: np.concatenate([x, np.asarray(last)[None]]),
+        (run.states, run.info),
+        (event, jax.tree.map(lambda x: 0 * x[-1], run.info)),
+    )
+    told = {name: getattr(run, name) for name in ("h", "completed", "save_every", "provenance")}
+    told |= {name: getattr(run, name) for name in ("seconds", "system", "integrator")}
+    return type(run)(t=states.t, states=states, info=info, steps=1000, compile_seconds=0.0, **told)
+
+
+def test_a_run_that_an_event_ended_is_read_back(run, tmp_path):
+    stopped = ended_by_an_event(run, 0.3)
+    again = rx.load(stopped.save(tmp_path / "event.nc"))
+    assert np.array_equal(again.t, stopped.t) and len(again) == len(run) + 1
+    assert again.completed == 60 and again.final.t == stopped.t[-1]
+
+
+@pytest.mark.parametrize("within", [-0.3, 1.5])
+def test_an_event_lies_within_one_step_of_the_last(run, tmp_path, within):
+    path = ended_by_an_event(run, within).save(tmp_path / "event.nc")
+    with pytest.raises(rx.BadInput, match="after its last whole one"):
+        rx.load(path)

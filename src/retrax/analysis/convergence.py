@@ -16,7 +16,7 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_number, require_whole
-from retrax.numerics.reuse import Jitted
+from retrax.numerics.evaluate import Evaluated
 from retrax.run.checks import require_run, started
 from retrax.run.simulate import simulate
 
@@ -110,12 +110,12 @@ def rounding(state: State, steps: int) -> float:
     return float(np.finfo(np.float64).eps) * math.sqrt(steps) * size
 
 
-@Jitted
+@Evaluated
 def _on_group(group, a: State, b: State):
     return distance(group, a, b)
 
 
-@Jitted
+@Evaluated
 def _entries(group, a: State, b: State):
     return entry_distance(a, b)
 

@@ -11,7 +11,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.reuse import Jitted
+from retrax.numerics.evaluate import Evaluated
 from retrax.run.checks import require_run, started
 
 
@@ -46,4 +46,4 @@ def reversibility(
     return float(_distance(system.group, state, now))
 
 
-_distance = Jitted(distance)
+_distance = Evaluated(distance)

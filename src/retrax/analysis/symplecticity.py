@@ -12,7 +12,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.jax_hints import compiled_once
+from retrax.numerics.evaluate import Evaluated
 from retrax.run.checks import require_run
 
 
@@ -41,7 +41,7 @@ def symplecticity(
     """
     integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, 1, 1)
-    defect = float(_defect(system, integrator, state, jnp.asarray(h, jnp.float64)))
+    defect = float(_defect(system, integrator, state, float(h)))
     if not math.isfinite(defect):
         raise StepFailed(
             f"{integrator!r} on the {system.name}: the step of h = {h:g} or its derivative gave "
@@ -59,7 +59,7 @@ def symplectic_form(
     return jnp.block([[bracket, one], [-one, jnp.zeros_like(one)]])
 
 
-@compiled_once
+@Evaluated
 def _defect(system, integrator, state: State, h: Float[Array, ""]) -> Float[Array, ""]:
     group = system.group
     n = group.dim

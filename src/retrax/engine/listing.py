@@ -8,6 +8,7 @@ from retrax.engine.program import (
     CodeBlock,
     Each,
     Instruction,
+    LoadAt,
     LoadEntry,
     Operand,
     Operation,
@@ -43,9 +44,9 @@ class _Listing:
         letter = "v" if isinstance(x, Value) else "buffer"
         return self.known.setdefault(x, f"{letter}{len(self.known)}")
 
-    def at(self, view: View) -> str:
-        """The entry of a view that belongs to k."""
-        k = {1: "k", -1: "-k"}.get(view.stride, f"{view.stride} k")
+    def at(self, view: View, index: str = "k") -> str:
+        """The entry of a view that belongs to k, or to another index."""
+        k = {1: index, -1: f"-{index}"}.get(view.stride, f"{view.stride} {index}")
         return f"{self.name(view.buffer)}[{k}{f' + {view.offset}' if view.offset else ''}]"
 
     def names(self, operands) -> str:
@@ -79,6 +80,8 @@ class _Listing:
                 yield f"    {self.names(instruction.carried)} = {self.names(instruction.updated)}"
             case LoadEntry(out, buffer, index):
                 yield f"{self.name(out)} = {self.name(buffer)}[{index}]"
+            case LoadAt(out, view, index):
+                yield f"{self.name(out)} = {self.at(view, self.name(index))}"
             case StoreEntry(buffer, index, operand):
                 yield f"{self.name(buffer)}[{index}] = {self.name(operand)}"
             case Each():

@@ -104,6 +104,15 @@ class LoadEntry:
 
 
 @dataclass(slots=True)
+class LoadAt:
+    """`out` is the entry of a view at a place found at run time, which lies within it."""
+
+    out: Value
+    view: View
+    index: Operand
+
+
+@dataclass(slots=True)
 class StoreEntry:
     """One entry of a buffer becomes `operand`."""
 
@@ -129,7 +138,7 @@ class Each:
     updated: tuple[Operand, ...] = ()
 
 
-Instruction = Operation | While | Repeat | Choose | LoadEntry | StoreEntry | Each
+Instruction = Operation | While | Repeat | Choose | LoadEntry | LoadAt | StoreEntry | Each
 
 
 @dataclass(slots=True)
@@ -167,14 +176,27 @@ class Program:
 
     @property
     def has_buffers(self) -> bool:
-        """Whether some of its numbers are in memory, one axis of an array kept as a loop."""
-        kept = (LoadEntry, StoreEntry, Each)
+        """Whether some of its numbers are in memory, one axis of an array kept as a loop.
+
+        Constant tables are not: they belong to the code.
+        """
         held = any(isinstance(x, Buffer) for x in (*self.inputs, *self.memory.items))
-        return held or any(isinstance(x, kept) for x in walk(self.block))
+        return held or any(_touches_memory(x) for x in walk(self.block))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the state or the parameters of a body are in memory, along a kept axis."""
+        return any(isinstance(x, Buffer) for x in self.inputs)
 
     def count(self) -> int:
         """The number of scalar operations, loop bodies counted once."""
         return sum(1 for instruction in walk(self.block) if isinstance(instruction, Operation))
+
+
+def _touches_memory(instruction: Instruction) -> bool:
+    if isinstance(instruction, LoadAt):
+        return instruction.view.buffer.table is None
+    return isinstance(instruction, LoadEntry | StoreEntry | Each)
 
 
 def walk(block: CodeBlock) -> Iterable[Instruction]:
@@ -199,7 +221,7 @@ def inner_blocks(instruction: Instruction) -> tuple[CodeBlock, ...]:
 def made_by(instruction: Instruction) -> Sequence[Value]:
     """List the values that an instruction makes, without those of its inner blocks."""
     match instruction:
-        case Operation() | LoadEntry():
+        case Operation() | LoadEntry() | LoadAt():
             return (instruction.out,)
         case While():
             return instruction.carried
@@ -229,6 +251,8 @@ def operands_of(instruction: Instruction) -> Sequence[Operand]:
             return (*instruction.initial, *instruction.updated, *written)
         case StoreEntry():
             return (instruction.operand,)
+        case LoadAt():
+            return (instruction.index,)
     return ()
 
 

@@ -97,7 +97,10 @@ class Packing:
         leaves, self.structure = jax.tree.flatten(tree)
         kinds = [shape_and_dtype(leaf) for leaf in leaves]
         self.shapes, self.dtypes = [shape for shape, _ in kinds], [dtype for _, dtype in kinds]
-        self.size = sum(math.prod(shape) for shape in self.shapes)
+        ends = list(accumulate(math.prod(shape) for shape in self.shapes))
+        self.size = ends[-1] if ends else 0
+        # The shape of each leaf, and where its numbers begin and end.
+        self.slots = list(zip(self.shapes, [0, *ends], ends, strict=False))
 
     @staticmethod
     def rows(tree: Any) -> np.ndarray:
@@ -118,31 +121,30 @@ class Packing:
 
     def unpack(self, rows: np.ndarray) -> Any:
         """Leaves of shape (..., bodies, *shape), as views, from rows (..., size, bodies)."""
-        leaves, first = [], 0
+        leaves = []
         *before, _, bodies = rows.shape
-        for shape in self.shapes:
-            last = first + math.prod(shape)
+        for shape, first, last in self.slots:
             leaf = rows[..., first:last, :].reshape(*before, *shape, bodies)
             leaves.append(np.moveaxis(leaf, -1, len(before)))
-            first = last
         return jax.tree.unflatten(self.structure, leaves)
 
-    def unpack_one(self, numbers: np.ndarray) -> Any:
-        """Leaves of shape (..., *shape), as views, from the numbers (..., size) of one body."""
-        leaves, first = [], 0
+    def unpack_one(self, numbers: np.ndarray, copy: bool = False) -> Any:
+        """Leaves of shape (..., *shape) from the numbers (..., size) of one body.
+
+        They are views of the numbers, unless a `copy` is asked for.
+        """
         before = numbers.shape[:-1]
-        for shape in self.shapes:
-            last = first + math.prod(shape)
-            leaves.append(numbers[..., first:last].reshape(before + shape))
-            first = last
+        leaves = [
+            numbers[..., first:last].reshape(before + shape) for shape, first, last in self.slots
+        ]
+        if copy:
+            leaves = [np.array(leaf) for leaf in leaves]
         return jax.tree.unflatten(self.structure, leaves)
 
     def traced(self, numbers: Sequence[Array]) -> Any:
         """The pytree of one body, from its numbers as JAX scalars."""
-        leaves, first = [], 0
-        for shape, dtype in zip(self.shapes, self.dtypes, strict=True):
-            last = first + math.prod(shape)
+        leaves = []
+        for (shape, first, last), dtype in zip(self.slots, self.dtypes, strict=True):
             entries = [x.astype(dtype) for x in numbers[first:last]]
             leaves.append(jnp.stack(entries).reshape(shape) if entries else jnp.zeros(shape, dtype))
-            first = last
         return jax.tree.unflatten(self.structure, leaves)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from retrax.engine.changing import CHANGING
 from retrax.engine.passes.live import live
 from retrax.engine.passes.sinking import sink
 from retrax.engine.program import Program
@@ -15,55 +16,109 @@ from retrax.engine.trace.scalarise import scalarise_in_turn
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo, watched
 from retrax.numerics.checks import shape_and_dtype
-from retrax.numerics.fingerprint import Fingerprint, fingerprint
+from retrax.numerics.fingerprint import Content, Fingerprint, content
+from retrax.numerics.held import example, replaced
 from retrax.numerics.reuse import Reused, Signature
 
 
-def signature(system: Any, integrator: AbstractIntegrator, state: Any) -> Signature:
-    """What the program of a step depends on; a state has no functions and nothing static."""
+class Structure:
+    """What a program is made from; whether it can be used again is for its identity to tell.
+
+    Two structures with one identity hold functions of equal content, though not the same functions.
+
+    **Attributes:**
+
+    - `tree`: the structure of (system, integrator, state).
+    - `content`: what system and integrator consist of.
+    - `places`: which of the numbers that their functions hold are parameters.
+    """
+
+    __slots__ = ("content", "places", "state", "tree")
+
+    def __init__(self, tree: Any, content: Content, places: tuple[int, ...]):
+        self.tree, self.content, self.places = tree, content, places
+        self.state = tree.children()[2]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self.state == other.state
+
+    def __hash__(self) -> int:
+        return hash(self.state)
+
+    @property
+    def numbers(self) -> list[Any]:
+        """The numbers of functions that are parameters, in order."""
+        return [self.content.held.values[k] for k in self.places]
+
+
+def signature(
+    system: Any, integrator: AbstractIntegrator, state: Any, places: tuple[int, ...] | None = ()
+) -> Signature:
+    """What the program of a step depends on; a state has no functions and nothing static.
+
+    `places` are those of the numbers of functions that are parameters; with `None`, of those that
+    have been seen to change.
+    """
     leaves, tree = jax.tree.flatten((system, integrator, state))
     avals = tuple([shape_and_dtype(x) for x in leaves])
-    return Signature(tree, avals, _identity(tree.children()[:2]))
+    found = _content(tree.children()[:2])
+    places = CHANGING.of(found) if places is None else places
+    held = enumerate(found.held.contents())
+    constants = tuple([bits for k, bits in held if k not in places])
+    identity = Fingerprint((found.parts, constants, places), found.complete, found.calls)
+    return Signature(Structure(tree, found, places), avals, identity)
 
 
 def step_identity(system: Any, integrator: AbstractIntegrator) -> Fingerprint:
-    """What a step reads besides its numbers: the last part of its `signature`."""
-    return _identity(jax.tree.structure((system, integrator)).children())
+    """All that a step reads besides the arrays of system and integrator."""
+    return _content(jax.tree.structure((system, integrator)).children()).fingerprint
 
 
-def _identity(parts: list) -> Fingerprint:
+def _content(parts: list) -> Content:
+    return content(parts, jax_settings())
+
+
+def jax_settings() -> tuple[Any, ...]:
+    """How JAX is set: what it makes of random numbers and mixed types depends on it."""
     config: Any = jax.config
-    # What JAX makes of random numbers and mixed types depends on how it is set.
-    settings = (
+    return (
         config.jax_numpy_dtype_promotion,
         config.jax_default_prng_impl,
         config.jax_threefry_partitionable,
     )
-    return fingerprint((*parts, settings))
 
 
 @Reused
 def step_program(
-    tree: Any, avals: tuple, identity: Fingerprint, unroll: bool = False
+    structure: Structure, avals: tuple, identity: Fingerprint, unroll: bool = False
 ) -> tuple[Program, StepInputs]:
     """The scalar program of one step: parameters, state (its time last) and h, to `guarded_step`.
 
-    Everything in the system and the integrator that is an array stays an input. With `unroll` short
-    axes are taken apart even where the step asks to keep them.
+    Everything in the system and the integrator that is an array stays an input, and then the
+    numbers of functions that are parameters. With `unroll` short axes are taken apart even where
+    the step asks to keep them.
     """
     leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
-    system, integrator, state = jax.tree.unflatten(tree, leaves)
-    params, inner = jax.tree.flatten((system, integrator))
+    system, integrator, state = jax.tree.unflatten(structure.tree, leaves)
+    arrays, inner = jax.tree.flatten((system, integrator))
+    params = [*arrays, *map(example, structure.numbers)]
+
+    def parts(params):
+        own = jax.tree.unflatten(inner, params[: len(arrays)])
+        if not structure.places:
+            return own
+        numbers = dict(zip(structure.places, params[len(arrays) :], strict=True))
+        return replaced(own, structure.content.held, numbers)
 
     def opening(params, state, h):
-        system, integrator = jax.tree.unflatten(inner, params)
+        system, integrator = parts(params)
         return integrator.memory(system, state)
 
     def step(params, state, h, memory):
-        system, integrator = jax.tree.unflatten(inner, params)
+        system, integrator = parts(params)
         return guarded_step(system, integrator, state, h, memory)
 
-    examples = (params, state, jnp.zeros(()))
+    examples = (params, state, jax.ShapeDtypeStruct((), jnp.float64))
     memory = Packing(memory_of(system, integrator, state))
     program = scalarise_in_turn(opening, step, *examples, invariant=len(params), unroll=unroll)
     program = sink(live(program))

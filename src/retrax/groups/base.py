@@ -18,10 +18,11 @@ from retrax.numerics.checks import (
     require_float64,
     require_instance,
 )
+from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
-from retrax.numerics.reuse import Jitted, Reused, signature_of
+from retrax.numerics.reuse import Reused, signature_of
 
 Element = PyTree[Float[Array, "..."]]
 HostElement = PyTree[Float[np.ndarray, "..."]]
@@ -262,12 +263,12 @@ def require_group(group: object) -> AbstractLieGroup:
     return require_instance("group", group, AbstractLieGroup, what)
 
 
-@Jitted
+@Evaluated
 def _defects_of(group: AbstractLieGroup, g: Element) -> Float[Array, " member"]:
     return jax.vmap(group.defect)(g)
 
 
-@Jitted
+@Evaluated
 def defect_of(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
     return group.defect(g)
 

@@ -10,6 +10,7 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Matrix
 from retrax.groups.nearest import require_projected
 from retrax.numerics.checks import ArrayLike, host_float64, require_finite, require_instance
+from retrax.numerics.evaluate import evaluate
 from retrax.numerics.matrix_functions import logm, phi1
 from retrax.numerics.small_matrices import inverse, solve
 
@@ -121,7 +122,7 @@ class MatrixGroup(AbstractLieGroup):
         leaves = _outside(e, dual, triple + triple.transpose(1, 0, 2, 3, 4))
         self.has_cayley = bool(np.max(np.abs(leaves)) <= _CLOSED * np.max(np.abs(triple)))
         self.tensors = InvariantTensors(e)
-        slope = jax.jit(jax.jacfwd(self._residual))(jnp.eye(n)).reshape(-1, n * n)
+        slope = evaluate(jax.jacfwd(self._residual), np.eye(n)).reshape(-1, n * n)
         self.complete = int(np.linalg.matrix_rank(np.asarray(slope), tol=1e-8)) == n * n - dim
 
     def __repr__(self) -> str:

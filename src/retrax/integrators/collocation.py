@@ -17,9 +17,15 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_choice, require_flag
 from retrax.numerics.newton import SMALLEST
-from retrax.numerics.nodes import Nodes
+from retrax.numerics.nodes import Nodes, continued
 from retrax.numerics.nodes import nodes as as_nodes
-from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
+from retrax.numerics.stages import (
+    Stages,
+    alternating,
+    settle,
+    square_slope,
+    stage_direction,
+)
 from retrax.spaces.base import AbstractSpace, Point
 
 
@@ -82,12 +88,33 @@ class Collocation(AbstractIntegrator):
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return chart_refusal(h, moved)
 
+    def memory(self, system: AbstractGroupSystem, state: State) -> "LastRates":
+        return no_rates(flow_of(system, state, self.form), self.nodes)
+
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
+
+    def next_step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: "LastRates"
+    ) -> tuple[State, StepInfo, "LastRates"]:
         flow = flow_of(system, state, self.form)
-        end = lie_step(flow, state.t, h, self.nodes, self.centred)
-        return State(*flow.end(end.y), state.t + h), end.info
+        end = lie_step(flow, state.t, h, self.nodes, self.centred, memory)
+        return State(*flow.end(end.y), state.t + h), end.info, LastRates(end.K, h)
+
+
+class LastRates(NamedTuple):
+    """The memory of a step: the rates at its nodes, and its size, zero where there was none."""
+
+    K: Stages
+    h: Float[Array, ""]
+
+
+def no_rates(flow: Flow, nodes: Nodes) -> LastRates:
+    """The memory before the first step."""
+    return LastRates(jnp.zeros((nodes.stages, flow.space.group.dim)), jnp.zeros(()))
 
 
 def chart_refusal(h: float, moved: float) -> Refusal:
@@ -101,15 +128,21 @@ def chart_refusal(h: float, moved: float) -> Refusal:
 
 
 class Moved(NamedTuple):
-    """The end of a step: the point, the move that led there, and how the step went."""
+    """The end of a step: the point, the move that led there, the rates, and how it went."""
 
     y: Point
     u: Coordinates
+    K: Stages
     info: StepInfo
 
 
 def lie_step(
-    flow: Flow, t: Float[Array, ""], h: Float[Array, ""], nodes: Nodes, centred: bool = False
+    flow: Flow,
+    t: Float[Array, ""],
+    h: Float[Array, ""],
+    nodes: Nodes,
+    centred: bool = False,
+    last: LastRates | None = None,
 ) -> Moved:
     r"""One step on a space, for all forms: collocation of
 
@@ -129,6 +162,7 @@ def lie_step(
 
     All stages of a sweep are computed at once, along the first axis, and solved for by
     `numerics.stages.settle`. Newton's direction takes the Jacobian at the mean of the stages.
+    The guess is the polynomial of the `last` step, if it was as long, continued beyond its end.
     """
     space, y0 = flow.space, flow.start
     A, b = np.array(nodes.A), np.array(nodes.b)
@@ -144,6 +178,16 @@ def lie_step(
     def joint(K: Stages) -> Stages:
         return rates(h * (table @ K), centre(K))  # (1)
 
+    def sweep(K: Stages, U: Stages) -> tuple[Stages, Stages]:
+        """Configurations, then momenta, each with the last places (1) of the other."""
+        n = flow.split
+        moves = rates(U, centre(K))[:, :n]
+        K = jnp.concatenate([moves, K[:, n:]], axis=1)
+        U = jnp.concatenate([h * (table @ moves), U[:, n:]], axis=1)
+        pushes = rates(U, centre(K))[:, n:]
+        K = jnp.concatenate([moves, pushes], axis=1)
+        return K, jnp.concatenate([U[:, :n], h * (table @ pushes)], axis=1)
+
     middle = t + h / 2
 
     def direction(K: Stages, r: Stages) -> Stages:
@@ -153,11 +197,16 @@ def lie_step(
 
     first = flow.generator(t, y0)
     guess = jnp.broadcast_to(first, (nodes.stages, space.group.dim))
+    if last is not None:
+        guess = jnp.where(last.h == h, continued(nodes) @ last.K, guess)
     sizes = measures(flow, first, h, nodes.stages)
-    K, status = settle(joint, direction, guess, flow.split, *sizes)
+    if flow.split is None:
+        K, status = settle(joint, alternating(joint, None), direction, guess, (), *sizes)
+    else:
+        K, status = settle(joint, sweep, direction, guess, h * (table @ guess), *sizes)
     u = h * (b @ K)
     chart = in_chart(space, jnp.concatenate([h * (table @ K), u[None]]))
-    return Moved(space.move(y0, u), u, step_info(status, u, chart))  # (3)
+    return Moved(space.move(y0, u), u, K, step_info(status, u, chart))  # (3)
 
 
 def measures(
@@ -185,7 +234,7 @@ def in_chart(space: AbstractSpace, U: Stages) -> Bool[Array, ""]:
 
 def chart_rate(flow: Flow, t: Float[Array, ""], y: Point, u: Coordinates) -> Coordinates:
     """The rate of the chart variable at `u`, around the point `y`."""
-    return flow.space.dexp_inv(u, flow.generator(t, flow.space.move(y, u)))
+    return flow.space.dexp_inv(u, flow.generator(t, flow.space.near(y, u)))
 
 
 class PlainCollocation(AbstractIntegrator):
@@ -216,13 +265,23 @@ class PlainCollocation(AbstractIntegrator):
     def __repr__(self) -> str:
         return f"PlainCollocation({self.nodes!r})"
 
+    def memory(self, system: AbstractGroupSystem, state: State) -> LastRates:
+        return no_rates(_embedded(system, state), self.nodes)
+
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
-        end = lie_step(_embedded(system, state), state.t, h, self.nodes)
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
+
+    def next_step(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: LastRates
+    ) -> tuple[State, StepInfo, LastRates]:
+        end = lie_step(_embedded(system, state), state.t, h, self.nodes, last=memory)
         g, mu = end.y
         move = h * system.velocity_at(state)
-        return State(g, mu, state.t + h), end.info._replace(increment=jnp.max(jnp.abs(move)))
+        info = end.info._replace(increment=jnp.max(jnp.abs(move)))
+        return State(g, mu, state.t + h), info, LastRates(end.K, h)
 
 
 def _embedded(system: AbstractGroupSystem, state: State) -> Flow:

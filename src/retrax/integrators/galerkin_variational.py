@@ -18,7 +18,13 @@ from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.nodes import Nodes
 from retrax.numerics.nodes import nodes as as_nodes
-from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
+from retrax.numerics.stages import (
+    Stages,
+    alternating,
+    settle,
+    square_slope,
+    stage_direction,
+)
 from retrax.spaces.group_itself import GroupItself
 
 Scalar = Float[Array, ""]
@@ -122,7 +128,8 @@ class _Action(NamedTuple):
         guess = jnp.broadcast_to(jnp.concatenate([first[:n], jnp.zeros(n)]), (s, 2 * n))
         weights, scale = measures(flow, first, self.h, s)
         weights = jnp.concatenate([weights[:n], weights[n:] / jnp.abs(self.h)])
-        return settle(self.image, self.direction, guess, None, weights, scale)
+        sweep = alternating(self.image, None)
+        return settle(self.image, sweep, self.direction, guess, (), weights, scale)
 
     def momenta(self, X: Unknowns) -> tuple[Coordinates, Coordinates, Stages, Stages]:
         r"""$u$ and the impulse of all forces seen from $g_0$; $p_j$ and $\delta_j$ from (1)-(3)."""

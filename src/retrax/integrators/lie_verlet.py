@@ -1,5 +1,7 @@
 """Variational Stoermer-Verlet on a Lie group."""
 
+from typing import TypeGuard
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -76,7 +78,8 @@ class LieVerlet(AbstractIntegrator):
         self._method(system).check(system)
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
-        self._method(system).check_step(system, state, h)
+        if self._splits(system):
+            KickDriftKick().check_step(system, state, h)
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return self._method(system).refusal(system, state, h, moved)
@@ -94,9 +97,13 @@ class LieVerlet(AbstractIntegrator):
     ) -> tuple[State, StepInfo]:
         return self._method(system).step(system, state, h)
 
+    def _splits(self, system: AbstractGroupSystem) -> TypeGuard[AbstractSplitSystem]:
+        """Whether the system has a discrete Lagrangian of its own, made with this retraction."""
+        return isinstance(system, AbstractSplitSystem) and isinstance(self.retraction, Cayley)
+
     def _method(self, system: AbstractGroupSystem) -> AbstractIntegrator:
         """The step of this system: by its own discrete Lagrangian, or by that of (1) to (4)."""
-        if isinstance(system, AbstractSplitSystem) and isinstance(self.retraction, Cayley):
+        if self._splits(system):
             return KickDriftKick()
         return _GroupVerlet(retraction=self.retraction, order=self.order, preserves=self.preserves)
 

@@ -19,7 +19,13 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import shown
 from retrax.numerics.nodes import Nodes, gauss
-from retrax.numerics.stages import Stages, settle, square_slope, stage_direction
+from retrax.numerics.stages import (
+    Stages,
+    alternating,
+    settle,
+    square_slope,
+    stage_direction,
+)
 
 _Bracket = Callable[[Coordinates, Coordinates], Coordinates]
 
@@ -104,10 +110,11 @@ def magnus_step(flow: Flow, t: Float[Array, ""], h: Float[Array, ""], order: int
 
     first = flow.generator(t, y0)
     guess = jnp.broadcast_to(first, (s, first.shape[0]))
-    xi, status = settle(joint, direction, guess, flow.split, *measures(flow, first, h, s))
+    sweep, sizes = alternating(joint, flow.split), measures(flow, first, h, s)
+    xi, status = settle(joint, sweep, direction, guess, (), *sizes)
     U = moves(xi, tables)
     info = step_info(status, U[-1], in_chart(space, U))
-    return Moved(space.move(y0, U[-1]), U[-1], info)
+    return Moved(space.move(y0, U[-1]), U[-1], xi, info)
 
 
 @lru_cache(maxsize=8)

@@ -29,6 +29,7 @@ from retrax.numerics.checks import (
     require_shape,
     shown,
 )
+from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import null_space
@@ -232,7 +233,7 @@ def smallest_singular_value(
     constraint: AbstractConstraint, g: Element, t: Time
 ) -> tuple[float, float]:
     """Return the smallest and the largest singular value of $A(g, t)$, on the host."""
-    return _extremes(np.asarray(constraint.rows(g, t)))
+    return _extremes(np.asarray(evaluate(type(constraint).rows, constraint, g, t)))
 
 
 def require_full_rank(constraint: AbstractConstraint, g: Element, t: Time) -> None:
@@ -251,7 +252,8 @@ def require_full_rank(constraint: AbstractConstraint, g: Element, t: Time) -> No
         singular = np.linalg.svd(rows, compute_uv=False)
         return singular[:, -1] > _DEPENDENT * singular[:, 0]
 
-    require_each(check, constraint.rows(g, t), t, fine=fine)
+    rows = evaluate(type(constraint).rows, constraint, g, t)
+    require_each(check, rows, t, fine=fine)
 
 
 def _extremes(rows: np.ndarray) -> tuple[float, float]:

@@ -73,7 +73,7 @@ def checked_energy(name: str, energy: object, given: tuple[PyTree, ...]) -> Func
     return function
 
 
-def require_energy(name: str, value: Float[Array, ""]) -> None:
+def require_energy(name: str, value: Float[Array, ""] | Float[np.ndarray, ""]) -> None:
     """Reject a start at which an energy is not finite.
 
     Its slopes may be finite where it is not, and a run would not notice.

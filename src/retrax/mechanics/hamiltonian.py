@@ -21,6 +21,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
 from retrax.mechanics.system import AbstractGroupSystem, checked_parts
 from retrax.numerics.checks import ArrayLike
+from retrax.numerics.evaluate import evaluate
 
 
 class HamiltonianSystem(AbstractGroupSystem):
@@ -76,7 +77,8 @@ class HamiltonianSystem(AbstractGroupSystem):
         return -self.group.cotangent(g, jax.grad(self.hamiltonian, argnums=0)(g, mu))
 
     def check_energy(self, state: State) -> None:
-        require_energy("hamiltonian", jnp.asarray(self.hamiltonian(state.g, state.momentum)))
+        energy = evaluate(type(self).hamiltonian_energy, self, state.g, state.momentum)
+        require_energy("hamiltonian", energy)
 
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
-        return self.hamiltonian(g, mu)
+        return jnp.asarray(self.hamiltonian(g, mu))

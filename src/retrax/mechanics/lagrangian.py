@@ -21,6 +21,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
 from retrax.mechanics.system import AbstractGroupSystem, checked_parts
 from retrax.numerics.checks import ArrayLike
+from retrax.numerics.evaluate import evaluate
 
 
 class LagrangianSystem(AbstractGroupSystem):
@@ -76,11 +77,16 @@ class LagrangianSystem(AbstractGroupSystem):
 
     def check_energy(self, state: State) -> None:
         # At rest and in motion: a kinetic energy may have no value, or no slope, at rest.
-        at_rest, moving = (
-            jnp.asarray(self.lagrangian(state.g, jnp.full(self.group.dim, s))) for s in (0.0, 0.3)
-        )
-        require_energy("lagrangian", jnp.where(jnp.isfinite(at_rest), at_rest, moving))
+        require_energy("lagrangian", evaluate(_somewhere_finite, self, state.g))
 
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
         xi = self.velocity(g, mu)
         return mu @ xi - self.lagrangian(g, xi)
+
+
+def _somewhere_finite(system: LagrangianSystem, g: Element) -> Float[Array, ""]:
+    """Return the Lagrangian at rest, or in motion where it is not finite at rest."""
+    at_rest, moving = (
+        jnp.asarray(system.lagrangian(g, jnp.full(system.group.dim, s))) for s in (0.0, 0.3)
+    )
+    return jnp.where(jnp.isfinite(at_rest), at_rest, moving)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
-from retrax.numerics.jax_hints import compiled_once
+from retrax.numerics.evaluate import evaluate
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import newton
 from retrax.numerics.small_matrices import solve
@@ -48,16 +48,17 @@ def require_regular(
     Places at which it has no second derivatives do not count.
     """
 
-    @compiled_once
-    @jax.vmap
-    def hessians(g: Element, xi: Coordinates) -> Float[Array, "dim dim"]:
+    def hessian(g: Element, xi: Coordinates) -> Float[Array, "dim dim"]:
         return jax.jacfwd(jax.grad(lambda xi: jnp.asarray(lagrangian(g, xi))))(xi)
 
-    keys = jax.random.split(jax.random.key(11), _PLACES)
-    places = [group.identity(), *(group.random(key) for key in keys)]
-    g = jax.tree.map(lambda *xs: jnp.stack(xs), *places)
-    xi = np.random.default_rng(11).normal(size=(len(places), group.dim))
-    require_each(_require_invertible, hessians(g, xi))
+    def hessians(group: AbstractLieGroup) -> Float[Array, "place dim dim"]:
+        keys = jax.random.split(jax.random.key(11), _PLACES)
+        places = [group.identity(), *(group.random(key) for key in keys)]
+        g = jax.tree.map(lambda *xs: jnp.stack(xs), *places)
+        xi = np.random.default_rng(11).normal(size=(len(places), group.dim))
+        return jax.vmap(hessian)(g, xi)
+
+    require_each(_require_invertible, evaluate(hessians, group))
 
 
 def degenerate_direction(hessian: np.ndarray) -> np.ndarray | None:

@@ -35,6 +35,7 @@ from retrax.numerics.checks import (
     require_flag,
     require_real,
 )
+from retrax.numerics.evaluate import evaluate
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import solve
 
@@ -156,7 +157,8 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     def check_energy(self, state: State) -> None:
         if self.potential is not None:
-            require_energy("potential", self.potential_energy(state.g))
+            energy = evaluate(type(self).potential_energy, self, state.g)
+            require_energy("potential", energy)
 
 
 @overload
@@ -178,7 +180,7 @@ def checked_inertia(
         like = output("inertia", kept, (group.layout(),))
         _require_inertia_shape(group, like.shape)
         require_real("inertia", like, like.shape)
-        sample = kept(group.identity())
+        sample = evaluate(lambda group: jnp.asarray(kept(group.identity())), group)
         require_finite("inertia at the identity", sample)
     else:
         sample = kept = float64("inertia", inertia)

@@ -29,6 +29,7 @@ from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
 from retrax.mechanics.state import State
+from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import newton
 from retrax.numerics.small_matrices import solve
@@ -105,9 +106,7 @@ def require_admissible(
 
     That is relative to the components of the velocity along the rows, where these exceed 1.
     """
-    xi = system.velocity(state.g, state.momentum)
-    broken = jnp.max(jnp.abs(constraint.violation(state.g, xi, state.t)))
-    size = jnp.max(jnp.abs(constraint.rows(state.g, state.t)) @ jnp.abs(xi))
+    xi, broken, size = _across(system, constraint, state)
 
     def check(xi: np.ndarray, broken: np.ndarray, size: np.ndarray, t: np.ndarray) -> None:
         if not broken <= allowed * max(float(size), 1.0):
@@ -122,6 +121,16 @@ def require_admissible(
         return broken <= allowed * np.maximum(size, 1.0)
 
     require_each(check, xi, broken, size, state.t, fine=fine)
+
+
+@Evaluated
+def _across(
+    system: "AbstractGroupSystem", constraint: AbstractConstraint, state: State
+) -> tuple[Coordinates, Float[Array, ""], Float[Array, ""]]:
+    """Return the velocity, how far it crosses the constraint, and its size along the rows."""
+    xi = system.velocity(state.g, state.momentum)
+    broken = jnp.max(jnp.abs(constraint.violation(state.g, xi, state.t)))
+    return xi, broken, jnp.max(jnp.abs(constraint.rows(state.g, state.t)) @ jnp.abs(xi))
 
 
 def _mobility(

@@ -22,24 +22,27 @@ rates, and only a horizontal symmetry has a conserved momentum: one with also, a
 $$ A(g, t)\,\mathrm{Ad}_{g^{-1}}\eta = 0, \qquad A(g, t)\,\zeta = 0. \tag{3} $$
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from retrax.errors import BadInput
 from retrax.mechanics.reactions import admissible, drift_of_constraint
 from retrax.mechanics.state import State
-from retrax.numerics.checks import host_float64, require_finite
-from retrax.numerics.jax_hints import compiled_once
+from retrax.numerics.checks import host_float64, is_traced, require_finite
+from retrax.numerics.evaluate import Beside, Evaluated
+from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.known import known
+from retrax.numerics.reuse import Reused, signature_of
 from retrax.numerics.small_matrices import null_space
 
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
+    from retrax.mechanics.constraints import AbstractConstraint
     from retrax.mechanics.system import AbstractGroupSystem
 
 # Generators of symmetries, one a row, as hashable data.
@@ -79,8 +82,27 @@ class Symmetries(NamedTuple):
 def find_symmetries(system: "AbstractGroupSystem") -> Symmetries:
     """Find the null spaces of the rates (1) and (2) at random states; check declared ones.
 
+    Of systems alike in every number and in all that their functions read they are found once.
+
     **Raises:** `BadInput` where a declared generator is not a symmetry.
     """
+    if is_traced(system):
+        return _found(system)
+    numbers = tuple([np.asarray(x).tobytes() for x in jax.tree.leaves(system)])
+    return _found_once(*signature_of(system), numbers, Beside(system))
+
+
+@Reused
+def _found_once(
+    tree: Hashable, avals: tuple, identity: Fingerprint, numbers: tuple, system: Beside
+) -> Symmetries:
+    found = _found(system.it)
+    for generators in found:
+        generators.setflags(write=False)
+    return found
+
+
+def _found(system: "AbstractGroupSystem") -> Symmetries:
     found, elsewhere = known(_rates(system, seed=2)), known(_rates(system, seed=4))
     if found is None or elsewhere is None:
         return _declared_only(system)
@@ -125,9 +147,18 @@ def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
     True for constraints that are left-invariant, $A$ constant, or right-invariant,
     $A(g) = A(1)\,\mathrm{Ad}_g$.
     """
-    group, constraint = system.group, system.constraint
+    constraint = system.constraint
     if constraint is None or constraint.distribution is not None:
         return True
+    return float(_turning(system, constraint, 3)) <= _TOLERANCE
+
+
+@Evaluated
+def _turning(
+    system: "AbstractGroupSystem", constraint: "AbstractConstraint", seed: Int[Array, ""]
+) -> Float[Array, ""]:
+    """Return the fastest turn of the constraint away from the motion, in random states."""
+    group = system.group
 
     def rate(key: Key[Array, ""]) -> Float[Array, " k"]:
         keys = jax.random.split(key, 3)
@@ -136,8 +167,8 @@ def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
         xi = system.velocity(g, admissible(system, constraint, g, mu, t)[0])
         return drift_of_constraint(system, constraint, g, xi, t)
 
-    samples = jax.random.split(jax.random.key(3), _SAMPLES_PER_DIMENSION)
-    return float(jnp.max(jnp.abs(jax.vmap(rate)(samples)))) <= _TOLERANCE
+    samples = jax.random.split(jax.random.key(seed), _SAMPLES_PER_DIMENSION)
+    return jnp.max(jnp.abs(jax.vmap(rate)(samples)))
 
 
 def declared(group: "AbstractLieGroup", symmetry: object) -> Generators | None:
@@ -193,14 +224,14 @@ def _holding(generators: np.ndarray, rates: np.ndarray) -> np.ndarray:
 
 
 def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
-    samples = _SAMPLES_PER_DIMENSION * system.group.dim
-    return _rates_from(system, jax.random.split(jax.random.key(seed), samples))
+    return _rates_from(system, seed)
 
 
-@compiled_once
-def _rates_from(system: "AbstractGroupSystem", keys: jax.Array) -> _Rates:
-    """The rates in a random state for each key; compiled once for systems of one kind."""
+@Evaluated
+def _rates_from(system: "AbstractGroupSystem", seed: Int[Array, ""]) -> _Rates:
+    """The rates in random states."""
     group, constraint = system.group, system.constraint
+    samples = _SAMPLES_PER_DIMENSION * group.dim
 
     def rates(key: Key[Array, ""]) -> _Rates:
         keys = jax.random.split(key, 3)
@@ -220,7 +251,7 @@ def _rates_from(system: "AbstractGroupSystem", keys: jax.Array) -> _Rates:
             jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi)),
         )
 
-    return jax.vmap(rates)(keys)
+    return jax.vmap(rates)(jax.random.split(jax.random.key(seed), samples))
 
 
 def _null_space(rates: np.ndarray) -> np.ndarray:

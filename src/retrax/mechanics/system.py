@@ -35,6 +35,7 @@ from retrax.numerics.checks import (
     require_output,
     shown,
 )
+from retrax.numerics.evaluate import evaluated
 from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
 from retrax.spaces.base import AbstractHomogeneousSpace
@@ -233,11 +234,11 @@ class AbstractGroupSystem(Frozen):
             )
         name, vector = ("velocity", velocity) if momentum is None else ("momentum", momentum)
         vector, t = finite64(name, vector, (self.group.dim,)), finite64("t", t)
-        mu = self.momentum(g, vector) if momentum is None else vector
+        mu = vector if velocity is None else evaluated(type(self).momentum, self, g, vector)
         require_each(partial(self._require_momentum, name), vector, mu)
         if project and self.constraint is not None:
             require_full_rank(self.constraint, g, t)
-            mu = self.projected(g, mu, t)
+            mu = evaluated(type(self).projected, self, g, mu, t)
         state = State(g=g, momentum=mu, t=t)
         self.check_state(state)
         self.check_energy(state)

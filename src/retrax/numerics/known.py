@@ -18,10 +18,11 @@ from jaxtyping import PyTree
 from retrax.errors import BadInput, RetraxError
 
 try:
-    from jax._src.core import trace_state_clean as _nothing_is_traced
+    from jax._src.core import trace_state_clean as nothing_is_traced
 except ImportError:  # then `depends_on_traced` traces to find out
 
-    def _nothing_is_traced() -> bool:
+    def nothing_is_traced() -> bool:
+        """Tell whether JAX is tracing nothing now, for certain."""
         return False
 
 
@@ -125,7 +126,7 @@ def explaining_leaks() -> Iterator[None]:
 
 def has_leaked(*values: PyTree) -> bool:
     """Tell whether values hold tracers although JAX is tracing nothing."""
-    return _nothing_is_traced() and any(isinstance(x, Tracer) for x in jax.tree.leaves(values))
+    return nothing_is_traced() and any(isinstance(x, Tracer) for x in jax.tree.leaves(values))
 
 
 def depends_on_traced(function: Callable[..., PyTree], *arguments: PyTree) -> bool:
@@ -135,7 +136,7 @@ def depends_on_traced(function: Callable[..., PyTree], *arguments: PyTree) -> bo
     Costs nothing unless a transformation of JAX is going on. Where that is `jax.jit`, whatever is
     computed is traced.
     """
-    if _nothing_is_traced():
+    if nothing_is_traced():
         return False
     if isinstance(jnp.zeros(()), Tracer):
         return True

@@ -72,6 +72,20 @@ class Nodes(NamedTuple):
         return self.order == 2 * self.stages
 
 
+# To continue a polynomial by its own length magnifies rounding errors by about six a degree.
+_HIGHEST_CONTINUED = 9
+
+
+@lru_cache(maxsize=256)
+def continued(nodes: Nodes) -> np.ndarray:
+    """The matrix from values at the nodes of one step to those of their polynomial in the next.
+
+    Of many nodes the polynomial is that of least squares, of degree `_HIGHEST_CONTINUED`.
+    """
+    x, degree = 2 * np.array(nodes.c) - 1, min(nodes.stages - 1, _HIGHEST_CONTINUED)
+    return legendre.legvander(x + 2, degree) @ np.linalg.pinv(legendre.legvander(x, degree))
+
+
 def gauss(s: int) -> Nodes:
     """The roots of the Legendre polynomial $P_s$: order $2s$, symmetric."""
     return _family("gauss", s, 1)

@@ -8,14 +8,22 @@ Python's own modules, JAX, NumPy and retrax do not change while a process runs.
 import dis
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import lru_cache
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType, NoneType
 from typing import NamedTuple
 
 _GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 _CELL = {"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
 _ATTRIBUTE = {"LOAD_ATTR", "LOAD_METHOD"}
+
+# Names by which code asks what kind of a thing it has; handlers of errors; writing to outer names.
+_TYPES = frozenset(
+    "isinstance issubclass type hasattr isscalar __class__ weak_type Tracer eval exec "
+    "is_tracer is_traced iscomplexobj isrealobj".split()
+)
+_BRANCHES = frozenset({"PUSH_EXC_INFO", "MATCH_CLASS", "STORE_GLOBAL", "DELETE_GLOBAL"})
+_WRITES = frozenset({"STORE_DEREF", "DELETE_DEREF"})
 
 AttributePath = tuple[str, ...]
 
@@ -24,12 +32,14 @@ class Reads(NamedTuple):
     """Names with the paths read from them, each in the order in which it first appears.
 
     `imports` are modules that are imported when the code runs, with the names taken from them; a
-    relative one has the name `None`.
+    relative one has the name `None`. `plain` is true where the code treats a traced number as it
+    would the number: it asks for no types and catches no errors, and binds no name outside anew.
     """
 
     names: tuple[tuple[str, tuple[AttributePath, ...]], ...]
     cells: tuple[tuple[str, tuple[AttributePath, ...]], ...]
     imports: tuple[tuple[str | None, tuple[str, ...]], ...]
+    plain: bool
 
 
 @lru_cache(maxsize=4096)
@@ -38,8 +48,10 @@ def reads(code: CodeType) -> Reads:
     names: dict[str, dict[AttributePath, None]] = {}
     cells: dict[str, dict[AttributePath, None]] = {name: {} for name in code.co_freevars}
     imports: dict[tuple[str | None, tuple[str, ...]], None] = {}
+    plain = True
     for part in _nested(code):
         instructions = [i for i in dis.get_instructions(part) if i.opname != "EXTENDED_ARG"]
+        plain = plain and not _TYPES.intersection(part.co_names) and _is_plain(instructions, cells)
         for k, one in enumerate(instructions):
             if one.opname in _GLOBAL:
                 names.setdefault(one.argval, {})[_path(instructions, k)] = None
@@ -53,7 +65,22 @@ def reads(code: CodeType) -> Reads:
         # A cell that only passes through may be read in ways that are not seen here.
         tuple((name, _shortest(paths) or ((),)) for name, paths in cells.items()),
         tuple(imports),
+        plain,
     )
+
+
+def _is_plain(instructions: list[dis.Instruction], cells: Container[str]) -> bool:
+    """Tell whether code takes no other way with a traced number than with the number it is.
+
+    A comparison by identity is one with `None`, or might be one with a number.
+    """
+    for k, one in enumerate(instructions):
+        if one.opname in _BRANCHES or (one.opname in _WRITES and one.argval in cells):
+            return False
+        before = instructions[k - 1]
+        if one.opname == "IS_OP" and not (before.opcode in dis.hasconst and before.argval is None):
+            return False
+    return True
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -102,6 +129,8 @@ def is_own(cls: type) -> bool:
 
 def is_library_class(cls: type) -> bool:
     """Classes made by `dataclasses.make_dataclass` and the like say they were of Python's own."""
+    if cls is NoneType:
+        return True
     module = sys.modules.get(cls.__module__)
     if not is_library(cls.__module__, file_of(module)):
         return False

@@ -10,7 +10,7 @@ import gc
 import itertools
 from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache, update_wrapper
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 from weakref import WeakSet
 
 import jax
@@ -23,8 +23,22 @@ from retrax.numerics.fingerprint import Fingerprint, digest_of, fingerprint
 T = TypeVar("T")
 # A number for each look at something that cannot be looked into.
 _unknown = itertools.count()
+
+
+@runtime_checkable
+class Forgets(Protocol):
+    """Keeps something that `forget` is to release."""
+
+    def cache_clear(self) -> None: ...
+
+
 # Everything that keeps programs, so that `forget` finds them.
-_memories: "WeakSet[Reused | Jitted]" = WeakSet()
+_memories: "WeakSet[Forgets]" = WeakSet()
+
+
+def remember(memory: Forgets) -> None:
+    """Have `forget` clear this one too."""
+    _memories.add(memory)
 
 
 class Signature(NamedTuple):
@@ -68,9 +82,12 @@ class Reused(Generic[T]):
                 return make(tree, avals, identity, *more, **named)
 
         self._make, self._kept = made, lru_cache(maxsize=most)(made)
-        self.cache_info, self.cache_clear = self._kept.cache_info, self._kept.cache_clear
+        self.cache_info = self._kept.cache_info
         update_wrapper(self, make)
-        _memories.add(self)
+        remember(self)
+
+    def cache_clear(self) -> None:
+        self._kept.cache_clear()
 
     def __call__(
         self, tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
@@ -85,9 +102,11 @@ class Jitted(Generic[T]):
     def __init__(self, function: Callable[..., T], **options: Any):
         self._function, self._options = function, options
         self._kept = lru_cache(maxsize=64)(self._compiled)
-        self.cache_clear = self._kept.cache_clear
         update_wrapper(self, function)
-        _memories.add(self)
+        remember(self)
+
+    def cache_clear(self) -> None:
+        self._kept.cache_clear()
 
     def _compiled(self, identity: Fingerprint) -> Callable[..., T]:
         def call(*arguments: PyTree, **named: PyTree) -> T:

@@ -28,6 +28,13 @@ Value = Float[Array, "..."]
 _SWITCH = 10.0
 
 
+def _polynomial(coefficients: Sequence[float], x: Value) -> Value:
+    """Even and odd powers side by side, each by Horner's scheme: half as long to wait for."""
+    square = x * x
+    even, odd = (_horner(coefficients[first::2], square) for first in (0, 1))
+    return odd * x + even
+
+
 def _horner(coefficients: Sequence[float], x: Value) -> Value:
     value = coefficients[-1] * x + coefficients[-2]
     for c in reversed(coefficients[:-2]):
@@ -38,7 +45,7 @@ def _horner(coefficients: Sequence[float], x: Value) -> Value:
 def _even(t2: Value, coefficients: Sequence[float], closed: Callable[[Value], Value]) -> Value:
     """Take the polynomial below the switch, `closed(t2)` above it; both get safe arguments."""
     small = t2 < _SWITCH
-    series = _horner(coefficients, jnp.where(small, t2, 0.0))
+    series = _polynomial(coefficients, jnp.where(small, t2, 0.0))
     return jnp.where(small, series, closed(jnp.where(small, _SWITCH, t2)))
 
 
@@ -122,7 +129,7 @@ def atanc(s2: Value, c: Value) -> Value:
     """
     small = (s2 < _ATAN_SWITCH * c * c) & (c > 0)
     near = jnp.where(small, c, 1.0)
-    series = _horner(_ATANC, jnp.where(small, s2, 0.0) / (near * near)) / near
+    series = _polynomial(_ATANC, jnp.where(small, s2, 0.0) / (near * near)) / near
     s = jnp.sqrt(jnp.where(small, 1.0, s2))
     return jnp.where(small, series, jnp.arctan2(s, c) / s)
 

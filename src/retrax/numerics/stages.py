@@ -11,8 +11,9 @@ X_{k+1} &= X_k + M^{-1}(\Gamma(X_k) - X_k), \qquad M \approx 1 - \Gamma'        
 \end{aligned}
 $$
 
-Where the last columns of $X$ are momenta, or their rates, a sweep (1) alternates: it takes them
-from $\Gamma(X_k)$, and the other columns from $\Gamma$ at the new momenta and old configurations.
+Where the last columns of $X$ are momenta, or their rates, a sweep (1) alternates: it takes the
+other columns from $\Gamma(X_k)$, and the momenta from $\Gamma$ at the new configurations and old
+momenta.
 
 The iteration (1) goes on while it contracts by at least `_SLOW`, which is seen from its own
 increments and costs nothing to know; else $h\lambda$ is too large for it and (2) takes over.
@@ -35,19 +36,22 @@ elimination without pivoting.
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.numerics.jax_hints import keep_axis
 from retrax.numerics.newton import SMALLEST, NewtonStatus
 from retrax.numerics.nodes import Nodes
 
 Stages = Float[Array, "s n"]
+# What a sweep hands to the next one besides the unknowns.
+Rest = PyTree
+Sweep = Callable[[Stages, Rest], tuple[Stages, Rest]]
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # The next increment may be this small, relative to the unknowns; where increments stall,
@@ -62,6 +66,7 @@ _SWEEPS, _CORRECTIONS = 50, 40
 
 class _Iterate(NamedTuple):
     x: Stages
+    rest: Rest
     change: Float[Array, ""]
     remaining: Float[Array, ""]
     size: Float[Array, ""]
@@ -70,11 +75,25 @@ class _Iterate(NamedTuple):
     iterations: Int[Array, ""]
 
 
+def alternating(image: Callable[[Stages], Stages], split: int | None) -> Sweep:
+    """One sweep (1); `split` columns are not momenta, all where it is `None`."""
+
+    def sweep(x: Stages, rest: Rest) -> tuple[Stages, Rest]:
+        if split is None:
+            return image(x), rest
+        configurations = image(x)[:, :split]
+        momenta = image(jnp.concatenate([configurations, x[:, split:]], axis=1))[:, split:]
+        return jnp.concatenate([configurations, momenta], axis=1), rest
+
+    return sweep
+
+
 def settle(
     image: Callable[[Stages], Stages],
+    sweep: Sweep,
     direction: Callable[[Stages, Stages], Stages],
     x0: Stages,
-    split: int | None,
+    rest0: Rest,
     weights: Float[Array, " n"],
     scale: Float[Array, ""],
 ) -> tuple[Stages, NewtonStatus]:
@@ -87,9 +106,9 @@ def settle(
     **Arguments:**
 
     - `image`: the map $\Gamma$; may close over traced values.
+    - `sweep`: one sweep (1), of $X$ and what the sweep before it handed on; see `alternating`.
     - `direction`: `direction(X, r)` is $M^{-1}r$ of (2); a rough $M$ costs iterations only.
-    - `x0`: the guess.
-    - `split`: how many columns are not momenta; `None` where none are, and nothing alternates.
+    - `x0`, `rest0`: the guess, and what the first sweep gets with it.
     - `weights`: what the entries of a row are multiplied with when they are measured together, so
         that velocities and rates of momenta are of one size.
     - `scale`: the size of what the unknowns are added to, measured in the same way.
@@ -98,40 +117,37 @@ def settle(
     relative to the unknowns and the scale.
     """
     mapped, of_image = jax.closure_convert(image, x0)
+    swept, of_sweep = jax.closure_convert(sweep, x0, rest0)
     directed, of_direction = jax.closure_convert(direction, x0, x0)
-    how = (mapped, directed, split, len(of_image))
-    x, (left, count) = _solution(*how, x0, weights, scale, *of_image, *of_direction)
+    how = _How(mapped, swept, directed)
+    closed_over = (tuple(of_image), tuple(of_sweep), tuple(of_direction))
+    x, (left, count) = _solution(how, (x0, rest0), weights, scale, closed_over)
     return x, NewtonStatus(left <= _ACCEPT, left, count.astype(int))
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2, 3))
-def _solution(
-    image: Callable,
-    direction: Callable,
-    split: int | None,
-    n: int,
-    x0: Stages,
-    weights: Array,
-    scale: Array,
-    *closed_over: Any,
-) -> tuple[Stages, tuple[Array, Array]]:
-    def gamma(x: Stages) -> Stages:
-        return image(x, *closed_over[:n])
+class _How(NamedTuple):
+    """The maps of `settle`, with what they close over as further arguments."""
 
-    def sweep(x: Stages) -> Stages:
-        if split is None:
-            return gamma(x)  # (1)
-        momenta = gamma(x)[:, split:]
-        configurations = gamma(jnp.concatenate([x[:, :split], momenta], axis=1))[:, :split]
-        return jnp.concatenate([configurations, momenta], axis=1)
+    image: Callable[..., Stages]
+    sweep: Callable[..., tuple[Stages, Rest]]
+    direction: Callable[..., Stages]
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _solution(
+    how: _How, guess: tuple[Stages, Rest], weights: Array, scale: Array, closed_over: tuple
+) -> tuple[Stages, tuple[Array, Array]]:
+    x0, rest0 = guess
+    of_image, of_sweep, of_direction = closed_over
 
     def correct(x: Stages) -> Stages:
-        return x + direction(x, gamma(x) - x, *closed_over[n:])  # (2)
+        r = how.image(x, *of_image) - x
+        return x + how.direction(x, r, *of_direction)  # (2)
 
     def measured(x: Stages) -> Array:
         return jnp.sum(jnp.abs(x) @ weights)
 
-    def judged(it: _Iterate, x: Stages, most: int) -> _Iterate:
+    def judged(it: _Iterate, x: Stages, rest: Rest, most: int) -> _Iterate:
         change, size = measured(x - it.x), measured(x) + SMALLEST
         first = it.iterations == 0
         before = jnp.maximum(it.change, SMALLEST)
@@ -141,19 +157,20 @@ def _solution(
         done = (remaining <= _AIM * size) | stalled | (it.iterations + 1 >= most)
         settled = it.iterations >= _TRANSIENT
         slow = settled & ~level & ~(change <= _SLOW * it.change)
-        return _Iterate(x, change, remaining, size, done, slow, it.iterations + 1)
+        return _Iterate(x, rest, change, remaining, size, done, slow, it.iterations + 1)
 
     nothing, no = jnp.zeros((), x0.dtype), jnp.asarray(False)
-    start = _Iterate(keep_axis(x0), nothing, nothing, nothing, no, no, jnp.asarray(0))
+    x, rest = keep_axis((x0, rest0))
+    start = _Iterate(x, rest, nothing, nothing, nothing, no, no, jnp.asarray(0))
     swept = lax.while_loop(
         lambda it: ~it.done & ~it.slow & (it.iterations < _SWEEPS),
-        lambda it: judged(it, sweep(it.x), _SWEEPS),
+        lambda it: judged(it, *how.sweep(it.x, it.rest, *of_sweep), _SWEEPS),  # (1)
         start,
     )
     last = lax.while_loop(
         lambda it: ~it.done & jnp.isfinite(it.change) & (it.iterations < _CORRECTIONS),
-        lambda it: judged(it, correct(it.x), _CORRECTIONS),
-        swept._replace(iterations=jnp.asarray(0)),
+        lambda it: judged(it, correct(it.x), (), _CORRECTIONS),
+        swept._replace(rest=(), iterations=jnp.asarray(0)),
     )
     left = last.remaining / (scale + last.size)
     count = swept.iterations + jnp.where(swept.done, 0, last.iterations)
@@ -161,19 +178,12 @@ def _solution(
 
 
 @_solution.defjvp
-def _solution_jvp(
-    image: Callable,
-    direction: Callable,
-    split: int | None,
-    n: int,
-    primals: tuple,
-    tangents: tuple,
-) -> tuple:
+def _solution_jvp(how: _How, primals: tuple, tangents: tuple) -> tuple:
     """(3), linear in the tangents; the solution depends only on what the map closes over."""
-    x, status = _solution(image, direction, split, n, *primals)
-    given, moved = primals[3 : 3 + n], tangents[3 : 3 + n]
-    _, change = jax.jvp(lambda *a: image(x, *a), given, moved)
-    slope = jax.jacfwd(image)(x, *given).reshape(x.size, x.size)
+    x, status = _solution(how, *primals)
+    given, moved = primals[-1][0], tangents[-1][0]
+    _, change = jax.jvp(lambda *a: how.image(x, *a), given, moved)
+    slope = jax.jacfwd(how.image)(x, *given).reshape(x.size, x.size)
     dx = jnp.linalg.solve(jnp.eye(x.size) - slope, change.reshape(-1)).reshape(x.shape)
     return (x, status), (dx, jax.tree.map(jnp.zeros_like, status))
 

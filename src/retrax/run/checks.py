@@ -21,6 +21,7 @@ from retrax.numerics.checks import (
     shape_and_dtype,
     shown,
 )
+from retrax.numerics.evaluate import as_jax
 from retrax.numerics.known import check_members, depends_on_traced, require_each
 from retrax.store.free_memory import available, gigabytes
 
@@ -82,11 +83,16 @@ def require_commits(checkpoint: object, every: object, traced: bool) -> None:
 def require_parts(system: object, state: object) -> tuple[AbstractGroupSystem, State]:
     """Reject what is not a system and a state; return them as what they are."""
     require_double_precision()
+    return require_system(system), _as_state(state)
+
+
+def require_system(system: object) -> AbstractGroupSystem:
+    """Reject what is not a system; return it as what it is."""
     if not isinstance(system, AbstractGroupSystem):
         lost = "so give the system that you ran: a file keeps none on a group or space of your own"
         why = f", {lost}" if system is None else ""
         raise BadInput(f"system = {shown(system)} is not a retrax system{why}.")
-    return system, _as_state(state)
+    return system
 
 
 def _as_state(state: object) -> State:
@@ -121,6 +127,12 @@ def require_state(
         require_possible(system, state, integrator)
 
 
+def is_possible_anywhere(system: AbstractGroupSystem) -> bool:
+    """Tell whether the system can be in every state of its space."""
+    anywhere = type(system).check_state is AbstractGroupSystem.check_state
+    return system.constraint is None and anywhere
+
+
 def require_possible(
     system: AbstractGroupSystem, state: State, integrator: AbstractIntegrator | None = None
 ) -> None:
@@ -129,18 +141,12 @@ def require_possible(
     A start may be where another run ended, so it is held to less than what `system.state` makes,
     and to still less where the integrator does not keep the constraint.
     """
-    if may_be_anywhere(system):
+    if is_possible_anywhere(system):
         return
-    state = jax.tree.map(jnp.asarray, state)
+    state = jax.tree.map(as_jax, state)
     system.check_state(state)
     keeps = integrator is None or "constraint" in integrator.preserves
     system.require_admissible(state, ALLOWED_AT_START if keeps else ALLOWED_OF_DRIFT)
-
-
-def may_be_anywhere(system: AbstractGroupSystem) -> bool:
-    """Whether a system can be in every state of its group."""
-    checks_nothing = type(system).check_state is AbstractGroupSystem.check_state
-    return system.constraint is None and checks_nothing
 
 
 def require_arrays(name: str, state: State) -> None:

@@ -32,7 +32,7 @@ from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.known import LEAKED, has_leaked, require_each
 from retrax.numerics.reuse import Jitted, Reused, signature_of
 from retrax.run.checks import (
-    may_be_anywhere,
+    is_possible_anywhere,
     require_arrays,
     require_count,
     require_fit,
@@ -264,7 +264,7 @@ def _require_possible(
 ) -> None:
     """Reject what `require_run` rejects of one run: by `jax.vmap`, which knows all numbers."""
     require_members_time(np.asarray(states.t), h)
-    if may_be_anywhere(system):
+    if is_possible_anywhere(system):
         return
     with _on_host():
         systems, here = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), (system, states))

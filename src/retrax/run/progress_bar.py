@@ -25,14 +25,11 @@ def reporter(progress: object, description: str, unit: str = "steps") -> Iterato
     `None` shows a bar where standard error is a terminal; `True` and `False` overrule that; a
     function is called as it is.
     """
-    if callable(progress) and not isinstance(progress, type):
-        _require_two_arguments(progress)
+    require_progress(progress)
+    if callable(progress):
         yield progress
         return
-    if progress is not None and not isinstance(progress, bool):
-        raise BadInput(f"progress = {shown(progress)} must be None, True, False or a function.")
-    wanted = sys.stderr.isatty() if progress is None else progress
-    if not wanted:
+    if not is_shown(progress):
         yield lambda done, total: None
         return
     with _bar(progress is True, unit) as bar:
@@ -42,6 +39,19 @@ def reporter(progress: object, description: str, unit: str = "steps") -> Iterato
             bar.update(task, completed=done, total=total)
 
         yield show
+
+
+def require_progress(progress: object) -> None:
+    """Reject what is neither `None`, a flag nor a function of (done, total)."""
+    if callable(progress) and not isinstance(progress, type):
+        _require_two_arguments(progress)
+    elif progress is not None and not isinstance(progress, bool):
+        raise BadInput(f"progress = {shown(progress)} must be None, True, False or a function.")
+
+
+def is_shown(progress: object) -> bool:
+    """Tell whether anybody is told of the progress of a run."""
+    return progress is not False and (progress is not None or sys.stderr.isatty())
 
 
 def _require_two_arguments(progress: Reporter) -> None:

@@ -37,7 +37,9 @@ _QUIET = quiet()
 class Running:
     """Takes chunks of steps until the run is done, a step fails, or it is told to stop.
 
-    **Arguments:** `run`: the run at its first step; `backend`: what takes its steps.
+    **Arguments:** `run`: the run at its first step; `backend`: what takes its steps; `adapts`:
+    whether numbers of functions that have changed are parameters, which nothing that is resumed may
+    do: its bits would depend on what ran before.
 
     **Attributes:**
 
@@ -47,11 +49,11 @@ class Running:
     - `seconds`, `compile_seconds`, `provenance`: as the trajectory has them.
     """
 
-    def __init__(self, run: Run, backend: str):
+    def __init__(self, run: Run, backend: str, adapts: bool = False):
         clock = time.perf_counter()
         plan, state = run.plan, run.state
         self.begun, self.at, self.since = run, start(state, run.memory), _QUIET
-        self.loop = make_loop(backend, run.system, run.integrator, state, float(plan.h))
+        self.loop = make_loop(backend, run.system, run.integrator, state, float(plan.h), adapts)
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         self.chunks = Chunks.of_run(size, plan.save_every, plan.commit_every)
         self.loop.compile(self.at, self.chunks.capacity)
@@ -206,12 +208,16 @@ def finish(running: Running, progress: object) -> Trajectory:
         with reporter(progress, running.provenance["system"]) as report:
             running.go(report)
     except KeyboardInterrupt as stopped:
-        raise KeyboardInterrupt(
-            f"The run was stopped after step {int(running.at.step)} of "
-            f"{running.begun.plan.steps}, and nothing of it is kept; with checkpoint='run.zarr' it "
-            "can be resumed."
-        ) from stopped
+        raise interrupted(int(running.at.step), running.begun.plan.steps) from stopped
     return _or_failed(running, running.trajectory())
+
+
+def interrupted(step: int, steps: int) -> KeyboardInterrupt:
+    """What Ctrl-C raises in a run without a checkpoint."""
+    return KeyboardInterrupt(
+        f"The run was stopped after step {step} of {steps}, and nothing of it is kept; with "
+        "checkpoint='run.zarr' it can be resumed."
+    )
 
 
 def finish_with_checkpoint(

@@ -1,5 +1,6 @@
 """Repeat a step, look at how it went, say what went wrong."""
 
+import math
 import os
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
 from retrax.run.chunks import Chunks, saved_steps
-from retrax.run.progress_bar import ProgressOption
+from retrax.run.progress_bar import ProgressOption, is_shown
 from retrax.run.running import Running, finish, finish_with_checkpoint
+from retrax.run.stepper import STEPPERS, Stepper
 from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Plan, Run
@@ -73,6 +75,11 @@ def simulate(
     written; both carry the trajectory up to there.
     """
     integrator = as_integrator(integrator)
+    if checkpoint is None and every is None and not is_shown(progress):
+        stepper = STEPPERS.of(system, integrator, backend)
+        quick = None if stepper is None else run_quickly(stepper, state, h, steps, save_every)
+        if quick is not None:
+            return quick
     traced = is_traced(system, integrator, state, h)
     begin = started(system, state)
     traced = traced or uses_traced(system, integrator, begin)
@@ -92,9 +99,20 @@ def simulate(
     )
 
 
+def run_quickly(
+    stepper: Stepper, state: object, h: object, steps: object, save_every: object
+) -> Trajectory | None:
+    """The run that a stepper makes of usual input; `None` where it has to be looked at."""
+    if type(h) is not float or not 0 < abs(h) < math.inf:
+        return None
+    if type(steps) is not int or steps < 1 or type(save_every) is not int or save_every < 1:
+        return None
+    return stepper.run(state, h, steps, save_every)
+
+
 def _simulate(run: Run, path: Path | None, progress: object, backend: str) -> Trajectory:
     objects = {} if path is None else stored_objects(run.system, run.integrator)
-    running = Running(run, backend)
+    running = Running(run, backend, adapts=path is None)
     running.save(run.state, running.at.interval)
     if path is None:
         return finish(running, progress)

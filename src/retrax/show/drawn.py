@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from retrax.errors import BadInput, RetraxError
 from retrax.mechanics.remembered import Drawing
 from retrax.numerics.bspline import weights
 from retrax.numerics.checks import reason
+from retrax.numerics.evaluate import evaluate
 from retrax.show.bodies import Body, bodies, solid_box
 from retrax.trajectory.trajectory import Trajectory
 
@@ -117,7 +117,11 @@ def _points(
     places: Float[np.ndarray, "time n 3"], s: np.ndarray, spacing: float, width: float
 ) -> Float[np.ndarray, "time 3"]:
     """The points of the centreline at s, as the contact weighs the nodes."""
-    arc = spacing * jnp.arange(places.shape[1], dtype=float)
-    h, W = jnp.asarray(spacing), jnp.asarray(width)
-    w = jax.jit(jax.vmap(lambda at: weights(arc, at, h, W)))(jnp.asarray(s))
-    return np.einsum("tk,tki->ti", np.asarray(w), places)
+    arc = spacing * np.arange(places.shape[1], dtype=float)
+    return np.einsum("tk,tki->ti", evaluate(_weights, arc, s, spacing, width), places)
+
+
+def _weights(
+    arc: Float[Array, " n"], s: Float[Array, " time"], h: Float[Array, ""], width: Float[Array, ""]
+) -> Float[Array, "time n"]:
+    return jax.vmap(lambda at: weights(arc, at, h, width))(s)

@@ -6,16 +6,17 @@ Curves lose points but keep their extremes: a peak that was computed stays in th
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib import rc_context
-from matplotlib.figure import Figure
 
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput
 from retrax.files import require_place, written_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # The palette of Okabe and Ito, without its yellow, which vanishes on white.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
@@ -67,6 +68,8 @@ _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}, ".png": {}}
 
 def style() -> AbstractContextManager[None]:
     """A context that gives figures this look and changes nothing outside it."""
+    from matplotlib import rc_context
+
     return rc_context(rc=_SETTINGS)
 
 
@@ -81,8 +84,10 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def new_figure(width: float, height: float, title: str) -> Figure:
+def new_figure(width: float, height: float, title: str) -> "Figure":
     """An empty figure in inches; it belongs to no window and needs no display."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left")
     return figure
@@ -105,11 +110,14 @@ def extremes(values: Float[np.ndarray, " time"], points: int) -> Int[np.ndarray,
     return np.array(sorted(kept))
 
 
-def save(figure: Figure, path: str | Path) -> Path:
+def save(figure: "Figure", path: str | Path) -> Path:
     """Write a figure whole or not at all: `.svg` and `.pdf` as vectors, `.png` as pixels.
 
     **Raises:** `BadInput` for another suffix, or a folder that does not exist.
     """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:

@@ -19,9 +19,9 @@ from retrax.numerics.checks import (
     require_float64,
     require_whole,
 )
+from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
-from retrax.numerics.reuse import Jitted
 
 Point = PyTree[Float[Array, "..."]]
 Tangent = PyTree[Float[Array, "..."]]
@@ -58,6 +58,10 @@ class AbstractSpace(Frozen):
     @abc.abstractmethod
     def move(self, y: Point, u: Coordinates) -> Point:
         r"""$\exp(u)\cdot y$, computed as $y$ plus a change, without cancellation at small `u`."""
+
+    def near(self, y: Point, u: Coordinates) -> Point:
+        """`move`, for a point that is looked at and left: it need not be better than `y`."""
+        return self.move(y, u)
 
     @abc.abstractmethod
     def defect(self, y: Point) -> Float[Array, ""]:
@@ -135,7 +139,7 @@ class AbstractHomogeneousSpace(AbstractSpace):
         require_each(check, _defect(self, y), fine=lambda defect: defect <= ALLOWED_DEFECT)
 
 
-@Jitted
+@Evaluated
 def _defect(space: AbstractHomogeneousSpace, y: Point) -> Float[Array, ""]:
     return space.defect(y)
 

@@ -56,6 +56,11 @@ class GroupItself(AbstractHomogeneousSpace):
         body = u if self.side == -1 else self.group.Ad(self.group.inverse(y), u)  # (2)
         return self.group.advance(y, self.group.expm1_in_chart(body))  # (1)
 
+    def near(self, y: Element, u: Coordinates) -> Element:
+        group = self.group
+        exp = jax.tree.map(jnp.add, group.identity(), group.expm1_in_chart(u))
+        return group.compose(y, exp) if self.side == -1 else group.compose(exp, y)
+
     def tangent(self, y: Element, xi: Coordinates) -> Tangent:
         body = xi if self.side == -1 else self.group.Ad(self.group.inverse(y), xi)
         return self.group.tangent(y, body)

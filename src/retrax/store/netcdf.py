@@ -16,7 +16,7 @@ from retrax.store.objects import Data, Modules, Trust, trusted
 from retrax.store.run_objects import encode_run, read_objects
 from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import whole_run
-from retrax.trajectory.dataset import dataset, from_dataset
+from retrax.trajectory.dataset import Contents, contents, from_dataset
 from retrax.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -32,9 +32,42 @@ def save(run: Trajectory, path: str | Path) -> Path:
     require_place(path)
     text = np.frombuffer(json.dumps(encode_run(run), allow_nan=False).encode(), np.uint8)
     about = {"long_name": "system, integrator, start and plan, as JSON"}
-    whole = dataset(run).assign({OBJECTS: ((f"{OBJECTS}_bytes",), text, about)})
-    write_netcdf(whole, path, {OBJECTS: {"zlib": True}})
+    found = contents(run)
+    found.variables[OBJECTS] = ((f"{OBJECTS}_bytes",), text, about)
+    with written_whole(path) as temporary:
+        temporary.write_bytes(_image(found))
     return path
+
+
+def _image(found: Contents) -> memoryview:
+    """Put the bytes of a NetCDF file together in memory.
+
+    HDF5 brings the interpreter down when a disk refuses what it writes, so it never sees the disk.
+    This is the file that `xarray.Dataset.to_netcdf` writes, without loading xarray.
+    """
+    import h5netcdf
+
+    image = io.BytesIO()
+    with h5netcdf.File(image, "w") as file:
+        for key, value in found.attributes.items():
+            file.attrs[key] = value
+        for name, (dims, values, attributes) in (found.variables | found.coordinates).items():
+            dims, array = ((dims,) if isinstance(dims, str) else dims), np.asarray(values)
+            for axis, length in zip(dims, array.shape, strict=True):
+                if axis not in file.dimensions:
+                    file.dimensions[axis] = length
+            truths, packed = array.dtype.kind == "b", name == OBJECTS
+            variable = file.create_variable(
+                name,
+                dims,
+                np.dtype("i1") if truths else array.dtype,
+                fillvalue=np.nan if array.dtype.kind == "f" else None,
+                compression="gzip" if packed else None,
+            )
+            variable[...] = array
+            for key, value in (attributes | ({"dtype": "bool"} if truths else {})).items():
+                variable.attrs[key] = value
+    return image.getbuffer()
 
 
 def write_netcdf(

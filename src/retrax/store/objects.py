@@ -30,12 +30,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import reason, shown
+from retrax.numerics.evaluate import as_jax
 from retrax.store.factory import Call, Factory, call_that_made
 
 # The folders whose classes and functions a file may name: they compute and do nothing else.
@@ -279,7 +279,7 @@ def decode_array(data: dict[str, Data]) -> Any:
         raise BadInput(f"the stored array has the impossible shape {shown(shape)}.")
     flat = np.frombuffer(base64.b64decode(data["data"], validate=True), data["dtype"])
     array = flat.reshape(shape).copy()
-    return jnp.asarray(array) if data["jax"] else array[()]
+    return as_jax(array) if data["jax"] else array[()]
 
 
 def _decode_object(data: dict[str, Data], trust: Trust) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput
@@ -20,6 +19,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import reason, shown
+from retrax.numerics.evaluate import as_jax
 from retrax.store.objects import (
     ARRAY_TYPES,
     Data,
@@ -225,6 +225,6 @@ def _measures(system: AbstractGroupSystem, states: State) -> bool:
 
 def state_like(g: Any, leaves: list[Any]) -> State:
     """Build a state whose configuration is nested like `g` from its leaves as NumPy arrays."""
-    nested = jax.tree.map(lambda _: jnp.zeros(()), g)
-    tree = jax.tree.structure(State(nested, jnp.zeros(1), jnp.zeros(())))
+    nested = jax.tree.map(lambda _: as_jax(np.zeros(())), g)
+    tree = jax.tree.structure(State(nested, as_jax(np.zeros(1)), as_jax(np.zeros(()))))
     return jax.tree.unflatten(tree, leaves)

@@ -96,8 +96,13 @@ def _wrong_arrays(named: dict[str, tuple[Any, int | None]], records: int) -> str
 
 def _wrong_times(t: np.ndarray, h: float, steps: int, completed: int, every: int) -> str | None:
     """Say which time is not t0 + k h; a run that stopped early may end between two steps."""
+    saved = -(-completed // every) + 1
+    if completed < steps and len(t) == saved + 1:  # the last state is that of an event
+        t, event = t[:-1], (t[-1] - t[0]) / h - completed
+        if not 0 < event <= 1:
+            return f"it ends {event} steps after its last whole one"
     behind = np.minimum(np.arange(len(t)) * float(every), float(completed))
-    if len(t) != -(-completed // every) + 1:
+    if len(t) != saved:
         took = f"{completed} step{'s' if completed != 1 else ''}"
         return f"it has {len(t)} states after {took}, saved every {every}"
     with np.errstate(over="ignore"):

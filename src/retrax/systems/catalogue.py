@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.systems.cubic_hamiltonian import henon_heiles
 from retrax.systems.euler_top import BodyOnSphere, EulerTop
 from retrax.systems.heavy_top_orbit import HeavyTopOrbit
@@ -31,68 +33,71 @@ from retrax.systems.suslov import Suslov, Veselova
 Example = tuple[AbstractGroupSystem, State, float, int]
 
 
+def _turned(angle: float) -> Float[Array, "3 3"]:
+    """The rotation by an angle about the first axis."""
+    return evaluated(SO3.exp, SO3(), np.array([angle, 0.0, 0.0]))
+
+
 def free_rigid_body() -> Example:
     """Euler's top with the moments 1, 2, 3, near its axis of largest moment: a closed polhode."""
     body = FreeRigidBody(inertia=[1.0, 2.0, 3.0])
-    return body, body.state(jnp.eye(3), velocity=[0.3, 0.0, 0.9]), 0.05, 20_000
+    return body, body.state(np.eye(3), velocity=[0.3, 0.0, 0.9]), 0.05, 20_000
 
 
 def heavy_top() -> Example:
     """An asymmetric top that spins fast enough to stay up, precessing and nutating."""
     top = HeavyTop(
-        inertia=jnp.array([1.2, 1.6, 0.8]),
-        mass=jnp.array(1.0),
-        arm=jnp.array([0.0, 0.0, 0.6]),
-        gravity=jnp.array(9.81),
+        inertia=[1.2, 1.6, 0.8],
+        mass=1.0,
+        arm=[0.0, 0.0, 0.6],
+        gravity=9.81,
     )
-    tilted = SO3().exp(jnp.array([1.0, 0.0, 0.0]))
-    return top, top.state(tilted, velocity=[0.6, 0.2, 8.0]), 0.005, 20_000
+    return top, top.state(_turned(1.0), velocity=[0.6, 0.2, 8.0]), 0.005, 20_000
 
 
 def suslov() -> Example:
     """Suslov's problem with a full inertia matrix: in the end the body turns steadily."""
     body = Suslov([[2.0, 0.3, -0.6], [0.3, 3.0, 0.8], [-0.6, 0.8, 4.0]], physical=False)
-    return body, body.state(jnp.eye(3), velocity=[1.0, 0.5, 0.0]), 0.01, 2_000
+    return body, body.state(np.eye(3), velocity=[1.0, 0.5, 0.0]), 0.01, 2_000
 
 
 def chaplygin_sleigh() -> Example:
     """A sleigh pushed backwards, which turns round and glides off."""
     body = ChaplyginSleigh(mass=1.5, inertia=0.8, arm=0.6)
-    return body, body.state((jnp.eye(2), jnp.zeros(2)), velocity=[1.25, -0.6, 0.0]), 0.01, 1_000
+    return body, body.state((np.eye(2), np.zeros(2)), velocity=[1.25, -0.6, 0.0]), 0.01, 1_000
 
 
 def rolling_disk() -> Example:
     """An upright disk that rolls in circles."""
     disk = RollingDisk(mass=2.0, turning=0.25, rolling=0.5, radius=0.7)
-    start = ((jnp.eye(2), jnp.zeros(2)), jnp.zeros(1))
+    start = ((np.eye(2), np.zeros(2)), np.zeros(1))
     return disk, disk.state(start, velocity=[0.9, 0.91, 0.0, 1.3]), 0.01, 2_000
 
 
 def veselova() -> Example:
     """A body that cannot turn about the vertical."""
     body = Veselova([1.0, 2.0, 2.5])
-    tilted = SO3().exp(jnp.array([0.4, 0.0, 0.0]))
-    return body, body.state(tilted, velocity=[0.6, 0.83, -0.35], project=True), 0.02, 20_000
+    return body, body.state(_turned(0.4), velocity=[0.6, 0.83, -0.35], project=True), 0.02, 20_000
 
 
 def chaplygin_ball() -> Example:
     """A balanced ball with three moments of inertia, rolling on a table."""
     ball = ChaplyginBall([1.0, 1.5, 2.0], 1.2, 0.8)
-    start = (SO3().exp(jnp.array([0.4, 0.0, 0.0])), jnp.zeros(2))
+    start = (_turned(0.4), as_jax(np.zeros(2)))
     return ball, ball.state(start, velocity=ball.velocity_of(start, [0.5, -0.7, 0.9])), 0.02, 5_000
 
 
 def turntable() -> Example:
     """A homogeneous ball on a turning table: it circles, two turns for seven of the table."""
     ball = BallOnTurntable(mass=1.0, radius=0.5, rate=0.9)
-    start = (jnp.eye(3), jnp.array([0.7, -0.2]))
+    start = (as_jax(np.eye(3)), as_jax(np.array([0.7, -0.2])))
     return ball, ball.state(start, velocity=ball.velocity_of(start, [0.3, -0.4, 0.8])), 0.02, 3_000
 
 
 def blade() -> Example:
     """A blade in space, which slides along its own axis only and turns freely."""
     body = Blade([1.0, 1.3, 0.9], 1.4, [0.2, -0.1, 0.3])
-    start = (jnp.eye(3), jnp.zeros(3))
+    start = (np.eye(3), np.zeros(3))
     return body, body.state(start, velocity=[0.7, -0.4, 1.1, 0.9, 0.0, 0.0]), 0.01, 5_000
 
 
@@ -123,9 +128,9 @@ def galaxy() -> Example:
 def rod() -> Example:
     """A soft rod without gravity, thrown so that it bends, twists and turns."""
     body = Rod.from_material(20, 1.0, young=2e4, poisson=0.3, density=1000.0, radius=0.03)
-    s = jnp.linspace(0.0, 1.0, body.nodes)[:, None]
-    omega = jnp.concatenate([3 * jnp.sin(3 * s), 2 * jnp.cos(2 * s), 4 * s], axis=1)
-    v = jnp.concatenate([0.4 * s, 0.5 * (1 - s**2), 0.3 * jnp.sin(5 * s)], axis=1)
+    s = np.linspace(0.0, 1.0, body.nodes)[:, None]
+    omega = np.concatenate([3 * np.sin(3 * s), 2 * np.cos(2 * s), 4 * s], axis=1)
+    v = np.concatenate([0.4 * s, 0.5 * (1 - s**2), 0.3 * np.sin(5 * s)], axis=1)
     return body, body.state(body.straight(), velocity=body.velocity_of(omega, v)), 0.004, 5_000
 
 

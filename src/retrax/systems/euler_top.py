@@ -27,6 +27,7 @@ from retrax.numerics.checks import (
     require_shape,
 )
 from retrax.numerics.elliptic import complete, incomplete, jacobi
+from retrax.numerics.evaluate import evaluated
 from retrax.spaces.sphere import Sphere
 
 Vector = Float[Array, "3"]
@@ -298,7 +299,12 @@ class BodyOnSphere(AbstractSpaceFlow):
     def example(cls) -> tuple["BodyOnSphere", State, float, int]:
         """Moments 2.3, 1.7, 1 far from every axis: system, state, h, steps."""
         body = cls([2.3, 1.7, 1.0], 2.0)
-        return body, body.at(body.space.project(jnp.array([1.2, -0.8, 2.0]))), 0.05, 2_000
+        return (
+            body,
+            body.at(evaluated(Sphere.project, body.space, np.array([1.2, -0.8, 2.0]))),
+            0.05,
+            2_000,
+        )
 
     @property
     def space(self) -> Sphere:

@@ -1,6 +1,7 @@
 """The heavy top on the coadjoint orbits of the rigid motions."""
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.groups.se3 import SE3
@@ -10,6 +11,7 @@ from retrax.mechanics.mechanical import checked_inertia
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import float64, require_finite, require_shape
+from retrax.numerics.evaluate import evaluate
 from retrax.spaces.coadjoint_orbit import CoadjointOrbit
 
 Vector = Float[Array, "3"]
@@ -58,9 +60,9 @@ class HeavyTopOrbit(AbstractSpaceFlow):
     def example(cls) -> tuple["HeavyTopOrbit", State, float, int]:
         """The asymmetric top of the case `heavy-top`: system, state, h, steps."""
         top = cls([1.2, 1.6, 0.8], [0.0, 0.0, 9.81 * 0.6])
-        spin = top.inertia * jnp.array([0.6, 0.2, 8.0])
-        upright = SO3().exp(jnp.array([1.0, 0.0, 0.0]))[2]
-        return top, top.at(jnp.concatenate([spin, upright])), 0.005, 20_000
+        spin = np.asarray(top.inertia) * np.array([0.6, 0.2, 8.0])
+        upright = evaluate(SO3.exp, SO3(), np.array([1.0, 0.0, 0.0]))[2]
+        return top, top.at(np.concatenate([spin, upright])), 0.005, 20_000
 
     @property
     def space(self) -> CoadjointOrbit:

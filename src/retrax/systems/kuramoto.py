@@ -9,6 +9,7 @@ from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import float64, require_finite, require_shape
+from retrax.numerics.evaluate import evaluated
 from retrax.spaces.torus import Torus
 
 Scalar = Float[Array, ""]
@@ -60,7 +61,7 @@ class Kuramoto(AbstractSpaceFlow):
     def example(cls) -> tuple["Kuramoto", State, float, int]:
         """Five oscillators, coupled too weakly to move as one: system, state, h, steps."""
         system = cls([-0.9, -0.2, 0.1, 0.4, 1.1], 0.8)
-        start = system.space.at_angles(jnp.array([0.3, -1.0, 2.0, 0.7, -2.2]))
+        start = evaluated(Torus.at_angles, system.space, np.array([0.3, -1.0, 2.0, 0.7, -2.2]))
         return system, system.at(start), 0.05, 2_000
 
     @property

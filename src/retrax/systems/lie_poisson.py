@@ -28,6 +28,7 @@ from retrax.numerics.checks import (
     require_instance,
     require_shape,
 )
+from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import null_space
 from retrax.systems.kahan_tops import (
@@ -187,11 +188,15 @@ def _terms(constants: np.ndarray) -> tuple[Term, ...]:
     )
 
 
+def _brackets(algebra: AbstractLieGroup) -> Float[Array, "n n n"]:
+    return jnp.stack([algebra.ad(e).T for e in jnp.eye(algebra.dim)])
+
+
 def structure_constants(algebra: AbstractLieGroup | ArrayLike) -> np.ndarray:
     """The array c[i, j, k] of a group's algebra; a given array must satisfy the laws of one."""
     if isinstance(algebra, AbstractLieGroup):
-        brackets = [np.asarray(algebra.ad(e)).T for e in jnp.eye(algebra.dim)]
-        c = np.round(np.stack(brackets), 12)
+        brackets = evaluate(_brackets, algebra)
+        c = np.round(brackets, 12)
     else:
         c = np.asarray(float64("algebra", algebra))
     n = len(c) if c.ndim else 0
@@ -263,7 +268,7 @@ def zhukovski_volterra(inertia: ArrayLike, rotor: ArrayLike) -> LiePoisson:
     """
     moments = _three("inertia", checked_inertia(SO3(), inertia, physical=False))
     rates = _three("rotor", float64("rotor", rotor))
-    return LiePoisson(SO3(), 1 / moments, rates, name="gyrostat")
+    return LiePoisson(SO3(), evaluated(lambda x: 1 / x, moments), rates, name="gyrostat")
 
 
 def euler_poisson(inertia: ArrayLike, weight: ArrayLike) -> LiePoisson:
@@ -306,9 +311,14 @@ def clebsch(a: ArrayLike, rho: float, sigma: float) -> LiePoisson:
     are equal; then every $b$ is one.
     """
     rates = _three("a", float64("a", a))
-    products = jnp.roll(rates, -1) * jnp.roll(rates, -2)
-    b = finite64("rho", rho) + finite64("sigma", sigma) * products
-    return LiePoisson(SE3(), jnp.concatenate([rates, b]), name="Clebsch body")
+    both = evaluated(_clebsch, rates, finite64("rho", rho), finite64("sigma", sigma))
+    return LiePoisson(SE3(), both, name="Clebsch body")
+
+
+def _clebsch(
+    a: Float[Array, "3"], rho: Float[Array, ""], sigma: Float[Array, ""]
+) -> Float[Array, "6"]:
+    return jnp.concatenate([a, rho + sigma * (jnp.roll(a, -1) * jnp.roll(a, -2))])
 
 
 def four_dimensional_body(quadratic: ArrayLike) -> LiePoisson:

@@ -6,6 +6,7 @@ from jaxtyping import Array, Bool, Float
 from retrax.mechanics.quadratic_field import AbstractQuadraticField
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import finite64, float64, require_finite, require_shape
+from retrax.numerics.evaluate import evaluated
 
 Point = Float[Array, " n"]
 
@@ -40,9 +41,7 @@ class LotkaVolterra(AbstractQuadraticField):
         r"""$\dot x = x(a - by)$, $\dot y = y(cx - d)$."""
         given = {"a": a, "b": b, "c": c, "d": d}
         rate = {name: finite64(name, value) for name, value in given.items()}
-        zero = jnp.zeros(())
-        rows = jnp.stack([jnp.stack([zero, -rate["b"]]), jnp.stack([rate["c"], zero])])
-        return cls(jnp.stack([rate["a"], -rate["d"]]), rows)
+        return cls(*evaluated(_predator_prey, rate))
 
     @classmethod
     def cyclic(cls) -> "LotkaVolterra":
@@ -77,3 +76,10 @@ class LotkaVolterra(AbstractQuadraticField):
         weights = jnp.stack([self.interactions[1, 0], -self.interactions[0, 1]])
         powers = jnp.stack([-self.rates[1], self.rates[0]])
         return weights @ g - powers @ jnp.log(g)
+
+
+def _predator_prey(rate: dict[str, Float[Array, ""]]) -> tuple[Point, Float[Array, "2 2"]]:
+    """Growth and interactions of two species from the four rates."""
+    zero = jnp.zeros(())
+    rows = jnp.stack([jnp.stack([zero, -rate["b"]]), jnp.stack([rate["c"], zero])])
+    return jnp.stack([rate["a"], -rate["d"]]), rows

@@ -10,6 +10,7 @@ from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import float64, require_finite
+from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
 from retrax.spaces.grassmann import Grassmann
 from retrax.spaces.isospectral import Isospectral
@@ -53,7 +54,7 @@ class ContinuousQR(AbstractSpaceFlow):
             [0.2, -0.6, -0.8, 0.1],
         ]
         system = cls(A, 2)
-        return system, system.at(jnp.eye(4)[:, :2]), 0.02, 2_000
+        return system, system.at(np.eye(4)[:, :2]), 0.02, 2_000
 
     @property
     def name(self) -> str:
@@ -128,7 +129,9 @@ class SubspaceFlow(AbstractSpaceFlow):
     def example(cls) -> tuple["SubspaceFlow", State, float, int]:
         """A plane in space that turns to the plane of fastest growth: system, state, h, steps."""
         system = cls([[0.9, 0.3, -0.2], [0.3, 0.4, 0.5], [-0.2, 0.5, -0.7]], 2)
-        start = system.space.projector(jnp.array([[0.1, 0.2], [0.3, -1.0], [1.0, 0.4]]))
+        start = evaluated(
+            Grassmann.projector, system.space, np.array([[0.1, 0.2], [0.3, -1.0], [1.0, 0.4]])
+        )
         return system, system.at(start), 0.02, 1_000
 
     @property
@@ -189,9 +192,7 @@ class Toda(AbstractSpaceFlow):
 
     def lattice(self, q: ArrayLike, p: ArrayLike) -> Symmetric:
         r"""Flaschka's matrix: $-\tfrac12p_i$ inside, $\tfrac12e^{(q_i - q_{i+1})/2}$."""
-        q, p = float64("q", q), float64("p", p)
-        beside = jnp.exp((q[:-1] - q[1:]) / 2) / 2
-        return jnp.diag(-p / 2) + jnp.diag(beside, 1) + jnp.diag(beside, -1)
+        return evaluated(_flaschka, float64("q", q), float64("p", p))
 
     def generator(self, t: Scalar, y: Symmetric) -> Float[Array, " dim"]:
         below = jnp.tril(y, -1)
@@ -202,3 +203,8 @@ class Toda(AbstractSpaceFlow):
         L = np.asarray(start, dtype=float)
         Q, _ = positive_qr(matrix_exponential(t * L))
         return Q.T @ L @ Q
+
+
+def _flaschka(q: Float[Array, " n"], p: Float[Array, " n"]) -> Symmetric:
+    beside = jnp.exp((q[:-1] - q[1:]) / 2) / 2
+    return jnp.diag(-p / 2) + jnp.diag(beside, 1) + jnp.diag(beside, -1)

@@ -168,7 +168,7 @@ class Pendulum3D(AbstractHeavyBody):
         about its centre of mass would be (0, 1.8, 2); the equations hold all the same.
         """
         system = cls(inertia=[1.0, 2.8, 2.0], mass=1.0, arm=[0.0, 0.0, 1.0])
-        return system, system.state(jnp.eye(3), velocity=[0.5, -0.5, 0.4]), 0.05, 600
+        return system, system.state(np.eye(3), velocity=[0.5, -0.5, 0.4]), 0.05, 600
 
     @property
     def name(self) -> str:

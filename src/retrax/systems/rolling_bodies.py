@@ -17,7 +17,8 @@ from retrax.mechanics.mechanical import Inertia, checked_inertia
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike, Element
-from retrax.numerics.checks import finite64, positive64
+from retrax.numerics.checks import finite64, float64, positive64
+from retrax.numerics.evaluate import evaluated
 from retrax.systems.sliding_bodies import AbstractSlidingBody, stacked
 
 # The attitude of a ball, and where it touches the plane.
@@ -134,9 +135,15 @@ class AbstractRollingBall(AbstractSlidingBody):
 
     def velocity_of(self, g: BallConfiguration, omega: ArrayLike) -> Float[Array, "5"]:
         """The admissible velocity of a ball that turns with the body velocity `omega`."""
-        spin, always = jnp.asarray(omega, jnp.float64), jnp.zeros(())
-        rows, offset = self.constraint.rows(g, always), self.constraint.offset(g, always)
-        return jnp.concatenate([spin, offset - rows[:, :3] @ spin])
+        return evaluated(_rolling_velocity, self, g, float64("omega", omega))
+
+
+def _rolling_velocity(
+    ball: AbstractRollingBall, g: BallConfiguration, spin: Float[Array, "3"]
+) -> Float[Array, "5"]:
+    always = jnp.zeros(())
+    rows, offset = ball.constraint.rows(g, always), ball.constraint.offset(g, always)
+    return jnp.concatenate([spin, offset - rows[:, :3] @ spin])
 
 
 class ChaplyginBall(AbstractRollingBall):

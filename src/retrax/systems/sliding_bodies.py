@@ -13,6 +13,7 @@ from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, check
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.system import ArrayLike, Element
 from retrax.numerics.checks import finite64, positive64
+from retrax.numerics.evaluate import evaluate
 
 
 class AbstractSlidingBody(AbstractMechanicalSystem):
@@ -71,7 +72,7 @@ class ChaplyginSleigh(AbstractSlidingBody):
     @property
     def drawing(self) -> Drawing | None:
         """What a picture needs: the arm, and the radius of gyration as the size of the board."""
-        size = jnp.sqrt(self.inertia / self.mass)
+        size = evaluate(lambda inertia, mass: jnp.sqrt(inertia / mass), self.inertia, self.mass)
         return told("sleigh", arm=(self.arm, 0), size=(size, 0))
 
     def inertia_at(self, g: Motion) -> Float[Array, "3 3"]:
@@ -146,7 +147,8 @@ class Blade(AbstractSlidingBody):
     @property
     def drawing(self) -> Drawing | None:
         """What a picture needs: the mass, where its centre is and the inertia about it."""
-        J = jnp.diag(self.inertia) if self.inertia.ndim == 1 else self.inertia
+        one = self.inertia.ndim == 1
+        J = evaluate(jnp.diag, self.inertia) if one else self.inertia
         return told("body", mass=(self.mass, 0), arm=(self.centre, 1), inertia=(J, 2))
 
     def inertia_at(self, g: Element) -> Float[Array, "6 6"]:

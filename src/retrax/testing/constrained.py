@@ -9,6 +9,7 @@ from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from retrax.cases.names import fits
 from retrax.errors import BadInput
@@ -21,6 +22,7 @@ from retrax.mechanics.flow import GroupFlow
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.systems.rolling_bodies import ChaplyginBall
 from retrax.systems.sliding_bodies import Blade, ChaplyginSleigh
 from retrax.systems.strings.strings_in_contact import StringsInContact
@@ -31,16 +33,16 @@ from retrax.testing.problems import FIELDS, asymmetric_free_body, asymmetric_top
 FULL = ((2.0, 0.3, -0.6), (0.3, 3.0, 0.8), (-0.6, 0.8, 4.0))
 
 
-def tilted() -> jnp.ndarray:
+def tilted() -> Float[Array, "3 3"]:
     """A turn of 0.4 about the first axis."""
-    return SO3().exp(jnp.array([0.4, 0.0, 0.0]))
+    return evaluated(SO3.exp, SO3(), np.array([0.4, 0.0, 0.0]))
 
 
 @cache
 def suslov_body() -> tuple[AbstractGroupSystem, State]:
     """Suslov's problem with a full inertia: left-invariant."""
     body = Suslov(FULL, physical=False)
-    return body, body.state(jnp.eye(3), velocity=[1.0, 0.5, 0.0])
+    return body, body.state(np.eye(3), velocity=[1.0, 0.5, 0.0])
 
 
 @cache
@@ -77,14 +79,14 @@ def skew_suslov_body() -> tuple[AbstractGroupSystem, State]:
 def sleigh() -> tuple[AbstractGroupSystem, State]:
     """Chaplygin's sleigh on SE(2), backing up before it turns round."""
     body = ChaplyginSleigh(mass=1.5, inertia=0.8, arm=0.6)
-    return body, body.state((jnp.eye(2), jnp.zeros(2)), velocity=[1.25, -0.6, 0.0])
+    return body, body.state((np.eye(2), np.zeros(2)), velocity=[1.25, -0.6, 0.0])
 
 
 @cache
 def blade() -> tuple[AbstractGroupSystem, State]:
     """A blade on SE(3) that is not framed at its centre of mass."""
     body = Blade([1.0, 1.3, 0.9], 1.4, [0.2, -0.1, 0.3])
-    start = (jnp.eye(3), jnp.zeros(3))
+    start = (np.eye(3), np.zeros(3))
     return body, body.state(start, velocity=[0.7, -0.4, 1.1, 0.9, 0.0, 0.0])
 
 
@@ -100,7 +102,7 @@ def veselova_body() -> tuple[AbstractGroupSystem, State]:
 def chaplygin_ball() -> tuple[AbstractGroupSystem, State]:
     """A ball with three moments of inertia, rolling: SO(3) x R^2."""
     ball = ChaplyginBall([1.0, 1.5, 2.0], 1.2, 0.8)
-    start = (tilted(), jnp.zeros(2))
+    start = (tilted(), as_jax(np.zeros(2)))
     return ball, ball.state(start, velocity=ball.velocity_of(start, [0.5, -0.7, 0.9]))
 
 
@@ -114,7 +116,9 @@ def flow() -> tuple[AbstractGroupSystem, State]:
         return jnp.concatenate([turning, jnp.ones(1)])
 
     system = GroupFlow(Product(SO3(), Translation(1)), field)
-    return system, system.at((SO3().exp(jnp.array([0.7, -0.4, 0.2])), jnp.array([0.3])))
+    return system, system.at(
+        (evaluated(SO3.exp, SO3(), np.array([0.7, -0.4, 0.2])), np.array([0.3]))
+    )
 
 
 @cache

@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from retrax.groups.base import AbstractLieGroup, require_group
+from retrax.numerics.evaluate import evaluate
 from retrax.numerics.matrix_functions import phi1
 from retrax.testing.laws import (
     Batched,
@@ -16,6 +17,7 @@ from retrax.testing.laws import (
     on_batches,
     pair,
     relative_gap,
+    slope,
     times,
 )
 
@@ -28,7 +30,7 @@ def check_group(group: AbstractLieGroup, key: Key[Array, ""] | None = None) -> d
     Group axioms, exp and log, adjoint and coadjoint actions, the tangent maps against derivatives
     taken by JAX and against $\varphi(-\mathrm{ad})$, derivatives at 0, `project`: at random
     elements, and at algebra vectors that are large, small, tiny, and small in one half only.
-    Everything runs under `jax.jit` and `jax.vmap`.
+    Everything is traced as by `jax.jit`, under `jax.vmap`.
 
     **Returns:** the largest error of each law, relative to the size of the terms compared, or to
     1 if they are smaller.
@@ -39,8 +41,12 @@ def check_group(group: AbstractLieGroup, key: Key[Array, ""] | None = None) -> d
     rng = generator(key)
     xi = algebra_samples(group, rng)
     G = Batched(group, len(xi))
-    seeds = jax.random.split(jax.random.key(rng.integers(2**31)), (2, len(xi)))
-    g, k = G.random(seeds[0]), G.random(seeds[1])
+
+    def two(seed):
+        seeds = jax.random.split(jax.random.key(seed), (2, len(xi)))
+        return G.random(seeds[0]), G.random(seeds[1])
+
+    g, k = evaluate(two, rng.integers(2**31))
     eta, mu = rng.standard_normal((2, *xi.shape))
     errors = {
         **_axioms(G, g, k, xi),
@@ -68,9 +74,9 @@ def _axioms(G: Batched, g, k, xi) -> dict[str, float]:
 
 def _exponential(G: Batched, g, xi, eta) -> dict[str, float]:
     e, f, delta, zero = G.identity(), G.exp(xi), G.expm1(xi), np.zeros_like(xi)
-    f_delta = jax.jvp(lambda d: G.advance(f, d), (delta,), (delta,))[1]
+    _, f_delta = slope(lambda d: G.advance(f, d), delta, delta)
     doubled = jax.tree.map(lambda a, b: a + np.asarray(b), delta, f_delta)
-    log, log_slope = jax.jvp(G.log, (f,), (G.tangent(f, eta),))
+    log, log_slope = slope(G.log, f, G.tangent(f, eta))
     return {
         "vee(hat(xi)) = xi": gap(G.vee(G.hat(xi)), xi),
         "exp(xi) is in the group": _off(G, f),
@@ -91,7 +97,7 @@ def _adjoint(G: Batched, g, k, xi, eta) -> dict[str, float]:
     spread = magnitude(g) * magnitude(inverse)
     g_k, Ad_Ad = G.compose(g, k), G.Ad(g, G.Ad(k, eta))
     reach = magnitude(Ad_Ad) * magnitude(g_k) * magnitude(G.inverse(g_k))
-    bracket = jax.jvp(lambda x: G.Ad(G.exp(x), eta), (zero,), (xi,))[1]
+    _, bracket = slope(lambda x: G.Ad(G.exp(x), eta), zero, xi)
     expm = on_batches(jax.scipy.linalg.expm)
     return {
         "Ad(g k) = Ad(g) Ad(k)": gap(G.Ad(g_k, eta), Ad_Ad, reach),
@@ -120,11 +126,11 @@ def _coadjoint(G: Batched, g, xi, mu) -> dict[str, float]:
 
 def _tangent_maps(G: Batched, xi, eta, mu) -> dict[str, float]:
     e, f, zero = G.identity(), G.exp(xi), np.zeros_like(xi)
-    velocity = jax.jvp(G.exp, (xi,), (eta,))[1]
-    slope = jax.jvp(lambda x: G.dexp(x, eta), (zero,), (xi,))[1]
-    slope_inv = jax.jvp(lambda x: G.dexp_inv(x, eta), (zero,), (xi,))[1]
+    _, velocity = slope(G.exp, xi, eta)
+    _, turning = slope(lambda x: G.dexp(x, eta), zero, xi)
+    _, turning_back = slope(lambda x: G.dexp_inv(x, eta), zero, xi)
     a = G.tangent(e, mu)
-    gradient = jax.vjp(G.expm1, zero)[1](jax.tree.map(jax.numpy.asarray, a))[0]
+    gradient = evaluate(lambda zero, a: jax.vjp(G.expm1, zero)[1](a)[0], zero, a)
     phi = on_batches(phi1)(-G.ad(xi))
     return {
         "dexp is the derivative of exp": gap(G.tangent(f, G.dexp(xi, eta)), velocity),
@@ -136,8 +142,8 @@ def _tangent_maps(G: Batched, xi, eta, mu) -> dict[str, float]:
         "dexp_inv_dual is the transpose of dexp_inv": gap(
             pair(G.dexp_inv_dual(xi, mu), eta), pair(mu, G.dexp_inv(xi, eta))
         ),
-        "the slope of dexp at 0 is -ad/2": gap(slope, -G.ad(xi, eta) / 2),
-        "the slope of dexp_inv at 0 is ad/2": gap(slope_inv, G.ad(xi, eta) / 2),
+        "the slope of dexp at 0 is -ad/2": gap(turning, -G.ad(xi, eta) / 2),
+        "the slope of dexp_inv at 0 is ad/2": gap(turning_back, G.ad(xi, eta) / 2),
         "the gradient at 0 through exp is cotangent": gap(gradient, G.cotangent(e, a)),
     }
 
@@ -146,10 +152,10 @@ def _storage(G: Batched, g, xi, rng: np.random.Generator) -> dict[str, float]:
     a = jax.tree.map(lambda leaf: rng.standard_normal(leaf.shape), g)
     off = jax.tree.map(lambda leaf, noise: leaf + 1e-6 * noise, g, a)
     velocity = G.tangent(g, xi)
-    slope = jax.jvp(lambda x: G.compose(g, G.exp(x)), (np.zeros_like(xi),), (xi,))[1]
+    _, moving = slope(lambda x: G.compose(g, G.exp(x)), np.zeros_like(xi), xi)
     return {
         "random(key) is in the group": _off(G, g),
-        "tangent is the velocity of g exp(t xi)": gap(velocity, slope),
+        "tangent is the velocity of g exp(t xi)": gap(velocity, moving),
         "cotangent is the transpose of tangent": gap(
             pair(G.cotangent(g, a), xi), pair(a, velocity), magnitude(velocity)
         ),

@@ -9,7 +9,8 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput, CheckFailed
 from retrax.groups.base import AbstractLieGroup
-from retrax.numerics.checks import is_traced, shown
+from retrax.numerics.checks import shown
+from retrax.numerics.evaluate import Evaluated, evaluate
 
 SAMPLES = 4
 SCALES = (2.0, 1e-5, 1e-9)  # of xi; two more mix a small half with a large one
@@ -17,33 +18,33 @@ SMALL_HALF = 5e-6
 
 
 class Batched:
-    """An object whose methods take a batch of samples, each method compiled when first used."""
+    """An object whose methods take a batch of samples."""
 
     def __init__(self, one: AbstractLieGroup, size: int):
-        self._one, self._size, self._compiled = one, size, {}
+        self._one, self._size, self._methods = one, size, {}
 
     def __getattr__(self, name: str) -> Callable:
-        if name not in self._compiled:
-            self._compiled[name] = on_batches(getattr(self._one, name))
-        return self._compiled[name]
+        if name not in self._methods:
+            self._methods[name] = on_batches(getattr(self._one, name))
+        return self._methods[name]
 
     def identity(self) -> PyTree:
-        return jax.tree.map(lambda leaf: np.stack([leaf] * self._size), self._one.identity())
+        one = evaluate(type(self._one).identity, self._one)
+        return jax.tree.map(lambda leaf: np.stack([leaf] * self._size), one)
 
 
 def on_batches(function: Callable) -> Callable:
-    """`function` of one sample, compiled for batches; NumPy out unless JAX is tracing."""
+    """`function` of one sample, on batches; NumPy out unless JAX is tracing."""
 
-    def batched(*arguments):  # jax.jit wants to hash it, which a bound method may not allow
+    def batched(*arguments):
         return jax.vmap(function)(*arguments)
 
-    compiled = jax.jit(batched)
+    return Evaluated(batched)
 
-    def call(*arguments):
-        out = compiled(*arguments)
-        return out if is_traced(out) else jax.tree.map(np.asarray, out)
 
-    return call
+def slope(function: Callable, at: PyTree, along: PyTree) -> tuple[PyTree, PyTree]:
+    """The values of a function of batches, and its derivatives by JAX along another batch."""
+    return evaluate(lambda at, along: jax.jvp(function, (at,), (along,)), at, along)
 
 
 def generator(key: Key[Array, ""] | None) -> np.random.Generator:

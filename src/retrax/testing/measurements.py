@@ -20,8 +20,8 @@ from retrax.errors import CheckFailed
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.evaluate import Evaluated, evaluated
 from retrax.numerics.jax_hints import compiled_once
-from retrax.numerics.reuse import Jitted
 from retrax.run.simulate import simulate
 from retrax.trajectory.observe import deviations, drift
 
@@ -163,10 +163,10 @@ def _observed(
     run = simulate(
         system, integrator, state, h=h * unit, steps=steps, save_every=save_every, progress=False
     )
-    return _look(system, *map(jnp.asarray, system.symmetries()), run.states)
+    return _look(system, *system.symmetries(), run.states)
 
 
-@Jitted
+@Evaluated
 def _look(system, space, body, states: State) -> _Seen:
     @partial(jax.vmap, in_axes=0)
     def look(state):
@@ -213,7 +213,7 @@ def derivative_error(
             return np.zeros_like(leaf)
         return 0.3 * np.max(np.abs(leaf), initial=0.0) * rng.standard_normal(np.shape(leaf))
 
-    velocity = system.velocity(state.g, state.momentum)
+    velocity = evaluated(type(system).velocity, system, state.g, state.momentum)
     at = (system, velocity)
     along = jax.tree.map(direction, at)
     weights = jax.tree.map(lambda x: rng.standard_normal(np.shape(x)), (state.g, state.momentum))

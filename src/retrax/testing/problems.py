@@ -10,6 +10,7 @@ from functools import cache
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from retrax.groups.matrix_group import MatrixGroup
 from retrax.groups.product import Product
@@ -21,6 +22,7 @@ from retrax.mechanics.lagrangian import LagrangianSystem
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.systems.euler_top import EulerTop
 from retrax.systems.lie_poisson import kirchhoff, zhukovski_volterra
 from retrax.systems.rigid_body import FreeRigidBody, HeavyTop
@@ -31,18 +33,23 @@ _SPIN = (1.2, -0.8, 2.0)
 _INERTIA = ((1.2, 0.2, -0.3), (0.2, 1.5, 0.25), (-0.3, 0.25, 2.0))
 
 
+def _tilted() -> Float[Array, "3 3"]:
+    """An attitude that is turned about no axis of the body or of space."""
+    return evaluated(SO3.exp, SO3(), np.array(_TILT))
+
+
 @cache
 def asymmetric_top() -> tuple[AbstractGroupSystem, State]:
     """A heavy top with three moments, a tilted arm and spin about no principal axis."""
     top = HeavyTop(inertia=[1.0, 1.7, 2.3], mass=1.0, arm=[0.4, -0.3, 1.1], gravity=1.0)
-    return top, top.state(SO3().exp(jnp.array(_TILT)), momentum=_SPIN)
+    return top, top.state(_tilted(), momentum=_SPIN)
 
 
 @cache
 def asymmetric_free_body() -> tuple[AbstractGroupSystem, State]:
     """A free rigid body in axes that are not its principal ones: left-invariant."""
-    body = FreeRigidBody(jnp.array(_INERTIA))
-    return body, body.state(SO3().exp(jnp.array(_TILT)), momentum=_SPIN)
+    body = FreeRigidBody(_INERTIA)
+    return body, body.state(_tilted(), momentum=_SPIN)
 
 
 @cache
@@ -52,7 +59,7 @@ def tethered_body() -> tuple[AbstractGroupSystem, State]:
     Symmetric under turns about the vertical through the origin.
     """
     mass, centre, hook = 1.3, np.array([0.2, -0.1, 0.3]), np.array([-0.3, 0.4, 0.1])
-    offset = np.array(SO3().hat(jnp.asarray(centre)))
+    offset = evaluate(SO3.hat, SO3(), centre)
     about_frame = np.array(_INERTIA) - mass * offset @ offset
     inertia = np.block([[about_frame, mass * offset], [-mass * offset, mass * np.eye(3)]])
 
@@ -63,8 +70,8 @@ def tethered_body() -> tuple[AbstractGroupSystem, State]:
         height = (position + rotation @ jnp.asarray(centre))[2]
         return 0.6 * square + 0.15 * square**2 + 1.1 * mass * height
 
-    body = MechanicalSystem(SE3(), jnp.asarray(inertia), potential)
-    start = (SO3().exp(jnp.array(_TILT)), jnp.array([0.5, -0.2, 0.3]))
+    body = MechanicalSystem(SE3(), inertia, potential)
+    start = (_tilted(), np.array([0.5, -0.2, 0.3]))
     return body, body.state(start, velocity=[0.6, -0.5, 0.8, 0.3, 0.4, -0.2])
 
 
@@ -75,8 +82,8 @@ def gyroscopic_body() -> tuple[AbstractGroupSystem, State]:
     With $\gamma = R^Te_3$: inertia that changes with the configuration, and a term that is linear
     in the velocity.
     """
-    inertia = jnp.array(_INERTIA)
-    coupling = jnp.array([[0.3, 0.5, -0.2], [-0.4, 0.1, 0.6], [0.2, -0.3, 0.4]])
+    inertia = np.array(_INERTIA)
+    coupling = np.array([[0.3, 0.5, -0.2], [-0.4, 0.1, 0.6], [0.2, -0.3, 0.4]])
 
     def lagrangian(rotation, omega):
         gamma = rotation[2]
@@ -85,14 +92,14 @@ def gyroscopic_body() -> tuple[AbstractGroupSystem, State]:
         return kinetic + omega @ coupling @ gamma - potential
 
     body = LagrangianSystem(SO3(), lagrangian)
-    return body, body.state(SO3().exp(jnp.array(_TILT)), velocity=[0.7, -0.5, 0.9])
+    return body, body.state(_tilted(), velocity=[0.7, -0.5, 0.9])
 
 
 @cache
 def quartic_body() -> tuple[AbstractGroupSystem, State]:
     r"""$H = \tfrac12\mu\cdot I^{-1}\mu + 0.02|\mu|^4 + \mu\cdot A\gamma + V(\gamma)$, a quartic."""
-    moments = jnp.array([1.0, 1.7, 2.3])
-    coupling = jnp.array([[0.2, -0.1, 0.3], [0.1, 0.15, -0.2], [-0.25, 0.1, 0.1]])
+    moments = np.array([1.0, 1.7, 2.3])
+    coupling = np.array([[0.2, -0.1, 0.3], [0.1, 0.15, -0.2], [-0.25, 0.1, 0.1]])
 
     def hamiltonian(rotation, mu):
         gamma = rotation[2]
@@ -100,7 +107,7 @@ def quartic_body() -> tuple[AbstractGroupSystem, State]:
         return mu @ (mu / moments) / 2 + 0.02 * (mu @ mu) ** 2 + mu @ coupling @ gamma + potential
 
     body = HamiltonianSystem(SO3(), hamiltonian)
-    return body, body.state(SO3().exp(jnp.array(_TILT)), momentum=[0.9, -0.6, 1.1])
+    return body, body.state(_tilted(), momentum=[0.9, -0.6, 1.1])
 
 
 @cache
@@ -109,7 +116,7 @@ def forced_top() -> tuple[AbstractGroupSystem, State]:
 
     It starts at t = 0.3: a method that forgets the time of the state, or of a stage, is found out.
     """
-    arm = jnp.array([0.4, -0.3, 1.1])
+    arm = np.array([0.4, -0.3, 1.1])
 
     def force(rotation, omega, t):
         push = jnp.stack([0.5 * jnp.cos(2 * t), 0.25 * jnp.sin(t), 0.15 * jnp.cos(t)])
@@ -118,7 +125,7 @@ def forced_top() -> tuple[AbstractGroupSystem, State]:
         return rotation.T @ push + steer - damping
 
     top = MechanicalSystem(SO3(), [1.0, 1.7, 2.3], lambda rotation: rotation[2] @ arm, force)
-    return top, top.state(SO3().exp(jnp.array(_TILT)), momentum=_SPIN, t=0.3)
+    return top, top.state(_tilted(), momentum=_SPIN, t=0.3)
 
 
 @cache
@@ -131,15 +138,15 @@ def body_on_cart() -> tuple[AbstractGroupSystem, State]:
     inertia[:3, :3], inertia[3:, 3:] = np.array(_INERTIA), [[1.4, 0.2], [0.2, 0.9]]
     inertia[:3, 3:] = [[0.1, -0.2], [0.3, 0.1], [-0.15, 0.2]]
     inertia[3:, :3] = inertia[:3, 3:].T
-    arm = jnp.array([0.4, -0.3, 1.1])
+    arm = np.array([0.4, -0.3, 1.1])
 
     def potential(g):
         rotation, y = g
         tip = rotation @ arm
         return tip[2] + 0.5 * y[0] * tip[0] + 0.4 * y[0] ** 2 + 0.1 * y[0] ** 4
 
-    system = MechanicalSystem(Product(SO3(), Translation(2)), jnp.asarray(inertia), potential)
-    start = (SO3().exp(jnp.array(_TILT)), jnp.array([0.4, -0.7]))
+    system = MechanicalSystem(Product(SO3(), Translation(2)), inertia, potential)
+    start = (_tilted(), np.array([0.4, -0.7]))
     return system, system.state(start, velocity=[0.7, -0.5, 0.9, 0.3, -0.4])
 
 
@@ -149,11 +156,11 @@ def four_dimensional_top() -> tuple[AbstractGroupSystem, State]:
     basis = np.zeros((6, 4, 4))
     for k, (i, j) in enumerate([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]):
         basis[k, i, j], basis[k, j, i] = -1.0, 1.0
-    group = MatrixGroup(jnp.asarray(basis), name="SO(4)")
-    arm = jnp.array([0.4, -0.3, 0.5, 0.8])
+    group = MatrixGroup(basis, name="SO(4)")
+    arm = np.array([0.4, -0.3, 0.5, 0.8])
     moments = [1.0, 1.7, 2.3, 1.4, 2.1, 1.2]
     top = MechanicalSystem(group, moments, lambda g: g[3] @ arm)
-    start = group.exp(jnp.array([0.3, -0.2, 0.4, 0.1, -0.5, 0.2]))
+    start = evaluated(MatrixGroup.exp, group, np.array([0.3, -0.2, 0.4, 0.1, -0.5, 0.2]))
     return top, top.state(start, velocity=[0.6, -0.5, 0.8, 0.3, 0.4, -0.7])
 
 

@@ -17,6 +17,7 @@ from retrax.testing.laws import (
     on_batches,
     pair,
     relative_gap,
+    slope,
 )
 
 ALLOWED = 1e-14
@@ -78,12 +79,12 @@ class _OnGroup:
 def _values(G: Batched, tau: _OnGroup, xi) -> dict[str, float]:
     e, f, delta, zero = G.identity(), tau.value(xi), tau.minus_identity(xi), np.zeros_like(xi)
     back = tau.adjoint_minus_identity(-xi)
-    f_back = jax.jvp(lambda d: G.advance(f, d), (back,), (back,))[1]
+    _, f_back = slope(lambda d: G.advance(f, d), back, back)
     spread = magnitude(f) * magnitude(G.inverse(f))
-    slope = jax.jvp(tau.value, (zero,), (xi,))[1]
+    _, at_rest = slope(tau.value, zero, xi)
     return {
         "tau(0) = e": gap(tau.value(zero), e),
-        "the derivative of tau at 0 is the identity": gap(slope, G.tangent(e, xi)),
+        "the derivative of tau at 0 is the identity": gap(at_rest, G.tangent(e, xi)),
         "tau(xi) is in the group": float(np.max(G.defect(f) / spread)),
         "adjoint(-xi) = tau(xi)^-1": gap(tau.adjoint(-xi), G.inverse(f)),
         "tau(xi) = e + minus_identity(xi)": gap(f, jax.tree.map(np.add, e, delta)),
@@ -95,15 +96,15 @@ def _values(G: Batched, tau: _OnGroup, xi) -> dict[str, float]:
 
 
 def _tangent_maps(G: Batched, tau: _OnGroup, xi, eta) -> dict[str, float]:
-    f, velocity = jax.jvp(tau.value, (xi,), (eta,))
+    f, velocity = slope(tau.value, xi, eta)
     left, right = tau.dL(xi, eta), tau.dR(xi, eta)
-    slope = jax.jvp(tau.inverse, (f,), (velocity,))[1]
+    _, inverse = slope(tau.inverse, f, velocity)
     return {
         "dL is the derivative of tau": gap(G.tangent(f, left), velocity),
         "dR = Ad(tau) dL": gap(right, G.Ad(f, left)),
         "dL_inv undoes dL": gap(tau.dL_inv(xi, left), eta),
         "dR_inv undoes dR": gap(tau.dR_inv(xi, right), eta),
-        "the derivative of the inverse is dL_inv": gap(slope, tau.dL_inv(xi, left)),
+        "the derivative of the inverse is dL_inv": gap(inverse, tau.dL_inv(xi, left)),
     }
 
 

@@ -9,8 +9,9 @@ from jaxtyping import Array, Key
 
 from retrax.mechanics.system import Coordinates
 from retrax.numerics.checks import require_instance
+from retrax.numerics.evaluate import evaluate
 from retrax.spaces.base import AbstractHomogeneousSpace
-from retrax.testing.laws import gap, generator, judge, on_batches
+from retrax.testing.laws import gap, generator, judge
 
 SAMPLES = 6
 REACH = (1.0, 0.7)  # of the two moves: their product stays where the logarithm is smooth
@@ -47,13 +48,18 @@ def check_space(
     what = "a space; pass one, such as Sphere(3)"
     require_instance("space", space, AbstractHomogeneousSpace, what)
     rng = generator(key)
-    keys = jax.random.split(jax.random.key(rng.integers(2**31)), SAMPLES)
+    seed = rng.integers(2**31)
     u, w, xi = rng.standard_normal((3, SAMPLES, space.group.dim))
     u, w = (
         reach * x / np.linalg.norm(x, axis=1, keepdims=True)
         for reach, x in zip(REACH, (u, w), strict=True)
     )
-    seen = on_batches(lambda key, u, w, xi: _look(space, key, u, w, xi))(keys, u, w, xi)
+
+    def look(seed, u, w, xi):
+        keys = jax.random.split(jax.random.key(seed), SAMPLES)
+        return jax.vmap(lambda key, u, w, xi: _look(space, key, u, w, xi))(keys, u, w, xi)
+
+    seen = evaluate(look, seed, u, w, xi)
     zero = np.zeros(SAMPLES)
     errors = {law: gap(*sides) for law, sides in seen["equal"].items()}
     errors |= {law: gap(off[:, None], zero[:, None]) for law, off in seen["zero"].items()}

@@ -14,6 +14,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_instance
+from retrax.numerics.evaluate import evaluate
 from retrax.run.checks import require_state
 from retrax.testing.laws import gap, judge, on_batches, require_key
 
@@ -106,8 +107,12 @@ def _random_states(system: AbstractGroupSystem, key: Key[Array, ""] | None) -> S
         xi = jax.random.normal(keys[1], (system.group.dim,), jnp.float64)
         return State(g, system.momentum(g, xi), jax.random.uniform(keys[2], (), jnp.float64))
 
-    start = jax.random.key(0) if key is None else key
-    return on_batches(one)(jax.random.split(start, SAMPLES))
+    def several(key):
+        return jax.vmap(one)(jax.random.split(key, SAMPLES))
+
+    if key is None:
+        return evaluate(lambda seed: several(jax.random.key(seed)), 0)
+    return evaluate(several, key)
 
 
 def _look(system: AbstractGroupSystem, symmetries: Symmetries, states: State) -> _Seen:

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
@@ -14,6 +13,7 @@ from retrax.errors import BadInput, printable, printable_lines
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_instance, shown
+from retrax.numerics.evaluate import as_jax
 from retrax.trajectory.observe import Observations, observe
 
 if TYPE_CHECKING:
@@ -39,10 +39,23 @@ Nesting = int | list[Any]
 T = TypeVar("T")
 
 
+class Contents(NamedTuple):
+    """All of a run, as a dataset or a file holds it: variables, their coordinates, attributes."""
+
+    variables: dict[str, Variable]
+    coordinates: dict[str, Variable]
+    attributes: dict[str, Any]
+
+
 def dataset(run: "Trajectory") -> "xr.Dataset":
-    """Collect all of a run: configuration, momentum, velocity, invariants, statistics."""
+    """Return the contents of a run as a dataset."""
     import xarray as xr
 
+    return xr.Dataset(*contents(run))
+
+
+def contents(run: "Trajectory") -> Contents:
+    """Collect all of a run: configuration, momentum, velocity, invariants, statistics."""
     _, structure = flattened(run.g)
     variables = configuration_variables(run.g, ("time",), run.provenance["group"])
     body = ("time", "body")
@@ -67,10 +80,10 @@ def dataset(run: "Trajectory") -> "xr.Dataset":
         long_name = f"Newton {name} since the last saved state"
         variables[name] = ("time", np.asarray(values), {"long_name": long_name})
     variables["increment"][2]["long_name"] = "largest |h xi| since the last saved state"
-    return xr.Dataset(
+    return Contents(
         variables,
-        coords={"time": ("time", np.asarray(run.t), {"units": "s", "long_name": "time"})},
-        attrs={
+        {"time": ("time", np.asarray(run.t), {"units": "s", "long_name": "time"})},
+        {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "configuration": json.dumps(structure),
@@ -128,13 +141,13 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
         if v.attrs.get("kind") == "invariant"
     }
     prefix = "provenance_"
-    g = unflattened(structure, lambda k: jnp.asarray(read("g" if structure == 0 else f"g{k}")))
+    g = unflattened(structure, lambda k: as_jax(read("g" if structure == 0 else f"g{k}")))
     numbers: dict[str, Any] = {
         name: _attribute(ds, name, kind) for name, kind in (_NUMBERS | _TIMINGS).items()
     }
     return Trajectory(
         t=read("time"),
-        states=jax.tree.map(np.asarray, State(g, jnp.asarray(read("momentum")), read("time"))),
+        states=jax.tree.map(np.asarray, State(g, as_jax(read("momentum")), read("time"))),
         info=Interval(*(read(name) for name in Interval._fields)),
         **numbers,
         provenance={
@@ -377,11 +390,11 @@ def observe_members(system: AbstractGroupSystem, runs: "xr.Dataset") -> "xr.Data
         )
     tree = jax.tree.unflatten(jax.tree.structure(like), g)
     g, momentum = jax.tree.map(
-        lambda x: jnp.asarray(x).reshape(records * members, *x.shape[2:]),
+        lambda x: as_jax(np.reshape(x, (records * members, *x.shape[2:]))),
         (tree, runs["momentum"].values),
     )
     t = runs["t"].values if "t" in runs else np.repeat(runs["time"].values[:, None], members, 1)
-    states = State(g, momentum, jnp.asarray(t.ravel()))
+    states = State(g, momentum, as_jax(t.ravel()))
     shared = runs.attrs.get("shared_system", 1)
     owner = None if shared else np.tile(np.arange(members), records)
     seen = observe(system, states, owner=owner)

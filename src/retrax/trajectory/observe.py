@@ -8,12 +8,12 @@ without noticing: it may keep all its invariants to round-off. `aliasing` finds 
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
@@ -22,17 +22,18 @@ from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import host_float64, require_finite
-from retrax.numerics.reuse import Jitted
+from retrax.numerics.checks import host_float64, is_traced, require_finite
+from retrax.numerics.evaluate import Evaluated, evaluate
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
 
-# States are measured in blocks of this many, so that a long run needs no more memory than its own.
-_BLOCK = 8192
+# States are measured in blocks of this many, or of this many numbers, so that a long run needs no
+# more memory than its own.
+_BLOCK, _NUMBERS = 8192, 2**18
 # Below this increment no method turns a body by pi: solved in Cayley's coordinates u a step turns
 # by h xi = (1 + u^2 / 4) u about a fixed axis, which is 2.93 here.
-_SHORT = 1.7
+SHORT = 1.7
 
 # Arrays of NumPy, as an editor knows them; of JAX while it traces a run.
 if TYPE_CHECKING:
@@ -75,27 +76,62 @@ def observe(
     `owner` the arrays of `system` have a first axis, and it says which row is that of each state;
     symmetries are then those of the first.
     """
-    one = system if owner is None else jax.tree.map(lambda x: jnp.asarray(x[0]), system)
+    one = system if owner is None else jax.tree.map(lambda x: np.asarray(x)[0], system)
     found = one.symmetries()
     rows_of = (tuple(map(tuple, generators.tolist())) for generators in found)
     # Members with systems of their own may differ in what depends on their numbers.
     kept = () if integrator is None or owner is not None else integrator.integrals_kept(one)
-    look = _look(*rows_of, owner is not None, kept).program(system, integrator)
-    size = None if h is None else jnp.asarray(h, jnp.float64)
+    look = _look(*rows_of, owner is not None, kept)
+    size = None if h is None else np.float64(h)
+    if owner is None:
+        return Observations(
+            *_in_blocks(look, _picked(states), len(states.t), system, integrator, size)
+        )
 
-    count = len(np.asarray(states.t))
-    block = min(_BLOCK, count)
-    parts = []
+    def pairs(rows: np.ndarray) -> tuple[AbstractGroupSystem, State]:
+        return _picked(system)(owner[rows]), _picked(states)(rows)
+
+    return Observations(*_in_blocks(look, pairs, len(states.t), integrator, size))
+
+
+def along(function: Callable[[State], object], states: State) -> Values:
+    """Return the values of a function of the state, written in JAX, at every state."""
+
+    def each(states: State) -> Any:
+        return jax.vmap(function)(states)
+
+    if is_traced(states):
+        return evaluate(each, states)
+    return _in_blocks(Evaluated(each), _picked(states), len(states.t))
+
+
+# Picks rows of arrays along their first axis.
+Pick = Callable[[np.ndarray], PyTree]
+
+
+def _picked(arrays: PyTree) -> Pick:
+    """Make the function that picks rows, the numbers of all rows side by side.
+
+    So they lie in NumPy's fastest loops.
+    """
+
+    def rows_of(x: Array | np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(np.asarray(x)[rows], 0, -1)), -1, 0)
+
+    return lambda rows: jax.tree.map(lambda x: rows_of(x, rows), arrays)
+
+
+def _in_blocks(look: Evaluated, pick: Pick, count: int, *shared: PyTree) -> PyTree:
+    """Look at `count` rows, block by block."""
+    numbers = sum(x.size for x in jax.tree.leaves(pick(np.zeros(1, int))))
+    block = min(_BLOCK, count, max(_NUMBERS // max(numbers, 1), 16))
+    parts, prepared = [], None
     for first in range(0, count, block):
-        # The last block is filled up by repeating the last state: one compiled shape for all.
-        rows = np.minimum(np.arange(first, first + block), count - 1)
-        here = jax.tree.map(lambda x, rows=rows: jnp.asarray(x[rows]), states)
-        own = system
-        if owner is not None:
-            own = jax.tree.map(lambda x, at=owner[rows]: jnp.asarray(x)[at], system)
-        part = look(own, here, integrator, size)
-        parts.append(jax.tree.map(np.asarray, part))
-    return Observations(*jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts))
+        # The last block is filled up by repeating the last state: one program for all.
+        here = pick(np.minimum(np.arange(first, first + block), count - 1))
+        prepared = look.prepared(here, *shared) if prepared is None else prepared
+        parts.append(jax.tree.map(np.asarray, prepared(here, *shared)))
+    return jax.tree.map(lambda *xs: np.concatenate(xs)[:count], *parts)
 
 
 def observe_remembered(system: RememberedSystem, states: State) -> Observations:
@@ -104,12 +140,13 @@ def observe_remembered(system: RememberedSystem, states: State) -> Observations:
     Constraints are functions too, so there is nothing to tell about them.
     """
     momenta = np.asarray(states.momentum)
-    defect = jax.vmap(system.configuration_space.defect)(jax.tree.map(jnp.asarray, states.g))
+    space = system.configuration_space
+    defect = along(lambda state: space.defect(state.g), states)
     nothing = np.zeros((len(momenta), 0))
     return Observations(
         velocity=system.velocities(momenta),
         invariants={},
-        defect=np.asarray(defect),
+        defect=defect,
         multipliers=nothing,
         reaction=np.full_like(momenta, np.nan),
         violation=np.full(len(momenta), np.nan),
@@ -138,14 +175,21 @@ def observe_traced(
 
 
 @lru_cache(maxsize=256)
-def _look(space: tuple, body: tuple, each: bool, kept: tuple) -> Jitted:
-    """Compile the function that looks at states, once for systems of one kind.
+def _look(space: tuple, body: tuple, each: bool, kept: tuple) -> Evaluated:
+    """Make the function that looks at states.
 
-    Depends on the symmetries, on whether each state has a system of its own, and on the integrals
-    of the steps that the numbers of the system bring.
+    Depends on the symmetries, on whether each state comes with a system of its own, and on the
+    integrals of the steps that the numbers of the system bring.
     """
     look = _looking(Symmetries(np.array(space), np.array(body)), kept)
-    return Jitted(jax.vmap(look, in_axes=(0 if each else None, 0, None, None)))
+
+    def looks(states, system, integrator, size):
+        return jax.vmap(lambda state: look(system, state, integrator, size))(states)
+
+    def looks_at_pairs(pairs, integrator, size):
+        return jax.vmap(lambda pair: look(*pair, integrator, size))(pairs)
+
+    return Evaluated(looks_at_pairs if each else looks)
 
 
 def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
@@ -272,7 +316,7 @@ def turns(
     enough. Zero on a group without angles among its coordinates.
     """
     angles = group.angles()
-    if not angles.any() or not np.nanmax(increment, initial=0.0) > _SHORT:
+    if not angles.any() or not np.nanmax(increment, initial=0.0) > SHORT:
         return np.zeros(np.shape(increment))
     turn = np.abs(h) * np.max(np.abs(np.asarray(velocity())[..., angles]), axis=-1)
     return np.fmax(turn, increment) if angles.all() else turn

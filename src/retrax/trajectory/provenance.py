@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import os
 import platform
+import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import lru_cache
@@ -27,21 +28,36 @@ def labelled(**labels: str) -> Iterator[None]:
         _LABELS.reset(before)
 
 
+class Origin:
+    """Who made a run, and when; told in words when somebody asks."""
+
+    __slots__ = ("backend", "created", "integrator", "labels", "system")
+
+    def __init__(self, system: AbstractGroupSystem, integrator: AbstractIntegrator, backend: str):
+        self.system, self.integrator, self.backend = system, integrator, backend
+        self.created, self.labels = time.time(), _LABELS.get()
+
+    def told(self) -> dict[str, str]:
+        """Name what was run, and the versions of what ran it."""
+        created = datetime.datetime.fromtimestamp(self.created, datetime.UTC)
+        return {
+            "system": self.system.name,
+            "group": self.system.configuration_space.name,
+            "integrator": repr(self.integrator),
+            "counted": self.integrator.counted,
+            "backend": self.backend,
+            "device": jax.devices()[0].device_kind,
+            "created": created.isoformat(timespec="seconds"),
+            **versions(),
+            **(self.labels or {}),
+        }
+
+
 def provenance(
     system: AbstractGroupSystem, integrator: AbstractIntegrator, backend: str
 ) -> dict[str, str]:
-    """Name what was run, and the versions of what ran it."""
-    return {
-        "system": system.name,
-        "group": system.configuration_space.name,
-        "integrator": repr(integrator),
-        "counted": integrator.counted,
-        "backend": backend,
-        "device": jax.devices()[0].device_kind,
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        **versions(),
-        **(_LABELS.get() or {}),
-    }
+    """Name what is run now, and the versions of what runs it."""
+    return Origin(system, integrator, backend).told()
 
 
 @lru_cache

@@ -2,12 +2,12 @@
 
 import warnings
 from collections.abc import Callable
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PyTree
 
@@ -24,6 +24,7 @@ from retrax.trajectory.observe import (
     EnergyBalance,
     Observations,
     Values,
+    along,
     balance_of,
     deviations,
     drift,
@@ -31,12 +32,16 @@ from retrax.trajectory.observe import (
     observe_remembered,
     observe_traced,
 )
+from retrax.trajectory.provenance import Origin
+from retrax.trajectory.records import Records
 from retrax.trajectory.summary import html, summary
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+# What a run makes of its rows of numbers when it is asked for.
+_LATER = ("t", "states", "info", "provenance", "failed")
 # Configurations stacked along time: an array, or nested tuples of arrays.
 Configurations = PyTree[Values]
 
@@ -61,6 +66,9 @@ class Trajectory:
         yours in it, it keeps the group and the numbers, enough to draw but not to continue. `None`
         where a file does not tell.
     """
+
+    _records: Records
+    _origin: Origin
 
     def __init__(
         self,
@@ -96,7 +104,40 @@ class Trajectory:
         self._observations = observations
         self._measured = observations is not None
         self._identity = identity
-        self.failed: Values = np.zeros(len(t), bool) if failed is None else failed
+        self.failed = np.zeros(len(t), bool) if failed is None else failed
+
+    @classmethod
+    def of_records(cls, records: Records, origin: Origin, **rest: Any) -> "Trajectory":
+        """Make a run from rows of numbers: arrays and words are made when they are asked for.
+
+        `rest` is what the class is given besides, all of it.
+        """
+        run = cls.__new__(cls)
+        vars(run).update(
+            rest, _records=records, _origin=origin, system=origin.system, _observations=None
+        )
+        run.integrator = origin.integrator
+        return run
+
+    @cached_property
+    def t(self) -> Values:
+        return self._records.times()
+
+    @cached_property
+    def states(self) -> State:
+        return self._records.states()
+
+    @cached_property
+    def info(self) -> Interval:
+        return self._records.info()
+
+    @cached_property
+    def provenance(self) -> dict[str, str]:
+        return self._origin.told()
+
+    @cached_property
+    def failed(self) -> Values:
+        return np.zeros(len(self._records), bool)
 
     def __repr__(self) -> str:
         size = "a traced size" if is_traced(self.h) else f"h = {self.h:g} s"
@@ -131,7 +172,9 @@ class Trajectory:
     @property
     def final(self) -> State:
         """The last state: `simulate(run.system, run.integrator, run.final, ...)` goes on."""
-        return jax.tree.map(lambda x: x[-1], self.states)
+        if "states" in vars(self):
+            return jax.tree.map(lambda x: x[-1], self.states)
+        return self._records.last()
 
     @property
     def observations(self) -> Observations:
@@ -166,7 +209,9 @@ class Trajectory:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the identity of the functions: in another process they are other objects."""
-        return vars(self) | {"_identity": None}
+        made = {name: getattr(self, name) for name in _LATER}
+        kept = {k: v for k, v in vars(self).items() if k not in ("_records", "_origin")}
+        return kept | made | {"_identity": None}
 
     @property
     def traced(self) -> bool:
@@ -249,8 +294,7 @@ class Trajectory:
 
     def along(self, function: Callable[[State], object]) -> Values:
         """Return the values of a function of the state, written in JAX, at every saved state."""
-        values = jax.jit(jax.vmap(function))(jax.tree.map(jnp.asarray, self.states))
-        return values if is_traced(values) else np.asarray(values)
+        return along(function, self.states)
 
     def measures(self) -> dict[str, Any]:
         """Return the run in numbers, as `retrax run --json` prints it."""

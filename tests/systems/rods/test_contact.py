@@ -170,7 +170,7 @@ def test_energy_stays_bounded():
         assert np.std(error[half:]) < 1.3 * np.std(error[:half])
 
 
-def test_separation_is_an_event():
+def test_separation_is_an_event(tmp_path):
     pair, start = kicked(8.0)
     with pytest.raises(rx.Separation, match="pressure between them falls to zero") as event:
         rx.simulate(pair, rx.RollingVerlet(), start, h=0.001, steps=1000)
@@ -179,6 +179,7 @@ def test_separation_is_an_event():
     assert "at t = 0.0933 s" in str(event.value)
     assert there.completed == 93 and len(there) == 95
     assert pressure(pair, there).min() > 0 and pressure(pair, there)[-1] < 1e-9
+    assert np.array_equal(rx.load(there.save(tmp_path / "event.nc")).t, there.t)
 
 
 @pytest.mark.parametrize("base", [rx.RKMK("midpoint"), rx.Adaptive(rx.RKMK("midpoint"), 1e-4)])

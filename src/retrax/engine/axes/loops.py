@@ -20,6 +20,7 @@ from retrax.engine.program import (
     Buffer,
     CodeBlock,
     Each,
+    LoadAt,
     LoadEntry,
     Operand,
     StoreEntry,
@@ -275,6 +276,22 @@ class AxisLoops:
             _each_cell(array.cells, lambda cell, k=k: loaded(cell, k)) for k in range(array.length)
         ]
         return np.stack(parts, axis=array.axis)
+
+    def entry_at(self, array: KeptArray, index: Operand) -> Operands:
+        """Load the entry along the kept axis at a place that is found at run time."""
+        if not self.inside:
+            self.flush()
+
+        def loaded(cell):
+            if not isinstance(cell, View):
+                return cell
+            if self.inside and self._open is not None and cell.buffer in self._open.made:
+                raise Unscalarisable("it looks up an entry of an array in the loop that makes it")
+            out = self.build.value("float")
+            self.build.append(LoadAt(out, cell, index))
+            return self._typed(out, cell.buffer)
+
+        return _each_cell(array.cells, loaded)
 
 
 def entry(array: Operands, index: tuple[int, ...] = ()) -> Operand:

@@ -255,19 +255,6 @@ class KeptRules:
         cut_down = part.length <= _FEW and part.length < x.length
         return self.loops.scalars(part) if cut_down else part
 
-    def dynamic_slice(
-        self, x: KeptArray, *starts: Operands, slice_sizes: Sequence[int], **_: object
-    ) -> Plain:
-        indices = [s[()] for s in starts]
-        if not all(isinstance(i, int | np.integer) for i in indices):
-            raise Unscalarisable("'dynamic_slice' has a start that depends on the state")
-        places = [
-            min(max(int(i), 0), n - m)
-            for i, n, m in zip(indices, x.shape, slice_sizes, strict=True)
-        ]
-        ends = [i + m for i, m in zip(places, slice_sizes, strict=True)]
-        return self.slice(x, start_indices=places, limit_indices=ends, strides=None)
-
     def rev(self, x: KeptArray, *, dimensions: Sequence[int], **_: object) -> KeptArray:
         others = [d - (d > x.axis) for d in dimensions if d != x.axis]
         flipped = KeptArray(

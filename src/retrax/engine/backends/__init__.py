@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import PyTree
 
 from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
-from retrax.engine.backends.members import LANES, LargeMembers, Members, NativeMembers
+from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, lanes
 from retrax.engine.backends.native import Kernel, NativeLoop, single_kernel
 from retrax.engine.backends.xla import XLALoop
+from retrax.engine.changing import CHANGING
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import Packing
 from retrax.engine.step_program import signature, step_program
@@ -67,8 +68,13 @@ def make_loop(
     integrator: AbstractIntegrator,
     state: PyTree,
     h: float,
+    adapts: bool = False,
 ) -> NativeLoop | XLALoop:
-    """Make the loop of one body. `auto` is native wherever the step has a scalar form."""
+    """Make the loop of one body. `auto` is native wherever the step has a scalar form.
+
+    Where it `adapts`, numbers of functions that have been seen to change are parameters; its bits
+    then depend on what ran before.
+    """
     backend = require_backend(backend)
     if backend == "gpu":
         raise BadInput(
@@ -79,10 +85,19 @@ def make_loop(
         return XLALoop(system, integrator, state, h)
 
     def scalar() -> NativeLoop:
-        made_for = signature(system, integrator, state)
-        if backend == "auto":
-            _require_quick(*made_for)
-        return NativeLoop(system, integrator, state, h, made_for)
+        made_for = signature(system, integrator, state, None if adapts else ())
+        found, places = made_for.tree.content, made_for.tree.places
+        try:
+            if backend == "auto":
+                _require_quick(*made_for)
+            loop = NativeLoop(system, integrator, state, h, made_for)
+        except Exception:
+            # A number that decides an `if`, or is a count, cannot be traced.
+            if not places or not CHANGING.failed(found, places):
+                raise
+            return scalar()
+        CHANGING.worked(found, places)
+        return loop
 
     return _scalar_or_xla(
         scalar,
@@ -131,7 +146,7 @@ def make_members(
         program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and backend == "auto":
             _require_quick(*made_for)
-        if chosen == "native" and program.has_buffers:
+        if chosen == "native" and program.is_large:
             return LargeMembers(single_kernel(*made_for), *rows(), h, threads)
         if chosen == "native":
             kernel = _member_kernel(*made_for, shared)
@@ -218,11 +233,11 @@ def _scalar_or_xla(
 
 @Reused
 def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kernel:
-    """The machine code for blocks of `LANES` members."""
+    """The machine code for blocks of members."""
     from retrax.engine.llvm.machine_code import compiled
 
     program, layout = step_program(tree, avals, identity)
-    code = compiled(assemble(program, layout, LANES, shared))
+    code = compiled(assemble(program, layout, lanes(), shared))
     return Kernel(code.run, layout.memory, code)
 
 

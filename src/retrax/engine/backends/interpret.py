@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array
 
@@ -12,6 +13,7 @@ from retrax.engine.program import (
     Choose,
     CodeBlock,
     Instruction,
+    LoadAt,
     Operand,
     Operation,
     Program,
@@ -89,6 +91,10 @@ class _Interpreter:
                     self.known[out] = lax.convert_element_type(arrays[0], DTYPE[name])
                 else:
                     self.known[out] = _OPERATIONS[name](*arrays)
+            case LoadAt(out, view, index) if view.buffer.table is not None:
+                places = view.offset + view.stride * np.arange(view.length)
+                table = jnp.asarray(np.asarray(view.buffer.table)[places])
+                self.known[out] = jnp.take(table, self.read(index), mode="clip")
             case While():
                 self._while(instruction)
             case Repeat():

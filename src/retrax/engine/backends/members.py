@@ -8,6 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +16,19 @@ import numpy as np
 from retrax.engine.backends.signals import Flag
 from retrax.engine.progress import FAILURE
 
-LANES = 8
 # Blocks are handed to threads in groups, large enough that handing over costs nothing.
 _GROUPS_PER_THREAD = 8
+
+
+@cache
+def lanes() -> int:
+    """How many members a block has: as many as a vector register holds, or four.
+
+    Where a block takes two registers for every number, half of them are on their way to memory.
+    """
+    import llvmlite.binding as llvm
+
+    return 8 if llvm.get_host_cpu_features().get("avx512f") else 4
 
 
 class Members(ABC):
@@ -80,8 +91,8 @@ class NativeMembers(Members):
         threads: int | None = None,
     ):
         self._threads = threads or _cores()
-        self.blocks = -(-state.shape[1] // LANES)
-        self.columns = self.blocks * LANES
+        self.blocks = -(-state.shape[1] // lanes())
+        self.columns = self.blocks * lanes()
         self._kernel, self._h, self._step = kernel, h, 0
         self._params = np.ascontiguousarray(params) if shared else padded(params, self.columns)
         self._state = padded(state, self.columns)

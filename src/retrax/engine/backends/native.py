@@ -1,6 +1,7 @@
 """The native back end: the whole time loop as machine code for this processor."""
 
 import signal
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 from retrax.engine.backends.signals import NEVER, interruptibly
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
-from retrax.engine.step_program import signature, step_program
+from retrax.engine.step_program import Structure, signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -30,9 +31,10 @@ class NativeLoop:
         made_for: Signature | None = None,
     ):
         made_for = made_for or signature(system, integrator, state)
-        self.identity = made_for.identity
+        self.structure: Structure = made_for.tree
+        self.identity = self.structure.content.fingerprint
         self._kernel = single_kernel(*made_for)
-        self._params = Packing.rows((system, integrator))
+        self._params = Packing.rows((system, integrator, self.structure.numbers))
         self._params_at = self._params.ctypes.data
         self._packing = Packing(state)
         self._h, self._t0 = h, float(state.t)
@@ -77,6 +79,61 @@ class NativeLoop:
             self._packing.unpack_one(out[:filled]),
             Interval(iterations.astype(int), residual, increment),
         )
+
+    def records(
+        self,
+        start: np.ndarray,
+        h: float,
+        records: int,
+        every: int,
+        rest: int,
+        changed: Sequence[np.ndarray] = (),
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Rows of a run from its start: `records` times `every` steps and, unless 0, `rest` more.
+
+        These are the numbers of each saved state, the start first, and what happened since the row
+        before. `None` where a step failed or a signal was heard: then `run` tells more.
+
+        **Arguments:** `start`: the numbers of a state; `changed`: the parameters, if they differ
+        from those that the loop was made with.
+        """
+        size, rows = len(start), records + 1 + (rest > 0)
+        state = self._params.size if changed else 0
+        memory = state + size
+        failure = memory + self._kernel.memory.size
+        since = failure + len(FAILURE)
+        out = since + rows * len(INTERVAL)
+        whole = np.empty(out + rows * size)
+        whole[state:memory] = whole[out : out + size] = start
+        whole[since : since + len(INTERVAL)] = 0.0
+        whole[failure] = np.nan
+        if changed:
+            np.concatenate(changed, out=whole[:state])
+        # Faster than `whole.ctypes.data`, and to look up an address costs more than a step.
+        first = whole.__array_interface__["data"][0]
+        params_at = first if changed else self._params_at
+        taken, row = 0, 1
+        for count, length in ((records, every), (1, rest)):
+            if count == 0 or length == 0:
+                continue
+            whole[memory - 1] = start[-1]  # times count from the start
+            _, heard = interruptibly(
+                self._kernel.run,
+                params_at,
+                first + 8 * state,
+                first + 8 * memory,
+                first + 8 * (out + row * size),
+                first + 8 * (since + row * len(INTERVAL)),
+                first + 8 * failure,
+                *(h, taken, count, length, 1, taken == 0, 0, 1),
+            )
+            if heard:
+                signal.raise_signal(heard)
+            if heard or whole[failure] == whole[failure]:
+                return None
+            taken, row = taken + count * length, row + count
+        intervals = whole[since:out].reshape(rows, len(INTERVAL))
+        return whole[out:].reshape(rows, size), intervals
 
     def _call(
         self, at: Progress, records: int, every: int, deaf: bool = False

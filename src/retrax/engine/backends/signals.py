@@ -55,7 +55,7 @@ NEVER = Flag()
 
 def interruptibly(run: Callable[..., int], *arguments: float) -> tuple[int, int]:
     """Call a kernel; return its result, and the number of the signal that ended it, or 0."""
-    if threading.current_thread() is not threading.main_thread() or not _can_listen():
+    if threading.get_ident() != threading.main_thread().ident or not _can_listen():
         return run(*arguments, NEVER.address), 0
     return _ear().call(run, *arguments)
 

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from retrax.engine.kinds import Constant, Kind
 from retrax.engine.llvm.emitter import SCALAR, Emitter, literal
 from retrax.engine.llvm.memory import BufferAccess
+from retrax.engine.passes.live import buffers_of
 from retrax.engine.passes.sinking import is_costly, zero_of
 from retrax.engine.program import (
     Choose,
     CodeBlock,
     Each,
     Instruction,
+    LoadAt,
     LoadEntry,
     Operand,
     Operation,
@@ -65,11 +67,11 @@ class BlockPrinter:
             case Each():
                 self._each(instruction)
             case LoadEntry(result, buffer, index):
-                place = self.buffers.single(buffer, index)
-                out.line(f"{out.name(result)} = load double, ptr {place}")
+                self.buffers.load(result, buffer, index)
+            case LoadAt(result, view, index):
+                self.buffers.read_at(result, view, index)
             case StoreEntry(buffer, index, operand):
-                number = out.name(operand, "float")
-                out.line(f"store double {number}, ptr {self.buffers.single(buffer, index)}")
+                self.buffers.store(buffer, index, operand)
 
     def _phi(self, value: Value, *sources: tuple[str, str]) -> None:
         out = self.out
@@ -96,7 +98,8 @@ class BlockPrinter:
         more = self.goes_on(out.any(test))
         out.line(f"br i1 {more}, label %{body}, label %{done}")
         out.begin(body)
-        self.block(loop.body)
+        with self._going(loop, test):
+            self.block(loop.body)
         out.line(f"br label %{latch}")
         out.begin(latch)
         for value, updated, k in zip(loop.carried, loop.updated, kept, strict=True):
@@ -108,6 +111,22 @@ class BlockPrinter:
                 )
         out.line(f"br label %{head}")
         out.begin(done)
+
+    @contextmanager
+    def _going(self, loop: While, test: str) -> Iterator[None]:
+        """Where bodies are done and others go on, what the loop carries in memory stays too.
+
+        These are the buffers that the loop writes and that have been written before it.
+        """
+        out, outside = self.out, self.buffers.going
+        if out.lanes > 1:
+            b, masks = out.type("bool"), dict(outside)
+            for buffer in buffers_of(loop.body)[1] & self.buffers.written:
+                before = outside.get(buffer)
+                masks[buffer] = out.let(f"and {b} {before}, {test}") if before else test
+            self.buffers.going = masks
+        yield
+        self.buffers.going = outside
 
     @contextmanager
     def _counted(self, loop: Repeat | Each, names: tuple[str, str], count: int) -> Iterator[str]:
@@ -211,13 +230,40 @@ class BlockPrinter:
         if side_by_side and loop.length <= _SHORT:
             self._each_at_once(loop)
             return
-        width = _WIDTH if side_by_side else 1
+        if self.buffers.going and not loop.carried:
+            self._each_of_some(loop)
+            return
+        self._each_in_turn(loop, _WIDTH if side_by_side else 1)
+
+    def _each_in_turn(self, loop: Each, width: int) -> None:
+        out = self.out
         last, rounds = loop.length - width, -(-loop.length // width)
         with self._widened(loop, width), self._counted(loop, ("each", "block"), rounds) as counter:
             scaled = out.let(f"mul i64 {counter}, {width}")
             beyond = out.let(f"icmp ugt i64 {scaled}, {last}")
             k = out.let(f"select i1 {beyond}, i64 {last}, i64 {scaled}")
             self._round(loop, k)
+
+    def _each_of_some(self, loop: Each) -> None:
+        """Where all bodies go on, as they do in most rounds, nothing need be kept as it was."""
+        out, going = self.out, self.buffers.going
+        masks = {going[view.buffer] for view, _ in loop.writes if view.buffer in going}
+        if not masks:
+            self._each_in_turn(loop, 1)
+            return
+        some, every, done = (out.fresh(x) for x in ("some", "every", "done"))
+        (mask,) = masks
+        stopped = out.let(f"xor {out.type('bool')} {mask}, {out.name(True)}")
+        out.line(f"br i1 {out.any(stopped)}, label %{some}, label %{every}")
+        for label, masked in ((every, {}), (some, going)):
+            out.begin(label)
+            self.buffers.going = masked
+            with self._widened(loop, 1):
+                out.renamed |= {value: f"%{out.fresh('v')}" for value in _made(loop)}
+                self._each_in_turn(loop, 1)
+            out.line(f"br label %{done}")
+        self.buffers.going = going
+        out.begin(done)
 
     def _round(self, loop: Each, k: str) -> None:
         """One round along a kept axis: entries from k on, as many as there are lanes."""
@@ -233,9 +279,7 @@ class BlockPrinter:
         No entry is written twice, so that what is written can be read again without waiting.
         """
         out = self.out
-        made = [value for value, _ in loop.reads]
-        made += [value for instruction in walk(loop.body) for value in made_by(instruction)]
-        start = 0
+        made, start = _made(loop), 0
         while start < loop.length:
             width = min(_WIDTH, 1 << ((loop.length - start).bit_length() - 1))
             with self._widened(loop, width):
@@ -248,13 +292,19 @@ class BlockPrinter:
         """Work on `width` things at once inside."""
         out = self.out
         lanes, active, renamed = out.lanes, self.active, dict(out.renamed)
-        scalars = {value: out.name(value) for value in _free(loop)} if width > 1 else {}
-        out.lanes = width
         if width > 1:
+            scalars = {value: out.name(value) for value in _free(loop)}
+            out.lanes = width
             self.active = None
             out.renamed |= {v: out.splat(name, v.kind) for v, name in scalars.items()}
         yield
         out.lanes, self.active, out.renamed = lanes, active, renamed
+
+
+def _made(loop: Each) -> list[Value]:
+    """The values that a round makes."""
+    inside = (value for instruction in walk(loop.body) for value in made_by(instruction))
+    return [*(value for value, _ in loop.reads), *inside]
 
 
 def _free(loop: Each) -> list[Value]:

@@ -100,7 +100,8 @@ class BodyMemory:
                     where = out.let(f"getelementptr double, ptr %{array}, i64 {place}")
                     self._find_buffer(buffer, where)
         for place, buffer in self.step.memory_buffers:
-            where = out.let(f"getelementptr double, ptr %memory, i64 {place}")
+            row = place if out.lanes == 1 else out.let(f"mul i64 {place}, %stride")
+            where = out.let(f"getelementptr double, ptr %memory, i64 {row}")
             self._callers[buffer] = self._elsewhere(buffer, where)
             self.access.addresses[buffer] = self.access.scratch(buffer, "row")
 
@@ -109,7 +110,8 @@ class BodyMemory:
         out = self.out
         out.declarations |= {"declare ptr @malloc(i64)", "declare void @free(ptr)"}
         out.declarations.add("declare ptr @llvm.ptrmask.p0.i64(ptr, i64)")
-        out.line(f"%heap = call ptr @malloc(i64 {8 * (self.plan.size + LINE)})")
+        size = self.plan.size * out.lanes + LINE
+        out.line(f"%heap = call ptr @malloc(i64 {8 * size})")
         end = out.let(f"getelementptr double, ptr %heap, i64 {LINE - 1}")
         out.line(f"%scratch = call ptr @llvm.ptrmask.p0.i64(ptr {end}, i64 {-8 * LINE})")
 
@@ -176,11 +178,14 @@ class BodyMemory:
         """A buffer of the same length in the order of the caller, at an address."""
         other = Buffer(next(self._numbering), buffer.length, buffer.kind)
         self.access.addresses[other] = address
+        if self.access.bodies > 1:
+            self.access.rows.add(other)
         return other
 
     def _copy(self, source: Buffer, target: Buffer) -> None:
         """Copy a buffer to one of the same length, each in the order in which it is stored."""
-        if source in self.plan.widths or target in self.plan.widths:
+        stored_alike = source not in self.plan.widths and target not in self.plan.widths
+        if not stored_alike or self.access.bodies > 1:
             self._rearrange(source, target)
         else:
             access = self.access
@@ -189,7 +194,7 @@ class BodyMemory:
     def _rearrange(self, source: Buffer, target: Buffer) -> None:
         """Copy a buffer to one that is stored in another order."""
         widths = self.plan.widths
-        width = widths.get(source) or widths[target]
+        width = widths.get(source) or widths.get(target, 1)
         columns = [(c, width, source.length // width) for c in range(width)]
         values = [Value(next(self._numbering), "float") for _ in columns]
         reads = tuple((v, View(source, *c)) for v, c in zip(values, columns, strict=True))

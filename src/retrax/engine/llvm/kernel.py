@@ -208,6 +208,8 @@ class TimeLoop:
             name: out.let(f"select {b} {good}, {v} {moved[name]}, {v} {stayed[name]}")
             for name in moved
         }
+        if out.lanes > 1:
+            self.memory.renew()
         fails = out.let(f"and {b} {bad}, %alive")
         number["step"] = out.splat(out.let("sitofp i64 %k.step to double"), "float")
         for row, name in enumerate(FAILURE):

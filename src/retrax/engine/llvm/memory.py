@@ -6,12 +6,21 @@ from retrax.engine.program import Buffer, Operand, Value, View, kind_of
 
 
 class BufferAccess:
-    """Loads and stores of buffers: those of the caller, tables, and those in scratch memory."""
+    """Loads and stores of buffers: those of the caller, tables, and those in scratch memory.
+
+    With bodies in lanes an entry in scratch memory is a vector, a number of each body; an entry of
+    the caller's is a part of a row, and tables are the same for all.
+    """
 
     def __init__(self, out: Emitter, plan: MemoryPlan):
-        self.out, self.plan = out, plan
+        self.out, self.plan, self.bodies = out, plan, out.lanes
         # Registers and globals: where the caller's buffers and the tables begin.
         self.addresses: dict[Buffer, str] = {}
+        # Buffers of the caller whose entries are rows of bodies.
+        self.rows: set[Buffer] = set()
+        # What has been stored to so far; and, in a loop, for which bodies a buffer may change.
+        self.written: set[Buffer] = set()
+        self.going: dict[Buffer, str] = {}
 
     def address(self, buffer: Buffer) -> str:
         """Where a buffer begins."""
@@ -29,24 +38,53 @@ class BufferAccess:
 
     def scratch(self, buffer: Buffer, stem: str = "x") -> str:
         """Where the plan has put a buffer in scratch memory."""
-        first = self.plan.offsets[buffer]
+        first = self.plan.offsets[buffer] * self.bodies
         return self.out.let(f"getelementptr double, ptr %scratch, i64 {first}", stem)
 
     def entry(self, buffer: Buffer, index: str) -> str:
         """The address of an entry, by its place in memory."""
-        return self.out.let(f"getelementptr double, ptr {self.address(buffer)}, i64 {index}")
+        out, where = self.out, self.address(buffer)
+        if buffer in self.rows:
+            index = out.let(f"mul i64 {index}, %stride")
+        several = self.bodies > 1 and buffer not in self.rows and buffer.table is None
+        number = f"[{self.bodies} x double]" if several else "double"
+        return out.let(f"getelementptr {number}, ptr {where}, i64 {index}")
 
     def single(self, buffer: Buffer, index: int) -> str:
         """The address of an entry that is known here."""
         return self.entry(buffer, str(self.plan.place_of(buffer, index)))
 
+    def load(self, value: Value, buffer: Buffer, index: int) -> None:
+        """Load an entry that is known here."""
+        place = self.single(buffer, index)
+        self.out.line(
+            f"{self.out.name(value)} = load {self.out.type('float')}, ptr {place}, align 8"
+        )
+
+    def store(self, buffer: Buffer, index: int, operand: Operand) -> None:
+        """Store to an entry that is known here."""
+        self._store(buffer, self.out.name(operand, "float"), self.single(buffer, index))
+
+    def _store(self, buffer: Buffer, number: str, place: str) -> None:
+        out, vector = self.out, self.out.type("float")
+        self.written.add(buffer)
+        if buffer in self.going:
+            old = out.let(f"load {vector}, ptr {place}, align 8")
+            mask = f"{out.type('bool')} {self.going[buffer]}"
+            number = out.let(f"select {mask}, {vector} {number}, {vector} {old}")
+        out.line(f"store {vector} {number}, ptr {place}, align 8")
+
     def _places(self, view: View, k: str) -> list[str]:
-        """The addresses of the entries k, k + 1, ... of a view in memory, one for each lane."""
+        """The addresses of the entries k, k + 1, ... of a view in memory, as many as are at work.
+
+        These are the lanes, unless bodies are in them.
+        """
         out = self.out
         first = out.let(f"mul i64 {k}, {view.stride}")
+        things = out.lanes if view.stride != 1 and self.bodies == 1 else 1
         return [
-            self.entry(view.buffer, out.let(f"add i64 {first}, {view.offset + lane * view.stride}"))
-            for lane in range(out.lanes if view.stride != 1 else 1)
+            self.entry(view.buffer, out.let(f"add i64 {first}, {view.offset + n * view.stride}"))
+            for n in range(things)
         ]
 
     def read(self, value: Value, view: View, k: str) -> None:
@@ -54,7 +92,11 @@ class BufferAccess:
         out = self.out
         view, vector = self.plan.stored(view), out.type("float")
         places = self._places(view, k)
-        if view.stride == 1 or out.lanes == 1:
+        if self.bodies > 1 and view.buffer.table is not None:
+            one = out.let(f"load double, ptr {places[0]}")
+            out.line(f"{out.name(value)} = {out.copy(out.splat(one, 'float'), 'float')}")
+            return
+        if len(places) == 1:
             out.line(f"{out.name(value)} = load {vector}, ptr {places[0]}, align 8")
             return
         gathered = "poison"
@@ -66,6 +108,28 @@ class BufferAccess:
             else:
                 gathered = out.let(text)
 
+    def read_at(self, value: Value, view: View, index: Operand) -> None:
+        """Load the entry of a view at an index, one of its own for each lane."""
+        out = self.out
+        view, vector, places = self.plan.stored(view), out.type("float"), out.name(index, "int")
+        loaded = "poison"
+        for lane in range(out.lanes):
+            place = places
+            if out.lanes > 1:
+                place = out.let(f"extractelement {out.type('int')} {places}, i64 {lane}")
+            first = out.let(f"mul i64 {place}, {view.stride}")
+            where = self.entry(view.buffer, out.let(f"add i64 {first}, {view.offset}"))
+            if self.bodies > 1 and view.buffer.table is None:
+                where = out.let(f"getelementptr double, ptr {where}, i64 {lane}")
+            text = f"load double, ptr {where}"
+            if out.lanes > 1:
+                one = out.let(text)
+                text = f"insertelement {vector} {loaded}, double {one}, i64 {lane}"
+            if lane == out.lanes - 1:
+                out.line(f"{out.name(value)} = {text}")
+            else:
+                loaded = out.let(text)
+
     def write(self, view: View, operand: Operand, k: str) -> None:
         """Store to the entries of a view from k on, one for each lane; memory holds floats."""
         out = self.out
@@ -75,8 +139,8 @@ class BufferAccess:
             number = out.let(out.converted(number, kind, "float"))
         view = self.plan.stored(view)
         places = self._places(view, k)
-        if view.stride == 1 or out.lanes == 1:
-            out.line(f"store {vector} {number}, ptr {places[0]}, align 8")
+        if len(places) == 1:
+            self._store(view.buffer, number, places[0])
             return
         for lane, place in enumerate(places):
             one = out.let(f"extractelement {vector} {number}, i64 {lane}")
@@ -86,5 +150,5 @@ class BufferAccess:
         """Copy `count` numbers from one address to another."""
         function = "llvm.memcpy.p0.p0.i64"
         self.out.declarations.add(f"declare void @{function}(ptr, ptr, i64, i1)")
-        arguments = f"ptr {target}, ptr {source}, i64 {8 * count}, i1 false"
+        arguments = f"ptr {target}, ptr {source}, i64 {8 * count * self.bodies}, i1 false"
         self.out.line(f"call void @{function}({arguments})")

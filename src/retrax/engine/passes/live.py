@@ -9,6 +9,7 @@ from retrax.engine.program import (
     CodeBlock,
     Each,
     Instruction,
+    LoadAt,
     LoadEntry,
     Operand,
     Operation,
@@ -44,6 +45,8 @@ def buffers_of(block: CodeBlock) -> tuple[set[Buffer], set[Buffer]]:
                 written |= {view.buffer for view, _ in instruction.writes}
             case LoadEntry():
                 read.add(instruction.buffer)
+            case LoadAt():
+                read.add(instruction.view.buffer)
             case StoreEntry():
                 written.add(instruction.buffer)
     return read, written
@@ -75,6 +78,11 @@ def _swept(block: CodeBlock, needed: set[Value | Buffer]) -> CodeBlock:
                 if out not in needed:
                     continue
                 needed.add(buffer)
+            case LoadAt(out=out, view=view, index=index):
+                if out not in needed:
+                    continue
+                needed.add(view.buffer)
+                needed.update(_values([index]))
             case StoreEntry(buffer=buffer, operand=operand):
                 if buffer not in needed:
                     continue

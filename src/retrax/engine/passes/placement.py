@@ -19,6 +19,7 @@ from retrax.engine.program import (
     CodeBlock,
     Each,
     Instruction,
+    LoadAt,
     LoadEntry,
     Operand,
     Program,
@@ -107,6 +108,8 @@ def _touched(instruction: Instruction) -> Iterator[Buffer]:
     """List the buffers that an instruction reads and writes, in the order of its code."""
     if isinstance(instruction, LoadEntry | StoreEntry):
         yield instruction.buffer
+    if isinstance(instruction, LoadAt):
+        yield instruction.view.buffer
     if isinstance(instruction, Each):
         yield from (view.buffer for _, view in instruction.reads)
     for block in inner_blocks(instruction):
@@ -126,6 +129,9 @@ def widths(program: Program, alike: Iterable[tuple[Buffer, Buffer]]) -> Widths:
             for view in (*views, *(view for view, _ in instruction.writes)):
                 if view.length > 1:
                     found[view.buffer] = gcd(found.get(view.buffer, 0), view.stride)
+        elif isinstance(instruction, LoadAt):
+            view = instruction.view
+            found[view.buffer] = gcd(found.get(view.buffer, 0), view.stride)
     for a, b in alike:
         found[a] = found[b] = gcd(found.get(a, 0), found.get(b, 0))
     return {

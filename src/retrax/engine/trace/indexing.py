@@ -1,8 +1,8 @@
 """Move entries about, which is free where the places are known while the program is built.
 
 NumPy does reshapes, slices and the like on arrays of operands. Gathers and scatters ask JAX
-where each entry goes, on arrays of numbered entries. A place that depends on the state is searched
-for at run time, in small arrays.
+where each entry goes, on arrays of numbered entries. A place that depends on the state is looked up
+at run time: see `tables`. In small arrays an entry is replaced there.
 """
 
 import math
@@ -98,14 +98,6 @@ class Indexing:
             typed = [x.astype(dtype_of(v)) for x, v in zip(given, equation.invars, strict=True)]
             return np.asarray(equation.primitive.bind(*typed, **equation.params))
 
-    def dynamic_slice(self, equation: Equation, ins: list[Operands]) -> Operands:
-        x, *starts = ins
-        sizes = equation.params["slice_sizes"]
-        for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-            windows = [_window(x, axis, k, size) for k in range(x.shape[axis] - size + 1)]
-            x = self._chosen(windows, entry(start), equation)
-        return x
-
     def dynamic_update_slice(self, equation: Equation, ins: list[Operands]) -> Operands:
         x, update, *starts = ins
         return self._updated(x, update, [entry(s) for s in starts], equation)
@@ -150,12 +142,6 @@ def _require_constant(equation: Equation, indices: Operands) -> None:
     if any(isinstance(x, Value) for x in indices.ravel()):
         name = equation.primitive.name
         raise Unscalarisable(f"'{name}' has indices that depend on the state")
-
-
-def _window(x: Operands, axis: int, first: int, size: int) -> Operands:
-    where = [slice(None)] * x.ndim
-    where[axis] = slice(first, first + size)
-    return x[tuple(where)]
 
 
 # Primitives that NumPy does on arrays of operands, from the parameters of the equation.

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jax.extend.core import JaxprEqn as Equation
 
-from retrax.engine.axes.loops import Operands, ProgramArray
+from retrax.engine.axes.loops import KeptArray, Operands, ProgramArray
 from retrax.engine.axes.rules import KeptRules
 from retrax.engine.kinds import Unscalarisable, kind_of_variable
 from retrax.engine.trace.arithmetic import Arithmetic
 from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import MOVES, Indexing
+from retrax.engine.trace.linear_algebra import LinearAlgebra
+from retrax.engine.trace.tables import depends_on_state
 
 if TYPE_CHECKING:
     from retrax.engine.trace.evaluator import Evaluator
@@ -117,6 +119,11 @@ def _indexed(method: Callable[[Indexing, Equation, list[Operands]], Operands]) -
     return Rule(lambda on, equation, ins: [method(on.indexing, equation, ins)])
 
 
+def _matrix(method: Callable[[LinearAlgebra, Equation, list[Operands]], list[Operands]]) -> Rule:
+    """Entries of small matrices, one after the other."""
+    return Rule(lambda on, equation, ins: method(on.matrices, equation, ins))
+
+
 def _control(method: Callable[[ControlRules, Equation, Ins], Outs]) -> Rule:
     """A loop or a choice, of arrays with kept axes too."""
 
@@ -124,6 +131,27 @@ def _control(method: Callable[[ControlRules, Equation, Ins], Outs]) -> Rule:
         return method(on.control, equation, ins)
 
     return Rule(handled, handled)
+
+
+def _window(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    return [on.tables.dynamic_slice(equation, ins)]
+
+
+def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    """Entries at known places move; others are looked up."""
+    if depends_on_state(ins[1]):
+        return [on.tables.gather(equation, ins)]
+    if isinstance(ins[0], KeptArray):
+        return taken_apart(on, equation, ins)
+    return [on.indexing.gather(equation, ins)]
+
+
+def _solved(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    """A linear system with a solver of its own, which is inlined."""
+    counts, solve = equation.params["const_lengths"], equation.params["jaxprs"].solve
+    first = counts.matvec + counts.vecmat
+    consts, given = ins[first : first + counts.solve], ins[sum(counts) :]
+    return on.inlined(solve, [*consts, *given])
 
 
 def _named(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
@@ -157,6 +185,8 @@ RULES: dict[str, Rule] = {
     **{primitive: _entrywise(operation) for primitive, operation in _OPERATION.items()},
     "clamp": _several(Arithmetic.clamp),
     "convert_element_type": _several(Arithmetic.convert),
+    "le_to": _several(Arithmetic.total_order),
+    "lt_to": _several(Arithmetic.total_order),
     "integer_pow": _several(Arithmetic.integer_pow),
     "logistic": _several(Arithmetic.logistic),
     "pow": _several(Arithmetic.pow),
@@ -200,17 +230,21 @@ RULES: dict[str, Rule] = {
     "split": _moved("split", KeptRules.split),
     "squeeze": _moved("squeeze", KeptRules.squeeze),
     "stack": _moved("stack", KeptRules.stack),
+    "tile": Rule(lambda on, equation, ins: [np.tile(ins[0], equation.params["reps"])]),
     "transpose": _moved("transpose", KeptRules.transpose),
     "unstack": _moved("unstack", KeptRules.unstack),
     # Entries by their index.
-    "dynamic_slice": Rule(
-        lambda on, equation, ins: [on.indexing.dynamic_slice(equation, ins)],
-        lambda on, equation, ins: [on.kept.dynamic_slice(*ins, **equation.params)],
-    ),
+    "dynamic_slice": Rule(_window, _window),
     "dynamic_update_slice": _indexed(Indexing.dynamic_update_slice),
-    "gather": _indexed(Indexing.gather),
+    "gather": Rule(_gathered, _gathered),
     "scatter": _indexed(Indexing.scatter),
     "scatter-add": _indexed(Indexing.scatter_add),
+    # Small matrices.
+    "cholesky": _matrix(LinearAlgebra.cholesky),
+    "custom_linear_solve": Rule(_solved, _solved),
+    "lu": _matrix(LinearAlgebra.lu),
+    "sort": _matrix(LinearAlgebra.sort),
+    "triangular_solve": _matrix(LinearAlgebra.triangular_solve),
     # Loops and choices.
     "cond": _control(ControlRules.choice),
     "scan": _control(ControlRules.scan),

@@ -9,7 +9,7 @@ from retrax.analysis.lyapunov import Lyapunov
 from retrax.reproduce.drawings import Column, DataFigure, along_time, by_name, columns, labels
 from retrax.reproduce.report import nearest
 from retrax.reproduce.rods.runs import Estimate, Motion
-from retrax.show.space_time import draw_space_time
+from retrax.show.space_time_diagram import draw_space_time
 from retrax.show.style import BLUE, CYCLE, GREEN, GREY, ORANGE, new_figure, style
 from retrax.systems import RodsInContact, StringsInContact
 from retrax.trajectory.trajectory import Trajectory

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import finite64, require_number
+from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.systems.rods.contact import Pair
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pressing import closest, press
@@ -47,7 +47,7 @@ def crossed_rods(
     """
     pressed, kick = require_number("pressed", pressed, ">= 0"), require_number("kick", kick)
     angle = require_number("angle", angle)
-    first, second = (float(s) for s in finite64("meet", meet, (2,)))
+    first, second = (float(s) for s in np.asarray(finite64("meet", meet, (2,))))
     meet = (first, second)
     made = section(1.0, 0.5, 1.0, _RADIUS)
     rods = [Rod(elements, _LENGTH, **made, ends=ends, **rod) for _ in range(2)]
@@ -96,8 +96,8 @@ def _laid(pair: RodsInContact, pressed: float, degrees: float, meet: tuple[float
         frames, places = rod.straight(t, normal=[0.0, 0.0, 1.0], start=start, stretch=_STRETCH)
         arc = np.linspace(0.0, np.pi, rod.nodes)
         bow = np.outer(-side * pressed * np.sin(arc), [0.0, 0.0, 1.0])
-        out.append((frames, places + jnp.asarray(bow)))
-    return out[0], out[1], jnp.asarray(closest(pair, out[0], out[1], meet))
+        out.append((frames, as_jax(np.asarray(places) + bow)))
+    return out[0], out[1], as_jax(closest(pair, out[0], out[1], meet))
 
 
 def _kicks(pair: RodsInContact, size: float) -> Float[Array, " dim"]:
@@ -116,4 +116,4 @@ def _kicks(pair: RodsInContact, size: float) -> Float[Array, " dim"]:
     first = velocity(pair.first, 0.010 * two, 0.030 * one, -0.010 * one, 0.10 * one)
     one, two = waves(pair.second)
     second = velocity(pair.second, -0.020 * one, 0.015 * two, 0.005 * one, -0.05 * one)
-    return pair.joined(first, second)
+    return evaluated(RodsInContact.joined, pair, first, second)

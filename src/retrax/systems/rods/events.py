@@ -30,7 +30,7 @@ from jaxtyping import Array, Bool, Float
 from retrax.errors import ContactDegenerate, ContactLeftRod, ContactLost, Separation, Slip
 from retrax.mechanics.state import Ending, State, bracket
 from retrax.numerics.bspline import SUPPORT
-from retrax.numerics.jax_hints import compiled_once
+from retrax.numerics.evaluate import Evaluated
 from retrax.systems.rods.contact import FLATTEST, beyond, degenerate, when_and_where
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class _Seen(NamedTuple):
     H: Float[Array, "2 2"]
 
 
-@compiled_once
+@Evaluated
 def _seen(system: "RodsInContact", state: State) -> _Seen:
     acting = system.contact_force(state.g, system.multipliers(state))
     return _Seen(margins(system, state), acting, state.g[2], system.curvature_of_gap(state.g))

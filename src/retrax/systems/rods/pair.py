@@ -30,7 +30,7 @@ from retrax.numerics.checks import (
     require_instance,
     require_number,
 )
-from retrax.numerics.jax_hints import compiled_once
+from retrax.numerics.evaluate import Evaluated, evaluate, evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.contact import (
@@ -117,7 +117,7 @@ class RodsInContact(AbstractRollingPair):
         self.radius, self.width = positive64("radius", radius), positive64("width", width)
         self.friction = None if friction is None else positive64("friction", friction)
         self.variant = require_choice("variant", variant, VARIANTS)
-        one, two = (rod.spacing * jnp.arange(rod.nodes, dtype=float) for rod in (first, second))
+        one, two = (evaluated(partial(_arcs, rod.nodes), rod.spacing) for rod in (first, second))
         self.arcs = one, two
         for rod in (first, second):
             require_each(partial(_require_multiple, rod.name), self.width, rod.spacing)
@@ -251,7 +251,7 @@ class RodsInContact(AbstractRollingPair):
         **Raises:** `ContactDegenerate` or `ContactLeftRod` if the model has no contact like that.
         """
         state = super().state(g, velocity=velocity, momentum=momentum, t=t, project=project)
-        lengths = tuple(rod.length for rod in self.rods)
+        lengths = tuple(evaluate(lambda rod: rod.length, rod) for rod in self.rods)
         sizes = (self.radius, self.width, lengths)
         require_each(_require_touching, sizes, state.t, state.g[2], *_misfit(self, state.g))
         return state
@@ -266,6 +266,11 @@ class RodsInContact(AbstractRollingPair):
     def require_admissible(self, state: State, allowed: float = ALLOWED_VIOLATION) -> None:
         slipping = _slipping(self, state.g, state.momentum)
         require_each(partial(_require_rolling, allowed), slipping, fine=lambda x: x <= allowed)
+
+
+def _arcs(nodes: int, spacing: Float[Array, ""]) -> Float[Array, " nodes"]:
+    """The arc lengths of the nodes."""
+    return spacing * jnp.arange(nodes, dtype=float)
 
 
 def _require_touching(
@@ -323,7 +328,7 @@ def _require_rolling(allowed: float, broken: np.ndarray) -> None:
         )
 
 
-@compiled_once
+@Evaluated
 def _misfit(
     pair: RodsInContact, g: Pair
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, "2 2"]]:
@@ -331,7 +336,7 @@ def _misfit(
     return pair.gap(g), jnp.max(jnp.abs(pair.tangency(g))), pair.curvature_of_gap(g)
 
 
-@compiled_once
+@Evaluated
 def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
     """The nearest momentum that rolls, in the metric of the kinetic energy."""
     rows = jnp.stack(pair.reactions(g))
@@ -339,7 +344,7 @@ def _projected(pair: RodsInContact, g: Pair, mu: Coordinates) -> Coordinates:
     return mu - solve(rows @ moved.T, pair.slip(g, pair.mobile(mu))) @ rows
 
 
-@compiled_once
+@Evaluated
 def _slipping(pair: RodsInContact, g: Pair, mu: Coordinates) -> Float[Array, ""]:
     """The largest entry of the slip velocity."""
     return jnp.max(jnp.abs(pair.slip(g, pair.mobile(mu))))

@@ -23,12 +23,12 @@ eliminating both rods from (3) leaves six equations, in a time proportional to t
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import ContactDegenerate, NoEquilibrium
 from retrax.numerics.checks import require_instance, require_number
+from retrax.numerics.evaluate import as_jax
 from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.contact import Pair, degenerate, too_flat
 from retrax.systems.rods.elastic import HostPlacement, Placement
@@ -76,7 +76,7 @@ def press(pair: RodsInContact, g: Pair, force: float = 0.0) -> Pair:
         one, two = (_moved(at, part * x) for at, x in zip(here[:2], moves, strict=True))
         here, pressure = (one, two, here[2] + part * y[:2]), pressure + part * y[2]
         if longest < 1e-13 or (longest < 1e-9 and longest > 0.5 * smallest):
-            return jax.tree.map(jnp.asarray, (one, two, closest(pair, one, two, here[2])))
+            return jax.tree.map(as_jax, (one, two, closest(pair, one, two, here[2])))
         smallest = min(smallest, longest)
     raise NoEquilibrium(
         f"The {pair.name} found no pressed equilibrium near the placement given: after {_MOST} "

@@ -1,5 +1,6 @@
 """A geometrically exact elastic rod: stretch, shear, bending and twist of any size."""
 
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -23,6 +24,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.known import require_each
 from retrax.systems.rods.elastic import AbstractRod, Placement
 from retrax.systems.rods.strain import STRAINS
@@ -119,14 +121,14 @@ class Rod(AbstractRod):
         first, last = ends
         self.ends = (require_choice("ends", first, ENDS), require_choice("ends", last, ENDS))
         self.strain = require_choice("strain", strain, STRAINS)
-        self.spacing = positive64("length", length) / self.elements
+        self.spacing = evaluated(lambda x: x / elements, positive64("length", length))
         self.stretching = positive64("stretching", stretching, (3,))
         self.bending = positive64("bending", bending, (3,))
-        self.inertia, self.mobility = _masses(
-            self.elements,
-            self.ends,
-            self.spacing * positive64("mass", mass),
-            self.spacing * positive64("inertia", inertia, (3,)),
+        self.inertia, self.mobility = evaluated(
+            partial(_masses, self.elements, self.ends),
+            self.spacing,
+            positive64("mass", mass),
+            positive64("inertia", inertia, (3,)),
         )
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
         self.end_force = None if end_force is None else finite64("end_force", end_force, (3,))
@@ -183,13 +185,9 @@ class Rod(AbstractRod):
 
         Without `normal` that is x, or y for a rod along x.
         """
-        t = finite64("direction", direction, (3,))
-        t = t / jnp.sqrt(t @ t)
-        across = jnp.where(jnp.abs(t[0]) < 0.9, jnp.eye(3)[0], jnp.eye(3)[1])
-        a = across if normal is None else finite64("normal", normal, (3,))
-        a = a - (a @ t) * t
-        a = a / jnp.sqrt(a @ a)
-        frame = jnp.stack([a, jnp.cross(t, a), t], axis=1)
+        along = finite64("direction", direction, (3,))
+        across = None if normal is None else finite64("normal", normal, (3,))
+        frame = evaluate(_frame, along, across)
 
         def check(frame: np.ndarray) -> None:
             if not np.isfinite(frame).all():
@@ -201,9 +199,8 @@ class Rod(AbstractRod):
         require_each(check, frame, fine=finite_rows)
         if not is_traced(stretch):
             stretch = require_number("stretch", stretch, "> 0")
-        along = stretch * self.spacing * jnp.arange(self.nodes, dtype=float)
-        places = finite64("start", start, (3,))[None] + jnp.outer(along, t)
-        return jnp.broadcast_to(frame, (self.nodes, 3, 3)), places
+        begin = finite64("start", start, (3,))
+        return evaluated(partial(_laid_out, self.nodes), frame, begin, stretch, self.spacing)
 
     def velocity_of(
         self, omega: ArrayLike | None = None, v: ArrayLike | None = None
@@ -214,11 +211,10 @@ class Rod(AbstractRod):
         """
         given, shape = {"omega": omega, "v": v}, (self.nodes, 3)
         rows = [
-            jnp.zeros(shape) if part is None else finite64(name, part, shape)
+            np.zeros(shape) if part is None else finite64(name, part, shape)
             for name, part in given.items()
         ]
-        flat = jnp.concatenate(rows, axis=1)
-        return jnp.where(self.mobility > 0, flat.reshape(-1), 0.0)
+        return evaluated(_velocity_of, self.mobility, rows)
 
     def check_state(self, state: State) -> None:
         super().check_state(state)
@@ -277,6 +273,33 @@ class Rod(AbstractRod):
         )
 
 
+def _frame(t: Float[Array, "3"], across: Float[Array, "3"] | None) -> Float[Array, "3 3"]:
+    """The frame with its third axis along `t` and its first one near `across`."""
+    t = t / jnp.sqrt(t @ t)
+    near = jnp.where(jnp.abs(t[0]) < 0.9, jnp.eye(3)[0], jnp.eye(3)[1])
+    a = near if across is None else across
+    a = a - (a @ t) * t
+    a = a / jnp.sqrt(a @ a)
+    return jnp.stack([a, jnp.cross(t, a), t], axis=1)
+
+
+def _laid_out(
+    nodes: int,
+    frame: Float[Array, "3 3"],
+    start: Float[Array, "3"],
+    stretch: Number,
+    spacing: Float[Array, ""],
+) -> Placement:
+    """All nodes with one frame, in a row along its third axis."""
+    along = stretch * spacing * jnp.arange(nodes, dtype=float)
+    places = start[None] + jnp.outer(along, frame[:, 2])
+    return jnp.broadcast_to(frame, (nodes, 3, 3)), places
+
+
+def _velocity_of(mobility: Coordinates, rows: list[Float[Array, "nodes 3"]]) -> Coordinates:
+    return jnp.where(mobility > 0, jnp.concatenate(rows, axis=1).reshape(-1), 0.0)
+
+
 def _require_free_end(end: str, force: object, torque: object) -> None:
     """Reject loads on the last node that its support would take up."""
     if force is not None and end != "free":
@@ -292,9 +315,14 @@ def _require_free_end(end: str, force: object, torque: object) -> None:
 
 
 def _masses(
-    elements: int, ends: tuple[str, str], mass: Float[Array, ""], moments: Float[Array, "3"]
+    elements: int,
+    ends: tuple[str, str],
+    spacing: Float[Array, ""],
+    mass: Float[Array, ""],
+    moments: Float[Array, "3"],
 ) -> tuple[Float[Array, " dim"], Float[Array, " dim"]]:
     """Moments and masses of all nodes, half at the ends; and their inverses, 0 at held nodes."""
+    mass, moments = spacing * mass, spacing * moments
     share = np.ones(elements + 1)
     share[[0, -1]] = 0.5
     turns, moves = np.ones(elements + 1), np.ones(elements + 1)
@@ -353,9 +381,12 @@ def circular(
     nu = finite64("poisson", poisson)
     require_each(_require_poisson, nu, fine=lambda x: (x > -1) & (x <= 0.5))
     a = positive64("radius", radius)
+    return evaluated(_round, positive64("young", young), nu, positive64("density", density), a)
+
+
+def _round(young: Number, nu: Number, density: Number, a: Number) -> dict[str, Float[Array, "..."]]:
     area = jnp.pi * a * a
-    ea, mass = positive64("young", young) * area, positive64("density", density) * area
-    return section(ea, nu, mass, a)
+    return _section(young * area, nu, density * area, a)
 
 
 def _require_poisson(nu: np.ndarray) -> None:
@@ -365,6 +396,12 @@ def _require_poisson(nu: np.ndarray) -> None:
 
 def section(EA: Number, nu: Number, mass: Number, radius: Number) -> dict[str, Float[Array, "..."]]:
     """(1) from the stretching stiffness and the mass per length."""
+    return evaluated(_section, EA, nu, mass, radius)
+
+
+def _section(
+    EA: Number, nu: Number, mass: Number, radius: Number
+) -> dict[str, Float[Array, "..."]]:
     EI, rho_I = EA * radius**2 / 4, mass * radius**2 / 4
     GA, GJ = EA / (2 * (1 + nu)), EI / (1 + nu)
     return {

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput, NoEquilibrium
 from retrax.mechanics.system import AbstractGroupSystem, Element, element
 from retrax.numerics.checks import require_double_precision, require_instance, require_whole
-from retrax.numerics.jax_hints import compiled_once
+from retrax.numerics.evaluate import Evaluated, as_jax
 from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.elastic import HostPlacement, Placement
 from retrax.systems.rods.rod import Rod
@@ -63,7 +63,7 @@ def tangent_stiffness(rod: Rod, g: Placement | HostPlacement) -> Stiffness:
     return Stiffness(np.asarray(loads).reshape(-1, 6), before, here, after)
 
 
-@compiled_once
+@Evaluated
 def _derivatives(
     rod: Rod, g: Placement | HostPlacement
 ) -> tuple[Float[Array, " dim"], Float[Array, "18 dim"]]:
@@ -105,7 +105,7 @@ def equilibrium(rod: Rod, g: Placement) -> Placement:
     require_double_precision()
     require_instance("rod", rod, Rod, "a Rod")
     g = placed(g, rod)
-    move, smallest = jax.jit(rod.group.compose), np.inf
+    smallest = np.inf
     for _ in range(_MOST):
         here = tangent_stiffness(rod, g)
         step = _newton_step(rod, here)
@@ -114,15 +114,20 @@ def equilibrium(rod: Rod, g: Placement) -> Placement:
             break
         size = max(np.abs(step[:, :3]).max(), _strain_of(rod, step))
         delta = step.ravel() * min(1.0, _LONGEST / size)
-        g = move(g, rod.group.exp(jnp.asarray(delta)))
+        g = _moved(rod, g, delta)
         if size < _ROUNDING or (size < 1e-9 and size > 0.5 * smallest):
-            return g
+            return jax.tree.map(as_jax, g)
         smallest = min(size, smallest)
     raise NoEquilibrium(
         f"The {rod.name} found no equilibrium near the placement given: after {_MOST} Newton "
         f"iterations it would still move by {size:.2g}; start nearer, or raise the loads little by "
         "little."
     )
+
+
+@Evaluated
+def _moved(rod: Rod, g: Placement, delta: Float[Array, " dim"]) -> Placement:
+    return rod.group.compose(g, rod.group.exp(delta))
 
 
 def _newton_step(rod: Rod, here: Stiffness) -> Float[np.ndarray, "nodes 6"]:

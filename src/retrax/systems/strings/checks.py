@@ -16,6 +16,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
 from retrax.systems.strings.chain import StringDamping
 from retrax.systems.strings.drift import Bodies
@@ -91,7 +92,7 @@ def checked_bodies(mass: object, arm: object, inertia: object, count: int) -> Bo
         array = float64(name, value)
         require_shape(name, array, shape)
         require_finite(name, array)
-        arrays[name] = array[None] if single else array
+        arrays[name] = evaluated(lambda x: x[None], array) if single else array
 
     def check(m: np.ndarray, rho: np.ndarray, J: np.ndarray) -> None:
         for b in range(count):
@@ -123,7 +124,7 @@ def without_pivot(r: ArrayLike, elements: int) -> ArrayLike:
         return r
     nodes = float64("nodes", r)
     require_each(_require_pivot, nodes)
-    return nodes[1:]
+    return evaluated(lambda x: x[1:], nodes)
 
 
 def _require_pivot(r: np.ndarray) -> None:

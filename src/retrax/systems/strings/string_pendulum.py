@@ -22,6 +22,7 @@ from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates, Element, refuse_overrides
 from retrax.numerics import tridiagonal
 from retrax.numerics.checks import finite_rows, is_traced, require_double_precision, require_output
+from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import cross
 from retrax.systems.strings import chain, checks, observe, stability, starts
@@ -136,8 +137,9 @@ class StringPendulum(AbstractSplitSystem):
         self.nodes = checks.checked_nodes(nodes, n)
         self.bodies = checks.checked_bodies(mass, arm, inertia, len(self.nodes))
         self.damping = checks.checked_damping(damping).on(n)
-        masses = chain.masses(n, self.density * (self.length / n), self.nodes, self.bodies.mass)
-        self.mass_matrix = MassMatrix.of(masses, self.nodes, self.bodies)
+        self.mass_matrix = evaluated(
+            partial(_mass_matrix, n, self.nodes), self.density, self.length, self.bodies
+        )
         require_output("force", force, arguments(self.group), (self.group.dim,), optional=True)
         self.force = as_pytree(force)
 
@@ -348,3 +350,10 @@ class StringPendulum(AbstractSplitSystem):
 
     def why_not(self, state: State, h: float) -> str:
         return stability.turned_too_far(self, state, h)
+
+
+def _mass_matrix(
+    elements: int, nodes: tuple[int, ...], density: Scalar, length: Scalar, bodies: Bodies
+) -> MassMatrix:
+    masses = chain.masses(elements, density * (length / elements), nodes, bodies.mass)
+    return MassMatrix.of(masses, nodes, bodies)

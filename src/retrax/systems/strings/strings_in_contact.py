@@ -28,6 +28,7 @@ from retrax.numerics.checks import (
     require_shape,
     shown,
 )
+from retrax.numerics.evaluate import as_jax, evaluate, evaluated
 from retrax.numerics.known import require_each
 
 Nodes = Float[Array, " m"]
@@ -124,7 +125,7 @@ class StringsInContact(AbstractGroupSystem):
         self.c, self.length = positive64("c", c), positive64("length", length)
         require_each(_require_gear, self.F, fine=lambda F: F != 0)
         first = 1 if ends == "fixed" else 0
-        self.nodes = self.length / n * jnp.asarray(np.arange(first, n, dtype=float))
+        self.nodes = evaluated(lambda x: x / n * np.arange(first, n, dtype=float), self.length)
         moving = n - first
         self.group = Product(Translation(moving), Translation(moving), Translation(2))
 
@@ -136,7 +137,7 @@ class StringsInContact(AbstractGroupSystem):
     def paper(cls) -> tuple["StringsInContact", State, float, int]:
         """Fig. 2 of the paper with parameters of our own, for it states none."""
         system = cls(F=1.0, G=0.8, n=128)
-        return system, system.at((2.0, 2.6), u=np.sin), float(system.spacing) / 2, 2560
+        return system, system.at((2.0, 2.6), u=np.sin), float(system.length) / system.n / 2, 2560
 
     @property
     def name(self) -> str:
@@ -281,7 +282,8 @@ class _Contact(eqx.Module):
 def _couplings(G: object) -> Float[Array, "2"]:
     """The pair (G1, G2); one number stands for both."""
     array = float64("G", G)
-    return finite64("G", jnp.stack([array, array]) if array.ndim == 0 else array, (2,))
+    both = evaluated(lambda x: jnp.stack([x, x]), array) if array.ndim == 0 else array
+    return finite64("G", both, (2,))
 
 
 def _lattice(n: object, ends: object, degree: object, width: object) -> tuple[int, str, int, int]:
@@ -315,12 +317,15 @@ def _require_inside(places: np.ndarray, length: np.ndarray) -> None:
 
 def _outrun(system: StringsInContact, step: Callable[[float], State], h: float) -> Ending | None:
     """Where a contact reaches the speed of the waves within a step of size `h`, if it does."""
-    lasts = jax.jit(system.lasts)
-    if bool(lasts(step(h))):
+
+    def lasts(state: State) -> bool:
+        return bool(evaluate(StringsInContact.lasts, system, state))
+
+    if lasts(step(h)):
         return None
-    first, _ = bracket(lambda size: bool(lasts(step(size))), h)
-    state = jax.tree.map(jnp.asarray, step(first))
-    s, speeds = state.g[2], np.asarray(system.velocity(state.g, state.momentum)[-2:])
+    first, _ = bracket(lambda size: lasts(step(size)), h)
+    state = jax.tree.map(as_jax, step(first))
+    s, speeds = state.g[2], evaluate(StringsInContact.velocity_at, system, state)[-2:]
     return Ending(
         "moved a contact faster than the waves",
         f"The contacts are at s = ({float(s[0]):.4g}, {float(s[1]):.4g}) with speeds "

@@ -1,0 +1,1 @@
+"""Functions written in JAX, evaluated by NumPy: nothing is compiled."""

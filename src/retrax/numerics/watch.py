@@ -1,0 +1,66 @@
+"""See quickly whether anything has changed that the functions of a structure read.
+
+Of a system most is settled when it is made: its classes are retrax's, its fields are numbers, texts
+and tuples of them. What may change are the user's own functions, objects and classes, and lists and
+dictionaries. `Watch` finds those once, and then looks at nothing else.
+"""
+
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from jax.tree_util import Partial
+
+from retrax.numerics.fingerprint import Content
+from retrax.numerics.reads import is_of_library, is_own
+from retrax.numerics.walk import MARKERS, Same, Walk
+
+_SETTLED = (bool, int, float, complex, str, bytes, type(None))
+
+
+class Watch:
+    """What may change in structures of pytrees."""
+
+    def __init__(self, structures: Sequence[Any]):
+        self._found: list[tuple[bool, Any]] = []
+        for tree in structures:
+            self._look(tree)
+
+    def _look(self, tree: Any) -> None:
+        node = tree.node_data()
+        if node is None:
+            return
+        kind, static = node
+        # The names in a dictionary of the structure are a list that belongs to it.
+        for x in static if type(static) is tuple or kind is dict else (static,):
+            if not _is_settled(x):
+                self._found.append((kind is Partial, x))
+        for child in tree.children():
+            self._look(child)
+        if is_own(kind):
+            self._found.append((False, kind))
+
+    def content(self) -> Content:
+        """Return what may change as it is now, with numbers in the order of `content`."""
+        walk = Walk()
+        if not self._found:
+            return Content((), walk.held, complete=True, calls=False)
+        try:
+            parts = tuple([walk.of(x) if not out else walk.function(x) for out, x in self._found])
+        except Exception:  # as in `fingerprint`
+            return Content(Same(self), walk.held, complete=False, calls=True)
+        return Content(parts, walk.held, walk.complete, walk.calls)
+
+
+def _is_settled(x: Any) -> bool:
+    """Tell whether `x` consists of what no one can change."""
+    if type(x) in _SETTLED or type(x) in MARKERS:
+        return True
+    if type(x) in (tuple, frozenset):
+        return all(map(_is_settled, x))
+    if isinstance(x, type):
+        return not is_own(x)
+    if isinstance(x, types.FunctionType):
+        plain = not x.__closure__ and not x.__defaults__ and not x.__kwdefaults__
+        return plain and is_of_library(x)
+    return False

@@ -1,0 +1,111 @@
+"""Runs that are called many times: everything that does not change from call to call, done once."""
+
+from jaxtyping import Array
+
+from retrax.engine.backends import require_backend
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import ArrayLike, as_float, is_traced, require_double_precision
+from retrax.numerics.known import explaining_leaks
+from retrax.run.checks import require_count, require_fit, require_step_size, require_system
+from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
+from retrax.run.simulate import run_quickly, simulate
+from retrax.run.stepper import Stepper, is_quiet
+from retrax.trajectory.trajectory import Trajectory
+
+
+class PreparedRun:
+    """A run that is called with a state and a number of steps; `prepare` makes it.
+
+    `run(state, steps)` returns what `simulate` returns of the same, bit for bit, and raises what it
+    raises. Functions of the system may read other values in the next call: these are seen, as in
+    `simulate`. The end of a run, `run(state, steps).final`, is a start like any other.
+
+    **Attributes:** `system`, `integrator`, `h`, `save_every`, `backend`: as given.
+    """
+
+    def __init__(
+        self,
+        system: AbstractGroupSystem,
+        integrator: AbstractIntegrator,
+        h: float | Array,
+        save_every: int,
+        progress: ProgressOption,
+        backend: str,
+    ):
+        self.system, self.integrator, self.backend = system, integrator, backend
+        self.h, self.save_every, self._progress = h, save_every, progress
+        known = is_quiet() and not is_traced(system, integrator, h)
+        self._stepper = Stepper(system, integrator, backend) if known else None
+
+    def __repr__(self) -> str:
+        return (
+            f"<PreparedRun of {self.system.name} by {self.integrator!r}: steps of {self.h} s, "
+            f"every {self.save_every} of them saved>"
+        )
+
+    def __call__(self, state: State | ArrayLike, steps: int) -> Trajectory:
+        """Take `steps` steps from `state`.
+
+        **Raises:** `StepFailed` at the first step that does not converge or gives a number that is
+        not finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
+        """
+        if self._stepper is not None and not is_shown(self._progress):
+            run = run_quickly(self._stepper, state, self.h, steps, self.save_every)
+            if run is not None:
+                return run
+        return simulate(
+            self.system,
+            self.integrator,
+            state,
+            h=self.h,
+            steps=steps,
+            save_every=self.save_every,
+            progress=self._progress,
+            backend=self.backend,
+        )
+
+
+@explaining_leaks()
+def prepare(
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator | str,
+    *,
+    h: float | Array,
+    save_every: int = 1,
+    progress: ProgressOption = False,
+    backend: str = "auto",
+) -> PreparedRun:
+    """Make ready a run that will be called many times, from states and for steps to be told.
+
+    ```python
+    run = rx.prepare(system, rx.LieVerlet(), h=0.01)
+    state = run(state, 1).final
+    ```
+
+    The step is compiled here. A call takes some tens of microseconds besides its steps, where
+    `simulate` takes more than a hundred: for control, shooting, and whatever else looks at a
+    body after every step.
+
+    **Arguments:**
+
+    - `system`, `integrator`, `h`, `save_every`, `backend`: as in `simulate`.
+    - `progress`: as in `simulate`, but nothing is shown unless it is asked for: who calls a run
+        thousands of times wants no bar for each. With `None` a bar is shown on a terminal.
+
+    A prepared run has no checkpoint: what is to be resumed is a run of `simulate`.
+
+    **Raises:** `BadInput` where no run of this kind can start.
+    """
+    integrator = as_integrator(integrator)
+    require_double_precision()
+    require_fit(require_system(system), integrator)
+    require_step_size(h)
+    require_progress(progress)
+    require_backend(backend)
+    size = h if is_traced(h) else as_float(h)
+    return PreparedRun(
+        system, integrator, size, require_count("save_every", save_every), progress, backend
+    )

@@ -1,0 +1,281 @@
+"""A system and an integrator made ready to run: what no call has to find out again."""
+
+import math
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from retrax.engine.backends import make_loop
+from retrax.engine.backends.native import NativeLoop
+from retrax.engine.progress import Packing
+from retrax.engine.step_program import jax_settings
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import is_traced
+from retrax.numerics.fingerprint import Content, Fingerprint, fingerprint
+from retrax.numerics.known import nothing_is_traced
+from retrax.numerics.reuse import remember
+from retrax.numerics.watch import Watch
+from retrax.run.checks import is_possible_anywhere, require_possible
+from retrax.run.chunks import Chunks
+from retrax.run.running import interrupted
+from retrax.spaces.group_itself import GroupItself
+from retrax.trajectory.observe import SHORT, aliasing
+from retrax.trajectory.provenance import Origin
+from retrax.trajectory.records import Records
+from retrax.trajectory.trajectory import Trajectory
+
+_FLOAT = np.dtype(np.float64)
+# So many steppers are kept for calls of `simulate`.
+_MOST = 16
+
+
+class _Ready(NamedTuple):
+    """A compiled loop, what its functions read when it was compiled, and its own parameters."""
+
+    loop: NativeLoop
+    read: Content
+    contents: tuple[bytes, ...]
+    settings: tuple
+    own: np.ndarray
+
+
+class Stepper:
+    """The native loop of a system and an integrator, from any state, and what it reads, watched.
+
+    What it does not do it leaves, with `None`, to the ordinary way of a run: values that JAX
+    traces, a step without a scalar program, input that is not as usual, a long run, and one that
+    fails. That way says all that there is to say.
+    """
+
+    def __init__(self, system: AbstractGroupSystem, integrator: AbstractIntegrator, backend: str):
+        self.system, self.integrator, self._backend = system, integrator, backend
+        space = self._space = system.configuration_space
+        g = jax.tree.map(lambda x: np.zeros(x.shape), space.layout())
+        self._example = State(g=g, momentum=np.zeros(system.group.dim), t=0.0)
+        self._packing = Packing(self._example)
+        parts = jax.tree.leaves((system, integrator))
+        self._changes_in_place = any(isinstance(x, np.ndarray) for x in parts)
+        self._watch = Watch(jax.tree.structure((system, integrator)).children())
+        self._turns = bool(system.group.angles().any())
+        self._looks = type(system).overlooked is not AbstractGroupSystem.overlooked
+        self._checks_step = type(integrator).check_step is not AbstractIntegrator.check_step
+        self._anywhere = is_possible_anywhere(system)
+        self._ends_fit = self._anywhere and "group" in integrator.preserves
+        self._chunks = Chunks.of_run(8 * self._packing.size, 1, None)
+        self._known: tuple[bytes, ...] = ()
+        self._ready = self._made()
+
+    def _made(self) -> _Ready | None:
+        """Compile for what functions read now."""
+        clock = time.perf_counter()
+        self._known = ()
+        read = self._watch.content()
+        if not read.complete:
+            return None
+        loop = make_loop(self._backend, self.system, self.integrator, self._example, 1.0, True)
+        self.compile_seconds = time.perf_counter() - clock
+        contents = read.held.contents()
+        if not isinstance(loop, NativeLoop) or not loop.identity.complete:
+            return None
+        if contents != loop.structure.content.held.contents():
+            return None
+        own = Packing.rows((self.system, self.integrator))[:, 0]
+        return _Ready(loop, read, contents, jax_settings(), own)
+
+    def run(self, state: object, h: float, steps: int, save_every: int) -> Trajectory | None:
+        """Take `steps` steps; `None` where the ordinary way has to."""
+        if self._ready is None or not is_quiet():
+            return None
+        started = time.perf_counter()
+        compiled = 0.0
+        contents = self._same(self._ready)
+        if contents is None:
+            self._ready = self._made()
+            contents = None if self._ready is None else self._same(self._ready)
+            compiled = time.perf_counter() - started
+        if contents is None:
+            return None
+        numbers = self._start(state, h)
+        records, rest = divmod(steps, save_every)
+        if numbers is None or steps > self._chunks.most or records > self._chunks.capacity:
+            return None
+        clock = time.perf_counter()
+        ready = self._ready
+        try:
+            rows = ready.loop.records(
+                numbers, h, records, save_every, rest, self._changed(ready, contents)
+            )
+        except KeyboardInterrupt as stopped:
+            raise interrupted(0, steps) from stopped
+        if rows is None:
+            return None
+        return self._trajectory(
+            Records(self._packing, *rows),
+            _identity(ready, contents),
+            h=h,
+            steps=steps,
+            completed=steps,
+            save_every=save_every,
+            seconds=time.perf_counter() - clock,
+            compile_seconds=compiled or clock - started,
+        )
+
+    def _trajectory(self, records: Records, identity: Fingerprint, **rest: Any) -> Trajectory:
+        run = Trajectory.of_records(
+            records,
+            Origin(self.system, self.integrator, NativeLoop.name),
+            _identity=identity,
+            **rest,
+        )
+        if self._ends_fit:
+            self._known = (*self._known[:1], records.numbers[-1, :-1].tobytes())
+        if self._looks and (doubt := self.system.overlooked(run.states)) is not None:
+            warnings.warn(doubt, stacklevel=4)
+        if self._turns and not records.intervals[:, 2].max() <= SHORT:
+            warning = aliasing(run)
+            if warning is not None:
+                warnings.warn(warning, stacklevel=4)
+        return run
+
+    def _same(self, ready: _Ready) -> tuple[bytes, ...] | None:
+        """The numbers that functions hold, if nothing else has changed than parameters."""
+        now = self._watch.content()
+        if now.parts != ready.read.parts or not now.complete or jax_settings() != ready.settings:
+            return None
+        contents = now.held.contents()
+        if contents == ready.contents:
+            return contents
+        places = ready.loop.structure.places
+        differ = [
+            k for k, (a, b) in enumerate(zip(contents, ready.contents, strict=True)) if a != b
+        ]
+        return contents if set(places).issuperset(differ) else None
+
+    def _changed(self, ready: _Ready, contents: tuple[bytes, ...]) -> Sequence[np.ndarray]:
+        """The parameters of a run, if they are not those with which the loop was made."""
+        if not self._changes_in_place and contents == ready.contents:
+            return ()
+        own = ready.own
+        if self._changes_in_place:
+            own = Packing.rows((self.system, self.integrator))[:, 0]
+        held = [np.frombuffer(contents[k]) for k in ready.loop.structure.places]
+        return own, *held
+
+    def _start(self, state: object, h: float) -> np.ndarray | None:
+        """The numbers of a state from which a run may start; `None` where it is not as usual."""
+        if type(state) is not State:
+            return None
+        g, leaves = state.g, (state.g, state.momentum, state.t)
+        if type(g) is not np.ndarray and not isinstance(g, jax.Array):
+            leaves, structure = jax.tree.flatten(state)
+            if structure != self._packing.structure:
+                return None
+        numbers = np.empty(self._packing.size)
+        for leaf, (shape, first, last) in zip(leaves, self._packing.slots, strict=False):
+            if type(leaf) is not np.ndarray:
+                if not isinstance(leaf, jax.Array | np.float64) or isinstance(leaf, Tracer):
+                    return None
+                leaf = np.asarray(leaf)
+            if leaf.shape != shape or leaf.dtype is not _FLOAT:
+                return None
+            numbers[first:last] = leaf.ravel()
+        t = abs(float(numbers[-1]))
+        if not (t < math.inf and abs(h) > 2 * math.ulp(t)):
+            return None
+        bits = numbers[:-1].tobytes()
+        if bits not in self._known or not self._anywhere:
+            if not self._fits(numbers):
+                return None
+            self._known = (bits, *self._known[1:])
+        if self._checks_step:
+            self.integrator.check_step(self.system, self._packing.unpack_one(numbers), abs(h))
+        return numbers
+
+    def _fits(self, numbers: np.ndarray) -> bool:
+        """Look whether the system can be in a state with these numbers; raise what it is not."""
+        if not np.isfinite(numbers).all():
+            return False
+        state = self._packing.unpack_one(numbers)
+        if isinstance(self._space, GroupItself):
+            self._space.group.check_membership("state.g", state.g)
+        else:
+            self._space.check("state.g", state.g)
+        if not self._anywhere:
+            require_possible(self.system, state, self.integrator)
+        return True
+
+
+def _identity(ready: _Ready, contents: tuple[bytes, ...]) -> Fingerprint:
+    found = ready.loop.structure.content
+    return Fingerprint((found.parts, contents), complete=True, calls=found.calls)
+
+
+def is_quiet() -> bool:
+    """Tell whether JAX is tracing nothing, and computes in double precision."""
+    config: Any = jax.config
+    return config.jax_enable_x64 and nothing_is_traced()
+
+
+class _Steppers:
+    """Those of the last pairs of system and integrator that were run more than once.
+
+    A pair is found by which objects they are, or by a system and how its integrator is written.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, _Pair] = OrderedDict()
+        remember(self)
+
+    def cache_clear(self) -> None:
+        self._kept.clear()
+
+    def of(self, system: object, integrator: AbstractIntegrator, backend: object) -> Stepper | None:
+        """Return the stepper; `None` for a pair that is new, or that JAX traces."""
+        if type(backend) is not str or not is_quiet():
+            return None
+        these = (id(system), id(integrator), backend)
+        pair = self._kept.get(these)
+        if pair is not None:
+            self._kept.move_to_end(these)
+            return pair.stepper()
+        if not isinstance(system, AbstractGroupSystem) or is_traced(system, integrator):
+            return None
+        alike = (id(system), _named(integrator), backend)
+        pair = self._kept.get(alike)
+        if pair is not None:
+            self._kept.move_to_end(alike)
+            return pair.stepper()
+        self._kept[these] = self._kept[alike] = _Pair(system, integrator, backend)
+        while len(self._kept) > 2 * _MOST:
+            self._kept.popitem(last=False)
+        return None
+
+
+class _Pair:
+    """What was run together, and keeps its place in memory; made ready the second time."""
+
+    def __init__(self, *parts: Any):
+        self._parts, self._made = parts, None
+
+    def stepper(self) -> Stepper:
+        if self._made is None:
+            self._made = Stepper(*self._parts)
+        return self._made
+
+
+def _named(integrator: AbstractIntegrator) -> Hashable:
+    """What is the same for integrators that are written alike, where they have no arrays."""
+    leaves, structure = jax.tree.flatten(integrator)
+    found = fingerprint(structure)
+    return found if found.complete and not leaves else id(integrator)
+
+
+STEPPERS = _Steppers()
