@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 import retrax as rx
 from benchmarks.counts import step_cost
@@ -50,23 +51,20 @@ def bandwidth() -> float:
     return 2 * x.nbytes / wall_seconds(lambda: shift(x).block_until_ready())
 
 
-def fp64_rate(chain: int = 4096, threads: int = 2**22) -> float:
-    """Floating-point operations per second of `chain` fused multiply-adds in each thread.
+def fp64_rate(rounds: int = 2**16, chain: int = 64, threads: int = 2**20) -> float:
+    """Floating-point operations per second of fused multiply-adds, one after the other."""
 
-    Two chains of different length are compared, so that the copy to the host does not count.
-    """
-
-    def seconds(length: int) -> float:
-        def chained(x, a):
-            for _ in range(length):
+    def chained(x, a):
+        def some(_, x):
+            for _ in range(chain):
                 x = x * a + a
             return x
 
-        run = GPUFunction(live(scalarise(chained, jnp.zeros(()), jnp.zeros(()))), [1, 1])
-        arrays = [jnp.zeros(threads), jnp.full(threads, 1e-3)]
-        return wall_seconds(lambda: run(arrays))
+        return lax.fori_loop(0, rounds, some, x)
 
-    return 2 * (chain - chain // 8) * threads / (seconds(chain) - seconds(chain // 8))
+    run = GPUFunction(live(scalarise(chained, jnp.zeros(()), jnp.zeros(()))), [1, 1])
+    arrays = [jnp.zeros(threads), jnp.full(threads, 1e-3)]
+    return 2 * rounds * chain * threads / wall_seconds(lambda: run(arrays))
 
 
 class Ensemble(NamedTuple):
@@ -142,14 +140,16 @@ def ensembles() -> list[Callable[[], Ensemble]]:
 
 
 def disagreement(what: Ensemble, members: int = 512, steps: int = 100) -> float:
-    """The largest difference between the last momenta on the card and by the native back end."""
+    """The largest difference between the last states on the card and by the native back end."""
     few = jax.tree.map(lambda x: x[:members], what.states)
     system = jax.tree.map(lambda x: x[:members], what.system) if what.own else what.system
     ours, native = (
         rx.ensemble(system, what.integrator, few, h=what.h, steps=steps, backend=backend)
         for backend in ("gpu", "native")
     )
-    return float(np.max(np.abs(ours["momentum"].values - native["momentum"].values)))
+    kinds = {name: variable.attrs.get("kind") for name, variable in ours.data_vars.items()}
+    names = [name for name, kind in kinds.items() if name == "momentum" or kind == "configuration"]
+    return float(max(np.max(np.abs(ours[n].values - native[n].values)) for n in names))
 
 
 def timed(what: Ensemble) -> dict[str, Any]:

@@ -254,7 +254,8 @@ def gpu(results: dict[str, Any]) -> str:
     rows = [
         (
             r["name"], f"{r['members']:,}", f"{r['steps']:,}", f"{r['rate']:.2e}",
-            f"{r['kernel_rate']:.2e}", f"{r['disagreement']:.0e}",
+            f"{r['kernel_rate']:.2e}",
+            "not measured" if r["disagreement"] is None else f"{r['disagreement']:.0e}",
         )
         for r in results["rows"]
     ]  # fmt: skip
