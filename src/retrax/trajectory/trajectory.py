@@ -69,6 +69,7 @@ class Trajectory:
 
     _records: Records
     _origin: Origin
+    _observations: Observations | None = None
     # Whether its observations came with it, as from a file.
     _measured: bool = False
 
