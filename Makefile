@@ -54,7 +54,7 @@ test-all: test
 
 tiers: $(ENVIRONMENT)
 	@rm -rf .pytest_cache tests/tiers.txt
-	@-$(PYTEST) -m "campaign or not campaign" --clock .pytest_cache/clock
+	@-$(PYTEST) -m "campaign or not campaign" --clock=.pytest_cache/clock
 	@$(BIN)/python tests/tiers.py .pytest_cache/clock
 
 test-some: $(ENVIRONMENT)

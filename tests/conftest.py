@@ -56,7 +56,7 @@ def pytest_addoption(parser):
         help="end after so many seconds, say what was not run, and do not fail for it",
     )
     parser.addoption(
-        "--clock", type=Path, metavar="FOLDER", help="write the time of each test into this folder"
+        "--clock", metavar="FOLDER", help="write the time of each test into this folder"
     )
 
 
@@ -67,7 +67,7 @@ def pytest_configure(config):
         _be_strict()
         _keep_programs(config, worker or "one")
     if config.getoption("clock") is not None:
-        folder = config.getoption("clock")
+        folder = Path(config.getoption("clock"))
         folder.mkdir(parents=True, exist_ok=True)
         config.pluginmanager.register(Clock(folder / f"{worker}.jsonl"), "clock")
     if config.getoption("budget") is not None:

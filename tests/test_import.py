@@ -1,9 +1,11 @@
 """`import retrax` is light and sets double precision."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 HEAVY = ["numba", "xarray", "matplotlib", "plotly", "typer", "rich", "dask", "scipy", "h5netcdf"]
 SCRIPT = """
@@ -26,3 +28,13 @@ def test_the_version_is_that_of_the_package():
     import retrax
 
     assert retrax.__version__ == version("retrax")
+
+
+def test_names_are_found_where_editors_are_told_that_they_are():
+    import retrax
+
+    text = Path(retrax.__file__).read_text()
+    told = re.findall(r"^    from (retrax\.[\w.]+) import (\w+) as \2$", text, re.MULTILINE)
+    assert {name: module for module, name in told if name != "solids"} == retrax._WHERE
+    for name in retrax.__all__:
+        assert getattr(retrax, name) is not None

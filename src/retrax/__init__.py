@@ -1,7 +1,14 @@
-"""Mechanical systems on Lie groups, simulated so that the numbers stay true."""
+"""Mechanical systems on Lie groups, simulated so that the numbers stay true.
 
+`import retrax` loads JAX and little else: each name below brings its part of retrax with it when it
+is first used.
+"""
+
+import sys as _sys
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from retrax.cli.start import end_quietly as _end_quietly
@@ -12,106 +19,260 @@ import jax as _jax
 
 _jax.config.update("jax_enable_x64", True)
 
-from retrax import analysis as analysis
-from retrax import systems as systems
-from retrax import testing as testing
-from retrax.errors import BadInput as BadInput
-from retrax.errors import CheckFailed as CheckFailed
-from retrax.errors import CheckpointFailed as CheckpointFailed
-from retrax.errors import ContactDegenerate as ContactDegenerate
-from retrax.errors import ContactLeftRod as ContactLeftRod
-from retrax.errors import ContactLost as ContactLost
-from retrax.errors import ContactTooFast as ContactTooFast
-from retrax.errors import Interrupted as Interrupted
-from retrax.errors import NoEquilibrium as NoEquilibrium
-from retrax.errors import NotWritten as NotWritten
-from retrax.errors import RetraxError as RetraxError
-from retrax.errors import Separation as Separation
-from retrax.errors import Slip as Slip
-from retrax.errors import StepFailed as StepFailed
-from retrax.errors import SweepStopped as SweepStopped
-from retrax.groups.matrix_group import MatrixGroup as MatrixGroup
-from retrax.groups.power import Power as Power
-from retrax.groups.product import Product as Product
-from retrax.groups.retractions import AbstractRetraction as AbstractRetraction
-from retrax.groups.retractions import Cayley as Cayley
-from retrax.groups.retractions import Exp as Exp
-from retrax.groups.se2 import SE2 as SE2
-from retrax.groups.se3 import SE3 as SE3
-from retrax.groups.second_kind import SecondKind as SecondKind
-from retrax.groups.so2 import SO2 as SO2
-from retrax.groups.so3 import SO3 as SO3
-from retrax.groups.so_n import SO as SO
-from retrax.groups.translation import Translation as Translation
-from retrax.integrators.adapted_lift import AdaptedLift as AdaptedLift
-from retrax.integrators.adaptive import Adaptive as Adaptive
-from retrax.integrators.catalogue import INTEGRATORS as INTEGRATORS
-from retrax.integrators.collocation import Collocation as Collocation
-from retrax.integrators.collocation import PlainCollocation as PlainCollocation
-from retrax.integrators.composition import Composition as Composition
-from retrax.integrators.contact.rods import RollingDKD as RollingDKD
-from retrax.integrators.contact.rods import RollingVerlet as RollingVerlet
-from retrax.integrators.contact.strings import ContactDKD as ContactDKD
-from retrax.integrators.contact.strings import ContactMidpoint as ContactMidpoint
-from retrax.integrators.cotangent_lift import CotangentLift as CotangentLift
-from retrax.integrators.galerkin_variational import GalerkinVariational as GalerkinVariational
-from retrax.integrators.hamel_midpoint import DiscreteGradient as DiscreteGradient
-from retrax.integrators.hamel_midpoint import HamelMidpoint as HamelMidpoint
-from retrax.integrators.kahan import Kahan as Kahan
-from retrax.integrators.kahan import RadialProjection as RadialProjection
-from retrax.integrators.kahan_attitude import KahanAttitude as KahanAttitude
-from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert as LagrangeDAlembert
-from retrax.integrators.lie_verlet import LieVerlet as LieVerlet
-from retrax.integrators.magnus import Magnus as Magnus
-from retrax.integrators.projected_lift import ProjectedLift as ProjectedLift
-from retrax.integrators.retraction_flow import RetractionFlow as RetractionFlow
-from retrax.integrators.rkmk import RKMK as RKMK
-from retrax.integrators.rkmk import RungeKutta as RungeKutta
-from retrax.integrators.tangent_lift import TangentLift as TangentLift
-from retrax.mechanics import solids as solids
-from retrax.mechanics.constraints import Distribution as Distribution
-from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
-from retrax.mechanics.flow import GroupFlow as GroupFlow
-from retrax.mechanics.flow import SpaceFlow as SpaceFlow
-from retrax.mechanics.hamel import HamelFrame as HamelFrame
-from retrax.mechanics.hamiltonian import HamiltonianSystem as HamiltonianSystem
-from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
-from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
-from retrax.mechanics.quadratic_field import QuadraticField as QuadraticField
-from retrax.mechanics.state import State as State
-from retrax.numerics.nodes import Nodes as Nodes
-from retrax.numerics.nodes import chebyshev as chebyshev
-from retrax.numerics.nodes import chebyshev_lobatto as chebyshev_lobatto
-from retrax.numerics.nodes import gauss as gauss
-from retrax.numerics.nodes import lobatto as lobatto
-from retrax.numerics.nodes import nodes as nodes
-from retrax.numerics.nodes import radau as radau
-from retrax.numerics.nodes import radau_left as radau_left
-from retrax.numerics.tableaus import Tableau as Tableau
-from retrax.run.ensemble import ensemble as ensemble
-from retrax.run.prepare import PreparedRun as PreparedRun
-from retrax.run.prepare import prepare as prepare
-from retrax.run.resume import resume as resume
-from retrax.run.simulate import simulate as simulate
-from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
-from retrax.spaces.base import AbstractSpace as AbstractSpace
-from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
-from retrax.spaces.grassmann import Grassmann as Grassmann
-from retrax.spaces.group_itself import GroupItself as GroupItself
-from retrax.spaces.isospectral import Isospectral as Isospectral
-from retrax.spaces.sphere import Sphere as Sphere
-from retrax.spaces.stiefel import Stiefel as Stiefel
-from retrax.spaces.torus import Torus as Torus
-from retrax.store.factory import factory as factory
-from retrax.store.netcdf import load as load
-from retrax.sweep.sweep import sweep as sweep
-from retrax.trajectory.trajectory import Trajectory as Trajectory
+if _TYPE_CHECKING:
+    from retrax import analysis as analysis
+    from retrax import systems as systems
+    from retrax import testing as testing
+    from retrax.errors import BadInput as BadInput
+    from retrax.errors import CheckFailed as CheckFailed
+    from retrax.errors import CheckpointFailed as CheckpointFailed
+    from retrax.errors import ContactDegenerate as ContactDegenerate
+    from retrax.errors import ContactLeftRod as ContactLeftRod
+    from retrax.errors import ContactLost as ContactLost
+    from retrax.errors import ContactTooFast as ContactTooFast
+    from retrax.errors import Interrupted as Interrupted
+    from retrax.errors import NoEquilibrium as NoEquilibrium
+    from retrax.errors import NotWritten as NotWritten
+    from retrax.errors import RetraxError as RetraxError
+    from retrax.errors import Separation as Separation
+    from retrax.errors import Slip as Slip
+    from retrax.errors import StepFailed as StepFailed
+    from retrax.errors import SweepStopped as SweepStopped
+    from retrax.groups.matrix_group import MatrixGroup as MatrixGroup
+    from retrax.groups.power import Power as Power
+    from retrax.groups.product import Product as Product
+    from retrax.groups.retractions import AbstractRetraction as AbstractRetraction
+    from retrax.groups.retractions import Cayley as Cayley
+    from retrax.groups.retractions import Exp as Exp
+    from retrax.groups.se2 import SE2 as SE2
+    from retrax.groups.se3 import SE3 as SE3
+    from retrax.groups.second_kind import SecondKind as SecondKind
+    from retrax.groups.so2 import SO2 as SO2
+    from retrax.groups.so3 import SO3 as SO3
+    from retrax.groups.so_n import SO as SO
+    from retrax.groups.translation import Translation as Translation
+    from retrax.integrators.adapted_lift import AdaptedLift as AdaptedLift
+    from retrax.integrators.adaptive import Adaptive as Adaptive
+    from retrax.integrators.catalogue import INTEGRATORS as INTEGRATORS
+    from retrax.integrators.collocation import Collocation as Collocation
+    from retrax.integrators.collocation import PlainCollocation as PlainCollocation
+    from retrax.integrators.composition import Composition as Composition
+    from retrax.integrators.contact.rods import RollingDKD as RollingDKD
+    from retrax.integrators.contact.rods import RollingVerlet as RollingVerlet
+    from retrax.integrators.contact.strings import ContactDKD as ContactDKD
+    from retrax.integrators.contact.strings import ContactMidpoint as ContactMidpoint
+    from retrax.integrators.cotangent_lift import CotangentLift as CotangentLift
+    from retrax.integrators.galerkin_variational import GalerkinVariational as GalerkinVariational
+    from retrax.integrators.hamel_midpoint import DiscreteGradient as DiscreteGradient
+    from retrax.integrators.hamel_midpoint import HamelMidpoint as HamelMidpoint
+    from retrax.integrators.kahan import Kahan as Kahan
+    from retrax.integrators.kahan import RadialProjection as RadialProjection
+    from retrax.integrators.kahan_attitude import KahanAttitude as KahanAttitude
+    from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert as LagrangeDAlembert
+    from retrax.integrators.lie_verlet import LieVerlet as LieVerlet
+    from retrax.integrators.magnus import Magnus as Magnus
+    from retrax.integrators.projected_lift import ProjectedLift as ProjectedLift
+    from retrax.integrators.retraction_flow import RetractionFlow as RetractionFlow
+    from retrax.integrators.rkmk import RKMK as RKMK
+    from retrax.integrators.rkmk import RungeKutta as RungeKutta
+    from retrax.integrators.tangent_lift import TangentLift as TangentLift
+    from retrax.mechanics import solids as solids
+    from retrax.mechanics.constraints import Distribution as Distribution
+    from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
+    from retrax.mechanics.flow import GroupFlow as GroupFlow
+    from retrax.mechanics.flow import SpaceFlow as SpaceFlow
+    from retrax.mechanics.hamel import HamelFrame as HamelFrame
+    from retrax.mechanics.hamiltonian import HamiltonianSystem as HamiltonianSystem
+    from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
+    from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
+    from retrax.mechanics.quadratic_field import QuadraticField as QuadraticField
+    from retrax.mechanics.state import State as State
+    from retrax.numerics.nodes import Nodes as Nodes
+    from retrax.numerics.nodes import chebyshev as chebyshev
+    from retrax.numerics.nodes import chebyshev_lobatto as chebyshev_lobatto
+    from retrax.numerics.nodes import gauss as gauss
+    from retrax.numerics.nodes import lobatto as lobatto
+    from retrax.numerics.nodes import nodes as nodes
+    from retrax.numerics.nodes import radau as radau
+    from retrax.numerics.nodes import radau_left as radau_left
+    from retrax.numerics.tableaus import Tableau as Tableau
+    from retrax.run.ensemble import ensemble as ensemble
+    from retrax.run.prepare import PreparedRun as PreparedRun
+    from retrax.run.prepare import prepare as prepare
+    from retrax.run.resume import resume as resume
+    from retrax.run.simulate import simulate as simulate
+    from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
+    from retrax.spaces.base import AbstractSpace as AbstractSpace
+    from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
+    from retrax.spaces.grassmann import Grassmann as Grassmann
+    from retrax.spaces.group_itself import GroupItself as GroupItself
+    from retrax.spaces.isospectral import Isospectral as Isospectral
+    from retrax.spaces.sphere import Sphere as Sphere
+    from retrax.spaces.stiefel import Stiefel as Stiefel
+    from retrax.spaces.torus import Torus as Torus
+    from retrax.store.factory import factory as factory
+    from retrax.store.netcdf import load as load
+    from retrax.sweep.sweep import sweep as sweep
+    from retrax.trajectory.trajectory import Trajectory as Trajectory
 
+_PLACES: dict[str, tuple[str, ...]] = {
+    "retrax.errors": (
+        "BadInput",
+        "CheckFailed",
+        "CheckpointFailed",
+        "ContactDegenerate",
+        "ContactLeftRod",
+        "ContactLost",
+        "ContactTooFast",
+        "Interrupted",
+        "NoEquilibrium",
+        "NotWritten",
+        "RetraxError",
+        "Separation",
+        "Slip",
+        "StepFailed",
+        "SweepStopped",
+    ),
+    "retrax.groups.matrix_group": ("MatrixGroup",),
+    "retrax.groups.power": ("Power",),
+    "retrax.groups.product": ("Product",),
+    "retrax.groups.retractions": (
+        "AbstractRetraction",
+        "Cayley",
+        "Exp",
+    ),
+    "retrax.groups.se2": ("SE2",),
+    "retrax.groups.se3": ("SE3",),
+    "retrax.groups.second_kind": ("SecondKind",),
+    "retrax.groups.so2": ("SO2",),
+    "retrax.groups.so3": ("SO3",),
+    "retrax.groups.so_n": ("SO",),
+    "retrax.groups.translation": ("Translation",),
+    "retrax.integrators.adapted_lift": ("AdaptedLift",),
+    "retrax.integrators.adaptive": ("Adaptive",),
+    "retrax.integrators.catalogue": ("INTEGRATORS",),
+    "retrax.integrators.collocation": (
+        "Collocation",
+        "PlainCollocation",
+    ),
+    "retrax.integrators.composition": ("Composition",),
+    "retrax.integrators.contact.rods": (
+        "RollingDKD",
+        "RollingVerlet",
+    ),
+    "retrax.integrators.contact.strings": (
+        "ContactDKD",
+        "ContactMidpoint",
+    ),
+    "retrax.integrators.cotangent_lift": ("CotangentLift",),
+    "retrax.integrators.galerkin_variational": ("GalerkinVariational",),
+    "retrax.integrators.hamel_midpoint": (
+        "DiscreteGradient",
+        "HamelMidpoint",
+    ),
+    "retrax.integrators.kahan": (
+        "Kahan",
+        "RadialProjection",
+    ),
+    "retrax.integrators.kahan_attitude": ("KahanAttitude",),
+    "retrax.integrators.lagrange_d_alembert": ("LagrangeDAlembert",),
+    "retrax.integrators.lie_verlet": ("LieVerlet",),
+    "retrax.integrators.magnus": ("Magnus",),
+    "retrax.integrators.projected_lift": ("ProjectedLift",),
+    "retrax.integrators.retraction_flow": ("RetractionFlow",),
+    "retrax.integrators.rkmk": (
+        "RKMK",
+        "RungeKutta",
+    ),
+    "retrax.integrators.tangent_lift": ("TangentLift",),
+    "retrax.mechanics.constraints": (
+        "Distribution",
+        "VelocityConstraint",
+    ),
+    "retrax.mechanics.flow": (
+        "GroupFlow",
+        "SpaceFlow",
+    ),
+    "retrax.mechanics.hamel": ("HamelFrame",),
+    "retrax.mechanics.hamiltonian": ("HamiltonianSystem",),
+    "retrax.mechanics.lagrangian": ("LagrangianSystem",),
+    "retrax.mechanics.mechanical": ("MechanicalSystem",),
+    "retrax.mechanics.quadratic_field": ("QuadraticField",),
+    "retrax.mechanics.state": ("State",),
+    "retrax.numerics.nodes": (
+        "Nodes",
+        "chebyshev",
+        "chebyshev_lobatto",
+        "gauss",
+        "lobatto",
+        "nodes",
+        "radau",
+        "radau_left",
+    ),
+    "retrax.numerics.tableaus": ("Tableau",),
+    "retrax.run.ensemble": ("ensemble",),
+    "retrax.run.prepare": (
+        "PreparedRun",
+        "prepare",
+    ),
+    "retrax.run.resume": ("resume",),
+    "retrax.run.simulate": ("simulate",),
+    "retrax.spaces.base": (
+        "AbstractHomogeneousSpace",
+        "AbstractSpace",
+    ),
+    "retrax.spaces.coadjoint_orbit": ("CoadjointOrbit",),
+    "retrax.spaces.grassmann": ("Grassmann",),
+    "retrax.spaces.group_itself": ("GroupItself",),
+    "retrax.spaces.isospectral": ("Isospectral",),
+    "retrax.spaces.sphere": ("Sphere",),
+    "retrax.spaces.stiefel": ("Stiefel",),
+    "retrax.spaces.torus": ("Torus",),
+    "retrax.store.factory": ("factory",),
+    "retrax.store.netcdf": ("load",),
+    "retrax.sweep.sweep": ("sweep",),
+    "retrax.trajectory.trajectory": ("Trajectory",),
+}
+_WHERE = {name: module for module, names in _PLACES.items() for name in names}
+# Modules that are names of this one.
+_MODULES = {
+    "analysis": "retrax.analysis",
+    "show": "retrax.show",
+    "solids": "retrax.mechanics.solids",
+    "systems": "retrax.systems",
+    "testing": "retrax.testing",
+}
+
+__all__ = ["__version__", *_WHERE, *(name for name in _MODULES if name != "show")]
 __version__ = _version("retrax")
 
 
 def __getattr__(name: str) -> _Any:
-    """`rx.show` is loaded when it is first used: it brings matplotlib with it."""
-    if name == "show":
-        return _import_module("retrax.show")
-    raise AttributeError(f"module 'retrax' has no attribute {name!r}")
+    """Load what a name stands for when it is first used; `rx.show` needs an extra."""
+    if name in _MODULES:
+        found = _import_module(_MODULES[name])
+    elif name in _WHERE:
+        found = getattr(_import_module(_WHERE[name]), name)
+    else:
+        raise AttributeError(f"module 'retrax' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Retrax(_ModuleType):
+    """This module: `rx.sweep` is the function, not the folder of that name."""
+
+    @property
+    def sweep(self) -> _Any:
+        return _import_module("retrax.sweep.sweep").sweep
+
+    @sweep.setter
+    def sweep(self, folder: _ModuleType) -> None:
+        """Python names a folder here when it is imported."""
+
+
+_sys.modules[__name__].__class__ = _Retrax

@@ -11,7 +11,9 @@ import pytest
 
 import retrax as rx
 from retrax.numerics.reuse import forget
+from retrax.run.member_checks import require_ensemble, stacked_systems
 from retrax.systems.catalogue import CASES
+from retrax.systems.rods.dispersion import fastest
 from retrax.testing.constrained import claims_problem
 from retrax.testing.problems import PROBLEMS
 
@@ -299,3 +301,32 @@ def test_what_compiles_for_minutes_runs_on_xla_singly_and_in_ensembles(monkeypat
     with pytest.warns(UserWarning, match="more than 10 take minutes to compile"):
         many = rx.ensemble(body, rx.LieVerlet(), copies, h=0.01, steps=2)
     assert run.provenance["backend"] == many.attrs["provenance_backend"] == "xla"
+
+
+def test_a_matrix_that_is_no_inertia_is_found_among_the_members():
+    good, indefinite = np.diag([1.0, 2.0, 2.5]), np.diag([1.0, 2.0, 2.5])
+    indefinite[0, 1] = indefinite[1, 0] = 1.5
+    skew = good + np.array([[0.0, 0.1, 0.0], [0.0] * 3, [0.0] * 3])
+    states = rx.State(jnp.stack([jnp.eye(3)] * 3), jnp.ones((3, 3)), jnp.zeros(3))
+    for wrong, sentence in ((indefinite, "not positive definite"), (skew, "not symmetric")):
+        make = jax.jit(jax.vmap(lambda J: rx.systems.FreeRigidBody(J, physical=False)))
+        bodies = make(jnp.asarray([good, good, wrong]))
+        with pytest.raises(rx.BadInput, match=f"member 2: inertia is {sentence}"):
+            rx.ensemble(bodies, rx.LieVerlet(), states, h=0.01, steps=5, backend="native")
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one rod", "a list"])
+def test_the_rod_with_the_fastest_waves_bounds_the_step(shared):
+    """One that is pressed together has faster waves than the others; it is in the middle."""
+    rod, state, _, _ = CASES["rod"].make()
+    states, places = spread(state, 3), np.stack([np.asarray(state.g[1])] * 3)
+    places[1] *= 0.7
+    places[2] *= 1.3
+    several = rx.State((states.g[0], jnp.asarray(places)), states.momentum, states.t)
+    system = rod if shared else stacked_systems([rod] * 3)
+    bounds = [2 / fastest(rod, stretch) for stretch in (1.0, 0.7)]
+    h = sum(bounds) / 2
+    assert bounds[1] < h < bounds[0]
+    require_ensemble(system, rx.LieVerlet(), states, h, 5, None, shared)
+    with pytest.raises(rx.BadInput, match=f"h must be below {bounds[1]:.4g} s"):
+        require_ensemble(system, rx.LieVerlet(), several, h, 5, None, shared)

@@ -1,6 +1,7 @@
 """Rotations of n-dimensional space."""
 
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from math import comb, factorial, pi
 from typing import ClassVar
@@ -150,7 +151,8 @@ class SO(AbstractLieGroup):
         def horner(value, c):
             return c * twice - _bracket(x, _bracket(x, value)), None
 
-        value, _ = jax.lax.scan(horner, _KAPPA[-1] * twice, jnp.asarray(_KAPPA[-2::-1]))
+        kappa = _kappa()
+        value, _ = jax.lax.scan(horner, kappa[-1] * twice, jnp.asarray(kappa[-2::-1]))
         return self.vee(y + turned / 2 + value)  # (2)
 
     def dexp_dual(self, xi: Coordinates, mu: Coordinates) -> Coordinates:
@@ -197,6 +199,7 @@ def _bracket(x: Square, y: Square) -> Square:
     return product - product.T  # (1)
 
 
+@cache
 def _kappa() -> tuple[float, ...]:
     r"""Coefficients of $\kappa(\theta^2)$, economised for $\theta^2 \le 2\pi^2$.
 
@@ -210,9 +213,6 @@ def _kappa() -> tuple[float, ...]:
     exact = np.polynomial.Polynomial(taylor)
     short = np.polynomial.Chebyshev.interpolate(exact, _DEGREE, domain=[0.0, 2 * pi**2])
     return tuple(short.convert(kind=np.polynomial.Polynomial).coef.tolist())
-
-
-_KAPPA = _kappa()
 
 
 @jax.custom_jvp

@@ -37,17 +37,29 @@ def require_positive(inertia: np.ndarray) -> None:
 def plainly_a_body(group: AbstractLieGroup, inertia: np.ndarray) -> np.ndarray:
     """Tell of each member whether its inertia is seen at once to be that of a body.
 
-    Decides principal moments on SO(3) and groups that ask for no more than positive ones; all
-    others are to be looked at one by one.
+    Decides on SO(3) and on groups that ask for no more than positive moments; all others are to be
+    looked at one by one.
     """
-    if inertia.ndim != 2:
+    if inertia.ndim not in (2, 3) or isinstance(group, SE3 | Product | Power):
         return np.zeros(len(inertia), bool)
-    positive = (inertia > 0).all(axis=1)
+    moments, fine = (inertia, np.ones(len(inertia), bool))
+    if inertia.ndim == 3:
+        moments, fine = _moments(inertia)
+    fine = fine & (moments > 0).all(axis=1)
     if isinstance(group, SO3):
-        largest = inertia.max(axis=1)
-        return positive & (inertia.sum(axis=1) - largest >= largest)
-    plain = not isinstance(group, SE3 | Product | Power)
-    return np.asarray(positive & plain)
+        largest = moments.max(axis=1)
+        fine &= moments.sum(axis=1) - largest >= largest
+    return np.asarray(fine)
+
+
+def _moments(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Principal moments of many matrices, and which of these are finite and symmetric."""
+    size = np.abs(matrices).max(axis=(1, 2))
+    skew = np.abs(matrices - matrices.transpose(0, 2, 1)).max(axis=(1, 2))
+    fine = np.isfinite(size) & (skew <= _ROUNDING * size)
+    moments = np.zeros(matrices.shape[:2])
+    moments[fine] = np.linalg.eigvalsh(matrices[fine])
+    return moments, fine
 
 
 def require_body(group: AbstractLieGroup, inertia: np.ndarray) -> None:

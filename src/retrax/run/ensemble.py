@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax
 import numpy as np
 from jax.typing import ArrayLike
@@ -148,8 +149,9 @@ def run_members(
     seconds = time.perf_counter() - clock
     made = provenance(system, integrator, runner.name)
     at: State = packing.unpack(saved[..., :members])
+    times = _times(np.asarray(states.t), behind, h)
     return members_dataset(
-        State(at.g, at.momentum, _times(np.asarray(states.t), behind, h)),
+        eqx.tree_at(lambda state: state.t, at, times),
         interval[..., :members],
         runner.failure[:, :members],
         behind,

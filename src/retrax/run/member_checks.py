@@ -310,7 +310,8 @@ def _require_each_system(system: AbstractGroupSystem) -> None:
         finite = np.isfinite(array).reshape(len(array), -1).all(axis=1)
         if not finite.all():
             raise BadInput(f"the system of member {np.argmin(finite)} has numbers not finite.")
-    jax.vmap(_require_body)(jax.tree.map(jnp.asarray, system))
+    with _on_host():
+        jax.vmap(_require_body)(jax.tree.map(lambda x: jnp.asarray(np.asarray(x)), system))
 
 
 def _require_body(system: AbstractGroupSystem) -> None:

@@ -8,7 +8,7 @@ without noticing: it may keep all its invariants to round-off. `aliasing` finds 
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -97,7 +97,7 @@ def observe(
 def along(function: Callable[[State], object], states: State) -> Values:
     """Return the values of a function of the state, written in JAX, at every state."""
 
-    def each(states: State) -> object:
+    def each(states: State) -> Any:
         return jax.vmap(function)(states)
 
     if is_traced(states):

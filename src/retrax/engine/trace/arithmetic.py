@@ -58,12 +58,17 @@ class Arithmetic:
 
     def total_order(self, equation: Equation, ins: list[Operands]) -> Operands:
         """Compare in the order of `sort` and `searchsorted`: NaN comes after all other numbers."""
-        x, y = ins if equation.primitive.name == "lt_to" else ins[::-1]
+        strict, kind = equation.primitive.name == "lt_to", kind_of_variable(equation.invars[0])
+        less = self.total_less(*(ins if strict else ins[::-1]), kind)
+        return less if strict else self.entrywise("not", less)
+
+    def total_less(self, x: Operands, y: Operands, kind: Kind) -> Operands:
+        """Tell where x comes before y in that order."""
         less = self.entrywise("lt", x, y)
-        if kind_of_variable(equation.invars[0]) == "float":
-            last = self.entrywise("and", self.entrywise("ne", y, y), self.entrywise("eq", x, x))
-            less = self.entrywise("or", less, last)
-        return less if equation.primitive.name == "lt_to" else self.entrywise("not", less)
+        if kind != "float":
+            return less
+        last = self.entrywise("and", self.entrywise("ne", y, y), self.entrywise("eq", x, x))
+        return self.entrywise("or", less, last)
 
     def guarded(self, operation: str, *ins: Operands) -> Operands:
         """Emit one operation for each entry; keep products of zero with what may be infinite.

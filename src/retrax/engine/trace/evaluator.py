@@ -23,6 +23,7 @@ from retrax.engine.program import Value
 from retrax.engine.trace.arithmetic import Arithmetic
 from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import Indexing
+from retrax.engine.trace.linear_algebra import LinearAlgebra
 from retrax.engine.trace.primitives import CALLS, NO_RULE, RULES
 from retrax.engine.trace.tables import Tables
 from retrax.errors import BadInput
@@ -82,6 +83,7 @@ class Evaluator:
         self.arithmetic = Arithmetic(build)
         self.indexing = Indexing(self.arithmetic)
         self.kept = KeptRules(build, self.loops, self.arithmetic, self.equation)
+        self.matrices = LinearAlgebra(self.arithmetic)
         self.tables = Tables(self.arithmetic, self.kept)
         self.control = ControlRules(build, self.loops, self.arithmetic, self.kept, self.closed)
 

@@ -16,6 +16,7 @@ from retrax.engine.kinds import Unscalarisable, kind_of_variable
 from retrax.engine.trace.arithmetic import Arithmetic
 from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import MOVES, Indexing
+from retrax.engine.trace.linear_algebra import LinearAlgebra
 from retrax.engine.trace.tables import depends_on_state
 
 if TYPE_CHECKING:
@@ -118,6 +119,11 @@ def _indexed(method: Callable[[Indexing, Equation, list[Operands]], Operands]) -
     return Rule(lambda on, equation, ins: [method(on.indexing, equation, ins)])
 
 
+def _matrix(method: Callable[[LinearAlgebra, Equation, list[Operands]], list[Operands]]) -> Rule:
+    """Entries of small matrices, one after the other."""
+    return Rule(lambda on, equation, ins: method(on.matrices, equation, ins))
+
+
 def _control(method: Callable[[ControlRules, Equation, Ins], Outs]) -> Rule:
     """A loop or a choice, of arrays with kept axes too."""
 
@@ -138,6 +144,14 @@ def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     if isinstance(ins[0], KeptArray):
         return taken_apart(on, equation, ins)
     return [on.indexing.gather(equation, ins)]
+
+
+def _solved(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    """A linear system with a solver of its own, which is inlined."""
+    counts, solve = equation.params["const_lengths"], equation.params["jaxprs"].solve
+    first = counts.matvec + counts.vecmat
+    consts, given = ins[first : first + counts.solve], ins[sum(counts) :]
+    return on.inlined(solve, [*consts, *given])
 
 
 def _named(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
@@ -216,6 +230,7 @@ RULES: dict[str, Rule] = {
     "split": _moved("split", KeptRules.split),
     "squeeze": _moved("squeeze", KeptRules.squeeze),
     "stack": _moved("stack", KeptRules.stack),
+    "tile": Rule(lambda on, equation, ins: [np.tile(ins[0], equation.params["reps"])]),
     "transpose": _moved("transpose", KeptRules.transpose),
     "unstack": _moved("unstack", KeptRules.unstack),
     # Entries by their index.
@@ -224,6 +239,12 @@ RULES: dict[str, Rule] = {
     "gather": Rule(_gathered, _gathered),
     "scatter": _indexed(Indexing.scatter),
     "scatter-add": _indexed(Indexing.scatter_add),
+    # Small matrices.
+    "cholesky": _matrix(LinearAlgebra.cholesky),
+    "custom_linear_solve": Rule(_solved, _solved),
+    "lu": _matrix(LinearAlgebra.lu),
+    "sort": _matrix(LinearAlgebra.sort),
+    "triangular_solve": _matrix(LinearAlgebra.triangular_solve),
     # Loops and choices.
     "cond": _control(ControlRules.choice),
     "scan": _control(ControlRules.scan),

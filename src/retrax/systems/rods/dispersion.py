@@ -64,8 +64,20 @@ def dispersion(
     `shear y`: the direction in which the first axis of a frame, or the second, moves.
     """
     k, stretch = _wave_numbers(rod, k), require_number("stretch", stretch, "> 0")
-    lattice, h = require_flag("lattice", lattice), float(rod.spacing)
-    S, c = (2 / h * np.sin(k * h / 2), np.cos(k * h / 2)) if lattice else (k, np.ones_like(k))
+    lattice = require_flag("lattice", lattice)
+    S, c = _on_lattice(rod, k) if lattice else (k, np.ones_like(k))
+    return _as_numbers(_frequencies(rod, S, c, stretch), k)
+
+
+def _on_lattice(rod: "AbstractRod", k: Numbers) -> tuple[Numbers, Numbers]:
+    h = float(rod.spacing)
+    return 2 / h * np.sin(k * h / 2), np.cos(k * h / 2)
+
+
+def _frequencies(
+    rod: "AbstractRod", S: Numbers, c: Numbers, stretch: float | np.ndarray
+) -> dict[str, np.ndarray]:
+    """The frequencies (1) and (2), by name; of many stretches where these are a column."""
     GA, EI, EA, GJ = _stiffness(rod)
     mass, moments = _inertia(rod)
     out = {"stretch": S * np.sqrt(EA / mass), "twist": S * np.sqrt(GJ / moments[2])}  # (1)
@@ -77,7 +89,7 @@ def dispersion(
             GA[axis] * S**2 * (EI[across] * S**2 + stretch * a * c**2) - a**2 * S**2 * c**2,
         )
         out[f"bending {'xy'[axis]}"], out[f"shear {'xy'[axis]}"] = slow, fast
-    return _as_numbers(out, k)
+    return out
 
 
 def printed_dispersion(rod: "AbstractRod", k: ArrayLike) -> dict[str, Numbers]:
@@ -106,8 +118,19 @@ def wave_speeds(rod: "AbstractRod", stretch: float = 1.0) -> dict[str, float]:
 
 def fastest(rod: "AbstractRod", stretch: float = 1.0) -> float:
     r"""The highest frequency $\omega$ on the lattice."""
+    return float(fastest_of_each(rod, np.array([stretch]))[0])
+
+
+def fastest_of_each(rod: "AbstractRod", stretches: np.ndarray) -> np.ndarray:
+    """The highest frequency at each of many stretches."""
     k = np.linspace(0.0, np.pi / float(rod.spacing), _SAMPLES)
-    return float(max(np.max(values) for values in dispersion(rod, k, stretch=stretch).values()))
+    S, c = _on_lattice(rod, k)
+    highest = np.empty(len(stretches))
+    for first in range(0, len(stretches), _SAMPLES):
+        some = slice(first, first + _SAMPLES)
+        found = _as_numbers(_frequencies(rod, S, c, stretches[some, None]), k)
+        highest[some] = np.max(np.broadcast_arrays(*found.values()), axis=(0, 2))
+    return highest
 
 
 def _require_rod(rod: object) -> None:
@@ -126,7 +149,7 @@ def _wave_numbers(rod: object, k: object) -> Numbers:
     return numbers
 
 
-def _as_numbers(out: dict[str, Numbers], k: Numbers) -> dict[str, Numbers]:
+def _as_numbers(out: dict[str, np.ndarray], k: Numbers) -> dict[str, np.ndarray]:
     """Reject wave numbers whose frequencies are not finite."""
     if not all(np.isfinite(values).all() for values in out.values()):
         raise BadInput(

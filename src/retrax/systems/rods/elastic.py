@@ -30,7 +30,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
 from retrax.numerics.newton import SMALLEST, NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import cross, solve
-from retrax.systems.rods.dispersion import fastest, longest_step
+from retrax.systems.rods.dispersion import fastest, fastest_of_each, longest_step
 from retrax.systems.rods.strain import Loads, Segment, Strain, loads, segment
 
 Placement = tuple[Float[Array, "_nodes 3 3"], Float[Array, "_nodes 3"]]
@@ -231,8 +231,10 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
             )
 
     def hardest(self, states: State) -> int:
-        """The rod that is stretched most: its waves are the fastest."""
-        return int(np.argmax(_longest(states.g[1])))
+        """The rod whose waves are the fastest."""
+        stretch = _longest(states.g[1]) / float(self.spacing)
+        stretches, which = np.unique(np.round(stretch, _DIGITS), return_inverse=True)
+        return int(np.argmax(fastest_of_each(self, stretches)[which]))
 
     def why_not(self, state: State, h: float) -> str | None:
         return (
@@ -273,6 +275,10 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
     def holds(self) -> bool:
         """Whether an end is held."""
         return self.ends != ("free", "free")
+
+
+# Rods whose stretch is the same to so many digits have the same waves.
+_DIGITS = 12
 
 
 def _longest(places: object) -> np.ndarray:
