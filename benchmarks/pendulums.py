@@ -2,8 +2,8 @@
 
     python -m benchmarks.pendulums
 
-One process, processor time over all threads. heyoka steps eight pendulums abreast; retrax one at a
-time with the stages of collocation in vector lanes, or eight abreast by compositions.
+One process, processor time over all threads. heyoka steps eight pendulums abreast; retrax as
+many as a vector register holds.
 """
 
 import jax.numpy as jnp

@@ -244,8 +244,7 @@ def pendulums(results: dict[str, Any]) -> str:
         f"## {results['members']:,} pendulums\n\nTo T = {results['end']:g} with a median error of "
         f"{results['target']:.0e} rad: microseconds of processor time per pendulum.\n\n"
         + table(["library", "method", "steps or tolerance", "microseconds"], rows)
-        + "\nheyoka steps eight pendulums abreast and is the fastest here. Collocation steps one "
-        "at a time, with its stages abreast.\n"
+        + "\nheyoka steps eight pendulums abreast, retrax as many as a vector register holds.\n"
     )
 
 

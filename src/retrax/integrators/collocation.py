@@ -16,6 +16,7 @@ from retrax.integrators.forms import FORMS, Embedded, Flow, check_form, flow_of
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_choice, require_flag
+from retrax.numerics.jax_hints import keep_axis
 from retrax.numerics.newton import SMALLEST
 from retrax.numerics.nodes import Nodes, continued
 from retrax.numerics.nodes import nodes as as_nodes
@@ -198,7 +199,7 @@ def lie_step(
     first = flow.generator(t, y0)
     guess = jnp.broadcast_to(first, (nodes.stages, space.group.dim))
     if last is not None:
-        guess = jnp.where(last.h == h, continued(nodes) @ last.K, guess)
+        guess = jnp.where(last.h == h, continued(nodes) @ keep_axis(last.K), guess)
     sizes = measures(flow, first, h, nodes.stages)
     if flow.split is None:
         K, status = settle(joint, alternating(joint, None), direction, guess, (), *sizes)
