@@ -113,9 +113,8 @@ class Trajectory:
         `rest` is what the class is given besides, all of it.
         """
         run = cls.__new__(cls)
-        vars(run).update(
-            rest, _records=records, _origin=origin, system=origin.system, _observations=None
-        )
+        vars(run).update(rest, _records=records, _origin=origin, system=origin.system)
+        run._observations, run._measured = None, False
         run.integrator = origin.integrator
         return run
 
