@@ -99,6 +99,22 @@ def _simulate():
     }  # fmt: skip
 
 
+@entry(
+    "prepare", kind="runs", refusals=MAY_FAIL, pairs=False,
+    values=few | {
+        "integrator": wrong(None) | OTHERS,
+        "system": wrong(None) | systems(),
+        "h": STEPS,
+        "progress": CALLED,
+    },
+)  # fmt: skip
+def _prepare():
+    return {
+        "system": top(), "integrator": rx.LieVerlet(), "h": 0.01, "save_every": 2,
+        "progress": False, "backend": "native",
+    }  # fmt: skip
+
+
 def _from_state(**given: Any) -> rx.Trajectory:
     return rx.simulate(top(), rx.LieVerlet(), rx.State(**given), h=0.01, steps=5)
 

@@ -11,8 +11,8 @@ from .as_user import run
 
 # Made by retrax, not by its users: results, errors, and what holds them together.
 RESULTS = {
-    "Trajectory", "systems.CharacteristicPath", "analysis.Convergence", "analysis.Lyapunov",
-    "analysis.Relations", "analysis.Slope", "analysis.Spectrum", "testing.Problem",
+    "Trajectory", "PreparedRun", "systems.CharacteristicPath", "analysis.Convergence",
+    "analysis.Lyapunov", "analysis.Relations", "analysis.Slope", "analysis.Spectrum", "testing.Problem",
     "solids.require_rigid_body",
 }  # fmt: skip
 NAMESPACES = {"": rx, "systems.": rx.systems, "analysis.": rx.analysis, "testing.": rx.testing}

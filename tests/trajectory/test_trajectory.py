@@ -94,6 +94,14 @@ def test_a_loaded_run_can_be_continued(run, tmp_path):
     assert again.t[0] == run.t[-1]
 
 
+def test_a_run_that_is_made_again_can_be_looked_at(run):
+    def made():
+        return rx.simulate(run.system, run.integrator, run.final, h=run.h, steps=5)
+
+    first, again = made(), made()
+    assert again.summary().splitlines()[3:] == first.summary().splitlines()[3:]
+
+
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(run, tmp_path, monkeypatch):
     path = run.save(tmp_path / "run.nc")
     before = path.read_bytes()

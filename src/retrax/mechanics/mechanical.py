@@ -92,6 +92,15 @@ class AbstractMechanicalSystem(AbstractGroupSystem):
         return mu @ self.velocity(g, mu) / 2 + self.potential_energy(g)
 
 
+def inertia_at_identity(system: AbstractMechanicalSystem) -> np.ndarray:
+    """Return the inertia at the identity, on the host."""
+    return evaluate(_at_identity, system)
+
+
+def _at_identity(system: AbstractMechanicalSystem) -> Inertia:
+    return system.inertia_at(system.group.identity())
+
+
 class MechanicalSystem(AbstractMechanicalSystem):
     r"""A system from its inertia and potential, $L = \tfrac12\langle\mathbb I\xi,\xi\rangle - V$.
 

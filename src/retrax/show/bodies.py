@@ -15,9 +15,8 @@ from retrax.groups.so2 import SO2
 from retrax.groups.so3 import SO3
 from retrax.groups.so_n import SO
 from retrax.groups.translation import Translation
-from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia
+from retrax.mechanics.mechanical import AbstractMechanicalSystem, inertia_at_identity
 from retrax.mechanics.remembered import RememberedSystem
-from retrax.numerics.evaluate import evaluate
 from retrax.spaces.group_itself import GroupItself
 from retrax.trajectory.trajectory import Trajectory
 
@@ -198,7 +197,7 @@ def inertia_of(system: Any, rows: np.ndarray) -> Float[np.ndarray, "3 3"] | None
     if isinstance(system, RememberedSystem):
         inertia = system.inertia
     elif isinstance(system, AbstractMechanicalSystem) and system.invariant_inertia:
-        inertia = evaluate(_at_identity, system)
+        inertia = inertia_at_identity(system)
     if inertia is None:
         return None
     whole = np.asarray(inertia)
@@ -229,7 +228,3 @@ def solid_box(mass: float, inertia: np.ndarray) -> tuple[Float[np.ndarray, "8 3"
     sides = np.sqrt(6 / mass * np.maximum(np.sum(moments) - 2 * moments, 0.0))
     longest = float(np.max(sides)) or 1.0
     return (CORNERS * np.maximum(sides, _THINNEST * longest)) @ axes.T, longest
-
-
-def _at_identity(system: AbstractMechanicalSystem) -> Inertia:
-    return system.inertia_at(system.group.identity())

@@ -13,7 +13,7 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
-from retrax.mechanics.mechanical import AbstractMechanicalSystem
+from retrax.mechanics.mechanical import AbstractMechanicalSystem, inertia_at_identity
 from retrax.mechanics.remembered import MASS_MATRIX, RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
@@ -90,7 +90,7 @@ def _remembered(system: AbstractGroupSystem) -> Data:
         if isinstance(value, np.ndarray | jax.Array) and str(value.dtype) in ARRAY_TYPES
     }
     if isinstance(system, AbstractMechanicalSystem) and system.invariant_inertia:
-        inertia = np.asarray(system.inertia_at(system.group.identity()))
+        inertia = inertia_at_identity(system)
         arrays[MASS_MATRIX] = inertia if inertia.ndim == 2 else np.diag(inertia)
     functions = [pair for name, x in fields.items() for pair in _lost(name, x)]
     if not type(system).__module__.startswith("retrax."):
