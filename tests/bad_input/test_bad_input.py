@@ -12,8 +12,8 @@ from .as_user import run
 # Made by retrax, not by its users: results, errors, and what holds them together.
 RESULTS = {
     "Trajectory", "PreparedRun", "systems.CharacteristicPath", "analysis.Convergence",
-    "analysis.Lyapunov", "analysis.Relations", "analysis.Slope", "analysis.Spectrum", "testing.Problem",
-    "solids.require_rigid_body",
+    "analysis.Lyapunov", "analysis.Relations", "analysis.Slope", "analysis.Spectrum",
+    "Trajectory.of_records", "testing.Problem", "solids.require_rigid_body",
 }  # fmt: skip
 NAMESPACES = {"": rx, "systems.": rx.systems, "analysis.": rx.analysis, "testing.": rx.testing}
 EXAMPLES = 260
@@ -23,7 +23,8 @@ def public_names() -> set[str]:
     """Every class and function that a user reaches, and every class method that makes one."""
     found = set()
     for prefix, namespace in NAMESPACES.items():
-        for name, value in vars(namespace).items():
+        for name in dir(namespace):
+            value = getattr(namespace, name)
             if name.startswith("_") or inspect.ismodule(value) or not callable(value):
                 continue
             if inspect.isclass(value) and issubclass(value, Exception):
