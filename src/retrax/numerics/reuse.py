@@ -44,7 +44,7 @@ def remember(memory: Forgets) -> None:
 class Signature(NamedTuple):
     """What a program depends on: structure, shapes and what functions read, not the numbers."""
 
-    tree: Hashable
+    tree: Any
     avals: tuple
     identity: Fingerprint
 

@@ -1,5 +1,6 @@
 """Runs that are called many times: everything that does not change from call to call, done once."""
 
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from retrax.engine.backends import require_backend
@@ -7,7 +8,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import ArrayLike, as_float, is_traced, require_double_precision
+from retrax.numerics.checks import as_float, is_traced, require_double_precision
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_count, require_fit, require_step_size, require_system
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
