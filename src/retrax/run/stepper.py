@@ -59,8 +59,8 @@ class Stepper:
         self.system, self.integrator, self._backend = system, integrator, backend
         space = self._space = system.configuration_space
         g = jax.tree.map(lambda x: np.zeros(x.shape), space.layout())
-        rest: Any = np.zeros(system.group.dim)
-        self._example = State(g=g, momentum=rest, t=0.0)
+        momentum: Any = np.zeros(system.group.dim)
+        self._example = State(g=g, momentum=momentum, t=0.0)
         self._packing = Packing(self._example)
         parts = jax.tree.leaves((system, integrator))
         self._changes_in_place = any(isinstance(x, np.ndarray) for x in parts)
@@ -93,17 +93,17 @@ class Stepper:
 
     def run(self, state: object, h: float, steps: int, save_every: int) -> Trajectory | None:
         """Take `steps` steps; `None` where the ordinary way has to."""
-        if self._ready is None or not is_quiet():
+        ready = self._ready
+        if ready is None or not is_quiet():
             return None
         started = time.perf_counter()
         compiled = 0.0
-        contents = self._same(self._ready)
+        contents = self._same(ready)
         if contents is None:
-            self._ready = self._made()
-            contents = None if self._ready is None else self._same(self._ready)
+            ready = self._ready = self._made()
+            contents = None if ready is None else self._same(ready)
             compiled = time.perf_counter() - started
-        ready = self._ready
-        if contents is None or ready is None:
+        if ready is None or contents is None:
             return None
         numbers = self._start(state, h)
         records, rest = divmod(steps, save_every)
