@@ -26,6 +26,7 @@ from retrax.engine.kinds import Kind, Unscalarisable
 from retrax.engine.program import Choose, CodeBlock, Operand, Repeat, Value, View, While, kind_of
 from retrax.engine.trace.arithmetic import Arithmetic, single
 from retrax.engine.trace.indexing import broadcast_in_dim
+from retrax.numerics.host.control import scan_counts
 
 # A loop of known length with stacked outputs is unrolled up to this many rounds.
 _UNROLL = 64
@@ -140,7 +141,7 @@ class ControlRules:
 
     def scan(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
         p = equation.params
-        n_consts, n_carry = _scan_counts(p)
+        n_consts, n_carry = scan_counts(p)
         consts, initial, xs = (
             ins[:n_consts],
             ins[n_consts : n_consts + n_carry],
@@ -309,14 +310,6 @@ class ControlRules:
         for index in np.ndindex(*like.shape):
             out[index] = self.build.value(kind_of(entry(like, index)))
         return out
-
-
-def _scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Count the constants and the carried arrays of a scan."""
-    if "num_consts" in params:
-        return params["num_consts"], params["num_carry"]
-    consts, carry, _ = params["ft_in"].unpack()  # JAX 0.11
-    return len(list(consts)), len(list(carry))
 
 
 def _plain(arrays: Sequence[Plain]) -> list[Operands]:

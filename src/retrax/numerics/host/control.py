@@ -1,6 +1,6 @@
 """Rules for loops and choices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,11 +52,19 @@ def _where(going: Any, new: list[Any], old: list[Any]) -> list[Any]:
     return [choose(x, y) for x, y in zip(new, old, strict=True)]
 
 
+def scan_counts(params: Mapping[str, Any]) -> tuple[int, int]:
+    """Count the constants and the carried arrays of a scan."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()  # JAX 0.11
+    return len(list(consts)), len(list(carry))
+
+
 def _scan(make: Make) -> Rule:
     def rule(equation: Equation) -> Call:
         p = equation.params
         body, length = make(p["jaxpr"]), p["length"]
-        consts, carried = p["num_consts"], p["num_carry"]
+        consts, carried = scan_counts(p)
         order = range(length)[::-1] if p["reverse"] else range(length)
         outs: Any = [v.aval for v in equation.outvars[carried:]]
 
