@@ -158,8 +158,20 @@ def test_what_a_run_says_of_itself_can_be_had_while_it_is_traced():
         np.testing.assert_allclose(a, b, atol=1e-14)
     hidden = jax.jit(read)(1.0)
     np.testing.assert_allclose(hidden["reaction"], plain["reaction"], atol=1e-14)
+    # The numbers of the system are known also where those of the run are not.
+    kept = jax.jit(lambda w: rolling(w).invariants())(1.0)
+    assert kept.keys() == plain["invariants"].keys()
+    for name, values in kept.items():
+        np.testing.assert_allclose(values, plain["invariants"][name], atol=1e-14)
+
+
+def test_symmetries_of_a_system_whose_numbers_are_hidden_must_be_declared():
+    def found(moments):
+        top = rx.MechanicalSystem(rx.SO3(), moments, lambda R: R[2, 2], physical=False)
+        return moments * len(top.symmetries().space)
+
     with pytest.raises(rx.BadInput, match=r"declare them with symmetry="):
-        jax.jit(lambda w: rolling(w).invariants())(1.0)
+        jax.jit(found)(jnp.array([1.0, 1.7, 2.3]))
 
 
 def test_what_needs_numbers_says_so_while_there_are_none():

@@ -252,7 +252,9 @@ def _require_tangent(
         sizes = jax.tree.map(lambda a: jnp.max(jnp.abs(a)), v)
         return _largest(gaps), _largest(sizes)
 
-    def everywhere(seed: Int[Array, ""]) -> tuple[Float[Array, " point"], Float[Array, " point"]]:
+    def everywhere(
+        seed: int | Int[Array, ""],
+    ) -> tuple[Float[Array, " point"], Float[Array, " point"]]:
         return jax.vmap(missed)(jax.random.split(jax.random.key(seed), _POINTS))
 
     gaps, sizes = evaluate(everywhere, 3)

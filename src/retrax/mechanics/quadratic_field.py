@@ -240,7 +240,7 @@ def require_quadratic(name: str, f: Callable[[Point], Point], dim: int) -> None:
         terms = jnp.abs(there) + jnp.abs(value) + jnp.abs(slope) + jnp.abs(curvature)
         return jnp.max(jnp.abs(there - value - slope - curvature / 2)), jnp.max(terms)
 
-    def largest(seed: Int[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    def largest(seed: int | Int[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         points = jax.random.normal(jax.random.key(seed), (2, _PAIRS, dim), jnp.float64)
         missed, terms = jax.vmap(remainder)(*points)
         return jnp.max(missed), jnp.max(terms)

@@ -155,7 +155,7 @@ def turns_with_the_motion(system: "AbstractGroupSystem") -> bool:
 
 @Evaluated
 def _turning(
-    system: "AbstractGroupSystem", constraint: "AbstractConstraint", seed: Int[Array, ""]
+    system: "AbstractGroupSystem", constraint: "AbstractConstraint", seed: int | Int[Array, ""]
 ) -> Float[Array, ""]:
     """Return the fastest turn of the constraint away from the motion, in random states."""
     group = system.group
@@ -228,7 +228,7 @@ def _rates(system: "AbstractGroupSystem", seed: int = 2) -> _Rates:
 
 
 @Evaluated
-def _rates_from(system: "AbstractGroupSystem", seed: Int[Array, ""]) -> _Rates:
+def _rates_from(system: "AbstractGroupSystem", seed: int | Int[Array, ""]) -> _Rates:
     """The rates in random states."""
     group, constraint = system.group, system.constraint
     samples = _SAMPLES_PER_DIMENSION * group.dim

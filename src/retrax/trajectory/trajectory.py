@@ -242,7 +242,7 @@ class Trajectory:
 
         These are the energy, the momentum of each symmetry, and what else the system and the
         integrator know. The energy is left out where a force, damping or a driven constraint does
-        work: see `energy_balance`. While `jax.jit` traces the run, the symmetries of the system
+        work: see `energy_balance`. Where `jax.jit` hides the numbers of the system, its symmetries
         must be declared.
         """
         if self.traced and self.system is not None:
