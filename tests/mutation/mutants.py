@@ -111,7 +111,7 @@ def forget_results() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("retrax.") and not name.startswith("retrax.testing"):
             for value in vars(module).values():
-                if hasattr(value, "cache_clear"):
+                if hasattr(value, "cache_clear") and not isinstance(value, type):
                     value.cache_clear()
     forget()
 
