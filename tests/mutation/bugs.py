@@ -253,7 +253,7 @@ BUGS = (
         "the series for small angles is cut short",
         "retrax.numerics.series",
         "_even(t2, SINC3,",
-        "_even(t2, SINC3[:3],",
+        "_even(t2, SINC3[:4],",
         SO3_LAWS,
     ),
 )

@@ -97,8 +97,8 @@ def planted(name: str, text: str | ast.Module) -> Iterator[None]:
     differing = {place: new[place] for place in old if new[place] != old[place]}
     undo = [_put(f, differing[place]) for place, f in _live(module, differing)]
     undo += [] if differing else _constants(module, after)
-    forget_results()
     try:
+        forget_results()
         yield
     finally:
         for put_back in undo:
