@@ -148,7 +148,9 @@ class _Windows:
         self.index_map = [int(d) for d in index_map]
         self.along = {int(mine): int(theirs) for mine, theirs in along}
 
-    def at(self, places: np.ndarray, kept: Sequence[int]) -> tuple[list[np.ndarray], np.ndarray]:
+    def at(
+        self, places: np.ndarray, kept: Sequence[int]
+    ) -> tuple[list[np.ndarray | np.integer], np.ndarray]:
         """Return the indices, and whether each window lies inside; `kept` axes are not dropped."""
         batch = places.shape[:-1]
         inside = np.ones(batch, bool)
