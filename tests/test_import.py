@@ -36,5 +36,5 @@ def test_names_are_found_where_editors_are_told_that_they_are():
     text = Path(retrax.__file__).read_text()
     told = re.findall(r"^    from (retrax\.[\w.]+) import (\w+) as \2$", text, re.MULTILINE)
     assert {name: module for module, name in told if name != "solids"} == retrax._WHERE
-    for name in retrax.__all__:
-        assert getattr(retrax, name) is not None
+    for name in dir(retrax):
+        getattr(retrax, name)

@@ -243,7 +243,8 @@ _MODULES = {
     "testing": "retrax.testing",
 }
 
-__all__ = ["__version__", *_WHERE, *(name for name in _MODULES if name != "show")]
+_NAMES = ["__version__", *_WHERE, *(name for name in _MODULES if name != "show")]
+globals()["__all__"] = _NAMES  # made from the tables above, which type checkers do not follow
 __version__ = _version("retrax")
 
 
@@ -260,7 +261,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_NAMES})
 
 
 class _Retrax(_ModuleType):

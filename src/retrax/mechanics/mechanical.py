@@ -94,7 +94,7 @@ class AbstractMechanicalSystem(AbstractGroupSystem):
 
 def inertia_at_identity(system: AbstractMechanicalSystem) -> np.ndarray:
     """Return the inertia at the identity, on the host."""
-    return evaluate(_at_identity, system)
+    return np.asarray(evaluate(_at_identity, system))
 
 
 def _at_identity(system: AbstractMechanicalSystem) -> Inertia:
