@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).parent / "tiers.txt"
-SHORT, LONGEST = 0.8, 3.0
+SHORT, LONGEST = 0.5, 2.0
 
 
 def listed() -> list[str]:
