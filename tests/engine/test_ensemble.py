@@ -211,6 +211,7 @@ REFUSED = {
         "needs an NVIDIA GPU",
     ),
     "no step": (lambda top, s: (top, s, {"steps": 0}), "steps = 0 must be a whole number"),
+    "no end": (lambda top, s: (top, s, {"h": 1e308}), "end at a time beyond all numbers"),
     "too much": (
         lambda top, s: (top, s, {"steps": 10**15, "save_every": 1}),
         "need .* GB of memory, but .* are free: save at most",

@@ -14,6 +14,7 @@ from jax.typing import ArrayLike
 from retrax.engine.backends import gpu_of, make_members
 from retrax.engine.backends.members import Members
 from retrax.engine.progress import INTERVAL, Packing
+from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
@@ -122,6 +123,8 @@ def run_members(
     """
     from retrax.trajectory.dataset import members_dataset
 
+    if not math.isfinite(steps * h):
+        raise BadInput(f"h = {h:g} s: {steps} such steps end at a time beyond all numbers.")
     members = len(states.t)
     every = save_every or steps
     records = saved_states(steps, save_every)
