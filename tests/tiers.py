@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).parent / "tiers.txt"
-SHORT, LONGEST = 0.5, 2.0
+SHORT, LONGEST = 0.4, 1.5
 
 
 def listed() -> list[str]:
