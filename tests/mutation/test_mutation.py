@@ -52,7 +52,7 @@ def test_text_without_a_bug_is_not_noticed():
 @pytest.mark.parametrize("module", [module for module in MODULES if watching(module)[0]])
 def test_a_mutant_that_was_killed_still_is(module):
     """Two mutants of each module; `run.py` plants all of the sample."""
-    killed = [m for m in mutants(module) if written().get(m, "").startswith("CheckFailed")]
+    killed = [m for m in mutants(module) if (written().get(m) or "").startswith("CheckFailed")]
     for mutant in random.Random(module).sample(killed, min(2, len(killed))):
         with planted(module, mutated(mutant)), jax.disable_jit(), pytest.raises(rx.CheckFailed):
             for check in watching(module)[0]:
