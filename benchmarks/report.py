@@ -110,8 +110,9 @@ def kahan(row: dict[str, Any]) -> str:
 def single(results: dict[str, Any]) -> str:
     rows = [
         (
-            row["problem"], row["order"], f"{row['c_ns']:.0f}", f"{row['lean_ns']:.0f}",
-            f"{row['ns']:.0f}", spread(row["loop"]), spread(row["lean"]), spread(row["call"]),
+            row["problem"], row["order"], f"{row['c_ns']:.0f}",
+            f"{row['lean_ns']:.0f}" if "lean_ns" in row else "-", f"{row['ns']:.0f}",
+            spread(row["loop"]), spread(row.get("lean", {})), spread(row["call"]),
             f"{row['newton_per_substep']:.2f}",
         )
         for row in results["per_step"]
