@@ -10,9 +10,8 @@ from retrax.testing import measurements
 from retrax.testing.constrained import claims_problem
 from retrax.testing.measurements import COARSE_STEPS, Problem, roundoff
 
-# A claimed order and the slope of the last halving may differ by this much: rounding alone moves
-# the slope, by 0.07 at the most among the integrators here, and by other amounts elsewhere.
-ORDER_TOLERANCE = 0.1
+# A claimed order and the slope of the last halving may differ by this much.
+ORDER_TOLERANCE = 0.05
 SYMPLECTIC_ALLOWED = 5e-15
 # There and back is `BACK_STEPS` coarse steps each way; the motion spreads the rounding errors.
 SYMMETRY_ALLOWED = 3e-13

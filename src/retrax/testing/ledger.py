@@ -44,7 +44,7 @@ fail if a claim does not hold. What is left after 1e8 steps stands under
 [very long runs](long-runs.md).
 
 *Order*: the slope of the last halving of the step, from differences of successive runs that stand
-clear of rounding errors; the claim holds within 0.1. The laws are measured at a coarse step,
+clear of rounding errors; the claim holds within 0.05. The laws are measured at a coarse step,
 where one that holds only as h goes to 0 fails. *Group*: the distance from the group, and
 *momentum*: the error of the momenta of symmetries, over 2,000 steps of h = 0.1, as is *constraint*:
 the velocity across it, relative to the fastest one. *Symplectic*: the

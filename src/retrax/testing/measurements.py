@@ -31,7 +31,7 @@ ONE_STEP = 0.2
 BACK_STEPS = 100
 ORDER_TIME, ORDER_STEP, ORDER_MAX_STEPS = 10, 1 / 8, 2**14
 # Differences of this many rounding errors are clear of them and still as fine as can be.
-ORDER_AIM = 120.0
+ORDER_AIM = 300.0
 
 _STEPS = 20
 # Central differences of fourth order: with this step truncation and rounding are both near 1e-12.
