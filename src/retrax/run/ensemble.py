@@ -121,7 +121,7 @@ def run_members(
 
     `threads` is how many the native back end may use: all cores by default.
     """
-    from retrax.trajectory.dataset import members_dataset
+    from retrax.trajectory.members import members_dataset
 
     if not math.isfinite(steps * h):
         raise BadInput(f"h = {h:g} s: {steps} such steps end at a time beyond all numbers.")
@@ -192,7 +192,7 @@ def _warn_of_failures(failed_step: np.ndarray, steps: int) -> None:
 
 def _warn_of_aliasing(system: AbstractGroupSystem, runs: "xr.Dataset", h: float) -> None:
     """One sentence about all members that a step turned by more than half a turn."""
-    from retrax.trajectory.dataset import observe_members
+    from retrax.trajectory.members import observe_members
 
     increment = runs["increment"].values
     turn = turns(system.group, increment, h, lambda: observe_members(system, runs)["velocity"])
