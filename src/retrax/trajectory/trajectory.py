@@ -379,6 +379,13 @@ class Trajectory:
         self._require_numbers("report(path)")
         return write_page(self, path)
 
+    def movie(self, path: str | Path, **settings: Any) -> Path:
+        """Write the motion as a GIF, an MP4 or a PNG; see `retrax.show.movie.write_movie`."""
+        from retrax.show.movie import write_movie
+
+        self._require_numbers("movie(path)")
+        return write_movie(self, path, **settings)
+
     def sound(
         self,
         path: str | Path,
