@@ -21,6 +21,7 @@ from retrax.integrators.base import (
 )
 from retrax.integrators.composition import as_base
 from retrax.integrators.rkmk import RKMK, momentum_error
+from retrax.integrators.taylor import Taylor
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import as_float, float64, require_whole, shown
@@ -80,8 +81,8 @@ class Adaptive(AbstractIntegrator):
     \end{aligned}
     $$
 
-    (3) is the norm in the algebra where `base` is `RKMK` with an embedded tableau (`"dopri5"`);
-    (4) for every other method, from one step $z_1$ and two half ones $z_2$, in units of error per
+    (3) is the norm in the algebra where `base` is `RKMK` with an embedded tableau (`"dopri5"`), and
+    the size of the last term where it is `Taylor`; (4) for every other method, from one step $z_1$ and two half ones $z_2$, in units of error per
     saved time, $d$ the largest difference of entries with momenta as in (3). In both the error of a
     run is proportional to the tolerance.
 
@@ -220,7 +221,7 @@ class Adaptive(AbstractIntegrator):
     ) -> tuple[State, StepInfo, Scalar]:
         """A step of size `x h`, how it went, and its error."""
         base, size = self.base, x * h
-        if isinstance(base, RKMK) and base.tableau.embedded:
+        if isinstance(base, Taylor) or (isinstance(base, RKMK) and base.tableau.embedded):
             return base.step_with_error(system, state, size)  # (3)
         whole, end, info = _whole_and_halves(base, system, state, size)
         g = jax.tree.map(lambda a, b: jnp.max(jnp.abs(a - b)), whole.g, end.g)
