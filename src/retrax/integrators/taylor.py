@@ -1,4 +1,4 @@
-"""Taylor's method on a Lie group: the series of the motion, and one move on the group at its end."""
+"""Taylor's method: the series of the motion, and one move on the group at its end."""
 
 from typing import ClassVar, NamedTuple
 
@@ -90,9 +90,11 @@ class Taylor(AbstractIntegrator):
 
         $$ \max\bigl(|g_p|_\infty,\ |\mu_p|_\infty/\max(1, |\mu|_\infty)\bigr) $$
         """
-        where = _on_space if isinstance(system, AbstractSpaceFlow) else _on_group
         try:
-            end, u, covered, error = where(system, state, h, self.order)
+            if isinstance(system, AbstractSpaceFlow):
+                end, u, covered, error = _on_space(system, state, h, self.order)
+            else:
+                end, u, covered, error = _on_group(system, state, h, self.order)
         except NoSeries as missing:
             raise BadInput(
                 f"{self!r} expands the vector field in a series, but that of the {system.name} "

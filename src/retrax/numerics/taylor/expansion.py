@@ -107,8 +107,14 @@ def _inner(equation: Equation) -> jex.ClosedJaxpr:
 
 def _linear(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     """The same to every coefficient; what does not move counts as zero beyond the first."""
-    whole = Curve(lambda k: tuple(_bound(equation, [x[k] for x in ins])))
-    return [Curve(lambda k, i=i: whole[k][i]) for i in range(len(equation.outvars))]
+    found: list[list[Array]] = []
+
+    def term(k: int, i: int) -> Array:
+        if k == len(found):
+            found.append(_bound(equation, [x[k] for x in ins]))
+        return found[k][i]
+
+    return [Curve(partial(term, i=i)) for i in range(len(equation.outvars))]
 
 
 def _linear_in(*places: int) -> Rule:
@@ -229,7 +235,8 @@ def _contraction(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Cu
 
 
 def _multiplied(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    return [product(*ins)]
+    a, b = ins
+    return [product(a, b)]
 
 
 def _call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
