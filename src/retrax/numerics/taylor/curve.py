@@ -161,6 +161,5 @@ def _sum(
 
 def _total(a: Array, b: Array) -> Array:
     """Multiply rows with rows, entry by entry or a number with all entries, and sum over them."""
-    if a.ndim == b.ndim:
-        return jnp.sum(a * b, axis=0)
-    return lax.dot_general(a, b, (((0,), (0,)), ((), ())))
+    entries = tuple(range(1, a.ndim)) if a.ndim == b.ndim else ()
+    return lax.dot_general(a, b, (((0,), (0,)), (entries, entries)))
