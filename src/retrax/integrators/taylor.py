@@ -74,8 +74,8 @@ class Taylor(AbstractIntegrator):
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return Refusal(
             "turned by almost half a turn",
-            f"A step of Taylor's method turns by less than 3 rad (this one moves by "
-            f"|u| = {moved:.3g}).",
+            f"A step of Taylor's method turns by less than 3 rad (this one moves by about "
+            f"|h xi| = {moved:.3g}).",
             shorter_step(h, moved),
         )
 
@@ -92,22 +92,21 @@ class Taylor(AbstractIntegrator):
         """
         try:
             if isinstance(system, AbstractSpaceFlow):
-                end, u, covered, error = _on_space(system, state, h, self.order)
+                end, covered, error = _on_space(system, state, h, self.order)
             else:
-                end, u, covered, error = _on_group(system, state, h, self.order)
+                end, covered, error = _on_group(system, state, h, self.order)
         except NoSeries as missing:
             raise BadInput(
                 f"{self!r} expands the vector field in a series, but that of the {system.name} "
                 f"uses '{missing}', whose series is not known; use Collocation or RKMK."
             ) from None
-        return end, explicit_step(u, covered), error
+        return end, explicit_step(h * system.velocity_at(state), covered), error
 
 
 class _Moved(NamedTuple):
-    """The end of a step, the move there, whether the chart covers it, and the last term's size."""
+    """The end of a step, whether the chart covers the move there, and the size of the last term."""
 
     end: State
-    u: Coordinates
     covered: Bool[Array, ""]
     error: Scalar
 
@@ -132,7 +131,7 @@ def _on_group(system: AbstractGroupSystem, state: State, h: Scalar, order: int) 
         covered = retraction.covers(group, u)
     g_last, mu_last, _ = terms[-1]
     error = jnp.maximum(_size(g_last), _size(mu_last) / jnp.maximum(1.0, _size(mu)))
-    return _Moved(State(new, mu, state.t + h), u, covered, error)
+    return _Moved(State(new, mu, state.t + h), covered, error)
 
 
 def _on_space(flow: AbstractSpaceFlow, state: State, h: Scalar, order: int) -> _Moved:
@@ -145,7 +144,7 @@ def _on_space(flow: AbstractSpaceFlow, state: State, h: Scalar, order: int) -> _
     terms = solution(field, (jnp.zeros_like(state.momentum), state.t), h, order)
     u, _ = jax.tree.map(_total, *terms)
     end = State(space.move(y, u), state.momentum, state.t + h)
-    return _Moved(end, u, space.covers(u), _size(terms[-1][0]))
+    return _Moved(end, space.covers(u), _size(terms[-1][0]))
 
 
 def _total(*terms: Array) -> Array:

@@ -160,6 +160,15 @@ def _sum(
 
 
 def _total(a: Array, b: Array) -> Array:
-    """Multiply rows with rows, entry by entry or a number with all entries, and sum over them."""
-    entries = tuple(range(1, a.ndim)) if a.ndim == b.ndim else ()
-    return lax.dot_general(a, b, (((0,), (0,)), (entries, entries)))
+    """Multiply rows with rows, entry by entry, and sum over the rows."""
+    shape = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
+    entries = tuple(range(1, 1 + len(shape)))
+    return lax.dot_general(_rows(a, shape), _rows(b, shape), (((0,), (0,)), (entries, entries)))
+
+
+def _rows(a: Array, shape: tuple[int, ...]) -> Array:
+    """Spread each row over a shape."""
+    if a.shape[1:] == shape:
+        return a
+    missing = (1,) * (len(shape) - a.ndim + 1)
+    return jnp.broadcast_to(a.reshape(len(a), *missing, *a.shape[1:]), (len(a), *shape))

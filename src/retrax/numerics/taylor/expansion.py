@@ -84,19 +84,13 @@ def _literal(v: jex.Literal) -> Array:
 
 
 def _bound(equation: Equation, arrays: Sequence[Array]) -> list[Array]:
-    """Evaluate an equation on arrays."""
-    if equation.primitive.name in _CALLS:
-        return _called(equation, arrays)
-    outs: Any = equation.primitive.bind(*arrays, **equation.params)
-    return list(outs) if equation.primitive.multiple_results else [outs]
-
-
-def _called(equation: Equation, arrays: Sequence[Array]) -> list[Array]:
-    """Evaluate a call with whatever rules for derivatives it has."""
-    pairs = list(zip(equation.invars, arrays, strict=True))
-    given = {v: x for v, x in pairs if not isinstance(v, jex.Literal)}
-    alone = jex.Jaxpr((), list(given), equation.outvars, [equation])
-    return jex.jaxpr_as_fun(jex.ClosedJaxpr(alone, ()))(*given.values())
+    """Evaluate an equation on arrays, a call with whatever rules for derivatives it has."""
+    primitive: Any = equation.primitive
+    given = primitive.get_bind_params(equation.params)
+    # Before JAX 0.10 the functions of a call came beside its parameters.
+    functions, params = given if isinstance(given, tuple) else ((), given)
+    outs = primitive.bind(*functions, *arrays, **params)
+    return list(outs) if primitive.multiple_results else [outs]
 
 
 def _inner(equation: Equation) -> jex.ClosedJaxpr:
@@ -260,7 +254,7 @@ def _differentiable_call(on: Expansion, equation: Equation, ins: list[Curve]) ->
 
 def _by_derivative(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     def value(*arrays: Array) -> list[Array]:
-        return _called(equation, arrays)
+        return _bound(equation, arrays)
 
     starts = tuple(x[0] for x in ins)
     rates: list[Curve] = []

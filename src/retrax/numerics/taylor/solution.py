@@ -1,12 +1,13 @@
 """Taylor coefficients of the solution of a differential equation."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import jax
 from jaxtyping import Array, Float
 
-from retrax.numerics.taylor.curve import Curve, integral
+from retrax.numerics.taylor.curve import Curve
 from retrax.numerics.taylor.expansion import Expansion
 
 X = TypeVar("X")
@@ -28,11 +29,14 @@ def solution(field: Callable[[X], X], start: X, h: Float[Array, ""], order: int)
     def rates(*leaves: Array) -> list[Array]:
         return jax.tree.leaves(field(jax.tree.unflatten(tree, leaves)))
 
-    moved: list[Curve] = []
-    curves = [integral(x, lambda i=i: moved[i]) for i, x in enumerate(leaves)]
+    found: list[Curve] = []
+
+    def term(k: int, i: int) -> Array:
+        return leaves[i] if k == 0 else h * (1 / k) * found[i][k - 1]
+
+    curves = [Curve(partial(term, i=i)) for i in range(len(leaves))]
     expansion = Expansion()
-    found = expansion.closed(jax.make_jaxpr(rates)(*leaves), curves)
-    moved += [Curve(lambda k, x=x: h * x[k]) for x in found]
+    found += expansion.closed(jax.make_jaxpr(rates)(*leaves), curves)
     for k in range(order):
         expansion.find(k)
     return [jax.tree.unflatten(tree, [x[k] for x in curves]) for k in range(order + 1)]
