@@ -22,20 +22,36 @@ def end(system, integrator, state, time, steps, **options):
     return np.concatenate([np.ravel(x) for x in (*jax.tree.leaves(last.g), last.momentum)])
 
 
-@pytest.mark.parametrize(
-    "order, coarse, fine, allowed", [(4, 20, 40, 0.15), (8, 10, 15, 0.4), (16, 6, 8, 0.8)]
-)
-def test_the_order_of_one_hundred_percent_other_arithmetic(order, coarse, fine, allowed):
-    """Against collocation with ten nodes, on a top with forces that depend on time."""
+@pytest.mark.parametrize("order, h, allowed", [(4, 0.1, 0.1), (8, 0.5, 0.1), (16, 0.9, 0.5)])
+def test_the_order_on_a_symmetric_body(order, h, allowed):
+    """Its motion is a turn in space and one about its axis: R(t) = exp(t m/a) R exp(t b e3)."""
+    a, c = 1.3, 2.1
+    body = rx.systems.FreeRigidBody([a, a, c])
+    start = rx.SO3().exp(jnp.array([0.4, -0.3, 0.7]))
+    mu = np.array([1.1, -0.8, 1.9])
+    turn, spin = np.asarray(start) @ mu / a, np.array([0.0, 0.0, (1 / c - 1 / a) * mu[2]])
+    state = body.state(start, momentum=mu)
+
+    def error(h):
+        exact = rx.SO3().exp(jnp.asarray(h * turn)) @ start @ rx.SO3().exp(jnp.asarray(h * spin))
+        return np.linalg.norm(end(body, rx.Taylor(order), state, h, 1)[:9] - np.ravel(exact))
+
+    errors = error(h), error(0.8 * h)
+    assert errors[1] > 1e-12  # far from rounding
+    # In one step it falls as h^(p + 1). Measured: 5.00, 9.00, 17.00.
+    assert abs(np.log(errors[0] / errors[1]) / np.log(1 / 0.8) - order - 1) < allowed, errors
+
+
+@pytest.mark.parametrize("order, coarse, fine", [(4, 160, 320), (8, 40, 60)])
+def test_the_order_under_forces_that_depend_on_time(order, coarse, fine):
+    """Against collocation with ten nodes."""
     system, state = PROBLEMS["forced top"]()
     exact = end(system, rx.Collocation(rx.gauss(10)), state, 4.0, 40)
-    errors = [
-        np.max(np.abs(end(system, rx.Taylor(order), state, 4.0, n) - exact))
-        for n in (coarse, fine)
-    ]
-    assert errors[1] > 1e-12  # far from rounding
+    ends = [end(system, rx.Taylor(order), state, 4.0, n) for n in (coarse, fine)]
+    errors = [np.max(np.abs(x - exact)) for x in ends]
+    assert errors[1] > 1e-12
     seen = np.log(errors[0] / errors[1]) / np.log(fine / coarse)
-    assert abs(seen - order) < allowed, (seen, errors)
+    assert abs(seen - order) < 0.4, errors  # measured: 4.03, 7.71
 
 
 @pytest.mark.parametrize("order, steps, allowed", [(8, 600, 3e-11), (13, 256, 1e-12)])
