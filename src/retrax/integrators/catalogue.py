@@ -68,7 +68,6 @@ INTEGRATORS: dict[str, AbstractIntegrator] = {
     "rkmk-5": RKMK("dopri5"),
     "runge-kutta-4": RungeKutta("rk4"),
     "taylor-4": Taylor(4),
-    "taylor-8": Taylor(8),
     "tangent-lift": TangentLift(Exp()),
     "tangent-lift-s0": TangentLift(Exp(), s=0.0),
     "retraction-flow": RetractionFlow(Exp()),
