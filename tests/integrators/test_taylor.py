@@ -22,8 +22,8 @@ def end(system, integrator, state, time, steps, **options):
     return np.concatenate([np.ravel(x) for x in (*jax.tree.leaves(last.g), last.momentum)])
 
 
-@pytest.mark.parametrize("order, h, allowed", [(4, 0.1, 0.1), (8, 0.5, 0.1), (16, 0.9, 0.5)])
-def test_the_order_on_a_symmetric_body(order, h, allowed):
+@pytest.mark.parametrize("order, h", [(4, 0.1), (8, 0.5), (16, 0.9)])
+def test_the_order_on_a_symmetric_body(order, h):
     """Its motion is a turn in space and one about its axis: R(t) = exp(t m/a) R exp(t b e3)."""
     a, c = 1.3, 2.1
     body = rx.systems.FreeRigidBody([a, a, c])
@@ -38,8 +38,8 @@ def test_the_order_on_a_symmetric_body(order, h, allowed):
 
     errors = error(h), error(0.8 * h)
     assert errors[1] > 1e-12  # far from rounding
-    # In one step it falls as h^(p + 1). Measured: 5.00, 9.00, 17.00.
-    assert abs(np.log(errors[0] / errors[1]) / np.log(1 / 0.8) - order - 1) < allowed, errors
+    # In one step it falls as h^(p + 1). Measured: 5.004, 9.016, 17.018.
+    assert abs(np.log(errors[0] / errors[1]) / np.log(1 / 0.8) - order - 1) < 0.1, errors
 
 
 @pytest.mark.parametrize("order, coarse, fine", [(4, 160, 320), (8, 40, 60)])
@@ -66,14 +66,14 @@ def test_other_kinds_of_systems(problem):
     system, state = PROBLEMS[problem]()
     exact = end(system, rx.Collocation(rx.gauss(6)), state, 1.0, 20)
     found = end(system, rx.Taylor(12), state, 1.0, 20)
-    assert np.max(np.abs(found - exact)) < 5e-15  # measured: 4e-16
+    assert np.max(np.abs(found - exact)) < 2e-15  # measured: 2e-16
 
 
 def test_native_is_xla():
     system, state = PROBLEMS["forced top"]()
     native = end(system, rx.Taylor(6), state, 1.0, 10, backend="native")
     xla = end(system, rx.Taylor(6), state, 1.0, 10, backend="xla")
-    assert np.max(np.abs(native - xla)) < 1e-14  # measured: 1e-15
+    assert np.max(np.abs(native - xla)) < 2e-15  # measured: 2e-16
 
 
 def test_members_move_as_single_bodies_do():
@@ -101,8 +101,8 @@ def test_the_error_of_an_adaptive_run_follows_the_tolerance(order):
         method = rx.Adaptive(rx.Taylor(order), tolerance)
         g = end(system, method, state, W2.end, 1)[:9].reshape(3, 3)
         errors.append(float(attitude_error(g, PENDULUM_AT_30)) / tolerance)
-    # Measured: 3.9 and 0.9 tolerances of 1e-6, 3.1 and 1.4 of 1e-9.
-    assert all(0.05 < error < 40 for error in errors), errors
+    # Measured, in tolerances: 1.5 and 2.6 at order 5, 0.5 and 0.2 at order 12.
+    assert all(0.05 < error < 10 for error in errors), errors
 
 
 def test_only_two_rows_of_a_rotation_are_expanded():
@@ -110,7 +110,7 @@ def test_only_two_rows_of_a_rotation_are_expanded():
     last, _ = step_program(*signature(W2.system(), rx.Taylor(8), W2.start()))
     first = rx.MechanicalSystem(rx.SO3(), W2.inertia, lambda R: -9.81 * R[0, 2])
     all_rows, _ = step_program(*signature(first, rx.Taylor(8), W2.start()))
-    assert last.count() < 0.9 * all_rows.count()  # measured: 0.84
+    assert last.count() < 0.9 * all_rows.count()  # measured: 0.85
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_half_a_turn_in_one_step_is_refused():
         rx.simulate(body, rx.Taylor(20), state, h=1.0, steps=3, progress=False)
     run = rx.simulate(body, rx.Taylor(24), state, h=0.9, steps=3, progress=False)
     turned = rx.SO3().exp(jnp.array([3 * 0.9 * 3.1, 0.0, 0.0]))
-    assert np.max(np.abs(np.asarray(run.final.g) - turned)) < 1e-12  # measured: 5e-14
+    assert np.max(np.abs(np.asarray(run.final.g) - turned)) < 2e-13  # measured: 2e-14
 
 
 def test_a_field_without_a_series_is_refused_by_name():
