@@ -47,7 +47,10 @@ class Attempts(NamedTuple):
 
 
 class _At(NamedTuple):
-    """Where a step is: the part `x` of it that is behind, and what the controller remembers."""
+    """Where a step is: the part `x` of it that is behind, and what the controller remembers.
+
+    `previous` is the logarithm of the last accepted ratio.
+    """
 
     state: State
     x: Scalar
@@ -177,7 +180,7 @@ class Adaptive(AbstractIntegrator):
         size = jnp.minimum(1.0, _FIRST_MOVE / jnp.maximum(move, _FIRST_MOVE))
         zero = jnp.zeros(())
         yes = jnp.asarray(True)
-        return _At(state, zero, size, jnp.ones(()), jnp.asarray(0), zero, zero, yes)
+        return _At(state, zero, size, zero, jnp.asarray(0), zero, zero, yes)
 
     def _unfinished(self, start: State, h: Scalar, at: _At) -> Bool[Array, ""]:
         shortest = _SHORTEST * jnp.maximum(jnp.abs(start.t), jnp.abs(h))
@@ -194,11 +197,11 @@ class Adaptive(AbstractIntegrator):
         ratio = jnp.maximum(error / self.tolerance, _TINY_RATIO)
         taken = info.converged & info.in_chart & jnp.isfinite(ratio)
         good = taken & (ratio <= 1)  # (1)
-        p = float(self.order)
-        safe = jnp.where(taken, ratio, 1.0)
-        steady = _SAFETY * safe ** (-0.7 / p) * at.previous ** (0.4 / p)  # (2)
-        back = jnp.where(taken, _SAFETY * safe ** (-1 / p), _FAILED)
-        factor = jnp.where(good, jnp.clip(steady, 0.2, _GROW), jnp.clip(back, _SHRINK, _SAFETY))
+        size = jnp.log(jnp.where(taken, ratio, 1.0))
+        steady, back = 0.4 * at.previous - 0.7 * size, -size
+        power = _SAFETY * jnp.exp(jnp.where(good, steady, back) / float(self.order))  # (2)
+        shorter = jnp.clip(jnp.where(taken, power, _FAILED), _SHRINK, _SAFETY)
+        factor = jnp.where(good, jnp.clip(power, 0.2, _GROW), shorter)
         reached = jnp.where(x == left, 1.0, at.x + x)
         keep = partial(jax.tree.map, partial(jnp.where, good))
         timed = State(new.g, new.momentum, start.t + reached * h)
@@ -208,7 +211,7 @@ class Adaptive(AbstractIntegrator):
             state=keep(timed, at.state),
             x=jnp.where(good, reached, at.x),
             size=jnp.where(good, grown, x * factor),
-            previous=jnp.where(good, safe, at.previous),
+            previous=jnp.where(good, size, at.previous),
             attempts=at.attempts + 1,
             worst=jnp.where(good, jnp.maximum(at.worst, error), at.worst),
             longest=jnp.where(good, jnp.maximum(at.longest, info.increment), at.longest),
