@@ -15,6 +15,7 @@ INTEGRATORS = [
     rx.RKMK("rk4"),
     rx.RKMK("dopri5"),
     *(rx.Collocation(rx.gauss(s)) for s in (2, 4, 8, 12)),
+    *(rx.Taylor(p) for p in (8, 10, 13)),
     *(rx.GalerkinVariational(rx.gauss(s)) for s in (2, 4, 8)),
 ]
 

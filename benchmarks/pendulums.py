@@ -44,6 +44,7 @@ def ours(states: rx.State) -> list[Method]:
         return Method("retrax", repr(integrator), "steps", step_counts(first, 3000), prepare)
 
     return [
+        method(rx.Taylor(10), 100),
         method(rx.Collocation(rx.gauss(8)), 30),
         method(rx.GalerkinVariational(rx.gauss(8)), 30),
         method(verlet(8), 200),
@@ -53,7 +54,7 @@ def ours(states: rx.State) -> list[Method]:
 def main() -> None:
     states, quaternions = starts()
     methods = ours(states)
-    exact = methods[0].prepare(100)()
+    exact = methods[1].prepare(100)()
     try:
         from benchmarks.rivals import heyoka_taylor
     except ImportError:

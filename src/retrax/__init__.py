@@ -76,6 +76,7 @@ if _TYPE_CHECKING:
     from retrax.integrators.rkmk import RKMK as RKMK
     from retrax.integrators.rkmk import RungeKutta as RungeKutta
     from retrax.integrators.tangent_lift import TangentLift as TangentLift
+    from retrax.integrators.taylor import Taylor as Taylor
     from retrax.mechanics import solids as solids
     from retrax.mechanics.constraints import Distribution as Distribution
     from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
@@ -185,6 +186,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "RungeKutta",
     ),
     "retrax.integrators.tangent_lift": ("TangentLift",),
+    "retrax.integrators.taylor": ("Taylor",),
     "retrax.mechanics.constraints": (
         "Distribution",
         "VelocityConstraint",

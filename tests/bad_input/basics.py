@@ -68,6 +68,7 @@ simple("integrators", "PlainCollocation", nodes=[0.2, 0.8])
 simple("integrators", "RKMK", tableau="rk4")
 simple("integrators", "RungeKutta", tableau=rx.Tableau("mid", 2, ((), (0.5,)), (0.0, 1.0)))
 simple("integrators", "RadialProjection", base=rx.Kahan())
+simple("integrators", "Taylor", order=4)
 
 ARM = [0.1, -0.2, 0.3]
 simple("solids", "solids.about", inertia=np.diag([1.0, 1.2, 1.5]), mass=2.0, arm=ARM)

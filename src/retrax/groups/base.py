@@ -152,6 +152,13 @@ class AbstractLieGroup(Frozen):
     def project(self, g: Element) -> Element:
         """Return an element of the group next to `g`."""
 
+    def completed(self, g: Element) -> Element:
+        """Return `g` with the entries that follow from its others made from them.
+
+        Who computes the entries of an element one by one may leave those out.
+        """
+        return g
+
     @abc.abstractmethod
     def random(self, key: Key[Array, ""]) -> Element:
         """Return a random element, spread over the group; vectors are standard normal."""

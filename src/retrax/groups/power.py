@@ -165,6 +165,9 @@ class Power(AbstractLieGroup):
     def project(self, g: Element) -> Element:
         return jax.vmap(self.group.project)(g)
 
+    def completed(self, g: Element) -> Element:
+        return jax.vmap(self.group.completed)(g)
+
     def angles(self) -> np.ndarray:
         return np.tile(self.group.angles(), self.n)
 

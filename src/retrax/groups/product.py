@@ -165,6 +165,9 @@ class Product(AbstractLieGroup):
     def project(self, g: Element) -> Element:
         return self._each(lambda G, g: G.project(g), g)
 
+    def completed(self, g: Element) -> Element:
+        return self._each(lambda G, g: G.completed(g), g)
+
     def angles(self) -> np.ndarray:
         return np.concatenate([group.angles() for group in self.groups])
 

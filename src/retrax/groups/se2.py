@@ -150,6 +150,9 @@ class SE2(AbstractLieGroup):
     def project(self, g: Motion) -> Motion:
         return _SO2.project(g[0]), g[1]
 
+    def completed(self, g: Motion) -> Motion:
+        return _SO2.completed(g[0]), g[1]
+
     def angles(self) -> np.ndarray:
         return np.arange(self.dim) < 1
 

@@ -202,6 +202,9 @@ class SO3(AbstractLieGroup):
         """Return the nearest rotation. Reject a matrix with several equally near."""
         return nearest_rotation(g, 3)
 
+    def completed(self, g: Rotation) -> Rotation:
+        return jnp.stack([cross(g[1], g[2]), g[1], g[2]])
+
     def angles(self) -> np.ndarray:
         return np.ones(self.dim, bool)
 

@@ -21,6 +21,7 @@ from retrax.integrators.base import (
 )
 from retrax.integrators.composition import as_base
 from retrax.integrators.rkmk import RKMK, momentum_error
+from retrax.integrators.taylor import Taylor
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import as_float, float64, require_whole, shown
@@ -46,7 +47,10 @@ class Attempts(NamedTuple):
 
 
 class _At(NamedTuple):
-    """Where a step is: the part `x` of it that is behind, and what the controller remembers."""
+    """Where a step is: the part `x` of it that is behind, and what the controller remembers.
+
+    `previous` is the logarithm of the last accepted ratio.
+    """
 
     state: State
     x: Scalar
@@ -80,10 +84,10 @@ class Adaptive(AbstractIntegrator):
     \end{aligned}
     $$
 
-    (3) is the norm in the algebra where `base` is `RKMK` with an embedded tableau (`"dopri5"`);
-    (4) for every other method, from one step $z_1$ and two half ones $z_2$, in units of error per
-    saved time, $d$ the largest difference of entries with momenta as in (3). In both the error of a
-    run is proportional to the tolerance.
+    (3) is the norm in the algebra where `base` is `RKMK` with an embedded tableau (`"dopri5"`), and
+    the size of the last term where it is `Taylor`; (4) for every other method, from one step $z_1$
+    and two half ones $z_2$, in units of error per saved time, $d$ the largest difference of entries
+    with momenta as in (3). In all the error of a run is proportional to the tolerance.
 
     **What is given up:** a step size that depends on the state ends symplecticity, symmetry and
     the momenta they conserve; energies drift. Only the group or space is still exact.
@@ -176,7 +180,7 @@ class Adaptive(AbstractIntegrator):
         size = jnp.minimum(1.0, _FIRST_MOVE / jnp.maximum(move, _FIRST_MOVE))
         zero = jnp.zeros(())
         yes = jnp.asarray(True)
-        return _At(state, zero, size, jnp.ones(()), jnp.asarray(0), zero, zero, yes)
+        return _At(state, zero, size, zero, jnp.asarray(0), zero, zero, yes)
 
     def _unfinished(self, start: State, h: Scalar, at: _At) -> Bool[Array, ""]:
         shortest = _SHORTEST * jnp.maximum(jnp.abs(start.t), jnp.abs(h))
@@ -193,11 +197,11 @@ class Adaptive(AbstractIntegrator):
         ratio = jnp.maximum(error / self.tolerance, _TINY_RATIO)
         taken = info.converged & info.in_chart & jnp.isfinite(ratio)
         good = taken & (ratio <= 1)  # (1)
-        p = float(self.order)
-        safe = jnp.where(taken, ratio, 1.0)
-        steady = _SAFETY * safe ** (-0.7 / p) * at.previous ** (0.4 / p)  # (2)
-        back = jnp.where(taken, _SAFETY * safe ** (-1 / p), _FAILED)
-        factor = jnp.where(good, jnp.clip(steady, 0.2, _GROW), jnp.clip(back, _SHRINK, _SAFETY))
+        size = jnp.log(jnp.where(taken, ratio, 1.0))
+        steady, back = 0.4 * at.previous - 0.7 * size, -size
+        power = _SAFETY * jnp.exp(jnp.where(good, steady, back) / float(self.order))  # (2)
+        shorter = jnp.clip(jnp.where(taken, power, _FAILED), _SHRINK, _SAFETY)
+        factor = jnp.where(good, jnp.clip(power, 0.2, _GROW), shorter)
         reached = jnp.where(x == left, 1.0, at.x + x)
         keep = partial(jax.tree.map, partial(jnp.where, good))
         timed = State(new.g, new.momentum, start.t + reached * h)
@@ -207,7 +211,7 @@ class Adaptive(AbstractIntegrator):
             state=keep(timed, at.state),
             x=jnp.where(good, reached, at.x),
             size=jnp.where(good, grown, x * factor),
-            previous=jnp.where(good, safe, at.previous),
+            previous=jnp.where(good, size, at.previous),
             attempts=at.attempts + 1,
             worst=jnp.where(good, jnp.maximum(at.worst, error), at.worst),
             longest=jnp.where(good, jnp.maximum(at.longest, info.increment), at.longest),
@@ -220,7 +224,7 @@ class Adaptive(AbstractIntegrator):
     ) -> tuple[State, StepInfo, Scalar]:
         """A step of size `x h`, how it went, and its error."""
         base, size = self.base, x * h
-        if isinstance(base, RKMK) and base.tableau.embedded:
+        if isinstance(base, Taylor) or (isinstance(base, RKMK) and base.tableau.embedded):
             return base.step_with_error(system, state, size)  # (3)
         whole, end, info = _whole_and_halves(base, system, state, size)
         g = jax.tree.map(lambda a, b: jnp.max(jnp.abs(a - b)), whole.g, end.g)

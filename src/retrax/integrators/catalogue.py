@@ -22,6 +22,7 @@ from retrax.integrators.projected_lift import ProjectedLift
 from retrax.integrators.retraction_flow import RetractionFlow
 from retrax.integrators.rkmk import RKMK, RungeKutta
 from retrax.integrators.tangent_lift import TangentLift
+from retrax.integrators.taylor import Taylor
 from retrax.numerics.checks import shown
 from retrax.numerics.nodes import gauss
 
@@ -66,6 +67,7 @@ INTEGRATORS: dict[str, AbstractIntegrator] = {
     "rkmk-4": RKMK("rk4"),
     "rkmk-5": RKMK("dopri5"),
     "runge-kutta-4": RungeKutta("rk4"),
+    "taylor-4": Taylor(4),
     "tangent-lift": TangentLift(Exp()),
     "tangent-lift-s0": TangentLift(Exp(), s=0.0),
     "retraction-flow": RetractionFlow(Exp()),

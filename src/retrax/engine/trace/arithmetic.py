@@ -23,6 +23,9 @@ from retrax.engine.program import Operand, Value, kind_of
 Axes = Sequence[int]
 DimensionNumbers = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
+# Sums of products that are found side by side: how long each is at least, and how many at most.
+_LONG_SUM, _FEW_SUMS = 6, 12
+
 _CUMULATIVE = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
 
 
@@ -118,12 +121,15 @@ class Arithmetic:
         length = math.prod(a.shape[-len(a_sum) :] if a_sum else ())
         rows = a.reshape((*batch, math.prod(left), length))
         columns = b.reshape((*batch, math.prod(right), length))
-        out = np.empty((*batch, rows.shape[-2], columns.shape[-2]), object)
-        for *k, i, j in np.ndindex(*out.shape):
-            total: Operand = constant(0, kind)
-            for x, y in zip(rows[(*k, i)], columns[(*k, j)], strict=True):
-                total = self.emit("add", total, self.emit("mul", x, y))
-            out[(*k, i, j)] = total
+        out = np.full((*batch, rows.shape[-2], columns.shape[-2]), constant(0, kind), object)
+        places = list(np.ndindex(*out.shape))
+        # A few long sums side by side: their terms share factors while these are in registers.
+        together = length >= _LONG_SUM and len(places) <= _FEW_SUMS
+        for group in [places] if together else [[place] for place in places]:
+            for n in range(length):
+                for *k, i, j in group:
+                    term = self.emit("mul", rows[(*k, i, n)], columns[(*k, j, n)])
+                    out[(*k, i, j)] = self.emit("add", out[(*k, i, j)], term)
         return out.reshape((*batch, *left, *right))
 
     def dot_general(self, equation: Equation, ins: list[Operands]) -> Operands:

@@ -1,0 +1,1 @@
+"""Taylor series of what a function computes, along the solution of a differential equation."""

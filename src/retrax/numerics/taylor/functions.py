@@ -1,0 +1,94 @@
+r"""Taylor coefficients of elementary functions, from the equations that their derivatives satisfy.
+
+A function $y = f(x)$ moves with $\dot y = f'(x)\,\dot x$, and its slope is made of $x$ and $y$ by
+arithmetic. So is a power, $\dot y = a\,y\,\dot x/x$.
+"""
+
+import math
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array
+
+from retrax.numerics.taylor.curve import Curve, integral, product, rate, square_root
+
+Slope = Callable[[Curve, Curve], Curve]
+
+_GAUSS = 2 / math.sqrt(math.pi)
+
+# The slope of each function as one of its argument x and its value y.
+SLOPES: dict[str, Slope] = {
+    "exp": lambda x, y: y,
+    "exp2": lambda x, y: y * math.log(2),
+    "expm1": lambda x, y: y + 1.0,
+    "log": lambda x, y: x.over(1.0),
+    "log1p": lambda x, y: (x + 1.0).over(1.0),
+    "logistic": lambda x, y: y - y * y,
+    "tan": lambda x, y: y * y + 1.0,
+    "tanh": lambda x, y: (y * y - 1.0) * -1.0,
+    "asin": lambda x, y: square_root((x * x - 1.0) * -1.0).over(1.0),
+    "acos": lambda x, y: square_root((x * x - 1.0) * -1.0).over(-1.0),
+    "atan": lambda x, y: (x * x + 1.0).over(1.0),
+    "asinh": lambda x, y: square_root(x * x + 1.0).over(1.0),
+    "acosh": lambda x, y: square_root(x * x - 1.0).over(1.0),
+    "atanh": lambda x, y: (x * x - 1.0).over(-1.0),
+    "erf": lambda x, y: function("exp", jnp.exp, x * x * -1.0) * _GAUSS,
+    "erfc": lambda x, y: function("exp", jnp.exp, x * x * -1.0) * -_GAUSS,
+}
+# Functions that are each other's slopes up to signs: the function, the other, both signs.
+_PAIRS = {
+    "sin": (jnp.sin, jnp.cos, 1, -1),
+    "cos": (jnp.cos, jnp.sin, -1, 1),
+    "sinh": (jnp.sinh, jnp.cosh, 1, 1),
+    "cosh": (jnp.cosh, jnp.sinh, 1, 1),
+}
+FUNCTIONS = (*SLOPES, *_PAIRS)
+
+
+def function(name: str, value: Callable[[Array], Array], x: Curve) -> Curve:
+    """Return f(x) for one of `FUNCTIONS`; `value` is f on arrays."""
+    if name in _PAIRS:
+        return _of_pair(name, x)
+    # The slope depends on y, which is only then made.
+    y = integral(value(x[0]), lambda: moving)
+    moving = product(rate(x), SLOPES[name](x, y))
+    return y
+
+
+def _of_pair(name: str, x: Curve) -> Curve:
+    this, other, first, second = _PAIRS[name]
+    y = integral(this(x[0]), lambda: y_rate)
+    z = integral(other(x[0]), lambda: z_rate)
+    y_rate, z_rate = _signed(first, product(rate(x), z)), _signed(second, product(rate(x), y))
+    return y
+
+
+def _signed(sign: int, a: Curve) -> Curve:
+    return a if sign > 0 else Curve(lambda k: -a[k])
+
+
+def power(x: Curve, exponent: Array) -> Curve:
+    """Return x to a power that does not move."""
+    y = integral(lax.pow(x[0], jnp.broadcast_to(exponent, x[0].shape)), lambda: moving)
+    moving = product(rate(x), (y / x) * Curve(lambda k: exponent, moves=False))
+    return y
+
+
+def whole_power(x: Curve, n: int) -> Curve:
+    """Return x to a whole power, by repeated squaring: x may be zero."""
+    if n < 0:
+        return whole_power(x, -n).over(1.0)
+    result = None
+    while n:
+        if n & 1:
+            result = x if result is None else result * x
+        n >>= 1
+        x = x * x if n else x
+    return result if result is not None else x * 0.0 + 1.0
+
+
+def angle(y: Curve, x: Curve) -> Curve:
+    """Return the angle of the point (x, y)."""
+    slope = (product(x, rate(y)) - product(y, rate(x))) / (x * x + y * y)
+    return integral(jnp.arctan2(y[0], x[0]), lambda: slope)
