@@ -32,6 +32,12 @@ HEADER = (
     "i64 %records, i64 %every, i64 %stride, i64 %open, ptr %flag)"
 )
 
+ATTRIBUTES = (
+    # Without this LLVM halves vectors of eight on processors that have them.
+    'attributes #0 = { "min-legal-vector-width"="512" "prefer-vector-width"="512" }',
+    '!0 = !{!"branch_weights", i32 1, i32 1000000}',
+)
+
 
 def assemble(program: Program, inputs: StepInputs, lanes: int, shared: bool) -> str:
     """The LLVM module with the function `run` for blocks of `lanes` bodies.
@@ -69,9 +75,7 @@ class TimeLoop:
             *out.lines,
             "}",
             self._blocks(),
-            # Without this LLVM halves vectors of eight on processors that have them.
-            'attributes #0 = { "min-legal-vector-width"="512" "prefer-vector-width"="512" }',
-            '!0 = !{!"branch_weights", i32 1, i32 1000000}',
+            *ATTRIBUTES,
         ]
         return "\n".join(parts)
 
@@ -222,13 +226,18 @@ class TimeLoop:
         self._merge("alive.next", "bool", (out.name(True), "moved"), (good, "failed"))
         for name in moved:
             self._merge(name, "float", (moved[name], "moved"), (kept[name], "failed"))
-        out.line(f"br i1 {self._told_to_stop()}, label %told, label %steps.head, !prof !0")
+        self._next_step()
         out.begin("told")
         self.memory.leave("%record")
         out.begin("stop")
         for place, value in self.step.numbers:
             self._store(kept[f"next.{value.number}"], "state", str(place))
         self.memory.leave("%record")
+
+    def _next_step(self) -> None:
+        """Go on, unless told to stop."""
+        line = f"br i1 {self._told_to_stop()}, label %told, label %steps.head, !prof !0"
+        self.out.line(line)
 
     def _first_row(self, width: int) -> str:
         """Where the rows of a record begin that has `width` of them."""

@@ -197,10 +197,10 @@ def _moved(instruction: object, results: Collection[Buffer], widths: Widths) -> 
     columns: Columns = {}
     for view, operand in instruction.writes:
         source = sources.get(operand) if isinstance(operand, Value) else None
-        width = widths.get(view.buffer, 0)
+        width = widths.get(view.buffer, 1)
         if source is None or view.buffer not in results or source.buffer.table is not None:
             return None
-        column = View(view.buffer, view.offset, width, view.buffer.length // max(width, 1))
+        column = View(view.buffer, view.offset, width, view.buffer.length // width)
         if view != column or source != View(source.buffer, 0, 1, source.buffer.length):
             return None
         columns[source.buffer] = view.buffer, view.offset
