@@ -81,7 +81,7 @@ def test_joined_loops_have_the_same_bits(function):
 def test_what_passes_between_joined_loops_sees_no_memory():
     apart, joined = (f(programme(after_a_sum, X, Y)) for f in (lambda p: p, fuse))
     first, second = (
-        [x for x in p.block.instructions if isinstance(x, Each)][0] for p in (apart, joined)
+        next(x for x in p.block.instructions if isinstance(x, Each)) for p in (apart, joined)
     )
     assert len(first.reads) == 3 and len(second.reads) == 4  # x, and one number of y
     fences = [x for x in walk(second.body) if isinstance(x, Operation) and x.name == "stored"]

@@ -6,14 +6,16 @@ this process may use. A team whose cores are needed by others parts (`llvm.meeti
 """
 
 import ctypes
+import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from retrax.engine.llvm.meeting import PLACE, SCRATCH
+from retrax.engine.llvm.meeting import PARTED, PLACE, SCRATCH
 from retrax.engine.passes.placement import LINE
 from retrax.engine.passes.work import work
 from retrax.engine.program import Program
@@ -24,6 +26,8 @@ _SHARED, _ALIKE, _MEETING = 5e-11, 2e-10, 4e-7
 _GAIN = 1.3
 # Seconds that a call has to take before it is worth starting threads.
 _WORTH = 5e-3
+# Seconds for which one thread works alone after a team has parted.
+_ALONE = 1.0
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _WORK = ctypes.CFUNCTYPE(
@@ -56,21 +60,27 @@ class Team:
     def __init__(self, address: int, scratch: int, threads: int, seconds: float):
         self._work = _WORK(address)
         self._scratch, self.threads, self._seconds = scratch, threads, seconds
+        self._parted = -math.inf
 
     def __call__(self, *arguments: Any) -> int:
         *given, records, every, stride, opens, _first, _last, flag = arguments
         lasts = records * every * self._seconds
-        threads = self.threads if lasts > _WORTH else 1
+        busy = time.monotonic() - self._parted < _ALONE
+        threads = self.threads if lasts > _WORTH and not busy else 1
         place = np.zeros(PLACE + LINE, np.int64)
         scratch = np.empty(self._scratch + LINE)
         where = _aligned(place)
-        place[(where - place.ctypes.data) // 8 + SCRATCH] = _aligned(scratch)
+        told = place[(where - place.ctypes.data) // 8 :]
+        told[SCRATCH] = _aligned(scratch)
         common = (*given, records, every, stride, opens)
 
         def work(me: int, size: int) -> int:
             return self._work(*common, me, size, where, flag)
 
-        return _together(work, threads)
+        filled = _together(work, threads)
+        if told[PARTED]:
+            self._parted = time.monotonic()
+        return filled
 
 
 def _aligned(array: np.ndarray) -> int:

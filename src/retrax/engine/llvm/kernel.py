@@ -96,6 +96,7 @@ class TimeLoop:
         # A body that has failed before stays where it is.
         failed_at = self._load("%failed.at", "failure", 0)
         out.line(f"%alive.start = fcmp uno {self.vector} {failed_at}, {failed_at}")
+        self._pairs = self.memory.pairs()
         out.line("br label %ready")
         out.begin("ready")
         out.line("br label %records.head")
@@ -129,6 +130,9 @@ class TimeLoop:
         for value in self.step.carried:
             start, step = f"%start.{value.number}", out.name(value)
             self._merge(f"at.{value.number}", "float", (start, "ready"), (step, "saved"))
+        for k, (old, new) in enumerate(self._pairs):
+            out.line(f"%rows.{k} = phi ptr [ {old}, %ready ], [ %now.{k}, %saved ]")
+            out.line(f"%spares.{k} = phi ptr [ {new}, %ready ], [ %spare.{k}, %saved ]")
         out.line("%more.records = icmp slt i64 %record, %records")
         out.line("br i1 %more.records, label %steps.head, label %finish")
         self._steps()
@@ -152,6 +156,7 @@ class TimeLoop:
         out.begin("saved")
         out.line("br label %records.head")
         out.begin("finish")
+        self.memory.stand("rows", "spares")
         for place, value in self.step.numbers:
             self._store(f"%at.{value.number}", "state", str(place))
         self.memory.leave("%record")
@@ -169,6 +174,10 @@ class TimeLoop:
             self._merge(out.name(value)[1:], "float", (at, head), (new, latch))
         for name in INTERVAL:
             self._merge(name, "float", (self._since(name), head), (f"%{name}.next", latch))
+        for k in range(len(self._pairs)):
+            out.line(f"%now.{k} = phi ptr [ %rows.{k}, %{head} ], [ %spare.{k}, %{latch} ]")
+            out.line(f"%spare.{k} = phi ptr [ %spares.{k}, %{head} ], [ %now.{k}, %{latch} ]")
+        self.memory.stand("now", "spare")
         out.line("%more.steps = icmp slt i64 %j, %every")
         out.line("br i1 %more.steps, label %step, label %save")
         out.begin("step")
@@ -228,7 +237,9 @@ class TimeLoop:
             self._merge(name, "float", (moved[name], "moved"), (kept[name], "failed"))
         self._next_step()
         out.begin("told")
+        self.memory.stand("spare", "now")
         self.memory.leave("%record")
+        self.memory.stand("now", "spare")
         out.begin("stop")
         for place, value in self.step.numbers:
             self._store(kept[f"next.{value.number}"], "state", str(place))

@@ -16,7 +16,7 @@ The meeting place is an array of 64-bit numbers, zero at first:
 import platform
 
 PLACE = 32
-SCRATCH = 16
+SCRATCH, PARTED = 16, 24
 
 _PAUSE = "  call void @llvm.x86.sse2.pause()"
 

@@ -38,8 +38,12 @@ class BufferAccess:
 
     def scratch(self, buffer: Buffer, stem: str = "x") -> str:
         """Where the plan has put a buffer in scratch memory."""
-        first = self.plan.offsets[buffer] * self.bodies
-        return self.out.let(f"getelementptr double, ptr %scratch, i64 {first}", stem)
+        where, first = "%scratch", self.plan.offsets[buffer]
+        if buffer in self.plan.within:
+            result, first = self.plan.within[buffer]
+            where = self.address(result)
+        first *= self.bodies
+        return self.out.let(f"getelementptr double, ptr {where}, i64 {first}", stem)
 
     def entry(self, buffer: Buffer, index: str) -> str:
         """The address of an entry, by its place in memory."""

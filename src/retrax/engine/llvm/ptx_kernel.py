@@ -319,7 +319,12 @@ class WarpPrinter(BlockPrinter):
 
 
 class WarpMemory(BodyMemory):
-    """The memory of a member: buffers where the threads of a multiprocessor share it."""
+    """The memory of a member: buffers where the threads of a multiprocessor share it.
+
+    They stay where they are, so that the compiler knows which memory that is.
+    """
+
+    swaps = False
 
     def _find_scratch(self) -> None:
         out = self.out

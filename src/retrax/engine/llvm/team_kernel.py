@@ -257,9 +257,9 @@ class TeamMemory(BodyMemory):
         super().save(buffer, target)
         self.printer.settle()
 
-    def renew(self) -> None:
-        super().renew()
+    def leave(self, result: str) -> None:
         self.printer.meet()
+        super().leave(result)
 
     def _copy(self, source: Buffer, target: Buffer) -> None:
         self.printer.settle()

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from retrax.engine.passes.live import live
-from retrax.engine.passes.overlap import apart, meet
+from retrax.engine.passes.overlap import Footprint, apart
 from retrax.engine.program import (
     Buffer,
     CodeBlock,
@@ -50,55 +50,115 @@ def _buffers(items: Iterable[object]) -> set[Buffer]:
 
 def _fused(block: CodeBlock, results: Collection[Buffer] = ()) -> CodeBlock:
     """Join the loops of a block; copies to its results are left to the plan of the memory."""
-    done: list[Instruction] = []
+    done = _Joining()
     for instruction in block.instructions:
         if not isinstance(instruction, Each):
             for inner in inner_blocks(instruction):
                 inner.instructions = _fused(inner).instructions
-        if not isinstance(instruction, Each) or _copies(instruction, results):
             done.append(instruction)
-        elif not _joins(instruction, done):
+        elif instruction.carried or _copies(instruction, results) or not done.takes(instruction):
             done.append(instruction)
-    return CodeBlock(done)
+    return done.block()
 
 
 def _copies(loop: Each, results: Collection[Buffer]) -> bool:
     return not loop.body.instructions and all(view.buffer in results for view, _ in loop.writes)
 
 
-def _joins(loop: Each, before: list[Instruction]) -> bool:
-    """Move a loop into one of those before it, if one can take it; return whether it has moved."""
-    if loop.carried:
-        return False
-    needed = set(free_values(loop))
-    raised: list[int] = []
-    best: tuple[int, int, list[int]] | None = None
-    for place in reversed(range(len(before))):
-        host = before[place]
-        if isinstance(host, Operation):
-            if host.out in needed:
-                raised.append(place)
-                needed.update(x for x in host.operands if isinstance(x, Value))
-            continue
-        if not needed.isdisjoint(made_by(host)):
-            break
-        if isinstance(host, Each) and not host.carried and host.length == loop.length:
-            shared = _shared(host, loop)
-            if shared > (best[0] if best else 0):
-                best = shared, place, list(raised)
-        if meet(host, loop):
-            break
-    if best is None:
-        return False
-    _, place, raised = best
-    host = before[place]
-    assert isinstance(host, Each)
-    before[place] = _joined(host, loop)
-    scalars = [before[k] for k in sorted(raised)]
-    for k in sorted(raised, reverse=True):
-        del before[k]
-    before[place:place] = scalars
-    return True
+# The length of a loop, and a view by the number of its buffer.
+_Place = tuple[int, int, int, int]
+
+
+def _place(loop: Each, view: View) -> _Place:
+    return loop.length, view.buffer.number, view.offset, view.stride
+
+
+class _Joining:
+    """A block while loops are joined.
+
+    An instruction has a slot, and so have scalars that have gone up before it.
+    """
+
+    def __init__(self) -> None:
+        self.slots: list[list[Instruction]] = []
+        # Where values are made, by their numbers; slots with more than scalars, what they touch.
+        self.made: dict[int, int] = {}
+        self.prints: dict[int, Footprint] = {}
+        # Slots of loops that can take others, by their length and what they read or write.
+        self.hosts: dict[_Place, list[int]] = {}
+
+    def block(self) -> CodeBlock:
+        return CodeBlock([x for slot in self.slots for x in slot])
+
+    def append(self, instruction: Instruction) -> None:
+        slot = len(self.slots)
+        self.slots.append([instruction])
+        for value in made_by(instruction):
+            self.made[value.number] = slot
+        if not isinstance(instruction, Operation):
+            self.prints[slot] = Footprint(instruction)
+        if isinstance(instruction, Each) and not instruction.carried:
+            self._offer(slot, instruction)
+
+    def _offer(self, slot: int, host: Each) -> None:
+        for view in (*(view for _, view in host.reads), *(view for view, _ in host.writes)):
+            self.hosts.setdefault(_place(host, view), []).append(slot)
+
+    def takes(self, loop: Each) -> bool:
+        """Move a loop into an earlier one, if one can take it; return whether it has moved."""
+        hosts = {k for _, view in loop.reads for k in self.hosts.get(_place(loop, view), ())}
+        if not hosts:
+            return False
+        first = min(hosts)
+        scalars, lowest = self._needs(loop, first)
+        own, best = Footprint(loop), (0, -1)
+        for slot in reversed(self.prints):
+            if slot <= lowest or slot < first:
+                break
+            if slot in hosts:
+                best = max(best, (_shared(self._host(slot), loop), slot))
+            if own.meets(self.prints[slot]):
+                break
+        shared, slot = best
+        if not shared:
+            return False
+        self._raise([x for x in scalars if self.made[x.out.number] > slot], slot)
+        joined = self.slots[slot][-1] = _joined(self._host(slot), loop)
+        self.prints[slot] = Footprint(joined)
+        self._offer(slot, loop)
+        return True
+
+    def _host(self, slot: int) -> Each:
+        host = self.slots[slot][-1]
+        assert isinstance(host, Each)
+        return host
+
+    def _needs(self, loop: Each, first: int) -> tuple[list[Operation], int]:
+        """List the scalars behind slot `first` that a loop needs, and the slot it cannot pass."""
+        scalars: dict[int, Operation] = {}
+        lowest, waiting = -1, list(free_values(loop))
+        while waiting:
+            value = waiting.pop()
+            slot = self.made.get(value.number, -1)
+            if slot <= first or value.number in scalars:
+                continue
+            maker = next((x for x in self.slots[slot] if value in made_by(x)), None)
+            if isinstance(maker, Operation):
+                scalars[value.number] = maker
+                waiting += [x for x in maker.operands if isinstance(x, Value)]
+            else:
+                lowest = max(lowest, slot)
+        return list(scalars.values()), lowest
+
+    def _raise(self, scalars: list[Operation], slot: int) -> None:
+        """Move scalars before the instruction of a slot, in the order in which they are."""
+        moved = {x.out.number for x in scalars}
+        for k in sorted({self.made[number] for number in moved}):
+            for x in list(self.slots[k]):
+                if isinstance(x, Operation) and x.out.number in moved:
+                    self.slots[k].remove(x)
+                    self.slots[slot].insert(-1, x)
+                    self.made[x.out.number] = slot
 
 
 def _shared(host: Each, loop: Each) -> int:

@@ -1,5 +1,7 @@
 """What instructions read and write in memory, and whether two of them may change places."""
 
+from collections.abc import Iterable
+
 from retrax.engine.program import (
     CodeBlock,
     Each,
@@ -10,6 +12,9 @@ from retrax.engine.program import (
     View,
     walk,
 )
+
+# Views by the numbers of their buffers.
+_Views = dict[int, list[View]]
 
 
 def touched(instruction: Instruction) -> tuple[list[View], list[View]]:
@@ -29,17 +34,37 @@ def touched(instruction: Instruction) -> tuple[list[View], list[View]]:
     return reads, writes
 
 
-def meet(one: Instruction, other: Instruction) -> bool:
-    """Return whether one instruction writes what the other reads or writes."""
-    reads, writes = touched(one)
-    other_reads, other_writes = touched(other)
-    pairs = [(writes, other_reads), (reads, other_writes), (writes, other_writes)]
-    return any(not apart(a, b) for some, others in pairs for a in some for b in others)
+class Footprint:
+    """What an instruction reads and writes in memory."""
+
+    def __init__(self, instruction: Instruction):
+        reads, writes = touched(instruction)
+        self.reads, self.writes = _by_buffer(reads), _by_buffer(writes)
+
+    def meets(self, other: "Footprint") -> bool:
+        """Return whether one instruction writes what the other reads or writes."""
+        return (
+            _overlap(self.writes, other.reads)
+            or _overlap(self.reads, other.writes)
+            or _overlap(self.writes, other.writes)
+        )
+
+
+def _by_buffer(views: Iterable[View]) -> _Views:
+    found: _Views = {}
+    for view in views:
+        found.setdefault(view.buffer.number, []).append(view)
+    return found
+
+
+def _overlap(some: _Views, others: _Views) -> bool:
+    common = some.keys() & others.keys()
+    return any(not apart(a, b) for k in common for a in some[k] for b in others[k])
 
 
 def apart(a: View, b: View) -> bool:
     """Return whether two views have no entry in common, as far as is easy to see."""
-    if a.buffer != b.buffer:
+    if a.buffer.number != b.buffer.number:
         return True
     columns = a.stride == b.stride and (a.offset - b.offset) % a.stride != 0
     (first, last), (other_first, other_last) = _ends(a), _ends(b)

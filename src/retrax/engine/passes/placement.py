@@ -50,6 +50,8 @@ class MemoryPlan:
         self.widths = widths
         self.offsets: dict[Buffer, int] = {}
         self.size = 0
+        # Buffers that are made in a result, which may lie elsewhere in the next step.
+        self.within: dict[Buffer, tuple[Buffer, int]] = {}
         # Memory that can be used again, by its length.
         self._free: dict[int, list[int]] = {}
 
@@ -83,6 +85,7 @@ class MemoryPlan:
         for buffer, (result, column) in columns.items():
             if result not in self.offsets:
                 self.reserve(result)
+            self.within[buffer] = result, self.place_of(result, column)
             self.offsets[buffer] = self.offsets[result] + self.place_of(result, column)
             lasting.add(buffer)
         touched = [list(_touched(instruction)) for instruction in block.instructions]
