@@ -58,6 +58,8 @@ def _by_buffer(views: Iterable[View]) -> _Views:
 
 
 def _overlap(some: _Views, others: _Views) -> bool:
+    if not some or not others or some.keys().isdisjoint(others):
+        return False
     common = some.keys() & others.keys()
     return any(not apart(a, b) for k in common for a in some[k] for b in others[k])
 
