@@ -54,6 +54,8 @@ def bench(results: dict[str, Any]) -> str:
         parts.append(collocation(results["collocation"]))
     if "string" in results:
         parts.append(string(results["string"]))
+    if "rod" in results:
+        parts.append(large_rods(results["rod"]))
     return "\n".join([*parts, ensemble(results["ensemble"])])
 
 
@@ -90,6 +92,21 @@ def string(results: dict[str, Any]) -> str:
         "C is the same algorithm by hand. From 20 to 2000 elements the time grows with the power "
         f"{results['exponent']:.2f} of their number.\n\n"
         + table(["elements", "C, ns", "retrax, ns", "loop / C"], rows)
+    )
+
+
+def large_rods(results: dict[str, Any]) -> str:
+    times = ("call_ns", "ns", "wall_ns", "wall_all_ns")
+    rows = [
+        (f"{row['elements']:,}", *(f"{row[name]:.1f}" for name in times)) for row in results["rows"]
+    ]
+    return (
+        "## Rods of many elements\n\n"
+        "A straight rod that is thrown, `LieVerlet`, nanoseconds per element and step: processor "
+        "time of `rx.simulate` and of its loop on one core; time on the wall of `rx.simulate` on "
+        f"one core and on all {results['cores']}. The longest takes {results['growth']:.2f} times "
+        "the processor time per element of the shortest.\n\n"
+        + table(["elements", "call", "loop", "call, one core", "call, all cores"], rows)
     )
 
 

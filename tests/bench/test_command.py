@@ -6,7 +6,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from retrax.bench import ensembles, kernels, single, strings, suite
+from retrax.bench import ensembles, kernels, rods, single, strings, suite
 from retrax.bench.suite import NO_COMPILER
 from retrax.cli.main import app
 
@@ -18,6 +18,8 @@ def _shorten(patch):
     patch.setattr(single, "TOP_STEPS", 2000)
     patch.setattr(strings, "ELEMENTS", (2, 20, 24))
     patch.setattr(strings, "NODE_STEPS", 400)
+    patch.setattr(rods, "ELEMENTS", (16, 20))
+    patch.setattr(rods, "ELEMENT_STEPS", 400)
     patch.setattr("retrax.bench.timing._LEAST", 1e-6)
     small = {"MEMBERS": 20, "STEPS": 100, "SIZES": (10,), "WORK": 100, "LEAST_STEPS": 1}
     for name, value in small.items():
@@ -49,13 +51,18 @@ def test_results_are_printed_and_kept(monkeypatch, tmp_path):
     _shorten(monkeypatch)
     path = tmp_path / "bench.json"
     said = _bench("-o", path)
-    assert all(text in said for text in ("3D pendulum", "20 free bodies", "string pendulum"))
+    assert all(
+        text in said for text in ("3D pendulum", "20 free bodies", "string pendulum", "A rod")
+    )
     assert NO_COMPILER[:20] not in said
     record = json.loads(path.read_text())
     assert record["results"]["missing"] == []
     for row in record["results"]["single"]["per_step"]:
         assert row["loop"]["ratio_min"] <= row["loop"]["ratio"] <= row["loop"]["ratio_max"]
     assert set(record["results"]["ensemble"]["c"]) == {"two iterations", "until converged"}
+    rods_of = record["results"]["rod"]["rows"]
+    assert [row["elements"] for row in rods_of] == [16, 20]
+    assert all(0 < row["ns"] and 0 < row["wall_all_ns"] for row in rods_of)
     assert record["machine"]["cores"] == os.cpu_count()
     assert str(kernels.SOURCES.parent) not in path.read_text()
 

@@ -6,6 +6,7 @@ import pytest
 from evaluate import evaluate_program
 
 import retrax as rx
+from retrax.engine.llvm.host import lanes
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.passes.live import buffers_of, live
 from retrax.engine.passes.placement import LINE, MemoryPlan, place_of, size_of, stored, widths
@@ -106,7 +107,7 @@ def test_the_force_between_two_kicks_is_found_once():
     program, layout = step_program(*signature(system, rx.LieVerlet(), state))
     assert len(program.memory.items) == 1
     square_roots = assemble(program, layout, lanes=1, shared=True).count(
-        "call <8 x double> @llvm.sqrt"
+        f"call <{lanes()} x double> @llvm.sqrt"
     )
     assert square_roots == 2  # one before the first step, one in each
 

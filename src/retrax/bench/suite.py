@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from retrax.bench import ensembles, kernels, single, strings
+from retrax.bench import ensembles, kernels, rods, single, strings
 
 PACKAGES = ("retrax", "jax", "jaxlib", "llvmlite", "numpy", "scipy", "diffrax", "equinox", "heyoka",
             "exudyn", "mujoco")  # fmt: skip
@@ -21,7 +21,7 @@ NO_COMPILER = (
 
 
 def measure(report: Callable[[str], object]) -> dict[str, Any]:
-    """Time one trajectory, strings and ensembles; call `report` before each part."""
+    """Time one trajectory, strings, rods and ensembles; call `report` before each part."""
     missing = [] if kernels.compiler() else [NO_COMPILER]
     report("One trajectory against C")
     one = single.measure()
@@ -31,10 +31,12 @@ def measure(report: Callable[[str], object]) -> dict[str, Any]:
     collocation = single.measure_collocation()
     report("Strings of 4 to 2000 elements against C")
     string = strings.measure(pairs=3)
+    report("Rods of 100 to 10,000 elements")
+    rod = rods.measure()
     report("Ensembles against C and vmap")
     many = ensembles.measure()
     measured = {"single": one, "kahan": kahan, "collocation": collocation, "string": string}
-    return record({**measured, "ensemble": many, "missing": missing})
+    return record({**measured, "rod": rod, "ensemble": many, "missing": missing})
 
 
 def record(results: object) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines, print_table
 from retrax.files import require_place, written_whole
 
+# What is measured of a rod.
+ROD = ("call_ns", "ns", "wall_ns", "wall_all_ns")
+
 
 def bench(
     output: Annotated[
@@ -108,6 +111,11 @@ def _parts(results: dict[str, Any]) -> Iterable[tuple[list[str], list[list[str]]
             for row in results["string"]["rows"]
         ],
         "The string pendulum",
+    )
+    yield (
+        ["elements", "call, ns", "loop, ns", "call on one core, ns on the wall", "on all"],
+        [[f"{row['elements']:,}", *(_ns(row, k) for k in ROD)] for row in results["rod"]["rows"]],
+        "A rod; per element and step, on one core and on all",
     )
     yield (
         ["Newton in C", "C, ns", "retrax, ns", "retrax / C"],

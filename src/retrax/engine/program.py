@@ -256,6 +256,16 @@ def operands_of(instruction: Instruction) -> Sequence[Operand]:
     return ()
 
 
+def free_values(loop: Each) -> list[Value]:
+    """List the values that a loop uses and does not make."""
+    made = {value for value, _ in loop.reads} | set(loop.carried)
+    used: list[Operand] = [x for _, x in loop.writes]
+    for instruction in walk(loop.body):
+        used += operands_of(instruction)
+        made.update(made_by(instruction))
+    return list(dict.fromkeys(x for x in used if isinstance(x, Value) and x not in made))
+
+
 def numbers(items: Iterable[Any]) -> list[Any]:
     """Require inputs or outputs without buffers."""
     if any(isinstance(x, Buffer) for x in items):

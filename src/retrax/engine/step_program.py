@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.changing import CHANGING
+from retrax.engine.passes.fusion import fuse
 from retrax.engine.passes.live import live
 from retrax.engine.passes.sinking import sink
 from retrax.engine.program import Program
@@ -121,7 +122,7 @@ def step_program(
     examples = (params, state, jax.ShapeDtypeStruct((), jnp.float64))
     memory = Packing(memory_of(system, integrator, state))
     program = scalarise_in_turn(opening, step, *examples, invariant=len(params), unroll=unroll)
-    program = sink(live(program))
+    program = fuse(sink(live(program)))
     items = len(program.outputs) - len(StepInfo._fields) - 1
     return program, StepInputs(len(program.inputs) - items - 1, items, memory)
 

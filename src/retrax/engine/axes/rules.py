@@ -116,7 +116,11 @@ class KeptRules:
         chains = min(_CHAINS, x.length)
         rounds, rest = divmod(x.length, chains)
         totals = list(self.loops.scalars(shifted(x, 0, chains)))
-        if rounds > 1:
+        if rounds <= _FEW:
+            for k in range(1, rounds):
+                part = self.loops.scalars(shifted(x, k * chains, chains))
+                totals = [self._both(operation, *pair) for pair in zip(totals, part, strict=True)]
+        else:
             parts = [shifted(x, chains + c, rounds - 1, chains) for c in range(chains)]
 
             def add(carried: Sequence[Operands], arrays: Sequence[Operands]) -> Carried:

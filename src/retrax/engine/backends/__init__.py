@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import PyTree
 
 from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
-from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, lanes
+from retrax.engine.backends.members import LargeMembers, Members, NativeMembers
 from retrax.engine.backends.native import Kernel, NativeLoop, single_kernel
 from retrax.engine.backends.xla import XLALoop
 from retrax.engine.changing import CHANGING
+from retrax.engine.llvm.host import lanes
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import Packing
 from retrax.engine.step_program import signature, step_program

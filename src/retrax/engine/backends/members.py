@@ -4,31 +4,20 @@ Rows are numbers and columns are members, so that neighbours in memory are neigh
 units. A back end holds where its members are; `run` takes them on and writes down what it passes.
 """
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from retrax.engine.backends.signals import Flag
+from retrax.engine.backends.team import cores
+from retrax.engine.llvm.host import lanes
 from retrax.engine.progress import FAILURE
 
 # Blocks are handed to threads in groups, large enough that handing over costs nothing.
 _GROUPS_PER_THREAD = 8
-
-
-@cache
-def lanes() -> int:
-    """How many members a block has: as many as a vector register holds, or four.
-
-    Where a block takes two registers for every number, half of them are on their way to memory.
-    """
-    import llvmlite.binding as llvm
-
-    return 8 if llvm.get_host_cpu_features().get("avx512f") else 4
 
 
 class Members(ABC):
@@ -90,7 +79,7 @@ class NativeMembers(Members):
         shared: bool,
         threads: int | None = None,
     ):
-        self._threads = threads or _cores()
+        self._threads = threads or cores()
         self.blocks = -(-state.shape[1] // lanes())
         self.columns = self.blocks * lanes()
         self._kernel, self._h, self._step = kernel, h, 0
@@ -141,7 +130,7 @@ class LargeMembers(Members):
         h: float,
         threads: int | None = None,
     ):
-        self._threads = threads or _cores()
+        self._threads = threads or cores()
         self.columns = state.shape[1]
         self._kernel, self._h, self._step = kernel, h, 0
         self._params, self._state = (np.ascontiguousarray(x.T) for x in (params, state))
@@ -172,11 +161,6 @@ class LargeMembers(Members):
         _spread(work, range(self.columns), self._threads)
         self._step += len(saved) * every
         yield len(saved) * every
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _spread(work: Callable[[int, Flag], None], items: range, threads: int) -> None:

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrax.engine.backends.signals import NEVER, interruptibly
+from retrax.engine.backends.team import Team, cores, team_for
 from retrax.engine.llvm.kernel import assemble
+from retrax.engine.llvm.team_kernel import assemble_team
 from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
 from retrax.engine.step_program import Structure, signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
@@ -33,7 +35,7 @@ class NativeLoop:
         made_for = made_for or signature(system, integrator, state)
         self.structure: Structure = made_for.tree
         self.identity = self.structure.content.fingerprint
-        self._kernel = single_kernel(*made_for)
+        self._kernel = loop_kernel(*made_for, cores())
         self._params = Packing.rows((system, integrator, self.structure.numbers))
         self._params_at = self._params.ctypes.data
         self._packing = Packing(state)
@@ -184,3 +186,17 @@ def single_kernel(*made_for: Any) -> Kernel:
     program, layout = step_program(*made_for)
     code = compiled(assemble(program, layout, lanes=1, shared=True))
     return Kernel(code.run, layout.memory, code)
+
+
+@Reused
+def loop_kernel(tree: Any, avals: tuple, identity: Any, cores: int) -> Kernel:
+    """The machine code for one body that may use so many cores."""
+    from retrax.engine.llvm.machine_code import compiled
+
+    program, layout = step_program(tree, avals, identity)
+    threads, seconds = team_for(program, cores)
+    if threads == 1:
+        return single_kernel(tree, avals, identity)
+    assembly, scratch = assemble_team(program, layout)
+    code = compiled(assembly)
+    return Kernel(Team(code.address("work"), scratch, threads, seconds), layout.memory, code)

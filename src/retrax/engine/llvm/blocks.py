@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from retrax.engine.kinds import Constant, Kind
 from retrax.engine.llvm.emitter import SCALAR, Emitter, literal
+from retrax.engine.llvm.host import lanes
 from retrax.engine.llvm.memory import BufferAccess
 from retrax.engine.passes.live import buffers_of
 from retrax.engine.passes.sinking import is_costly, zero_of
@@ -21,16 +22,14 @@ from retrax.engine.program import (
     StoreEntry,
     Value,
     While,
+    free_values,
     kind_of,
     made_by,
-    operands_of,
     walk,
 )
 
-# Things along a kept axis that are worked on side by side.
-_WIDTH = 8
 # So many things need no loop.
-_SHORT = 16
+SHORT = 16
 
 
 class BlockPrinter:
@@ -129,7 +128,9 @@ class BlockPrinter:
         self.buffers.going = outside
 
     @contextmanager
-    def _counted(self, loop: Repeat | Each, names: tuple[str, str], count: int) -> Iterator[str]:
+    def _counted(
+        self, loop: Repeat | Each, names: tuple[str, str], count: int | str
+    ) -> Iterator[str]:
         """A loop of `count` rounds around what is printed inside; yields the counter."""
         out = self.out
         head, body, done = out.fresh(names[0]), out.fresh("body"), out.fresh("done")
@@ -224,25 +225,31 @@ class BlockPrinter:
         ]
 
     def _each(self, loop: Each) -> None:
-        """Independent rounds run `_WIDTH` at a time, the last ones again where they do not fill."""
+        """Independent rounds run several at a time, the last ones again where they do not fill."""
         out = self.out
         side_by_side = not loop.carried and out.lanes == 1
-        if side_by_side and loop.length <= _SHORT:
+        if side_by_side and loop.length <= SHORT:
             self._each_at_once(loop)
             return
         if self.buffers.going and not loop.carried:
             self._each_of_some(loop)
             return
-        self._each_in_turn(loop, _WIDTH if side_by_side else 1)
+        self._each_in_turn(loop, lanes() if side_by_side else 1)
 
     def _each_in_turn(self, loop: Each, width: int) -> None:
         out = self.out
         last, rounds = loop.length - width, -(-loop.length // width)
-        with self._widened(loop, width), self._counted(loop, ("each", "block"), rounds) as counter:
-            scaled = out.let(f"mul i64 {counter}, {width}")
+        first, own = (None, rounds) if loop.carried else self._share(rounds)
+        with self._widened(loop, width), self._counted(loop, ("each", "block"), own) as counter:
+            block = counter if first is None else out.let(f"add i64 {counter}, {first}")
+            scaled = out.let(f"mul i64 {block}, {width}")
             beyond = out.let(f"icmp ugt i64 {scaled}, {last}")
             k = out.let(f"select i1 {beyond}, i64 {last}, i64 {scaled}")
             self._round(loop, k)
+
+    def _share(self, rounds: int) -> tuple[str | None, int | str]:
+        """Which of so many rounds are run here: the first, if not all are, and how many."""
+        return None, rounds
 
     def _each_of_some(self, loop: Each) -> None:
         """Where all bodies go on, as they do in most rounds, nothing need be kept as it was."""
@@ -270,18 +277,21 @@ class BlockPrinter:
         for value, view in loop.reads:
             self.buffers.read(value, view, k)
         self.block(loop.body)
+        self._write(loop, k)
+
+    def _write(self, loop: Each, k: str) -> None:
         for view, operand in loop.writes:
             self.buffers.write(view, operand, k)
 
     def _each_at_once(self, loop: Each) -> None:
-        """A short axis without a loop: vectors of eight, then of four, two and one.
+        """A short axis without a loop: whole vectors, then halves, down to one thing.
 
         No entry is written twice, so that what is written can be read again without waiting.
         """
         out = self.out
         made, start = _made(loop), 0
         while start < loop.length:
-            width = min(_WIDTH, 1 << ((loop.length - start).bit_length() - 1))
+            width = min(lanes(), 1 << ((loop.length - start).bit_length() - 1))
             with self._widened(loop, width):
                 out.renamed |= {value: f"%{out.fresh('v')}" for value in made}
                 self._round(loop, str(start))
@@ -293,7 +303,7 @@ class BlockPrinter:
         out = self.out
         lanes, active, renamed = out.lanes, self.active, dict(out.renamed)
         if width > 1:
-            scalars = {value: out.name(value) for value in _free(loop)}
+            scalars = {value: out.name(value) for value in free_values(loop)}
             out.lanes = width
             self.active = None
             out.renamed |= {v: out.splat(name, v.kind) for v, name in scalars.items()}
@@ -305,13 +315,3 @@ def _made(loop: Each) -> list[Value]:
     """The values that a round makes."""
     inside = (value for instruction in walk(loop.body) for value in made_by(instruction))
     return [*(value for value, _ in loop.reads), *inside]
-
-
-def _free(loop: Each) -> list[Value]:
-    """The values that a loop uses and does not make."""
-    made = {value for value, _ in loop.reads} | set(loop.carried)
-    used: list[Operand] = [x for _, x in loop.writes]
-    for instruction in walk(loop.body):
-        used += operands_of(instruction)
-        made.update(made_by(instruction))
-    return list(dict.fromkeys(x for x in used if isinstance(x, Value) and x not in made))

@@ -3,10 +3,12 @@
 Numbers live in registers; buffers stay in memory from step to step. Those that are stored in
 columns (`passes.placement`) are copied from the caller's order at the start, and back where a state
 is saved and at the end. What a step hands to the next one goes to the caller with each state.
+A step makes new buffers beside the old ones, since it may fail; then the two change places.
 """
 
 from collections.abc import Sequence
 from itertools import count
+from typing import ClassVar
 
 from retrax.engine.llvm.blocks import BlockPrinter
 from retrax.engine.passes.placement import LINE, MemoryPlan, widths
@@ -53,6 +55,7 @@ class StepPorts:
         ]
         # Buffers that the next step reads, and where a step, or the opening, has made them.
         self.renewed = _buffers((*self.state, *memory.items), (*new, *memory.last))
+        assert len({x for pair in self.renewed for x in pair}) == 2 * len(self.renewed)
         self.opened = _buffers(memory.items, memory.first)
         self.given = [x for x in (*self.params, *self.state) if isinstance(x, Buffer)]
 
@@ -80,13 +83,21 @@ class PlannedStep:
 
 
 class BodyMemory:
-    """Prints how the buffers of a body are found, saved, renewed and left to the caller."""
+    """Prints how the buffers of a body are found, saved, renewed and left to the caller.
+
+    What a step has made takes the place of what it was made from: where `swaps`, the two change
+    places, or else it is copied.
+    """
+
+    swaps: ClassVar[bool] = True
 
     def __init__(self, printer: BlockPrinter, step: StepPorts, planned: PlannedStep):
         self.printer, self.step, self.planned = printer, step, planned
         self.out, self.access, self.plan = printer.out, printer.buffers, planned.plan
         # Where the caller has the numbers of buffers that are stored in columns, in his order.
         self._callers: dict[Buffer, Buffer] = {}
+        # Where buffers begin that are at the caller's.
+        self._homes: dict[Buffer, str] = {}
         self._numbering = count(-1, -1)
 
     def find(self) -> None:
@@ -123,7 +134,7 @@ class BodyMemory:
 
     def _find_buffer(self, buffer: Buffer, address: str) -> None:
         if buffer not in self.plan.widths:
-            self.access.addresses[buffer] = address
+            self.access.addresses[buffer] = self._homes[buffer] = address
             return
         callers = self._callers[buffer] = self._elsewhere(buffer, address)
         self.access.addresses[buffer] = self.access.scratch(buffer, "row")
@@ -160,16 +171,33 @@ class BodyMemory:
         self._copy(buffer, self._elsewhere(buffer, target))
 
     def renew(self) -> None:
-        """Give the next step what this one has made."""
+        """Give the next step what this one has made, unless both change places."""
+        if self.swaps:
+            return
         for buffer, new in self.step.renewed:
             whole = buffer.length if buffer not in self.plan.widths else self.plan.extent(buffer)
             self.access.copy(self.access.addresses[buffer], self.access.address(new), whole)
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Where the buffers of the first step begin, and those that it makes, if they swap."""
+        places = self.access.addresses
+        return [(places[a], self.access.address(b)) for a, b in self.step.renewed if self.swaps]
+
+    def stand(self, old: str, new: str) -> None:
+        """The buffers of a step begin where these registers say, and those that it makes."""
+        if self.swaps:
+            for k, (buffer, made) in enumerate(self.step.renewed):
+                self.access.addresses[buffer] = f"%{old}.{k}"
+                self.access.addresses[made] = f"%{new}.{k}"
 
     def leave(self, result: str) -> None:
         """Return `result`, with the buffers in the order of the caller."""
         for _, buffer in self.step.buffers:
             if buffer in self._callers:
                 self._rearrange(buffer, self._callers[buffer])
+            elif self.swaps:
+                where = self.access.addresses[buffer]
+                self.access.copy(self._homes[buffer], where, buffer.length)
         if self.planned.used:
             self._leave_scratch()
         self._return(result)

@@ -215,6 +215,10 @@ class Emitter:
         difference = self.let(f"fsub {t} {x[0]}, {x[0]}")
         return f"fcmp oeq {t} {difference}, {self.name(0.0)}"
 
+    def _stored(self, kind: Kind, t: str, x: Sequence[str]) -> str:
+        """A number as memory would give it back: nothing is contracted or shared across it."""
+        return self.intrinsic("arithmetic.fence", x)
+
     def _select(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         return f"select {self.type('bool')} {x[0]}, {t} {x[2]}, {t} {x[1]}"
 

@@ -32,6 +32,12 @@ HEADER = (
     "i64 %records, i64 %every, i64 %stride, i64 %open, ptr %flag)"
 )
 
+ATTRIBUTES = (
+    # Without this LLVM halves vectors of eight on processors that have them.
+    'attributes #0 = { "min-legal-vector-width"="512" "prefer-vector-width"="512" }',
+    '!0 = !{!"branch_weights", i32 1, i32 1000000}',
+)
+
 
 def assemble(program: Program, inputs: StepInputs, lanes: int, shared: bool) -> str:
     """The LLVM module with the function `run` for blocks of `lanes` bodies.
@@ -69,9 +75,7 @@ class TimeLoop:
             *out.lines,
             "}",
             self._blocks(),
-            # Without this LLVM halves vectors of eight on processors that have them.
-            'attributes #0 = { "min-legal-vector-width"="512" "prefer-vector-width"="512" }',
-            '!0 = !{!"branch_weights", i32 1, i32 1000000}',
+            *ATTRIBUTES,
         ]
         return "\n".join(parts)
 
@@ -92,6 +96,7 @@ class TimeLoop:
         # A body that has failed before stays where it is.
         failed_at = self._load("%failed.at", "failure", 0)
         out.line(f"%alive.start = fcmp uno {self.vector} {failed_at}, {failed_at}")
+        self._pairs = self.memory.pairs()
         out.line("br label %ready")
         out.begin("ready")
         out.line("br label %records.head")
@@ -125,6 +130,9 @@ class TimeLoop:
         for value in self.step.carried:
             start, step = f"%start.{value.number}", out.name(value)
             self._merge(f"at.{value.number}", "float", (start, "ready"), (step, "saved"))
+        for k, (old, new) in enumerate(self._pairs):
+            out.line(f"%rows.{k} = phi ptr [ {old}, %ready ], [ %now.{k}, %saved ]")
+            out.line(f"%spares.{k} = phi ptr [ {new}, %ready ], [ %spare.{k}, %saved ]")
         out.line("%more.records = icmp slt i64 %record, %records")
         out.line("br i1 %more.records, label %steps.head, label %finish")
         self._steps()
@@ -148,6 +156,7 @@ class TimeLoop:
         out.begin("saved")
         out.line("br label %records.head")
         out.begin("finish")
+        self.memory.stand("rows", "spares")
         for place, value in self.step.numbers:
             self._store(f"%at.{value.number}", "state", str(place))
         self.memory.leave("%record")
@@ -165,6 +174,10 @@ class TimeLoop:
             self._merge(out.name(value)[1:], "float", (at, head), (new, latch))
         for name in INTERVAL:
             self._merge(name, "float", (self._since(name), head), (f"%{name}.next", latch))
+        for k in range(len(self._pairs)):
+            out.line(f"%now.{k} = phi ptr [ %rows.{k}, %{head} ], [ %spare.{k}, %{latch} ]")
+            out.line(f"%spare.{k} = phi ptr [ %spares.{k}, %{head} ], [ %now.{k}, %{latch} ]")
+        self.memory.stand("now", "spare")
         out.line("%more.steps = icmp slt i64 %j, %every")
         out.line("br i1 %more.steps, label %step, label %save")
         out.begin("step")
@@ -222,13 +235,20 @@ class TimeLoop:
         self._merge("alive.next", "bool", (out.name(True), "moved"), (good, "failed"))
         for name in moved:
             self._merge(name, "float", (moved[name], "moved"), (kept[name], "failed"))
-        out.line(f"br i1 {self._told_to_stop()}, label %told, label %steps.head, !prof !0")
+        self._next_step()
         out.begin("told")
+        self.memory.stand("spare", "now")
         self.memory.leave("%record")
+        self.memory.stand("now", "spare")
         out.begin("stop")
         for place, value in self.step.numbers:
             self._store(kept[f"next.{value.number}"], "state", str(place))
         self.memory.leave("%record")
+
+    def _next_step(self) -> None:
+        """Go on, unless told to stop."""
+        line = f"br i1 {self._told_to_stop()}, label %told, label %steps.head, !prof !0"
+        self.out.line(line)
 
     def _first_row(self, width: int) -> str:
         """Where the rows of a record begin that has `width` of them."""

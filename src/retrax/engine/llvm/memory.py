@@ -38,21 +38,37 @@ class BufferAccess:
 
     def scratch(self, buffer: Buffer, stem: str = "x") -> str:
         """Where the plan has put a buffer in scratch memory."""
-        first = self.plan.offsets[buffer] * self.bodies
-        return self.out.let(f"getelementptr double, ptr %scratch, i64 {first}", stem)
+        where, before = self._base(buffer)
+        return self.out.let(f"getelementptr double, ptr {where}, i64 {before * self.bodies}", stem)
 
-    def entry(self, buffer: Buffer, index: str) -> str:
-        """The address of an entry, by its place in memory."""
-        out, where = self.out, self.address(buffer)
+    def entry(self, buffer: Buffer, first: int, further: str | None = None) -> str:
+        """The address of an entry, by its place in memory: the `first`, or so many `further`."""
+        out = self.out
         if buffer in self.rows:
-            index = out.let(f"mul i64 {index}, %stride")
-        several = self.bodies > 1 and buffer not in self.rows and buffer.table is None
+            index = str(first) if further is None else out.let(f"add i64 {further}, {first}")
+            row = out.let(f"mul i64 {index}, %stride")
+            return out.let(f"getelementptr double, ptr {self.address(buffer)}, i64 {row}")
+        where, before = self._base(buffer)
+        several = self.bodies > 1 and buffer.table is None
         number = f"[{self.bodies} x double]" if several else "double"
-        return out.let(f"getelementptr {number}, ptr {where}, i64 {index}")
+        place = out.let(f"getelementptr {number}, ptr {where}, i64 {before + first}")
+        if further is None:
+            return place
+        return out.let(f"getelementptr {number}, ptr {place}, i64 {further}")
+
+    def _base(self, buffer: Buffer) -> tuple[str, int]:
+        """An address, and how many entries behind it a buffer begins."""
+        if buffer in self.addresses or buffer.table is not None:
+            return self.address(buffer), 0
+        if buffer in self.plan.within:
+            result, first = self.plan.within[buffer]
+            where, before = self._base(result)
+            return where, before + first
+        return "%scratch", self.plan.offsets[buffer]
 
     def single(self, buffer: Buffer, index: int) -> str:
         """The address of an entry that is known here."""
-        return self.entry(buffer, str(self.plan.place_of(buffer, index)))
+        return self.entry(buffer, self.plan.place_of(buffer, index))
 
     def load(self, value: Value, buffer: Buffer, index: int) -> None:
         """Load an entry that is known here."""
@@ -80,11 +96,10 @@ class BufferAccess:
         These are the lanes, unless bodies are in them.
         """
         out = self.out
-        first = out.let(f"mul i64 {k}, {view.stride}")
+        further = k if view.stride == 1 else out.let(f"mul i64 {k}, {view.stride}")
         things = out.lanes if view.stride != 1 and self.bodies == 1 else 1
         return [
-            self.entry(view.buffer, out.let(f"add i64 {first}, {view.offset + n * view.stride}"))
-            for n in range(things)
+            self.entry(view.buffer, view.offset + n * view.stride, further) for n in range(things)
         ]
 
     def read(self, value: Value, view: View, k: str) -> None:
@@ -117,8 +132,8 @@ class BufferAccess:
             place = places
             if out.lanes > 1:
                 place = out.let(f"extractelement {out.type('int')} {places}, i64 {lane}")
-            first = out.let(f"mul i64 {place}, {view.stride}")
-            where = self.entry(view.buffer, out.let(f"add i64 {first}, {view.offset}"))
+            further = out.let(f"mul i64 {place}, {view.stride}")
+            where = self.entry(view.buffer, view.offset, further)
             if self.bodies > 1 and view.buffer.table is None:
                 where = out.let(f"getelementptr double, ptr {where}, i64 {lane}")
             text = f"load double, ptr {where}"

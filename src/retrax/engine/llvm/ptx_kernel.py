@@ -24,17 +24,14 @@ from retrax.engine.llvm.emitter import Emitter
 from retrax.engine.llvm.kernel import TimeLoop
 from retrax.engine.llvm.memory import BufferAccess
 from retrax.engine.passes.placement import MemoryPlan
+from retrax.engine.passes.work import work
 from retrax.engine.program import (
-    CodeBlock,
     Each,
     Instruction,
-    Operation,
     Program,
     StoreEntry,
-    inner_blocks,
     kind_of,
     numbers,
-    walk,
 )
 from retrax.engine.progress import FAILURE, INTERVAL, StepInputs, length
 
@@ -209,7 +206,7 @@ def lanes_for(planned: PlannedStep) -> int:
     """
     if not planned.used or 8 * planned.plan.size > SHARED_BYTES:
         return WARP if planned.used else 1
-    shared, alike = _work(planned.block)
+    shared, alike = work(planned.block)
 
     def seconds(lanes: int) -> float:
         members = WARP // lanes
@@ -218,26 +215,6 @@ def lanes_for(planned: PlannedStep) -> int:
         return math.inf if warps == 0 else (rounds + alike) / (members * warps)
 
     return min((32, 16, 8, 4), key=seconds)
-
-
-def _work(block: CodeBlock) -> tuple[list[tuple[int, int]], int]:
-    """Loops that lanes share, as lengths and operations of a round; and what all lanes do."""
-    shared, alike = [], 0
-    for instruction in block.instructions:
-        if isinstance(instruction, Each):
-            work = sum(1 for x in walk(instruction.body) if isinstance(x, Operation))
-            work += len(instruction.reads) + len(instruction.writes)
-            if instruction.carried:
-                alike += instruction.length * work
-            else:
-                shared.append((instruction.length, work))
-            continue
-        alike += 1
-        for inner in inner_blocks(instruction):
-            inner_shared, inner_alike = _work(inner)
-            shared += inner_shared
-            alike += inner_alike
-    return shared, alike
 
 
 def assemble_function(program: Program, widths: Sequence[int]) -> str:
@@ -342,7 +319,12 @@ class WarpPrinter(BlockPrinter):
 
 
 class WarpMemory(BodyMemory):
-    """The memory of a member: buffers where the threads of a multiprocessor share it."""
+    """The memory of a member: buffers where the threads of a multiprocessor share it.
+
+    They stay where they are, so that the compiler knows which memory that is.
+    """
+
+    swaps = False
 
     def _find_scratch(self) -> None:
         out = self.out

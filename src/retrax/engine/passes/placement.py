@@ -50,6 +50,8 @@ class MemoryPlan:
         self.widths = widths
         self.offsets: dict[Buffer, int] = {}
         self.size = 0
+        # Buffers that are made in a result, which may lie elsewhere in the next step.
+        self.within: dict[Buffer, tuple[Buffer, int]] = {}
         # Memory that can be used again, by its length.
         self._free: dict[int, list[int]] = {}
 
@@ -83,6 +85,7 @@ class MemoryPlan:
         for buffer, (result, column) in columns.items():
             if result not in self.offsets:
                 self.reserve(result)
+            self.within[buffer] = result, self.place_of(result, column)
             self.offsets[buffer] = self.offsets[result] + self.place_of(result, column)
             lasting.add(buffer)
         touched = [list(_touched(instruction)) for instruction in block.instructions]
@@ -197,10 +200,10 @@ def _moved(instruction: object, results: Collection[Buffer], widths: Widths) -> 
     columns: Columns = {}
     for view, operand in instruction.writes:
         source = sources.get(operand) if isinstance(operand, Value) else None
-        width = widths.get(view.buffer, 0)
+        width = widths.get(view.buffer, 1)
         if source is None or view.buffer not in results or source.buffer.table is not None:
             return None
-        column = View(view.buffer, view.offset, width, view.buffer.length // max(width, 1))
+        column = View(view.buffer, view.offset, width, view.buffer.length // width)
         if view != column or source != View(source.buffer, 0, 1, source.buffer.length):
             return None
         columns[source.buffer] = view.buffer, view.offset
