@@ -90,7 +90,7 @@ class NativeMembers(Members):
         shared: bool,
         threads: int | None = None,
     ):
-        self._threads = threads or _cores()
+        self._threads = threads or cores()
         self.blocks = -(-state.shape[1] // lanes())
         self.columns = self.blocks * lanes()
         self._kernel, self._h, self._step = kernel, h, 0
@@ -120,7 +120,7 @@ class NativeMembers(Members):
             sizes = (len(saved), every, self.columns, opens)
             self._kernel.run(*pointers, self._h, self._step, *sizes, first, last, stop.address)
 
-        _spread(work, range(0, self.blocks, group), self._threads)
+        spread(work, range(0, self.blocks, group), self._threads)
         self._step += len(saved) * every
         yield len(saved) * every
 
@@ -141,7 +141,7 @@ class LargeMembers(Members):
         h: float,
         threads: int | None = None,
     ):
-        self._threads = threads or _cores()
+        self._threads = threads or cores()
         self.columns = state.shape[1]
         self._kernel, self._h, self._step = kernel, h, 0
         self._params, self._state = (np.ascontiguousarray(x.T) for x in (params, state))
@@ -169,17 +169,17 @@ class LargeMembers(Members):
             self._kernel.run(*pointers, self._h, self._step, *sizes, 0, 1, stop.address)
             saved[..., member], interval[..., member] = out, passed
 
-        _spread(work, range(self.columns), self._threads)
+        spread(work, range(self.columns), self._threads)
         self._step += len(saved) * every
         yield len(saved) * every
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _spread(work: Callable[[int, Flag], None], items: range, threads: int) -> None:
+def spread(work: Callable[[int, Flag], None], items: range, threads: int) -> None:
     """Work on all items. This thread waits and hears signals; where one ends it, all end."""
     stop = Flag()
     with ThreadPoolExecutor(min(threads, len(items))) as pool:
