@@ -36,9 +36,7 @@ def step_kernel(made_for: Signature, shape: Shape) -> Kernel:
 
 
 @Reused
-def push_kernel(
-    tree: Any, avals: tuple, identity: Any, wanted: Wanted, shape: Shape
-) -> Kernel:
+def push_kernel(tree: Any, avals: tuple, identity: Any, wanted: Wanted, shape: Shape) -> Kernel:
     """The time loop of a step with a tangent beside it."""
     from retrax.engine.llvm.machine_code import compiled
 
@@ -49,9 +47,7 @@ def push_kernel(
 
 
 @Reused
-def pull_kernel(
-    tree: Any, avals: tuple, identity: Any, wanted: Wanted, shape: Shape
-) -> Kernel:
+def pull_kernel(tree: Any, avals: tuple, identity: Any, wanted: Wanted, shape: Shape) -> Kernel:
     """The loop backwards of a pullback."""
     from retrax.engine.llvm.machine_code import compiled
 

@@ -167,7 +167,10 @@ def push(numbers: Numbers, tangents: Sequence[Leaf | None]) -> list[np.ndarray]:
     dots, alike = numbers.shareable([leaf for leaf in chosen if leaf is not None])
     shared = numbers.shared and alike
     params = np.concatenate(
-        [np.broadcast_to(x, (len(x), 1 if shared else numbers.count)) for x in (numbers.params, dots)]
+        [
+            np.broadcast_to(x, (len(x), 1 if shared else numbers.count))
+            for x in (numbers.params, dots)
+        ]
     )
     # g, momentum, their tangents, that of time, time
     ways = numbers.columns([leaf for leaf in moving if leaf is not None])

@@ -6,6 +6,9 @@ from retrax.engine.progress import Packing
 from retrax.engine.step_program import Parts, step_program
 from retrax.numerics.reuse import Signature
 
+# Which of some arguments have an axis of members, or are there at all.
+Flags = tuple[bool, ...]
+
 
 class Problem:
     """A run as a function of arrays: parameters, then the leaves of its start, then the step.
@@ -24,6 +27,11 @@ class Problem:
         self.params, self.state = Packing(self.parts.params), Packing(self.parts.state)
         self.remembered = step_program(*made_for)[1].memory.size
         require_quick(*made_for)
+
+    @property
+    def leaves(self) -> int:
+        """How many arrays it is a function of."""
+        return len(self.params.shapes) + len(self.state.shapes) + 1
 
     @property
     def kept(self) -> tuple[int, int]:

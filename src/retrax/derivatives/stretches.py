@@ -17,7 +17,7 @@ from retrax.engine.backends.signals import interruptibly
 from retrax.engine.progress import FAILURE, INTERVAL
 
 # A stretch of so many bytes of states is short.
-_SHORT = 2**20
+_SHORT = 2**22
 # From so many steps on pieces are cut again.
 _LONG = 10**8
 
@@ -78,9 +78,7 @@ class Block:
         self.size, self.columns = start.shape
         self.remembered = kernel.memory.size
 
-    def go(
-        self, at: "At", records: int, every: int, out: np.ndarray, since: np.ndarray
-    ) -> "At":
+    def go(self, at: "At", records: int, every: int, out: np.ndarray, since: np.ndarray) -> "At":
         """Take `records` times `every` steps, and fill `out` and `since` with what is saved."""
         state, memory = at.state.copy(), at.memory.copy()
         state[-1] = self.start[-1]

@@ -11,16 +11,14 @@ $$
 \end{aligned}
 $$
 
-Equations that a step solves are differentiated by the implicit function theorem, as the step has it.
+Equations that a step solves are differentiated by the implicit function theorem, as in the step.
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from retrax.engine.passes.live import live
 from retrax.engine.passes.sinking import sink
@@ -37,7 +35,7 @@ _H = jax.ShapeDtypeStruct((), jnp.float64)
 
 
 class Wanted(NamedTuple):
-    """Which derivatives are asked for besides those by the state: of parameters, and by the step."""
+    """Which derivatives are asked for besides those by the state: by parameters, by the step."""
 
     params: tuple[bool, ...]
     h: bool
@@ -50,9 +48,7 @@ class Wanted(NamedTuple):
     def put(self, chosen: Sequence[Any], params: Sequence[Any], h: Any) -> tuple[list[Any], Any]:
         """Put what was selected back among values for all parameters and the step."""
         left = iter(chosen)
-        mixed = [
-            next(left) if wanted else x for x, wanted in zip(params, self.params, strict=True)
-        ]
+        mixed = [next(left) if wanted else x for x, wanted in zip(params, self.params, strict=True)]
         return mixed, next(left) if self.h else h
 
 
@@ -77,7 +73,10 @@ def push_program(
             p, size = wanted.put(chosen, own, h)
             system, integrator = parts.of(p)
             new, info, memory = integrator.next_step(system, State(g, mu, t), size, remembered)
-            return (new.g, new.momentum, t + size, memory), (watched(system, new, info), is_finite(new))
+            return (new.g, new.momentum, t + size, memory), (
+                watched(system, new, info),
+                is_finite(new),
+            )
 
         point = (wanted.of(own, h), g, mu, t, remembered)
         end, dend, (info, finite) = jax.jvp(

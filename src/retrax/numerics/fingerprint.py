@@ -65,9 +65,7 @@ def fingerprint(x: object) -> Fingerprint:
     return Fingerprint(parts, walk.complete, walk.calls)
 
 
-def content(
-    structures: Sequence[Any], *settings: object, takes_traced: bool = False
-) -> Content:
+def content(structures: Sequence[Any], *settings: object, takes_traced: bool = False) -> Content:
     """Follow structures of pytrees, and take out the numbers that their functions hold.
 
     Those that JAX is tracing are taken out only where it `takes_traced` ones.

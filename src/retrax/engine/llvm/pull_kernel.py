@@ -46,9 +46,7 @@ class PullLoop(TimeLoop):
         self.width = sum(map(length, self.point))
         # Cotangents come first among what is carried, in the order of the point.
         self.sources = dict(places(self.step.state[: inputs.point]))
-        self.sums = {
-            x: self._sum(x) for x in self.sources.values() if isinstance(x, Buffer)
-        }
+        self.sums = {x: self._sum(x) for x in self.sources.values() if isinstance(x, Buffer)}
         access = BufferAccess(self.out, self.planned.plan)
         self.printer = BlockPrinter(self.out, access, self._goes_on)
         self.memory = _PullMemory(self.printer, self.step, self.planned, self.own)
@@ -177,12 +175,15 @@ class _PullMemory(BodyMemory):
         other = self._elsewhere(buffer, more)
         width = self.plan.widths.get(buffer, 1)
         columns = [(c, width, buffer.length // width) for c in range(width)]
-        here, there, both = ([Value(next(self._numbering), "float") for _ in columns] for _ in "abc")
+        here, there, both = (
+            [Value(next(self._numbering), "float") for _ in columns] for _ in "abc"
+        )
         self.out.renamed |= {v: f"%{self.out.fresh('sum')}" for v in chain(here, there, both)}
         reads = [(v, View(buffer, *c)) for v, c in zip(here, columns, strict=True)]
         reads += [(v, View(other, *c)) for v, c in zip(there, columns, strict=True)]
-        body = CodeBlock([Operation("add", (a, b), c) for a, b, c in zip(here, there, both, strict=True)])
+        body = CodeBlock(
+            [Operation("add", (a, b), c) for a, b, c in zip(here, there, both, strict=True)]
+        )
         writes = tuple((View(total, *c), v) for v, c in zip(both, columns, strict=True))
         self.printer.instruction(Each(buffer.length // width, tuple(reads), body, writes))
         self._copy(total, buffer)
-
