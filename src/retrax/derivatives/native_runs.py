@@ -146,7 +146,7 @@ def _ran(block: Block, plan: Schedule, keeps: bool) -> Ran:
         return run(block, plan)
     if is_short(plan.steps, block.size):
         return run_densely(block, plan)
-    return run_sparsely(block, plan, piece_length(plan.steps))
+    return run_sparsely(block, plan, piece_length(plan.steps, block.size))
 
 
 def _room(numbers: Numbers, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

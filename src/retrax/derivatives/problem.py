@@ -39,7 +39,7 @@ class Problem:
         steps = self.plan.steps
         if is_short(steps, self.state.size):
             return steps, self.state.size
-        pieces = self.plan.pieces(0, steps, piece_length(steps))
+        pieces = self.plan.pieces(0, steps, piece_length(steps, self.state.size))
         return len(pieces), self.state.size + self.remembered
 
     @property

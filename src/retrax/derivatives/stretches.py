@@ -18,6 +18,8 @@ from retrax.engine.progress import FAILURE, INTERVAL
 
 # A stretch of so many bytes of states is short.
 _SHORT = 2**22
+# So many bytes of states stay near the processor.
+_CACHED = 2**18
 # From so many steps on pieces are cut again.
 _LONG = 10**8
 
@@ -62,9 +64,13 @@ def is_short(steps: int, numbers: int) -> bool:
     return 8 * steps * numbers <= _SHORT
 
 
-def piece_length(steps: int) -> int:
-    """How long the pieces are into which a long stretch is cut."""
-    return round(steps ** (2 / 3)) if steps >= _LONG else math.isqrt(steps)
+def piece_length(steps: int, numbers: int) -> int:
+    """How long the pieces are into which a long stretch is cut, with states of so many numbers.
+
+    The square root of its length, or as many steps as the cache of a processor holds.
+    """
+    root = round(steps ** (2 / 3)) if steps >= _LONG else math.isqrt(steps)
+    return max(1, root, min(steps // 2, _CACHED // (8 * numbers)))
 
 
 class Block:
@@ -209,7 +215,7 @@ class Pullback:
         elif len(kept) == steps:
             self._dense(0, steps, kept)
         else:
-            pieces = self.plan.pieces(0, steps, piece_length(steps))
+            pieces = self.plan.pieces(0, steps, piece_length(steps, block.size * block.columns))
             self._pieces(pieces, [self._at(*two) for two in zip(pieces, kept, strict=True)])
         return self.carried[:-1]
 
@@ -228,7 +234,7 @@ class Pullback:
             block.go(at, count, 1, states[1:], since)
             self._dense(at.step, last, states)
             return
-        pieces = self.plan.pieces(at.step, last, piece_length(count))
+        pieces = self.plan.pieces(at.step, last, piece_length(count, block.size * block.columns))
         starts = [at]
         for _, records, every in pieces[:-1]:
             out, since = block.rows(records), block.rows(records, len(INTERVAL))

@@ -25,7 +25,7 @@ from retrax.engine.progress import Packing, StepInputs, length, places
 
 
 def assemble_pull(program: Program, inputs: PullInputs, lanes: int, shared: bool) -> str:
-    """The LLVM module with the function `run` for blocks of `lanes` bodies."""
+    """The LLVM module with the function `run` of a pullback, for blocks of `lanes` bodies."""
     return PullLoop(program, inputs, lanes, shared).module()
 
 
