@@ -37,17 +37,22 @@ def batched(primitive: Primitive, keeps: bool) -> Rule:
             else:
                 joined.append(_joined(x, axis, mine, size, members))
                 flags.append(mine or axis is not None)
-        if given is not None:
-            params["given"] = given
-        outs = primitive.bind(*joined, **params, members=size * (members or 1), own=tuple(flags))
-        last = len(outs) - 1 if keeps else len(outs)
-        found = [x if members is None else _parted(x, size, members) for x in outs[:last]]
-        return [*found, *outs[last:]], [*[0] * last, *[None] * (len(outs) - last)]
+        rest = params if given is None else {**params, "given": given}
+        if keeps:
+            rest = {**params, "keeps": False}
+        outs = primitive.bind(*joined, **rest, members=size * (members or 1), own=tuple(flags))
+        found = [x if members is None else _parted(x, size, members) for x in outs]
+        axes_out: list[int | None] = [0] * len(found)
+        if keeps:
+            nothing = params["problem"].kept if params["keeps"] else (0, 0)
+            found[-1], axes_out[-1] = jnp.zeros(nothing), None
+        return found, axes_out
 
     return rule
 
 
 def _parted(x: Array, size: int, members: int) -> Array:
+    """Give a result the axes of both maps."""
     return x.reshape(size, members, *x.shape[1:])
 
 

@@ -24,8 +24,12 @@ from retrax.derivatives.stretches import (
     run_sparsely,
 )
 from retrax.engine.backends.members import cores, lanes, spread
+from retrax.engine.backends.native import Kernel
 from retrax.engine.derivative_programs import Wanted
 from retrax.engine.progress import INTERVAL, Packing
+
+# So many bytes of states stay near a core.
+_CACHED = 2**20
 
 
 class Leaf(NamedTuple):
@@ -66,12 +70,18 @@ class Numbers:
 
     def each(self, work: Callable[["Cut"], None]) -> None:
         """Call `work` for each block of members."""
-        width = 1 if self.alone else lanes()
+        width = 1 if self.alone else lanes() * self._together()
         blocks = range(0, self.count, width)
         if len(blocks) == 1:
             work(Cut(self, 0, width))
         else:
             spread(lambda first, stop: work(Cut(self, first, width)), blocks, cores())
+
+    def _together(self) -> int:
+        """How many vectors of members a thread takes at once: their states stay in its cache."""
+        vectors = -(-self.count // lanes())
+        bytes_of_one = 8 * self.problem.state.size * self.problem.plan.steps * lanes()
+        return max(1, min(_CACHED // bytes_of_one, vectors // (2 * cores())))
 
     def leaves(self, packing: Packing, rows: np.ndarray) -> list[np.ndarray]:
         """Leaves (members, ...) from rows (..., numbers, members)."""
@@ -103,6 +113,11 @@ class Cut:
         self._chosen = np.minimum(np.arange(first, first + width), numbers.count - 1)
         h = numbers.h
         self.h = float(h.array[first] if h.own else h.array)
+        self.lanes = 1 if numbers.alone else lanes()
+
+    def block(self, kernel: Kernel, params: np.ndarray, start: np.ndarray, shared: bool) -> Block:
+        """The bodies of this block, ready to run."""
+        return Block(kernel, self.of(params, shared), self.of(start), self.h, self.lanes)
 
     def of(self, rows: np.ndarray, shared: bool = False) -> np.ndarray:
         """The columns of this block, the last one repeated where members do not fill it."""
@@ -122,7 +137,7 @@ def forward(numbers: Numbers, keeps: bool) -> tuple[list[np.ndarray], np.ndarray
     kept: list[np.ndarray] = []
 
     def work(cut: Cut) -> None:
-        block = Block(kernel, cut.of(numbers.params, numbers.shared), cut.of(numbers.start), cut.h)
+        block = cut.block(kernel, numbers.params, numbers.start, numbers.shared)
         ran = _ran(block, plan, keeps)
         states[..., cut.here] = ran.states[..., cut.inner]
         since[..., cut.here] = ran.intervals[..., cut.inner]
@@ -180,7 +195,7 @@ def push(numbers: Numbers, tangents: Sequence[Leaf | None]) -> list[np.ndarray]:
     moved, _, failed_at = _room(numbers, size)
 
     def work(cut: Cut) -> None:
-        ran = run(Block(kernel, cut.of(params, shared), cut.of(state), cut.h), plan)
+        ran = run(cut.block(kernel, params, state, shared), plan)
         moved[..., cut.here] = ran.states[:, size - 1 : -1, cut.inner]
         failed_at[cut.here] = ran.failed_at[cut.inner]
 
@@ -216,8 +231,7 @@ def pull(
     found = np.empty((size + sums.size, numbers.count))
 
     def work(cut: Cut) -> None:
-        params = cut.of(numbers.params, numbers.shared)
-        block = Block(forwards, params, cut.of(numbers.start), cut.h)
+        block = cut.block(forwards, numbers.params, numbers.start, numbers.shared)
         ends = cut.of(given)
         back = Pullback(block, backwards, plan, ends[1:], len(found))
         result = back.through(None if kept is None else kept[..., None])

@@ -19,7 +19,7 @@ from retrax.engine.progress import FAILURE, INTERVAL
 # A stretch of so many bytes of states is short.
 _SHORT = 2**22
 # So many bytes of states stay near the processor.
-_CACHED = 2**18
+_CACHED = 2**21
 # From so many steps on pieces are cut again.
 _LONG = 10**8
 
@@ -76,12 +76,13 @@ def piece_length(steps: int, numbers: int) -> int:
 class Block:
     """Bodies side by side, their parameters and step, and the kernel that moves them.
 
-    Arrays are rows of numbers with a column for each body.
+    Arrays are rows of numbers with a column for each body; the kernel takes `lanes` at a time.
     """
 
-    def __init__(self, kernel: Kernel, params: np.ndarray, start: np.ndarray, h: float):
+    def __init__(self, kernel: Kernel, params: np.ndarray, start: np.ndarray, h: float, lanes: int):
         self.kernel, self.params, self.start, self.h = kernel, params, start, h
         self.size, self.columns = start.shape
+        self.parts = self.columns // lanes
         self.remembered = kernel.memory.size
 
     def go(self, at: "At", records: int, every: int, out: np.ndarray, since: np.ndarray) -> "At":
@@ -92,7 +93,7 @@ class Block:
         call(
             self.kernel,
             arrays,
-            (self.h, at.step, records, every, self.columns, int(at.step == 0), 0, 1),
+            (self.h, at.step, records, every, self.columns, int(at.step == 0), 0, self.parts),
         )
         return At(at.step + records * every, state, memory, at.failure)
 
@@ -255,5 +256,5 @@ class Pullback:
             call(
                 self.kernel,
                 (block.params, self.carried, points, added, added, added),
-                (block.h, start, records, every, block.columns, 0, 0, 1),
+                (block.h, start, records, every, block.columns, 0, 0, block.parts),
             )
