@@ -18,6 +18,7 @@ LAYERS = [
     "engine",
     "trajectory",
     "store",
+    "derivatives",
     "run",
     "sweep",
     "analysis",

@@ -1,5 +1,6 @@
 """The scalar program of one step of an integrator on a system."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -89,6 +90,30 @@ def jax_settings() -> tuple[Any, ...]:
     )
 
 
+class Parts:
+    """The shapes of what a program is made from, and systems and integrators made of parameters.
+
+    **Attributes:** `params`: those of all parameters; `system`, `integrator`, `state`.
+    """
+
+    def __init__(self, structure: Structure, avals: tuple):
+        leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
+        self._structure = structure
+        self.system, self.integrator, self.state = jax.tree.unflatten(structure.tree, leaves)
+        arrays, self._inner = jax.tree.flatten((self.system, self.integrator))
+        self._own = len(arrays)
+        self.params: list[Any] = [*arrays, *map(example, structure.numbers)]
+
+    def of(self, params: Sequence[Any]) -> tuple[Any, AbstractIntegrator]:
+        """Return the system and the integrator with these parameters."""
+        own = jax.tree.unflatten(self._inner, params[: self._own])
+        structure = self._structure
+        if not structure.places:
+            return own
+        numbers = dict(zip(structure.places, params[self._own :], strict=True))
+        return replaced(own, structure.content.held, numbers)
+
+
 @Reused
 def step_program(
     structure: Structure, avals: tuple, identity: Fingerprint, unroll: bool = False
@@ -99,28 +124,19 @@ def step_program(
     numbers of functions that are parameters. With `unroll` short axes are taken apart even where
     the step asks to keep them.
     """
-    leaves = [jax.ShapeDtypeStruct(*aval) for aval in avals]
-    system, integrator, state = jax.tree.unflatten(structure.tree, leaves)
-    arrays, inner = jax.tree.flatten((system, integrator))
-    params = [*arrays, *map(example, structure.numbers)]
-
-    def parts(params):
-        own = jax.tree.unflatten(inner, params[: len(arrays)])
-        if not structure.places:
-            return own
-        numbers = dict(zip(structure.places, params[len(arrays) :], strict=True))
-        return replaced(own, structure.content.held, numbers)
+    parts = Parts(structure, avals)
+    params, state = parts.params, parts.state
 
     def opening(params, state, h):
-        system, integrator = parts(params)
+        system, integrator = parts.of(params)
         return integrator.memory(system, state)
 
     def step(params, state, h, memory):
-        system, integrator = parts(params)
+        system, integrator = parts.of(params)
         return guarded_step(system, integrator, state, h, memory)
 
     examples = (params, state, jax.ShapeDtypeStruct((), jnp.float64))
-    memory = Packing(memory_of(system, integrator, state))
+    memory = Packing(memory_of(parts.system, parts.integrator, state))
     program = scalarise_in_turn(opening, step, *examples, invariant=len(params), unroll=unroll)
     program = fuse(sink(live(program)))
     items = len(program.outputs) - len(StepInfo._fields) - 1
@@ -132,7 +148,7 @@ def guarded_step(
 ) -> tuple[Any, StepInfo, Any, Memory]:
     """The new state, how the step went, whether all of its numbers are finite, and its memory."""
     new, info, memory = integrator.next_step(system, state, h, memory)
-    return new, watched(system, new, info), _finite(new), memory
+    return new, watched(system, new, info), is_finite(new), memory
 
 
 def memory_of(system: Any, integrator: AbstractIntegrator, state: Any) -> Memory:
@@ -146,7 +162,7 @@ def memory_of(system: Any, integrator: AbstractIntegrator, state: Any) -> Memory
     return memory
 
 
-def _finite(new: Any) -> Any:
+def is_finite(new: Any) -> Any:
     """Whether all numbers of a state are finite: a sum is only if everything in it is."""
     sums = [jnp.sum(leaf) for leaf in jax.tree.leaves(eqx.tree_at(lambda s: s.t, new, None))]
     return jnp.isfinite(sum(sums[1:], sums[0]))

@@ -113,6 +113,8 @@ class AbstractIntegrator(Frozen):
     preserves: eqx.AbstractClassVar[frozenset[str]] | eqx.AbstractVar[frozenset[str]]
     needs_momentum: ClassVar[bool] = True  # and so cannot step a quadratic field
     counted: ClassVar[str] = "iterations"  # what `StepInfo.iterations` counts
+    # Whether a step with the memory of the one before it is the step from its state alone.
+    memory_saves_work: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
         """Reject what was given for a retraction and is not one."""

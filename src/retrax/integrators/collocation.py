@@ -60,6 +60,7 @@ class Collocation(AbstractIntegrator):
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
     needs_momentum: ClassVar[bool] = False
+    memory_saves_work: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -256,6 +257,7 @@ class PlainCollocation(AbstractIntegrator):
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
     needs_momentum: ClassVar[bool] = False
+    memory_saves_work: ClassVar[bool] = True
 
     def __init__(self, nodes: Nodes | Sequence[float]):
         self.nodes = as_nodes(nodes)

@@ -65,6 +65,10 @@ class Composition(AbstractIntegrator):
     def needs_momentum(self) -> bool:
         return self.base.needs_momentum
 
+    @property
+    def memory_saves_work(self) -> bool:
+        return self.base.memory_saves_work
+
     def check(self, system: AbstractGroupSystem) -> None:
         self.base.check(system)
 

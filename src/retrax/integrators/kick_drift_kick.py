@@ -50,6 +50,7 @@ class KickDriftKick(AbstractIntegrator):
     preserves: ClassVar[frozenset[str]] = frozenset(
         {"group", "momentum", "symplectic", "symmetric"}
     )
+    memory_saves_work: ClassVar[bool] = True
 
     def check(self, system: AbstractSplitSystem) -> None:
         system.check_split()

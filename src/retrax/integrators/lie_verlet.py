@@ -1,6 +1,6 @@
 """Variational Stoermer-Verlet on a Lie group."""
 
-from typing import TypeGuard
+from typing import ClassVar, TypeGuard
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -60,6 +60,7 @@ class LieVerlet(AbstractIntegrator):
     retraction: AbstractRetraction
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
+    memory_saves_work: ClassVar[bool] = True
 
     def __init__(self, retraction: AbstractRetraction = Cayley()):
         self.retraction = retraction

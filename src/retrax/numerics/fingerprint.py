@@ -65,9 +65,12 @@ def fingerprint(x: object) -> Fingerprint:
     return Fingerprint(parts, walk.complete, walk.calls)
 
 
-def content(structures: Sequence[Any], *settings: object) -> Content:
-    """Follow structures of pytrees, and take out the numbers that their functions hold."""
-    walk = Walk()
+def content(structures: Sequence[Any], *settings: object, takes_traced: bool = False) -> Content:
+    """Follow structures of pytrees, and take out the numbers that their functions hold.
+
+    Those that JAX is tracing are taken out only where it `takes_traced` ones.
+    """
+    walk = Walk(takes_traced)
     try:
         parts = (*[walk.tree(x, takes_out=True) for x in structures], *map(walk.of, settings))
         hash(parts)

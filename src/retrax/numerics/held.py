@@ -77,6 +77,11 @@ def is_number(x: Any) -> bool:
     return isinstance(x, jax.Array) and not isinstance(x, Tracer) and x.dtype == jnp.float64
 
 
+def is_traced_number(x: Any) -> bool:
+    """Tell whether `x` is a float64 number or array that JAX is tracing."""
+    return isinstance(x, Tracer) and x.aval.dtype == jnp.float64
+
+
 def is_field(x: Any, name: str) -> bool:
     """Tell whether an attribute is a field of `x` itself, and `x` is copied by copying its fields.
 

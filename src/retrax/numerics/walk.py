@@ -24,6 +24,7 @@ from retrax.numerics.held import (
     is_field,
     is_number,
     is_short,
+    is_traced_number,
     plain_size,
     slots,
 )
@@ -90,8 +91,9 @@ class Same:
 class Walk:
     """One walk through a value. What has been met before is named by its number."""
 
-    def __init__(self) -> None:
+    def __init__(self, takes_traced: bool = False) -> None:
         self.complete, self.calls = True, False
+        self.takes_traced = takes_traced  # numbers that JAX is tracing are taken out too
         self.inside = 0  # functions of the user's own
         self.seen: dict[tuple[int, bool], int] = {}
         # Numbers taken out; whether all on the way here can be copied, and what that is.
@@ -163,7 +165,7 @@ class Walk:
 
     def _held(self, x: Any, holder: object, slot: Hashable) -> Hashable:
         """Follow what is held in a place: take it out if it is a number."""
-        if self.open and is_number(x):
+        if self.open and (is_number(x) or (self.takes_traced and is_traced_number(x))):
             return self.held.add(x, holder, slot, self.path)
         return self.of(x)
 
@@ -315,7 +317,7 @@ class Walk:
 
     def _along(self, x: Any, paths: _Paths, holder: object, slot: Hashable) -> Hashable:
         """Return what is read of `x`: all of it, or what paths of attributes lead to."""
-        if self.open and is_number(x):
+        if self.open and (is_number(x) or (self.takes_traced and is_traced_number(x))):
             return self.held.add(x, holder, slot, self.path)
         if paths == ((),) or isinstance(x, (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)):
             return self.of(x)

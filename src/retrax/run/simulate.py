@@ -4,15 +4,13 @@ import math
 import os
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Bool, PyTree
+from jaxtyping import Array
 
-from retrax.engine.backends.xla import run_differentiable
-from retrax.engine.progress import start
+from retrax.derivatives.traced_run import simulate_traced
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
@@ -20,12 +18,10 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
-from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.progress_bar import ProgressOption, is_shown
 from retrax.run.running import Running, finish, finish_with_checkpoint
 from retrax.run.stepper import STEPPERS, Stepper
 from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
-from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
 
@@ -92,7 +88,7 @@ def simulate(
     plan = Plan(begin.t, size, int(steps), int(save_every), commits)
     run = Run(system, integrator, begin, None, plan)
     if traced:
-        return _simulate_traced(run)
+        return simulate_traced(run, backend)
     require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(begin)), plan.steps, plan.save_every)
     return _simulate(
         run, None if checkpoint is None else require_path(checkpoint), progress, backend
@@ -118,46 +114,3 @@ def _simulate(run: Run, path: Path | None, progress: object, backend: str) -> Tr
         return finish(running, progress)
     checkpoint = Checkpoint(new_store(path, objects, running), running, sent=len(running.saved))
     return finish_with_checkpoint(running, checkpoint, progress)
-
-
-def _simulate_traced(run: Run) -> Trajectory:
-    state, plan = run.state, run.plan
-    size = jnp.asarray(plan.h, jnp.float64)
-    at = start(state, run.integrator.memory(run.system, state))
-    parts = [jax.tree.map(lambda x: jnp.asarray(x)[None], (state, at.interval, at.failed))]
-    chunks = Chunks.all_at_once(plan.steps, plan.save_every)
-    for records, every in chunks.between(0, plan.steps):
-        at, *saved = run_differentiable(
-            run.system, run.integrator, at, state.t, size, records, every
-        )
-        parts.append(tuple(saved))
-    states, info, failed = jax.tree.map(lambda *xs: jnp.concatenate(xs), *parts)
-    behind = jnp.asarray(saved_steps(plan.steps, plan.save_every), jnp.float64)
-    states = eqx.tree_at(lambda s: s.t, _nan_where(failed, states), state.t + behind * size)
-    info = _nan_where(failed, info)
-    return Trajectory(
-        t=states.t,
-        states=states,
-        info=info,
-        h=plan.h,
-        steps=plan.steps,
-        completed=plan.steps,
-        save_every=plan.save_every,
-        seconds=0.0,
-        compile_seconds=0.0,
-        provenance=provenance(run.system, run.integrator, "xla"),
-        system=run.system,
-        integrator=run.integrator,
-        failed=failed,
-    )
-
-
-def _nan_where(failed: Bool[Array, " record"], tree: PyTree) -> PyTree:
-    """NaN, or -1 among whole numbers, in the rows of arrays at which a run has failed."""
-
-    def blank(x: Array) -> Array:
-        lost = failed.reshape(-1, *[1] * (x.ndim - 1))
-        nothing = jnp.nan if jnp.issubdtype(x.dtype, jnp.floating) else -1
-        return jnp.where(lost, jnp.asarray(nothing, x.dtype), x)
-
-    return jax.tree.map(blank, tree)

@@ -289,7 +289,7 @@ class KeptRules:
         if axis == x.axis:
             return list(self.loops.scalars(x).swapaxes(0, axis))
         where = axis - (axis > x.axis)
-        parts = np.moveaxis(x.cells, where, 0)
+        parts = [np.asarray(part, object) for part in np.moveaxis(x.cells, where, 0)]
         return [KeptArray(part, x.axis - (axis < x.axis), x.length) for part in parts]
 
     def _joined(self, arrays: Sequence[Plain], like: KeptArray) -> KeptArray:

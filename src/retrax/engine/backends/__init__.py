@@ -88,7 +88,7 @@ def make_loop(
         found, places = made_for.tree.content, made_for.tree.places
         try:
             if backend == "auto":
-                _require_quick(*made_for)
+                require_quick(*made_for)
             loop = NativeLoop(system, integrator, state, h, made_for)
         except Exception:
             # A number that decides an `if`, or is a count, cannot be traced.
@@ -144,11 +144,11 @@ def make_members(
         # Arrays of members have no rows: short axes that a step keeps are taken apart.
         program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and backend == "auto":
-            _require_quick(*made_for)
+            require_quick(*made_for)
         if chosen == "native" and program.is_large:
             return LargeMembers(single_kernel(*made_for), *rows(), h, threads)
         if chosen == "native":
-            kernel = _member_kernel(*made_for, shared)
+            kernel = member_kernel(*made_for, shared)
             return NativeMembers(kernel, *rows(), h, shared, threads)
         if program.has_buffers:
             raise Unscalarisable("it has a long axis, and arrays of members have no room for it")
@@ -179,7 +179,7 @@ def _of_one(x: Any) -> jax.ShapeDtypeStruct:
 
 
 @Reused
-def _require_quick(tree: Any, avals: tuple, identity: Fingerprint) -> None:
+def require_quick(tree: Any, avals: tuple, identity: Fingerprint) -> None:
     """Leave a program to XLA for which LLVM would take minutes."""
     program, _ = step_program(tree, avals, identity)
     if program.count() > _MOST_NATIVE:
@@ -231,7 +231,7 @@ def _scalar_or_xla(
 
 
 @Reused
-def _member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kernel:
+def member_kernel(tree: Any, avals: tuple, identity: Any, shared: bool) -> Kernel:
     """The machine code for blocks of members."""
     from retrax.engine.llvm.machine_code import compiled
 

@@ -109,7 +109,7 @@ class NativeMembers(Members):
             sizes = (len(saved), every, self.columns, opens)
             self._kernel.run(*pointers, self._h, self._step, *sizes, first, last, stop.address)
 
-        _spread(work, range(0, self.blocks, group), self._threads)
+        spread(work, range(0, self.blocks, group), self._threads)
         self._step += len(saved) * every
         yield len(saved) * every
 
@@ -158,12 +158,12 @@ class LargeMembers(Members):
             self._kernel.run(*pointers, self._h, self._step, *sizes, 0, 1, stop.address)
             saved[..., member], interval[..., member] = out, passed
 
-        _spread(work, range(self.columns), self._threads)
+        spread(work, range(self.columns), self._threads)
         self._step += len(saved) * every
         yield len(saved) * every
 
 
-def _spread(work: Callable[[int, Flag], None], items: range, threads: int) -> None:
+def spread(work: Callable[[int, Flag], None], items: range, threads: int) -> None:
     """Work on all items. This thread waits and hears signals; where one ends it, all end."""
     stop = Flag()
     with ThreadPoolExecutor(min(threads, len(items))) as pool:

@@ -105,7 +105,7 @@ class BodyMemory:
         out = self.out
         if self.planned.used:
             self._find_scratch()
-        for array, items in (("params", self.step.params), ("state", self.step.state)):
+        for array, items in self.arrays():
             for place, buffer in places(items):
                 if isinstance(buffer, Buffer):
                     where = out.let(f"getelementptr double, ptr %{array}, i64 {place}")
@@ -115,6 +115,10 @@ class BodyMemory:
             where = out.let(f"getelementptr double, ptr %memory, i64 {row}")
             self._callers[buffer] = self._elsewhere(buffer, where)
             self.access.addresses[buffer] = self.access.scratch(buffer, "row")
+
+    def arrays(self) -> tuple[tuple[str, Sequence[Value | Buffer]], ...]:
+        """Arrays of the caller's whose buffers stay where they are, and what is in them."""
+        return ("params", self.step.params), ("state", self.step.state)
 
     def _find_scratch(self) -> None:
         """Take scratch memory from the heap; it begins with a cache line."""

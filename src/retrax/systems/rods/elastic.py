@@ -292,8 +292,12 @@ def _scaled(rows: Float[Array, "n m"], by: Float[Array, " m"]) -> Float[Array, "
     return rows * jnp.broadcast_to(by, rows.shape)
 
 
+@jax.custom_jvp
 def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, NewtonStatus]:
-    """Solve (1) for the velocities $w$ of all nodes."""
+    """Solve (1) for the velocities $w$ of all nodes.
+
+    Its derivative is that of the implicit function theorem, forward and in reverse.
+    """
     scale = jnp.max(jnp.abs(momenta)) + SMALLEST
 
     def first(J: Vector, P: Vector) -> Vector:
@@ -317,6 +321,20 @@ def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, Newto
     )
 
 
+@spin.defjvp
+def _spin_jvp(primals: tuple, tangents: tuple) -> tuple:
+    w, status = spin(*primals)
+    (moments, momenta, h), (*rows, dh) = primals, tangents
+
+    def moved(J: Vector, P: Vector, w: Vector, dJ: Vector, dP: Vector) -> Vector:
+        _, change = jax.jvp(lambda *at: _mismatch(*at, w), (J, P, h), (dJ, dP, dh))
+        return -solve(_slope(J, h, w), change)
+
+    dw = jax.vmap(moved)(moments, momenta, w, *rows)
+    none: Any = np.zeros((), jax.dtypes.float0)
+    return (w, status), (dw, NewtonStatus(none, jnp.zeros_like(status.residual), none))
+
+
 def turned_back(x: Vector, P: Vector) -> Vector:
     r"""$\mathrm{cay}(x)^TP - P$, without cancellation."""
     across = cross(x, P)
@@ -330,17 +348,21 @@ def _mismatch(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
 
 
 def _improved(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
-    """One step of Newton's method, with the derivative of (1) written out."""
+    """One step of Newton's method."""
+    return w - solve(_slope(J, h, w), _mismatch(J, P, h, w))
+
+
+def _slope(J: Vector, h: Array, w: Vector) -> Float[Array, "3 3"]:
+    """The derivative of (1) by w, written out."""
     spun, half = J * w, h / 2
     a, b, c = half * w[0], half * w[1], half * w[2]
     p, q, r = half * spun[0], half * spun[1], half * spun[2]
     energy = half * (w[0] * p + w[1] * q + w[2] * r)
     # J + h/2 (hat(w) J - hat(J w)) + h^2/4 ((w.Jw) 1 + 2 w (Jw)^T)
-    jacobian = jnp.stack(
+    return jnp.stack(
         [
             J[0] + energy + 2 * a * p, r - c * J[1] + 2 * a * q, b * J[2] - q + 2 * a * r,
             c * J[0] - r + 2 * b * p, J[1] + energy + 2 * b * q, p - a * J[2] + 2 * b * r,
             q - b * J[0] + 2 * c * p, a * J[1] - p + 2 * c * q, J[2] + energy + 2 * c * r,
         ]
     ).reshape(3, 3)  # fmt: skip
-    return w - solve(jacobian, _mismatch(J, P, h, w))

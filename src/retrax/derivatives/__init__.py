@@ -1,0 +1,1 @@
+"""Derivatives of runs at native speed: tangents and cotangents carried along by machine code."""
