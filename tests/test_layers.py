@@ -20,6 +20,7 @@ LAYERS = [
     "store",
     "run",
     "sweep",
+    "estimation",
     "analysis",
     "testing",
     "show",
@@ -27,8 +28,12 @@ LAYERS = [
     "reproduce",
     "cli",
 ]
-# `Trajectory.plot`, `.report` and `.save` are doors, opened only when somebody goes through.
-DOORS = {("trajectory/trajectory.py", "show"), ("trajectory/trajectory.py", "store")}
+# `Trajectory.plot`, `.report`, `.save` and `Fit.report` are doors, opened only when somebody goes through.
+DOORS = {
+    ("trajectory/trajectory.py", "show"),
+    ("trajectory/trajectory.py", "store"),
+    ("estimation/result.py", "show"),
+}
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}
 
