@@ -60,6 +60,11 @@ class Fit:
         self.notes = _notes(self, self.data)
 
     @property
+    def values(self) -> Float[np.ndarray, " parameter"]:
+        """The parameters in a row, as `names` has them."""
+        return np.asarray(self._point.p)
+
+    @property
     def noise(self) -> float:
         if self.degrees_of_freedom < 1:
             return math.nan
@@ -132,11 +137,10 @@ class Fit:
 
     def rows(self) -> list[tuple[str, ...]]:
         """Return each parameter with its value, its standard error and the part that is of it."""
-        values = np.asarray(self._point.p)
         errors = np.sqrt(np.diag(self.covariance))
         return [
             (name, *told(value, error))
-            for name, value, error in zip(self.names, values, errors, strict=True)
+            for name, value, error in zip(self.names, self.values, errors, strict=True)
         ]
 
     def lines(self) -> list[str]:
@@ -171,7 +175,7 @@ class Fit:
 
         both = ("parameter", "with_parameter")
         found: dict[str, Any] = {
-            "value": (("parameter",), np.asarray(self._point.p)),
+            "value": (("parameter",), self.values),
             "standard_error": (("parameter",), np.sqrt(np.diag(self.covariance))),
             "covariance": (both, self.covariance),
             "correlation": (both, self.correlations),
