@@ -58,7 +58,7 @@ def test_on_a_group_with_translations():
 
 
 def test_it_is_the_known_one_of_the_oscillator():
-    r"""$\frac{\theta}{2h}(p^2/c + cq^2)$ with $\cos\theta = 1 - h^2\omega^2/2$; on no single orbit."""
+    r"""$\frac{\theta}{2h}(p^2/c + cq^2)$, $\cos\theta = 1 - h^2\omega^2/2$; not along an orbit."""
     omega, h = 1.7, 0.3
     body = rx.MechanicalSystem(
         rx.Translation(1), [1.0], lambda q: 0.5 * omega**2 * q[0] ** 2, physical=False

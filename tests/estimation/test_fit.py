@@ -63,16 +63,17 @@ def test_measurements_between_steps_lose_nothing(run):
     rng = np.random.default_rng(3)
     late = rng.uniform(0.0, 0.02, size=100)
     body, fine = pendulum(TRUE), rx.Collocation(rx.gauss(3))
-    states = [
-        fine.step(body, rx.State(*[jnp.asarray(x[k]) for x in (run.g, run.momentum, run.t)]), dt)[0]
-        for k, dt in enumerate(late)
-    ]
+    states = [fine.step(body, _state(run, k), jnp.asarray(dt))[0] for k, dt in enumerate(late)]
     t, R = run.t[:-1] + late, np.stack([np.asarray(s.g) for s in states])
     data = rx.Measurements(t, R, noise=1e-4)
     found = rx.fit(pendulum, data, GUESS)
     assert found.chi2 < 1.0  # of 300: the errors of steps are far below the noise of 1e-4
     for name, value in TRUE.items():
         assert abs(found.p[name] - value) < found.standard_errors[name]
+
+
+def _state(run, k):
+    return rx.State(*[jnp.asarray(x[k]) for x in (run.g, run.momentum, run.t)])
 
 
 def test_a_step_that_is_too_long_is_told(run):

@@ -18,5 +18,5 @@ from retrax.analysis.spectrum import Spectrum as Spectrum
 from retrax.analysis.spectrum import spectrum as spectrum
 from retrax.analysis.symplecticity import symplecticity as symplecticity
 from retrax.analysis.work_precision import work_precision as work_precision
-from retrax.trajectory.dataset import observe_members as observe_members
+from retrax.trajectory.members import observe_members as observe_members
 from retrax.trajectory.observe import drift as drift

@@ -3,12 +3,16 @@
 import math
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
+from retrax.groups.so3 import SO3
 from retrax.numerics.checks import require_choice
+from retrax.numerics.evaluate import evaluate
 
+_SO3 = SO3()
 ORDERS = ("wxyz", "xyzw")
 # Files keep some six digits: a quaternion or a matrix that is further off was never one.
 _ALLOWED = 1e-3
@@ -95,7 +99,7 @@ def _from_quaternions(values: np.ndarray, order: str | None) -> Attitudes:
     if flips:
         times = "once" if flips == 1 else f"{flips} times"
         notes = (f"quaternions change sign {times} between neighbours: q and -q are one attitude",)
-    return Attitudes(from_quaternions(q), notes)
+    return Attitudes(_from_unit(q), notes)
 
 
 def _from_vectors(values: np.ndarray, trusted: bool) -> Attitudes:
@@ -109,35 +113,16 @@ def _from_vectors(values: np.ndarray, trusted: bool) -> Attitudes:
     return Attitudes(from_vectors(values), ())
 
 
-def from_quaternions(q: Float[np.ndarray, "time 4"]) -> Rotations:
-    """Return the rotations of unit quaternions, real part first."""
-    w, x, y, z = q.T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), -1, 0)
-
-
 def from_vectors(v: Float[np.ndarray, "time 3"]) -> Rotations:
     """Return the rotations by |v| about v."""
-    half = np.linalg.norm(v, axis=1) / 2
-    scale = np.sinc(half / np.pi) / 2  # sin(half) / (2 half), also at zero
-    return from_quaternions(np.column_stack([np.cos(half), scale[:, None] * v]))
+    return np.asarray(evaluate(lambda v: jax.vmap(_SO3.exp)(v), v))
 
 
 def to_vectors(rotations: Rotations) -> Float[np.ndarray, "time 3"]:
     """Return the rotation vectors, of at most half a turn."""
-    trace = np.trace(rotations, axis1=1, axis2=2)
-    skew = np.stack(
-        [
-            rotations[:, 2, 1] - rotations[:, 1, 2],
-            rotations[:, 0, 2] - rotations[:, 2, 0],
-            rotations[:, 1, 0] - rotations[:, 0, 1],
-        ],
-        axis=1,
-    )
-    sine = np.linalg.norm(skew, axis=1) / 2
-    angle = np.arctan2(sine, (trace - 1) / 2)
-    return skew * (angle / np.maximum(2 * sine, 1e-300))[:, None]
+    return np.asarray(evaluate(lambda R: jax.vmap(_SO3.log)(R), rotations))
+
+
+def _from_unit(q: np.ndarray) -> np.ndarray:
+    turned = evaluate(lambda q: jax.vmap(lambda x: _SO3.from_quaternion(x, order="wxyz"))(q), q)
+    return np.asarray(turned)

@@ -1,6 +1,5 @@
 """Parameters and the start of a motion from measurements."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from retrax.cases.names import READY, default_integrator, fits
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.estimation.first_state import first_state
 from retrax.estimation.grid import grid
 from retrax.estimation.least_squares import Found, levenberg_marquardt
@@ -187,7 +186,7 @@ def _told(result: Fit, doubts: list[str]) -> Fit:
     if len(result.names) <= MOST_FORWARD:
         doubts = [*doubts, *result.identifiability.undetermined]
     for doubt in doubts:
-        warnings.warn(f"{doubt}.", stacklevel=4)
+        warn(f"{doubt}.")
     result.notes += tuple(doubts)
     return result
 

@@ -1,6 +1,5 @@
 """What was measured, when, and how well."""
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, PyTree
 
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.estimation.attitudes import attitudes
 from retrax.mechanics.state import State
 from retrax.numerics.checks import (
@@ -106,7 +105,7 @@ class Measurements:
         self.noise = None if noise is None else _require_noise(noise)
         self.notes = (*notes, *_gaps(times))
         for note in self.notes:
-            warnings.warn(f"{self.name}: {note}.", stacklevel=2)
+            warn(f"{self.name}: {note}.")
 
     def __repr__(self) -> str:
         noise = "of unknown noise" if self.noise is None else f"noise {self.noise.tolist()}"

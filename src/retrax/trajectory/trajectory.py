@@ -1,6 +1,5 @@
 """The result of a run: times, states, and what can be measured on them."""
 
-import warnings
 from collections.abc import Callable
 from functools import cached_property
 from html import escape
@@ -13,7 +12,7 @@ from jaxtyping import Array, PyTree
 
 from retrax.engine.progress import Interval
 from retrax.engine.step_program import step_identity
-from retrax.errors import BadInput, RetraxError
+from retrax.errors import BadInput, RetraxError, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
@@ -200,12 +199,11 @@ class Trajectory:
         if then is None or not then.complete or self.integrator is None:
             return
         if then != step_identity(self.system, self.integrator):
-            warnings.warn(
+            warn(
                 f"what the functions of the {self.provenance['system']} read (globals, attributes, "
                 "closures) has changed since this run: its energy, velocity and all else that is "
                 "computed from its states are those of the new values. Look at them before "
-                "changing anything, or change it back and run again.",
-                stacklevel=4,
+                "changing anything, or change it back and run again."
             )
 
     def __getstate__(self) -> dict[str, Any]:
