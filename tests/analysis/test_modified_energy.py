@@ -13,9 +13,9 @@ modified_energy = rx.analysis.modified_energy
 @pytest.mark.parametrize(
     ("integrator", "h", "moves"),
     [
-        (rx.LieVerlet(), 0.006, 1e-4),
-        (rx.LieVerlet(rx.Exp()), 0.006, 1e-4),
-        (rx.CotangentLift(rx.Cayley()), 0.006, 1e-4),
+        (rx.LieVerlet(), 0.006, 5e-5),
+        (rx.LieVerlet(rx.Exp()), 0.006, 2e-5),
+        (rx.CotangentLift(rx.Cayley()), 0.006, 3e-5),
         (rx.Composition(rx.LieVerlet(), order=4), 0.04, 1e-6),
     ],
     ids=repr,
@@ -25,13 +25,13 @@ def test_it_is_flat_where_the_energy_moves(integrator, h, moves):
     run = rx.simulate(top, integrator, start, h=h, steps=20_000, save_every=500)
     found = modified_energy(run)
     assert found.energy_spread > moves
-    assert found.spread < 2e-13  # measured 3e-14 to 6e-14
-    assert found.error < 1e-12
+    assert found.spread < 2e-13  # measured 3e-14 to 7e-14
+    assert found.error < 2e-13  # measured 4e-14
     assert found.modified[0] == found.energy[0]
 
 
 def test_it_is_flat_over_a_million_steps():
-    """1e-12 is asked for; measured 2e-13, of an energy of 2.5 that moves by 1e-4."""
+    """1e-12 is asked for; measured 3e-13, of an energy of 2.5 that moves by 1e-4."""
     top, start = asymmetric_top()
     run = rx.simulate(top, rx.LieVerlet(), start, h=0.006, steps=1_000_000, save_every=10_000)
     found = modified_energy(run)

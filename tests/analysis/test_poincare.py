@@ -17,10 +17,10 @@ def test_an_oscillator_crosses_at_known_times():
     run = rx.simulate(body, rx.Collocation(rx.gauss(4)), start, h=0.1, steps=300)
     found = poincare(run, lambda state: state.g[0])
     expected = np.pi / 2 + np.pi * np.arange(len(found.t))
-    assert len(found.t) == 9
-    assert np.max(np.abs(found.t - expected)) < 1e-11  # the error of the run at the end, 2e-12
+    assert len(found.t) == 10
+    assert np.max(np.abs(found.t - expected)) < 1e-13  # measured 1e-14
     assert np.max(np.abs(found.values)) < 1e-14
-    assert found.directions.tolist() == [-1, 1] * 4 + [-1]
+    assert found.directions.tolist() == [-1, 1] * 5
     rising = poincare(run, lambda state: state.g[0], direction=1)
     assert np.array_equal(rising.t, found.t[1::2])
     assert np.allclose(rising.along(lambda state: state.momentum[0]), 1.0, atol=1e-11)
@@ -32,7 +32,7 @@ def test_a_top_crosses_to_round_off(save_every):
     top, start = asymmetric_top()
     run = rx.simulate(top, rx.LieVerlet(), start, h=0.01, steps=2000, save_every=save_every)
     found = poincare(run, lambda state: state.g[2, 0], direction=1)
-    assert len(found.t) > 5
+    assert len(found.t) == 3
     assert np.max(np.abs(found.along(lambda state: state.g[2, 0]))) < 1e-15
     assert (np.diff(found.t) > 0).all()
     near = np.searchsorted(run.t, found.t)

@@ -17,7 +17,7 @@ from retrax.estimation.plausibility import require_units
 from retrax.estimation.problem import Along, Problem
 from retrax.estimation.quasi_newton import limited_memory_bfgs
 from retrax.estimation.result import Fit
-from retrax.estimation.sensors import bound
+from retrax.estimation.sensors import Sensor, bound
 from retrax.estimation.unknowns import Point, Unknowns, made_system, parameters, unknowns
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
@@ -100,6 +100,7 @@ def fit(
     given = _given_state(state, system, free)
     begin = first_state(system, sensors) if given is None else given
     require_state(system, begin)
+    bound_to = tuple(bound(one, system, begin) for one in sensors)
     require_units(sensors, system, given)
     first = min(float(one.t[0]) for one in sensors)
     if float(begin.t) > first + 1e-12 * max(1.0, abs(first)):
@@ -114,8 +115,8 @@ def fit(
         chosen,
         stepper,
         sensors,
-        system,
-        begin,
+        bound_to,
+        float(begin.t),
         _search(method, chosen.size(point)),
         require_whole("most", most, 1),
     )
@@ -128,25 +129,21 @@ class _Task(NamedTuple):
     unknowns: Unknowns
     integrator: AbstractIntegrator
     data: tuple[Measurements, ...]
-    system: AbstractGroupSystem
-    begin: State
+    sensors: tuple[Sensor, ...]
+    begin: float
     search: str
     most: int
 
     def problem(self, longest: float) -> Problem:
-        steps = grid(float(self.begin.t), [one.t for one in self.data], longest)
+        steps = grid(self.begin, [one.t for one in self.data], longest)
         return Problem(
             self.unknowns,
             self.integrator,
             tuple(
-                Along(
-                    bound(one, self.system, self.begin),
-                    one.t - float(self.begin.t),
-                    rows,
-                    rest,
-                    bool(np.any(rest > 0)),
+                Along(sensor, one.t - self.begin, rows, rest, bool(np.any(rest > 0)))
+                for one, sensor, rows, rest in zip(
+                    self.data, self.sensors, steps.rows, steps.rest, strict=True
                 )
-                for one, rows, rest in zip(self.data, steps.rows, steps.rest, strict=True)
             ),
             steps.h,
             steps.steps,

@@ -14,8 +14,8 @@ from jaxtyping import Float, Int
 
 # Times that miss a common step by more rounding errors than this do not lie on it.
 _ROUNDINGS = 64.0
-# A common step this much shorter than the steps of the run would cost more than it saves.
-_SHORTEST = 1 / 8
+# A common step may take so many times the steps that a run with shorter steps between them takes.
+_DEARER = 2
 
 
 class Grid(NamedTuple):
@@ -39,13 +39,13 @@ def grid(start: float, times: Sequence[np.ndarray], longest: float) -> Grid:
     span = float(every[-1])
     error = _ROUNDINGS * np.finfo(float).eps * max(abs(start), abs(start + span), span)
     common = _common_step(every[every > error], error)
-    if common is not None and common >= _SHORTEST * min(longest, span):
+    steps = max(1, math.ceil(span / longest - 1e-9))
+    if common is not None and span / common <= _DEARER * (steps + len(every)):
         parts = max(1, math.ceil(common / longest - 1e-9))
         rows = [np.rint(t / common).astype(int) for t in behind]
         records = round(span / common)
         rest = tuple(np.zeros(len(t)) for t in behind)
         return Grid(span / records / parts, records * parts, parts, tuple(rows), rest)
-    steps = max(1, math.ceil(span / longest - 1e-9))
     h = span / steps
     rows = [np.minimum(np.floor(t / h + 1e-12).astype(int), steps) for t in behind]
     rest = [np.maximum(t - k * h, 0.0) for t, k in zip(behind, rows, strict=True)]

@@ -91,7 +91,7 @@ def _measured(found: "xr.Dataset") -> dict[str, dict[str, list[tuple[float, floa
         curves = {}
         for method in one["method"].values:
             pairs = zip(
-                *(one[x].sel(method=method).values for x in ("seconds", "error")), strict=True
+                *(one[x].sel({"method": method}).values for x in ("seconds", "error")), strict=True
             )
             kept = [(float(w), float(e)) for w, e in pairs if w > 0 and e > least]
             if kept:
