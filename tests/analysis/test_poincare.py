@@ -58,7 +58,7 @@ def test_what_does_not_cross_is_told():
     run = rx.simulate(top, rx.LieVerlet(), start, h=0.01, steps=50)
     with pytest.raises(rx.BadInput, match="does not cross the section: its function goes from 2"):
         poincare(run, lambda state: state.t * 0 + 2.0 + state.g[0, 0])
-    with pytest.raises(rx.BadInput, match="must return one real number"):
+    with pytest.raises(rx.BadInput, match="section returns float64 of shape"):
         poincare(run, lambda state: state.g[0])
     with pytest.raises(rx.BadInput, match="direction = 2 is not known"):
         poincare(run, lambda state: state.g[0, 0], direction=2)

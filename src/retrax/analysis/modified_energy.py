@@ -77,7 +77,7 @@ def modified_energy(
     References: [EngleSkeelDrees2005], [HairerLubichWanner2006].
     """
     system, integrator = _require_hamiltonian(run)
-    samples = require_whole("samples", samples, 2)
+    samples = min(require_whole("samples", samples, 2), len(run.t))
     reach, nodes = require_whole("reach", reach, 2, 20), require_whole("nodes", nodes, 4, 256)
     if nodes % 4:
         raise BadInput(f"nodes = {nodes} must be a multiple of 4, so that every other is a rule.")

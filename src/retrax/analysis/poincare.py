@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
-from retrax.numerics.checks import require_choice, require_function, require_instance
+from retrax.numerics.checks import require_choice, require_instance, require_output
 from retrax.run.prepare import prepare
 from retrax.run.simulate import simulate
 from retrax.trajectory.observe import along
@@ -60,16 +60,11 @@ def poincare(run: Trajectory, section: Section, *, direction: int = 0) -> Poinca
     **Raises:** `BadInput` if nothing crosses it.
     """
     run = require_instance("run", run, Trajectory, "a run, as simulate returns it")
-    require_function("section", section)
+    require_output("section", section, (_like(run),), ())
     require_choice("direction", direction, _DIRECTIONS)
     if run.system is None or run.integrator is None or run.lacking is not None:
         raise BadInput("this run has no system and no integrator to take shorter steps with.")
     values = run.along(section)
-    if values.shape != run.t.shape or values.dtype != np.float64:
-        raise BadInput(
-            f"section returns {values.dtype} of shape {values.shape[1:]}, but must return one real "
-            "number."
-        )
     found = [_found(run, section, *step) for step in _steps(run, section, values, direction)]
     if not found:
         raise BadInput(
@@ -80,6 +75,11 @@ def poincare(run: Trajectory, section: Section, *, direction: int = 0) -> Poinca
     states = jax.tree.map(lambda *xs: np.stack(xs), *(state for state, _, _ in found))
     ends = np.array([value for _, value, _ in found])
     return Poincare(np.asarray(states.t), states, ends, np.array([turn for *_, turn in found]))
+
+
+def _like(run: Trajectory) -> State:
+    """Return a state of the run without its numbers."""
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), run.states)
 
 
 def _steps(

@@ -57,6 +57,7 @@ def fit(
     h: float | None = None,
     method: str = "auto",
     most: int = 200,
+    tolerance: float = 1e-6,
 ) -> Fit:
     r"""Find the parameters with which a system moves as it was measured to move.
 
@@ -84,6 +85,9 @@ def fit(
         than a tenth of its standard error. Measurements need not lie on steps.
     - `method`: `"levenberg-marquardt"`, `"l-bfgs"`, or `"auto"`.
     - `most`: how often the residuals are looked at, at most.
+    - `tolerance`: the search ends where a change is expected to lower (1) by less than this, with
+        noise that was given or, without it, with the noise of the residuals: the default leaves
+        every parameter within a thousandth of its standard error.
 
     A warning says so where the search did not converge, a combination of parameters is not
     determined, or a step that was given is too long.
@@ -119,6 +123,7 @@ def fit(
         float(begin.t),
         _search(method, chosen.size(point)),
         require_whole("most", most, 1),
+        require_number("tolerance", tolerance, "> 0"),
     )
     return _refined(task, point, longest, fixed=h is not None)
 
@@ -133,6 +138,13 @@ class _Task(NamedTuple):
     begin: float
     search: str
     most: int
+    tolerance: float
+
+    def enough(self, size: float) -> float:
+        """Return by how little a sum of squares may still be lowered."""
+        known = self.data[0].noise is not None
+        residuals = sum(x.noise.size * len(y) for x, y in zip(self.sensors, self.data, strict=True))
+        return self.tolerance * (1.0 if known else size / residuals)
 
     def problem(self, longest: float) -> Problem:
         steps = grid(self.begin, [one.t for one in self.data], longest)
@@ -156,7 +168,7 @@ def _refined(task: _Task, point: Point, longest: float, fixed: bool) -> Fit:
     point, looks = _by_parts(task.problem(longest), task, point)
     for _ in range(_HALVINGS):
         problem = task.problem(longest)
-        found = _searched(problem, task, point, np.inf, task.most)
+        found = _searched(problem, task, point, np.inf, task.most, task.enough)
         looks += found.looks
         result = Fit(problem, found._replace(looks=looks), task.data)
         if task.search == "l-bfgs":
@@ -197,20 +209,25 @@ def _by_parts(problem: Problem, task: _Task, point: Point) -> tuple[Point, int]:
         rows = sum(int(np.sum(x.times <= until)) for x in problem.sensors)
         if rows < 2 * problem.unknowns.size(point):
             continue
-        found = _searched(problem, task, point, until, _LOOKS_AT_PARTS, enough=1e-4)
+        found = _searched(problem, task, point, until, _LOOKS_AT_PARTS, lambda size: 1e-4 * size)
         point, looks = found.point, looks + found.looks
     return point, looks
 
 
 def _searched(
-    problem: Problem, task: _Task, point: Point, until: float, most: int, **options: float
+    problem: Problem,
+    task: _Task,
+    point: Point,
+    until: float,
+    most: int,
+    enough: Callable[[float], float],
 ) -> Found:
     if task.search == "l-bfgs":
-        return limited_memory_bfgs(
-            lambda x: problem.sloped(x, until), problem.moved, point, most, **options
-        )
-    linear = partial(problem.linear, until=until)
-    found = levenberg_marquardt(linear, problem.moved, point, most, **options)
+        sloped = partial(problem.sloped, until=until)
+        found = limited_memory_bfgs(sloped, problem.moved, point, most, enough)
+    else:
+        linear = partial(problem.linear, until=until)
+        found = levenberg_marquardt(linear, problem.moved, point, most, enough)
     if found.looks == 1 and not found.converged:
         raise BadInput(
             "the motion of the first guess fails before the last measurement, or its derivatives "

@@ -22,9 +22,7 @@ from retrax.estimation.problem import Linear
 from retrax.estimation.unknowns import Point
 
 _FIRST, _LEAST, _MOST = 1e-3, 1e-15, 1e12
-# A change that is expected to make the sum of squares smaller by this part of it is none.
-_ENOUGH = 1e-12
-# So is one that only rounding errors ask for.
+# A change that only rounding errors ask for is none.
 _ROUNDING = 1e-26
 
 
@@ -41,10 +39,11 @@ def levenberg_marquardt(
     moved: Callable[[Point, np.ndarray], Point],
     point: Point,
     most: int,
-    enough: float = _ENOUGH,
+    enough: Callable[[float], float],
 ) -> Found:
     """Make the sum of squares small, from `point` on, looking at most `most` times.
 
+    The search ends where a change is expected to lower the sum by no more than `enough` of it.
     Where residuals are not finite, a step has gone too far.
     """
     here = linear(point)
@@ -58,7 +57,7 @@ def levenberg_marquardt(
         change = _damped(here, weights, damping)
         there_linear = here.residuals + here.jacobian @ change
         expected = size - float(there_linear @ there_linear)
-        if expected <= enough * size + _ROUNDING * len(here.residuals):
+        if expected <= max(enough(size), _ROUNDING * len(here.residuals)):
             return Found(point, look - 1, True)
         trial = moved(point, change)
         there = linear(trial)
@@ -77,8 +76,9 @@ def levenberg_marquardt(
 def _damped(here: Linear, weights: np.ndarray, damping: float) -> np.ndarray:
     """Solve (1), in unknowns scaled by the weights."""
     n = len(weights)
-    rows = np.concatenate([here.jacobian / weights, np.sqrt(damping) * np.eye(n)])
-    right = np.concatenate([-here.residuals, np.zeros(n)])
+    turned, triangle = np.linalg.qr(here.jacobian / weights)
+    rows = np.concatenate([triangle, np.sqrt(damping) * np.eye(n)])
+    right = np.concatenate([-(turned.T @ here.residuals), np.zeros(n)])
     return np.linalg.lstsq(rows, right, rcond=None)[0] / weights
 
 

@@ -21,9 +21,12 @@ def limited_memory_bfgs(
     moved: Callable[[Point, np.ndarray], Point],
     point: Point,
     most: int,
-    enough: float = 1e-10,
+    enough: Callable[[float], float],
 ) -> Found:
-    """Make a value small, from `point` on, by at most `most` steps."""
+    """Make half a sum of squares small, from `point` on, by at most `most` steps.
+
+    The search ends where a step is expected to lower the sum by no more than `enough` of it.
+    """
     here = sloped(point)
     if not _finite(here):
         return Found(point, 1, False)
@@ -36,7 +39,7 @@ def limited_memory_bfgs(
             pairs, direction = [], -here.gradient
             slope = float(direction @ here.gradient)
         length = 1.0 if pairs else min(1.0, 0.1 * here.value / max(-slope, 1e-300))
-        if -slope * length <= enough * abs(here.value) or slope == 0:
+        if -slope * length <= enough(2 * here.value) or slope == 0:
             return Found(point, looks, True)
         for _ in range(_HALVINGS):
             change = length * direction

@@ -11,6 +11,7 @@ import numpy as np
 from retrax.errors import BadInput
 from retrax.estimation.measurements import SECONDS, Measurements
 from retrax.files import as_path
+from retrax.numerics.checks import require_choice, shown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -64,6 +65,8 @@ def read_csv(path: str | Path, **options: Any) -> list[Measurements]:
 def from_dataset(data: "xr.Dataset", **options: Any) -> list[Measurements]:
     """Take measurements out of a dataset, as `Measurements.from_dataset` says."""
     settings = _settings(options)
+    if not (hasattr(data, "coords") and hasattr(data, "data_vars")):
+        raise BadInput(f"data = {shown(data)} is not an xarray.Dataset.")
     time = next((name for name in ("time", "t") if name in data.coords), None)
     if time is None:
         raise BadInput(f"the dataset has no coordinate time or t: it has {list(data.coords)}.")
@@ -151,6 +154,8 @@ def _number(cell: str, path: Path, line: int) -> float:
 def _time_unit(told: str, asked: str | None, where: str) -> str | None:
     if told and told not in SECONDS:
         raise BadInput(f"{where} has times in {told!r}: known are {', '.join(SECONDS)}.")
+    if asked is not None:
+        require_choice("time_unit", asked, tuple(SECONDS))
     if told and asked is not None and told != asked:
         raise BadInput(f"time_unit = {asked!r}, but {where} says that t is in {told!r}.")
     return told or asked
