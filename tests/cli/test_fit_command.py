@@ -61,7 +61,7 @@ def test_a_record_becomes_a_table_a_file_and_a_page(record, tmp_path):
         (("pendulum3d", "{record}", "-f", "weight"), "there are inertia, mass, arm, gravity"),
         (("pendulum", "{record}", "-f", "inertia"), "Did you mean"),
         (("pendulum3d", "{record}"), "--free"),
-        (("crossed-rods", "{record}", "-f", "first"), "write system_of"),
+        (("rod", "{record}", "-f", "length"), "write system_of"),
     ],
 )
 def test_what_is_wrong_is_a_sentence(record, arguments, match):
