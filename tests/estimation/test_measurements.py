@@ -5,7 +5,7 @@ import pytest
 from pendulums import GUESS, attitudes, motion, pendulum
 
 import retrax as rx
-from retrax.estimation.attitudes import from_vectors, to_vectors
+from retrax.estimation.attitudes import from_vectors
 from retrax.estimation.grid import grid
 
 T = np.linspace(0.0, 1.0, 51)
@@ -40,7 +40,6 @@ def test_flipped_signs_are_one_attitude():
 def test_rotation_vectors_in_both_units():
     assert np.allclose(rx.Measurements(T, VECTORS).values, ROTATIONS)
     assert np.allclose(rx.Measurements(T, np.rad2deg(VECTORS), unit="deg").values, ROTATIONS)
-    assert np.allclose(to_vectors(ROTATIONS), VECTORS)
 
 
 def test_gaps_are_accepted_with_a_note():

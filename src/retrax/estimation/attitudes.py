@@ -118,11 +118,6 @@ def from_vectors(v: Float[np.ndarray, "time 3"]) -> Rotations:
     return np.asarray(evaluate(lambda v: jax.vmap(_SO3.exp)(v), v))
 
 
-def to_vectors(rotations: Rotations) -> Float[np.ndarray, "time 3"]:
-    """Return the rotation vectors, of at most half a turn."""
-    return np.asarray(evaluate(lambda R: jax.vmap(_SO3.log)(R), rotations))
-
-
 def _from_unit(q: np.ndarray) -> np.ndarray:
     turned = evaluate(lambda q: jax.vmap(lambda x: _SO3.from_quaternion(x, order="wxyz"))(q), q)
     return np.asarray(turned)

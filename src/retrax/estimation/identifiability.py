@@ -57,7 +57,8 @@ def identifiability(
     a weighted residual.
     """
     n = len(scales)
-    _, singular, basis = np.linalg.svd(jacobian * scales, full_matrices=True)
+    triangle = np.linalg.qr(jacobian * scales, mode="r")
+    _, singular, basis = np.linalg.svd(triangle, full_matrices=True)
     singular = np.concatenate([singular, np.zeros(n - len(singular))])
     with np.errstate(divide="ignore"):
         errors = noise / singular

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from retrax.errors import BadInput
-from retrax.estimation.attitudes import to_vectors
 from retrax.estimation.measurements import Measurements
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -48,8 +47,9 @@ def turning_rate(data: Measurements) -> float:
     """Return the usual speed, in rad/s, at which measured attitudes turn."""
     lag, rotations, t = 1, data.values, data.t
     while True:
-        between = np.swapaxes(rotations[:-lag], 1, 2) @ rotations[lag:]
-        angle = np.linalg.norm(to_vectors(between), axis=1)
+        # The length of R - S is 2 sqrt(2) sin(angle / 2), the angle that between R and S.
+        apart = np.linalg.norm(rotations[lag:] - rotations[:-lag], axis=(1, 2))
+        angle = 2 * np.arcsin(np.minimum(apart / math.sqrt(8), 1.0))
         if np.median(angle) > _TURN or 4 * lag >= len(t):
             passing = t[lag:] - t[:-lag]
             some = passing > 0
