@@ -21,6 +21,7 @@ LAYERS = [
     "derivatives",
     "run",
     "sweep",
+    "estimation",
     "analysis",
     "testing",
     "show",
@@ -28,11 +29,12 @@ LAYERS = [
     "reproduce",
     "cli",
 ]
-# `Trajectory.plot`, `.report` and `.save` are doors, opened only when somebody goes through.
+# `Trajectory.plot`, `.report`, `.save` and `Fit.report` are doors: opened when somebody goes through.
 DOORS = {
     ("trajectory/shown.py", "show"),
     ("trajectory/trajectory.py", "show"),
     ("trajectory/trajectory.py", "store"),
+    ("estimation/result.py", "show"),
 }
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}

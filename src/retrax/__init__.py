@@ -38,6 +38,9 @@ if _TYPE_CHECKING:
     from retrax.errors import Slip as Slip
     from retrax.errors import StepFailed as StepFailed
     from retrax.errors import SweepStopped as SweepStopped
+    from retrax.estimation.fit import fit as fit
+    from retrax.estimation.measurements import Measurements as Measurements
+    from retrax.estimation.result import Fit as Fit
     from retrax.groups.matrix_group import MatrixGroup as MatrixGroup
     from retrax.groups.power import Power as Power
     from retrax.groups.product import Product as Product
@@ -134,6 +137,9 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "StepFailed",
         "SweepStopped",
     ),
+    "retrax.estimation.fit": ("fit",),
+    "retrax.estimation.measurements": ("Measurements",),
+    "retrax.estimation.result": ("Fit",),
     "retrax.groups.matrix_group": ("MatrixGroup",),
     "retrax.groups.power": ("Power",),
     "retrax.groups.product": ("Product",),

@@ -75,6 +75,47 @@ def test_strings_in_contact_are_chaotic_where_contacts_move_and_not_where_they_a
     assert growths["moving"] > growths["linear"] + 1.0
 
 
+def test_the_whole_spectrum_of_a_chaotic_top():
+    """Volumes are kept in every step, so all add up to zero; in pairs they do so in the limit."""
+    top, start = asymmetric_top()
+    run = {"h": 0.02, "steps": 100_000, "skip": 2000}
+    found = lyapunov(top, rx.LieVerlet(), start, exponents=None, **run)
+    assert found.spectrum.shape == found.errors.shape == (6,)
+    assert abs(np.sum(found.spectrum)) < 4e-14  # measured 4e-15
+    assert found.spectrum[0] > 0.1  # chaotic: 0.167
+    pairs = found.spectrum + found.spectrum[::-1]
+    assert np.max(np.abs(pairs)) < 3e-3  # measured 3e-4
+    # Energy and vertical momentum: two pairs of zeros, approached like log t / t.
+    assert np.max(np.abs(found.spectrum[1:5])) < 0.02 * found.spectrum[0]
+    alone = lyapunov(top, rx.LieVerlet(), start, **run)
+    assert alone.exponent == pytest.approx(found.exponent, abs=3 * found.error)
+    assert found.exponent == found.spectrum[0] and found.growth > 10
+
+
+def test_the_spectrum_of_lorenz():
+    """0.906, 0, -14.57: they add up to the divergence of the field, -(10 + 1 + 8/3)."""
+
+    def field(x):
+        return jnp.stack(
+            [10 * (x[1] - x[0]), 28 * x[0] - x[1] - x[0] * x[2], x[0] * x[1] - 8 / 3 * x[2]]
+        )
+
+    system = rx.QuadraticField(field)
+    found = lyapunov(
+        system, "kahan", [1.0, 2.0, 20.0], h=0.002, steps=200_000, skip=2000, exponents=None
+    )
+    assert np.sum(found.spectrum) == pytest.approx(-(11 + 8 / 3), abs=1e-2)  # measured at h = 0.002
+    assert abs(found.spectrum[1]) < 0.01
+    assert found.spectrum[0] == pytest.approx(0.9056, abs=4 * found.error)
+
+
+def test_a_nonholonomic_body_has_as_many_exponents_as_admissible_directions():
+    body = rx.systems.Suslov([[2.0, 0.3, -0.6], [0.3, 3.0, 0.8], [-0.6, 0.8, 4.0]], physical=False)
+    start = body.state(np.eye(3), velocity=[1.0, 0.5, 0.0])
+    found = lyapunov(body, "lagrange-d-alembert", start, h=0.01, steps=1000, exponents=None)
+    assert found.spectrum.shape == (5,) and np.isfinite(found.spectrum).all()
+
+
 def test_what_cannot_be_measured_is_refused():
     body = rx.systems.FreeRigidBody([1.0, 2.0, 3.0])
     start = body.state(jnp.eye(3), velocity=[0.3, 0.1, 0.9])
@@ -82,5 +123,9 @@ def test_what_cannot_be_measured_is_refused():
         lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=100)
     with pytest.raises(rx.BadInput, match="direction has shape"):
         lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=300, direction=[1.0])
+    with pytest.raises(rx.BadInput, match="exponents = 7 must be a whole number from 1 to 6"):
+        lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=300, exponents=7)
+    with pytest.raises(rx.BadInput, match="2 exponents need as many"):
+        lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=300, exponents=2, direction=np.ones(6))
     with pytest.raises(rx.StepFailed, match="simulate the motion alone"):
         lyapunov(body, rx.LieVerlet(rx.Exp()), start, h=90.0, steps=300)

@@ -3,6 +3,7 @@
 from . import basics as basics
 from . import commands as commands
 from . import energies as energies
+from . import estimates as estimates
 from . import files as files
 from . import measures as measures
 from . import quadratic as quadratic

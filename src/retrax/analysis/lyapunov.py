@@ -1,4 +1,4 @@
-"""The largest Lyapunov exponent of a motion, as the steps of an integrator have it."""
+"""The Lyapunov exponents of a motion, as the steps of an integrator have them."""
 
 import math
 from collections.abc import Sequence
@@ -22,22 +22,25 @@ from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import host_float64, require_finite, require_whole
+from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.jax_hints import compiled_once
 from retrax.run.checks import require_run, started
 
 
 class Lyapunov(NamedTuple):
-    """The largest exponent, and how it was approached.
+    """The largest exponents, and how they were approached.
 
     **Attributes:**
 
-    - `exponent`: per second.
+    - `exponent`: the largest, per second.
     - `error`: its standard error, from the scatter of `blocks` equal parts of the run; it knows
         nothing of a slow trend, so look at `running` as well.
     - `t`, `running`: times, and the estimate from everything up to there.
     - `growth`: the logarithm of the growth in all: below about 10 an exponent and algebraic growth
         cannot be told apart.
+    - `spectrum`, `errors`: as many exponents as were asked for, the largest first, and the standard
+        error of each; `running_spectrum`: the estimates at the times `t`, one column for each.
     """
 
     exponent: float
@@ -45,6 +48,9 @@ class Lyapunov(NamedTuple):
     t: np.ndarray
     running: np.ndarray
     growth: float
+    spectrum: np.ndarray
+    errors: np.ndarray
+    running_spectrum: np.ndarray
 
 
 def lyapunov(
@@ -59,8 +65,9 @@ def lyapunov(
     history: int = 200,
     direction: ArrayLike | Sequence[float] | None = None,
     seed: int = 0,
+    exponents: int | None = 1,
 ) -> Lyapunov:
-    r"""Benettin's method with a tangent vector that is scaled back to length 1 in every step.
+    r"""Benettin's method with tangent vectors that are made orthonormal again in every step.
 
     With $\Phi$ the step, a perturbation $(\eta, \alpha)$ of $(g, \mu)$ is the tangent of
     $\epsilon \mapsto (g\exp\epsilon\eta,\ \mu + \epsilon\alpha)$, and
@@ -73,8 +80,12 @@ def lyapunov(
     \end{aligned}
     $$
 
-    The derivative (1) is exact, and motion and tangent run together in one compiled loop. A motion
-    that is not chaotic has $\lambda$ falling like $\log t/t$: zero is approached, not reached.
+    for the first vector; those that follow count what (1) leaves of them at right angles to the
+    ones before, the diagonal of the factor $R$ in $QR$. The derivative (1) is exact, and motion and
+    tangents run together in one compiled loop. A motion that is not chaotic has $\lambda$ falling
+    like $\log t/t$: zero is approached, not reached. The steps of a symplectic method keep volumes,
+    so that all exponents add up to zero to round-off; in pairs, the largest and the smallest, they
+    do so in the limit.
 
     **Arguments:**
 
@@ -84,6 +95,7 @@ def lyapunov(
         estimates are kept.
     - `direction`: the first vector, $\eta$ and $\alpha$ one after the other, instead of a random
         one of `seed`. Under a constraint it is made admissible to first order.
+    - `exponents`: how many, the largest first; `None` for all of them.
 
     **Raises:** `StepFailed` if a step fails, `BadInput` if the run cannot start.
 
@@ -99,17 +111,29 @@ def lyapunov(
             f"blocks = {blocks}, history = {history}, steps = {steps} must satisfy 2 <= blocks <= "
             "history <= steps."
         )
-    tangent = _first(system, jax.tree.map(jnp.asarray, state), direction, seed)
+    count = _count(system, jax.tree.map(jnp.asarray, state), exponents, direction)
+    tangent = _first(system, jax.tree.map(jnp.asarray, state), direction, seed, count)
     loop = make_loop("auto", system, _TangentStep(integrator), tangent, float(h))
     at = start(jax.tree.map(np.asarray, tangent))
     if skip:
         at, _ = _run(loop, at, 1, skip, system, integrator)
     every = steps // history
-    before, t0 = float(at.state.growth), float(at.state.t)
+    before, t0 = np.asarray(at.state.growth), float(at.state.t)
     at, states = _run(loop, at, history, every, system, integrator)
     t, growth = np.asarray(states.t) - t0, np.asarray(states.growth) - before
-    running = growth / t  # (2)
-    return Lyapunov(float(running[-1]), _scatter(t, growth, blocks), t, running, float(growth[-1]))
+    growth = growth.reshape(len(t), -1)
+    running = growth / t[:, None]  # (2)
+    errors = np.array([_scatter(t, column, blocks) for column in growth.T])
+    return Lyapunov(
+        float(running[-1, 0]),
+        float(errors[0]),
+        t,
+        running[:, 0],
+        float(growth[-1, 0]),
+        running[-1],
+        errors,
+        running,
+    )
 
 
 def _scatter(t: np.ndarray, growth: np.ndarray, blocks: int) -> float:
@@ -120,13 +144,16 @@ def _scatter(t: np.ndarray, growth: np.ndarray, blocks: int) -> float:
 
 
 class _Tangent(Frozen):
-    """A state with a perturbation of it, the logarithm of its growth, and the time."""
+    """A state with one perturbation of it or several, logarithms of their growth, and the time.
+
+    A single one has no axis of its own: on long chains its only axis is that of the nodes.
+    """
 
     g: PyTree[Float[Array, "..."]]
     momentum: Coordinates
-    eta: Coordinates
-    alpha: Coordinates
-    growth: Float[Array, ""]
+    eta: Float[Array, "*several dim"]
+    alpha: Float[Array, "*several dim"]
+    growth: Float[Array, "*several"]
     t: Float[Array, ""]
 
 
@@ -149,13 +176,23 @@ class _TangentStep(AbstractIntegrator):
             end, info = self.base.step(system, State(g, mu, now.t), h)
             return (end.g, end.momentum), info
 
-        moved = (group.tangent(now.g, now.eta), now.alpha)
-        (g, mu), (dg, alpha), info = jax.jvp(move, (now.g, now.momentum), moved, has_aux=True)
-        back = group.inverse(g)
-        _, eta = jax.jvp(lambda k: group.log(group.compose(back, k)), (g,), (dg,))  # (1)
-        length = jnp.sqrt(eta @ eta + alpha @ alpha)
-        growth = now.growth + jnp.log(length)
-        return _Tangent(g, mu, eta / length, alpha / length, growth, now.t + h), info
+        def push(eta, alpha):
+            moved = (group.tangent(now.g, eta), alpha)
+            (g, mu), (dg, alpha), info = jax.jvp(move, (now.g, now.momentum), moved, has_aux=True)
+            back = group.inverse(g)
+            _, eta = jax.jvp(lambda k: group.log(group.compose(back, k)), (g,), (dg,))  # (1)
+            return (g, mu, info), eta, alpha
+
+        if now.eta.ndim == 1:
+            (g, mu, info), eta, alpha = push(now.eta, now.alpha)
+            length = jnp.sqrt(eta @ eta + alpha @ alpha)
+            growth = now.growth + jnp.log(length)
+            return _Tangent(g, mu, eta / length, alpha / length, growth, now.t + h), info
+        (g, mu), info = move(now.g, now.momentum)
+        eta, alpha = jax.vmap(lambda eta, alpha: push(eta, alpha)[1:])(now.eta, now.alpha)
+        vectors, lengths = orthonormal(jnp.concatenate([eta, alpha], axis=1))
+        n, growth = eta.shape[1], now.growth + jnp.log(lengths)
+        return _Tangent(g, mu, vectors[:, :n], vectors[:, n:], growth, now.t + h), info
 
     def memory(self, system: AbstractGroupSystem, state: _Tangent) -> Memory:
         return ()
@@ -166,14 +203,64 @@ class _TangentStep(AbstractIntegrator):
         return *self.step(system, state, h), memory
 
 
+def orthonormal(
+    rows: Float[Array, "k n"],
+) -> tuple[Float[Array, "k n"], Float[Array, " k"]]:
+    """Make rows orthonormal, the first one first, and return also what was left of each.
+
+    Each is made orthogonal twice to those before it: once is not enough where it nearly lies in
+    their span.
+    """
+    done, lengths = [], []
+    for k in range(rows.shape[0]):
+        row = rows[k]
+        for _ in range(2):
+            for other in done:
+                row = row - (other @ row) * other
+        length = jnp.sqrt(row @ row)
+        lengths.append(length)
+        done.append(row / length)
+    return jnp.stack(done), jnp.stack(lengths)
+
+
+def _count(
+    system: AbstractGroupSystem, state: State, exponents: int | None, direction: object
+) -> int:
+    """Return how many exponents are asked for, at most as many as there are directions."""
+    most = 2 * system.group.dim if system.has_momentum else system.group.dim
+    if system.constraint is not None:
+        most -= len(evaluate(lambda s, x: s.multipliers(x), system, state))
+    count = most if exponents is None else require_whole("exponents", exponents, 1, most)
+    if direction is not None and count > 1:
+        raise BadInput(
+            f"direction is the first of one vector, but {count} exponents need as many: leave it "
+            "out."
+        )
+    return count
+
+
 def _first(
     system: AbstractGroupSystem,
     state: State,
     direction: ArrayLike | Sequence[float] | None,
     seed: int,
+    count: int,
 ) -> _Tangent:
-    """The state with a perturbation of length 1 that the constraint admits."""
+    """The state with orthonormal perturbations that the constraint admits."""
     dim, group = system.group.dim, system.group
+    if count > 1:
+        rows = np.random.default_rng(seed).normal(size=(count, 2 * dim))
+        parts = [_admitted(system, state, row[:dim], row[dim:]) for row in rows]
+        both = np.stack([np.concatenate(part) for part in parts])
+        vectors = np.linalg.qr(both.T)[0].T
+        return _Tangent(
+            state.g,
+            state.momentum,
+            jnp.asarray(vectors[:, :dim]),
+            jnp.asarray(vectors[:, dim:]),
+            jnp.zeros(count),
+            jnp.asarray(state.t),
+        )
     if direction is None:
         direction = np.random.default_rng(seed).normal(size=2 * dim)
     vector = host_float64("direction", direction)
@@ -183,15 +270,23 @@ def _first(
             f"direction has shape {vector.shape}, but {2 * dim} numbers that are not all 0 are "
             f"needed: a change of g in the {dim} coordinates of {group.name}, and of its momentum."
         )
-    eta, alpha = jnp.asarray(vector[:dim]), jnp.asarray(vector[dim:])
-    if not system.has_momentum:
-        alpha = jnp.zeros_like(alpha)
-    if system.constraint is not None:
-        alpha = _admissible_change(system, state, eta, alpha)
+    eta, alpha = _admitted(system, state, vector[:dim], vector[dim:])
     length = jnp.sqrt(eta @ eta + alpha @ alpha)
     return _Tangent(
         state.g, state.momentum, eta / length, alpha / length, jnp.zeros(()), jnp.asarray(state.t)
     )
+
+
+def _admitted(
+    system: AbstractGroupSystem, state: State, first: np.ndarray, second: np.ndarray
+) -> tuple[Coordinates, Coordinates]:
+    """The perturbation with its change of the momentum as the system admits it."""
+    eta, alpha = jnp.asarray(first), jnp.asarray(second)
+    if not system.has_momentum:
+        alpha = jnp.zeros_like(alpha)
+    if system.constraint is not None:
+        alpha = _admissible_change(system, state, eta, alpha)
+    return eta, alpha
 
 
 @compiled_once

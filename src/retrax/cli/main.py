@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from retrax.cli.bench import bench
+from retrax.cli.fit import fit
 from retrax.cli.init import init
 from retrax.cli.listing import list_
 from retrax.cli.report import report
@@ -29,6 +30,7 @@ app.command()(init)
 app.command()(run)
 app.command()(resume)
 app.command()(report)
+app.command()(fit)
 app.command()(reproduce)
 app.command()(verify)
 app.command()(bench)

@@ -99,7 +99,7 @@ def run(
         "checkpoint": checkpoint,
         "every": every,
     }
-    asked = _asked(case, integrator)
+    asked = asked_for(case, integrator)
     asked = dataclasses.replace(asked, **{k: x for k, x in given.items() if x is not None})
     for key, path in (("output", asked.output), ("report", asked.report)):
         if path is not None:
@@ -125,7 +125,7 @@ def run(
         print_lines(f"The page is {asked.report}.")
 
 
-def _asked(what: str, integrator: str | None) -> RunFile:
+def asked_for(what: str, integrator: str | None) -> RunFile:
     """Make what is to be run from a case, a run file or a function in a Python file."""
     if what.endswith(".toml"):
         asked = read(what)

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence, Sized
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,6 +11,9 @@ from matplotlib.figure import Figure
 from retrax.analysis.convergence import Convergence
 from retrax.errors import BadInput
 from retrax.show.style import GREY, MARKERS, look, new_figure, style
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Points = Sequence[tuple[float | int, float | int]]
 
@@ -38,7 +42,7 @@ def convergence(measured: Convergence | Mapping[str, Convergence], title: str = 
 
 
 def work_precision(
-    curves: Mapping[str, Points],
+    curves: "Mapping[str, Points] | xr.Dataset",
     *,
     work: str = "processor time (s)",
     error: str = "error",
@@ -48,26 +52,52 @@ def work_precision(
 
     **Arguments:**
 
-    - `curves`: for each method, by name, pairs (work, error) of its runs; both positive.
+    - `curves`: what `retrax.analysis.work_precision` measured, a panel for each system; or for each
+        method, by name, pairs (work, error) of its runs, both positive.
     - `work`, `error`: what they are, with units.
     """
-    _require_curves("curves", curves)
+    panels = _measured(curves) if hasattr(curves, "data_vars") else {"": dict(curves)}
     with style():
-        figure = new_figure(6.4, 4.8, title or "Work and precision")
-        axes = figure.add_subplot()
-        for k, (name, points) in enumerate(curves.items()):
-            pairs = np.array(sorted((float(w), float(e)) for w, e in points))
-            if not (np.isfinite(pairs).all() and (pairs > 0).all()):
-                raise BadInput(
-                    f"curves[{name!r}] has a work or an error that is not positive and finite, "
-                    "and has no place on logarithmic axes."
-                )
-            axes.loglog(*pairs.T, marker=MARKERS[k % len(MARKERS)], markersize=4, label=name,
-                        **look(k))  # fmt: skip
-        axes.set_xlabel(work)
-        axes.set_ylabel(error)
-        axes.legend()
+        figure = new_figure(5.4 * len(panels) + 1.0, 4.8, title or "Work and precision")
+        for column, (system, several) in enumerate(panels.items()):
+            _require_curves("curves", several)
+            axes = figure.add_subplot(1, len(panels), column + 1)
+            _draw_work(axes, several)
+            axes.set_title(system)
+            axes.set_xlabel(work)
+            axes.set_ylabel(error)
+            axes.legend()
     return figure
+
+
+def _draw_work(axes: Axes, curves: Mapping[str, Points]) -> None:
+    for k, (name, points) in enumerate(curves.items()):
+        pairs = np.array(sorted((float(w), float(e)) for w, e in points))
+        if not (np.isfinite(pairs).all() and (pairs > 0).all()):
+            raise BadInput(
+                f"curves[{name!r}] has a work or an error that is not positive and finite, "
+                "and has no place on logarithmic axes."
+            )
+        axes.loglog(*pairs.T, marker=MARKERS[k % len(MARKERS)], markersize=4, label=name,
+                    **look(k))  # fmt: skip
+
+
+def _measured(found: "xr.Dataset") -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """The curves of each system, without runs that failed and errors that are not known."""
+    panels = {}
+    for system in found["system"].values:
+        one = found.sel(system=system)
+        least = float(one["reference_error"])
+        curves = {}
+        for method in one["method"].values:
+            pairs = zip(
+                *(one[x].sel({"method": method}).values for x in ("seconds", "error")), strict=True
+            )
+            kept = [(float(w), float(e)) for w, e in pairs if w > 0 and e > least]
+            if kept:
+                curves[str(method)] = kept
+        panels[str(system)] = curves
+    return panels
 
 
 def _slope(axes: Axes, h: np.ndarray, errors: np.ndarray, order: int) -> None:

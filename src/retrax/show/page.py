@@ -60,20 +60,20 @@ def page(run: Trajectory) -> str:
     """The page as text."""
     made = run.provenance
     data = json.dumps(page_data(run), separators=(",", ":"), allow_nan=False, default=plain)
-    return Template(_asset("page.html")).substitute(
+    return Template(asset("page.html")).substitute(
         title=html.escape(made["system"]),
         subtitle=html.escape(
             f"{made['integrator']}, {run.completed:,} steps of h = {run.h:g} s, "
             f"from t = {run.t[0]:g} s to {run.t[-1]:g} s"
         ),
         failure=failure(run),
-        style="\n".join(_asset(name) for name in _STYLES),
+        style="\n".join(asset(name) for name in _STYLES),
         summary=kept_table(run),
         made=made_table(run),
         again=again(run),
         data=data.replace("<", "\\u003c"),  # or a name with "</script>" in it would end the script
-        libraries="\n".join(f"<script>{_asset(name)}</script>" for name in _LIBRARIES),
-        scripts="\n".join(_asset(name) for name in _SCRIPTS),
+        libraries="\n".join(f"<script>{asset(name)}</script>" for name in _LIBRARIES),
+        scripts="\n".join(asset(name) for name in _SCRIPTS),
     )
 
 
@@ -87,7 +87,8 @@ def page_data(run: Trajectory) -> dict[str, Any]:
     }
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Read a part of a page."""
     return files("retrax.show").joinpath("assets", name).read_text(encoding="utf-8")
 
 
@@ -106,7 +107,7 @@ def kept_table(run: Trajectory) -> str:
         broken = run.constraint_violation()
         worst = f"{measures['constraint_violation']:.2e}"
         rows.append(("velocity across the constraint", f"{broken[0]:.2g}", worst, "–"))
-    return _rows(rows)
+    return table_rows(rows)
 
 
 def _balance_rows(run: Trajectory) -> list[tuple[str, ...]]:
@@ -134,7 +135,7 @@ def made_table(run: Trajectory) -> str:
         f"compiled in {run.compile_seconds:.2g} s",
         "solver": f"{iterations / max(run.completed, 1):.2f} {counted(run)} a step",
     }
-    return _rows(list(rows.items()))
+    return table_rows(list(rows.items()))
 
 
 def again(run: Trajectory) -> str:
@@ -229,7 +230,7 @@ def _block(heading: str, text: str) -> str:
     )
 
 
-def _rows(rows: list[tuple[str, ...]]) -> str:
+def table_rows(rows: list[tuple[str, ...]]) -> str:
     """Table rows, the first cell of each a heading."""
     lines = []
     for heading, *cells in rows:

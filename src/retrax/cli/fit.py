@@ -1,0 +1,136 @@
+"""`retrax fit`: parameters of a system from measurements in a file."""
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+import typer
+
+from retrax.cli import options
+from retrax.cli.options import AsJson
+from retrax.cli.run import asked_for
+from retrax.cli.tables import print_lines, print_table
+from retrax.files import require_place
+
+
+def fit(
+    case: Annotated[
+        str,
+        typer.Argument(
+            help="What moved: a name from `retrax list`, a run file, or a function in a Python "
+            "file, which is run. Its numbers are the first guess.",
+            autocompletion=options.runnable,
+        ),
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="A CSV file with a header: t, and R11 to R33, qw to qz, rx to rz, x to z, or wx "
+            "to wz. Units may follow: t [ms], wx [deg/s].",
+            metavar="DATA",
+        ),
+    ],
+    free: Annotated[
+        list[str],
+        typer.Option("--free", "-f", help="A number of the system to be found; may be repeated."),
+    ],
+    noise: Annotated[
+        float | None,
+        typer.Option(help="The standard deviation of the measurements.", show_default="unknown"),
+    ] = None,
+    known_start: Annotated[
+        bool,
+        typer.Option("--known-start", help="The motion starts in the state of the case."),
+    ] = False,
+    drop: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave rows with NaN or empty cells out.")
+    ] = False,
+    integrator: Annotated[
+        str | None,
+        typer.Option(
+            help="A name from `retrax list`.",
+            show_default="rkmk-5",
+            autocompletion=options.integrators,
+        ),
+    ] = None,
+    h: Annotated[
+        float | None,
+        typer.Option("--h", help="The longest step in seconds.", show_default="short enough"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Keep the fit in this NetCDF file.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write a page of the fit to this HTML file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find numbers of a system from measurements of its motion, with their standard errors.
+
+    Example: retrax fit free-rigid-body attitudes.csv --free inertia --noise 0.01
+    """
+    from retrax.estimation.fields import free_fields
+    from retrax.estimation.fit import fit as find
+    from retrax.estimation.measurements import Measurements
+
+    for place in (output, report):
+        if place is not None:
+            require_place(place)
+    asked = asked_for(case, integrator)
+    system_of, start = free_fields(asked.system, free)
+    measured = Measurements.read(data, noise=noise, missing="drop" if drop else "refuse")
+    state = None
+    if known_start:
+        first = min(float(one.t[0]) for one in measured)
+        state = jax.tree.map(
+            np.asarray, type(asked.state)(asked.state.g, asked.state.momentum, first)
+        )
+    found = find(
+        system_of,
+        measured,
+        start,
+        state=state,
+        free_state=not known_start,
+        integrator=None if integrator is None else asked.integrator,
+        h=h,
+    )
+    if output is not None:
+        found.save(output)
+    if report is not None:
+        found.report(report)
+    if as_json:
+        typer.echo(json.dumps(_as_json(found), indent=2, allow_nan=False))
+        return
+    from retrax.estimation.result import COLUMNS
+
+    print_lines(*found.lines(), "")
+    print_table(COLUMNS, found.rows())
+    for path, what in ((output, "fit is in"), (report, "page is")):
+        if path is not None:
+            print_lines(f"The {what} {path}.")
+
+
+def _as_json(found: Any) -> dict[str, Any]:
+    """The fit in numbers; `null` for an error that is not finite."""
+    errors = np.sqrt(np.diag(found.covariance))
+    return {
+        "system": found.system.name,
+        "parameters": {
+            name: {"value": float(value), "standard_error": _known(error)}
+            for name, value, error in zip(found.names, found.values, errors, strict=True)
+        },
+        "correlations": [[_known(x) for x in row] for row in found.correlations],
+        "chi2": found.chi2,
+        "degrees_of_freedom": found.degrees_of_freedom,
+        "noise": _known(found.noise),
+        "converged": found.converged,
+        "undetermined": list(found.identifiability.undetermined),
+        "notes": list(found.notes),
+    }
+
+
+def _known(x: float) -> float | None:
+    return float(x) if math.isfinite(x) else None

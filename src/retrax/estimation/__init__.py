@@ -1,0 +1,1 @@
+"""Parameters and motions from measurements: data, fits, smoothing."""

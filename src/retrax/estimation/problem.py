@@ -1,0 +1,149 @@
+r"""The residuals of a motion, weighted by their noise, and their derivatives in all unknowns."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PyTree
+
+from retrax.errors import StepFailed
+from retrax.estimation.sensors import Sensor
+from retrax.estimation.unknowns import Point, Unknowns
+from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.evaluate import as_jax, evaluate
+from retrax.numerics.frozen import Frozen
+from retrax.numerics.reuse import Jitted
+from retrax.run.simulate import simulate
+from retrax.trajectory.trajectory import Trajectory
+
+
+class Linear(NamedTuple):
+    """Weighted residuals, and their derivatives in left-trivialised changes of the unknowns."""
+
+    residuals: Float[np.ndarray, " residual"]
+    jacobian: Float[np.ndarray, "residual unknown"]
+
+
+class Sloped(NamedTuple):
+    """Half the sum of squares of the weighted residuals, and its gradient."""
+
+    value: float
+    gradient: Float[np.ndarray, " unknown"]
+
+
+class Along(Frozen):
+    """A sensor along a run.
+
+    **Attributes:** `times` of its measurements, since the start; `rows`, `rest`: as in `Grid`;
+    `between`: whether some of the times lie between saved states.
+    """
+
+    sensor: Sensor
+    times: Float[np.ndarray, " time"]
+    rows: Int[np.ndarray, " time"]
+    rest: Float[np.ndarray, " time"]
+    between: bool = eqx.field(static=True)
+
+    def weighted(
+        self, integrator: AbstractIntegrator, system: AbstractGroupSystem, states: State
+    ) -> Float[Array, "time component"]:
+        """Return residuals over their noise, from the saved states of a run."""
+        there = jax.tree.map(lambda x: jnp.asarray(x)[jnp.asarray(self.rows)], states)
+        if self.between:
+
+            def partial(state: State, rest: Array) -> State:
+                new, _ = integrator.step(system, state, rest)
+                return jax.tree.map(lambda x, y: jnp.where(rest > 0, y, x), state, new)
+
+            there = jax.vmap(partial)(there, jnp.asarray(self.rest))
+        values = jax.tree.map(jnp.asarray, self.sensor.values)
+        noise = jnp.asarray(self.sensor.noise)
+
+        def over_noise(state: State, value: PyTree) -> Array:
+            return self.sensor.residual(system, state, value) / noise
+
+        return jax.vmap(over_noise)(there, values)
+
+
+class Problem(Frozen):
+    """Sensors along a run: everything that residuals depend on except the unknowns.
+
+    **Attributes:** `h`, `steps`, `save_every`: the run.
+    """
+
+    unknowns: Unknowns
+    integrator: AbstractIntegrator
+    sensors: tuple[Along, ...]
+    h: float = eqx.field(static=True)
+    steps: int = eqx.field(static=True)
+    save_every: int = eqx.field(static=True)
+
+    def linear(self, point: Point, until: float = np.inf) -> Linear:
+        """Linearise the residuals at a point; those later than `until` count nothing."""
+        return Linear(*map(np.asarray, _linear(self, point, np.asarray(until))))
+
+    def sloped(self, point: Point, until: float = np.inf) -> Sloped:
+        """Differentiate half the sum of squares at a point, in reverse."""
+        value, gradient = _sloped(self, point, np.asarray(until))
+        return Sloped(float(value), np.asarray(gradient))
+
+    def residuals(self, point: Point) -> Float[np.ndarray, " residual"]:
+        """Return the weighted residuals at a point, without derivatives; NaN where a step fails."""
+        system, state = self.unknowns.made(jax.tree.map(as_jax, point))
+        try:
+            states = self.run(system, state).states
+        except StepFailed:
+            return np.full(sum(x.sensor.noise.size * len(x.times) for x in self.sensors), np.nan)
+        parts = [evaluate(Along.weighted, x, self.integrator, system, states) for x in self.sensors]
+        return np.concatenate([part.ravel() for part in parts])
+
+    def moved(self, point: Point, change: Float[np.ndarray, " unknown"]) -> Point:
+        """Return the point after a change of the unknowns."""
+        return evaluate(Unknowns.moved, self.unknowns, point, change)
+
+    def run(self, system: AbstractGroupSystem, state: State) -> Trajectory:
+        """Run through the times of all measurements."""
+        return simulate(
+            system,
+            self.integrator,
+            state,
+            h=self.h,
+            steps=self.steps,
+            save_every=self.save_every,
+            progress=False,
+        )
+
+
+def _changed(problem: Problem, point: Point, change: Array, until: Array) -> Array:
+    """Return all residuals over their noise after a change; zero where they are too late."""
+    system, state = problem.unknowns.made(problem.unknowns.moved(point, change))
+    states = problem.run(system, state).states
+    parts = []
+    for sensor in problem.sensors:
+        found = sensor.weighted(problem.integrator, system, states)
+        counts = jnp.asarray(sensor.times)[:, None] <= until
+        parts.append(jnp.where(counts, found, 0.0).ravel())
+    return jnp.concatenate(parts)
+
+
+@Jitted
+def _linear(problem: Problem, point: Point, until: Array) -> tuple[Array, Array]:
+    def both(change: Array) -> tuple[Array, Array]:
+        found = _changed(problem, point, change, until)
+        return found, found
+
+    jacobian, residuals = jax.jacfwd(both, has_aux=True)(jnp.zeros(problem.unknowns.size(point)))
+    return residuals, jacobian
+
+
+@Jitted
+def _sloped(problem: Problem, point: Point, until: Array) -> tuple[Array, Array]:
+    def half(change: Array) -> Array:
+        found = _changed(problem, point, change, until)
+        return found @ found / 2
+
+    return jax.value_and_grad(half)(jnp.zeros(problem.unknowns.size(point)))
