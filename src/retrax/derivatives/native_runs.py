@@ -24,8 +24,8 @@ from retrax.derivatives.stretches import (
     run_sparsely,
 )
 from retrax.engine.backends.members import lanes, spread
-from retrax.engine.backends.team import cores
 from retrax.engine.backends.native import Kernel
+from retrax.engine.backends.team import cores
 from retrax.engine.derivative_programs import Wanted
 from retrax.engine.progress import INTERVAL, Packing
 
