@@ -29,7 +29,7 @@ LAYERS = [
     "reproduce",
     "cli",
 ]
-# `Trajectory.plot`, `.report`, `.save` and `Fit.report` are doors: opened when somebody goes through.
+# `Trajectory.plot`, `.save`, `Fit.report` and so on: doors, opened when somebody goes through.
 DOORS = {
     ("trajectory/shown.py", "show"),
     ("trajectory/trajectory.py", "show"),
