@@ -60,6 +60,13 @@ def by_truths(x, y):
     return small, jnp.where(some, 1.0, 2.0)
 
 
+def turned_round(x, y):
+    """A loop that reads the other end of what an earlier one makes cannot be part of it."""
+    a = jnp.sin(x) * y[:, :1]
+    total = jnp.sum(a)
+    return a * jnp.flip(a, axis=0) + x, jnp.exp(a), total
+
+
 FUNCTIONS = [after_a_sum, around_neighbours, overwritten, by_truths]
 
 
@@ -76,6 +83,12 @@ def test_joined_loops_have_the_same_bits(function):
     np.testing.assert_allclose(run_natively(joined, X, Y), exact, rtol=1e-13, atol=1e-13)
     slow = np.array(evaluate_program(joined, flat((X, Y))), float)
     np.testing.assert_allclose(slow, exact, rtol=1e-13, atol=1e-13)
+
+
+def test_loops_that_need_more_than_their_own_round_stay_apart():
+    joined = fuse(programme(turned_round, X, Y))
+    exact = flat(turned_round(X, Y))
+    np.testing.assert_allclose(run_natively(joined, X, Y), exact, rtol=1e-13, atol=1e-13)
 
 
 def test_what_passes_between_joined_loops_sees_no_memory():
