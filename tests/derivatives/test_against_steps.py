@@ -21,7 +21,7 @@ from retrax.numerics.evaluate import evaluate
 from retrax.systems.catalogue import CASES
 from retrax.testing.problems import asymmetric_top
 
-STEPS, EVERY = 3, 2
+STEPS, EVERY = 2, 2
 SAVED = Schedule(STEPS, EVERY).saved
 TOP, START = asymmetric_top()
 METHODS = [name for name, method in INTEGRATORS.items() if fits(TOP, method)]
