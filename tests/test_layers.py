@@ -29,7 +29,11 @@ LAYERS = [
     "cli",
 ]
 # `Trajectory.plot`, `.report` and `.save` are doors, opened only when somebody goes through.
-DOORS = {("trajectory/trajectory.py", "show"), ("trajectory/trajectory.py", "store")}
+DOORS = {
+    ("trajectory/shown.py", "show"),
+    ("trajectory/trajectory.py", "show"),
+    ("trajectory/trajectory.py", "store"),
+}
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}
 

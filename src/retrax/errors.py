@@ -1,6 +1,19 @@
 """What retrax raises: one family of exceptions, each message a sentence."""
 
+import sys
+import warnings
 from typing import Any
+
+# Modules that may stand between the line of a user's that calls retrax and the one that warns.
+_BETWEEN = frozenset({"retrax", "contextlib", "functools", "jax", "equinox", "jaxtyping"})
+
+
+def warn(sentence: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, and name the line outside of retrax that called it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, category, stacklevel=level)
 
 
 def printable(text: str) -> str:

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import retrax as rx
 
@@ -88,3 +89,48 @@ def test_random_rotations_are_uniform():
     # Every entry has mean 0 and variance 1/3; three standard errors are 0.012 and 0.007.
     assert float(jnp.max(jnp.abs(jnp.mean(R, axis=0)))) < 0.0125
     assert float(jnp.max(jnp.abs(jnp.var(R, axis=0) - 1 / 3))) < 0.0075
+
+
+@pytest.mark.parametrize("angle", [0.0, *ANGLES, np.pi])
+def test_quaternions_in_both_orders(angle):
+    group = rx.SO3()
+    turns = Rotation.from_rotvec(angle * directions(20, seed=3))
+    for q, R in zip(turns.as_quat(canonical=True), turns.as_matrix(), strict=True):
+        for sign in (1, -1):
+            found = group.from_quaternion(sign * q, order="xyzw")
+            assert np.max(np.abs(found - R)) < 6 * EPS  # measured 3.5 eps, and 1.5 of the other
+            assert np.array_equal(found, group.from_quaternion(np.roll(sign * q, 1), order="wxyz"))
+        back = group.to_quaternion(R, order="xyzw")
+        same = back if angle < np.pi else back * np.sign(back @ q)  # w = 0: q and -q are as good
+        assert np.max(np.abs(same - q)) < 4 * EPS
+        assert np.array_equal(group.to_quaternion(R, order="wxyz"), np.roll(back, 1))
+
+
+def test_a_quaternion_that_is_none():
+    group = rx.SO3()
+    with pytest.raises(rx.BadInput, match=r"q has length 1\.1, but the quaternion of a rotation"):
+        group.from_quaternion([1.1, 0, 0, 0], order="wxyz")
+    with pytest.raises(rx.BadInput, match=r"order = 'zyxw' must be 'wxyz'"):
+        group.from_quaternion([1.0, 0, 0, 0], order="zyxw")
+    with pytest.raises(rx.BadInput, match="g is not a rotation"):
+        group.to_quaternion(2 * np.eye(3), order="wxyz")
+    with pytest.raises(rx.BadInput, match="q has shape"):
+        group.from_quaternion(np.eye(4), order="wxyz")
+    with pytest.raises(rx.BadInput, match="q"):
+        group.from_quaternion([1.0, np.nan, 0, 0], order="wxyz")
+
+
+def test_quaternions_can_be_transformed():
+    group = rx.SO3()
+    q = jnp.asarray(Rotation.random(5, random_state=1).as_quat())
+    many = jax.jit(jax.vmap(lambda q: group.from_quaternion(q, order="xyzw")))(q)
+    np.testing.assert_allclose(many, Rotation.from_quat(q).as_matrix(), atol=4 * EPS)
+
+    def trace(q):
+        return jnp.trace(group.from_quaternion(q, order="xyzw"))
+
+    slope = jax.grad(trace)(q[0])
+    assert abs(slope @ q[0]) < 1e-15  # the length is divided out
+    np.testing.assert_allclose(
+        slope, [*(-8 * q[0, 3] ** 2 * q[0, :3]), 8 * q[0, 3] * (1 - q[0, 3] ** 2)], atol=1e-14
+    )

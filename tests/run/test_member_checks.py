@@ -7,7 +7,7 @@ import pytest
 
 import retrax as rx
 from retrax.numerics.known import known
-from retrax.systems.rods.rod import circular
+from retrax.systems.rods.section import circular
 
 ONE = jnp.eye(3)
 MOMENTS = [1.0, 1.2, 0.9]

@@ -13,5 +13,5 @@ from retrax.analysis.reversibility import reversibility as reversibility
 from retrax.analysis.spectrum import Spectrum as Spectrum
 from retrax.analysis.spectrum import spectrum as spectrum
 from retrax.analysis.symplecticity import symplecticity as symplecticity
-from retrax.trajectory.dataset import observe_members as observe_members
+from retrax.trajectory.members import observe_members as observe_members
 from retrax.trajectory.observe import drift as drift

@@ -1,5 +1,6 @@
 """Rotations of three-dimensional space."""
 
+from functools import partial
 from typing import ClassVar
 
 import jax
@@ -10,6 +11,8 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup
 from retrax.groups.nearest import nearest_rotation
+from retrax.numerics.checks import ArrayLike, finite64
+from retrax.numerics.known import require_each
 from retrax.numerics.series import atanc, cosc, cotc, d_cosc, d_sinc3, sinc, sinc3
 from retrax.numerics.small_matrices import cross
 
@@ -17,6 +20,8 @@ Rotation = Float[Array, "3 3"]
 Vector = Float[Array, "3"]
 
 _ONE = np.eye(3)
+# Quaternions from files and sensors have some six digits.
+ALLOWED_LENGTH = 1e-5
 
 
 class SO3(AbstractLieGroup):
@@ -68,10 +73,13 @@ class SO3(AbstractLieGroup):
         return xi @ xi
 
     def log(self, g: Rotation) -> Vector:
-        r"""Twice the angle of the unit quaternion $q = (w, v)$ of $g$ with $w \ge 0$, along $v$.
+        """Return twice the angle of the unit quaternion $q = (w, v)$ of $g$, along $v$."""
+        q = self._quaternion(g)
+        w, v = q[0], q[1:]
+        return 2 * atanc(v @ v, w) * v
 
-        $4qq^T$ is linear in $g$; its row with the largest diagonal entry gives $q$ at any angle.
-        """
+    def _quaternion(self, g: Rotation) -> Float[Array, "4"]:
+        """$4qq^T$ is linear in $g$; its row with the largest diagonal entry gives $q$."""
         a, b, c = g[2, 1] - g[1, 2], g[0, 2] - g[2, 0], g[1, 0] - g[0, 1]
         d, e, f = g[0, 1] + g[1, 0], g[0, 2] + g[2, 0], g[1, 2] + g[2, 1]
         x, y, z = g[0, 0], g[1, 1], g[2, 2]
@@ -86,9 +94,38 @@ class SO3(AbstractLieGroup):
         for size, row in zip(diagonal[1:], rows[1:], strict=True):
             q = jnp.where(size > largest, jnp.stack(row), q)
             largest = jnp.maximum(size, largest)
-        q = jnp.where(q[0] < 0, -q, q) / jnp.sqrt(q @ q)
-        w, v = q[0], q[1:]
-        return 2 * atanc(v @ v, w) * v
+        return jnp.where(q[0] < 0, -q, q) / jnp.sqrt(q @ q)
+
+    def to_quaternion(self, g: ArrayLike, *, order: str) -> Float[Array, "4"]:
+        r"""Return the unit quaternion $q = (w, v)$ of a rotation, with $w \ge 0$.
+
+        For many rotations use `jax.vmap`, here and below.
+
+        **Arguments:** `order`: `"wxyz"` with the real part first, or `"xyzw"` with it last.
+        """
+        first = _real_part_first(order)
+        rotation = finite64("g", g, (3, 3))
+        require_each(partial(self.check_membership, "g"), rotation)
+        q = self._quaternion(rotation)
+        return q if first else jnp.roll(q, -1)
+
+    def from_quaternion(self, q: ArrayLike, *, order: str) -> Rotation:
+        r"""Return the rotation of a unit quaternion; $q$ and $-q$ are one rotation.
+
+        $$ R = 1 + \tfrac{2}{|q|^2}(w\hat v + \hat v^2) \tag{5} $$
+
+        **Arguments:** `order`: `"wxyz"` with the real part first, or `"xyzw"` with it last.
+
+        **Raises:** `BadInput` for a quaternion whose length is not 1 within `ALLOWED_LENGTH`; the
+        length that is left is divided out.
+        """
+        first = _real_part_first(order)
+        given = finite64("q", q, (4,))
+        given = given if first else jnp.roll(given, 1)
+        squared = given @ given
+        require_each(_require_unit, squared)
+        w, x = given[0], self.hat(given[1:])
+        return jnp.eye(3) + 2 / squared * (w * x + x @ x)  # (5)
 
     def advance(self, g: Rotation, delta: Rotation) -> Rotation:
         half = (g.T @ g - jnp.eye(3)) / 2
@@ -183,3 +220,18 @@ class SO3(AbstractLieGroup):
             )
         if np.linalg.det(g) < 0:
             raise BadInput(f"{name} is a reflection (det = -1), not a rotation.")
+
+
+def _real_part_first(order: str) -> bool:
+    if order not in ("wxyz", "xyzw"):
+        raise BadInput(
+            f"order = {order!r} must be 'wxyz', with the real part of a quaternion first, or "
+            "'xyzw', with it last."
+        )
+    return order == "wxyz"
+
+
+def _require_unit(squared: np.ndarray) -> None:
+    length = float(np.sqrt(squared))
+    if not abs(length - 1) <= ALLOWED_LENGTH:
+        raise BadInput(f"q has length {length:.6g}, but the quaternion of a rotation has length 1.")

@@ -1,11 +1,11 @@
 """The projected cotangent lift, as printed in the paper on nonholonomic retraction maps."""
 
-import warnings
 from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from retrax.errors import warn
 from retrax.integrators.base import StepInfo, step_info
 from retrax.integrators.hamel_midpoint import require_frame
 from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
@@ -53,10 +53,9 @@ class ProjectedLift(AbstractLifted):
         self.retraction.check(system.group)
         require_frame(self, system)
         if self.order == 1 and system.constraint is not None:
-            warnings.warn(
+            warn(
                 f"{self!r} is of order 1 under a constraint, and its momentum drifts while its "
-                "energy does not; use s=0.5, or LagrangeDAlembert.",
-                stacklevel=4,
+                "energy does not; use s=0.5, or LagrangeDAlembert."
             )
 
     def order_on(self, system: AbstractGroupSystem) -> int:

@@ -154,7 +154,10 @@ class AbstractSpaceFlow(AbstractFlow):
         return Symmetries.none(self.group.dim)
 
     def invariants(
-        self, state: State, symmetries: Symmetries | None = None
+        self,
+        state: State,
+        symmetries: Symmetries | None = None,
+        energy: Float[Array, ""] | None = None,
     ) -> dict[str, Float[Array, ""]]:
         """Return what labels the orbit, and what the flow is declared to conserve, by name."""
         return {**self.space.orbit_invariants(state.g), **self.invariant_functions(state.g)}

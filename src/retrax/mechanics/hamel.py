@@ -18,14 +18,13 @@ of the inertia, which is not the block of its inverse.
 """
 
 import itertools
-import warnings
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.groups.base import AbstractLieGroup, Coordinates, require_group
 from retrax.mechanics.constraints import (
     AbstractConstraint,
@@ -152,10 +151,9 @@ def checked_constraint(group: AbstractLieGroup, constraint: object) -> AbstractC
     constraint.check(group)
     allowed = constraint.distribution
     if isinstance(allowed, Distribution) and is_subalgebra(group, allowed):
-        warnings.warn(
+        warn(
             f"{allowed!r} is a subalgebra of {group.name}: the constraint is holonomic, and the "
-            "motion stays in a subgroup; a system on that subgroup would need no constraint.",
-            stacklevel=4,
+            "motion stays in a subgroup; a system on that subgroup would need no constraint."
         )
     return constraint
 

@@ -79,8 +79,18 @@ class LagrangianSystem(AbstractGroupSystem):
         # At rest and in motion: a kinetic energy may have no value, or no slope, at rest.
         require_energy("lagrangian", evaluate(_somewhere_finite, self, state.g))
 
+    def motion(self, g: Element, x: Coordinates) -> tuple[Coordinates, Coordinates]:
+        return x, self.momentum(g, x)
+
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
-        xi = self.velocity(g, mu)
+        return self._energy(g, self.velocity(g, mu), mu)
+
+    def energy(self, state: State, xi: Coordinates | None = None) -> Float[Array, ""]:
+        if xi is None:
+            return super().energy(state)
+        return self._energy(state.g, xi, state.momentum)
+
+    def _energy(self, g: Element, xi: Coordinates, mu: Coordinates) -> Float[Array, ""]:
         return mu @ xi - self.lagrangian(g, xi)
 
 

@@ -236,12 +236,13 @@ def _rates_from(system: "AbstractGroupSystem", seed: int | Int[Array, ""]) -> _R
     def rates(key: Key[Array, ""]) -> _Rates:
         keys = jax.random.split(key, 3)
         g = group.random(keys[0])
-        mu = jax.random.normal(keys[1], (group.dim,), jnp.float64)
+        x = jax.random.normal(keys[1], (group.dim,), jnp.float64)
         t = jax.random.uniform(keys[2], (), jnp.float64)
-        rows = jnp.zeros((0, group.dim))
-        if constraint is not None:
-            rows, (mu, _) = constraint.rows(g, t), admissible(system, constraint, g, mu, t)
-        xi = system.velocity(g, mu)
+        if constraint is None:
+            rows, (xi, mu) = jnp.zeros((0, group.dim)), system.motion(g, x)
+        else:
+            rows, (mu, _) = constraint.rows(g, t), admissible(system, constraint, g, x, t)
+            xi = system.velocity(g, mu)
         force = system.total_force(g, xi, mu, t)
         return _Rates(
             group.coAd(group.inverse(g), force),  # (1)

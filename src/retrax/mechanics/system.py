@@ -198,8 +198,13 @@ class AbstractGroupSystem(Frozen):
         r"""Return the velocity $\xi$ of a state."""
         return self.velocity(state.g, state.momentum)
 
-    def energy(self, state: State) -> Float[Array, ""]:
+    def energy(self, state: State, xi: Coordinates | None = None) -> Float[Array, ""]:
+        """Return the energy of a state; `xi` is its velocity, where that is known already."""
         return self.hamiltonian_energy(state.g, state.momentum)
+
+    def motion(self, g: Element, x: Coordinates) -> tuple[Coordinates, Coordinates]:
+        """Return a velocity and its momentum: one of them is `x`, whichever costs less."""
+        return self.velocity(g, x), x
 
     def state(
         self,
@@ -305,18 +310,23 @@ class AbstractGroupSystem(Frozen):
         return find_symmetries(self)
 
     def invariants(
-        self, state: State, symmetries: Symmetries | None = None
+        self,
+        state: State,
+        symmetries: Symmetries | None = None,
+        energy: Float[Array, ""] | None = None,
     ) -> dict[str, Float[Array, ""]]:
         """Return the energy, the momentum of every symmetry and what else is conserved, by name.
 
         The energy is among them where the system has one and is `conservative`. Looking for
-        symmetries costs more than looking at a state: pass them where there are many.
+        symmetries costs more than looking at a state: pass them where there are many, and the
+        energy where it is known.
         """
         symmetries = self.symmetries() if symmetries is None else symmetries
         momenta = symmetries.momenta(self.group, state)
-        kept = self.has_energy and self.conservative
-        energy = {"energy": self.energy(state)} if kept else {}
-        return {**energy, **momenta, **self.further_invariants(state)}
+        kept = {}
+        if self.has_energy and self.conservative:
+            kept["energy"] = self.energy(state) if energy is None else energy
+        return {**kept, **momenta, **self.further_invariants(state)}
 
     def unit_of(self, observable: str) -> str:
         """Return the unit of an observable; the empty text where it has none."""

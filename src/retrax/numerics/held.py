@@ -9,8 +9,9 @@ A traced number is no Python number. A function that asks for types, or that cat
 go another way with it and not say so: `is_curious` names those, and their numbers stay as they are.
 """
 
+import hashlib
 import types
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,8 @@ from retrax.numerics.reads import reads
 Place = tuple[int, Hashable]
 # Containers with more entries than this are tables of a program, not numbers that a user changes.
 _MOST_ENTRIES = 64
+# Arrays of more bytes than this are compared by their checksums.
+_LONG = 256
 # Stands for a copy that is being made.
 _UNFINISHED = object()
 
@@ -58,6 +61,12 @@ def content(x: Any) -> bytes:
     return np.asarray(x).tobytes()
 
 
+def brief_content(x: Any) -> bytes:
+    """Return the bits of an array, or their checksum if there are many."""
+    bits = content(x)
+    return bits if len(bits) <= _LONG else hashlib.sha256(bits).digest()
+
+
 def is_number(x: Any) -> bool:
     """Tell whether `x` is a float64 number or array, which a traced one can stand for."""
     kind = type(x)
@@ -82,6 +91,22 @@ def is_field(x: Any, name: str) -> bool:
     if isinstance(x, type | types.ModuleType) or hasattr(cls, "__del__"):
         return False
     return name in getattr(x, "__dict__", ()) and not hasattr(getattr(cls, name, None), "__set__")
+
+
+def slots(cls: type) -> Iterator[str]:
+    """Return the names of the slots of a class, as Python mangles them."""
+    names = vars(cls).get("__slots__", ())
+    names = (names,) if isinstance(names, str) else names
+    for name in names:
+        if name not in {"__dict__", "__weakref__"}:
+            private = name.startswith("__") and not name.endswith("__")
+            yield f"_{cls.__name__.lstrip('_')}{name}" if private else name
+
+
+def plain_size(cls: type, count: int) -> int:
+    """Return the memory that an object takes where it holds nothing that only a C program sees."""
+    held = count + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
+    return object.__basicsize__ + np.dtype(np.intp).itemsize * held
 
 
 def is_short(x: tuple | list | dict) -> bool:

@@ -1,6 +1,5 @@
 """A walk through a value, to all that it consists of; `fingerprint` says what for."""
 
-import hashlib
 import logging
 import re
 import struct
@@ -8,7 +7,7 @@ import sys
 import types
 from array import array
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,7 +18,16 @@ import numpy as np
 from jax.core import Tracer
 from jax.tree_util import Partial
 
-from retrax.numerics.held import Held, is_field, is_number, is_short, is_traced_number
+from retrax.numerics.held import (
+    Held,
+    brief_content,
+    is_field,
+    is_number,
+    is_short,
+    is_traced_number,
+    plain_size,
+    slots,
+)
 from retrax.numerics.reads import (
     IMPURE_BUILTINS,
     AttributePath,
@@ -61,8 +69,6 @@ MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
 _SHIM = type(Partial(partial(max)).func)
 # Where `jaxtyping.jaxtyped` is written. What it puts around a function checks types and shapes.
 _CHECKER = "jaxtyping._decorator"
-# Arrays of more bytes than this are compared by their checksums.
-_LONG = 256
 # Who closes over more things than this has closed over something like a whole program.
 _MOST = 3_000
 
@@ -210,7 +216,7 @@ class Walk:
     def _array(self, x: np.ndarray | np.generic) -> Hashable:
         if x.dtype.hasobject:
             return type(x), x.shape, self.of(x.tolist())
-        content = _content(np.asarray(x))
+        content = brief_content(x)
         if type(x) is np.ndarray or isinstance(x, np.generic):
             return type(x), x.dtype, x.shape, content
         return Same(type(x)), x.dtype, x.shape, content, self.of(vars(x))
@@ -218,7 +224,7 @@ class Walk:
     def _jax_array(self, x: jax.Array) -> Hashable:
         if jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
             return "keys", str(x.dtype), self._jax_array(jax.random.key_data(x))
-        return "jax", str(x.dtype), x.shape, x.aval.weak_type, _content(np.asarray(x))
+        return "jax", str(x.dtype), x.shape, x.aval.weak_type, brief_content(x)
 
     def _container(self, x: Any) -> Hashable:
         kind, was = type(x), self.open
@@ -376,7 +382,7 @@ class Walk:
 
     def _object(self, x: Any) -> Hashable:
         cls = type(x)
-        slots = [name for base in cls.__mro__ for name in _slots(base)]
+        names = [name for base in cls.__mro__ for name in slots(base)]
         parts: list[Hashable] = [self._closed(cls)]
         was = self.open
         if isinstance(x, _NUMBERS):
@@ -387,35 +393,14 @@ class Walk:
             self.open = False
             parts.append(self._container(plain(x)))
             parts.append(self.of(getattr(x, "default_factory", None)))
-        elif cls.__basicsize__ > _plain_size(cls, len(slots)):
+        elif cls.__basicsize__ > plain_size(cls, len(names)):
             return self._wrapper(x)
         held = getattr(x, "__dict__", None)
         if held:
-            self.open = self.open and not slots and (is_own(cls) or cls is _SHIM)
+            self.open = self.open and not names and (is_own(cls) or cls is _SHIM)
             self.open = self.open and all(is_field(x, name) for name in held)
             parts.append(tuple([(key, self._held(v, x, key)) for key, v in held.items()]))
         self.open = False
-        parts += [(name, self.of(getattr(x, name, None))) for name in slots]
+        parts += [(name, self.of(getattr(x, name, None))) for name in names]
         self.open = was
         return tuple(parts)
-
-
-def _content(x: np.ndarray) -> bytes:
-    content = x.tobytes()
-    return content if len(content) <= _LONG else hashlib.sha256(content).digest()
-
-
-def _slots(cls: type) -> Iterator[str]:
-    """Return the names of the slots of a class, as Python mangles them."""
-    names = vars(cls).get("__slots__", ())
-    names = (names,) if isinstance(names, str) else names
-    for name in names:
-        if name not in {"__dict__", "__weakref__"}:
-            private = name.startswith("__") and not name.endswith("__")
-            yield f"_{cls.__name__.lstrip('_')}{name}" if private else name
-
-
-def _plain_size(cls: type, slots: int) -> int:
-    """Return the memory that an object takes where it holds nothing that only a C program sees."""
-    held = slots + (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
-    return object.__basicsize__ + np.dtype(np.intp).itemsize * held

@@ -2,7 +2,6 @@
 
 import math
 import time
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from jax.typing import ArrayLike
 from retrax.engine.backends import gpu_of, make_members
 from retrax.engine.backends.members import Members
 from retrax.engine.progress import INTERVAL, Packing
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
@@ -121,7 +120,7 @@ def run_members(
 
     `threads` is how many the native back end may use: all cores by default.
     """
-    from retrax.trajectory.dataset import members_dataset
+    from retrax.trajectory.members import members_dataset
 
     if not math.isfinite(steps * h):
         raise BadInput(f"h = {h:g} s: {steps} such steps end at a time beyond all numbers.")
@@ -182,17 +181,16 @@ def _warn_of_failures(failed_step: np.ndarray, steps: int) -> None:
     if not len(failed):
         return
     first = failed[np.argmin(failed_step[failed])]
-    warnings.warn(
+    warn(
         f"{len(failed)} of {len(failed_step)} members failed, the first of them member {first} at "
         f"step {failed_step[first]} of {steps}; see failed_step and failure in the dataset. "
-        "They are NaN from there on.",
-        stacklevel=3,
+        "They are NaN from there on."
     )
 
 
 def _warn_of_aliasing(system: AbstractGroupSystem, runs: "xr.Dataset", h: float) -> None:
     """One sentence about all members that a step turned by more than half a turn."""
-    from retrax.trajectory.dataset import observe_members
+    from retrax.trajectory.members import observe_members
 
     increment = runs["increment"].values
     turn = turns(system.group, increment, h, lambda: observe_members(system, runs)["velocity"])
@@ -200,12 +198,11 @@ def _warn_of_aliasing(system: AbstractGroupSystem, runs: "xr.Dataset", h: float)
     if not len(beyond):
         return
     most = float(np.nanmax(turn))
-    warnings.warn(
+    warn(
         f"a step turned {len(beyond)} of {turn.shape[1]} members by more than half a turn, the "
         f"first of them member {beyond[0]}, by up to |h xi| = {most:.4g} rad: beyond pi the states "
         "cannot tell how often they went round, and their errors do not show in the invariants; "
-        f"use a step below {abs(h) * math.pi / most:.2g} s.",
-        stacklevel=3,
+        f"use a step below {abs(h) * math.pi / most:.2g} s."
     )
 
 

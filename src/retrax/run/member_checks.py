@@ -1,7 +1,6 @@
 """Host-side checks of an ensemble before it starts: each member, and whose system it has."""
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +13,7 @@ from jaxtyping import Array, Float
 
 from retrax.engine.passes.live import live
 from retrax.engine.trace.scalarise import Unscalarisable, scalarise
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.groups.translation import Translation
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.inertia import plainly_a_body, require_positive
@@ -155,10 +154,9 @@ def _is_shared(system: AbstractGroupSystem, state: State, members: int) -> bool:
         require_positive(np.asarray(inertia))
     except BadInput:
         return False
-    warnings.warn(
+    warn(
         f"the {members} x {members} inertia is taken for the matrix of one body that all {members} "
-        "members share; for one row a member pass a list of systems.",
-        stacklevel=4,
+        "members share; for one row a member pass a list of systems."
     )
     return True
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -269,10 +268,9 @@ def _compare(stored: Stored, running: Running) -> None:
         what = printable(
             "; ".join(f"{key} was {was.get(key)}, is {now.get(key)}" for key in changed)
         )
-        warnings.warn(
+        errors.warn(
             f"the run in {str(stored.path)!r} goes on elsewhere than where it began "
             f"({what or 'nothing that is known of'}): its first steps differ by {gap:.1g}, so "
             "expect agreement to about 1e-14 of the numbers at each step, which grows as the "
-            "motion itself spreads neighbours apart, instead of every bit.",
-            stacklevel=3,
+            "motion itself spreads neighbours apart, instead of every bit."
         )

@@ -6,7 +6,6 @@ import shlex
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import Interval, Packing, Progress, quiet, start
-from retrax.errors import CheckpointFailed, ContactLost, Interrupted, StepFailed
+from retrax.errors import CheckpointFailed, ContactLost, Interrupted, StepFailed, warn
 from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
 from retrax.integrators.diagnosis import Takes, advised_step, diagnose
 from retrax.mechanics.state import Ending, State
@@ -267,7 +266,7 @@ def _closed(checkpoint: Checkpoint) -> CheckpointFailed | None:
 def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
     doubt = running.begun.system.overlooked(trajectory.states)
     if doubt is not None:
-        warnings.warn(doubt, stacklevel=5)
+        warn(doubt)
     failure = running.failure
     if failure is not None:
         error, sentence = failure
@@ -275,7 +274,7 @@ def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
         raise error(sentence, trajectory)
     warning = aliasing(trajectory)
     if warning is not None:
-        warnings.warn(warning, stacklevel=5)
+        warn(warning)
     return trajectory
 
 

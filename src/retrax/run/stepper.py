@@ -2,7 +2,6 @@
 
 import math
 import time
-import warnings
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from retrax.engine.backends import make_loop
 from retrax.engine.backends.native import NativeLoop
 from retrax.engine.progress import Packing
 from retrax.engine.step_program import jax_settings
+from retrax.errors import warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -139,11 +139,11 @@ class Stepper:
         if self._ends_fit:
             self._known = (*self._known[:1], records.numbers[-1, :-1].tobytes())
         if self._looks and (doubt := self.system.overlooked(run.states)) is not None:
-            warnings.warn(doubt, stacklevel=4)
+            warn(doubt)
         if self._turns and not records.intervals[:, 2].max() <= SHORT:
             warning = aliasing(run)
             if warning is not None:
-                warnings.warn(warning, stacklevel=4)
+                warn(warning)
         return run
 
     def _same(self, ready: _Ready) -> tuple[bytes, ...] | None:

@@ -2,14 +2,13 @@
 
 import json
 import time
-import warnings
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from retrax.engine.progress import Interval, Packing
-from retrax.errors import BadInput, CheckpointFailed
+from retrax.errors import BadInput, CheckpointFailed, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.store.checkpoint_format import FORMAT, FORMAT_VERSION, columns, numbers_text
@@ -136,11 +135,10 @@ def stored_objects(system: AbstractGroupSystem, integrator: AbstractIntegrator) 
     """Encode what moves and how; give a notice about what is not data."""
     data, lacking = encode_objects(system, integrator)
     for name, why in lacking.items():
-        warnings.warn(
+        warn(
             f"{why}, and a checkpoint keeps data, not code: the states are safe, but to go on it "
             f"takes rx.resume(path, {name}=...); an importable function marked with @rx.factory "
-            f"can make the {name}, and is stored.",
-            stacklevel=4,
+            f"can make the {name}, and is stored."
         )
     return data
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, inertia_at_identity
 from retrax.mechanics.remembered import MASS_MATRIX, RememberedSystem
@@ -181,10 +180,9 @@ def _readable(path: Path, data: Mapping[str, Data], name: str, states: State, tr
             raise
     except BadInput as cause:
         what = "integrator" if name == "integrator" else "system"
-        warnings.warn(
+        warn(
             f"the {what} in {str(path)!r} cannot be rebuilt here, so its run is read without it: "
-            f"{cause}",
-            stacklevel=5,
+            f"{cause}"
         )
     return None
 

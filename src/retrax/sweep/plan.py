@@ -4,7 +4,6 @@ import contextlib
 import json
 import math
 import platform
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from retrax.errors import BadInput, SweepStopped
+from retrax.errors import BadInput, SweepStopped, warn
 from retrax.files import WritingLock
 from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.run.checks import require_count
@@ -132,12 +131,11 @@ class SweepPlan:
             return
         first = failed[np.argmin(failed_step.flat[failed])]
         setting, member = divmod(int(first), self.axes.members)
-        warnings.warn(
+        warn(
             f"{len(failed)} of {failed_step.size} members failed, the first of them "
             f"{self.axes.named(member)} at step {failed_step.flat[first]} of "
             f"{self.settings.each[setting].steps}; see failed_step and failure in the dataset. "
-            "They are NaN from there on.",
-            stacklevel=3,
+            "They are NaN from there on."
         )
 
     def warn_of_aliasing(self) -> None:
@@ -163,13 +161,12 @@ class SweepPlan:
         beyond = turn > math.pi
         if beyond.any():
             which = int(np.argmax(beyond.any(axis=0)))
-            warnings.warn(
+            warn(
                 f"a step turned {beyond.sum()} of {turn.size} members by more than half a turn, "
                 f"the first of them {self.axes.named(which)}, by up to |h xi| = "
                 f"{float(np.nanmax(turn)):.4g} rad: beyond pi the states cannot tell how often "
                 "they went round, and their errors do not show in the invariants; use shorter "
-                "steps.",
-                stacklevel=3,
+                "steps."
             )
 
     @contextlib.contextmanager
@@ -251,10 +248,9 @@ class SweepPlan:
             if attributes.get(f"provenance_{name}") != here
         ]
         if other:
-            warnings.warn(
+            warn(
                 f"this sweep was begun with {', '.join(other)}, and goes on with other versions: "
-                "its members may differ by rounding.",
-                stacklevel=4,
+                "its members may differ by rounding."
             )
 
 

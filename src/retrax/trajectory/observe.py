@@ -197,15 +197,17 @@ def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
 
     def look(system, state, integrator, size):
         exact = {} if integrator is None else integrator.exact_integrals(system, state, size, kept)
+        xi = system.velocity_at(state)
+        energy = system.energy(state, xi) if system.has_energy else None
         return (
-            system.velocity_at(state),
-            {} if symmetries is None else system.invariants(state, symmetries) | exact,
+            xi,
+            {} if symmetries is None else system.invariants(state, symmetries, energy) | exact,
             system.configuration_space.defect(state.g),
             system.multipliers(state),
             system.reaction(state),
             system.constraint_violation(state),
             system.observables(state),
-            system.energy(state) if system.has_energy else None,
+            energy,
             None if system.conservative else system.power(state),
         )
 

@@ -7,7 +7,7 @@ import pytest
 
 import retrax as rx
 from retrax.systems.rods.events import _segments, first_overlap
-from retrax.systems.rods.rod import section
+from retrax.systems.rods.section import section
 
 S = rx.systems
 RADIUS, LENGTH = 0.05, 2.0

@@ -1,6 +1,5 @@
 """Choose the back end that runs a loop."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +17,7 @@ from retrax.engine.llvm.kernel import assemble
 from retrax.engine.progress import Packing
 from retrax.engine.step_program import signature, step_program
 from retrax.engine.trace.scalarise import Unscalarisable
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -54,10 +53,9 @@ def require_backend(backend: str) -> str:
 def _renamed(backend: str) -> str:
     """The new name of a back end; said once."""
     now = _RENAMED[backend]
-    warnings.warn(
+    warn(
         f"backend = {backend!r} is called {now!r} now, and the old name will go.",
         DeprecationWarning,
-        stacklevel=5,
     )
     return now
 
@@ -227,7 +225,7 @@ def _scalar_or_xla(
         sentence = f"{what()} has no scalar program here: {reason}."
         if backend != "auto":
             raise BadInput(f"backend = {backend!r}: {sentence} Use backend='auto'.") from reason
-        warnings.warn(f"{sentence} It runs on XLA as it is, which is slower.", stacklevel=5)
+        warn(f"{sentence} It runs on XLA as it is, which is slower.")
         return plain()
 
 

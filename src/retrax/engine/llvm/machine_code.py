@@ -11,7 +11,6 @@ import ctypes
 import hashlib
 import os
 import stat
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -19,6 +18,7 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as llvm
 
+from retrax.errors import warn
 from retrax.files import replacing
 
 _ARGUMENTS = [ctypes.c_void_p] * 6 + [ctypes.c_double] + [ctypes.c_int64] * 7 + [ctypes.c_void_p]
@@ -180,7 +180,7 @@ def _is_trusted(folder: Path) -> bool:
     )
     if sentence not in _said:
         _said.add(sentence)
-        warnings.warn(sentence, stacklevel=2)
+        warn(sentence)
     return False
 
 

@@ -172,8 +172,7 @@ def _measure(run: Trajectory, h: float) -> Measured:
     energy = np.sum(path**2 / MOMENTS, axis=1) / 2
     step = np.einsum("tji,tjk->tik", rotations[:-1], rotations[1:])
     across = np.abs(step[:, 1, 0] - step[:, 0, 1]) / (2 * h)
-    gram = np.einsum("tji,tjk->tik", rotations, rotations) - np.eye(3)
-    defect = np.linalg.norm(gram, axis=(1, 2))
+    defect = np.asarray(run.group_defect())
     exact = SO3().exp(jnp.asarray(t[-1] * path[0] / MOMENTS))
     return Measured(
         energy_error=float(np.max(np.abs(energy - energy[0]))),

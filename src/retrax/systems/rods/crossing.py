@@ -12,7 +12,8 @@ from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.systems.rods.contact import Pair
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.pressing import closest, press
-from retrax.systems.rods.rod import Rod, section
+from retrax.systems.rods.rod import Rod
+from retrax.systems.rods.section import section
 
 _LENGTH, _RADIUS, _STRETCH = 2.0, 0.05, 1.2
 

@@ -17,7 +17,6 @@ attachment can show, $1/M_{\rm eff} = 1/M + \max_n\,(\rho\times n)\cdot J_c^{-1}
 """
 
 import math
-import warnings
 from typing import TYPE_CHECKING
 
 import jax
@@ -25,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.mechanics.solids import about_centre
 from retrax.mechanics.state import State
 from retrax.numerics.reuse import Jitted
@@ -100,10 +99,9 @@ def require_stable(system: "StringPendulum", h: float) -> None:
             f"need h < {limit:.4g} s (u/(sqrt(3) c) = {safe:.4g} s is always stable)."
         )
     if h > limit / 2:
-        warnings.warn(
+        warn(
             f"h = {h:.4g} s is more than half of the longest stable step, {limit:.4g} s: it "
-            "resolves the fastest waves on the string poorly.",
-            stacklevel=6,
+            "resolves the fastest waves on the string poorly."
         )
 
 
@@ -111,10 +109,9 @@ def watch_rotation(system: "StringPendulum", state: State, h: float) -> None:
     """Warn if a body turns far in the first step."""
     turn = h * _fastest(system, state)
     if turn > _FAR:
-        warnings.warn(
+        warn(
             f"a body turns by h |Omega| = {turn:.2g} rad in a step, more than {_FAR} rad: such "
-            "steps are inaccurate, and from a quarter of a turn on they fail.",
-            stacklevel=6,
+            "steps are inaccurate, and from a quarter of a turn on they fail."
         )
 
 
