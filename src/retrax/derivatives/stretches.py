@@ -19,7 +19,7 @@ from retrax.engine.progress import FAILURE, INTERVAL
 # A stretch of so many bytes of states is short.
 _SHORT = 2**22
 # So many bytes of states stay near the processor.
-_CACHED = 2**21
+_CACHED = 2**20
 # From so many steps on pieces are cut again.
 _LONG = 10**8
 
