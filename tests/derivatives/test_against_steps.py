@@ -21,7 +21,7 @@ from retrax.numerics.evaluate import evaluate
 from retrax.systems.catalogue import CASES
 from retrax.testing.problems import asymmetric_top
 
-STEPS, EVERY = 3, 2
+STEPS, EVERY = 2, 2
 SAVED = Schedule(STEPS, EVERY).saved
 TOP, START = asymmetric_top()
 METHODS = [name for name, method in INTEGRATORS.items() if fits(TOP, method)]
@@ -135,7 +135,7 @@ def test_gradients_are_slopes_of_difference_quotients(name):
     method, e = INTEGRATORS[name], 1e-5
     params, build = split(TOP)
     given = cotangents(START)
-    turn, push = np.array([0.3, -0.5, 0.4]), np.array([0.2, 0.7, -0.3])
+    turn, push = jnp.array([0.3, -0.5, 0.4]), jnp.array([0.2, 0.7, -0.3])
 
     def loss(s):
         moved = [x * (1 + 0.1 * s) for x in params]

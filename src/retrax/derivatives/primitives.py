@@ -21,6 +21,7 @@ import numpy as np
 from jax.core import ShapedArray
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching
+from jax.interpreters.partial_eval import JaxprTracer
 from jaxtyping import Array
 
 from retrax.derivatives import native_calls as native
@@ -89,7 +90,8 @@ def _run_jvp(
         outs = run_p.bind(*primals, **common, own=own, keeps=keeps)
         return outs, [_zero(x) for x in outs]
     # Of members nothing is kept: they are run again, a few at a time.
-    keeps = members is None and problem.reverses
+    linearised = any(isinstance(t, JaxprTracer) for t in tangents)
+    keeps = linearised and members is None and problem.reverses
     outs = run_p.bind(*primals, **common, own=own, keeps=keeps)
     *_, iterations, residual, _, failed, kept = outs
     moving = [ad.instantiate_zeros(t) for t, there in zip(tangents, given, strict=True) if there]

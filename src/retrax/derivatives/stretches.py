@@ -19,7 +19,7 @@ from retrax.engine.progress import FAILURE, INTERVAL
 # A stretch of so many bytes of states is short.
 _SHORT = 2**22
 # So many bytes of states stay near the processor.
-_CACHED = 2**21
+_CACHED = 2**20
 # From so many steps on pieces are cut again.
 _LONG = 10**8
 
@@ -206,6 +206,7 @@ class Pullback:
         self.block, self.kernel, self.plan, self.cotangents = block, kernel, plan, cotangents
         self.carried = np.zeros((carried + 1, block.columns))
         self.carried[-1] = block.start[-1]
+        self.failed = np.zeros(block.columns, bool)
         self._nothing = np.zeros((1, block.size - 1, block.columns))
 
     def through(self, kept: np.ndarray | None) -> np.ndarray:
@@ -213,11 +214,14 @@ class Pullback:
         block, steps = self.block, self.plan.steps
         if kept is None:
             self._stretch(block.begin(), steps)
+        elif np.isnan(kept[0, 0]).any():  # the mark of a run that has failed
+            self.failed[:] = True
         elif len(kept) == steps:
             self._dense(0, steps, kept)
         else:
             pieces = self.plan.pieces(0, steps, piece_length(steps, block.size * block.columns))
             self._pieces(pieces, [self._at(*two) for two in zip(pieces, kept, strict=True)])
+        self.carried[:, self.failed] = np.nan
         return self.carried[:-1]
 
     def _at(self, piece: tuple[int, int, int], kept: np.ndarray) -> At:
@@ -232,7 +236,7 @@ class Pullback:
             states = block.rows(count + 1)
             states[0] = at.state
             since = block.rows(count, len(INTERVAL))
-            block.go(at, count, 1, states[1:], since)
+            self.failed |= ~np.isnan(block.go(at, count, 1, states[1:], since).failure[0])
             self._dense(at.step, last, states)
             return
         pieces = self.plan.pieces(at.step, last, piece_length(count, block.size * block.columns))

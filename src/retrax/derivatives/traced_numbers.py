@@ -38,17 +38,17 @@ def take_out(
     if not found.complete:
         return None
     traced = {k: x for k, x in enumerate(found.held.values) if isinstance(x, Tracer)}
-    own: Any = (system, integrator)
+    stand_ins: dict[int, float | np.ndarray] = {}
     if traced:
         stand_ins = {k: _stand_in(x) for k, x in traced.items()}
         shapes = jax.tree.unflatten(
             tree, [jax.ShapeDtypeStruct(*shape_and_dtype(x)) for x in leaves]
         )
         try:
-            own = replaced(shapes, found.held, stand_ins)
+            system, integrator = replaced(shapes, found.held, stand_ins)
         except LookupError:
             return None
-    made_for = signature(*own, state, tuple(traced))
+    made_for = signature(system, integrator, state, tuple(traced))
     held = made_for.tree.content.held.values
     if any(k >= len(held) or held[k] is not stand_ins[k] for k in traced):
         return None
@@ -57,4 +57,5 @@ def take_out(
 
 def _stand_in(x: Tracer) -> float | np.ndarray:
     """A number of the same type and shape, which no program uses."""
-    return float("nan") if x.aval.weak_type and not x.shape else np.full(x.shape, np.nan)
+    aval: Any = x.aval
+    return float("nan") if aval.weak_type and not x.shape else np.full(x.shape, np.nan)

@@ -1,5 +1,7 @@
 """A run that JAX is transforming: native where it can be, and a JAX program where it cannot."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -26,11 +28,12 @@ def simulate_traced(traced: Run, backend: str) -> Trajectory:
     state, plan = traced.state, traced.plan
     h = jnp.asarray(plan.h, jnp.float64)
     schedule = Schedule(plan.steps, plan.save_every)
+    found: Any
     chosen, found = "native", _natively(traced, schedule, require_backend(backend), h)
     if found is None:
         chosen, found = "xla", run_by_xla(traced.system, traced.integrator, state, h, schedule)
     states, info, failed = found
-    times = state.t + jnp.asarray(schedule.saved, jnp.float64) * h
+    times: Any = state.t + jnp.asarray(schedule.saved, jnp.float64) * h
     return Trajectory(
         t=times,
         states=eqx.tree_at(lambda s: s.t, states, times),
@@ -48,7 +51,7 @@ def simulate_traced(traced: Run, backend: str) -> Trajectory:
     )
 
 
-def _natively(traced: Run, schedule: Schedule, backend: str, h: jax.Array) -> tuple | None:
+def _natively(traced: Run, schedule: Schedule, backend: str, h: jax.Array) -> Any:
     """States, intervals and failures; `None` where the run is left to XLA."""
     if backend == "gpu":
         raise BadInput(

@@ -29,6 +29,7 @@ from retrax.engine.trace.scalarise import scalarise, scalarise_in_turn
 from retrax.integrators.base import StepInfo, watched
 from retrax.mechanics.state import State
 from retrax.numerics.fingerprint import Fingerprint
+from retrax.numerics.jax_hints import matrix_free
 from retrax.numerics.reuse import Reused
 
 _H = jax.ShapeDtypeStruct((), jnp.float64)
@@ -97,12 +98,13 @@ def push_program(
 
     given = [*params, *wanted.of(params, _H)]
     now = (state.g, state.momentum, state.g, state.momentum, _H, _H)
-    program = scalarise_in_turn(
-        opening,
-        lambda given, now, h, memory: moved(given, now, h, *memory),
-        *(given, now, _H),
-        invariant=len(given),
-    )
+    with matrix_free():
+        program = scalarise_in_turn(
+            opening,
+            lambda given, now, h, memory: moved(given, now, h, *memory),
+            *(given, now, _H),
+            invariant=len(given),
+        )
     program = sink(live(program))
     items = len(program.outputs) - len(StepInfo._fields) - 1
     layout = Packing((memory, memory))
@@ -148,7 +150,8 @@ def pull_program(
 
     point = (state.g, state.momentum)
     carried = ((*point, _H), wanted.of(params, _H))
-    program = scalarise(pull, params, point, carried, _H, _H, invariant=len(params))
+    with matrix_free():
+        program = scalarise(pull, params, point, carried, _H, _H, invariant=len(params))
     program = sink(live(program))
     counts = [Packing(part).size for part in (params, point, carried)]
     return program, PullInputs(*_items(program.inputs, counts))

@@ -1,6 +1,8 @@
 """Hints to compilers: which axis to keep as a loop, and which programs to compile quickly."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, wraps
 from typing import TypeVar
 
@@ -62,3 +64,24 @@ def _known_options() -> dict[str, int]:
     except Exception:
         return {}
     return _QUICK
+
+
+_matrix_free: ContextVar[bool] = ContextVar("matrix_free", default=False)
+
+
+@contextmanager
+def matrix_free() -> Iterator[None]:
+    """Trace derivatives of solutions without the matrices of their equations.
+
+    Matrices of all stages of a step are too large for a scalar program.
+    """
+    token = _matrix_free.set(True)
+    try:
+        yield
+    finally:
+        _matrix_free.reset(token)
+
+
+def is_matrix_free() -> bool:
+    """Tell whether derivatives are traced inside `matrix_free`."""
+    return _matrix_free.get()

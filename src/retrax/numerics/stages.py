@@ -44,7 +44,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from retrax.numerics.jax_hints import keep_axis
+from retrax.numerics.jax_hints import is_matrix_free, keep_axis
+from retrax.numerics.krylov import by_products
 from retrax.numerics.newton import SMALLEST, NewtonStatus
 from retrax.numerics.nodes import Nodes
 
@@ -183,8 +184,19 @@ def _solution_jvp(how: _How, primals: tuple, tangents: tuple) -> tuple:
     x, status = _solution(how, *primals)
     given, moved = primals[-1][0], tangents[-1][0]
     _, change = jax.jvp(lambda *a: how.image(x, *a), given, moved)
-    slope = jax.jacfwd(how.image)(x, *given).reshape(x.size, x.size)
-    dx = jnp.linalg.solve(jnp.eye(x.size) - slope, change.reshape(-1)).reshape(x.shape)
+    if is_matrix_free():
+        _, slope = jax.linearize(lambda x: how.image(x, *given), keep_axis(x))
+
+        def apply(v: Stages) -> Stages:
+            return v - slope(v)
+
+        def solved(apply: Callable[[Stages], Stages], b: Stages) -> Stages:
+            return by_products(apply, keep_axis(b))
+
+        dx = lax.custom_linear_solve(apply, change, solved, solved)
+    else:
+        slope = jax.jacfwd(how.image)(x, *given).reshape(x.size, x.size)
+        dx = jnp.linalg.solve(jnp.eye(x.size) - slope, change.reshape(-1)).reshape(x.shape)
     return (x, status), (dx, jax.tree.map(jnp.zeros_like, status))
 
 

@@ -325,7 +325,7 @@ exit:
         offset = out.let(f"mul i64 {row}, %stride")
         return out.let(f"getelementptr double, ptr %{array}, i64 {offset}")
 
-    def _load(self, register: str, array: str, row: int) -> str:
+    def _load(self, register: str, array: str, row: int | str) -> str:
         self.out.line(f"{register} = load {self.vector}, ptr {self._place(array, row)}, align 8")
         return register
 

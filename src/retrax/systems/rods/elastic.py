@@ -327,7 +327,7 @@ def _spin_jvp(primals: tuple, tangents: tuple) -> tuple:
     (moments, momenta, h), (*rows, dh) = primals, tangents
 
     def moved(J: Vector, P: Vector, w: Vector, dJ: Vector, dP: Vector) -> Vector:
-        _, change = jax.jvp(lambda *at: _mismatch(*at, w), (J, P, h), (dJ, dP, dh))
+        _, change = jax.jvp(lambda J, P, h: _mismatch(J, P, h, w), (J, P, h), (dJ, dP, dh))
         return -solve(_slope(J, h, w), change)
 
     dw = jax.vmap(moved)(moments, momenta, w, *rows)
