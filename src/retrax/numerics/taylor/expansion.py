@@ -111,6 +111,16 @@ def _linear(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     return [Curve(partial(term, i=i)) for i in range(len(equation.outvars))]
 
 
+def _moved(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
+    """Entries that change their places, and their factors with them."""
+    (out,) = _linear(on, equation, ins)
+    parts = [x.scaled for x in ins if x.scaled is not None]
+    if len(parts) == len(ins):
+        (base,) = _linear(on, equation, [curve for _, curve in parts])
+        out.scaled = _bound(equation, [factor for factor, _ in parts])[0], base
+    return [out]
+
+
 def _linear_in(*places: int) -> Rule:
     """Linear in some of its arguments; the others must not move, and stay as they are."""
 
@@ -230,7 +240,24 @@ def _contraction(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Cu
 
 def _multiplied(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     a, b = ins
-    return [product(a, b)]
+    out = product(a, b)
+    if _alike(equation) and not (a.moves and b.moves):
+        out.scaled = (b[0], a) if a.moves else (a[0], b)
+    return [out]
+
+
+def _divided(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
+    a, b = ins
+    out = quotient(a, b)
+    if _alike(equation) and not b.moves:
+        out.scaled = 1 / b[0], a
+    return [out]
+
+
+def _alike(equation: Equation) -> bool:
+    """Whether all arguments have one shape."""
+    avals: list[Any] = [v.aval for v in equation.invars]
+    return len({aval.shape for aval in avals}) == 1
 
 
 def _call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
@@ -332,9 +359,12 @@ def _loop(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 _LINEAR = (
-    "add", "add_any", "broadcast_in_dim", "concatenate", "copy", "copy_p", "cumsum", "expand_dims",
-    "name", "neg", "optimization_barrier", "pad", "reduce_sum", "reshape", "rev", "slice", "split",
-    "squeeze", "stack", "stop_gradient", "sub", "tile", "transpose", "unstack",
+    "add", "add_any", "copy", "copy_p", "cumsum", "name", "neg", "optimization_barrier", "pad",
+    "reduce_sum", "split", "stop_gradient", "sub", "tile", "unstack",
+)  # fmt: skip
+_MOVES = (
+    "broadcast_in_dim", "concatenate", "expand_dims", "reshape", "rev", "slice", "squeeze",
+    "stack", "transpose",
 )  # fmt: skip
 _STILL = (
     "and", "argmax", "argmin", "ceil", "eq", "floor", "ge", "gt", "is_finite", "le", "le_to", "lt",
@@ -346,6 +376,7 @@ _CALLS = (
 )  # fmt: skip
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(_LINEAR, _linear),
+    **dict.fromkeys(_MOVES, _moved),
     **dict.fromkeys(_STILL, _still),
     **dict.fromkeys(_CALLS, _call),
     **dict.fromkeys(FUNCTIONS, _function),
@@ -364,7 +395,7 @@ _RULES: dict[str, Rule] = {
     "rem": _remainder,
     "mul": _multiplied,
     "dot_general": _contraction,
-    "div": _entrywise(quotient),
+    "div": _divided,
     "sqrt": _entrywise(square_root),
     "square": _entrywise(lambda x: product(x, x)),
     "rsqrt": _entrywise(lambda x: square_root(x).over(1.0)),
