@@ -8,6 +8,7 @@ import pytest
 import retrax as rx
 from retrax.bench.problems import PENDULUM_AT_30, W2, attitude_error
 from retrax.engine.step_program import signature, step_program
+from retrax.testing.measurements import derivative_error
 from retrax.testing.problems import PROBLEMS
 
 TOP = rx.systems.HeavyTop([1.0, 2.0, 2.5], mass=1.0, arm=[0.2, -0.1, 0.4])
@@ -74,6 +75,12 @@ def test_native_is_xla():
     native = end(system, rx.Taylor(6), state, 1.0, 10, backend="native")
     xla = end(system, rx.Taylor(6), state, 1.0, 10, backend="xla")
     assert np.max(np.abs(native - xla)) < 2e-15  # measured: 2e-16
+
+
+@pytest.mark.parametrize("problem", ["asymmetric top", "gyroscopic body"])
+def test_a_run_has_derivatives(problem):
+    # Measured: 1e-12, the accuracy of the difference quotient.
+    assert derivative_error(rx.Taylor(4), *PROBLEMS[problem](), h=0.05) < 1e-11
 
 
 def test_members_move_as_single_bodies_do():
