@@ -25,7 +25,15 @@ from retrax.numerics.taylor.curve import (
     square_root,
     still,
 )
-from retrax.numerics.taylor.functions import FUNCTIONS, angle, function, power, whole_power
+from retrax.numerics.taylor.functions import (
+    FUNCTIONS,
+    absolute,
+    angle,
+    cube_root,
+    function,
+    power,
+    whole_power,
+)
 
 Equation = jex.JaxprEqn
 Variable = jex.Var | jex.Literal
@@ -185,10 +193,6 @@ def _clamped(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]
     return [Curve(term)]
 
 
-def _absolute(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    return [Curve(lambda k: jnp.where(ins[0][0] < 0, -ins[0][k], ins[0][k]))]
-
-
 def _remainder(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     x, y = ins
     if y.moves:
@@ -203,20 +207,6 @@ def _entrywise(make: Callable[..., Curve]) -> Rule:
 def _function(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     name = equation.primitive.name
     return [function(name, lambda x: _bound(equation, [x])[0], ins[0])]
-
-
-def _power(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    x, y = ins
-    if not y.moves:
-        return [power(x, y[0].astype(x[0].dtype))]
-    return [function("exp", jnp.exp, function("log", jnp.log, x) * y)]
-
-
-def _cube_root(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    (x,) = ins
-    y = integral(lax.cbrt(x[0]), lambda: moving)
-    moving = product(rate(x), (y * y * 3.0).over(1.0))
-    return [y]
 
 
 def _whole_power(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
@@ -265,11 +255,7 @@ def _call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _differentiable_call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    r"""A call with a derivative of its own: inlined or, with a loop inside, by that derivative.
-
-    For the solution $y = f(a)$ of equations the rule gives $\dot y$ from $a$, $y$ and $\dot a$; the
-    loop runs for the coefficient 0 alone.
-    """
+    """A call with a derivative of its own: inlined or, with a loop inside, by that derivative."""
     inside = Expansion()
     try:
         outs = inside.closed(_inner(equation), ins)
@@ -280,6 +266,8 @@ def _differentiable_call(on: Expansion, equation: Equation, ins: list[Curve]) ->
 
 
 def _by_derivative(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
+    """The rate of a solution follows from it and its arguments; it is found for coefficient 0."""
+
     def value(*arrays: Array) -> list[Array]:
         return _bound(equation, arrays)
 
@@ -391,7 +379,7 @@ _RULES: dict[str, Rule] = {
     "clamp": _clamped,
     "reduce_max": _extreme,
     "reduce_min": _extreme,
-    "abs": _absolute,
+    "abs": _entrywise(absolute),
     "rem": _remainder,
     "mul": _multiplied,
     "dot_general": _contraction,
@@ -400,8 +388,8 @@ _RULES: dict[str, Rule] = {
     "square": _entrywise(lambda x: product(x, x)),
     "rsqrt": _entrywise(lambda x: square_root(x).over(1.0)),
     "atan2": _entrywise(angle),
-    "cbrt": _cube_root,
-    "pow": _power,
+    "cbrt": _entrywise(cube_root),
+    "pow": _entrywise(power),
     "integer_pow": _whole_power,
     "dynamic_slice": _linear_in(0),
     "dynamic_update_slice": _linear_in(0, 1),
