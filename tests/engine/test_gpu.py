@@ -25,7 +25,7 @@ ON_GPU = jax.default_backend() == "gpu"
 needs_gpu = pytest.mark.skipif(not ON_GPU, reason="needs an NVIDIA GPU")
 # Systems and integrators whose programs differ in kind: loops, choices, functions, memory, buffers.
 READY = ("pendulum3d", "heavy-top", "rod", "string-pendulum")
-CLAIMS = ("rkmk-4", "composition-4", "collocation-4", "lagrange-d-alembert")
+CLAIMS = ("rkmk-4", "taylor-4", "composition-4", "collocation-4", "lagrange-d-alembert")
 PAIRS = {
     **{f"case {name}": (name, None) for name in READY},
     **{name: (None, name) for name in CLAIMS},

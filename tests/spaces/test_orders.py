@@ -47,6 +47,11 @@ def test_runge_kutta_munthe_kaas(space, tableau):
     has_order(space, rx.RKMK(tableau))
 
 
+@pytest.mark.parametrize("space, order", [("sphere", 6), ("isospectral", 4), ("SE(3), left", 6)])
+def test_taylor(space, order):
+    has_order(space, rx.Taylor(order))
+
+
 def test_the_plain_method_leaves_the_space():
     """The baseline sees numbers only: the right order, and a defect of the size of its error."""
     _, run = error("Stiefel", rx.RungeKutta("rk4"), 32)

@@ -128,8 +128,9 @@ class Arithmetic:
         for group in [places] if together else [[place] for place in places]:
             for n in range(length):
                 for *k, i, j in group:
-                    term = self.emit("mul", rows[(*k, i, n)], columns[(*k, j, n)])
-                    out[(*k, i, j)] = self.emit("add", out[(*k, i, j)], term)
+                    factors = entry(rows, (*k, i, n)), entry(columns, (*k, j, n))
+                    term = self.emit("mul", *factors)
+                    out[(*k, i, j)] = self.emit("add", entry(out, (*k, i, j)), term)
         return out.reshape((*batch, *left, *right))
 
     def dot_general(self, equation: Equation, ins: list[Operands]) -> Operands:

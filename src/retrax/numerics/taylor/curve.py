@@ -14,7 +14,9 @@ $$
 $$
 """
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Union
 
 import jax.numpy as jnp
@@ -24,17 +26,26 @@ from jaxtyping import Array
 Binary = Callable[[Array, Array], Array]
 
 
+_NUMBERS = count()
+
+
 class Curve:
-    """An array that moves: its Taylor coefficients, each found when it is first asked for.
+    r"""An array that moves: its Taylor coefficients, each found when it is first asked for.
 
     **Arguments:**
 
     - `term`: from k to the coefficient k; asked in order, and once for each.
     - `moves`: whether there is more than the coefficient 0.
+
+    **Attributes:** `scaled`: entries that do not move and a curve whose product this is, if known.
+    Products are found without such factors: of $\mu_1(\mu_2/I_2)$ and $\mu_2(\mu_1/I_1)$ all but
+    the last factor is one expression, and is computed once.
     """
 
     def __init__(self, term: Callable[[int], Array], moves: bool = True):
         self._term, self.moves = term, moves
+        self.scaled: tuple[Array, Curve] | None = None
+        self._number = next(_NUMBERS)
         self._terms: list[Array] = []
         self._rows: dict[int, Array] = {}
 
@@ -42,6 +53,10 @@ class Curve:
         while len(self._terms) <= k:
             self._terms.append(self._term(len(self._terms)))
         return self._terms[k]
+
+    def __lt__(self, other: "Curve") -> bool:
+        """Whether this was made before."""
+        return self._number < other._number
 
     def row(self, k: int) -> Array:
         """Return the coefficient k with an axis before its own."""
@@ -95,6 +110,10 @@ def product(a: Curve, b: Curve, multiply: Binary = lax.mul, total: Binary | None
     if not (a.moves and b.moves):
         moves = a.moves or b.moves
         return Curve(lambda k: multiply(a[k if a.moves else 0], b[k if b.moves else 0]), moves)
+    if total is None and (a.scaled or b.scaled):
+        return _unscaled_product(a, b)
+    if total is None:
+        a, b = sorted((a, b))
 
     def term(k: int) -> Array:
         if a is b and total is None:
@@ -103,6 +122,14 @@ def product(a: Curve, b: Curve, multiply: Binary = lax.mul, total: Binary | None
         return _sum(a, b, k, [*range(1, k), 0, k][-k - 1 :], multiply, total)
 
     return Curve(term)
+
+
+def _unscaled_product(a: Curve, b: Curve) -> Curve:
+    """(1) without the factors that do not move, and then these."""
+    factors = [x.scaled[0] for x in (a, b) if x.scaled is not None]
+    left, right = (x if x.scaled is None else x.scaled[1] for x in (a, b))
+    inner, factor = product(left, right), math.prod(factors[1:], start=factors[0])
+    return Curve(lambda k: inner[k] * factor)
 
 
 def quotient(a: Curve, b: Curve) -> Curve:

@@ -25,7 +25,15 @@ from retrax.numerics.taylor.curve import (
     square_root,
     still,
 )
-from retrax.numerics.taylor.functions import FUNCTIONS, angle, function, power, whole_power
+from retrax.numerics.taylor.functions import (
+    FUNCTIONS,
+    absolute,
+    angle,
+    cube_root,
+    function,
+    power,
+    whole_power,
+)
 
 Equation = jex.JaxprEqn
 Variable = jex.Var | jex.Literal
@@ -111,6 +119,16 @@ def _linear(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     return [Curve(partial(term, i=i)) for i in range(len(equation.outvars))]
 
 
+def _moved(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
+    """Entries that change their places, and their factors with them."""
+    (out,) = _linear(on, equation, ins)
+    parts = [x.scaled for x in ins if x.scaled is not None]
+    if len(parts) == len(ins):
+        (base,) = _linear(on, equation, [curve for _, curve in parts])
+        out.scaled = _bound(equation, [factor for factor, _ in parts])[0], base
+    return [out]
+
+
 def _linear_in(*places: int) -> Rule:
     """Linear in some of its arguments; the others must not move, and stay as they are."""
 
@@ -175,10 +193,6 @@ def _clamped(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]
     return [Curve(term)]
 
 
-def _absolute(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    return [Curve(lambda k: jnp.where(ins[0][0] < 0, -ins[0][k], ins[0][k]))]
-
-
 def _remainder(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     x, y = ins
     if y.moves:
@@ -193,20 +207,6 @@ def _entrywise(make: Callable[..., Curve]) -> Rule:
 def _function(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     name = equation.primitive.name
     return [function(name, lambda x: _bound(equation, [x])[0], ins[0])]
-
-
-def _power(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    x, y = ins
-    if not y.moves:
-        return [power(x, y[0].astype(x[0].dtype))]
-    return [function("exp", jnp.exp, function("log", jnp.log, x) * y)]
-
-
-def _cube_root(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    (x,) = ins
-    y = integral(lax.cbrt(x[0]), lambda: moving)
-    moving = product(rate(x), (y * y * 3.0).over(1.0))
-    return [y]
 
 
 def _whole_power(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
@@ -230,7 +230,24 @@ def _contraction(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Cu
 
 def _multiplied(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     a, b = ins
-    return [product(a, b)]
+    out = product(a, b)
+    if _alike(equation) and not (a.moves and b.moves):
+        out.scaled = (b[0], a) if a.moves else (a[0], b)
+    return [out]
+
+
+def _divided(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
+    a, b = ins
+    out = quotient(a, b)
+    if _alike(equation) and not b.moves:
+        out.scaled = 1 / b[0], a
+    return [out]
+
+
+def _alike(equation: Equation) -> bool:
+    """Whether all arguments have one shape."""
+    avals: list[Any] = [v.aval for v in equation.invars]
+    return len({aval.shape for aval in avals}) == 1
 
 
 def _call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
@@ -238,11 +255,7 @@ def _call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 def _differentiable_call(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
-    r"""A call with a derivative of its own: inlined or, with a loop inside, by that derivative.
-
-    For the solution $y = f(a)$ of equations the rule gives $\dot y$ from $a$, $y$ and $\dot a$; the
-    loop runs for the coefficient 0 alone.
-    """
+    """A call with a derivative of its own: inlined or, with a loop inside, by that derivative."""
     inside = Expansion()
     try:
         outs = inside.closed(_inner(equation), ins)
@@ -253,6 +266,8 @@ def _differentiable_call(on: Expansion, equation: Equation, ins: list[Curve]) ->
 
 
 def _by_derivative(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
+    """The rate of a solution follows from it and its arguments; it is found for coefficient 0."""
+
     def value(*arrays: Array) -> list[Array]:
         return _bound(equation, arrays)
 
@@ -332,9 +347,12 @@ def _loop(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
 
 
 _LINEAR = (
-    "add", "add_any", "broadcast_in_dim", "concatenate", "copy", "copy_p", "cumsum", "expand_dims",
-    "name", "neg", "optimization_barrier", "pad", "reduce_sum", "reshape", "rev", "slice", "split",
-    "squeeze", "stack", "stop_gradient", "sub", "tile", "transpose", "unstack",
+    "add", "add_any", "copy", "copy_p", "cumsum", "name", "neg", "optimization_barrier", "pad",
+    "reduce_sum", "split", "stop_gradient", "sub", "tile", "unstack",
+)  # fmt: skip
+_MOVES = (
+    "broadcast_in_dim", "concatenate", "expand_dims", "reshape", "rev", "slice", "squeeze",
+    "stack", "transpose",
 )  # fmt: skip
 _STILL = (
     "and", "argmax", "argmin", "ceil", "eq", "floor", "ge", "gt", "is_finite", "le", "le_to", "lt",
@@ -346,6 +364,7 @@ _CALLS = (
 )  # fmt: skip
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(_LINEAR, _linear),
+    **dict.fromkeys(_MOVES, _moved),
     **dict.fromkeys(_STILL, _still),
     **dict.fromkeys(_CALLS, _call),
     **dict.fromkeys(FUNCTIONS, _function),
@@ -360,17 +379,17 @@ _RULES: dict[str, Rule] = {
     "clamp": _clamped,
     "reduce_max": _extreme,
     "reduce_min": _extreme,
-    "abs": _absolute,
+    "abs": _entrywise(absolute),
     "rem": _remainder,
     "mul": _multiplied,
     "dot_general": _contraction,
-    "div": _entrywise(quotient),
+    "div": _divided,
     "sqrt": _entrywise(square_root),
     "square": _entrywise(lambda x: product(x, x)),
     "rsqrt": _entrywise(lambda x: square_root(x).over(1.0)),
     "atan2": _entrywise(angle),
-    "cbrt": _cube_root,
-    "pow": _power,
+    "cbrt": _entrywise(cube_root),
+    "pow": _entrywise(power),
     "integer_pow": _whole_power,
     "dynamic_slice": _linear_in(0),
     "dynamic_update_slice": _linear_in(0, 1),

@@ -68,10 +68,20 @@ def _signed(sign: int, a: Curve) -> Curve:
     return a if sign > 0 else Curve(lambda k: -a[k])
 
 
-def power(x: Curve, exponent: Array) -> Curve:
-    """Return x to a power that does not move."""
-    y = integral(lax.pow(x[0], jnp.broadcast_to(exponent, x[0].shape)), lambda: moving)
-    moving = product(rate(x), (y / x) * Curve(lambda k: exponent, moves=False))
+def power(x: Curve, exponent: Curve) -> Curve:
+    """Return x to any power, for positive x where the power is not whole."""
+    if exponent.moves:
+        return function("exp", jnp.exp, function("log", jnp.log, x) * exponent)
+    a = exponent[0].astype(x[0].dtype)
+    y = integral(lax.pow(x[0], jnp.broadcast_to(a, x[0].shape)), lambda: moving)
+    moving = product(rate(x), (y / x) * Curve(lambda k: a, moves=False))
+    return y
+
+
+def cube_root(x: Curve) -> Curve:
+    """Return the cube root."""
+    y = integral(lax.cbrt(x[0]), lambda: moving)
+    moving = product(rate(x), (y * y * 3.0).over(1.0))
     return y
 
 
@@ -86,6 +96,11 @@ def whole_power(x: Curve, n: int) -> Curve:
         n >>= 1
         x = x * x if n else x
     return result if result is not None else x * 0.0 + 1.0
+
+
+def absolute(x: Curve) -> Curve:
+    """Return the absolute value; its sign is that of the start."""
+    return Curve(lambda k: jnp.where(x[0] < 0, -x[k], x[k]))
 
 
 def angle(y: Curve, x: Curve) -> Curve:
