@@ -28,8 +28,9 @@ LAYERS = [
     "reproduce",
     "cli",
 ]
-# `Trajectory.plot`, `.report`, `.save` and `Fit.report` are doors, opened only when somebody goes through.
+# `Trajectory.plot`, `.report`, `.save` and `Fit.report` are doors: opened when somebody goes through.
 DOORS = {
+    ("trajectory/shown.py", "show"),
     ("trajectory/trajectory.py", "show"),
     ("trajectory/trajectory.py", "store"),
     ("estimation/result.py", "show"),

@@ -148,7 +148,7 @@ POTENTIALS = {
     "sign of a whole number": lambda x: x @ x * jnp.sign((x[0] * 3).astype(int)).astype(float),
     "bits": lambda x: x @ x * (~(x[0] * 3).astype(jnp.int32)).astype(float),
     "NaN as a whole number": lambda x: x @ x + (jnp.log(-x[0] ** 2 - 1)).astype(int).astype(float),
-    "loop": lambda x: lax.fori_loop(0, (x[2] * 3).astype(int), lambda k, y: y * 0.9 + x[0], x @ x),
+    "loop": lambda x: lax.fori_loop(0, 3, lambda k, y: y * 0.9 + x[0], x @ x),
     "guard": lambda x: jnp.sum(jnp.where(x > 0, jnp.log(jnp.where(x > 0, x, 1.0)), 0.0)),
     "largest": lambda x: jnp.max(x) ** 2 + x[jnp.argmin(x)],
     "sorted": lambda x: jnp.sort(x)[2] + x @ x,

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import retrax as rx
 
@@ -234,3 +235,23 @@ def test_a_system_keeps_its_numbers_when_the_array_it_was_made_from_changes():
     body = rx.systems.FreeRigidBody(inertia)
     inertia[:] = 7.0
     assert np.asarray(body.inertia).tolist() == [1.0, 1.7, 2.3]
+
+
+def turned_as_often_as_the_state_says(x):
+    return lax.fori_loop(0, (x[2] * 3).astype(int), lambda k, y: y * 0.9 + x[0], x @ x)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("potential", lambda V: rx.MechanicalSystem(rx.Translation(3), np.ones(3), V)),
+        ("lagrangian", lambda V: rx.LagrangianSystem(rx.Translation(3), lambda x, v: v @ v - V(x))),
+        (
+            "hamiltonian",
+            lambda V: rx.HamiltonianSystem(rx.Translation(3), lambda x, p: p @ p + V(x)),
+        ),
+    ],
+)
+def test_an_energy_without_a_gradient_is_rejected(name, make):
+    with pytest.raises(rx.BadInput, match=f"{name} has no gradient.*Reverse-mode differentiation"):
+        make(turned_as_often_as_the_state_says)

@@ -61,8 +61,8 @@ def uses_velocity(force: Force, group: AbstractLieGroup) -> bool:
 def checked_energy(name: str, energy: object, given: tuple[PyTree, ...]) -> Function:
     """Return an energy as a pytree if it is a function of `given` that returns a real number.
 
-    Reject one that is NaN or infinite whatever it is given. Where it is undefined at some places
-    only, `require_energy` looks at those at which runs start.
+    Reject one that is NaN or infinite whatever it is given, and one without a gradient. Where it is
+    undefined at some places only, `require_energy` looks at those at which runs start.
     """
     require_output(name, energy, given, ())
     function = as_pytree(require_function(name, energy))
@@ -70,7 +70,20 @@ def checked_energy(name: str, energy: object, given: tuple[PyTree, ...]) -> Func
     value = getattr(out, "val", None)  # of a literal, which depends on nothing
     if value is not None and not np.isfinite(value):
         raise BadInput(f"{name} is {value} everywhere: it must be a number.")
+    _require_gradient(name, function, given)
     return function
+
+
+def _require_gradient(name: str, energy: Function, given: tuple[PyTree, ...]) -> None:
+    """Reject an energy that JAX cannot differentiate: there would be no forces."""
+    slope = jax.grad(lambda *x: jnp.asarray(energy(*x)), argnums=tuple(range(len(given))))
+    try:
+        jax.eval_shape(slope, *given)
+    except Exception as cause:
+        why = str(cause).strip().partition("\n")[0]
+        raise BadInput(
+            f"{name} has no gradient, and so there are no forces: {why.rstrip('.')}."
+        ) from cause
 
 
 def require_energy(name: str, value: Float[Array, ""] | Float[np.ndarray, ""]) -> None:

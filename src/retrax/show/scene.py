@@ -58,7 +58,7 @@ def played(count: int, tracks: list[Track]) -> Played:
     """All states if they are few; else evenly spread ones, if these are not too far apart; else
     the beginning smoothly, and the rest at a few instants."""
     limit = max(4, min(_FRAMES, _NUMBERS // max(1, sum(t.values.shape[1] for t in tracks))))
-    far = max((_apart(track) for track in tracks if track.leads), default=0.0)
+    far = farthest(tracks)
     stride = math.ceil(max(count - 1, 1) / (limit - 1))
     smooth = count if far == 0 else math.floor(1 / far)
     if stride <= max(smooth, 1):
@@ -71,6 +71,11 @@ def played(count: int, tracks: list[Track]) -> Played:
     return Played(np.concatenate([first, rest[1:]]), len(first) - 1)
 
 
+def farthest(tracks: list[Track]) -> float:
+    """The largest step between neighbouring states, in units of the largest that can be joined."""
+    return max((_apart(track) for track in tracks if track.leads), default=0.0)
+
+
 def _spread(first: int, last: int, stride: int) -> Int[np.ndarray, " frames"]:
     states = np.arange(first, last + 1, stride)
     return states if states[-1] == last else np.append(states, last)
@@ -81,7 +86,6 @@ def _moves(value: Any) -> bool:
 
 
 def _apart(track: Track) -> float:
-    """The largest step between neighbouring states, in units of the largest that can be joined."""
     values = track.values
     if len(values) < 2:
         return 0.0

@@ -86,9 +86,9 @@ def literal(text: str) -> str:
 
 def new_figure(width: float, height: float, title: str) -> "Figure":
     """An empty figure in inches; it belongs to no window and needs no display."""
-    from matplotlib.figure import Figure
+    from retrax.show.notebook import NotebookFigure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = NotebookFigure(figsize=(width, height), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left")
     return figure
 

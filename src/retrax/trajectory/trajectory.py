@@ -33,11 +33,11 @@ from retrax.trajectory.observe import (
 )
 from retrax.trajectory.provenance import Origin
 from retrax.trajectory.records import Records
+from retrax.trajectory.shown import AbstractShown
 from retrax.trajectory.summary import html, summary
 
 if TYPE_CHECKING:
     import xarray as xr
-    from matplotlib.figure import Figure
 
 # What a run makes of its rows of numbers when it is asked for.
 _LATER = ("t", "states", "info", "provenance", "failed")
@@ -45,7 +45,7 @@ _LATER = ("t", "states", "info", "provenance", "failed")
 Configurations = PyTree[Values]
 
 
-class Trajectory:
+class Trajectory(AbstractShown):
     """Times and states of a run, how each step went, and how all of it was made.
 
     **Attributes:**
@@ -348,20 +348,6 @@ class Trajectory:
         self._require_numbers("save(path)")
         return save(self, path)
 
-    def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw the invariants and the motion as one matplotlib figure; write it to `path`.
-
-        The suffix chooses the format: `.svg` and `.pdf` hold vectors, `.png` pixels.
-        `retrax.show` has more figures.
-        """
-        from retrax.show import overview, save
-
-        self._require_numbers("plot()")
-        figure = overview(self)
-        if path is not None:
-            save(figure, path)
-        return figure
-
     def _repr_html_(self) -> str:
         """Show the summary in a notebook, with a small picture where matplotlib is there."""
         if self.traced:
@@ -372,24 +358,9 @@ class Trajectory:
             return html(self)
         return html(self, inline_image(self))
 
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page: the motion in 3-D with its invariants beside it."""
-        from retrax.show.page import write_page
-
-        self._require_numbers("report(path)")
-        return write_page(self, path)
-
-    def sound(
-        self,
-        path: str | Path,
-        observable: Callable[[State], Array] | np.ndarray | None = None,
-        **settings: Any,
-    ) -> Path:
-        """Write a quantity along the run as a WAV file; see `retrax.show.sound.write_sound`."""
-        from retrax.show.sound import write_sound
-
-        self._require_numbers("sound(path)")
-        return write_sound(self, path, observable, **settings)
+    def _with_numbers(self, what: str) -> "Trajectory":
+        self._require_numbers(what)
+        return self
 
 
 def _known(x: Any) -> float | None:

@@ -1,0 +1,183 @@
+"""Paint a picture of solids and lines: far things first, near ones over them.
+
+A page leaves this to the browser. A movie and a still are painted here, by Pillow, which comes with
+matplotlib: every face of a solid is a polygon, shaded by how it stands to the lamp.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from PIL import Image, ImageDraw, ImageFont
+
+# Everything is painted so much larger and then made smaller: edges become smooth.
+_FINER = 2
+# The angle of view, in degrees, and where the camera stands: about the vertical, above the ground.
+_VIEW = 32.0
+_HOME, _FLAT = (-0.9, 0.38), (-math.pi / 2, 1.45)
+_LAMP = np.array([-0.6, 0.9, 1.0]) / math.sqrt(2.17)
+_AMBIENT = 0.52
+# Thin lines of the surroundings lie behind everything.
+_BEHIND = math.inf
+
+Points = Float[np.ndarray, "n 3"]
+Colour = tuple[int, int, int]
+
+
+class Look(NamedTuple):
+    """The colours of a painting."""
+
+    paper: Colour
+    ink: Colour
+    quiet: Colour
+    grid: Colour
+    body: Colour
+    body_light: Colour
+    cycle: tuple[Colour, ...]
+
+
+class Mesh(NamedTuple):
+    """A solid: corners, faces by the numbers of their corners, and a colour for each face."""
+
+    corners: Points
+    faces: list[list[int]]
+    colours: list[Colour]
+
+
+class Camera:
+    """Where a painter stands, and how far points are from there.
+
+    Where the third axis points down (`up` is -1), space is shown turned by half a turn about the
+    first.
+    """
+
+    def __init__(self, centre: np.ndarray, radius: float, up: int, flat: bool, size: tuple):
+        self._turned = np.array([1.0, up, up])
+        azimuth, elevation = _FLAT if flat else _HOME
+        ce, se = math.cos(elevation), math.sin(elevation)
+        towards = np.array([ce * math.cos(azimuth), ce * math.sin(azimuth), se])
+        right = np.cross([0.0, 0.0, 1.0], towards)
+        right /= np.linalg.norm(right)
+        self.axes = np.array([right, np.cross(towards, right), towards])
+        half = math.radians(_VIEW / 2)
+        self.size = (_FINER * size[0], _FINER * size[1])
+        self._distance = radius / (math.sin(half) * min(1.0, size[0] / size[1]))
+        self._scale = self.size[1] / 2 / math.tan(half)
+        self.centre = centre * self._turned
+
+    def seen(self, points: Points) -> Points:
+        """Right, up and towards the camera, from what it looks at."""
+        return (points * self._turned - self.centre) @ self.axes.T
+
+    def projected(self, seen: Points) -> tuple[Float[np.ndarray, "n 2"], Float[np.ndarray, " n"]]:
+        """Pixels from the top left corner, and distances from the camera."""
+        depth = np.maximum(self._distance - seen[:, 2], 1e-3 * self._distance)
+        on_paper = seen[:, :2] * (self._scale / depth)[:, None] * [1, -1]
+        return on_paper + np.array(self.size) / 2, depth
+
+    def pixels(self, length: float) -> float:
+        """The size of a length at the centre, in pixels."""
+        return length * self._scale / self._distance
+
+
+class Painting:
+    """One frame. What is added is sorted by its distance and painted at the end."""
+
+    def __init__(self, camera: Camera, look: Look):
+        self._camera, self.look = camera, look
+        self._strokes: list[tuple[float, str, list, Colour, float]] = []
+        self._words: list[tuple[str, tuple[float, float], str]] = []
+
+    def solid(self, mesh: Mesh, turn: np.ndarray, place: np.ndarray) -> None:
+        """A closed body, turned and placed; faces that look away are left out."""
+        seen = self._camera.seen(mesh.corners @ turn.T + place)
+        at, depth = self._camera.projected(seen)
+        for face, colour in zip(mesh.faces, mesh.colours, strict=True):
+            a, b, c = seen[face[0]], seen[face[1]], seen[face[2]]
+            normal = np.cross(b - a, c - a)
+            length = float(np.linalg.norm(normal))
+            xy = at[face]
+            turned = _area(xy)
+            if length == 0 or turned >= 0:
+                continue
+            light = max(float(normal @ _LAMP) / length, 0.0)
+            shade = _mixed((0, 0, 0), colour, min(1.0, _AMBIENT + 0.62 * light))
+            self._add(float(np.mean(depth[face])), "face", xy, shade, 0.0)
+
+    def fixed(self, mesh: Mesh) -> None:
+        """A closed body that is given where it is."""
+        self.solid(mesh, np.eye(3), np.zeros(3))
+
+    def sheet(self, corners: Points, colour: Colour) -> None:
+        """A flat thing, seen from both sides."""
+        at, depth = self._camera.projected(self._camera.seen(corners))
+        self._add(float(np.mean(depth)), "face", at, colour, 0.0)
+
+    def line(
+        self, points: Points, colours: list[Colour], width: float, behind: bool = False
+    ) -> None:
+        """A line through points, as wide as it is told in pixels, a colour for each piece."""
+        at, depth = self._camera.projected(self._camera.seen(points))
+        for k, colour in enumerate(colours):
+            far = _BEHIND if behind else float(depth[k] + depth[k + 1]) / 2
+            self._add(far, "line", at[k : k + 2], colour, width)
+
+    def dot(self, place: np.ndarray, radius: float, colour: Colour, over: bool = False) -> None:
+        """A ball that is seen as a disk; `over` everything, if it lies inside something solid."""
+        at, depth = self._camera.projected(self._camera.seen(place[None]))
+        self._add(0.0 if over else float(depth[0]), "dot", at, colour, self._camera.pixels(radius))
+
+    def words(self, text: str, x: float, y: float) -> None:
+        """Text at a part of the width and of the height."""
+        width, height = self._camera.size
+        self._words.append((text, (x * width, y * height), "la"))
+
+    def label(self, text: str, place: np.ndarray) -> None:
+        """Text whose middle is at a point of space."""
+        at, _ = self._camera.projected(self._camera.seen(place[None]))
+        x, y = at[0].tolist()
+        self._words.append((text, (x, y), "mm"))
+
+    def _add(self, depth: float, kind: str, at: np.ndarray, colour: Colour, size: float) -> None:
+        if np.all(np.isfinite(at)):
+            self._strokes.append((depth, kind, [tuple(xy) for xy in at.tolist()], colour, size))
+
+    def image(self) -> Image.Image:
+        """Paint."""
+        image = Image.new("RGB", self._camera.size, self.look.paper)
+        pen = ImageDraw.Draw(image)
+        for _, kind, at, colour, size in sorted(self._strokes, key=lambda one: -one[0]):
+            if kind == "face":
+                pen.polygon(at, fill=colour)
+            elif kind == "line":
+                wide = max(1, round(_FINER * size))
+                pen.line(at, fill=colour, width=wide, joint="curve")
+            else:
+                (x, y), r = at[0], size
+                pen.ellipse((x - r, y - r, x + r, y + r), fill=colour)
+        font = ImageFont.load_default(_FINER * 13)
+        for text, at, anchor in self._words:
+            pen.text(at, text, fill=self.look.quiet, font=font, anchor=anchor)
+        return image.reduce(_FINER)
+
+
+def rgb(text: str) -> Colour:
+    """A colour from its hexadecimal digits."""
+    return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
+
+
+def _mixed(a: Colour, b: Colour, part: float) -> Colour:
+    r, g, c = (round(x + part * (y - x)) for x, y in zip(a, b, strict=True))
+    return r, g, c
+
+
+def mixed(a: Colour, b: Colour, part: float) -> Colour:
+    """The colour that lies this part of the way from one to another."""
+    return _mixed(a, b, min(max(part, 0.0), 1.0))
+
+
+def _area(xy: Float[np.ndarray, "n 2"]) -> float:
+    """Twice the area of a polygon, negative where its corners go round as seen from outside."""
+    x, y = xy[:, 0], xy[:, 1]
+    return float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))
