@@ -28,12 +28,13 @@ LAYERS = [
     "reproduce",
     "cli",
 ]
-# `Trajectory.plot`, `.report`, `.save` and `Fit.report` are doors: opened when somebody goes through.
+# Plots, pages and files of results are doors, opened only when somebody goes through.
 DOORS = {
     ("trajectory/shown.py", "show"),
     ("trajectory/trajectory.py", "show"),
     ("trajectory/trajectory.py", "store"),
     ("estimation/result.py", "show"),
+    ("estimation/smoothed.py", "show"),
 }
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}
