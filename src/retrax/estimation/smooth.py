@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -93,7 +94,7 @@ def smooth(
     if min(float(t[0]) for t in times) < float(begin.t):
         raise BadInput(f"the state is that at t = {float(begin.t):g} s, after measurements begin.")
     watches = tuple(
-        _Watch(sensor, rows * found.save_every, rest)
+        _Watch(sensor, rows * found.save_every, rest, bool(np.any(rest > 0)))
         for sensor, rows, rest in zip(attached, found.rows, found.rest, strict=True)
     )
     strength = _strength(system, noise)
@@ -102,17 +103,18 @@ def smooth(
 
 
 class _Watch(Frozen):
-    """A sensor, the step at or before each of its measurements, and the time since."""
+    """A sensor, the step at or before each of its measurements, and the time since, if any."""
 
     sensor: Sensor
     steps: PyTree
     rest: PyTree
+    between: bool = eqx.field(static=True)
 
     def single(self, j: int) -> "_Watch":
         """Return one measurement alone, at the only state there is."""
         values = jax.tree.map(lambda v: v[j : j + 1], self.sensor.values)
         alone = Sensor(self.sensor.of, values, self.sensor.noise)
-        return _Watch(alone, np.zeros(1, int), self.rest[j : j + 1])
+        return _Watch(alone, np.zeros(1, int), self.rest[j : j + 1], self.between)
 
 
 class _Task(Frozen):
@@ -141,9 +143,10 @@ class _Task(Frozen):
 
     def residual(self, watch: _Watch, x: State, rest: Array, value: PyTree) -> Array:
         """Return a residual over its noise, seen `rest` seconds after a state."""
-        new, _ = self.integrator.step(self.system, x, rest)
-        there = jax.tree.map(lambda a, b: jnp.where(rest > 0, b, a), x, new)
-        found = watch.sensor.residual(self.system, there, value)
+        if watch.between:
+            new, _ = self.integrator.step(self.system, x, rest)
+            x = jax.tree.map(lambda a, b: jnp.where(rest > 0, b, a), x, new)
+        found = watch.sensor.residual(self.system, x, value)
         return found / jnp.asarray(watch.sensor.noise)
 
 
