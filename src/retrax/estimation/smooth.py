@@ -201,9 +201,9 @@ def _shifted(task: _Task, states: State, changes: Array) -> State:
 def _linear(task: _Task, states: State) -> _Linear:
     first = jax.tree.map(lambda x: x[:-1], states)
     second = jax.tree.map(lambda x: x[1:], states)
-    steps = map(np.asarray, _along_steps(task, first, second))
+    gap, before, after = map(np.asarray, _along_steps(task, first, second))
     seen = [tuple(map(np.asarray, _seen(task, watch, states))) for watch in task.watches]
-    return _Linear(*steps, [r for r, _ in seen], [s for _, s in seen])
+    return _Linear(gap, before, after, [r for r, _ in seen], [s for _, s in seen])
 
 
 def _solved(
