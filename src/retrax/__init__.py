@@ -41,6 +41,8 @@ if _TYPE_CHECKING:
     from retrax.estimation.fit import fit as fit
     from retrax.estimation.measurements import Measurements as Measurements
     from retrax.estimation.result import Fit as Fit
+    from retrax.estimation.smooth import smooth as smooth
+    from retrax.estimation.smoothed import Smoothed as Smoothed
     from retrax.groups.matrix_group import MatrixGroup as MatrixGroup
     from retrax.groups.power import Power as Power
     from retrax.groups.product import Product as Product
@@ -140,6 +142,8 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.estimation.fit": ("fit",),
     "retrax.estimation.measurements": ("Measurements",),
     "retrax.estimation.result": ("Fit",),
+    "retrax.estimation.smooth": ("smooth",),
+    "retrax.estimation.smoothed": ("Smoothed",),
     "retrax.groups.matrix_group": ("MatrixGroup",),
     "retrax.groups.power": ("Power",),
     "retrax.groups.product": ("Product",),

@@ -66,6 +66,15 @@ def _fit():
     }  # fmt: skip
 
 
+@entry("smooth", kind=KIND, refusals=MAY_FAIL, pairs=False, values=few, cheap=False, weight=0.02)
+def _smooth():
+    data = rx.Measurements(motion().t, np.asarray(motion().g), noise=0.01)
+    return {
+        "system": top(), "data": data, "noise": 0.1, "h": 0.02, "state": start(),
+        "integrator": "rkmk-4", "most": 5,
+    }  # fmt: skip
+
+
 @entry("analysis.modified_energy", kind=KIND, refusals=MAY_FAIL, weight=0.2)
 def _modified():
     return {"run": motion(), "samples": 4, "reach": 3, "nodes": 8}

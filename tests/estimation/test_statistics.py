@@ -32,7 +32,7 @@ def compare(found, claimed):
 
 @pytest.mark.campaign
 def test_errors_are_those_of_cramer_and_rao():
-    """Of 1000 draws of 1000 attitudes the variances were within 15 % along every axis."""
+    """Few draws; run as a script, this file takes 1000 draws of 1000 attitudes."""
     count = 60
     apart, bias = compare(*draws(count, 200, 0.01))
     assert apart < 4 * np.sqrt(2 / count)  # the extreme of three variances of that many draws

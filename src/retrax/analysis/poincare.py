@@ -114,8 +114,11 @@ def _found(
 ) -> tuple[State, float, int]:
     """Solve (1) by the method of Illinois, and return the state, the value and the direction."""
 
+    system, method = run.system, run.integrator
+    assert system is not None and method is not None
+
     def end(tau: float) -> tuple[State, float]:
-        part = simulate(run.system, run.integrator, state, h=tau, steps=1, progress=False)
+        part = simulate(system, method, state, h=tau, steps=1, progress=False)
         return part.final, float(part.along(section)[-1])
 
     turn = 1 if after > before else -1

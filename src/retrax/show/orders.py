@@ -56,7 +56,10 @@ def work_precision(
         method, by name, pairs (work, error) of its runs, both positive.
     - `work`, `error`: what they are, with units.
     """
-    panels = _measured(curves) if hasattr(curves, "data_vars") else {"": dict(curves)}
+    import xarray as xr
+
+    panels: Mapping[str, Mapping[str, Points]]
+    panels = _measured(curves) if isinstance(curves, xr.Dataset) else {"": curves}
     with style():
         figure = new_figure(5.4 * len(panels) + 1.0, 4.8, title or "Work and precision")
         for column, (system, several) in enumerate(panels.items()):
