@@ -35,6 +35,7 @@ DOORS = {
     ("trajectory/trajectory.py", "show"),
     ("trajectory/trajectory.py", "store"),
     ("estimation/result.py", "show"),
+    ("estimation/smoothed.py", "show"),
 }
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}
