@@ -112,6 +112,47 @@ def test_the_error_of_an_adaptive_run_follows_the_tolerance(order):
     assert all(0.05 < error < 10 for error in errors), errors
 
 
+def on_a_line(**parts):
+    return rx.MechanicalSystem(rx.Translation(1), [1.0], **parts)
+
+
+@pytest.mark.parametrize("power, order", [(4, 6), (4, 7), (6, 9)])
+def test_the_error_is_seen_where_terms_vanish_by_symmetry(power, order):
+    """From the middle of x^4 / 4 the motion has the powers 1, 5, 9, ... of time alone."""
+    system = on_a_line(potential=lambda x: x[0] ** power / power)
+    state = system.state(np.zeros(1), velocity=[1.0])
+    exact = end(system, rx.Taylor(20), state, 2.0, 40)
+    ours = end(system, rx.Adaptive(rx.Taylor(order), 1e-10), state, 2.0, 2)
+    assert np.abs(ours - exact).max() < 1e-10  # measured 2e-11 at most
+
+
+def test_the_error_is_seen_where_a_force_changes_within_a_step():
+    late = on_a_line(force=lambda x, v, t: jnp.where(t > 0.5, 1.0, 0.0) * jnp.ones(1))
+    pushed = end(late, rx.Adaptive(rx.Taylor(6), 1e-8), late.state([0.0], velocity=[0.0]), 2.0, 1)
+    assert pushed[-1] == pytest.approx(1.5, abs=3e-7)  # measured 3e-8
+    kinked = on_a_line(potential=lambda x: jnp.abs(x[0]))
+    start = kinked.state([1.0], velocity=[0.0])
+    run = rx.simulate(kinked, rx.Adaptive(rx.Taylor(6), 1e-8), start, h=0.1, steps=60)
+    assert np.abs(run.energy() - 1).max() < 2e-6  # measured 2e-7
+
+
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [
+        (lambda x: x[0] ** 2.0, lambda x: x[0] ** 2),
+        (lambda x: x[0] ** 3.0, lambda x: x[0] ** 3),
+        (lambda x: jnp.sum(x ** jnp.asarray(4.0)), lambda x: x[0] ** 4),
+    ],
+)
+def test_a_whole_power_may_be_written_as_a_float(written, whole):
+    """The series at x = 0 is that of a product, and the numbers are those of the whole power."""
+    ends = []
+    for potential in (written, whole):
+        system = on_a_line(potential=potential)
+        ends.append(end(system, rx.Taylor(6), system.state([0.0], velocity=[1.0]), 1.0, 10))
+    assert ends[0] == pytest.approx(ends[1], rel=1e-14)
+
+
 def test_only_two_rows_of_a_rotation_are_expanded():
     """Of a pendulum the potential reads the last row; the first follows from the others."""
     last, _ = step_program(*signature(W2.system(), rx.Taylor(8), W2.start()))

@@ -84,10 +84,11 @@ class Adaptive(AbstractIntegrator):
     \end{aligned}
     $$
 
-    (3) is the norm in the algebra where `base` is `RKMK` with an embedded tableau (`"dopri5"`), and
-    the size of the last term where it is `Taylor`; (4) for every other method, from one step $z_1$
-    and two half ones $z_2$, in units of error per saved time, $d$ the largest difference of entries
-    with momenta as in (3). In all the error of a run is proportional to the tolerance.
+    (3) is the norm in the algebra where `base` is `RKMK` with an embedded tableau (`"dopri5"`);
+    `Taylor` measures its last term and its defect, its own (4); (4) here is for every other method,
+    from one step $z_1$ and two half ones $z_2$, in units of error per saved time, $d$ the largest
+    difference of entries with momenta as in (3). In all the error of a run is proportional to the
+    tolerance.
 
     **What is given up:** a step size that depends on the state ends symplecticity, symmetry and
     the momenta they conserve; energies drift. Only the group or space is still exact.

@@ -86,9 +86,14 @@ class Taylor(AbstractIntegrator):
     def step_with_error(
         self, system: AbstractGroupSystem, state: State, h: Scalar
     ) -> tuple[State, StepInfo, Scalar]:
-        r"""The step, and the size of the last term: how far a polynomial of degree $p - 1$ ends.
+        r"""The step, and its error: the larger of its last term and of the defect at its end,
 
-        $$ \max\bigl(|g_p|_\infty,\ |\mu_p|_\infty/\max(1, |\mu|_\infty)\bigr) $$
+        $$ |x_p|, \qquad \frac1{p+1}\,\Bigl|\textstyle\sum_k k\,x_k - h f(x')\Bigr|, \tag{4} $$
+
+        with $|x| = \max(|g|_\infty,\ |\mu|_\infty/\max(1, |\mu'|_\infty))$. The first is how far a
+        polynomial of degree $p - 1$ ends. The second is the next term of the series, and sees what
+        the terms do not: that a few of them vanish by symmetry, or that a force has changed within
+        the step.
         """
         try:
             if isinstance(system, AbstractSpaceFlow):
@@ -104,7 +109,7 @@ class Taylor(AbstractIntegrator):
 
 
 class _Moved(NamedTuple):
-    """The end of a step, whether the chart covers the move there, and the size of the last term."""
+    """The end of a step, whether the chart covers the move there, and the error (4)."""
 
     end: State
     covered: Bool[Array, ""]
@@ -129,8 +134,13 @@ def _on_group(system: AbstractGroupSystem, state: State, h: Scalar, order: int) 
         covered = group.angle_squared(u) < _WIDEST
     else:
         covered = retraction.covers(group, u)
-    g_last, mu_last, _ = terms[-1]
-    error = jnp.maximum(_size(g_last), _size(mu_last) / jnp.maximum(1.0, _size(mu)))
+    g_rate, mu_rate, _ = field((g, mu, state.t + h))
+    (g_last, mu_last, _), (g_slope, mu_slope, _) = terms[-1], jax.tree.map(_slope, *terms)
+    unit = jnp.maximum(1.0, _size(mu))
+    error = jnp.maximum(
+        _error(g_last, g_slope, g_rate, h, order),
+        _error(mu_last, mu_slope, mu_rate, h, order) / unit,
+    )
     return _Moved(State(new, mu, state.t + h), covered, error)
 
 
@@ -144,7 +154,8 @@ def _on_space(flow: AbstractSpaceFlow, state: State, h: Scalar, order: int) -> _
     terms = solution(field, (jnp.zeros_like(state.momentum), state.t), h, order)
     u, _ = jax.tree.map(_total, *terms)
     end = State(space.move(y, u), state.momentum, state.t + h)
-    return _Moved(end, space.covers(u), _size(terms[-1][0]))
+    rate, (slope, _) = field((u, state.t + h))[0], jax.tree.map(_slope, *terms)
+    return _Moved(end, space.covers(u), _error(terms[-1][0], slope, rate, h, order))
 
 
 def _total(*terms: Array) -> Array:
@@ -153,6 +164,17 @@ def _total(*terms: Array) -> Array:
     for term in reversed(terms[:-1]):
         total = total + term
     return total
+
+
+def _slope(*terms: Array) -> Array:
+    """The slope of a series at the end of the step, by the part of the step."""
+    return _total(*[k * term for k, term in enumerate(terms)])
+
+
+def _error(last: PyTree, slope: PyTree, rate: PyTree, h: Scalar, order: int) -> Scalar:
+    """(4), for one part of the state."""
+    defect = jax.tree.map(lambda a, b: a - h * b, slope, rate)
+    return jnp.maximum(_size(last), _size(defect) / (order + 1))
 
 
 def _size(x: PyTree[Array]) -> Scalar:

@@ -39,12 +39,14 @@ class Curve:
 
     **Attributes:** `scaled`: entries that do not move and a curve whose product this is, if known.
     Products are found without such factors: of $\mu_1(\mu_2/I_2)$ and $\mu_2(\mu_1/I_1)$ all but
-    the last factor is one expression, and is computed once.
+    the last factor is one expression, and is computed once. `number`: the number that all entries
+    are, if they do not move and it stands in the program.
     """
 
     def __init__(self, term: Callable[[int], Array], moves: bool = True):
         self._term, self.moves = term, moves
         self.scaled: tuple[Array, Curve] | None = None
+        self.number: float | None = None
         self._number = next(_NUMBERS)
         self._terms: list[Array] = []
         self._rows: dict[int, Array] = {}

@@ -5,6 +5,7 @@ products and functions have recurrences, choices and comparisons look at the coe
 is compiled here; the recurrences become a part of what the caller is tracing.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -37,6 +38,9 @@ from retrax.numerics.taylor.functions import (
 
 Equation = jex.JaxprEqn
 Variable = jex.Var | jex.Literal
+
+# Powers beyond this are taken by their logarithm.
+_MOST_FACTORS = 64
 Rule = Callable[["Expansion", Equation, list[Curve]], list[Curve]]
 
 # Longer loops are not written out.
@@ -61,7 +65,7 @@ class Expansion:
         known.update(zip(jaxpr.invars, ins, strict=True))
 
         def read(v: Variable) -> Curve:
-            return still(_literal(v)) if isinstance(v, jex.Literal) else known[v]
+            return _literal(v) if isinstance(v, jex.Literal) else known[v]
 
         for equation in jaxpr.eqns:
             outs = self.equation(equation, [read(v) for v in equation.invars])
@@ -73,6 +77,7 @@ class Expansion:
         name = equation.primitive.name
         if not any(x.moves for x in ins):
             outs = [still(x) for x in _bound(equation, [x[0] for x in ins])]
+            outs[0].number = _number(name, [x.number for x in ins])
         elif name in _RULES:
             outs = _RULES[name](self, equation, ins)
         else:
@@ -86,9 +91,28 @@ class Expansion:
             curve[k]
 
 
-def _literal(v: jex.Literal) -> Array:
+def _literal(v: jex.Literal) -> Curve:
     aval: Any = v.aval
-    return jnp.asarray(v.val, aval.dtype)
+    found = still(jnp.asarray(v.val, aval.dtype))
+    found.number = float(v.val) if not aval.shape and aval.dtype.kind in "if" else None
+    return found
+
+
+def _number(name: str, ins: list[float | None]) -> float | None:
+    """The number that an operation makes of numbers, of the kind that exponents are made by."""
+    if None in ins or name not in _ON_NUMBERS:
+        return None
+    return _ON_NUMBERS[name](*ins)
+
+
+_ON_NUMBERS: dict[str, Callable[..., float]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "convert_element_type": float,
+    "broadcast_in_dim": float,
+}
 
 
 def _bound(equation: Equation, arrays: Sequence[Array]) -> list[Array]:
@@ -211,6 +235,15 @@ def _function(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve
 
 def _whole_power(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
     return [whole_power(ins[0], equation.params["y"])]
+
+
+def _power(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
+    """A power; one that is whole is a product, even if it is written as 2.0."""
+    x, exponent = ins
+    n = exponent.number
+    if n is not None and n.is_integer() and abs(n) <= _MOST_FACTORS:
+        return [whole_power(x, int(n))]
+    return [power(x, exponent)]
 
 
 def _contraction(on: Expansion, equation: Equation, ins: list[Curve]) -> list[Curve]:
@@ -389,7 +422,7 @@ _RULES: dict[str, Rule] = {
     "rsqrt": _entrywise(lambda x: square_root(x).over(1.0)),
     "atan2": _entrywise(angle),
     "cbrt": _entrywise(cube_root),
-    "pow": _entrywise(power),
+    "pow": _power,
     "integer_pow": _whole_power,
     "dynamic_slice": _linear_in(0),
     "dynamic_update_slice": _linear_in(0, 1),
