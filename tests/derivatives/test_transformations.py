@@ -150,3 +150,24 @@ def test_a_step_without_a_scalar_program_goes_to_xla_or_says_so():
     assert backend == "xla" and np.isfinite(slope)
     with pytest.raises(rx.BadInput, match=r"backend = 'native': .* has no scalar program here"):
         jax.grad(lambda k: end(k, "native")[0])(2.0)
+
+
+def test_two_functions_may_hold_the_same_traced_number():
+    """They share a cell of their closure, and so must their copies."""
+
+    def place(p, **options):
+        system = rx.MechanicalSystem(
+            rx.Translation(2),
+            [1.0, 1.5],
+            potential=lambda x: p[0] * (x @ x) / 2,
+            force=lambda x, v, t: -p[1] * v,
+        )
+        start = system.state(jnp.array([1.0, 0.5]), velocity=jnp.array([0.0, 0.3]))
+        run = rx.simulate(system, rx.RKMK("rk4"), start, h=0.05, steps=20, **options)
+        return run.states.g[-1] @ jnp.array([1.0, 2.0])
+
+    p = jnp.array([2.0, 0.3])
+    assert float(jax.jit(place)(p)) == pytest.approx(float(place(p)), rel=1e-14)
+    theirs = jax.grad(lambda p: place(p, backend="xla"))(p)
+    np.testing.assert_allclose(jax.grad(place)(p), theirs, rtol=1e-12)
+    np.testing.assert_allclose(jax.jacfwd(place)(p), theirs, rtol=1e-12)

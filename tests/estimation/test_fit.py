@@ -165,3 +165,21 @@ def test_what_cannot_be_fitted_is_refused(run, change, match):
     usual = {"system_of": pendulum, "data": data, "start": GUESS} | change
     with pytest.raises(rx.BadInput, match=match):
         rx.fit(usual.pop("system_of"), usual.pop("data"), usual.pop("start"), **usual)
+
+
+def test_a_fit_of_the_wrong_axes_is_told(run):
+    """Attitudes from space to body axes: a number comes out, and a warning with it."""
+    data = rx.Measurements(run.t, np.swapaxes(attitudes(run, 0.01), 1, 2), noise=0.01)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = rx.fit(pendulum, data, start=GUESS)
+    assert any("times the noise" in str(w.message) for w in caught)
+    assert any("other axes, units or order" in note for note in found.notes)
+
+
+def test_the_name_of_what_is_measured_is_looked_up_first(run):
+    data = rx.Measurements(run.t, np.asarray(run.velocity), of="velocty", noise=0.1)
+    with pytest.raises(rx.BadInput, match=r"of = 'velocty' is not measured on"):
+        rx.fit(pendulum, data, start=GUESS)
+    with pytest.raises(rx.BadInput, match=r"most = 1 must be a whole number of at least 2"):
+        rx.fit(pendulum, rx.Measurements(run.t, run.g, noise=0.1), start=GUESS, most=1)

@@ -53,7 +53,7 @@ def test_missing_rows_are_dropped_when_asked():
     R[[3, 7]] = np.nan
     with pytest.raises(rx.BadInput, match="2 of 51 rows hold NaN or infinity, the first is row 3"):
         rx.Measurements(T, R)
-    with pytest.warns(UserWarning, match="2 of 51 rows with NaN were left out"):
+    with pytest.warns(UserWarning, match="2 of 51 rows with NaN or infinity were left out"):
         assert len(rx.Measurements(T, R, missing="drop")) == 49
 
 
@@ -80,6 +80,8 @@ SHUFFLED = np.concatenate([T[1:], T[:1]])
         ((T, MIRRORED), {}, "left-handed"),
         ((T, np.rad2deg(VECTORS)), {}, "in degrees"),
         ((T, ROTATIONS), {"order": "wxyz"}, "these are rotation matrices"),
+        ((T, ROTATIONS), {"unit": "deg"}, "unit is for rotation vectors"),
+        ((T, quaternions()), {"order": "wxyz", "unit": "rad"}, "these are quaternions"),
         ((T, VECTORS), {"of": "position", "unit": "deg"}, "convert position yourself"),
         ((T, ROTATIONS[:, 0]), {"of": 3}, "must be a name or a function"),
         ((T[:4], ROTATIONS), {}, "one row for each of 4 times"),

@@ -62,7 +62,7 @@ def lyapunov(
     steps: int,
     skip: int = 0,
     blocks: int = 10,
-    history: int = 200,
+    history: int | None = None,
     direction: ArrayLike | Sequence[float] | None = None,
     seed: int = 0,
     exponents: int | None = 1,
@@ -92,7 +92,7 @@ def lyapunov(
     - `h`, `steps`: the run; `skip`: steps taken before it, in which the vector turns into its
         direction of growth without being counted.
     - `blocks`: into how many parts the run is cut for the error; `history`: how many running
-        estimates are kept.
+        estimates are kept, 200 or one for each step.
     - `direction`: the first vector, $\eta$ and $\alpha$ one after the other, instead of a random
         one of `seed`. Under a constraint it is made admissible to first order.
     - `exponents`: how many, the largest first; `None` for all of them.
@@ -104,7 +104,8 @@ def lyapunov(
     state = started(system, state)
     integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, steps, 1)
-    blocks, history = require_whole("blocks", blocks, 2), require_whole("history", history, 2)
+    blocks = require_whole("blocks", blocks, 2)
+    history = min(steps, 200) if history is None else require_whole("history", history, 2)
     skip, seed = require_whole("skip", skip, 0), require_whole("seed", seed, 0)
     if not 2 <= blocks <= history <= steps:
         raise BadInput(

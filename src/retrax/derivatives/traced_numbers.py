@@ -50,7 +50,11 @@ def take_out(
             return None
     made_for = signature(system, integrator, state, tuple(traced))
     held = made_for.tree.content.held.values
-    if any(k >= len(held) or held[k] is not stand_ins[k] for k in traced):
+    ids = {id(x) for x in stand_ins.values()}
+    # Each stand-in must be where its number was, and nowhere else.
+    if {k for k, x in enumerate(held) if id(x) in ids} != set(traced):
+        return None
+    if any(held[k] is not x for k, x in stand_ins.items()):
         return None
     return TakenOut(made_for, [*leaves, *traced.values()])
 

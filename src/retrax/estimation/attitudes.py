@@ -40,8 +40,10 @@ def attitudes(values: np.ndarray, order: str | None, degrees: bool, trusted: boo
     """
     if values.shape[1:] == (3, 3):
         _refuse_order(order, "rotation matrices")
+        _refuse_unit(trusted, "rotation matrices")
         return _from_matrices(values)
     if values.shape[1:] == (4,):
+        _refuse_unit(trusted, "quaternions")
         return _from_quaternions(values, order)
     if values.shape[1:] == (3,):
         _refuse_order(order, "rotation vectors")
@@ -55,6 +57,11 @@ def attitudes(values: np.ndarray, order: str | None, degrees: bool, trusted: boo
 def _refuse_order(order: str | None, kind: str) -> None:
     if order is not None:
         raise BadInput(f"order = {order!r} is that of quaternions, but these are {kind}.")
+
+
+def _refuse_unit(given: bool, kind: str) -> None:
+    if given:
+        raise BadInput(f"unit is for rotation vectors, but these are {kind}, which have none.")
 
 
 def _from_matrices(values: np.ndarray) -> Attitudes:

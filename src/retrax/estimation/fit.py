@@ -16,8 +16,8 @@ from retrax.estimation.measurements import Measurements, as_measurements
 from retrax.estimation.plausibility import require_units
 from retrax.estimation.problem import Along, Problem
 from retrax.estimation.quasi_newton import limited_memory_bfgs
-from retrax.estimation.result import Fit
-from retrax.estimation.sensors import Sensor, bound
+from retrax.estimation.result import Fit, misfit
+from retrax.estimation.sensors import Sensor, bound, require_measured
 from retrax.estimation.unknowns import Point, Unknowns, made_system, parameters, unknowns
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
@@ -84,7 +84,7 @@ def fit(
     - `h`: the longest step. By default steps are halved until their error moves nothing by more
         than a tenth of its standard error. Measurements need not lie on steps.
     - `method`: `"levenberg-marquardt"`, `"l-bfgs"`, or `"auto"`.
-    - `most`: how often the residuals are looked at, at most.
+    - `most`: how often the residuals are looked at, at most; 2 or more.
     - `tolerance`: the search ends where a change is expected to lower (1) by less than this, with
         noise that was given or, without it, with the noise of the residuals: the default leaves
         every parameter within a thousandth of its standard error.
@@ -102,6 +102,8 @@ def fit(
     system = made_system(system_of, nesting.nested(p))
     free = require_flag("free_state", free_state)
     given = _given_state(state, system, free)
+    for one in sensors:
+        require_measured(one, system)
     begin = first_state(system, sensors) if given is None else given
     require_state(system, begin)
     bound_to = tuple(bound(one, system, begin) for one in sensors)
@@ -122,7 +124,7 @@ def fit(
         bound_to,
         float(begin.t),
         _search(method, chosen.size(point)),
-        require_whole("most", most, 1),
+        require_whole("most", most, 2),
         require_number("tolerance", tolerance, "> 0"),
     )
     return _refined(task, point, longest, fixed=h is not None)
@@ -194,6 +196,8 @@ def _told(result: Fit, doubts: list[str]) -> Fit:
         doubts = ["the search did not converge: start nearer to the truth, or raise most", *doubts]
     if len(result.names) <= MOST_FORWARD:
         doubts = [*doubts, *result.identifiability.undetermined]
+    if (strange := misfit(result)) is not None:
+        doubts = [*doubts, strange]
     for doubt in doubts:
         warn(f"{doubt}.")
     result.notes += tuple(doubts)

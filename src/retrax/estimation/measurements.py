@@ -202,7 +202,7 @@ def _without_missing(t: np.ndarray, values: PyTree, missing: str) -> tuple:
     if np.sum(there) < 2:
         raise BadInput(f"of {len(t)} rows fewer than two are without NaN.")
     kept = jax.tree.map(lambda x: x[there], values)
-    return t[there], kept, (f"{lost} of {len(t)} rows with NaN were left out",)
+    return t[there], kept, (f"{lost} of {len(t)} rows with NaN or infinity were left out",)
 
 
 def _require_in_order(t: np.ndarray) -> None:

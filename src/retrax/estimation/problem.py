@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
-from retrax.errors import StepFailed
+from retrax.errors import BadInput, StepFailed
 from retrax.estimation.sensors import Sensor
 from retrax.estimation.unknowns import Point, Unknowns
 from retrax.integrators.base import AbstractIntegrator
@@ -83,13 +83,28 @@ class Problem(Frozen):
     save_every: int = eqx.field(static=True)
 
     def linear(self, point: Point, until: float = np.inf) -> Linear:
-        """Linearise the residuals at a point; those later than `until` count nothing."""
+        """Linearise the residuals at a point; those later than `until` count nothing.
+
+        They are NaN at a point at which there is no such system: a search has gone too far.
+        """
+        if not self._is_possible(point):
+            return Linear(np.full(1, np.nan), np.full((1, self.unknowns.size(point)), np.nan))
         return Linear(*map(np.asarray, _linear(self, point, np.asarray(until))))
 
     def sloped(self, point: Point, until: float = np.inf) -> Sloped:
-        """Differentiate half the sum of squares at a point, in reverse."""
+        """Differentiate half the sum of squares at a point, in reverse; NaN as in `linear`."""
+        if not self._is_possible(point):
+            return Sloped(np.nan, np.full(self.unknowns.size(point), np.nan))
         value, gradient = _sloped(self, point, np.asarray(until))
         return Sloped(float(value), np.asarray(gradient))
+
+    def _is_possible(self, point: Point) -> bool:
+        """Tell whether the parameters make a system: no negative mass, for instance."""
+        try:
+            self.unknowns.system(jax.tree.map(as_jax, point))
+        except BadInput:
+            return False
+        return True
 
     def residuals(self, point: Point) -> Float[np.ndarray, " residual"]:
         """Return the weighted residuals at a point, without derivatives; NaN where a step fails."""

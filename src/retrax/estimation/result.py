@@ -265,16 +265,23 @@ def _sizes(p: np.ndarray, shapes: Sequence[tuple[int, ...] | None]) -> np.ndarra
     return sizes
 
 
-def _notes(result: Fit, data: Sequence[Measurements]) -> tuple[str, ...]:
-    notes = [f"{one.name}: {note}" for one in data for note in one.notes]
+def misfit(result: Fit) -> str | None:
+    """Say if the residuals are larger than the given noise makes them."""
     freedom = result.degrees_of_freedom
     if freedom < 1:
-        notes.append("there are no more residuals than unknowns: errors say nothing")
-    elif data[0].noise is not None:
-        away = (result.chi2 - freedom) / math.sqrt(2 * freedom)
-        if abs(away) > _SIGMAS:
-            notes.append(
-                f"chi2 is {away:+.1f} standard deviations from what the given noise makes: the "
-                "noise is other than that, or the system is another"
-            )
+        return "there are no more residuals than unknowns: errors say nothing"
+    if result.data[0].noise is None:
+        return None
+    away = (result.chi2 - freedom) / math.sqrt(2 * freedom)
+    if away <= _SIGMAS:
+        return None
+    return (
+        f"residuals are {math.sqrt(result.chi2 / freedom):.3g} times the noise (chi2 is "
+        f"{away:+.1f} standard deviations off): the noise is larger, the system is another, or the "
+        "values have other axes, units or order; the standard errors do not hold"
+    )
+
+
+def _notes(result: Fit, data: Sequence[Measurements]) -> tuple[str, ...]:
+    notes = [f"{one.name}: {note}" for one in data for note in one.notes]
     return tuple(notes)

@@ -84,6 +84,19 @@ def bound(data: Measurements, system: AbstractGroupSystem, state: State) -> Sens
     return Sensor(what, values, _noise(data, like.shape[0]))
 
 
+def require_measured(data: Measurements, system: AbstractGroupSystem) -> None:
+    """Reject the name of something that is not measured on a system."""
+    name = data.of
+    if not isinstance(name, str) or name == "configuration":
+        return
+    g = jax.tree.map(lambda x: jnp.zeros(x.shape), system.configuration_space.layout())
+    like = State(g, jnp.zeros(system.group.dim), 0.0)
+    if name == "attitude":
+        jax.eval_shape(lambda s: attitude_of(system.group, s.g), like)
+    else:
+        jax.eval_shape(lambda s: predicted(system, s, name), like)
+
+
 def attitude_of(group: AbstractLieGroup, g: PyTree) -> PyTree:
     """Return the rotation of a body at `g`."""
     if isinstance(group, SO3):

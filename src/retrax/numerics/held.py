@@ -139,6 +139,7 @@ class _Copies:
         self.held, self.numbers = held, numbers
         self.found: set[int] = set()
         self.made: dict[int, Any] = {}
+        self.cells: dict[int, types.CellType] = {}
 
     def tree(self, x: Any) -> Any:
         """Return a pytree with the functions of its partials replaced."""
@@ -194,18 +195,22 @@ class _Copies:
         return new
 
     def _function(self, f: types.FunctionType) -> types.FunctionType:
-        cells = [types.CellType() for _ in f.__closure__ or ()]
+        closure = f.__closure__ or ()
+        # Functions that were made together share their cells, and so do their copies.
+        fresh = {id(cell): cell for cell in closure if id(cell) not in self.cells}
+        self.cells.update({key: types.CellType() for key in fresh})
+        cells = tuple([self.cells[id(cell)] for cell in closure])
         names = self._names(f)
-        new = types.FunctionType(f.__code__, names, f.__name__, None, tuple(cells))
+        new = types.FunctionType(f.__code__, names, f.__name__, None, cells)
         self.made[id(f)] = new
         new.__dict__.update(f.__dict__)
         if f.__defaults__:
             new.__defaults__ = tuple(self.at(v, f, k) for k, v in enumerate(f.__defaults__))
         if f.__kwdefaults__:
             new.__kwdefaults__ = {k: self.at(v, f, k) for k, v in f.__kwdefaults__.items()}
-        for cell, old in zip(cells, f.__closure__ or (), strict=True):
+        for key, old in fresh.items():
             try:
-                cell.cell_contents = self.at(old.cell_contents, old, None)
+                self.cells[key].cell_contents = self.at(old.cell_contents, old, None)
             except ValueError:  # a name that has not been given a value
                 continue
         for name, _ in reads(f.__code__).names:
