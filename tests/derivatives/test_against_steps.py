@@ -21,6 +21,8 @@ from retrax.numerics.evaluate import evaluate
 from retrax.systems.catalogue import CASES
 from retrax.testing.problems import asymmetric_top
 
+pytestmark = pytest.mark.campaign
+
 STEPS, EVERY = 2, 2
 SAVED = Schedule(STEPS, EVERY).saved
 TOP, START = asymmetric_top()

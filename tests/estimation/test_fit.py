@@ -167,6 +167,7 @@ def test_what_cannot_be_fitted_is_refused(run, change, match):
         rx.fit(usual.pop("system_of"), usual.pop("data"), usual.pop("start"), **usual)
 
 
+@pytest.mark.campaign
 def test_a_fit_of_the_wrong_axes_is_told(run):
     """Attitudes from space to body axes: a number comes out, and a warning with it."""
     data = rx.Measurements(run.t, np.swapaxes(attitudes(run, 0.01), 1, 2), noise=0.01)
