@@ -171,3 +171,15 @@ def test_two_functions_may_hold_the_same_traced_number():
     theirs = jax.grad(lambda p: place(p, backend="xla"))(p)
     np.testing.assert_allclose(jax.grad(place)(p), theirs, rtol=1e-12)
     np.testing.assert_allclose(jax.jacfwd(place)(p), theirs, rtol=1e-12)
+
+
+def test_a_string_is_differentiated_through_several_steps_and_records():
+    """Its rows are carried from step to step in memory, to which every record adds."""
+    system, state, h, _ = rx.systems.StringPendulum.paper()
+
+    def loss(h, backend):
+        run = rx.simulate(system, rx.LieVerlet(), state, h=h, steps=6, save_every=2, backend=backend)
+        return sum(jnp.sum(jnp.sin(x)) for x in jax.tree.leaves((run.g, run.momentum)))
+
+    ours, theirs = (jax.grad(partial(loss, backend=name))(h) for name in ("native", "xla"))
+    assert float(ours) == pytest.approx(float(theirs), rel=1e-11)

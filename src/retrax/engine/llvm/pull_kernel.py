@@ -13,6 +13,7 @@ first. `run` returns 0, or 1 where the number at `flag` told it to stop.
 
 from dataclasses import replace
 from itertools import chain
+from typing import ClassVar
 
 from retrax.engine.derivative_programs import PullInputs
 from retrax.engine.llvm.blocks import BlockPrinter
@@ -151,7 +152,12 @@ class PullLoop(TimeLoop):
 
 
 class _PullMemory(BodyMemory):
-    """The memory of a body that goes back: another point is in it in every step."""
+    """The memory of a body that goes back: another point is in it in every step.
+
+    Cotangents are added to buffers between steps, so these stay where they are.
+    """
+
+    swaps: ClassVar[bool] = False
 
     def __init__(
         self,
