@@ -178,7 +178,8 @@ def test_a_string_is_differentiated_through_several_steps_and_records():
     system, state, h, _ = rx.systems.StringPendulum.paper()
 
     def loss(h, backend):
-        run = rx.simulate(system, rx.LieVerlet(), state, h=h, steps=6, save_every=2, backend=backend)
+        plan = {"steps": 6, "save_every": 2}
+        run = rx.simulate(system, rx.LieVerlet(), state, h=h, backend=backend, **plan)
         return sum(jnp.sum(jnp.sin(x)) for x in jax.tree.leaves((run.g, run.momentum)))
 
     ours, theirs = (jax.grad(partial(loss, backend=name))(h) for name in ("native", "xla"))
