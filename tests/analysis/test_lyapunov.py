@@ -120,7 +120,7 @@ def test_what_cannot_be_measured_is_refused():
     body = rx.systems.FreeRigidBody([1.0, 2.0, 3.0])
     start = body.state(jnp.eye(3), velocity=[0.3, 0.1, 0.9])
     with pytest.raises(rx.BadInput, match="must satisfy 2 <= blocks"):
-        lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=100)
+        lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=100, history=200)
     with pytest.raises(rx.BadInput, match="direction has shape"):
         lyapunov(body, rx.LieVerlet(), start, h=0.1, steps=300, direction=[1.0])
     with pytest.raises(rx.BadInput, match="exponents = 7 must be a whole number from 1 to 6"):

@@ -57,7 +57,7 @@ def test_all_of_it_on_a_coarse_lattice(tmp_path, monkeypatch):
 def test_captions_claim_no_more_than_their_error_bars():
     def one(exponent, error, growth=9.0):
         none = np.zeros(0)
-        return Lyapunov(exponent, error, none, none, growth)
+        return Lyapunov(exponent, error, none, none, growth, none, none, none)
 
     found = {(0.0, 64): one(0.0073, 0.0063), (0.8, 64): one(0.02, 0.002)}
     caption = told_apart(found, 64)
