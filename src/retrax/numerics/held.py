@@ -79,7 +79,7 @@ def is_number(x: Any) -> bool:
 
 def is_traced_number(x: Any) -> bool:
     """Tell whether `x` is a float64 number or array that JAX is tracing."""
-    return isinstance(x, Tracer) and x.aval.dtype == jnp.float64
+    return isinstance(x, Tracer) and jax.typeof(x).dtype == jnp.float64
 
 
 def is_field(x: Any, name: str) -> bool:

@@ -5,7 +5,6 @@ products and functions have recurrences, choices and comparisons look at the coe
 is compiled here; the recurrences become a part of what the caller is tracing.
 """
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -106,12 +105,12 @@ def _number(name: str, ins: list[float | None]) -> float | None:
 
 
 _ON_NUMBERS: dict[str, Callable[..., float]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "neg": operator.neg,
-    "convert_element_type": float,
-    "broadcast_in_dim": float,
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "convert_element_type": lambda a: a,
+    "broadcast_in_dim": lambda a: a,
 }
 
 
