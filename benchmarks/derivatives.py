@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import retrax as rx
+from retrax.integrators.base import AbstractIntegrator
 
 MOMENTS = jnp.array([1.0, 2.8, 2.0])
 BODY = rx.MechanicalSystem(rx.SO3(), MOMENTS, lambda R: -9.81 * R[2, 2])
@@ -34,7 +35,7 @@ def best(work: Callable[[], Any], rounds: int = ROUNDS) -> float:
 
 
 def height(
-    spin: jax.Array, steps: int, h: float, method: rx.LieVerlet | rx.Collocation, backend: str
+    spin: jax.Array, steps: int, h: float, method: AbstractIntegrator, backend: str
 ) -> jax.Array:
     """The entry R33 at the end, from a spin of the pendulum hanging down."""
     start = BODY.state(jnp.eye(3), momentum=MOMENTS * spin)
@@ -77,15 +78,15 @@ def memory(steps: int) -> None:
     print(f"pendulum, {steps} steps: gradient with {most / 1e6:.1f} MB")
 
 
-def forward(stages: int, steps: int) -> None:
+def forward(method: AbstractIntegrator, steps: int) -> None:
     """All three derivatives of R33(10 s) by the spin."""
-    method = rx.Collocation(rx.gauss(stages))
     by_spin = partial(height, steps=steps, h=10 / steps, method=method, backend="auto")
-    fine = partial(height, steps=160, h=10 / 160, method=method, backend="auto")
+    best_known = rx.Collocation(rx.gauss(8))
+    fine = partial(height, steps=160, h=10 / 160, method=best_known, backend="auto")
     derivative, exact = jax.jit(jax.jacfwd(by_spin)), jax.jit(jax.jacfwd(fine))(SPIN)
     error = float(jnp.max(jnp.abs(derivative(SPIN) - exact)))
     spent = best(lambda: derivative(SPIN), 50)
-    print(f"R33(10 s), gauss({stages}), {steps} steps: error {error:.1e}, {spent * 1e3:.2f} ms")
+    print(f"R33(10 s), {method!r}, {steps} steps: error {error:.1e}, {spent * 1e3:.2f} ms")
 
 
 def members(count: int, steps: int) -> None:
@@ -134,7 +135,7 @@ if __name__ == "__main__":
     for count in (10**4, 10**5, 10**6):
         pendulum(count)
     memory(10**6)
-    for stages, steps in ((4, 45), (6, 18)):
-        forward(stages, steps)
+    forward(rx.Taylor(10), 60)
+    forward(rx.Collocation(rx.gauss(6)), 18)
     rod(100, 1000)
     members(10_000, 100)

@@ -119,7 +119,7 @@ def test_a_team_that_waits_too_long_parts_and_the_first_goes_on():
 
 
 @pytest.mark.parametrize(
-    "make, elements, threads", [(swinging_rod, 1000, 2), (swinging_rod, 60, 1), (string, 2000, 1)]
+    "make, elements, threads", [(swinging_rod, 3000, 2), (swinging_rod, 900, 1), (string, 2000, 1)]
 )
 def test_threads_are_used_where_they_pay(make, elements, threads):
     system, state, _ = make(elements)
@@ -130,11 +130,11 @@ def test_threads_are_used_where_they_pay(make, elements, threads):
 
 
 def test_runs_of_users_have_the_same_bits_on_any_number_of_cores(monkeypatch):
-    rod, state, h = swinging_rod(1000)
+    rod, state, h = swinging_rod(3000)
     runs = []
     for cores in (1, 2, 3):
         monkeypatch.setattr(native, "cores", lambda cores=cores: cores)
-        run = rx.simulate(rod, rx.LieVerlet(), state, h=h / 40, steps=150, save_every=70)
+        run = rx.simulate(rod, rx.LieVerlet(), state, h=h / 120, steps=60, save_every=25)
         kernel = native.loop_kernel(*signature(rod, rx.LieVerlet(), state), cores)
         assert isinstance(kernel.run, Team) == (cores > 1)
         runs.append(np.concatenate([np.ravel(x) for x in (*run.g, run.momentum)]))
@@ -143,8 +143,8 @@ def test_runs_of_users_have_the_same_bits_on_any_number_of_cores(monkeypatch):
 
 
 def test_a_team_hears_ctrl_c(monkeypatch):
-    rod, state, h = swinging_rod(1000)
+    rod, state, h = swinging_rod(3000)
     monkeypatch.setattr(native, "cores", lambda: 2)
-    loop = make_loop("native", rod, rx.LieVerlet(), state, h / 40)
+    loop = make_loop("native", rod, rx.LieVerlet(), state, h / 120)
     with pytest.raises(KeyboardInterrupt), in_a_moment():
         loop.run(start(state), 1, FOREVER, 1)

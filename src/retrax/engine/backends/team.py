@@ -20,8 +20,9 @@ from retrax.engine.passes.placement import LINE
 from retrax.engine.passes.work import work
 from retrax.engine.program import Program
 
-# Seconds: an operation of a loop that is shared out, one of anything else, and a meeting.
-_SHARED, _ALIKE, _MEETING = 5e-11, 2e-10, 4e-7
+# Seconds: an operation of a loop that is shared out, one of anything else, and what each thread
+# adds to a meeting: its cache line goes round among the cores.
+_SHARED, _ALIKE, _MEETING = 5e-11, 2e-10, 1e-6
 # A team has to be faster than one thread by this.
 _GAIN = 1.3
 # Seconds that a call has to take before it is worth starting threads.
@@ -47,7 +48,7 @@ def team_for(program: Program, most: int) -> tuple[int, float]:
 
     def seconds(threads: int) -> float:
         alone = _SHARED * operations / threads + _ALIKE * alike
-        return alone if threads == 1 else alone + _MEETING * len(loops)
+        return alone if threads == 1 else alone + _MEETING * threads * len(loops)
 
     best = min(range(1, most + 1), key=seconds)
     threads = best if os.name == "posix" and seconds(1) > _GAIN * seconds(best) else 1
