@@ -7,7 +7,7 @@ import secrets
 import shutil
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,19 @@ def _regular(path: Path) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     return found if stat.S_ISREG(found.st_mode) else None
+
+
+def write_text(path: str | Path, make: Callable[[], str]) -> Path:
+    """Write the text that `make` returns, whole or not at all; look for a place before it is made.
+
+    **Raises:** `BadInput` where there is no such place.
+    """
+    path = as_path(path)
+    require_place(path)
+    text = make()
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return path
 
 
 def as_path(path: str | os.PathLike[str] | Any, whose: str = "a file") -> Path:

@@ -9,8 +9,8 @@ from jax import lax
 
 from retrax.numerics.newton import newton
 from retrax.numerics.taylor.curve import Curve, still
-from retrax.numerics.taylor.expansion import Expansion, NoSeries
-from retrax.numerics.taylor.solution import solution
+from retrax.numerics.taylor.expansion import Expansion, solution
+from retrax.numerics.taylor.rules import NoSeries
 
 ORDER = 9
 # x(s) = 0.3 + 0.5 s - 0.2 s^2 + 0.1 s^3: every function below is smooth there.

@@ -1,9 +1,12 @@
 """`retrax fit`: parameters of a system from measurements in a file."""
 
+import dataclasses
+import inspect
 import json
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import jax
 import numpy as np
@@ -13,7 +16,11 @@ from retrax.cli import options
 from retrax.cli.options import AsJson
 from retrax.cli.run import asked_for
 from retrax.cli.tables import print_lines, print_table
+from retrax.errors import BadInput
 from retrax.files import require_place
+
+if TYPE_CHECKING:
+    from retrax.mechanics.system import AbstractGroupSystem
 
 
 def fit(
@@ -72,7 +79,6 @@ def fit(
 
     Example: retrax fit free-rigid-body attitudes.csv --free inertia --noise 0.01
     """
-    from retrax.estimation.fields import free_fields
     from retrax.estimation.fit import fit as find
     from retrax.estimation.measurements import Measurements
 
@@ -80,7 +86,7 @@ def fit(
         if place is not None:
             require_place(place)
     asked = asked_for(case, integrator)
-    system_of, start = free_fields(asked.system, free)
+    system_of, start = _free_numbers(asked.system, free)
     measured = Measurements.read(data, noise=noise, missing="drop" if drop else "refuse")
     state = None
     if known_start:
@@ -134,3 +140,48 @@ def _as_json(found: Any) -> dict[str, Any]:
 
 def _known(x: float) -> float | None:
     return float(x) if math.isfinite(x) else None
+
+
+def _free_numbers(
+    system: "AbstractGroupSystem", names: Sequence[str]
+) -> tuple[Callable[[dict[str, Any]], "AbstractGroupSystem"], dict[str, np.ndarray]]:
+    """Return a function that makes the system anew with other numbers, and those it has.
+
+    **Raises:** `BadInput` where its constructor has no such numbers, or does not make it again.
+    """
+    kind, fields = type(system), {f.name for f in dataclasses.fields(system)}
+    known = inspect.signature(kind).parameters
+    kept = {name: getattr(system, name) for name in known if name in fields}
+    needed = [k for k, p in known.items() if p.default is p.empty and k not in kept]
+    if needed:
+        raise BadInput(
+            f"a {kind.__name__} does not keep its {needed[0]}, so it cannot be made with other "
+            "numbers: write system_of(p) in Python and call rx.fit."
+        )
+    numbers = {k: np.asarray(x) for k, x in kept.items() if isinstance(x, jax.Array | np.ndarray)}
+    for name in names:
+        if name not in numbers:
+            listed = ", ".join(numbers) or "none"
+            raise BadInput(
+                f"{name!r} is not a number of the {system.name} that can be fitted: there are "
+                f"{listed}."
+            )
+    if "physical" in known and "physical" not in kept:
+        kept["physical"] = False
+
+    def system_of(p: dict[str, Any]) -> "AbstractGroupSystem":
+        return kind(**(kept | p))
+
+    start = {name: numbers[name] for name in names}
+    _require_the_same(system, system_of(start))
+    return system_of, start
+
+
+def _require_the_same(system: "AbstractGroupSystem", again: "AbstractGroupSystem") -> None:
+    pairs = zip(jax.tree.leaves(system), jax.tree.leaves(again), strict=False)
+    alike = jax.tree.structure(system) == jax.tree.structure(again)
+    if not (alike and all(np.array_equal(x, y) for x, y in pairs)):
+        raise BadInput(
+            f"the {system.name} is not made again from its own numbers: write system_of(p) in "
+            "Python and call rx.fit."
+        )

@@ -22,7 +22,7 @@ from retrax.estimation.problem import Linear
 from retrax.estimation.unknowns import Point
 
 _FIRST, _LEAST, _MOST = 1e-3, 1e-15, 1e12
-# A change that only rounding errors ask for is none.
+# Rounding errors alone ask for a change that lowers a square by less than this.
 _ROUNDING = 1e-26
 
 

@@ -96,7 +96,7 @@ class Smoothed(NamedTuple):
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw velocities, the force that the system lacks, and residuals; write it to `path`."""
-        from retrax.show.smoothing import smoothing
+        from retrax.show.figures import smoothing
         from retrax.show.style import save
 
         figure = smoothing(self)

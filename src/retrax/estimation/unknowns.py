@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 
 class Nesting(NamedTuple):
-    """How parameters in a row are nested: shapes of the numbers, and the leaves that are none."""
+    """How parameters in a row are nested: the shapes of numbers, and all other leaves."""
 
     tree: Any
     shapes: tuple[tuple[int, ...] | None, ...]

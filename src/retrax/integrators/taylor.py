@@ -20,8 +20,8 @@ from retrax.mechanics.flow import AbstractSpaceFlow
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.checks import require_whole
-from retrax.numerics.taylor.expansion import NoSeries
-from retrax.numerics.taylor.solution import solution
+from retrax.numerics.taylor.expansion import solution
+from retrax.numerics.taylor.rules import NoSeries
 
 Scalar = Float[Array, ""]
 

@@ -14,6 +14,7 @@ from matplotlib.gridspec import SubplotSpec
 from mpl_toolkits.mplot3d import Axes3D
 
 from retrax.errors import BadInput
+from retrax.estimation.smoothed import Smoothed
 from retrax.files import require_folder, written_whole
 from retrax.show.bodies import Body, unit
 from retrax.show.drawn import drawable, drawn_bodies, e3_points_up
@@ -121,6 +122,33 @@ def write_figures(run: Trajectory, stem: str | Path) -> list[Path]:
                 figure.savefig(temporary, format="png", dpi=160)
             written.append(path)
     return written
+
+
+def smoothing(found: Smoothed) -> Figure:
+    """Draw a smoothed motion; the band about each force is twice its standard deviation."""
+    system = found.system
+    velocity = found.along(lambda state: system.velocity_at(state))
+    with style():
+        figure = new_figure(8.0, 2.0 * (2 + len(found.residuals)) + 0.4, f"{system.name}, smoothed")
+        rows = 2 + len(found.residuals)
+        panels = [figure.add_subplot(rows, 1, k + 1) for k in range(rows)]
+        for k, column in enumerate(velocity.T[:_SHOWN_COMPONENTS]):
+            kept = extremes(column, POINTS)
+            panels[0].plot(found.t[kept], column[kept], label=f"$\\xi_{k + 1}$", **look(k))
+        panels[0].set_title("body velocity")
+        ends, wide = found.t[1:], 2 * found.control_noise / np.diff(found.t)[0]
+        for k, column in enumerate(found.force.T[:_SHOWN_COMPONENTS]):
+            panels[1].plot(ends, column, **look(k))
+            panels[1].axhspan(-wide[k], wide[k], color=look(k)["color"], alpha=0.05)
+        panels[1].set_title("force that the system lacks")
+        for axes, (name, values) in zip(panels[2:], found.residuals.items(), strict=True):
+            for k, column in enumerate(values.T[:_SHOWN_COMPONENTS]):
+                axes.plot(found.times[name], column, linestyle="", marker=".", markersize=2,
+                          color=look(k)["color"])  # fmt: skip
+            axes.set_title(f"residuals of {literal(name)}")
+        panels[0].legend(ncols=_SHOWN_COMPONENTS)
+        panels[-1].set_xlabel("time (s)")
+    return figure
 
 
 def title(run: Trajectory) -> str:

@@ -11,7 +11,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from retrax.estimation.result import Fit
-from retrax.files import as_path, require_place, written_whole
+from retrax.files import write_text
 from retrax.show.page import asset, table_rows
 from retrax.show.style import POINTS, extremes, literal, look, new_figure, style
 from retrax.trajectory.provenance import versions
@@ -23,12 +23,7 @@ _SHOWN = 3
 
 def write_fit_page(fit: Fit, path: str | Path) -> Path:
     """Write the page to `path`; it opens without a network and without a server."""
-    path = as_path(path)
-    require_place(path)
-    text = fit_page(fit)
-    with written_whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return path
+    return write_text(path, lambda: fit_page(fit))
 
 
 def fit_page(fit: Fit) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from retrax.cases.python_file import is_reference
 from retrax.errors import printable
-from retrax.files import require_place, written_whole
+from retrax.files import write_text
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.show.curves import curves
 from retrax.show.drawn import drawable
@@ -47,12 +47,7 @@ _UNREAD = ("counted", "failure", "asked")
 
 def write_page(run: Trajectory, path: str | Path) -> Path:
     """Write the page to `path`; it opens without a network and without a server."""
-    path = Path(path)
-    require_place(path)
-    text = page(run)
-    with written_whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return path
+    return write_text(path, lambda: page(run))
 
 
 @drawable()

@@ -2,7 +2,7 @@
 
 import math
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from retrax.numerics.host.program import (
 # Products that sum over at most this many entries, of at most this many times as many results,
 # are written out: NumPy calls BLAS for each small matrix of a stack, which takes longer.
 _SHORT, _FEW = 12, 64
+
+T = TypeVar("T")
 
 
 def is_float(dtype: np.dtype) -> bool:
@@ -61,22 +63,23 @@ def _integer_pow(equation: Equation) -> Call:
     n = equation.params["y"]
 
     def power(x: Any) -> Any:
-        if n < 0:
-            return 1.0 / _power(x, -n)
-        return _power(x, n)
+        if n == 0:
+            return np.ones_like(x)
+        return 1.0 / multiplied(x, -n) if n < 0 else multiplied(x, n)
 
     return power
 
 
-def _power(x: Any, n: int) -> Any:
-    """Multiply by repeated squaring."""
-    result = None
+def multiplied(x: T, n: int) -> T:
+    """Return the product of `n` factors `x`, one at least, by repeated squaring."""
+    square: Any = x
+    result: Any = None
     while n:
         if n & 1:
-            result = x if result is None else result * x
+            result = square if result is None else result * square
         n >>= 1
-        x = x * x if n else x
-    return np.ones_like(x) if result is None else result
+        square = square * square if n else square
+    return result
 
 
 def _convert(equation: Equation) -> Call:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
+from retrax.numerics.host.arithmetic import multiplied
 from retrax.numerics.taylor.curve import Curve, integral, product, rate, square_root
 
 Slope = Callable[[Curve, Curve], Curve]
@@ -87,15 +88,9 @@ def cube_root(x: Curve) -> Curve:
 
 def whole_power(x: Curve, n: int) -> Curve:
     """Return x to a whole power, by repeated squaring: x may be zero."""
-    if n < 0:
-        return whole_power(x, -n).over(1.0)
-    result = None
-    while n:
-        if n & 1:
-            result = x if result is None else result * x
-        n >>= 1
-        x = x * x if n else x
-    return result if result is not None else x * 0.0 + 1.0
+    if n == 0:
+        return x * 0.0 + 1.0
+    return multiplied(x, -n).over(1.0) if n < 0 else multiplied(x, n)
 
 
 def absolute(x: Curve) -> Curve:
