@@ -22,8 +22,8 @@ import types
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
-from retrax.numerics.held import Held
-from retrax.numerics.walk import Same, Walk
+from retrax.numerics.held import Held, Same
+from retrax.numerics.walk import Walk
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 

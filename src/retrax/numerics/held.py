@@ -33,6 +33,21 @@ _LONG = 256
 _UNFINISHED = object()
 
 
+class Same:
+    """Something that is compared by identity."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: object):
+        self.it = it
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.it is other.it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+
 class Held:
     """Numbers in order, with their places, and all that must be copied to replace them."""
 

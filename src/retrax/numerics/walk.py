@@ -20,6 +20,7 @@ from jax.tree_util import Partial
 
 from retrax.numerics.held import (
     Held,
+    Same,
     brief_content,
     is_field,
     is_number,
@@ -71,21 +72,6 @@ _SHIM = type(Partial(partial(max)).func)
 _CHECKER = "jaxtyping._decorator"
 # Who closes over more things than this has closed over something like a whole program.
 _MOST = 3_000
-
-
-class Same:
-    """Something that is compared by identity."""
-
-    __slots__ = ("it",)
-
-    def __init__(self, it: object):
-        self.it = it
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.it is other.it
-
-    def __hash__(self) -> int:
-        return id(self.it)
 
 
 class Walk:

@@ -12,8 +12,9 @@ from typing import Any
 from jax.tree_util import Partial
 
 from retrax.numerics.fingerprint import Content
+from retrax.numerics.held import Same
 from retrax.numerics.reads import is_of_library, is_own
-from retrax.numerics.walk import MARKERS, Same, Walk
+from retrax.numerics.walk import MARKERS, Walk
 
 _SETTLED = (bool, int, float, complex, str, bytes, type(None))
 

@@ -1,12 +1,8 @@
-"""Primitives on arrays with a kept axis, and on flat ones.
+"""Primitives on arrays with a kept axis.
 
 Work that is alike for all entries joins the loop along the axis. Moving entries about changes
 views, and copies only where pieces are joined along the axis. Sums over the axis are loops in
 several chains that do not wait for each other.
-
-A flat array has one axis that is made of many alike things: all numbers of the first node, then
-those of the second. Work on it that is alike for all entries, sums over all of them and the way
-back to one row a node are done node by node. Anything else sees it as one plain buffer.
 """
 
 import math
@@ -339,45 +335,9 @@ class KeptRules:
             outs.append(self.slice(x, start_indices=starts, limit_indices=stops, strides=None))
         return outs
 
-    def flat_alike(self, equation: Equation, ins: list[ProgramArray]) -> FlatArray:
-        """Do the same to every entry, thing by thing."""
-        things = _first_flat(ins).things
-        return FlatArray(self.alike(equation, [self._along_things(x, things) for x in ins]))
-
-    def flat_reshape(self, equation: Equation, ins: list[ProgramArray]) -> list[ProgramArray]:
-        """Go back to one thing after the other, or to any shape by way of a plain buffer."""
-        things = _first_flat(ins).things
-        first, *others = equation.params["new_sizes"]
-        if first == things.length and math.prod(others) == things.cells.size:
-            return [KeptArray(things.cells.reshape(others), 0, first)]
-        return self.flat_as_plain(equation, ins)
-
-    def flat_reduce(self, operation: str, equation: Equation, ins: list[ProgramArray]) -> Plain:
-        kind = kind_of_variable(equation.outvars[0])
-        return self.reduce(operation, _first_flat(ins).things, (0, 1), kind)
-
-    def flat_as_plain(self, equation: Equation, ins: list[ProgramArray]) -> list[ProgramArray]:
-        """Evaluate any other primitive with flat arrays as one plain buffer each."""
-        return self.evaluate(equation, [self.loops.plain(x) for x in ins])
-
-    def _along_things(self, x: ProgramArray, things: KeptArray) -> Plain:
-        """Put the things of an operand along its first axis; leave single numbers as they are."""
-        if isinstance(x, FlatArray) and x.things.length != things.length:
-            x = self.loops.plain(x)
-        if isinstance(x, FlatArray):
-            return x.things
-        if isinstance(x, KeptArray):
-            width = things.cells.size
-            return stacked([shifted(x, c, things.length, width) for c in range(width)])
-        return x if x.ndim == 0 else self.loops.keep(x.reshape(things.length, -1), 0)
-
 
 def _first_kept(ins: Sequence[Plain]) -> KeptArray:
     return next(x for x in ins if isinstance(x, KeptArray))
-
-
-def _first_flat(ins: Sequence[ProgramArray]) -> FlatArray:
-    return next(x for x in ins if isinstance(x, FlatArray))
 
 
 def _kind_of_sum(equation: Equation) -> Kind:

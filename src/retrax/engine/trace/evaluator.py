@@ -9,6 +9,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.extend import core as jex
 
+from retrax.engine.axes.flat import FlatRules
 from retrax.engine.axes.loops import AxisLoops, FlatArray, KeptArray, Operands, ProgramArray
 from retrax.engine.axes.rules import KeptRules
 from retrax.engine.builder import Builder
@@ -83,6 +84,7 @@ class Evaluator:
         self.arithmetic = Arithmetic(build)
         self.indexing = Indexing(self.arithmetic)
         self.kept = KeptRules(build, self.loops, self.arithmetic, self.equation)
+        self.flat = FlatRules(self.kept)
         self.matrices = LinearAlgebra(self.arithmetic)
         self.tables = Tables(self.arithmetic, self.kept)
         self.control = ControlRules(build, self.loops, self.arithmetic, self.kept, self.closed)

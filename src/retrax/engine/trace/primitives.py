@@ -35,7 +35,7 @@ def taken_apart(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
 
 def as_plain(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     """Flat arrays become one plain buffer each."""
-    return on.kept.flat_as_plain(equation, ins)
+    return on.flat.as_plain(equation, ins)
 
 
 class Rule(NamedTuple):
@@ -64,7 +64,7 @@ def _alike(entries: Handler) -> Rule:
     return Rule(
         entries,
         lambda on, equation, ins: [on.kept.alike(equation, ins)],
-        lambda on, equation, ins: [on.kept.flat_alike(equation, ins)],
+        lambda on, equation, ins: [on.flat.alike(equation, ins)],
     )
 
 
@@ -90,9 +90,7 @@ def _reduction(operation: str) -> Rule:
         axes = [int(axis) for axis in equation.params["axes"]]
         return [on.kept.reduce(operation, ins[0], axes, kind)]
 
-    return Rule(
-        entries, kept, lambda on, equation, ins: [on.kept.flat_reduce(operation, equation, ins)]
-    )
+    return Rule(entries, kept, lambda on, equation, ins: [on.flat.reduce(operation, equation, ins)])
 
 
 def _moved(name: str, method: Callable[..., Any], flat: Handler = as_plain) -> Rule:
@@ -223,7 +221,7 @@ RULES: dict[str, Rule] = {
     "reshape": _moved(
         "reshape",
         KeptRules.reshape,
-        lambda on, equation, ins: on.kept.flat_reshape(equation, ins),
+        lambda on, equation, ins: on.flat.reshape(equation, ins),
     ),
     "rev": _moved("rev", KeptRules.rev),
     "slice": _moved("slice", KeptRules.slice),
