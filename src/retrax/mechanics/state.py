@@ -26,18 +26,31 @@ class State(Frozen):
     - `g`: the configuration, stored as its group stores elements.
     - `momentum`: the body momentum $\mu \in \mathfrak g^*$, coordinates of length `dim`.
     - `t`: the time in seconds.
+    - `control`: what a controller keeps from one step to the next, in a driven run: the inputs that
+        it holds, and a state of its own. `None` otherwise.
 
     Make one with `system.state(g, velocity=...)`, which checks it.
     """
 
     g: PyTree[Float[Array, "..."]]
     momentum: Float[Array, "*time dim"]
-    t: Float[Array, "*time"] = eqx.field(converter=_time, default=0.0)
+    control: PyTree[Float[Array, "..."]] | None
+    t: Float[Array, "*time"] = eqx.field(converter=_time)  # the last of the numbers, for loops
+
+    def __init__(
+        self,
+        g: PyTree[Float[Array, "..."]],
+        momentum: Float[Array, "*time dim"],
+        t: ArrayLike = 0.0,
+        control: PyTree[Float[Array, "..."]] | None = None,
+    ):
+        self.g, self.momentum, self.t, self.control = g, momentum, t, control
 
     def __repr__(self) -> str:
+        held = "" if self.control is None else f", control={numbers_of(self.control)}"
         return (
             f"State(g={numbers_of(self.g)}, momentum={numbers_of(self.momentum)}, "
-            f"t={numbers_of(self.t)})"
+            f"t={numbers_of(self.t)}{held})"
         )
 
 

@@ -138,6 +138,15 @@ class AbstractGroupSystem(Frozen):
             return conservative
         return conservative + jnp.asarray(self.force(g, xi, t))
 
+    def with_force(self, force: Function) -> "AbstractGroupSystem":
+        """Return the same system under another external force `force(g, xi, t)`."""
+        if "force" not in {field.name for field in dataclasses.fields(self)}:
+            raise BadInput(f"the {self.name} takes no external force, and so no inputs.")
+        other = object.__new__(type(self))
+        for name, value in (vars(self) | {"force": force}).items():
+            object.__setattr__(other, name, value)
+        return other
+
     def vector_field(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
         r"""$(\xi, \dot\mu)$ of equations (1), (2) and, under a constraint, (3)."""
         xi = self.velocity(g, mu)

@@ -1,6 +1,6 @@
 """Rigid bodies on SO(3): the free body, the heavy top and the 3D pendulum."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
+from retrax.mechanics.functions import Function
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.solids import about_centre
@@ -21,7 +22,7 @@ class AbstractRigidBody(AbstractMechanicalSystem):
 
     inertia: eqx.AbstractVar[Inertia]
     group: ClassVar[SO3] = SO3()
-    force: ClassVar[Any] = None
+    force: Function | None = None
     symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
 
     @property

@@ -1,6 +1,6 @@
 """Bodies that slide along their own axis only: Chaplygin's sleigh, and a blade in space."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -9,6 +9,7 @@ from retrax.groups.se2 import SE2, Motion
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.constraints import Distribution
+from retrax.mechanics.functions import Function
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.system import ArrayLike, Element
@@ -19,7 +20,7 @@ from retrax.numerics.evaluate import evaluate
 class AbstractSlidingBody(AbstractMechanicalSystem):
     """A body with constant inertia that moves under its constraint, without any other force."""
 
-    force: ClassVar[Any] = None
+    force: Function | None = None
     symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
 
     @property
