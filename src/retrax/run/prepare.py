@@ -12,8 +12,8 @@ from retrax.numerics.checks import as_float, is_traced, require_double_precision
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_count, require_fit, require_step_size, require_system
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
+from retrax.run.ready_loop import ReadyLoop, is_quiet
 from retrax.run.simulate import run_quickly, simulate
-from retrax.run.stepper import Stepper, is_quiet
 from retrax.trajectory.trajectory import Trajectory
 
 
@@ -39,7 +39,7 @@ class PreparedRun:
         self.system, self.integrator, self.backend = system, integrator, backend
         self.h, self.save_every, self._progress = h, save_every, progress
         known = is_quiet() and not is_traced(system, integrator, h)
-        self._stepper = Stepper(system, integrator, backend) if known else None
+        self._ready = ReadyLoop(system, integrator, backend) if known else None
 
     def __repr__(self) -> str:
         return (
@@ -53,8 +53,8 @@ class PreparedRun:
         **Raises:** `StepFailed` at the first step that does not converge or gives a number that is
         not finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
         """
-        if self._stepper is not None and not is_shown(self._progress):
-            run = run_quickly(self._stepper, state, self.h, steps, self.save_every)
+        if self._ready is not None and not is_shown(self._progress):
+            run = run_quickly(self._ready, state, self.h, steps, self.save_every)
             if run is not None:
                 return run
         return simulate(
