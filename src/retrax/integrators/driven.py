@@ -4,14 +4,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from retrax.groups.base import Coordinates, Element
 from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo
 from retrax.mechanics.actuated import Actuators, Inputs, Law
 from retrax.mechanics.controls import AbstractControl, Kept
-from retrax.mechanics.functions import Function
+from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced, require_instance, shape_and_dtype
 from retrax.numerics.evaluate import evaluate
@@ -87,7 +89,7 @@ class Driven(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> AbstractGroupSystem:
         """Return the system with the inputs of the step from `state` among its forces."""
-        pushed = Pushed(system.force, self.actuators, self.control.during(state, h))
+        pushed = Pushed(as_pytree(system.force), self.actuators, self.control.during(state, h))
         return system.with_force(pushed)
 
     def asked(self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]) -> Inputs:
@@ -98,12 +100,24 @@ class Driven(AbstractIntegrator):
         """Return the inputs that act from `state` on, within their bounds."""
         return self.actuators.limited(self.asked(system, state, h))
 
+    def symmetries(self, system: AbstractGroupSystem) -> Symmetries:
+        """Return the symmetries of the driven system: those that its inputs do not break.
+
+        A law of feedback is a force like others. Inputs that are held may be anything.
+        """
+        if self.control.holds:
+            law, actuators = Partial(_restless, np.zeros(self.actuators.count)), self.actuators
+            actuators = Actuators(actuators.matrix, None, None, actuators.count)
+        else:
+            law, actuators = self.control.during(_example(system), jnp.ones(())), self.actuators
+        driven = system.with_force(Pushed(as_pytree(system.force), actuators, law))
+        object.__setattr__(driven, "symmetry", None)  # what is declared may be broken
+        return Symmetries.none(system.group.dim) if is_traced(driven) else driven.symmetries()
+
     def check(self, system: AbstractGroupSystem) -> None:
         self.control.check(system, self.actuators.count)
-        example = State(system.group.identity(), jnp.zeros(system.group.dim))
         kept = jax.tree.map(jnp.asarray, self.control.blank(self.actuators.count))
-        example = State(example.g, example.momentum, example.t, kept)
-        self.integrator.check(self.acting(system, example, jnp.ones(())))
+        self.integrator.check(self.acting(system, _example(system, kept), jnp.ones(())))
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
         self.integrator.check_step(system, alone(state), h)
@@ -150,6 +164,18 @@ class Pushed(Frozen):
 def alone(state: State) -> State:
     """Return the state of the plant, without that of its controller."""
     return State(state.g, state.momentum, state.t)
+
+
+def _example(system: AbstractGroupSystem, kept: Kept = None) -> State:
+    """Return a state of the right form."""
+    return State(system.group.identity(), jnp.zeros(system.group.dim), 0.0, kept)
+
+
+def _restless(like: Inputs, g: Element, xi: Coordinates, t: Float[Array, ""]) -> Inputs:
+    """Return inputs that differ from state to state without a rule that a symmetry could share."""
+    seen = jnp.concatenate([*(jnp.ravel(x) for x in jax.tree.leaves(g)), xi, t[None]])
+    mixed = jnp.sin(1.0 + np.arange(1, seen.size * like.size + 1)).reshape(like.size, -1)
+    return 1.0 + mixed @ seen
 
 
 def _first(
