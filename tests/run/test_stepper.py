@@ -15,8 +15,6 @@ from jax.scipy.special import gammaln
 
 import retrax as rx
 from retrax.integrators.driven import Driven
-from retrax.mechanics.actuated import Actuated
-from retrax.mechanics.controls import Signal
 
 H, HELD = 0.01, 5
 BODY = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda R: 3 * R[2, 2] + R[0, 1])
@@ -26,7 +24,7 @@ def two_thrusters(R):
     return jnp.stack([R[0], R[1]], axis=1)
 
 
-PLANT = Actuated(BODY, two_thrusters, bounds=(-1.0, 1.2))
+PLANT = rx.Actuated(BODY, two_thrusters, bounds=(-1.0, 1.2))
 START = BODY.state(np.eye(3), velocity=[0.3, 0.2, -0.5], t=0.25)
 INPUTS = np.random.default_rng(0).normal(size=(12, 2))
 
@@ -40,7 +38,7 @@ def alike(a, b):
 
 
 def driven(integrator, backend="auto"):
-    table = Signal(0.25 + H * (HELD * np.arange(len(INPUTS))), INPUTS)
+    table = rx.Signal(0.25 + H * (HELD * np.arange(len(INPUTS))), INPUTS)
     method = Driven(integrator, PLANT.actuators, table)
     steps = HELD * len(INPUTS)
     return rx.simulate(BODY, method, START, h=H, steps=steps, save_every=HELD, backend=backend)
@@ -142,7 +140,7 @@ def falling(R):
     return jnp.sqrt(R[2, 2] - 0.2)  # not a number beyond an angle that the body falls to
 
 
-CLIFF = Actuated(rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], falling), jnp.eye(3))
+CLIFF = rx.Actuated(rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], falling), jnp.eye(3))
 
 
 def test_a_step_that_fails_is_told_and_what_was_passed_is_kept():
@@ -159,7 +157,7 @@ def test_a_step_that_fails_is_told_and_what_was_passed_is_kept():
         Driven(
             rx.LieVerlet(),
             CLIFF.actuators,
-            Signal(np.array([0.0, 9.0]), np.array([[1.0, 0.0, 0.0]] * 2)),
+            rx.Signal(np.array([0.0, 9.0]), np.array([[1.0, 0.0, 0.0]] * 2)),
         ),
         start,
         h=H,
@@ -185,7 +183,7 @@ def test_members_that_fail_do_not_stop_the_others():
 
 def test_steps_without_a_scalar_program_run_on_xla():
     odd = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda R: gammaln(3 + R[2, 2]))
-    plant, state = Actuated(odd, jnp.eye(3)), odd.state(np.eye(3), velocity=[0.1, 0.5, -0.3])
+    plant, state = rx.Actuated(odd, jnp.eye(3)), odd.state(np.eye(3), velocity=[0.1, 0.5, -0.3])
     states = jax.tree.map(lambda x: np.stack([x, x]), state)
     with pytest.warns(UserWarning, match="no scalar program"):
         stepper = rx.Stepper(plant, rx.LieVerlet(), state, h=H)
@@ -193,7 +191,7 @@ def test_steps_without_a_scalar_program_run_on_xla():
         many = rx.Stepper(plant, rx.LieVerlet(), states, h=H)
     for _ in range(3):
         end, ends = stepper.step([0.3, 0.1, 0.2], steps=2), many.step([0.3, 0.1, 0.2], steps=2)
-    table = Signal(np.array([0.0, 9.0]), np.array([[0.3, 0.1, 0.2]] * 2))
+    table = rx.Signal(np.array([0.0, 9.0]), np.array([[0.3, 0.1, 0.2]] * 2))
     method = Driven(rx.LieVerlet(), plant.actuators, table)
     run = rx.simulate(odd, method, state, h=H, steps=6, backend="xla")
     assert np.array_equal(end.g, run.final.g) and np.array_equal(ends.g[1], run.final.g)
@@ -243,10 +241,9 @@ def test_ctrl_c_ends_a_long_call_and_the_plant_stands_where_it_stood():
 
 _COST = """
 import time, numpy as np, retrax as rx
-from retrax.mechanics.actuated import Actuated
 body = rx.systems.FreeRigidBody([1.0, 2.0, 3.0])
 start = body.state(np.eye(3), velocity=[0.3, 0.2, -0.5])
-stepper = rx.Stepper(Actuated(body, np.eye(3)), rx.LieVerlet(), start, h=1e-3)
+stepper = rx.Stepper(rx.Actuated(body, np.eye(3)), rx.LieVerlet(), start, h=1e-3)
 u, best = np.array([0.1, 0.2, 0.3]), np.inf
 for _ in range(10):
     clock = time.process_time()

@@ -24,6 +24,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.chunks import Chunks
 from retrax.run.progress_bar import Reporter, reporter
 from retrax.store.checkpoint import Checkpoint, Rows
+from retrax.trajectory.inputs import saturation
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Run
@@ -272,9 +273,9 @@ def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
         error, sentence = failure
         trajectory.provenance["failure"] = sentence
         raise error(sentence, trajectory)
-    warning = aliasing(trajectory)
-    if warning is not None:
-        warn(warning)
+    for warning in (aliasing(trajectory), saturation(trajectory)):
+        if warning is not None:
+            warn(warning)
     return trajectory
 
 

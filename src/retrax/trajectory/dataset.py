@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FORMAT, FORMAT_VERSION = "retrax-trajectory", 1
 _NUMBERS = {"h": float, "steps": int, "completed": int, "save_every": int}
 _TIMINGS = {"seconds": float, "compile_seconds": float}
+# What only some runs have, in the order of `Observations`.
+_OPTIONAL = ("energy", "power", "inputs", "input_rates")
 # No configuration has more parts.
 _MOST = 100_000
 
@@ -65,6 +67,7 @@ def contents(run: "Trajectory") -> Contents:
         variables[identifier(name)] = ("time", np.asarray(values), attributes)
     if run.observations.power is not None:
         variables |= _worked_on(run)
+    variables |= _inputs(run)
     variables["group_defect"] = (
         "time",
         run.group_defect(),
@@ -162,8 +165,9 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
                 for v in ds.data_vars.values()
                 if v.attrs.get("kind") == "observable"
             },
-            *(ds[name].values if name in ds else None for name in ("energy", "power")),
+            *(ds[name].values if name in ds else None for name in _OPTIONAL),
         ),
+        held=bool(ds["inputs"].attrs.get("held", 0)) if "inputs" in ds else False,
     )
 
 
@@ -202,6 +206,18 @@ def _worked_on(run: "Trajectory") -> dict[str, Variable]:
     return {
         "energy": ("time", run.energy(), {"long_name": "energy", "units": "J"}),
         "power": ("time", run.observations.power, {"long_name": words, "units": "W"}),
+    }
+
+
+def _inputs(run: "Trajectory") -> dict[str, Variable]:
+    """Collect what drove the run, and on what the inputs did work."""
+    seen, words = run.observations, ("time", "input")
+    if seen.inputs is None or seen.rates is None:
+        return {}
+    about = {"long_name": "inputs from here on", "held": int(run.inputs_are_held)}
+    return {
+        "inputs": (words, np.asarray(seen.inputs), about),
+        "input_rates": (words, np.asarray(seen.rates), {"long_name": "velocities of the inputs"}),
     }
 
 

@@ -14,6 +14,7 @@ from retrax.engine.progress import Interval
 from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, RetraxError, warn
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.driven import Driven
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -69,8 +70,9 @@ class Trajectory(AbstractShown):
     _records: Records
     _origin: Origin
     _observations: Observations | None = None
-    # Whether its observations came with it, as from a file.
+    # Whether its observations came with it, as from a file, and whether its inputs were held.
     _measured: bool = False
+    _held: bool = False
 
     def __init__(
         self,
@@ -90,6 +92,7 @@ class Trajectory(AbstractShown):
         observations: Observations | None = None,
         identity: Fingerprint | None = None,
         failed: Values | None = None,
+        held: bool = False,
     ):
         self.t = t
         self.states = states
@@ -105,6 +108,7 @@ class Trajectory(AbstractShown):
         self.integrator = integrator
         self._observations = observations
         self._measured = observations is not None
+        self._held = held
         self._identity = identity
         self.failed = np.zeros(len(t), bool) if failed is None else failed
 
@@ -175,6 +179,19 @@ class Trajectory(AbstractShown):
         if "states" in vars(self):
             return jax.tree.map(lambda x: x[-1], self.states)
         return self._records.last()
+
+    @property
+    def inputs(self) -> Values:
+        """The inputs that act from each saved state on, one column each; none in a free run."""
+        found = self.observations.inputs
+        return np.zeros((len(self.t), 0)) if found is None else found
+
+    @property
+    def inputs_are_held(self) -> bool:
+        """Whether inputs stay as they are during a step; a law of feedback acts within it."""
+        if isinstance(self.integrator, Driven):
+            return self.integrator.control.holds
+        return self._held
 
     @property
     def observations(self) -> Observations:
