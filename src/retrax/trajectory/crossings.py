@@ -68,6 +68,7 @@ class Events(Mapping[str, Crossings]):
     ):
         self.names, self.found, self.ended_by = tuple(names), tuple(found), ended_by
         packing, self._crossings = Packing(like), {}
+        self._moving = Packing((like.g, like.momentum)).size
         for k, name in enumerate(self.names):
             own = [one for one in self.found if one.event == k]
             numbers = np.array([one.numbers for one in own]).reshape(len(own), packing.size)
@@ -97,14 +98,15 @@ class Events(Mapping[str, Crossings]):
         return told
 
     def data(self) -> dict[str, Any]:
-        """Return the events as JSON keeps them."""
+        """Return the events as JSON keeps them, without what a controller keeps."""
+
+        def numbers(one: Found) -> list[str]:
+            return [float(x).hex() for x in (*one.numbers[: self._moving], one.numbers[-1])]
+
         return {
             "names": list(self.names),
             "ended_by": self.ended_by,
-            "found": [
-                [one.event, one.direction, [float(x).hex() for x in one.numbers]]
-                for one in self.found
-            ],
+            "found": [[one.event, one.direction, numbers(one)] for one in self.found],
         }
 
 
@@ -113,6 +115,7 @@ def events_of(data: Any, like: State) -> Events:
 
     **Raises:** `ValueError` where they are not those of states like this one.
     """
+    like = State(like.g, like.momentum, like.t)
     size = Packing(like).size
     if not isinstance(data, dict) or not isinstance(data.get("names"), list):
         raise ValueError("its events are damaged")
