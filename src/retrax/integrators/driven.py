@@ -77,7 +77,8 @@ class Driven(AbstractIntegrator):
         count = self.actuators.count
         blank = self.control.blank(count)
         if _is_alike(state.control, blank):
-            return state
+            nested = jax.tree.unflatten(jax.tree.structure(blank), jax.tree.leaves(state.control))
+            return State(state.g, state.momentum, state.t, nested)
         start, kept = alone(state), None
         if blank is not None and is_traced(self, system, start):
             kept = self.control.first(system, start, count)
@@ -185,9 +186,12 @@ def _first(
 
 
 def _is_alike(kept: Kept, like: Kept) -> bool:
-    """Tell whether what a state keeps has the form of what a controller keeps."""
+    """Tell whether what a state keeps has the form of what a controller keeps.
+
+    A file does not always tell how that was nested, and a plain tuple stands for it then.
+    """
     found, tree = jax.tree.flatten(kept)
     wanted, wanted_tree = jax.tree.flatten(like)
-    return tree == wanted_tree and [shape_and_dtype(x) for x in found] == [
-        shape_and_dtype(x) for x in wanted
-    ]
+    if tree != wanted_tree and type(kept) is not tuple:
+        return False
+    return [shape_and_dtype(x) for x in found] == [shape_and_dtype(x) for x in wanted]

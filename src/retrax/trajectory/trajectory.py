@@ -29,6 +29,7 @@ from retrax.trajectory.observe import (
     deviations,
     drift,
     observe,
+    observe_driven,
     observe_remembered,
     observe_traced,
 )
@@ -73,6 +74,8 @@ class Trajectory(AbstractShown):
     # Whether its observations came with it, as from a file, and whether its inputs were held.
     _measured: bool = False
     _held: bool = False
+    # The inputs of a driven run as a checkpoint has them, which may lack the controller.
+    _recorded: Values | None = None
 
     def __init__(
         self,
@@ -93,6 +96,7 @@ class Trajectory(AbstractShown):
         identity: Fingerprint | None = None,
         failed: Values | None = None,
         held: bool = False,
+        inputs: Values | None = None,
     ):
         self.t = t
         self.states = states
@@ -108,7 +112,7 @@ class Trajectory(AbstractShown):
         self.integrator = integrator
         self._observations = observations
         self._measured = observations is not None
-        self._held = held
+        self._held, self._recorded = held, inputs
         self._identity = identity
         self.failed = np.zeros(len(t), bool) if failed is None else failed
 
@@ -203,7 +207,11 @@ class Trajectory(AbstractShown):
                     "its states; rx.resume(path, system=..., integrator=...) brings it."
                 )
             if isinstance(self.system, RememberedSystem):
-                self._observations = observe_remembered(self.system, self.states)
+                seen = observe_remembered(self.system, self.states)
+                self._observations = seen._replace(inputs=self._recorded)
+                return self._observations
+            if self._recorded is not None and self.integrator is None:
+                self._observations = observe_driven(self.system, self.states, self._recorded)
                 return self._observations
             self._compare_content()
             look = observe_traced if self.traced else observe
