@@ -5,19 +5,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from retrax.groups.base import Coordinates, Element
 from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo
 from retrax.mechanics.actuated import Actuators, Inputs, Law
-from retrax.mechanics.controls import AbstractControl, Kept
+from retrax.mechanics.controls import AbstractControl, Held, Kept
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import is_traced, require_instance, shape_and_dtype
+from retrax.numerics.checks import ArrayLike, is_traced, require_instance, shape_and_dtype
 from retrax.numerics.evaluate import evaluate
-from retrax.numerics.frozen import Frozen
+from retrax.numerics.frozen import Frozen, numbers_of
 
 
 class Driven(AbstractIntegrator):
@@ -130,6 +130,26 @@ class Driven(AbstractIntegrator):
         acting = self.acting(system, state, jnp.asarray(h))
         return self.integrator.refusal(acting, alone(state), h, moved)
 
+    def culprit(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        """Say, where it is so, that the controller made the step from `state` fail."""
+
+        def seen(driven: Driven, system: AbstractGroupSystem, state: State, h: Array) -> tuple:
+            u = driven.asked(system, state, h)
+            held = Driven(driven.integrator, driven.actuators, Held())
+            start = State(state.g, state.momentum, state.t, u)
+            new = alone(held.step(system, start, h)[0])
+            kept = driven.control.next(system, new, state.control, h)
+            after = State(new.g, new.momentum, new.t, kept)
+            return u, new, kept, driven.asked(system, after, h)
+
+        now = jax.tree.map(jnp.asarray, state)
+        u, new, kept, then = jax.jit(seen)(self, system, now, jnp.asarray(h))
+        if not _all_finite(u):
+            return _not_finite(self.control, u, state.t)
+        if _all_finite((new.g, new.momentum)) and not _all_finite((kept, then)):
+            return _not_finite(self.control, kept if _all_finite(then) else then, new.t)
+        return None
+
     def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
         return self.integrator.memory(self.acting(system, state, jnp.ones(())), alone(state))
 
@@ -165,6 +185,15 @@ class Pushed(Frozen):
 def alone(state: State) -> State:
     """Return the state of the plant, without that of its controller."""
     return State(state.g, state.momentum, state.t)
+
+
+def _all_finite(tree: PyTree) -> bool:
+    return all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(tree))
+
+
+def _not_finite(control: AbstractControl, found: PyTree, t: ArrayLike) -> str:
+    told = numbers_of(jax.tree.map(np.asarray, found))
+    return f"the controller {control!r} gave {told} at t = {float(t):.6g} s"
 
 
 def _example(system: AbstractGroupSystem, kept: Kept = None) -> State:

@@ -370,6 +370,10 @@ def explain(
         f"{integrator!r} on the {system.name}: step {k + 1} of {run.plan.steps} "
         f"(from t = {float(at.state.t):.6g} s)"
     )
+    kept = "the run up to there is in `.trajectory`."
+    culprit = integrator.culprit(system, at.state, h) if isinstance(integrator, Driven) else None
+    if culprit is not None:
+        return StepFailed, f"{where} could not be taken: {culprit}; {kept}"
     moved, tried = _move(system, at.state, h), float(info.increment)
     shorter, error = shorter_step(h, moved), StepFailed
     if ended is not None:
@@ -397,7 +401,6 @@ def explain(
             "or not a regular function of velocity or momentum."
         )
         why = f"{why} {diagnose(system, at.state, h, takes)}"
-    kept = "the run up to there is in `.trajectory`."
     if issubclass(error, ContactLost):
         return error, f"{where} {what}. {why} {kept.capitalize()}"
     advice = advised_step(shorter, h, takes)
