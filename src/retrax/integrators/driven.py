@@ -192,7 +192,9 @@ def _all_finite(tree: PyTree) -> bool:
 
 
 def _not_finite(control: AbstractControl, found: PyTree, t: ArrayLike) -> str:
-    told = numbers_of(jax.tree.map(np.asarray, found))
+    """Name the first of what is not finite; of outputs in a row the last is the new one."""
+    odd = next(np.asarray(x) for x in jax.tree.leaves(found) if not _all_finite(x))
+    told = numbers_of(odd[-1] if odd.ndim == 2 else odd)
     return f"the controller {control!r} gave {told} at t = {float(t):.6g} s"
 
 
