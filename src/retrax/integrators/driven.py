@@ -5,19 +5,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from retrax.groups.base import Coordinates, Element
 from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo
 from retrax.mechanics.actuated import Actuators, Inputs, Law
-from retrax.mechanics.controls import AbstractControl, Kept
+from retrax.mechanics.controls import AbstractControl, Held, Kept
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import is_traced, require_instance, shape_and_dtype
+from retrax.numerics.checks import ArrayLike, is_traced, require_instance, shape_and_dtype
 from retrax.numerics.evaluate import evaluate
-from retrax.numerics.frozen import Frozen
+from retrax.numerics.frozen import Frozen, numbers_of
 
 
 class Driven(AbstractIntegrator):
@@ -77,7 +77,8 @@ class Driven(AbstractIntegrator):
         count = self.actuators.count
         blank = self.control.blank(count)
         if _is_alike(state.control, blank):
-            return state
+            nested = jax.tree.unflatten(jax.tree.structure(blank), jax.tree.leaves(state.control))
+            return State(state.g, state.momentum, state.t, nested)
         start, kept = alone(state), None
         if blank is not None and is_traced(self, system, start):
             kept = self.control.first(system, start, count)
@@ -129,6 +130,26 @@ class Driven(AbstractIntegrator):
         acting = self.acting(system, state, jnp.asarray(h))
         return self.integrator.refusal(acting, alone(state), h, moved)
 
+    def culprit(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        """Say, where it is so, that the controller made the step from `state` fail."""
+
+        def seen(driven: Driven, system: AbstractGroupSystem, state: State, h: Array) -> tuple:
+            u = driven.asked(system, state, h)
+            held = Driven(driven.integrator, driven.actuators, Held())
+            start = State(state.g, state.momentum, state.t, u)
+            new = alone(held.step(system, start, h)[0])
+            kept = driven.control.next(system, new, state.control, h)
+            after = State(new.g, new.momentum, new.t, kept)
+            return u, new, kept, driven.asked(system, after, h)
+
+        now = jax.tree.map(jnp.asarray, state)
+        u, new, kept, then = jax.jit(seen)(self, system, now, jnp.asarray(h))
+        if not _all_finite(u):
+            return _not_finite(self.control, u, state.t)
+        if _all_finite((new.g, new.momentum)) and not _all_finite((kept, then)):
+            return _not_finite(self.control, kept if _all_finite(then) else then, new.t)
+        return None
+
     def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
         return self.integrator.memory(self.acting(system, state, jnp.ones(())), alone(state))
 
@@ -166,6 +187,17 @@ def alone(state: State) -> State:
     return State(state.g, state.momentum, state.t)
 
 
+def _all_finite(tree: PyTree) -> bool:
+    return all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(tree))
+
+
+def _not_finite(control: AbstractControl, found: PyTree, t: ArrayLike) -> str:
+    """Name the first of what is not finite; of outputs in a row the last is the new one."""
+    odd = next(np.asarray(x) for x in jax.tree.leaves(found) if not _all_finite(x))
+    told = numbers_of(odd[-1] if odd.ndim == 2 else odd)
+    return f"the controller {control!r} gave {told} at t = {float(t):.6g} s"
+
+
 def _example(system: AbstractGroupSystem, kept: Kept = None) -> State:
     """Return a state of the right form."""
     return State(system.group.identity(), jnp.zeros(system.group.dim), 0.0, kept)
@@ -185,9 +217,12 @@ def _first(
 
 
 def _is_alike(kept: Kept, like: Kept) -> bool:
-    """Tell whether what a state keeps has the form of what a controller keeps."""
+    """Tell whether what a state keeps has the form of what a controller keeps.
+
+    A file does not always tell how that was nested, and a plain tuple stands for it then.
+    """
     found, tree = jax.tree.flatten(kept)
     wanted, wanted_tree = jax.tree.flatten(like)
-    return tree == wanted_tree and [shape_and_dtype(x) for x in found] == [
-        shape_and_dtype(x) for x in wanted
-    ]
+    if tree != wanted_tree and type(kept) is not tuple:
+        return False
+    return [shape_and_dtype(x) for x in found] == [shape_and_dtype(x) for x in wanted]

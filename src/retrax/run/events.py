@@ -47,6 +47,18 @@ class Lookout:
         """Return what has been found."""
         return Events(self.names, self.found, self._like, self.ended_by)
 
+    def take_up(self, at: Progress, known: Events) -> None:
+        """Go on with the events that are known up to where the run stands.
+
+        Those of the step after it are found again.
+        """
+        t, forth, size = float(at.state.t), np.sign(self._h), Packing.rows(self._like).size
+        for one in known.found:
+            if forth * (one.numbers[-1] - t) <= 0:
+                kept = np.zeros(size - len(one.numbers))  # a file has none of a controller
+                numbers = np.concatenate([one.numbers[:-1], kept, one.numbers[-1:]])
+                self.found.append(one._replace(numbers=numbers))
+
     def first_memory(self, state: State, inner: Any) -> Any:
         """Return the memory of a run that goes on from `state` with its own memory."""
         return inner, np.asarray(evaluate(_values, self.integrator, self._system, state))

@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from retrax.engine.progress import Interval
@@ -28,15 +29,17 @@ from retrax.store.checkpoint_format import (
     Column,
     chunk_end,
     digest,
+    of_state,
     read_numbers,
     read_text,
 )
 from retrax.store.free_memory import require_readable
 from retrax.store.objects import Trust
-from retrax.store.run_objects import read_objects, state_like
+from retrax.store.run_objects import read_objects, state_like, with_kept
 from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import whole_states
-from retrax.trajectory.dataset import unflattened
+from retrax.trajectory.crossings import Events, events_of
+from retrax.trajectory.dataset import INPUTS, unflattened
 from retrax.trajectory.members import MEMBERS_FORMAT
 from retrax.trajectory.trajectory import Trajectory
 
@@ -58,11 +61,31 @@ class Stored(NamedTuple):
         """Return the states, stacked along time, their configuration as nested tuples."""
         nested = json.loads(self.record["configuration"])
         g = unflattened(nested, lambda k: self.columns[k].name)
-        return state_like(g, self.arrays[: -len(Interval._fields)])
+        return state_like(g, self.arrays[: of_state(self.columns)])
 
     def info(self) -> Interval:
         """Return how the steps went, between saved states."""
-        return Interval(*self.arrays[-len(Interval._fields) :])
+        first = of_state(self.columns)
+        return Interval(*self.arrays[first : first + len(Interval._fields)])
+
+    def rows(self) -> list[Any]:
+        """Return the arrays of states and of how the steps went."""
+        return self.arrays[: of_state(self.columns) + len(Interval._fields)]
+
+    def inputs(self) -> Any:
+        """Return the inputs of a driven run; `None` of another."""
+        return self.arrays[-1] if self.columns[-1].name == INPUTS else None
+
+    def events(self) -> Events | None:
+        """Return the events that were found; `None` where none was looked for."""
+        told = self.record.get("events")
+        if told is None:
+            return None
+        first = jax.tree.map(lambda x: np.asarray(x[0]), self.states())
+        try:
+            return events_of(told, first)
+        except (ValueError, TypeError) as cause:
+            raise BadInput(f"path = {str(self.path)!r} is damaged: {cause}.") from cause
 
     def words(self) -> dict[str, str]:
         """Return all that the record tells of the run in words."""
@@ -146,7 +169,7 @@ def _require_restart(stored: Stored) -> None:
     """Reject a run that restarts at a saved state from other numbers."""
     restart, every = stored.record["restart"], stored.record["save_every"]
     row, between = divmod(restart["step"], every)
-    saved = [array[row].ravel() for array in stored.arrays[: -len(Interval._fields)]]
+    saved = [array[row].ravel() for array in stored.arrays[: of_state(stored.columns)]]
     if not between and not np.array_equal(np.concatenate(saved), read_numbers(restart["state"])):
         raise BadInput(
             f"path = {str(stored.path)!r} restarts at step {restart['step']} from another state "
@@ -157,7 +180,7 @@ def _require_restart(stored: Stored) -> None:
 def _checked_start(path: Path, start: dict[str, Any], kinds: list[Column]) -> dict[str, Any]:
     """Check what a run begins with: its objects as data, and where its first steps led."""
     try:
-        size = sum(math.prod(kind.shape) for kind in kinds[: -len(Interval._fields)])
+        size = sum(math.prod(kind.shape) for kind in kinds[: of_state(kinds)])
         good = (
             len(read_numbers(start["probe"])) == size and {"system", "integrator"} <= start.keys()
         )
@@ -242,11 +265,19 @@ def trajectory_of(
     stored: Stored, system: AbstractGroupSystem | None, integrator: AbstractIntegrator | None
 ) -> Trajectory:
     """Make the trajectory of all that is committed."""
-    states, record = stored.states(), stored.record
+    states, record = with_kept(stored.states(), integrator), stored.record
+    info, events, inputs = stored.info(), stored.events(), stored.inputs()
+    if events is not None and events.ended_by is not None:
+        # The last state is that of the event, with what acts there.
+        end, last = events[events.ended_by][-1], jax.tree.map(lambda x: x[-1], states)
+        end = State(end.g, end.momentum, end.t, last.control)
+        states = jax.tree.map(lambda x, y: np.concatenate([x, np.asarray(y)[None]]), states, end)
+        info = Interval(*(np.append(x, np.zeros(1, x.dtype)) for x in map(np.asarray, info)))
+        inputs = None if inputs is None else np.concatenate([inputs, inputs[-1:]])
     return Trajectory(
         t=np.asarray(states.t),
         states=states,
-        info=stored.info(),
+        info=info,
         h=record["h"],
         steps=record["steps"],
         completed=record["completed"],
@@ -256,4 +287,6 @@ def trajectory_of(
         provenance=stored.provenance(),
         system=system,
         integrator=integrator,
+        inputs=inputs,
+        events=events,
     )

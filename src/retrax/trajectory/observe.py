@@ -160,6 +160,18 @@ def observe_remembered(system: RememberedSystem, states: State) -> Observations:
     )
 
 
+def observe_driven(system: AbstractGroupSystem, states: State, inputs: np.ndarray) -> Observations:
+    """Measure a driven run whose controller is not known: nothing is called an invariant."""
+    seen = observe(system, states)
+    return seen._replace(
+        invariants={},
+        multipliers=np.full_like(seen.multipliers, np.nan),
+        reaction=np.full_like(seen.reaction, np.nan),
+        power=None,
+        inputs=inputs,
+    )
+
+
 def observe_traced(
     system: AbstractGroupSystem,
     states: State,

@@ -20,7 +20,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.fingerprint import Fingerprint
-from retrax.trajectory.crossings import Events
+from retrax.trajectory.crossings import Events, events_of
 from retrax.trajectory.dense import DenseOutput
 from retrax.trajectory.observe import (
     EnergyBalance,
@@ -31,6 +31,7 @@ from retrax.trajectory.observe import (
     deviations,
     drift,
     observe,
+    observe_driven,
     observe_remembered,
     observe_traced,
 )
@@ -78,6 +79,8 @@ class Trajectory(AbstractShown):
     _held: bool = False
     _events: Events | None = None
     _dense: DenseOutput | None = None
+    # The inputs of a driven run as a checkpoint has them, which may lack the controller.
+    _recorded: Values | None = None
 
     def __init__(
         self,
@@ -99,6 +102,7 @@ class Trajectory(AbstractShown):
         failed: Values | None = None,
         held: bool = False,
         events: Events | None = None,
+        inputs: Values | None = None,
     ):
         self.t = t
         self.states = states
@@ -114,8 +118,7 @@ class Trajectory(AbstractShown):
         self.integrator = integrator
         self._observations = observations
         self._measured = observations is not None
-        self._held = held
-        self._events = events
+        self._held, self._recorded, self._events = held, inputs, events
         self._identity = identity
         self.failed = np.zeros(len(t), bool) if failed is None else failed
 
@@ -207,6 +210,11 @@ class Trajectory(AbstractShown):
             self._events = Events((), (), jax.tree.map(lambda x: x[0], self.states))
         return self._events
 
+    def take_events(self, data: object) -> None:
+        """Take the events that a file tells; `None` for none."""
+        if data is not None:
+            self._events = events_of(data, jax.tree.map(lambda x: x[0], self.states))
+
     def at(self, t: ArrayLike) -> State:
         """Return the state at any time within the run; of several times, the states stacked.
 
@@ -228,7 +236,11 @@ class Trajectory(AbstractShown):
                     "its states; rx.resume(path, system=..., integrator=...) brings it."
                 )
             if isinstance(self.system, RememberedSystem):
-                self._observations = observe_remembered(self.system, self.states)
+                seen = observe_remembered(self.system, self.states)
+                self._observations = seen._replace(inputs=self._recorded)
+                return self._observations
+            if self._recorded is not None and self.integrator is None:
+                self._observations = observe_driven(self.system, self.states, self._recorded)
                 return self._observations
             self._compare_content()
             look = observe_traced if self.traced else observe
