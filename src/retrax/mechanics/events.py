@@ -1,6 +1,7 @@
 """What to look out for during a run: zero crossings of functions of the motion."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -75,7 +76,8 @@ def as_events(system: AbstractGroupSystem, events: object) -> dict[str, Event | 
                     f"events[{name!r}] = {shown(event)} must be a function f(g, xi, t), an Event "
                     "or a Stop."
                 )
-            event = Event(event)
+            function: Any = event
+            event = Event(function)
         out = output(f"events[{name!r}]", event.function, given)
         if out.shape != () or out.dtype != jnp.float64:
             raise BadInput(

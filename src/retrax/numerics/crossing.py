@@ -8,16 +8,14 @@ _MOST = 100
 _EPS = sys.float_info.epsilon
 
 
-def crossing(
-    value: Callable[[float], float], h: float, before: float, after: float, near: float
-) -> float:
+def crossing(value: Callable[[float], float], h: float, before: float, after: float) -> float:
     """Return the first number behind a zero of `value` between 0 and `h`, to round-off.
 
     By the method of Illinois: regula falsi, with the value at an end that stays halved.
 
-    **Arguments:** `before`, `after`: the values at 0 and at `h`, of other signs; `near`: how close
-    to each other two numbers are one.
+    **Arguments:** `before`, `after`: the values at 0 and at `h`, of other signs.
     """
+    near = 2 * _EPS * abs(h)
     (a, fa), (b, fb) = (0.0, before), (h, after)
     kept = 0  # which end the last look has kept
     for _ in range(_MOST):
@@ -38,8 +36,3 @@ def crossing(
                 fb /= 2
             (a, fa), kept = (c, fc), -1
     return b
-
-
-def rounding(h: float, t: float) -> float:
-    """Return how close to each other two times within a step of size `h` at `t` are one."""
-    return _EPS * max(abs(h), abs(t))

@@ -12,7 +12,7 @@ from retrax.integrators.watching import Watching
 from retrax.mechanics.events import Event, Stop
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.crossing import crossing, rounding
+from retrax.numerics.crossing import crossing
 from retrax.numerics.evaluate import evaluate
 from retrax.trajectory.crossings import Events, Found
 from retrax.trajectory.run import Run
@@ -85,11 +85,11 @@ class Lookout:
         for k, name in enumerate(self.names):
             if np.isnan(after[k]) and not np.isnan(before[k]):
                 return Halt(False, name)
-        near, crossed = rounding(self._h, float(start[-1])), []
+        crossed = []
         for k, event in enumerate(self.events):
             turn = _turn(event, before[k], after[k])
             if turn:
-                tau = crossing(step.value_of(k), self._h, before[k], after[k], near)
+                tau = crossing(step.value_of(k), self._h, before[k], after[k])
                 crossed.append((abs(tau), k, turn, step.end(tau)))
         held = Packing.rows((state.g, state.momentum)).size
         for _, k, turn, numbers in sorted(crossed, key=lambda one: one[:2]):

@@ -86,10 +86,10 @@ def simulate(
     """
     system, integrator = unwrapped(system, as_integrator(integrator), control)
     state = begun(system, integrator, state)
-    steps = steps_asked(state, h, steps, until)
+    count = steps_asked(state, h, steps, until)
     if events is None and checkpoint is None and every is None and not is_shown(progress):
         ready = READY_LOOPS.of(system, integrator, backend)
-        quick = None if ready is None else run_quickly(ready, state, h, steps, save_every)
+        quick = None if ready is None else run_quickly(ready, state, h, count, save_every)
         if quick is not None:
             return quick
     traced = is_traced(system, integrator, state, h)
@@ -97,11 +97,11 @@ def simulate(
     traced = traced or uses_traced(system, integrator, begin)
     if isinstance(begin, State):
         begin = jax.tree.map(jnp.asarray if traced else np.asarray, begin)
-    require_run(system, integrator, begin, h, steps, save_every)
+    require_run(system, integrator, begin, h, count, save_every)
     require_commits(checkpoint, every, traced)
     size = h if traced and is_traced(h) else float(h)
     commits = None if every is None else int(every)
-    plan = Plan(begin.t, size, int(steps), int(save_every), commits)
+    plan = Plan(begin.t, size, int(count), int(save_every), commits)
     run = Run(system, integrator, begin, None, plan)
     watched = None if events is None else as_events(system, events)
     if traced and watched:

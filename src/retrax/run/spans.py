@@ -42,7 +42,7 @@ def whole_steps(t0: float, until: object, h: float, taken: int = 0) -> int:
     return steps - taken
 
 
-def steps_asked(state: object, h: object, steps: object, until: object) -> Any:
+def steps_asked(state: object, h: object, steps: Any, until: object) -> Any:
     """Return how many steps a run shall have: `steps`, or those that end at the time `until`.
 
     **Raises:** `BadInput` unless exactly one of them is given, and `until` can be reached.

@@ -272,7 +272,7 @@ def trajectory_of(
         end, last = events[events.ended_by][-1], jax.tree.map(lambda x: x[-1], states)
         end = State(end.g, end.momentum, end.t, last.control)
         states = jax.tree.map(lambda x, y: np.concatenate([x, np.asarray(y)[None]]), states, end)
-        info = Interval(*(np.append(x, np.zeros(1, x.dtype)) for x in map(np.asarray, info)))
+        info = jax.tree.map(lambda x: np.append(x, np.zeros(1, x.dtype)), info)
         inputs = None if inputs is None else np.concatenate([inputs, inputs[-1:]])
     return Trajectory(
         t=np.asarray(states.t),

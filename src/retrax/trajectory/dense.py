@@ -52,6 +52,13 @@ class DenseOutput:
         rows = rows.reshape(-1, self._packing.size)
         return self._packing.unpack_one(rows[0] if times.ndim == 0 else rows, copy=True)
 
+    def after(self, state: State, h: float) -> State:
+        """Return the state one step of size `h` after any state."""
+        start = self._packing.rows(state)[:, 0]
+        end = self._taken(start, h, 1, 0)
+        end[self._held] = start[self._held]
+        return self._packing.unpack_one(end)
+
     def _row(self, t: float) -> np.ndarray:
         """The numbers of the state at one time."""
         h, first, last = self._h, float(self._t[0]), float(self._t[-1])

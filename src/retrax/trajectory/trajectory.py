@@ -222,9 +222,14 @@ class Trajectory(AbstractShown):
         and so has the order of the method. At saved times it is the saved state.
         """
         self._require_numbers("at(t)")
+        return self.dense.at(t)
+
+    @property
+    def dense(self) -> DenseOutput:
+        """What finds states between those that were saved."""
         if self._dense is None:
             self._dense = DenseOutput(self)
-        return self._dense.at(t)
+        return self._dense
 
     @property
     def observations(self) -> Observations:
