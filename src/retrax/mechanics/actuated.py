@@ -150,7 +150,8 @@ class Actuated(Frozen):
                 "a column for each input."
             )
         function: Function = ConstantMatrix.of(matrix) if matrix is found else as_pytree(matrix)
-        require_real("inputs", found, found.shape)
+        if matrix is not found:
+            require_real("inputs", found, found.shape)
         _require_columns(system.group, function)
         count = found.shape[1]
         lower, upper = (None, None) if bounds is None else _bounds(bounds, count)
