@@ -23,6 +23,7 @@ if _TYPE_CHECKING:
     from retrax import analysis as analysis
     from retrax import systems as systems
     from retrax import testing as testing
+    from retrax.citations import cite as cite
     from retrax.errors import BadInput as BadInput
     from retrax.errors import CheckFailed as CheckFailed
     from retrax.errors import CheckpointFailed as CheckpointFailed
@@ -122,6 +123,7 @@ if _TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory as Trajectory
 
 _PLACES: dict[str, tuple[str, ...]] = {
+    "retrax.citations": ("cite",),
     "retrax.errors": (
         "BadInput",
         "CheckFailed",

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
