@@ -113,6 +113,7 @@ if _TYPE_CHECKING:
     from retrax.run.prepare import prepare as prepare
     from retrax.run.resume import resume as resume
     from retrax.run.simulate import simulate as simulate
+    from retrax.run.step_by_step import Stepper as Stepper
     from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
     from retrax.spaces.base import AbstractSpace as AbstractSpace
     from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
@@ -241,6 +242,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.run.resume": ("resume",),
     "retrax.run.simulate": ("simulate",),
+    "retrax.run.step_by_step": ("Stepper",),
     "retrax.spaces.base": (
         "AbstractHomogeneousSpace",
         "AbstractSpace",
