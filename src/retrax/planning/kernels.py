@@ -15,7 +15,8 @@ from retrax.engine.llvm.sweep_kernel import Ports
 from retrax.errors import warn
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.reuse import Reused, signature_of
-from retrax.planning.measure import counts, measure
+from retrax.planning.measure import counts as measured_counts
+from retrax.planning.measure import measure
 from retrax.planning.model import Model, Sizes
 from retrax.planning.recursion import backward, forward
 
@@ -32,11 +33,13 @@ class Bindable(Protocol):
 
 
 class Programs(NamedTuple):
-    """The six functions of a problem, over columns."""
+    """The functions of a problem, over columns."""
 
     stage: Bindable
     last: Bindable
     move: Bindable
+    aim: Bindable
+    along: Bindable
     backward: Bindable
     forward: Bindable
     measure: Bindable
@@ -72,6 +75,12 @@ def _programs(tree: Any, avals: tuple, identity: Fingerprint, native: bool) -> P
     def move(shared, carried, there, own, dthere, down, lengths):
         return [carried, *made(shared).move(there, own, dthere, down, lengths)]
 
+    def aim(shared, carried, start, clock):
+        return [carried, *made(shared).aim(start, clock)]
+
+    def along(shared, carried, start, way, bump, clock):
+        return [carried, *made(shared).along(start, way, bump, clock)]
+
     params = sum(counts)
     size = s.state * (s.state + 1) // 2
     result = 1 + s.ends + s.state + s.ends * s.state + size
@@ -83,6 +92,8 @@ def _programs(tree: Any, avals: tuple, identity: Fingerprint, native: bool) -> P
             Ports(params, 0, (s.node, s.stage, s.state, s.stage, 2), (s.node, s.stage)),
         ),
     }
+    own["aim"] = aim, Ports(params, 0, (s.node, 3), (3 * s.dim,))
+    own["along"] = along, Ports(params, 0, (s.node, 3 * s.dim, s.dim, 3), (s.node,))
     if native:
         try:
             return Programs(
@@ -114,7 +125,7 @@ def _recursions(s: Sizes, native: bool) -> tuple[Bindable, ...]:
     def onward(shared, *rest):
         return forward(s, *rest)
 
-    along = Ports(n + s.path, n + sum(counts(s)), (s.values, s.stage, limits, 3), ())
+    along = Ports(n + s.path, n + sum(measured_counts(s)), (s.values, s.stage, limits, 3), ())
     make = _native if native else _Compiled
     return (
         make(partial(backward, s), back),

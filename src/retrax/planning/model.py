@@ -27,6 +27,7 @@ from retrax.mechanics.functions import Function
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.frozen import Frozen
+from retrax.planning.ends import AbstractEnd
 
 Numbers = Float[Array, " _"]
 
@@ -145,6 +146,45 @@ class Model(Frozen):
         """Return a state after a change, for derivatives at no change."""
         group, (eta, dmu) = self.system.group, cut(change, self.sizes.dim, self.sizes.dim)
         return group.compose(node[0], group.exp(eta)), node[1] + dmu
+
+    def aim(self, start: Numbers, clock: Numbers) -> list[Numbers]:
+        r"""Coefficients of the way to aim along: $g_0\exp(a\tau + b\tau^2 + c\tau^3)$.
+
+        It leads to the end in `clock[0]` seconds, with the velocities of both ends.
+        """
+        group, T = self.system.group, clock[0]
+        g, mu = self.node(start)
+        first = T * self.system.velocity_at(State(g, mu, clock[1]))
+        if not isinstance(self.end, AbstractEnd):
+            return [jnp.concatenate([first, jnp.zeros(2 * self.sizes.dim)])]
+        there, velocity = self.end.target(g)
+        whole = group.log(group.compose(group.inverse(g), there))
+        if velocity is None:
+            return [jnp.concatenate([first, whole - first, jnp.zeros(self.sizes.dim)])]
+        last = group.dexp_inv(whole, T * velocity)
+        b, c = 3 * whole - 2 * first - last, first + last - 2 * whole
+        return [jnp.concatenate([first, b, c])]
+
+    def along(self, start: Numbers, way: Numbers, bump: Numbers, clock: Numbers) -> list[Numbers]:
+        r"""The state at $\tau$ on the way, `clock` being $T$, $t_0$ and $\tau$.
+
+        A `bump` is added that leaves both ends as they are.
+        """
+        s, system, group = self.sizes, self.system, self.system.group
+        a, b, c = cut(way, s.dim, s.dim, s.dim)
+        T, t0, tau = clock[0], clock[1], clock[2]
+        g0, mu0 = self.node(start)
+        hill, slope = (tau * (1 - tau)) ** 2, 2 * tau * (1 - tau) * (1 - 2 * tau)
+        phi = tau * (a + tau * (b + tau * c)) + 16 * hill * bump
+        rate = (a + tau * (2 * b + 3 * tau * c) + 16 * slope * bump) / T
+        g = group.advance(g0, group.expm1(phi))
+        mu = system.momentum(g, group.dexp(phi, rate))
+        if system.constraint is not None:
+            mu = system.projected(g, mu, t0 + tau * T)
+        mu = jnp.where(tau > 0, mu, mu0)
+        leaves = zip(jax.tree.leaves(g), jax.tree.leaves(g0), strict=True)
+        numbers = [jnp.ravel(jnp.where(tau > 0, x, y)) for x, y in leaves]
+        return [jnp.concatenate([*numbers, mu])]
 
     def stage(self, here: Numbers, there: Numbers, own: Numbers, clock: Numbers) -> list[Numbers]:
         r"""Values and derivatives at a stage.
