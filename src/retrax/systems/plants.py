@@ -113,6 +113,10 @@ def spacecraft(
     **Returns:** an `rx.Actuated` of a `FreeRigidBody`, `WheeledBody`, `OrbitingBody` or
     `FlyingBody`.
     """
+    if wheels is not None:
+        require_instance("wheels", wheels, Wheels, "an rx.systems.Wheels")
+    if thrusters is not None:
+        require_instance("thrusters", thrusters, Thrusters, "an rx.systems.Thrusters")
     if mass is not None and (wheels is not None or rate is not None):
         other = "wheels" if wheels is not None else "rate"
         raise BadInput(
@@ -127,13 +131,11 @@ def spacecraft(
     system = _craft(inertia, wheels, mass, rate)
     columns, lower, upper = [], [], []
     if wheels is not None:
-        require_instance("wheels", wheels, Wheels, "an rx.systems.Wheels")
         count = len(wheels.axes)
         columns.append(jnp.concatenate([jnp.zeros((3, count)), jnp.eye(count)]))
         most = _limit(wheels.torque, count)
         lower, upper = [-most], [most]
     if thrusters is not None:
-        require_instance("thrusters", thrusters, Thrusters, "an rx.systems.Thrusters")
         columns.append(_pushed(system, thrusters))
         count = len(thrusters.directions)
         lower.append(jnp.zeros(count))
@@ -151,7 +153,6 @@ def _craft(
         return FlyingBody(inertia, mass, 0.0)
     body = FreeRigidBody(inertia)
     if wheels is not None:
-        require_instance("wheels", wheels, Wheels, "an rx.systems.Wheels")
         body = WheeledBody(inertia, wheels.axes, wheels.spin)
     return body if rate is None else OrbitingBody(body, rate)
 

@@ -14,6 +14,7 @@ from retrax.mechanics.functions import Function
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia, checked_inertia
 from retrax.mechanics.remembered import Drawing, told
 from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Element
 from retrax.numerics.checks import finite64, float64, positive64
 from retrax.numerics.evaluate import evaluate, evaluated
@@ -102,6 +103,12 @@ class WheeledBody(AbstractMechanicalSystem):
     def potential_energy(self, g: Element) -> Float[Array, ""]:
         return jnp.zeros(())
 
+    def symmetries(self) -> Symmetries:
+        """Those found; the momentum of a wheel, the same in space and in the body, only once."""
+        found = super().symmetries()
+        turning = np.any(found.body[:, :3] != 0, axis=1)
+        return Symmetries(found.space, found.body[turning])
+
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
         R, _ = state.g
         speed = self.velocity(state.g, state.momentum)[3:]
@@ -114,10 +121,10 @@ class WheeledBody(AbstractMechanicalSystem):
 
 def coupled_inertia(
     inertia: Inertia, axes: Float[Array, "n 3"], spin: Float[Array, " n"]
-) -> Float[Array, "dim dim"]:
+) -> Float[Array, "whole whole"]:
     """The matrix of (1), for velocities of the body and of its wheels."""
     locked = jnp.diag(inertia) if inertia.ndim == 1 else inertia
-    across = axes.T * spin
+    across = axes.T * spin[None, :]
     top = jnp.concatenate([locked, across], axis=1)
     return jnp.concatenate([top, jnp.concatenate([across.T, jnp.diag(spin)], axis=1)])
 

@@ -183,8 +183,8 @@ class Crane(AbstractSplitSystem):
         flat = jnp.diag(jnp.array([1.0, 1.0, 0.0]))
         zb = string.carried(z)
         blocks = (
-            columns[:, :, None, None] * jnp.eye(3)
-            + (shared**2 / s * z[:, None] * zb[None, :])[:, :, None, None] * flat
+            columns[:, :, None, None] * jnp.eye(3)[None, None]
+            + (shared**2 / s * z[:, None] * zb[None, :])[:, :, None, None] * flat[None, None]
         )  # (5)
         return Eliminated(Y, blocks, string.carried(blocks), string.inertia), V0
 
@@ -224,7 +224,7 @@ class Crane(AbstractSplitSystem):
         """$-dV$: as of the string; nothing that the trolley does changes it."""
         return self._still(self.string.potential_force(g[:-1]))
 
-    def _still(self, force: Coordinates) -> Coordinates:
+    def _still(self, force: Float[Array, " hanging"]) -> Coordinates:
         return jnp.concatenate([force, jnp.zeros(2)])
 
     def potential_energy(self, g: Element) -> Scalar:
