@@ -67,6 +67,7 @@ if _TYPE_CHECKING:
     from retrax.integrators.contact.strings import ContactDKD as ContactDKD
     from retrax.integrators.contact.strings import ContactMidpoint as ContactMidpoint
     from retrax.integrators.cotangent_lift import CotangentLift as CotangentLift
+    from retrax.integrators.driven import Driven as Driven
     from retrax.integrators.galerkin_variational import GalerkinVariational as GalerkinVariational
     from retrax.integrators.hamel_midpoint import DiscreteGradient as DiscreteGradient
     from retrax.integrators.hamel_midpoint import HamelMidpoint as HamelMidpoint
@@ -83,8 +84,10 @@ if _TYPE_CHECKING:
     from retrax.integrators.tangent_lift import TangentLift as TangentLift
     from retrax.integrators.taylor import Taylor as Taylor
     from retrax.mechanics import solids as solids
+    from retrax.mechanics.actuated import Actuated as Actuated
     from retrax.mechanics.constraints import Distribution as Distribution
     from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
+    from retrax.mechanics.controls import Feedback as Feedback
     from retrax.mechanics.flow import GroupFlow as GroupFlow
     from retrax.mechanics.flow import SpaceFlow as SpaceFlow
     from retrax.mechanics.hamel import HamelFrame as HamelFrame
@@ -92,6 +95,8 @@ if _TYPE_CHECKING:
     from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
     from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
     from retrax.mechanics.quadratic_field import QuadraticField as QuadraticField
+    from retrax.mechanics.sampled import Sampled as Sampled
+    from retrax.mechanics.signal import Signal as Signal
     from retrax.mechanics.state import State as State
     from retrax.numerics.nodes import Nodes as Nodes
     from retrax.numerics.nodes import chebyshev as chebyshev
@@ -176,6 +181,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "ContactMidpoint",
     ),
     "retrax.integrators.cotangent_lift": ("CotangentLift",),
+    "retrax.integrators.driven": ("Driven",),
     "retrax.integrators.galerkin_variational": ("GalerkinVariational",),
     "retrax.integrators.hamel_midpoint": (
         "DiscreteGradient",
@@ -197,10 +203,12 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.integrators.tangent_lift": ("TangentLift",),
     "retrax.integrators.taylor": ("Taylor",),
+    "retrax.mechanics.actuated": ("Actuated",),
     "retrax.mechanics.constraints": (
         "Distribution",
         "VelocityConstraint",
     ),
+    "retrax.mechanics.controls": ("Feedback",),
     "retrax.mechanics.flow": (
         "GroupFlow",
         "SpaceFlow",
@@ -210,6 +218,8 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.mechanics.lagrangian": ("LagrangianSystem",),
     "retrax.mechanics.mechanical": ("MechanicalSystem",),
     "retrax.mechanics.quadratic_field": ("QuadraticField",),
+    "retrax.mechanics.sampled": ("Sampled",),
+    "retrax.mechanics.signal": ("Signal",),
     "retrax.mechanics.state": ("State",),
     "retrax.numerics.nodes": (
         "Nodes",

@@ -1,16 +1,20 @@
 r"""A step of any integrator, with inputs."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.groups.base import Coordinates, Element
 from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo
-from retrax.mechanics.actuated import Actuators, Law
-from retrax.mechanics.controls import AbstractControl
+from retrax.mechanics.actuated import Actuators, Inputs, Law
+from retrax.mechanics.controls import AbstractControl, Kept
 from retrax.mechanics.functions import Function
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import is_traced, require_instance, shape_and_dtype
+from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 
 
@@ -25,7 +29,10 @@ class Driven(AbstractIntegrator):
     $$
 
     so that the balance of momentum is exact. `simulate(plant, integrator, ..., control=control)`
-    makes one.
+    makes one, and steps `plant.system` with it.
+
+    **Arguments:** `integrator`: whose steps are taken; `actuators`: those of an `Actuated` system;
+    `control`: who chooses the inputs.
     """
 
     integrator: AbstractIntegrator
@@ -37,9 +44,16 @@ class Driven(AbstractIntegrator):
     def __init__(
         self, integrator: AbstractIntegrator, actuators: Actuators, control: AbstractControl
     ):
-        self.integrator, self.actuators, self.control = integrator, actuators, control
+        what = "a retrax integrator"
+        self.integrator = require_instance("integrator", integrator, AbstractIntegrator, what)
+        what = "what drives a plant: a Signal, a Feedback, a Sampled"
+        self.control = require_instance("control", control, AbstractControl, what)
+        self.actuators = actuators
         self.order = integrator.order
         self.preserves = integrator.preserves & {"group", "constraint"}
+
+    def __repr__(self) -> str:
+        return f"{self.integrator!r} driven by {self.control!r}"
 
     @property
     def needs_momentum(self) -> bool:
@@ -49,22 +63,60 @@ class Driven(AbstractIntegrator):
     def memory_saves_work(self) -> bool:
         return self.integrator.memory_saves_work
 
-    def acting(self, system: AbstractGroupSystem, state: State) -> AbstractGroupSystem:
+    @property
+    def counted(self) -> str:
+        return self.integrator.counted
+
+    def begun(self, system: AbstractGroupSystem, state: State) -> State:
+        """Return the start of a run, with what the controller keeps.
+
+        A state that a controller of this form has left goes on with what that has kept.
+        """
+        count = self.actuators.count
+        blank = self.control.blank(count)
+        if _is_alike(state.control, blank):
+            return state
+        start, kept = alone(state), None
+        if blank is not None and is_traced(self, system, start):
+            kept = self.control.first(system, start, count)
+        elif blank is not None:
+            kept = evaluate(_first, self.control, system, start, np.zeros(count))
+        return State(start.g, start.momentum, start.t, kept)
+
+    def acting(
+        self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
+    ) -> AbstractGroupSystem:
         """Return the system with the inputs of the step from `state` among its forces."""
-        pushed = Pushed(system.force, self.actuators, self.control.during(state))
+        pushed = Pushed(system.force, self.actuators, self.control.during(state, h))
         return system.with_force(pushed)
 
+    def asked(self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]) -> Inputs:
+        """Return the inputs that the controller asks for from `state` on."""
+        return self.control.during(state, h)(state.g, system.velocity_at(state), state.t)
+
+    def inputs(self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]) -> Inputs:
+        """Return the inputs that act from `state` on, within their bounds."""
+        return self.actuators.limited(self.asked(system, state, h))
+
     def check(self, system: AbstractGroupSystem) -> None:
-        self.integrator.check(system)
+        self.control.check(system, self.actuators.count)
+        example = State(system.group.identity(), jnp.zeros(system.group.dim))
+        kept = jax.tree.map(jnp.asarray, self.control.blank(self.actuators.count))
+        example = State(example.g, example.momentum, example.t, kept)
+        self.integrator.check(self.acting(system, example, jnp.ones(())))
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
-        self.integrator.check_step(system, _alone(state), h)
+        self.integrator.check_step(system, alone(state), h)
+
+    def check_run(self, t: float, h: float, steps: int) -> str | None:
+        return self.control.check_run(t, h, steps)
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
-        return self.integrator.refusal(self.acting(system, state), _alone(state), h, moved)
+        acting = self.acting(system, state, jnp.asarray(h))
+        return self.integrator.refusal(acting, alone(state), h, moved)
 
     def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
-        return self.integrator.memory(self.acting(system, state), _alone(state))
+        return self.integrator.memory(self.acting(system, state, jnp.ones(())), alone(state))
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
@@ -75,8 +127,8 @@ class Driven(AbstractIntegrator):
     def next_step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""], memory: Memory
     ) -> tuple[State, StepInfo, Memory]:
-        acting, start = self.acting(system, state), _alone(state)
-        if self.integrator.memory_saves_work:  # it may hold forces of inputs that are over
+        acting, start = self.acting(system, state, h), alone(state)
+        if self.memory_saves_work and self.control.holds:  # it may hold inputs that are over
             memory = self.integrator.memory(acting, start)
         new, info, memory = self.integrator.next_step(acting, start, h, memory)
         kept = self.control.next(system, new, state.control, h)
@@ -95,6 +147,21 @@ class Pushed(Frozen):
         return push if self.own is None else jnp.asarray(self.own(g, xi, t)) + push
 
 
-def _alone(state: State) -> State:
-    """The state of the plant, without that of its controller."""
+def alone(state: State) -> State:
+    """Return the state of the plant, without that of its controller."""
     return State(state.g, state.momentum, state.t)
+
+
+def _first(
+    control: AbstractControl, system: AbstractGroupSystem, state: State, inputs: Inputs
+) -> Kept:
+    return control.first(system, state, len(inputs))
+
+
+def _is_alike(kept: Kept, like: Kept) -> bool:
+    """Tell whether what a state keeps has the form of what a controller keeps."""
+    found, tree = jax.tree.flatten(kept)
+    wanted, wanted_tree = jax.tree.flatten(like)
+    return tree == wanted_tree and [shape_and_dtype(x) for x in found] == [
+        shape_and_dtype(x) for x in wanted
+    ]

@@ -13,11 +13,12 @@ from jaxtyping import Array
 from retrax.derivatives.traced_run import simulate_traced
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
+from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown
 from retrax.run.running import Running, finish, finish_with_checkpoint
 from retrax.run.stepper import STEPPERS, Stepper
@@ -28,12 +29,13 @@ from retrax.trajectory.trajectory import Trajectory
 
 @explaining_leaks()
 def simulate(
-    system: AbstractGroupSystem,
+    system: Plant,
     integrator: AbstractIntegrator | str,
     state: State | ArrayLike,
     *,
     h: float | Array,
     steps: int,
+    control: AbstractControl | None = None,
     save_every: int = 1,
     progress: ProgressOption = None,
     backend: str = "auto",
@@ -54,6 +56,8 @@ def simulate(
         quadratic field also starts from a point.
     - `h`: the step in seconds; below zero the run goes back in time.
     - `steps`: how many.
+    - `control`: what drives the inputs of an `Actuated` system: a `Signal`, a `Feedback`, a
+        `Sampled`. Without it they are zero.
     - `save_every`: how many steps lie between two saved states.
     - `backend`: `"native"` runs machine code made for this step, `"xla"` a JAX program, `"auto"`
         the first where it can.
@@ -70,7 +74,8 @@ def simulate(
     checkpoint `Interrupted` on Ctrl-C or SIGTERM, and `CheckpointFailed` where it cannot be
     written; both carry the trajectory up to there.
     """
-    integrator = as_integrator(integrator)
+    system, integrator = unwrapped(system, as_integrator(integrator), control)
+    state = begun(system, integrator, state)
     if checkpoint is None and every is None and not is_shown(progress):
         stepper = STEPPERS.of(system, integrator, backend)
         quick = None if stepper is None else run_quickly(stepper, state, h, steps, save_every)

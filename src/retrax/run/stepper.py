@@ -60,13 +60,14 @@ class Stepper:
         space = self._space = system.configuration_space
         g = jax.tree.map(lambda x: np.zeros(x.shape), space.layout())
         momentum: Any = np.zeros(system.group.dim)
-        self._example = State(g=g, momentum=momentum, t=0.0)
+        self._example = integrator.begun(system, State(g=g, momentum=momentum, t=0.0))
         self._packing = Packing(self._example)
         parts = jax.tree.leaves((system, integrator))
         self._changes_in_place = any(isinstance(x, np.ndarray) for x in parts)
         self._watch = Watch(jax.tree.structure((system, integrator)).children())
         self._turns = bool(system.group.angles().any())
         self._looks = type(system).overlooked is not AbstractGroupSystem.overlooked
+        self._checks_run = type(integrator).check_run is not AbstractIntegrator.check_run
         self._checks_step = type(integrator).check_step is not AbstractIntegrator.check_step
         self._anywhere = is_possible_anywhere(system)
         self._ends_fit = self._anywhere and "group" in integrator.preserves
@@ -118,6 +119,10 @@ class Stepper:
             raise interrupted(0, steps) from stopped
         if rows is None:
             return None
+        if self._checks_run:  # last: the ordinary way warns too
+            doubt = self.integrator.check_run(float(numbers[-1]), h, steps)
+            if doubt is not None:
+                warn(doubt)
         return self._trajectory(
             Records(self._packing, *rows),
             _identity(ready, contents),
@@ -175,7 +180,8 @@ class Stepper:
         if type(state) is not State:
             return None
         g, leaves = state.g, (state.g, state.momentum, state.t)
-        if type(g) is not np.ndarray and not isinstance(g, jax.Array):
+        nested = type(g) is not np.ndarray and not isinstance(g, jax.Array)
+        if nested or state.control is not None:
             leaves, structure = jax.tree.flatten(state)
             if structure != self._packing.structure:
                 return None

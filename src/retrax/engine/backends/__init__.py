@@ -118,29 +118,29 @@ def make_members(
 ) -> Members:
     """Make the loop of many bodies: by default native, or a kernel on NVIDIA GPUs.
 
-    `shared` says whether all members have the same system, or each its own along the first axis.
+    `shared` says whether all members have the same system and integrator; otherwise all arrays of
+    both have a first axis of members.
     `threads` is how many the native back end may use: all cores by default.
     """
     backend = require_backend(backend)
     chosen, devices = _choice(backend, devices)
     one = jax.tree.map(_of_one, states)
-    own = system if shared else jax.tree.map(_of_one, system)
-    made_for = signature(own, integrator, one)
+    both = system, integrator
+    own, method = both if shared else jax.tree.map(_of_one, both)
+    made_for = signature(own, method, one)
 
     def rows() -> tuple[np.ndarray, np.ndarray]:
         """Parameters and states, a column for each member."""
-        state, method = Packing(one).member_rows(states), Packing.rows(integrator)
-        if shared:
-            return np.concatenate([Packing.rows(system), method]), state
-        alike = np.broadcast_to(method, (len(method), state.shape[1]))
-        return np.concatenate([Packing(own).member_rows(system), alike]), state
+        state = Packing(one).member_rows(states)
+        params = Packing.rows(both) if shared else Packing((own, method)).member_rows(both)
+        return params, state
 
     def scalar() -> Members:
         if chosen == "gpu":
             from retrax.engine.backends.gpu import GPUMembers
 
             kernel = _gpu_kernel(*made_for, shared)
-            return GPUMembers(kernel, system, integrator, states, h, shared, devices)
+            return GPUMembers(kernel, both, states, h, shared, devices)
         # Arrays of members have no rows: short axes that a step keeps are taken apart.
         program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and backend == "auto":
@@ -161,10 +161,10 @@ def make_members(
         return ArrayMembers(program_step(program, len(state) - 1), params, state, h, devices)
 
     def plain() -> Members:
-        return ArrayMembers(vmapped_step(own, integrator, one), *rows(), h, devices)
+        return ArrayMembers(vmapped_step(own, method, one), *rows(), h, devices)
 
     required = backend if chosen in ("native", "gpu") else "auto"
-    return _scalar_or_xla(scalar, plain, required, lambda: f"{integrator!r} on the {own.name}")
+    return _scalar_or_xla(scalar, plain, required, lambda: f"{method!r} on the {own.name}")
 
 
 def gpu_of(backend: str, devices: Devices | None) -> Any:
