@@ -297,7 +297,7 @@ def _limit(most: Float[Array, " n"] | None, count: int) -> Float[Array, " n"]:
 
 
 def _bounds(
-    lower: list[Float[Array, " n"]], upper: list[Float[Array, " n"]]
+    lower: list[Float[Array, " _"]], upper: list[Float[Array, " _"]]
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]] | None:
     """The bounds of all inputs, or `None` where there are none."""
     low, high = jnp.concatenate(lower), jnp.concatenate(upper)
