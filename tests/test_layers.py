@@ -22,6 +22,7 @@ LAYERS = [
     "run",
     "sweep",
     "estimation",
+    "planning",
     "analysis",
     "testing",
     "show",
@@ -36,6 +37,7 @@ DOORS = {
     ("trajectory/trajectory.py", "store"),
     ("estimation/result.py", "show"),
     ("estimation/smoothed.py", "show"),
+    ("planning/plan.py", "show"),
 }
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}

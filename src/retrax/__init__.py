@@ -32,6 +32,7 @@ if _TYPE_CHECKING:
     from retrax.errors import ContactTooFast as ContactTooFast
     from retrax.errors import Interrupted as Interrupted
     from retrax.errors import NoEquilibrium as NoEquilibrium
+    from retrax.errors import NoPlan as NoPlan
     from retrax.errors import NotWritten as NotWritten
     from retrax.errors import RetraxError as RetraxError
     from retrax.errors import Separation as Separation
@@ -107,6 +108,13 @@ if _TYPE_CHECKING:
     from retrax.numerics.nodes import radau as radau
     from retrax.numerics.nodes import radau_left as radau_left
     from retrax.numerics.tableaus import Tableau as Tableau
+    from retrax.planning.costs import MinimumEffort as MinimumEffort
+    from retrax.planning.costs import MinimumTime as MinimumTime
+    from retrax.planning.duration import Free as Free
+    from retrax.planning.ends import Reach as Reach
+    from retrax.planning.optimise import optimise as optimise
+    from retrax.planning.plan import Plan as Plan
+    from retrax.planning.problem import ControlProblem as ControlProblem
     from retrax.run.ensemble import ensemble as ensemble
     from retrax.run.prepare import PreparedRun as PreparedRun
     from retrax.run.prepare import prepare as prepare
@@ -137,6 +145,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "ContactTooFast",
         "Interrupted",
         "NoEquilibrium",
+        "NoPlan",
         "NotWritten",
         "RetraxError",
         "Separation",
@@ -232,6 +241,15 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "radau_left",
     ),
     "retrax.numerics.tableaus": ("Tableau",),
+    "retrax.planning.costs": (
+        "MinimumEffort",
+        "MinimumTime",
+    ),
+    "retrax.planning.duration": ("Free",),
+    "retrax.planning.ends": ("Reach",),
+    "retrax.planning.optimise": ("optimise",),
+    "retrax.planning.plan": ("Plan",),
+    "retrax.planning.problem": ("ControlProblem",),
     "retrax.run.ensemble": ("ensemble",),
     "retrax.run.prepare": (
         "PreparedRun",

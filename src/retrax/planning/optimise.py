@@ -1,0 +1,103 @@
+"""Solve optimal control problems."""
+
+import time
+from typing import TYPE_CHECKING
+
+from retrax.errors import NoPlan
+from retrax.mechanics.state import State
+from retrax.numerics.checks import require_instance, require_whole
+from retrax.planning.kernels import programs
+from retrax.planning.plan import Plan
+from retrax.planning.problem import ControlProblem
+from retrax.planning.solve import MOST_ITERATIONS, Start, solve
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Guesses to try before giving up.
+_GUESSES = 6
+# Costs that differ by less, relative to them, belong to one extremal.
+_ALIKE = 1e-6
+
+
+def optimise(
+    problem: ControlProblem,
+    *,
+    starts: State | None = None,
+    tries: int = 1,
+    iterations: int = MOST_ITERATIONS,
+) -> "Plan | xr.Dataset":
+    """Find a plan: inputs that bring a plant from its start to its end at the least cost.
+
+    **Arguments:**
+
+    - `problem`: what to solve.
+    - `starts`: states with a leading axis of members, to solve one problem from each of them.
+    - `tries`: how many guesses to start from. The best plan is returned; `plan.others` has the
+        costs of other extremals that were found.
+    - `iterations`: how many there may be from each guess.
+
+    **Returns:** a `Plan`; with `starts` an `xarray.Dataset` with an axis of members.
+
+    **Raises:** `NoPlan` where the search does not converge: it says what is wrong and carries the
+    last iterate. With `starts` members without a plan are NaN, and `status` says so.
+    """
+    require_instance("problem", problem, ControlProblem, "a ControlProblem")
+    tries = require_whole("tries", tries, 1)
+    iterations = require_whole("iterations", iterations, 1)
+    if starts is not None:
+        from retrax.planning.ensemble import optimise_many
+
+        return optimise_many(problem, starts, tries, iterations)
+    return _optimise(problem, tries, iterations)
+
+
+def _optimise(problem: ControlProblem, tries: int, iterations: int) -> Plan:
+    began = time.perf_counter()
+    code = programs(problem.model)
+    start = Start.of(problem.start)
+    plans: list[Plan] = []
+    failed: list[Plan] = []
+    for number in range(max(tries, _GUESSES)):
+        plan = Plan(problem, solve(problem, code, start, number, iterations))
+        (plans if plan.converged else failed).append(plan)
+        sure = any(p.status == "minimum" for p in plans)
+        if number + 1 >= tries and sure:
+            break
+        if problem.guess is not None:
+            break
+    if not plans:
+        raise NoPlan(*_why(failed))
+    best = min(plans, key=lambda p: (p.status != "minimum", p.cost))
+    best.others = tuple(_others(best, plans))
+    best.seconds = time.perf_counter() - began
+    return best
+
+
+def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:
+    """Costs and durations of the extremals that are not the best one, each once."""
+    found: list[tuple[float, float]] = []
+    for plan in sorted(plans, key=lambda p: p.cost):
+        known = [best.cost, *(cost for cost, _ in found)]
+        if all(abs(plan.cost - x) > _ALIKE * abs(x) for x in known):
+            found.append((plan.cost, plan.T))
+    return found
+
+
+def _why(failed: list[Plan]) -> tuple[str, Plan]:
+    """Say what is wrong with the iterate that came nearest."""
+    plan = min(failed, key=lambda p: max(p.residuals["defects"], p.residuals["end"]))
+    worst = max(("defects", "end", "path", "stationarity"), key=lambda x: plan.residuals[x])
+    said = {
+        "defects": "steps do not lead from one state to the next, by up to "
+        f"{plan.largest_defect:.2g}",
+        "end": f"the end is missed by {abs(plan.miss).max(initial=0.0):.2g}",
+        "path": f"the path constraint is broken by {-plan.path.min(initial=0.0):.2g}",
+        "stationarity": "the conditions of first order are met only to "
+        f"{plan.residuals['stationarity']:.1g}",
+    }
+    sentence = (
+        f"no plan was found from {len(failed)} guesses, after {plan.iterations} iterations "
+        f"{said[worst]}; give it more time (duration=), wider bounds, or a guess=."
+    )
+    return sentence, plan
