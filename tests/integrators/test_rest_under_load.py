@@ -1,4 +1,4 @@
-"""A body that a controller holds still has forces in balance, and no momentum to measure them by."""
+"""A body that is held still has forces in balance, and no momentum to measure them by."""
 
 import jax.numpy as jnp
 import numpy as np

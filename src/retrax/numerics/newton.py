@@ -102,8 +102,8 @@ def newton(
     $10^{-291}$ count as that large: where a body comes to rest, its momentum ends among numbers
     that have lost their precision. Where $F$ stops falling for an error in $x$ that is smaller than
     `unseen`, the iteration ends as well: forces that balance each other leave rounding errors
-    behind, and those are all that a body at rest under load has for a momentum. A NaN ends the iteration at once. There is no exception: look
-    at `NewtonStatus.converged`.
+    behind, and those are all that a body at rest under load has for a momentum. A NaN ends the
+    iteration at once. There is no exception: look at `NewtonStatus.converged`.
 
     The derivative of the solution, forward and reverse, is not that of the iteration but the exact
     one of the implicit function theorem: where $F$ depends on $a$ as well,
