@@ -99,7 +99,7 @@ class Sampled(AbstractControl):
         if not isinstance(found, tuple) or len(found) != 2:
             raise BadInput(
                 f"the law of {self!r} has a state, so it returns the pair (u, state), but it "
-                f"returns {type(found).__name__}."
+                f"returns something else."
             )
         require_inputs(self, found[0], count)
         before, after = (_form(x) for x in (self.state, found[1]))
