@@ -7,6 +7,7 @@ import retrax
 
 LAYERS = [
     "errors",
+    "citations",
     "numerics",
     "files",
     "groups",

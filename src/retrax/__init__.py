@@ -23,6 +23,7 @@ if _TYPE_CHECKING:
     from retrax import analysis as analysis
     from retrax import systems as systems
     from retrax import testing as testing
+    from retrax.citations import cite as cite
     from retrax.errors import BadInput as BadInput
     from retrax.errors import CheckFailed as CheckFailed
     from retrax.errors import CheckpointFailed as CheckpointFailed
@@ -120,6 +121,7 @@ if _TYPE_CHECKING:
     from retrax.run.prepare import prepare as prepare
     from retrax.run.resume import resume as resume
     from retrax.run.simulate import simulate as simulate
+    from retrax.run.step_by_step import Stepper as Stepper
     from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
     from retrax.spaces.base import AbstractSpace as AbstractSpace
     from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
@@ -135,6 +137,7 @@ if _TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory as Trajectory
 
 _PLACES: dict[str, tuple[str, ...]] = {
+    "retrax.citations": ("cite",),
     "retrax.errors": (
         "BadInput",
         "CheckFailed",
@@ -257,6 +260,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.run.resume": ("resume",),
     "retrax.run.simulate": ("simulate",),
+    "retrax.run.step_by_step": ("Stepper",),
     "retrax.spaces.base": (
         "AbstractHomogeneousSpace",
         "AbstractSpace",

@@ -128,6 +128,7 @@ class DiscreteGradient(AbstractHamelMethod):
     takes the place of $dV$, so that what the potential energy gains the kinetic energy loses: the
     energy is conserved to round-off. Symmetric, of order 2, with the step in the distribution;
     under any other constraint as `HamelMidpoint`.
+    A potential that depends on time is taken at the middle of the step.
     Where a body comes to rest the last term of (1) is rounding error divided by the speed.
 
     **Arguments:** `retraction`: the map $\tau$.
@@ -136,7 +137,9 @@ class DiscreteGradient(AbstractHamelMethod):
     """
 
     def full_step(self, system: AbstractMechanicalSystem, state: State, h: Scalar) -> HamelStep:
-        t, before = state.t + h / 2, system.potential_energy(state.g)
+        t = state.t + h / 2
+        system = system.at_time(t)
+        before = system.potential_energy(state.g)
 
         def impulse(g: Element, g1: Element, xi: Coordinates, p: Coordinates) -> Coordinates:
             middle = h * system.differential(g, xi, p)  # - h dV(g)

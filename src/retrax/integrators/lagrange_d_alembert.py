@@ -110,7 +110,7 @@ class LagrangeDAlembert(AbstractLifted):
     def _step(self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]) -> _Step:
         group, constraint, t = system.group, system.constraint, state.t + self.s * h
         lift = LiftedMap(group, self.retraction, self.s)
-        unknown = _unknowns(system, state, h)
+        unknown, base = _unknowns(system, state, h), system.at_time(t)
 
         def pushed(z: Array) -> Coordinates:
             if constraint is None:
@@ -122,8 +122,8 @@ class LagrangeDAlembert(AbstractLifted):
         ) -> tuple[Element, Coordinates, Coordinates, Coordinates, Coordinates]:
             xi = unknown.velocity(z)
             g, a = lift.base(state.g, pushed(z), h * xi)  # (1)
-            mu = system.momentum(g, xi)
-            return g, xi, mu, a, h * system.total_force(g, xi, mu, t)
+            mu = base.momentum(g, xi)
+            return g, xi, mu, a, h * base.total_force(g, xi, mu, t)
 
         def mismatch(z: Array) -> Array:
             g, xi, mu, a, nu = forward(z)

@@ -105,10 +105,11 @@ def midpoint_velocity(
 ) -> Coordinates:
     r"""Guess the mean velocity of a step to $O(h^2)$,
 
-    $\partial_\mu H(g, \mu + \tfrac h2\dot\mu)$.
+    $\partial_\mu H(g, \mu + \tfrac h2\dot\mu, t + \tfrac h2)$.
     """
     now = system.vector_field(state.g, state.momentum, state.t)
-    return system.velocity(state.g, state.momentum + h / 2 * now.momentum_rate)
+    middle = system.at_time(state.t + h / 2)
+    return middle.velocity(state.g, state.momentum + h / 2 * now.momentum_rate)
 
 
 def as_momentum(state: State, xi: Coordinates) -> Float[Array, ""]:

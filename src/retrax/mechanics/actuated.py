@@ -85,7 +85,7 @@ class Actuated(Frozen):
         if not system.has_momentum:
             raise BadInput(f"the {system.name} has no momenta that inputs could change.")
         system.with_force(_nothing)
-        matrix = inputs if callable(inputs) else Partial(_constant, float64("inputs", inputs))
+        matrix = inputs if callable(inputs) else Partial(constant_matrix, float64("inputs", inputs))
         function = as_pytree(matrix)
         found = output("inputs", function, (system.group.layout(),))
         dim, name = system.group.dim, system.group.name
@@ -111,7 +111,8 @@ class Actuated(Frozen):
         return getattr(self.system, name)
 
 
-def _constant(value: Array, g: Element) -> Array:
+def constant_matrix(value: Array, g: Element) -> Array:
+    """Return the matrix of inputs that do not depend on where the system is."""
     return value
 
 

@@ -25,7 +25,7 @@ class Filter:
         for x in self._violations:
             x[which] = np.inf
         first = np.maximum(1.0, violation)
-        self.most = np.where(which, 1e4 * first, self.most)
+        self.most = np.where(which, 1e1 * first, self.most)
         self.small = np.where(which, 1e-4 * first, self.small)
 
     def accepts(

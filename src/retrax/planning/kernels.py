@@ -1,8 +1,9 @@
 """The functions of a problem as machine code, or as JAX programs where they have no scalar one."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -32,18 +33,21 @@ class Bindable(Protocol):
     ) -> Callable[[], None]: ...
 
 
-class Programs(NamedTuple):
-    """The functions of a problem, over columns."""
+@dataclass(frozen=True, eq=False)
+class Programs:
+    """The functions of a problem, over columns; `rooms` are workspaces that are free for use."""
 
     stage: Bindable
     last: Bindable
     move: Bindable
     aim: Bindable
     along: Bindable
+    between: Bindable
     backward: Bindable
     forward: Bindable
     measure: Bindable
     native: bool
+    rooms: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
 
 
 def programs(model: Model, native: bool = True) -> Programs:
@@ -81,6 +85,9 @@ def _programs(tree: Any, avals: tuple, identity: Fingerprint, native: bool) -> P
     def along(shared, carried, start, way, bump, clock):
         return [carried, *made(shared).along(start, way, bump, clock)]
 
+    def between(shared, carried, here, there, part):
+        return [carried, *made(shared).between(here, there, part)]
+
     params = sum(counts)
     size = s.state * (s.state + 1) // 2
     result = 1 + s.ends + s.state + s.ends * s.state + size
@@ -94,6 +101,7 @@ def _programs(tree: Any, avals: tuple, identity: Fingerprint, native: bool) -> P
     }
     own["aim"] = aim, Ports(params, 0, (s.node, 3), (3 * s.dim,))
     own["along"] = along, Ports(params, 0, (s.node, 3 * s.dim, s.dim, 3), (s.node,))
+    own["between"] = between, Ports(params, 0, (s.node, s.node, 1), (s.node,))
     if native:
         try:
             return Programs(

@@ -186,6 +186,13 @@ class Model(Frozen):
         numbers = [jnp.ravel(jnp.where(tau > 0, x, y)) for x, y in leaves]
         return [jnp.concatenate([*numbers, mu])]
 
+    def between(self, here: Numbers, there: Numbers, part: Numbers) -> list[Numbers]:
+        """The state at a part of the geodesic between two, its momentum in between."""
+        group, ((g, mu), (g1, mu1)) = self.system.group, (self.node(here), self.node(there))
+        way = group.log(group.compose(group.inverse(g), g1))
+        leaves = jax.tree.leaves(group.advance(g, group.expm1(part[0] * way)))
+        return [jnp.concatenate([*map(jnp.ravel, leaves), mu + part[0] * (mu1 - mu)])]
+
     def stage(self, here: Numbers, there: Numbers, own: Numbers, clock: Numbers) -> list[Numbers]:
         r"""Values and derivatives at a stage.
 

@@ -3,19 +3,24 @@
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from retrax.engine.llvm.host import lanes
 from retrax.errors import NoPlan
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_instance, require_whole
 from retrax.planning.kernels import programs
 from retrax.planning.plan import Plan
 from retrax.planning.problem import ControlProblem
-from retrax.planning.solve import MOST_ITERATIONS, Start, solve
+from retrax.planning.solve import MOST_ITERATIONS, Iterate, Solver, Start, bumps
 
 if TYPE_CHECKING:
     import xarray as xr
 
-# Guesses to try before giving up.
-_GUESSES = 6
+# The first look at problems with bounds: barriers to go down to, and the fewest steps.
+_LOOK, _FEWEST = 3e-3, 32
+# The barrier to begin with from another plan.
+_WARM = 1e-2
 # Costs that differ by less, relative to them, belong to one extremal.
 _ALIKE = 1e-6
 
@@ -24,7 +29,7 @@ def optimise(
     problem: ControlProblem,
     *,
     starts: State | None = None,
-    tries: int = 1,
+    tries: int | None = None,
     iterations: int = MOST_ITERATIONS,
 ) -> "Plan | xr.Dataset":
     """Find a plan: inputs that bring a plant from its start to its end at the least cost.
@@ -33,8 +38,10 @@ def optimise(
 
     - `problem`: what to solve.
     - `starts`: states with a leading axis of members, to solve one problem from each of them.
-    - `tries`: how many guesses to start from. The best plan is returned; `plan.others` has the
-        costs of other extremals that were found.
+    - `tries`: how many guesses to start from: ways to the end that differ by bumps. The best plan
+        is returned, and `plan.others` has the costs of other extremals that were found. Unless it
+        is given, a few guesses are looked at with coarse steps where inputs have bounds or the path
+        has, and one guess is tried otherwise.
     - `iterations`: how many there may be from each guess.
 
     **Returns:** a `Plan`; with `starts` an `xarray.Dataset` with an axis of members.
@@ -43,7 +50,8 @@ def optimise(
     last iterate. With `starts` members without a plan are NaN, and `status` says so.
     """
     require_instance("problem", problem, ControlProblem, "a ControlProblem")
-    tries = require_whole("tries", tries, 1)
+    if tries is not None:
+        tries = require_whole("tries", tries, 1)
     iterations = require_whole("iterations", iterations, 1)
     if starts is not None:
         from retrax.planning.ensemble import optimise_many
@@ -52,26 +60,52 @@ def optimise(
     return _optimise(problem, tries, iterations)
 
 
-def _optimise(problem: ControlProblem, tries: int, iterations: int) -> Plan:
+def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Plan:
     began = time.perf_counter()
-    code = programs(problem.model)
+    solver = Solver(problem, programs(problem.model), iterations)
     start = Start.of(problem.start)
     plans: list[Plan] = []
-    failed: list[Plan] = []
-    for number in range(max(tries, _GUESSES)):
-        plan = Plan(problem, solve(problem, code, start, number, iterations))
-        (plans if plan.converged else failed).append(plan)
-        sure = any(p.status == "minimum" for p in plans)
-        if number + 1 >= tries and sure:
-            break
-        if problem.guess is not None:
-            break
-    if not plans:
-        raise NoPlan(*_why(failed))
-    best = min(plans, key=lambda p: (p.status != "minimum", p.cost))
-    best.others = tuple(_others(best, plans))
+    if problem.guess is not None:
+        plans.append(Plan(problem, solver.from_iterate(start, problem.guess.iterate, _WARM)))
+    else:
+        sizes = problem.model.sizes
+        if tries is None and not (sizes.bounded or sizes.path):
+            plans.append(Plan(problem, solver.from_ways(start, bumps(problem, 1), problem.steps)))
+        if not any(plan.status == "minimum" for plan in plans):
+            plans += _explored(problem, solver, start, tries)
+    good = [plan for plan in plans if plan.converged]
+    if not good:
+        raise NoPlan(*_why(plans))
+    best = min(good, key=lambda p: (p.status != "minimum", p.cost))
+    best.others = tuple(_others(best, good))
     best.seconds = time.perf_counter() - began
     return best
+
+
+def _explored(
+    problem: ControlProblem, solver: Solver, start: Start, tries: int | None
+) -> list[Plan]:
+    """Look at several guesses side by side with coarse steps, and refine what is best.
+
+    Where `tries` are asked for, all extremals are refined that were found.
+    """
+    count = lanes() if tries is None else tries
+    steps = min(problem.steps, max(_FEWEST, problem.steps // 8))
+    many = Start(np.repeat(start.nodes, count, axis=1), np.repeat(start.times, count))
+    found = solver.from_ways(many, bumps(problem, count), steps, last=_LOOK)
+    size = np.abs(found.cost)
+    order = sorted(range(count), key=lambda k: (not found.converged[k], found.cost[k]))
+    plans: list[Plan] = []
+    looked: list[float] = []
+    for k in order:
+        if any(abs(found.cost[k] - cost) <= 1e-4 * size[k] for cost in looked):
+            continue
+        looked.append(float(found.cost[k]))
+        guess = Iterate(found.nodes[..., k : k + 1], found.stages[..., k : k + 1], found.h[k : k + 1])
+        plans.append(Plan(problem, solver.from_iterate(start, guess, _LOOK)))
+        if tries is None and plans[-1].status == "minimum":
+            break
+    return plans
 
 
 def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:

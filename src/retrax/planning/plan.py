@@ -13,7 +13,7 @@ from retrax.mechanics.signal import Signal
 from retrax.mechanics.state import State
 from retrax.numerics.checks import ArrayLike
 from retrax.planning.problem import ControlProblem
-from retrax.planning.solve import Found
+from retrax.planning.solve import Found, Iterate
 
 if TYPE_CHECKING:
     from retrax.planning.feedback import TrackingLaw
@@ -87,11 +87,10 @@ class Plan:
         return State(g, nodes[s.element :].T.copy(), self.t)
 
     @property
-    def extents(self) -> np.ndarray:
-        """How far each coordinate of the algebra moves in all."""
-        from retrax.planning.symmetry import increments
-
-        return np.abs(increments(self.problem, self.states)).sum(axis=0)
+    def iterate(self) -> Iterate:
+        """The plan as a guess for another problem."""
+        nodes, stages = self.numbers
+        return Iterate(nodes[..., None], stages[..., None], np.array([self.h]))
 
     @cached_property
     def invariant(self) -> float | None:

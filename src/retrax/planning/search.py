@@ -17,7 +17,9 @@ from retrax.planning.measure import Measured
 from retrax.planning.workspace import Workspace
 
 # Barriers, as parts of the cost: the first one, and the last.
-_FIRST, _LAST = 3.0, 1e-10
+FIRST, LAST = 1.0, 1e-10
+# A step moves no configuration by more of the way than this, and a duration by this part.
+_FARTHEST, _SHORTEN = 0.5, 0.5
 # Where residuals, relative to what they are made of, end the search; and where they may end it if
 # rounding errors keep them from falling further.
 _AIM, _ACCEPT = 1e-11, 1e-7
@@ -54,7 +56,7 @@ class Search:
     """The search from a guess that lies in iterate 0 of the workspace.
 
     **Arguments:** `h`: the step of each problem, with its bounds `shortest` and `longest` where the
-    duration is free.
+    duration is free; `first`, `last`: barriers, as parts of the cost.
 
     **Attributes:** `at`: which iterate is at hand; `h`; `converged`, `iterations`: of each problem;
     `errors`: at the end; `stuck`: problems without a step that helps.
@@ -67,6 +69,8 @@ class Search:
         h: np.ndarray,
         shortest: np.ndarray,
         longest: np.ndarray,
+        first: float = FIRST,
+        last: float = LAST,
     ):
         P = work.width
         self.work, self.scales, self.at = work, scales, 0
@@ -79,16 +83,20 @@ class Search:
         self.softness = np.zeros((work.sizes.ends, P))
         self.shift, self.last_shift = np.zeros(P), np.zeros(P)
         self.pairs = work.stages * (work.sizes.limits + work.sizes.path) + 2 * work.sizes.free
-        self.kappa = np.full(P, _FIRST if self.pairs else 0.0)
+        self.kappa = np.full(P, first if self.pairs else 0.0)
+        self.last, self.aim = last, _AIM if last <= LAST else 0.1 * last
         self._best, self._since = np.full(P, np.inf), np.zeros(P, int)
 
     # The search.
 
-    def run(self, most: int) -> None:
-        """Iterate until every problem has converged, is stuck, or has had `most` iterations."""
+    def run(self, most: int, with_inputs: bool = False) -> None:
+        """Iterate until every problem has converged, is stuck, or has had `most` iterations.
+
+        The guess is of states, or also of inputs and costates: `with_inputs`.
+        """
         work = self.work
         work.evaluate(self.at, self.h)
-        self._begin()
+        self._begin(with_inputs)
         self.filter = Filter(work.width)
         self.errors = self._errors()
         violation, _ = self._merit(self.at, self.now, self.h)
@@ -105,10 +113,10 @@ class Search:
             self.errors = self._errors()
         self._judge()
 
-    def _begin(self) -> None:
+    def _begin(self, with_inputs: bool) -> None:
         """Slacks at what the path leaves, multipliers on the central path."""
         work, at = self.work, self.at
-        if work.sizes.bounded or work.sizes.path:
+        if (work.sizes.bounded or work.sizes.path) and not with_inputs:
             self._guess_inputs()
         self.now = work.measure(at)
         self.cost_scale = self._cost_scale()
@@ -162,7 +170,7 @@ class Search:
         ready = self._central()
         changed = ready
         while ready.any():
-            lower = np.maximum(np.minimum(0.2 * self.kappa, self.kappa**1.5), _LAST)
+            lower = np.maximum(np.minimum(0.2 * self.kappa, self.kappa**1.5), self.last)
             self.kappa = np.where(ready, lower, self.kappa)
             self.errors = self._errors()
             ready = ready & self._central()
@@ -175,15 +183,14 @@ class Search:
         """Problems that are near the central path, and have a lower barrier to go to."""
         primal = np.max(np.stack(self.errors[:3]), axis=0)
         dual = np.maximum(self.errors.dual, self.errors.complementarity)
-        return (primal <= self.kappa) & (dual <= self.kappa) & (self.kappa > _LAST)
+        return (primal <= self.kappa) & (dual <= self.kappa) & (self.kappa > self.last)
 
     def _judge(self) -> None:
         """Find the problems that have converged."""
         size = self.errors.largest
-        final = self.kappa <= _LAST
-        part = np.maximum(self.errors.complementarity / 10, _AIM * (size >= 0))
+        final = self.kappa <= self.last
         rest = np.max(np.stack(self.errors[:4]), axis=0)
-        small = (rest <= _AIM) & (part <= max(_AIM, _LAST))
+        small = (rest <= self.aim) & (self.errors.complementarity <= 10 * max(_AIM, self.last))
         better = size < 0.5 * self._best
         self._best = np.where(better, size, self._best)
         self._since = np.where(better, 0, self._since + 1)
@@ -289,7 +296,9 @@ class Search:
         s, barrier = work.sizes, self.barrier
         room, slope = work.ahead[s.state : s.state + 2], work.ahead[s.state + 2].copy()
         slope += np.einsum("ip,ip->p", work.end(at)[2], work.dX[:, -1])
-        ahead, duals = room[0].copy(), room[1].copy()
+        turn = np.abs(work.dX[: s.dim] / self.scales.state[: s.dim, None, None]).max(axis=(0, 1))
+        ahead = np.minimum(room[0], _FARTHEST / np.maximum(turn, _FARTHEST))
+        duals = room[1].copy()
         dh, dtimes = np.zeros(work.width), np.zeros_like(self.times)
         if s.free:
             dh = work.theta[1]
@@ -298,6 +307,7 @@ class Search:
             dtimes = barrier / rooms - self.times - self.times / rooms * drooms
             with np.errstate(divide="ignore", invalid="ignore"):
                 ahead = np.minimum(ahead, _share(rooms, drooms, share))
+                ahead = np.minimum(ahead, _share(self.h[None], -np.abs(dh)[None], _SHORTEN))
                 duals = np.minimum(duals, _share(self.times, dtimes, share))
             slope -= barrier * (drooms / rooms).sum(axis=0)
         violation, cost = self._merit(at, self.now, self.h)
@@ -392,7 +402,9 @@ def _full(upper: np.ndarray, size: int) -> np.ndarray:
     return out
 
 
-def _share(values: np.ndarray, changes: np.ndarray, share: np.ndarray) -> np.ndarray:
+def _share(
+    values: np.ndarray, changes: np.ndarray, share: np.ndarray | float
+) -> np.ndarray:
     """How far to go until the first of some positive numbers has lost its share."""
     lengths = np.where(changes < 0, -share * values / changes, 1.0)
     return np.where(np.isfinite(lengths), lengths, 1.0).min(axis=0)

@@ -1,5 +1,7 @@
 """Solve problems side by side that differ in their starts: from guesses to last iterates."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import jax
@@ -12,12 +14,12 @@ from retrax.planning.duration import Free
 from retrax.planning.ends import AxisEnd, PoseEnd
 from retrax.planning.kernels import Programs
 from retrax.planning.problem import ControlProblem
-from retrax.planning.search import Errors, Scales, Search
-from retrax.planning.workspace import Workspace, width
+from retrax.planning.search import FIRST, LAST, Errors, Scales, Search
+from retrax.planning.workspace import Workspace, width, workspace
 
 MOST_ITERATIONS = 300
-# A bump on the way of a first guess, as a part of the way: bounds make symmetric ways saddles.
-_BUMP = 0.2
+# How large the bumps of guesses are, as parts of the way.
+_BUMP, _SEED = 0.7, 1
 
 
 class Start(NamedTuple):
@@ -42,8 +44,10 @@ class Start(NamedTuple):
     def padded(self, width: int) -> "Start":
         """Return the same with the last one repeated until there are `width`."""
         more = width - self.nodes.shape[1]
+        if more == 0:
+            return self
         nodes = np.pad(self.nodes, ((0, 0), (0, more)), mode="edge")
-        return Start(np.ascontiguousarray(nodes), np.pad(self.times, (0, more), mode="edge"))
+        return Start(nodes, np.pad(self.times, (0, more), mode="edge"))
 
 
 class Found(NamedTuple):
@@ -67,118 +71,119 @@ class Found(NamedTuple):
     defects: np.ndarray
 
 
-def bump(problem: ControlProblem, number: int) -> np.ndarray:
-    """Return the bump of the guess of this number, as parts of the way; the first has none.
+class Iterate(NamedTuple):
+    """A guess of everything: states, stage variables and steps, as in `Found`."""
 
-    Where inputs have bounds it has one: the shortest way is often a saddle among quicker ones.
+    nodes: np.ndarray
+    stages: np.ndarray
+    h: np.ndarray
+
+
+def bumps(problem: ControlProblem, count: int) -> np.ndarray:
+    """Return bumps [coordinate, guess] of several guesses, as parts of the way; the first has none.
+
+    The shortest way is often a saddle among quicker ones where inputs have bounds.
     """
-    sizes = problem.model.sizes
-    if number == 0 and not (sizes.bounded or sizes.path):
-        return np.zeros(sizes.dim)
-    rng = np.random.default_rng(number)
-    direction = rng.normal(size=sizes.dim)
-    return _BUMP * (1 + number) * direction / np.linalg.norm(direction)
+    directions = np.random.default_rng(_SEED).normal(size=(count, problem.model.sizes.dim)).T
+    directions /= np.linalg.norm(directions, axis=0)
+    return directions * np.where(np.arange(count) == 0, 0.0, _BUMP)
 
 
-def solve(
-    problem: ControlProblem,
-    programs: Programs,
-    starts: Start,
-    number: int = 0,
-    most: int = MOST_ITERATIONS,
-) -> Found:
-    """Search from the guess of this number, for all starts at once."""
-    N, sizes = problem.steps, problem.model.sizes
-    count = starts.nodes.shape[1]
-    P = width(count, N)
-    starts = starts.padded(P)
-    work = Workspace(programs, sizes, problem.params, N, P)
-    T, way = _guess(problem, programs, work, starts, bump(problem, number))
-    work.clock[1] = starts.times
-    work.limits[...] = np.concatenate([problem.lower, problem.upper])[:, None][: sizes.limits]
-    scales = _scales(problem, work, way)
-    free = problem.duration
-    low, high = (free.lower, free.upper) if isinstance(free, Free) else (0.0, np.inf)
-    one = np.ones(P)
-    search = Search(work, scales, one * T / N, one * low / N, one * high / N)
-    search.run(most)
-    return _found(search, count)
+class Solver:
+    """Solves a problem with its programs, from several guesses or several starts side by side."""
+
+    def __init__(self, problem: ControlProblem, programs: Programs, most: int):
+        self.problem, self.programs, self.most = problem, programs, most
+
+    def from_ways(
+        self, starts: Start, bumps: np.ndarray, steps: int, last: float = LAST
+    ) -> Found:
+        """Search from the geodesics from each start to the end, with a bump for each."""
+        count = starts.nodes.shape[1]
+        with self._workspace(starts, steps) as work:
+            P, T = work.width, self.problem.first_duration
+            self.extents = _floored(work.aim(T, work.clock[1, 0]))
+            work.hills[:, :count] = bumps * self.extents[:, None]
+            work.hills[:, count:] = work.hills[:, count - 1 : count]
+            work.go_along()
+            search = self._search(work, np.full(P, T / steps), FIRST, last)
+            search.run(self.most)
+            return _found(search, count)
+
+    def from_iterate(self, starts: Start, guess: Iterate, first: float) -> Found:
+        """Search from another solution, whose steps may be others, from a barrier on."""
+        count = starts.nodes.shape[1]
+        with self._workspace(starts, self.problem.steps) as work:
+            if not hasattr(self, "extents"):
+                self.extents = _floored(work.aim(self.problem.first_duration, work.clock[1, 0]))
+            h = self._taken_over(work, guess)
+            work.X[0][:, 0] = work.starts
+            search = self._search(work, h, first, LAST)
+            search.run(self.most, with_inputs=True)
+            return _found(search, count)
+
+    @contextmanager
+    def _workspace(self, starts: Start, steps: int) -> Iterator[Workspace]:
+        problem, sizes = self.problem, self.problem.model.sizes
+        P = width(starts.nodes.shape[1], steps)
+        starts = starts.padded(P)
+        with workspace(self.programs, sizes, problem.params, steps, P) as work:
+            work.starts[...], work.clock[1] = starts.nodes, starts.times
+            limits = np.concatenate([problem.lower, problem.upper])[: sizes.limits]
+            work.limits[...] = limits[:, None]
+            yield work
+
+    def _search(self, work: Workspace, h: np.ndarray, first: float, last: float) -> Search:
+        free, one = self.problem.duration, np.ones(work.width) / work.stages
+        low, high = (free.lower, free.upper) if isinstance(free, Free) else (0.0, np.inf)
+        scales = self._scales(work)
+        return Search(work, scales, h, one * low, one * high, first=first, last=last)
+
+    def _taken_over(self, work: Workspace, guess: Iterate) -> np.ndarray:
+        """Take another solution over at the same parts of its duration; return the steps."""
+        N, P, s = work.stages, work.width, work.sizes
+        old = guess.stages.shape[1]
+        more = ((0, 0), (0, 0), (0, P - guess.nodes.shape[2]))
+        nodes, stages = (np.pad(x, more, mode="edge") for x in (guess.nodes, guess.stages))
+        h = np.pad(guess.h, (0, P - len(guess.h)), mode="edge") * (old / N)
+        if not self.problem.is_free:
+            h = np.full(P, self.problem.first_duration / N)
+        place = np.arange(N + 1) * (old / N)
+        before = np.minimum(place.astype(int), old - 1)
+        a, b = (np.ascontiguousarray(nodes[:, k]) for k in (before, before + 1))
+        part = np.ascontiguousarray(np.broadcast_to((place - before)[:, None], (N + 1, P)))
+        shared, none = Rows(self.problem.params, 0, 1, 0), Rows(np.zeros(1), 0, 0, 0)
+        columns = (N + 1) * P
+        self.programs.between.bound(
+            [shared, none, *(Rows(x, 0, columns, 0) for x in (a, b, part, work.X[0]))],
+            *(1, columns, lanes()),
+        )()
+        kept = s.inputs + s.state
+        work.V[0][:kept] = stages[:kept, before[:-1]]
+        u = work.inputs(0)
+        if s.bounded:
+            low, high = work.limits[: s.inputs, None], work.limits[s.inputs :, None]
+            margin = np.where(np.isfinite(high - low), 1e-6 * (high - low), 1e-6)
+            np.clip(u, low + margin, high - margin, out=u)
+        return h
+
+    def _scales(self, work: Workspace) -> Scales:
+        problem, s = self.problem, work.sizes
+        momenta = _floored(np.abs(work.X[0][s.element :]).max(axis=(1, 2)))
+        state = np.concatenate([self.extents, momenta])
+        ends, end = np.ones(s.ends), problem.model.end
+        if isinstance(end, PoseEnd):
+            ends = state[: s.ends]
+        elif isinstance(end, AxisEnd) and end.velocity is not None:
+            ends[2:] = self.extents / problem.first_duration
+        half = (problem.upper - problem.lower) / 2
+        return Scales(state, np.where(np.isfinite(half), half, np.inf), ends, np.ones(s.path))
 
 
-def _guess(
-    problem: ControlProblem,
-    programs: Programs,
-    work: Workspace,
-    starts: Start,
-    part: np.ndarray,
-) -> tuple[float, np.ndarray]:
-    """Write the guess into the first iterate; return its duration and its way."""
-    N, P, s = work.stages, work.width, work.sizes
-    plan = problem.guess
-    if plan is not None:
-        return _taken_over(problem, work, starts)
-    T, few = problem.first_duration, 1 if P == 1 else lanes()
-    shared, none = Rows(problem.params, 0, 1, 0), Rows(np.zeros(1), 0, 0, 0)
-    clock = np.empty((3, N + 1, P))
-    clock[0], clock[1], clock[2] = T, starts.times, np.linspace(0.0, 1.0, N + 1)[:, None]
-    way = np.empty((3 * s.dim, P))
-    first = Rows(starts.nodes, 0, P, 0)
-    at_start = Rows(clock, 0, (N + 1) * P, 0)
-    programs.aim.bound([shared, none, first, at_start, Rows(way, 0, P, 0)], 1, P, few)()
-    size = _extent(way, s.dim)
-    hill = np.ascontiguousarray(np.broadcast_to((part * size)[:, None], (s.dim, P)))
-    programs.along.bound(
-        [
-            *(shared, none, first, Rows(way, 0, P, 0), Rows(hill, 0, P, 0)),
-            *(Rows(clock, 0, (N + 1) * P, P), Rows(work.X[0], 0, (N + 1) * P, P)),
-        ],
-        *(N + 1, P, few),
-    )()
-    return T, way
-
-
-def _taken_over(
-    problem: ControlProblem, work: Workspace, starts: Start
-) -> tuple[float, np.ndarray]:
-    """Start from another plan: states, inputs and costates at the same parts of its duration."""
-    plan, N = problem.guess, work.stages
-    assert plan is not None
-    nodes, stages = plan.numbers
-    at = np.round(np.linspace(0, nodes.shape[1] - 1, N + 1)).astype(int)
-    work.X[0][...] = nodes[:, at, None]
-    work.X[0][:, 0] = starts.nodes
-    within = np.minimum((np.arange(N) * stages.shape[1]) // N, stages.shape[1] - 1)
-    rows = work.sizes.inputs + work.sizes.state
-    work.V[0][:rows] = stages[:rows, within, None]
-    extents = np.tile(np.maximum(plan.extents, 1e-300), 3)[:, None] / 3
-    T = plan.T if problem.is_free else problem.first_duration
-    return T, np.broadcast_to(extents, (len(extents), work.width))
-
-
-def _extent(way: np.ndarray, dim: int) -> np.ndarray:
-    """How far each coordinate goes on the way; one where none of them goes anywhere."""
-    a, b, c = way[:dim], way[dim : 2 * dim], way[2 * dim :]
-    far = np.maximum(np.abs(a + b + c), np.abs(a)).max(axis=1)
-    top = far.max()
-    return np.maximum(far, 0.1 * top) if top > 0 else np.ones(dim)
-
-
-def _scales(problem: ControlProblem, work: Workspace, way: np.ndarray) -> Scales:
-    s = work.sizes
-    far = _extent(way, s.dim)
-    momenta = np.abs(work.X[0][s.element :]).max(axis=(1, 2))
-    top = momenta.max()
-    momenta = np.maximum(momenta, 0.1 * top) if top > 0 else np.ones(s.dim)
-    state = np.concatenate([far, momenta])
-    ends, end = np.ones(s.ends), problem.model.end
-    if isinstance(end, PoseEnd):
-        ends = state[: s.ends]
-    elif isinstance(end, AxisEnd) and end.velocity is not None:
-        ends[2:] = np.maximum(far / problem.first_duration, 1e-300)
-    inputs = np.full(s.inputs, np.inf)
-    half = (problem.upper - problem.lower) / 2
-    inputs = np.where(np.isfinite(half), half, np.inf)
-    return Scales(state, inputs, ends, np.ones(s.path))
+def _floored(sizes: np.ndarray) -> np.ndarray:
+    """No scale is less than a tenth of the largest; all are one where nothing moves."""
+    top = sizes.max()
+    return np.maximum(sizes, 0.1 * top) if top > 0 else np.ones_like(sizes)
 
 
 def _found(search: Search, count: int) -> Found:

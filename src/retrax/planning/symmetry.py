@@ -11,7 +11,6 @@ from retrax.groups.base import AbstractLieGroup, Element
 from retrax.mechanics.state import State
 from retrax.numerics.evaluate import evaluate
 from retrax.planning.model import Model
-from retrax.planning.problem import ControlProblem
 
 if TYPE_CHECKING:
     from retrax.planning.plan import Plan
@@ -20,19 +19,6 @@ if TYPE_CHECKING:
 _FAR, _ALIKE = 0.7, 1e-9
 # How many stages are looked at.
 _LOOKS = 5
-
-
-def increments(problem: ControlProblem, states: State) -> Float[np.ndarray, "N dim"]:
-    """Return $\\log(g_k^{-1}g_{k+1})$ along states."""
-    return np.asarray(evaluate(_increments, problem.system.group, states.g))
-
-
-def _increments(group: AbstractLieGroup, g: Element) -> Float[Array, "N dim"]:
-    def one(a: Element, b: Element) -> Array:
-        return group.log(group.compose(group.inverse(a), b))
-
-    first, second = jax.tree.map(lambda x: x[:-1], g), jax.tree.map(lambda x: x[1:], g)
-    return jax.vmap(one)(first, second)
 
 
 def costate_drift(plan: "Plan") -> float | None:

@@ -4,6 +4,9 @@ Rows are numbers; columns are stages of problems, all problems of the first stag
 two of everything that belongs to an iterate: the one at hand and the one that is tried.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from retrax.engine.backends.sweeps import Rows
@@ -19,6 +22,23 @@ def width(problems: int, stages: int) -> int:
     return 1 if problems == 1 and stages >= side else -(-problems // side) * side
 
 
+@contextmanager
+def workspace(
+    programs: Programs, sizes: Sizes, params: np.ndarray, stages: int, width: int
+) -> Iterator["Workspace"]:
+    """Lend a workspace, one that has been used before where there is one."""
+    free = programs.rooms.setdefault((stages, width), [])
+    try:
+        work = free.pop()
+    except IndexError:
+        work = Workspace(programs, sizes, len(params), stages, width)
+    work.params[...] = params
+    for x in (*work.V, *work.nu):
+        x[...] = 0.0
+    yield work
+    free.append(work)
+
+
 class Workspace:
     """Arrays for `stages` stages of `width` problems.
 
@@ -27,9 +47,7 @@ class Workspace:
     `lengths`, `nu`: what goes with them.
     """
 
-    def __init__(
-        self, programs: Programs, sizes: Sizes, params: np.ndarray, stages: int, width: int
-    ):
+    def __init__(self, programs: Programs, sizes: Sizes, params: int, stages: int, width: int):
         s, N, P = sizes, stages, width
         n, q = s.state, s.sides
         half = n * (n + 1) // 2
@@ -55,13 +73,17 @@ class Workspace:
         self.weights, self.scales = np.zeros(n + s.inputs), np.ones(n + s.path)
         self.sums = np.zeros((n + sum(counts(s)), P))
         self.upper, self.upper_sides = np.triu_indices(n), np.triu_indices(q)
-        self._bind(programs, np.ascontiguousarray(params))
+        self.params = np.zeros(params)
+        self.starts, self.way, self.hills = (np.zeros((k, P)) for k in (s.node, 3 * s.dim, s.dim))
+        self.passing = np.zeros((3, N + 1, P))
+        self.passing[2] = (np.arange(N + 1) / N)[:, None]
+        self._bind(programs)
 
-    def _bind(self, programs: Programs, params: np.ndarray) -> None:
+    def _bind(self, programs: Programs) -> None:
         N, P = self.stages, self.width
         side = lanes()
         few = 1 if P == 1 else side  # lanes where there is a column for each problem
-        shared, none = Rows(params, 0, 1, 0), Rows(np.zeros(1), 0, 0, 0)
+        shared, none = Rows(self.params, 0, 1, 0), Rows(np.zeros(1), 0, 0, 0)
 
         def along(array: np.ndarray) -> Rows:
             return Rows(array, 0, N * P, P)
@@ -75,6 +97,16 @@ class Workspace:
         def nodes(array: np.ndarray, first: int) -> Rows:
             return Rows(array, first * P, (N + 1) * P, P)
 
+        start, way = each(self.starts), each(self.way)
+        passing = Rows(self.passing, 0, (N + 1) * P, 0)
+        self._aim = programs.aim.bound([shared, none, start, passing, way], 1, P, few)
+        self._along = programs.along.bound(
+            [
+                *(shared, none, start, way, each(self.hills)),
+                *(nodes(self.passing, 0), nodes(self.X[0], 0)),
+            ],
+            *(N + 1, P, few),
+        )
         X, V, values, slopes = self.X, self.V, self.values, self.slopes
         self._evaluate, self._backward, self._forward, self._move = [], [], [], []
         self._measure = []
@@ -131,6 +163,17 @@ class Workspace:
                     *(1, N * P, side),
                 )
             )
+
+    def aim(self, T: float, times: np.ndarray) -> np.ndarray:
+        """Aim from the starts at the end; return how far each coordinate goes."""
+        self.passing[0], self.passing[1] = T, times
+        self._aim()
+        a, b, c = np.split(self.way, 3)
+        return np.maximum(np.abs(a + b + c), np.abs(a)).max(axis=1)
+
+    def go_along(self) -> None:
+        """Write the way, with its hills, into the first iterate."""
+        self._along()
 
     def evaluate(self, which: int, h: np.ndarray) -> None:
         """Evaluate all stages and the end of an iterate with steps `h`."""

@@ -14,8 +14,8 @@ from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_count, require_fit, require_step_size, require_system
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
+from retrax.run.ready_loop import ReadyLoop, is_quiet
 from retrax.run.simulate import run_quickly, simulate
-from retrax.run.stepper import Stepper, is_quiet
 from retrax.trajectory.trajectory import Trajectory
 
 
@@ -41,7 +41,7 @@ class PreparedRun:
         self.system, self.integrator, self.backend = system, integrator, backend
         self.h, self.save_every, self._progress = h, save_every, progress
         known = is_quiet() and not is_traced(system, integrator, h)
-        self._stepper = Stepper(system, integrator, backend) if known else None
+        self._ready = ReadyLoop(system, integrator, backend) if known else None
 
     def __repr__(self) -> str:
         return (
@@ -56,8 +56,8 @@ class PreparedRun:
         not finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
         """
         state = begun(self.system, self.integrator, state)
-        if self._stepper is not None and not is_shown(self._progress):
-            run = run_quickly(self._stepper, state, self.h, steps, self.save_every)
+        if self._ready is not None and not is_shown(self._progress):
+            run = run_quickly(self._ready, state, self.h, steps, self.save_every)
             if run is not None:
                 return run
         return simulate(

@@ -20,8 +20,8 @@ from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown
+from retrax.run.ready_loop import READY_LOOPS, ReadyLoop
 from retrax.run.running import Running, finish, finish_with_checkpoint
-from retrax.run.stepper import STEPPERS, Stepper
 from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
 from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
@@ -77,8 +77,8 @@ def simulate(
     system, integrator = unwrapped(system, as_integrator(integrator), control)
     state = begun(system, integrator, state)
     if checkpoint is None and every is None and not is_shown(progress):
-        stepper = STEPPERS.of(system, integrator, backend)
-        quick = None if stepper is None else run_quickly(stepper, state, h, steps, save_every)
+        ready = READY_LOOPS.of(system, integrator, backend)
+        quick = None if ready is None else run_quickly(ready, state, h, steps, save_every)
         if quick is not None:
             return quick
     traced = is_traced(system, integrator, state, h)
@@ -101,14 +101,14 @@ def simulate(
 
 
 def run_quickly(
-    stepper: Stepper, state: object, h: object, steps: object, save_every: object
+    ready: ReadyLoop, state: object, h: object, steps: object, save_every: object
 ) -> Trajectory | None:
-    """The run that a stepper makes of usual input; `None` where it has to be looked at."""
+    """The run of usual input, from a loop that is ready; `None` where it has to be looked at."""
     if type(h) is not float or not 0 < abs(h) < math.inf:
         return None
     if type(steps) is not int or steps < 1 or type(save_every) is not int or save_every < 1:
         return None
-    return stepper.run(state, h, steps, save_every)
+    return ready.run(state, h, steps, save_every)
 
 
 def _simulate(run: Run, path: Path | None, progress: object, backend: str) -> Trajectory:
