@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction, Cayley
 from retrax.integrators.base import StepInfo, step_info
-from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity, unseen_velocity
 from retrax.mechanics.hamiltonian import HamiltonianSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
@@ -85,7 +85,7 @@ class CotangentLift(AbstractLifted):
             xi, mu = unknowns[:n], unknowns[n:]
             g, a = base(xi)
         else:
-            xi, status = newton(mismatch, xi, scale)
+            xi, status = newton(mismatch, xi, scale, unseen_velocity(h))
             g, a = base(xi)
             mu = system.momentum(g, xi)
         nu = h * system.total_force(g, xi, mu, t)

@@ -15,7 +15,7 @@ from retrax.integrators.base import (
     step_info,
 )
 from retrax.integrators.kick_drift_kick import KickDriftKick
-from retrax.integrators.lifted import midpoint_velocity
+from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
@@ -139,7 +139,7 @@ class _GroupVerlet(AbstractIntegrator):
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(first, g0, xi, t0))  # (1), (2)
 
         guess = midpoint_velocity(system, state, h)
-        xi, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)))
+        xi, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen_velocity(h))
         g1 = drift(xi)
         # (4), with the small changes summed before the momentum they change: one rounding error.
         pushed = kick(first, g0, xi, t0)
