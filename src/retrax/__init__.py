@@ -113,6 +113,7 @@ if _TYPE_CHECKING:
     from retrax.planning.costs import MinimumTime as MinimumTime
     from retrax.planning.duration import Free as Free
     from retrax.planning.ends import Reach as Reach
+    from retrax.planning.feedback import lqr as lqr
     from retrax.planning.optimise import optimise as optimise
     from retrax.planning.plan import Plan as Plan
     from retrax.planning.problem import ControlProblem as ControlProblem
@@ -251,6 +252,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.planning.duration": ("Free",),
     "retrax.planning.ends": ("Reach",),
+    "retrax.planning.feedback": ("lqr",),
     "retrax.planning.optimise": ("optimise",),
     "retrax.planning.plan": ("Plan",),
     "retrax.planning.problem": ("ControlProblem",),

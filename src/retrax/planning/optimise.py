@@ -3,22 +3,19 @@
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from retrax.engine.llvm.host import lanes
 from retrax.errors import NoPlan
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_instance, require_whole
+from retrax.planning.ensemble import optimise_many
+from retrax.planning.explore import explored
 from retrax.planning.kernels import programs
 from retrax.planning.plan import Plan
 from retrax.planning.problem import ControlProblem
-from retrax.planning.solve import MOST_ITERATIONS, Iterate, Solver, Start, bumps
+from retrax.planning.solve import MOST_ITERATIONS, Solver, Start, bumps
 
 if TYPE_CHECKING:
     import xarray as xr
 
-# The first look at problems with bounds: barriers to go down to, and the fewest steps.
-_LOOK, _FEWEST = 3e-3, 32
 # The barrier to begin with from another plan.
 _WARM = 1e-2
 # Costs that differ by less, relative to them, belong to one extremal.
@@ -54,8 +51,6 @@ def optimise(
         tries = require_whole("tries", tries, 1)
     iterations = require_whole("iterations", iterations, 1)
     if starts is not None:
-        from retrax.planning.ensemble import optimise_many
-
         return optimise_many(problem, starts, tries, iterations)
     return _optimise(problem, tries, iterations)
 
@@ -72,7 +67,7 @@ def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Pl
         if tries is None and not (sizes.bounded or sizes.path):
             plans.append(Plan(problem, solver.from_ways(start, bumps(problem, 1), problem.steps)))
         if not any(plan.status == "minimum" for plan in plans):
-            plans += _explored(problem, solver, start, tries)
+            plans += [Plan(problem, found) for found in explored(problem, solver, start, tries)]
     good = [plan for plan in plans if plan.converged]
     if not good:
         raise NoPlan(*_why(plans))
@@ -80,32 +75,6 @@ def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Pl
     best.others = tuple(_others(best, good))
     best.seconds = time.perf_counter() - began
     return best
-
-
-def _explored(
-    problem: ControlProblem, solver: Solver, start: Start, tries: int | None
-) -> list[Plan]:
-    """Look at several guesses side by side with coarse steps, and refine what is best.
-
-    Where `tries` are asked for, all extremals are refined that were found.
-    """
-    count = lanes() if tries is None else tries
-    steps = min(problem.steps, max(_FEWEST, problem.steps // 8))
-    many = Start(np.repeat(start.nodes, count, axis=1), np.repeat(start.times, count))
-    found = solver.from_ways(many, bumps(problem, count), steps, last=_LOOK)
-    size = np.abs(found.cost)
-    order = sorted(range(count), key=lambda k: (not found.converged[k], found.cost[k]))
-    plans: list[Plan] = []
-    looked: list[float] = []
-    for k in order:
-        if any(abs(found.cost[k] - cost) <= 1e-4 * size[k] for cost in looked):
-            continue
-        looked.append(float(found.cost[k]))
-        guess = Iterate(found.nodes[..., k : k + 1], found.stages[..., k : k + 1], found.h[k : k + 1])
-        plans.append(Plan(problem, solver.from_iterate(start, guess, _LOOK)))
-        if tries is None and plans[-1].status == "minimum":
-            break
-    return plans
 
 
 def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:
