@@ -136,6 +136,7 @@ if _TYPE_CHECKING:
     from retrax.spaces.torus import Torus as Torus
     from retrax.store.factory import factory as factory
     from retrax.store.netcdf import load as load
+    from retrax.store.plan_file import load_plan as load_plan
     from retrax.sweep.sweep import sweep as sweep
     from retrax.trajectory.trajectory import Trajectory as Trajectory
 
@@ -282,6 +283,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.spaces.torus": ("Torus",),
     "retrax.store.factory": ("factory",),
     "retrax.store.netcdf": ("load",),
+    "retrax.store.plan_file": ("load_plan",),
     "retrax.sweep.sweep": ("sweep",),
     "retrax.trajectory.trajectory": ("Trajectory",),
 }
