@@ -15,7 +15,7 @@ from retrax.integrators.base import (
     step_info,
 )
 from retrax.integrators.kick_drift_kick import KickDriftKick
-from retrax.integrators.lifted import midpoint_velocity
+from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
@@ -139,12 +139,7 @@ class _GroupVerlet(AbstractIntegrator):
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(first, g0, xi, t0))  # (1), (2)
 
         guess = midpoint_velocity(system, state, h)
-        scale = jnp.max(jnp.abs(mu0))
-        if system.force is not None:  # it may balance the others, where the body comes to rest
-            inner = first.differential(g0, guess, first.momentum(g0, guess))
-            outer = jnp.asarray(system.force(g0, guess, t0))
-            scale = scale + jnp.abs(h) / 2 * jnp.max(jnp.abs(inner) + jnp.abs(outer))
-        xi, status = newton(mismatch, guess, scale, 1 / jnp.abs(h))
+        xi, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen_velocity(h))
         g1 = drift(xi)
         # (4), with the small changes summed before the momentum they change: one rounding error.
         pushed = kick(first, g0, xi, t0)

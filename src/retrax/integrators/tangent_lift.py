@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import StepInfo, step_info
-from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
+from retrax.integrators.lifted import AbstractLifted, midpoint_velocity, unseen_velocity
 from retrax.mechanics.reactions import rate_of_velocity
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
@@ -76,8 +76,9 @@ class TangentLift(AbstractLifted):
 
         xi0 = system.velocity_at(state)
         guess = midpoint_velocity(system, state, 2 * s * h)
-        scale, reach = jnp.max(jnp.abs(xi0)), 1 / jnp.abs(h)
-        xi, status = newton(lambda xi: start(xi) - xi0, guess, scale, reach)
+        xi, status = newton(
+            lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)), unseen_velocity(h)
+        )
         g = moved(state.g, tau.adjoint, s * h * xi)
         gain = acceleration(g, xi)
         g1 = moved(g, tau, (1 - s) * h * xi)
