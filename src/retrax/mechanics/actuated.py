@@ -58,6 +58,13 @@ class Actuators(Frozen):
             return self.matrix.times(self.limited(u))
         return jnp.asarray(self.matrix(g)) @ self.limited(u)
 
+    def dense(self) -> "Actuators":
+        """Return the same in the form that all matrices of one shape have."""
+        matrix = self.matrix
+        if isinstance(matrix, ConstantMatrix):
+            matrix = ConstantMatrix.of(matrix.whole(), dense=True)
+        return Actuators(matrix, self.lower, self.upper, self.count)
+
     def rates(self, g: Element, xi: Coordinates) -> Float[Array, " m"]:
         r"""Return the velocities $B(g)^T\xi$ on which the inputs do work."""
         return jnp.asarray(self.matrix(g)).T @ xi
@@ -90,6 +97,10 @@ class ConstantMatrix(Frozen):
         return cls(matrix[rows, columns], places, ones, matrix.shape)
 
     def __call__(self, g: Element) -> Float[Array, "dim m"]:
+        return self.whole()
+
+    def whole(self) -> Float[Array, "dim m"]:
+        """Return the matrix."""
         rows, columns = np.array(self.places, int).reshape(-1, 2).T
         known = np.zeros(self.shape)
         for place in self.ones:
@@ -141,31 +152,42 @@ class Actuated(Frozen):
         if not system.has_momentum:
             raise BadInput(f"the {system.name} has no momenta that inputs could change.")
         system.with_force(_nothing)
-        dim, name = system.group.dim, system.group.name
-        matrix = inputs if callable(inputs) else float64("inputs", inputs)
-        found = output("inputs", matrix, (system.group.layout(),)) if callable(inputs) else matrix
-        if len(found.shape) != 2 or found.shape[0] != dim or found.shape[1] < 1:
+        group = system.group
+        constant = None if callable(inputs) else float64("inputs", inputs)
+        shape = _shape(inputs, group) if constant is None else constant.shape
+        if len(shape) != 2 or shape[0] != group.dim or shape[1] < 1:
             raise BadInput(
-                f"inputs has shape {found.shape}, but on {name} it is a matrix of {dim} rows with "
-                "a column for each input."
+                f"inputs has shape {shape}, but on {group.name} it is a matrix of {group.dim} rows "
+                "with a column for each input."
             )
-        function: Function = ConstantMatrix.of(matrix) if matrix is found else as_pytree(matrix)
-        if matrix is not found:
-            require_real("inputs", found, found.shape)
-        _require_columns(system.group, function)
-        count = found.shape[1]
-        lower, upper = (None, None) if bounds is None else _bounds(bounds, count)
-        self.actuators = Actuators(function, lower, upper, count)
+        matrix = as_pytree(inputs) if constant is None else ConstantMatrix.of(constant)
+        _require_columns(group, matrix)
+        lower, upper = (None, None) if bounds is None else _bounds(bounds, shape[1])
+        self.actuators = Actuators(matrix, lower, upper, shape[1])
 
     @property
     def count(self) -> int:
         """How many inputs there are."""
         return self.actuators.count
 
+    def dense(self) -> "Actuated":
+        """Return the same plant, whose matrix may be stacked with any other of its shape."""
+        other = object.__new__(type(self))
+        object.__setattr__(other, "system", self.system)
+        object.__setattr__(other, "actuators", self.actuators.dense())
+        return other
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("system", "actuators"):
             raise AttributeError(name)
         return getattr(self.system, name)
+
+
+def _shape(inputs: object, group: AbstractLieGroup) -> tuple[int, ...]:
+    """Return the shape of what a function of `g` returns, seen to be real numbers."""
+    found = output("inputs", inputs, (group.layout(),))
+    require_real("inputs", found, found.shape)
+    return found.shape
 
 
 def _nothing(g: Element, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:

@@ -25,8 +25,14 @@ from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import gigabytes, require_memory, started
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.drive import Plant
-from retrax.run.driven_members import begun_members, check_runs, driven_members, spread
-from retrax.run.member_checks import require_ensemble, stacked_systems
+from retrax.run.driven_members import (
+    begun_members,
+    check_runs,
+    driven_members,
+    spread,
+    stacked_plants,
+)
+from retrax.run.member_checks import require_ensemble
 from retrax.run.progress_bar import ProgressOption, Reporter, reporter
 from retrax.run.spans import steps_asked
 from retrax.trajectory.inputs import asked_of_members, limited, saturated
@@ -83,7 +89,7 @@ def ensemble(
     """
     method = as_integrator(integrator)
     several = isinstance(system, list | tuple)
-    given: Any = stacked_systems(system) if several else system
+    given: Any = stacked_plants(system) if several else system
     parts = driven_members(given, method, control, states, several)
     moving = parts.system
     starts, host = _at_hand(started(moving, states), backend, devices)

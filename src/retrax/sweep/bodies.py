@@ -129,13 +129,13 @@ def _with_control(
     return made if len(made) == 3 else (*made, control)
 
 
-def _whole(plant: object, control: object) -> Whole:
+def _whole(plant: object, control: object) -> tuple[Any, Drive]:
     """What moves and what drives it, seen to fit."""
     if control is None or not isinstance(plant, Actuated):
         return unwrapped(plant, READY_STEP, control)[0], None
     drives = require_control(control)
     drives.check(plant.system, plant.count)
-    return plant.system, (plant.actuators, drives)
+    return plant.system, (plant.actuators.dense(), drives)
 
 
 def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> Made:
