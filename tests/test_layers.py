@@ -7,6 +7,7 @@ import retrax
 
 LAYERS = [
     "errors",
+    "citations",
     "numerics",
     "files",
     "groups",
@@ -22,6 +23,7 @@ LAYERS = [
     "run",
     "sweep",
     "estimation",
+    "planning",
     "analysis",
     "testing",
     "show",
@@ -36,6 +38,8 @@ DOORS = {
     ("trajectory/trajectory.py", "store"),
     ("estimation/result.py", "show"),
     ("estimation/smoothed.py", "show"),
+    ("store/plan_file.py", "planning"),
+    ("planning/plan.py", "show"),
 }
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}

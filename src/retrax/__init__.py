@@ -23,6 +23,7 @@ if _TYPE_CHECKING:
     from retrax import analysis as analysis
     from retrax import systems as systems
     from retrax import testing as testing
+    from retrax.citations import cite as cite
     from retrax.errors import BadInput as BadInput
     from retrax.errors import CheckFailed as CheckFailed
     from retrax.errors import CheckpointFailed as CheckpointFailed
@@ -32,6 +33,7 @@ if _TYPE_CHECKING:
     from retrax.errors import ContactTooFast as ContactTooFast
     from retrax.errors import Interrupted as Interrupted
     from retrax.errors import NoEquilibrium as NoEquilibrium
+    from retrax.errors import NoPlan as NoPlan
     from retrax.errors import NotWritten as NotWritten
     from retrax.errors import RetraxError as RetraxError
     from retrax.errors import Separation as Separation
@@ -88,6 +90,8 @@ if _TYPE_CHECKING:
     from retrax.mechanics.constraints import Distribution as Distribution
     from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
     from retrax.mechanics.controls import Feedback as Feedback
+    from retrax.mechanics.events import Event as Event
+    from retrax.mechanics.events import Stop as Stop
     from retrax.mechanics.flow import GroupFlow as GroupFlow
     from retrax.mechanics.flow import SpaceFlow as SpaceFlow
     from retrax.mechanics.hamel import HamelFrame as HamelFrame
@@ -107,11 +111,20 @@ if _TYPE_CHECKING:
     from retrax.numerics.nodes import radau as radau
     from retrax.numerics.nodes import radau_left as radau_left
     from retrax.numerics.tableaus import Tableau as Tableau
+    from retrax.planning.costs import MinimumEffort as MinimumEffort
+    from retrax.planning.costs import MinimumTime as MinimumTime
+    from retrax.planning.duration import Free as Free
+    from retrax.planning.ends import Reach as Reach
+    from retrax.planning.feedback import lqr as lqr
+    from retrax.planning.optimise import optimise as optimise
+    from retrax.planning.plan import Plan as Plan
+    from retrax.planning.problem import ControlProblem as ControlProblem
     from retrax.run.ensemble import ensemble as ensemble
     from retrax.run.prepare import PreparedRun as PreparedRun
     from retrax.run.prepare import prepare as prepare
     from retrax.run.resume import resume as resume
     from retrax.run.simulate import simulate as simulate
+    from retrax.run.step_by_step import Stepper as Stepper
     from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
     from retrax.spaces.base import AbstractSpace as AbstractSpace
     from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
@@ -123,10 +136,12 @@ if _TYPE_CHECKING:
     from retrax.spaces.torus import Torus as Torus
     from retrax.store.factory import factory as factory
     from retrax.store.netcdf import load as load
+    from retrax.store.plan_file import load_plan as load_plan
     from retrax.sweep.sweep import sweep as sweep
     from retrax.trajectory.trajectory import Trajectory as Trajectory
 
 _PLACES: dict[str, tuple[str, ...]] = {
+    "retrax.citations": ("cite",),
     "retrax.errors": (
         "BadInput",
         "CheckFailed",
@@ -137,6 +152,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "ContactTooFast",
         "Interrupted",
         "NoEquilibrium",
+        "NoPlan",
         "NotWritten",
         "RetraxError",
         "Separation",
@@ -209,6 +225,10 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "VelocityConstraint",
     ),
     "retrax.mechanics.controls": ("Feedback",),
+    "retrax.mechanics.events": (
+        "Event",
+        "Stop",
+    ),
     "retrax.mechanics.flow": (
         "GroupFlow",
         "SpaceFlow",
@@ -232,6 +252,16 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "radau_left",
     ),
     "retrax.numerics.tableaus": ("Tableau",),
+    "retrax.planning.costs": (
+        "MinimumEffort",
+        "MinimumTime",
+    ),
+    "retrax.planning.duration": ("Free",),
+    "retrax.planning.ends": ("Reach",),
+    "retrax.planning.feedback": ("lqr",),
+    "retrax.planning.optimise": ("optimise",),
+    "retrax.planning.plan": ("Plan",),
+    "retrax.planning.problem": ("ControlProblem",),
     "retrax.run.ensemble": ("ensemble",),
     "retrax.run.prepare": (
         "PreparedRun",
@@ -239,6 +269,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.run.resume": ("resume",),
     "retrax.run.simulate": ("simulate",),
+    "retrax.run.step_by_step": ("Stepper",),
     "retrax.spaces.base": (
         "AbstractHomogeneousSpace",
         "AbstractSpace",
@@ -252,6 +283,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.spaces.torus": ("Torus",),
     "retrax.store.factory": ("factory",),
     "retrax.store.netcdf": ("load",),
+    "retrax.store.plan_file": ("load_plan",),
     "retrax.sweep.sweep": ("sweep",),
     "retrax.trajectory.trajectory": ("Trajectory",),
 }

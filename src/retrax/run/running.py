@@ -16,13 +16,16 @@ import numpy as np
 
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import Interval, Packing, Progress, quiet, start
+from retrax.engine.step_program import step_identity
 from retrax.errors import CheckpointFailed, ContactLost, Interrupted, StepFailed, warn
 from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
 from retrax.integrators.diagnosis import Takes, advised_step, diagnose
 from retrax.integrators.driven import Driven
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.fingerprint import Fingerprint
 from retrax.run.chunks import Chunks
+from retrax.run.events import Lookout
 from retrax.run.progress_bar import Reporter, reporter
 from retrax.store.checkpoint import Checkpoint, Rows
 from retrax.trajectory.inputs import asked, limited, saturation
@@ -40,7 +43,7 @@ class Running:
 
     **Arguments:** `run`: the run at its first step; `backend`: what takes its steps; `adapts`:
     whether numbers of functions that have changed are parameters, which nothing that is resumed may
-    do: its bits would depend on what ran before.
+    do: its bits would depend on what ran before; `lookout`: for events on the way.
 
     **Attributes:**
 
@@ -50,11 +53,15 @@ class Running:
     - `seconds`, `compile_seconds`, `provenance`: as the trajectory has them.
     """
 
-    def __init__(self, run: Run, backend: str, adapts: bool = False):
+    def __init__(
+        self, run: Run, backend: str, adapts: bool = False, lookout: Lookout | None = None
+    ):
         clock = time.perf_counter()
         plan, state = run.plan, run.state
         self.begun, self.at, self.since = run, start(state, run.memory), _QUIET
-        self.loop = make_loop(backend, run.system, run.integrator, state, float(plan.h), adapts)
+        self.lookout = lookout
+        method = run.integrator if lookout is None else lookout.integrator
+        self.loop = make_loop(backend, run.system, method, state, float(plan.h), adapts)
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         self.chunks = Chunks.of_run(size, plan.save_every, plan.commit_every)
         self.loop.compile(self.at, self.chunks.capacity)
@@ -64,12 +71,15 @@ class Running:
         self.seconds = 0.0
         self._tree = jax.tree.structure((self.at.state, self.at.interval))
         self._looked_for_ending, self._found_ending = False, None
+        self._lost: str | None = None  # an event that is not a number
 
     @property
     def run(self) -> Run:
         """The run where it stands now."""
-        at = self.at
-        return dataclasses.replace(self.begun, state=at.state, memory=at.memory, step=int(at.step))
+        at, memory = self.at, self.at.memory
+        if self.lookout is not None and memory is not None:
+            memory, _ = memory  # what the events were is seen from the state
+        return dataclasses.replace(self.begun, state=at.state, memory=memory, step=int(at.step))
 
     @property
     def chunk_steps(self) -> int:
@@ -77,7 +87,10 @@ class Running:
 
     def first_steps(self, count: int) -> np.ndarray:
         """The numbers of the state after the first steps of the run, taken again."""
-        at, *_ = self.loop.run(start(self.begun.state), 1, count, self.chunks.capacity)
+        loop, run = self.loop, self.begun
+        if self.lookout is not None:  # which may halt
+            loop = type(loop)(run.system, run.integrator, run.state, float(run.plan.h))
+        at, *_ = loop.run(start(run.state), 1, count, self.chunks.capacity)
         return Packing.rows(at.state)[:, 0]
 
     def save(self, state: State, interval: Interval) -> None:
@@ -111,16 +124,54 @@ class Running:
         before, clock = self.seconds, time.perf_counter()
         while int(self.at.step) < steps:
             records, every = next(self.chunks.between(int(self.at.step), steps))
+            here = self.at
             self.at, states, intervals = self.loop.run(
-                self.at, records, every, self.chunks.capacity, whole=False
+                here, records, every, self.chunks.capacity, whole=False
             )
+            if self.at.failed and self.lookout is not None:
+                states, intervals = self._halted(self.lookout, here, states, intervals, every)
             if self.at.failed or len(intervals.residual):
                 self._keep(states, intervals)
             self.seconds = before + time.perf_counter() - clock
             report(int(self.at.step), steps)
-            if self.at.failed or (pause is not None and pause()):
+            if self.at.failed or self.stopped or (pause is not None and pause()):
                 break
         self.seconds = before + time.perf_counter() - clock
+
+    def _halted(
+        self, lookout: Lookout, here: Progress, states: State, intervals: Interval, every: int
+    ) -> tuple[State, Interval]:
+        """Look for events where the loop has halted, and go on from there if there are any.
+
+        Return what a chunk that failed has brought: nothing where events explain it.
+        """
+        after, filled = self.at, len(intervals.residual)
+        at = self.loop.caught_up(here, after, states, every, self.chunks.capacity)
+        halt = lookout.look(at, self.loop.name)
+        if halt is None:
+            return states, intervals
+        if filled:
+            self.at = at._replace(step=np.int64(int(here.step) + filled * every))
+            self._keep(states, intervals)
+        self.since = joined(self.since, at.interval)
+        self._lost = halt.lost
+        if halt.lost is not None:
+            self.at = after
+        else:
+            self.at = lookout.asleep(at._replace(interval=_QUIET))
+        if halt.stopped and int(at.step) % self.begun.plan.save_every != 0:
+            self.save(at.state, self.since)
+        nothing = jax.tree.map(lambda x: np.asarray(x)[:0], (states, intervals))
+        return nothing
+
+    def events_told(self) -> dict[str, Any]:
+        """What a checkpoint tells of events."""
+        return {} if self.lookout is None else {"events": self.lookout.result().data()}
+
+    @property
+    def stopped(self) -> bool:
+        """Whether an event has ended the run."""
+        return self.lookout is not None and self.lookout.ended_by is not None
 
     def _keep(self, states: State, intervals: Interval) -> None:
         """Save what a chunk brings; of one that ends between saved states only what happened."""
@@ -150,7 +201,7 @@ class Running:
         """Where the model ended within the step that failed, looked for once."""
         if not self._looked_for_ending:
             run, self._looked_for_ending = self.begun, True
-            if self.at.failed:
+            if self.at.failed and self._lost is None:
                 self._found_ending = ending_of(
                     run.system, run.integrator, self.at, float(run.plan.h)
                 )
@@ -159,8 +210,12 @@ class Running:
     def trajectory(self) -> Trajectory:
         """What has been saved so far; where the model ended, up to there."""
         saved, ended, plan = list(self.saved), self.ended, self.begun.plan
-        if ended is not None and ended.state.t != self.at.state.t:
-            rows = jax.tree.leaves((ended.state, _QUIET))
+        events = None if self.lookout is None else self.lookout.result()
+        last = None if ended is None or ended.state.t == self.at.state.t else ended.state
+        if events is not None and events.ended_by is not None:
+            last = events[events.ended_by][-1]
+        if last is not None:
+            rows = jax.tree.leaves((last, _QUIET))
             saved.append([np.asarray(x)[None] for x in rows])
         stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
         states, info = jax.tree.unflatten(self._tree, stacked)
@@ -177,17 +232,23 @@ class Running:
             provenance=self.provenance,
             system=self.begun.system,
             integrator=self.begun.integrator,
-            identity=self.loop.identity,
+            identity=self.loop.identity if self.lookout is None else self._own_identity(),
+            events=events,
         )
         if not self.loop.identity.complete:
             _ = run.observations  # later no one can tell whether its functions read the same
         return run
 
+    def _own_identity(self) -> Fingerprint:
+        """What the run reads without its events, if they do not make it incomplete."""
+        own = step_identity(self.begun.system, self.begun.integrator)
+        return own if self.loop.identity.complete else self.loop.identity
+
     @property
     def completed(self) -> int:
         """The steps behind the last saved state."""
         step, plan = int(self.at.step), self.begun.plan
-        saved = bool(self.at.failed) or self._saves(step)
+        saved = bool(self.at.failed) or self.stopped or self._saves(step)
         return step if saved else step - step % plan.save_every
 
     @property
@@ -195,13 +256,20 @@ class Running:
         """What to raise, and what to say, if a step has failed."""
         if not self.at.failed:
             return None
+        if self._lost is not None:
+            return StepFailed, (
+                f"the event {self._lost!r} is not a number at the end of step "
+                f"{int(self.at.step) + 1}, at t = {float(self.at.state.t) + self.begun.plan.h:.6g} "
+                "s: its sign must be known everywhere; the run up to there is in `.trajectory`."
+            )
         return explain(self.begun, self.at, self._takes, self.ended)
 
     @property
     def status(self) -> str:
         if self.at.failed:
             return "failed"
-        return "finished" if int(self.at.step) == self.begun.plan.steps else "interrupted"
+        done = self.stopped or int(self.at.step) == self.begun.plan.steps
+        return "finished" if done else "interrupted"
 
     def _takes(self, h: float) -> bool:
         """Whether one step of size `h` can be taken from where the run is; nothing is compiled."""

@@ -31,6 +31,7 @@ def heading(run: "Trajectory") -> list[str]:
         f"{len(run.t):,} states saved",
         f"{run.seconds:.3g} s ({rate:,.0f} steps/s), compiled in {run.compile_seconds:.2g} s; "
         f"{per_step:.2f} {counted(run)} a step",
+        *run.events.lines(),
         *(line for line in (balance, warning and f"Note: {warning}") if line is not None),
         *([f"Energy and invariants are not known: {run.lacking}."] if run.lacking else []),
     ]

@@ -1,0 +1,138 @@
+"""Solve optimal control problems."""
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from retrax.errors import NoPlan
+from retrax.mechanics.state import State
+from retrax.numerics.checks import require_instance, require_whole
+from retrax.planning.ensemble import optimise_many
+from retrax.planning.explore import explored, nearest
+from retrax.planning.kernels import programs
+from retrax.planning.plan import Plan
+from retrax.planning.problem import ControlProblem
+from retrax.planning.solve import MOST_ITERATIONS, Iterate, Solver, Start, bumps
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# The barrier to begin with from another plan.
+_WARM = 1e-2
+# Costs that differ by less, relative to them, belong to one extremal.
+_ALIKE = 1e-6
+
+
+def optimise(
+    problem: ControlProblem,
+    *,
+    starts: State | None = None,
+    tries: int | None = None,
+    iterations: int = MOST_ITERATIONS,
+) -> "Plan | xr.Dataset":
+    """Find a plan: inputs that bring a plant from its start to its end at the least cost.
+
+    **Arguments:**
+
+    - `problem`: what to solve.
+    - `starts`: states with a leading axis of members, to solve one problem from each of them.
+    - `tries`: how many guesses to start from: ways to the end that differ by bumps. The best plan
+        is returned, and `plan.others` has the costs of other extremals that were found. Unless it
+        is given, a few guesses are looked at with coarse steps where inputs have bounds or the path
+        has, and one guess is tried otherwise.
+    - `iterations`: how many there may be from each guess.
+
+    **Returns:** a `Plan`; with `starts` an `xarray.Dataset` with an axis of members.
+
+    **Raises:** `NoPlan` where the search does not converge: it says what is wrong and carries the
+    last iterate. With `starts` members without a plan are NaN, and `status` says so.
+    """
+    require_instance("problem", problem, ControlProblem, "a ControlProblem")
+    if tries is not None:
+        tries = require_whole("tries", tries, 1)
+    iterations = require_whole("iterations", iterations, 1)
+    if starts is not None:
+        return optimise_many(problem, starts, tries, iterations)
+    return _optimise(problem, tries, iterations)
+
+
+def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Plan:
+    began = time.perf_counter()
+    solver = Solver(problem, programs(problem.model), iterations)
+    start = Start.of(problem.start)
+    plans: list[Plan] = []
+    if problem.guess is not None:
+        plans.append(Plan(problem, solver.from_iterate(start, problem.guess.iterate, _WARM)))
+    else:
+        sizes = problem.model.sizes
+        if tries is None and not (sizes.bounded or sizes.path):
+            plans.append(Plan(problem, solver.from_ways(start, bumps(problem, 1), problem.steps)))
+        if not any(plan.status == "minimum" for plan in plans):
+            plans += [Plan(problem, found) for found in explored(problem, solver, start, tries)]
+    good = [plan for plan in plans if plan.converged]
+    if not good:
+        good = [_reached(problem, solver, start, plans)]
+    best = min(good, key=lambda p: (p.status != "minimum", p.cost))
+    best.others = tuple(_others(best, good))
+    best.seconds = time.perf_counter() - began
+    return best
+
+
+def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:
+    """Costs and durations of the extremals that are not the best one, each once."""
+    found: list[tuple[float, float]] = []
+    for plan in sorted(plans, key=lambda p: p.cost):
+        known = [best.cost, *(cost for cost, _ in found)]
+        if all(abs(plan.cost - x) > _ALIKE * abs(x) for x in known):
+            found.append((plan.cost, plan.T))
+    return found
+
+
+def _reached(
+    problem: ControlProblem, solver: Solver, start: Start, failed: list[Plan]
+) -> Plan:
+    """Come as near to the end as possible, and from there to it; say what is in the way if not."""
+    if problem.model.sizes.ends == 0:
+        raise NoPlan(_stopped(failed[0], len(failed)), failed[0])
+    found, there = nearest(problem, solver, start)
+    if there:
+        guess = Iterate(found.nodes, found.stages, found.h)
+        plan = Plan(problem, solver.from_iterate(start, guess, _WARM))
+        if plan.converged:
+            return plan
+        raise NoPlan(_stopped(plan, len(failed) + 1), plan)
+    last = min(failed, key=lambda p: max(p.residuals["defects"], p.residuals["end"]))
+    if not found.converged[0]:
+        raise NoPlan(_stopped(last, len(failed)), last)
+    miss = found.miss[:, 0]
+    worst = int(np.argmax(np.abs(miss)))
+    u = found.stages[: problem.count, :, 0].T
+    room = np.minimum(u - problem.lower, problem.upper - u)
+    width = problem.upper - problem.lower
+    part = float((room <= 0.01 * np.where(np.isfinite(width), width, 0.0)).mean())
+    limits = f"; inputs are at their bounds for {part:.0%} of the time" if part > 0 else ""
+    why = f"{limits}; give it more time, wider bounds" if problem.model.sizes.bounded else "; give it"
+    raise NoPlan(
+        f"the end is out of reach: the nearest that was found in {found.h[0] * found.stages.shape[1]:.4g} s "
+        f"misses it by {np.abs(miss).max():.3g}, most in equation {worst} of {len(miss)}{why} or "
+        "another end.",
+        last,
+    )
+
+
+def _stopped(plan: Plan, guesses: int) -> str:
+    """Say what is wrong with an iterate that is no plan."""
+    worst = max(("defects", "end", "path", "stationarity"), key=lambda x: plan.residuals[x])
+    said = {
+        "defects": "steps do not lead from one state to the next, by up to "
+        f"{plan.largest_defect:.2g}",
+        "end": f"the end is missed by {abs(plan.miss).max(initial=0.0):.2g}",
+        "path": f"the path constraint is broken by {-plan.path.min(initial=0.0):.2g}",
+        "stationarity": "the conditions of first order are met only to "
+        f"{plan.residuals['stationarity']:.1g}",
+    }
+    return (
+        f"no plan was found from {guesses} guesses: after {plan.iterations} iterations "
+        f"{said[worst]}; try more steps, another duration=, or a guess= from a similar problem."
+    )
