@@ -83,7 +83,7 @@ def test_a_sentence_for_a_time_that_is_none(t, sentence):
 
 def test_a_loaded_run_without_its_functions_says_so(tmp_path):
     run = rx.load(simulate().save(tmp_path / "run.nc"))
-    with pytest.raises(rx.BadInput, match="no system and no integrator"):
+    with pytest.raises(rx.BadInput, match="but not its functions"):
         run.at(0.123)
 
 

@@ -20,6 +20,8 @@ class Watching(AbstractIntegrator):
     The values of the events at the end of a step are part of its memory. A step in which one
     crosses zero has `in_chart` false, which halts every loop before it. With NaN for the values in
     the memory a step looks at nothing.
+
+    References: [HairerNorsettWanner1993] II.6.
     """
 
     integrator: AbstractIntegrator

@@ -352,9 +352,7 @@ class Search:
 
     # How good an iterate is.
 
-    def _merit(
-        self, which: int, now: Measured, h: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _merit(self, which: int, now: Measured, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum of violations in units of their scales; cost with barrier."""
         end = self.work.end(which)
         violation, cost = now.violation, now.cost + end[0]
@@ -414,9 +412,7 @@ def _full(upper: np.ndarray, size: int) -> np.ndarray:
     return out
 
 
-def _share(
-    values: np.ndarray, changes: np.ndarray, share: np.ndarray | float
-) -> np.ndarray:
+def _share(values: np.ndarray, changes: np.ndarray, share: np.ndarray | float) -> np.ndarray:
     """How far to go until the first of some positive numbers has lost its share."""
     lengths = np.where(changes < 0, -share * values / changes, 1.0)
     return np.where(np.isfinite(lengths), lengths, 1.0).min(axis=0)

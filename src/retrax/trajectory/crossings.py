@@ -89,13 +89,10 @@ class Events(Mapping[str, Crossings]):
         end = "" if self.ended_by is None else f", ended by {self.ended_by!r}"
         return f"<Events {{{told}}}{end}>"
 
-    def lines(self) -> list[str]:
-        """Tell each event in a line of a summary."""
-        told = []
-        for name, one in self.items():
-            line = f"event {name!r}: {repr(one)[1:-1]}"
-            told.append(f"{line}; it ended the run" if name == self.ended_by else line)
-        return told
+    def words(self) -> dict[str, str]:
+        """Tell each event in words, by name."""
+        ended = {self.ended_by: "; it ended the run"}
+        return {name: repr(one)[1:-1] + ended.get(name, "") for name, one in self.items()}
 
     def data(self) -> dict[str, Any]:
         """Return the events as JSON keeps them, without what a controller keeps."""

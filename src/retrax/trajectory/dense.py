@@ -10,6 +10,7 @@ from retrax.engine.backends import make_single
 from retrax.engine.backends.stepping import Single
 from retrax.engine.progress import Packing
 from retrax.errors import BadInput
+from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.numerics.checks import host_float64, require_finite
 
@@ -29,7 +30,9 @@ class DenseOutput:
 
     def __init__(self, run: "Trajectory"):
         system, integrator = run.system, run.integrator
-        if system is None or integrator is None or run.lacking is not None:
+        if isinstance(system, RememberedSystem):
+            raise BadInput(f"{system.lack()}.")
+        if system is None or integrator is None:
             raise BadInput("this run has no system and no integrator to take shorter steps with.")
         self._run, self._h = run, float(run.h)
         self._t = np.asarray(run.t)

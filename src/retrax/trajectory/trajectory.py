@@ -28,8 +28,6 @@ from retrax.trajectory.observe import (
     Values,
     along,
     balance_of,
-    deviations,
-    drift,
     observe,
     observe_driven,
     observe_remembered,
@@ -38,7 +36,7 @@ from retrax.trajectory.observe import (
 from retrax.trajectory.provenance import Origin
 from retrax.trajectory.records import Records
 from retrax.trajectory.shown import AbstractShown
-from retrax.trajectory.summary import html, summary
+from retrax.trajectory.summary import html, measures, summary
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -358,35 +356,7 @@ class Trajectory(AbstractShown):
     def measures(self) -> dict[str, Any]:
         """Return the run in numbers, as `retrax run --json` prints it."""
         self._require_numbers("measures()")
-        steps_per_second = self.completed / self.seconds if self.seconds > 0 else 0.0
-        found = balance_of(self)
-        balance = None if found is None else found.at_the_end()
-        return {
-            "case": self.provenance.get("case", self.provenance["system"]),
-            "integrator": self.provenance["integrator"],
-            "h": self.h,
-            "steps": self.completed,
-            "seconds": self.seconds,
-            "compile_seconds": self.compile_seconds,
-            "steps_per_second": steps_per_second,
-            "group_defect": float(np.max(self.group_defect())),
-            "constraint_violation": _known(np.max(self.constraint_violation())),
-            "invariants": {
-                name: {
-                    "initial": float(values[0]),
-                    "max_error": float(np.max(np.abs(deviations(values)))),
-                    "drift": drift(self.t, values),
-                }
-                for name, values in self.observations.invariants.items()
-            },
-            "energy_balance": balance,
-            "final": {
-                "t": float(self.t[-1]),
-                "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), self.g),
-                "momentum": np.asarray(self.momentum[-1]).tolist(),
-                "velocity": [_known(x) for x in self.velocity[-1]],
-            },
-        }
+        return measures(self)
 
     def summary(self) -> str:
         """Return the run as a table for people."""
@@ -421,8 +391,3 @@ class Trajectory(AbstractShown):
     def _with_numbers(self, what: str) -> "Trajectory":
         self._require_numbers(what)
         return self
-
-
-def _known(x: Any) -> float | None:
-    """A number for JSON; `None` where a file lacks the functions that it takes."""
-    return None if np.isnan(x) else float(x)
