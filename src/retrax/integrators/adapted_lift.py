@@ -86,7 +86,8 @@ class AdaptedLift(AbstractLifted):
 
         start = solve(basis @ basis.T, basis @ midpoint_velocity(system, state, h))
         guess = jnp.concatenate([start, jnp.zeros(n - m)])
-        z, status = newton(mismatch, guess, jnp.max(jnp.abs(state.momentum)))
+        reach = jnp.where(jnp.arange(n) < m, 1 / jnp.abs(h), 0.0)
+        z, status = newton(mismatch, guess, jnp.max(jnp.abs(state.momentum)), reach)
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
         end = State(g1, (basis @ mu1) @ covectors, state.t + h)

@@ -79,12 +79,15 @@ class CotangentLift(AbstractLifted):
         scale = jnp.max(jnp.abs(state.momentum))
         if isinstance(system, HamiltonianSystem):  # no inverse Legendre transform is needed
             unknowns, status = newton(
-                mismatch_hamiltonian, jnp.concatenate([xi, state.momentum]), scale
+                mismatch_hamiltonian,
+                jnp.concatenate([xi, state.momentum]),
+                scale,
+                jnp.where(jnp.arange(2 * n) < n, 1 / jnp.abs(h), 0.0),
             )
             xi, mu = unknowns[:n], unknowns[n:]
             g, a = base(xi)
         else:
-            xi, status = newton(mismatch, xi, scale)
+            xi, status = newton(mismatch, xi, scale, 1 / jnp.abs(h))
             g, a = base(xi)
             mu = system.momentum(g, xi)
         nu = h * system.total_force(g, xi, mu, t)

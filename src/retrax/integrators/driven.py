@@ -1,21 +1,29 @@
 r"""A step of any integrator, with inputs."""
 
+from collections import OrderedDict
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jax.tree_util import Partial
+from jaxtyping import Array, Float, PyTree
 
 from retrax.groups.base import Coordinates, Element
 from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo
 from retrax.mechanics.actuated import Actuators, Inputs, Law
-from retrax.mechanics.controls import AbstractControl, Kept
-from retrax.mechanics.functions import Function
+from retrax.mechanics.controls import AbstractControl, Held, Kept
+from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.state import State
+from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import is_traced, require_instance, shape_and_dtype
+from retrax.numerics.checks import ArrayLike, is_traced, require_instance, shape_and_dtype
 from retrax.numerics.evaluate import evaluate
-from retrax.numerics.frozen import Frozen
+from retrax.numerics.frozen import Frozen, numbers_of
+from retrax.numerics.reuse import remember
+
+# So many pairs of driven integrators and systems are remembered to fit.
+_MOST = 16
 
 
 class Driven(AbstractIntegrator):
@@ -75,7 +83,8 @@ class Driven(AbstractIntegrator):
         count = self.actuators.count
         blank = self.control.blank(count)
         if _is_alike(state.control, blank):
-            return state
+            nested = jax.tree.unflatten(jax.tree.structure(blank), jax.tree.leaves(state.control))
+            return State(state.g, state.momentum, state.t, nested)
         start, kept = alone(state), None
         if blank is not None and is_traced(self, system, start):
             kept = self.control.first(system, start, count)
@@ -87,7 +96,7 @@ class Driven(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> AbstractGroupSystem:
         """Return the system with the inputs of the step from `state` among its forces."""
-        pushed = Pushed(system.force, self.actuators, self.control.during(state, h))
+        pushed = Pushed(as_pytree(system.force), self.actuators, self.control.during(state, h))
         return system.with_force(pushed)
 
     def asked(self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]) -> Inputs:
@@ -98,12 +107,29 @@ class Driven(AbstractIntegrator):
         """Return the inputs that act from `state` on, within their bounds."""
         return self.actuators.limited(self.asked(system, state, h))
 
+    def symmetries(self, system: AbstractGroupSystem) -> Symmetries:
+        """Return the symmetries of the driven system: those that its inputs do not break.
+
+        A law of feedback is a force like others. Inputs that are held may be anything.
+        """
+        if self.control.holds:
+            law, actuators = Partial(_restless, np.zeros(self.actuators.count)), self.actuators
+            actuators = Actuators(actuators.matrix, None, None, actuators.count)
+        else:
+            law, actuators = self.control.during(_example(system), jnp.ones(())), self.actuators
+        driven = system.with_force(Pushed(as_pytree(system.force), actuators, law))
+        object.__setattr__(driven, "symmetry", None)  # what is declared may be broken
+        return Symmetries.none(system.group.dim) if is_traced(driven) else driven.symmetries()
+
     def check(self, system: AbstractGroupSystem) -> None:
+        if not _CHECKED.knows(self, system):
+            self._check(system)
+            _CHECKED.remember(self, system)
+
+    def _check(self, system: AbstractGroupSystem) -> None:
         self.control.check(system, self.actuators.count)
-        example = State(system.group.identity(), jnp.zeros(system.group.dim))
         kept = jax.tree.map(jnp.asarray, self.control.blank(self.actuators.count))
-        example = State(example.g, example.momentum, example.t, kept)
-        self.integrator.check(self.acting(system, example, jnp.ones(())))
+        self.integrator.check(self.acting(system, _example(system, kept), jnp.ones(())))
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
         self.integrator.check_step(system, alone(state), h)
@@ -114,6 +140,26 @@ class Driven(AbstractIntegrator):
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         acting = self.acting(system, state, jnp.asarray(h))
         return self.integrator.refusal(acting, alone(state), h, moved)
+
+    def culprit(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        """Say, where it is so, that the controller made the step from `state` fail."""
+
+        def seen(driven: Driven, system: AbstractGroupSystem, state: State, h: Array) -> tuple:
+            u = driven.asked(system, state, h)
+            held = Driven(driven.integrator, driven.actuators, Held())
+            start = State(state.g, state.momentum, state.t, u)
+            new = alone(held.step(system, start, h)[0])
+            kept = driven.control.next(system, new, state.control, h)
+            after = State(new.g, new.momentum, new.t, kept)
+            return u, new, kept, driven.asked(system, after, h)
+
+        now = jax.tree.map(jnp.asarray, state)
+        u, new, kept, then = jax.jit(seen)(self, system, now, jnp.asarray(h))
+        if not _all_finite(u):
+            return _not_finite(self.control, u, state.t)
+        if _all_finite((new.g, new.momentum)) and not _all_finite((kept, then)):
+            return _not_finite(self.control, kept if _all_finite(then) else then, new.t)
+        return None
 
     def memory(self, system: AbstractGroupSystem, state: State) -> Memory:
         return self.integrator.memory(self.acting(system, state, jnp.ones(())), alone(state))
@@ -135,6 +181,30 @@ class Driven(AbstractIntegrator):
         return State(new.g, new.momentum, new.t, kept), info, memory
 
 
+class _Checked:
+    """Pairs of objects that have been seen to fit: to trace a law takes longer than many steps."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, int], tuple[Driven, AbstractGroupSystem]] = OrderedDict()
+        remember(self)
+
+    def cache_clear(self) -> None:
+        self._kept.clear()
+
+    def knows(self, driven: Driven, system: AbstractGroupSystem) -> bool:
+        return (id(driven), id(system)) in self._kept
+
+    def remember(self, driven: Driven, system: AbstractGroupSystem) -> None:
+        """Keep both alive, so that no other object has their numbers."""
+        if not is_traced(driven, system):
+            self._kept[id(driven), id(system)] = driven, system
+            while len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+
+
+_CHECKED = _Checked()
+
+
 class Pushed(Frozen):
     """The external force of a driven system: its own, and that of the inputs."""
 
@@ -152,6 +222,29 @@ def alone(state: State) -> State:
     return State(state.g, state.momentum, state.t)
 
 
+def _all_finite(tree: PyTree) -> bool:
+    return all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(tree))
+
+
+def _not_finite(control: AbstractControl, found: PyTree, t: ArrayLike) -> str:
+    """Name the first of what is not finite; of outputs in a row the last is the new one."""
+    odd = next(np.asarray(x) for x in jax.tree.leaves(found) if not _all_finite(x))
+    told = numbers_of(odd[-1] if odd.ndim == 2 else odd)
+    return f"the controller {control!r} gave {told} at t = {float(t):.6g} s"
+
+
+def _example(system: AbstractGroupSystem, kept: Kept = None) -> State:
+    """Return a state of the right form."""
+    return State(system.group.identity(), jnp.zeros(system.group.dim), 0.0, kept)
+
+
+def _restless(like: Inputs, g: Element, xi: Coordinates, t: Float[Array, ""]) -> Inputs:
+    """Return inputs that differ from state to state without a rule that a symmetry could share."""
+    seen = jnp.concatenate([*(jnp.ravel(x) for x in jax.tree.leaves(g)), xi, t[None]])
+    mixed = jnp.sin(1.0 + np.arange(1, seen.size * like.size + 1)).reshape(like.size, -1)
+    return 1.0 + mixed @ seen
+
+
 def _first(
     control: AbstractControl, system: AbstractGroupSystem, state: State, inputs: Inputs
 ) -> Kept:
@@ -159,9 +252,12 @@ def _first(
 
 
 def _is_alike(kept: Kept, like: Kept) -> bool:
-    """Tell whether what a state keeps has the form of what a controller keeps."""
+    """Tell whether what a state keeps has the form of what a controller keeps.
+
+    A file does not always tell how that was nested, and a plain tuple stands for it then.
+    """
     found, tree = jax.tree.flatten(kept)
     wanted, wanted_tree = jax.tree.flatten(like)
-    return tree == wanted_tree and [shape_and_dtype(x) for x in found] == [
-        shape_and_dtype(x) for x in wanted
-    ]
+    if tree != wanted_tree and type(kept) is not tuple:
+        return False
+    return [shape_and_dtype(x) for x in found] == [shape_and_dtype(x) for x in wanted]

@@ -208,7 +208,7 @@ def hamel_step(
     guess = midpoint_velocity(system, state, h)
     if basis is not None:
         guess = solve(basis @ basis.T, basis @ guess)
-    u, status = newton(mismatch, guess, scale)
+    u, status = newton(mismatch, guess, scale, 1 / jnp.abs(h))
     xi = u if basis is None else u @ basis
     # By (1) and not from the mean: what the solver leaves of p then enters multiplied by h.
     mu1, lam = state.momentum + gain(xi, system.momentum(state.g, xi)), jnp.zeros(0)
@@ -269,7 +269,8 @@ def _constrained_step(
         return jnp.concatenate([2 * (p - state.momentum) - gained, weight * broken])  # (2), (3)
 
     start = jnp.concatenate([guess, h * system.multipliers(state)])
-    z, status = newton(mismatch, start, scale)
+    reach = jnp.where(jnp.arange(start.size) < n, 1 / jnp.abs(h), 0.0)
+    z, status = newton(mismatch, start, scale, reach)
     _, g1, gained = forward(z)
     mu1, rest = admissible(system, constraint, g1, state.momentum + gained, end)
     upright = _keeps_its_side(constraint.rows(state.g, state.t), constraint.rows(g1, end))

@@ -130,7 +130,9 @@ class LagrangeDAlembert(AbstractLifted):
             equations = lift.momentum(h * xi, a, a + nu) - mu  # (2)
             return jnp.concatenate([equations, unknown.further(g, xi, t)])  # (3)
 
-        z, status = newton(mismatch, unknown.guess, jnp.max(jnp.abs(state.momentum)))
+        velocities = unknown.guess.size - unknown.impulse(unknown.guess).size
+        reach = jnp.where(jnp.arange(unknown.guess.size) < velocities, 1 / jnp.abs(h), 0.0)
+        z, status = newton(mismatch, unknown.guess, jnp.max(jnp.abs(state.momentum)), reach)
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
         after = jnp.zeros(0)

@@ -136,7 +136,12 @@ class _GroupVerlet(AbstractIntegrator):
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(g0, xi, t0))  # (1), (2)
 
         guess = midpoint_velocity(system, state, h)
-        xi, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)))
+        scale = jnp.max(jnp.abs(mu0))
+        if system.force is not None:  # it may balance the others, where the body comes to rest
+            inner = system.differential(g0, guess, system.momentum(g0, guess))
+            outer = jnp.asarray(system.force(g0, guess, t0))
+            scale = scale + jnp.abs(h) / 2 * jnp.max(jnp.abs(inner) + jnp.abs(outer))
+        xi, status = newton(mismatch, guess, scale, 1 / jnp.abs(h))
         g1, t1 = drift(xi), t0 + h
         # (4), with the small changes summed before the momentum they change: one rounding error.
         first = kick(g0, xi, t0)

@@ -76,7 +76,8 @@ class TangentLift(AbstractLifted):
 
         xi0 = system.velocity(state.g, state.momentum)
         guess = midpoint_velocity(system, state, 2 * s * h)
-        xi, status = newton(lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)))
+        scale, reach = jnp.max(jnp.abs(xi0)), 1 / jnp.abs(h)
+        xi, status = newton(lambda xi: start(xi) - xi0, guess, scale, reach)
         g = moved(state.g, tau.adjoint, s * h * xi)
         gain = acceleration(g, xi)
         g1 = moved(g, tau, (1 - s) * h * xi)

@@ -81,8 +81,10 @@ class AbstractGroupSystem(Frozen):
     regular: ClassVar[bool] = True  # or else some velocities have no momentum of their own
 
     def __check_init__(self):
-        """Reject non-finite parameters."""
+        """Reject non-finite parameters; set fields that a constructor left at their default."""
         for field in dataclasses.fields(self):
+            if field.name not in vars(self) and getattr(self, field.name, self) is field.default:
+                object.__setattr__(self, field.name, field.default)
             value = getattr(self, field.name, None)
             if isinstance(value, jax.Array):
                 require_each(partial(self._require_finite, field.name), value, fine=finite_rows)

@@ -32,6 +32,8 @@ class NewtonStatus(NamedTuple):
 X = TypeVar("X")
 # The size of a residual, and of the terms that cancel in it.
 Sizes = tuple[Float[Array, ""], Float[Array, ""]]
+# The size of the terms of an equation, and the changes of its unknowns that rounding hides.
+Scales = tuple[Float[Array, ""], Float[Array, ""] | Float[Array, " n"]]
 
 
 class _Iterate(NamedTuple):
@@ -52,6 +54,7 @@ def to_stagnation(
     most: int,
     gain: float = 0.5,
     iterations: int = 0,
+    hidden: Callable[[X], Float[Array, ""]] | None = None,
 ) -> tuple[X, NewtonStatus]:
     """Improve `x0` until its residual is lost in rounding errors or stops falling near there.
 
@@ -63,6 +66,8 @@ def to_stagnation(
     - `aim`, `accept`: a residual of `aim` times its terms ends the iteration. So does one of at
         most `accept` times its terms that is more than `gain` times the one before.
     - `most`: how many iterations there may be; `iterations`: how many `x0` has taken.
+    - `hidden`: terms whose rounding errors hide a residual that stops falling, where they are
+        larger than those that `improve` returns; from an iterate.
     """
 
     # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
@@ -71,13 +76,17 @@ def to_stagnation(
 
     def again(it: _Iterate) -> _Iterate:
         x, (size, terms) = improve(it.x)
-        stalled = (size <= accept * terms) & (size > gain * it.size)
+        near = terms if hidden is None else hidden(x)
+        stalled = (size <= accept * near) & (size > gain * it.size)
         return _Iterate(x, size, terms, stalled, it.iterations + 1)
 
     first = _Iterate(x0, *sizes, jnp.asarray(False), jnp.asarray(iterations))
     last = lax.while_loop(unfinished, again, first)
     # A zero residual has converged whatever its terms; 0/0 must not report a NaN.
-    relative = last.size / jnp.where(last.terms > 0, last.terms, 1.0)
+    terms = last.terms
+    if hidden is not None:
+        terms = jnp.where(last.stalled, jnp.maximum(terms, hidden(last.x)), terms)
+    relative = last.size / jnp.where(terms > 0, terms, 1.0)
     return last.x, NewtonStatus(relative <= accept, relative, last.iterations)
 
 
@@ -88,6 +97,7 @@ def newton(
     residual: Callable[[Float[Array, " n"]], Float[Array, " n"]],
     x0: Float[Array, " n"],
     scale: Float[Array, ""] | float = 0.0,
+    reach: Float[Array, ""] | Float[Array, " n"] | float = 0.0,
 ) -> tuple[Float[Array, " n"], NewtonStatus]:
     r"""Solve $F(x) = 0$ from the guess `x0`, to round-off.
 
@@ -112,35 +122,48 @@ def newton(
     - `residual`: the map $F$; may close over traced values.
     - `x0`: the guess.
     - `scale`: size of the terms of $F$, where these cancel and $DF\,x$ does not show it.
+    - `reach`: what $x$ is where it moves a configuration by as much as its numbers are large.
+        Rounding errors of the configuration hide changes of $x$ by $\varepsilon$ of that, so an
+        iteration that stops decreasing there has converged: a body that forces hold at rest.
     """
     # What `residual` closes over becomes an argument, so that derivatives can reach it.
     equation, closed_over = jax.closure_convert(residual, x0)
-    x, (achieved, count) = _root(equation, x0, jnp.asarray(scale, x0.dtype), *closed_over)
+    scales = jnp.asarray(scale, x0.dtype), jnp.asarray(reach, x0.dtype)
+    x, (achieved, count) = _root(equation, x0, scales, *closed_over)
     return x, NewtonStatus(achieved <= _ACCEPT, achieved, count.astype(int))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _root(equation: Callable[..., Array], x0: Array, scale: Array, *closed_over: Any) -> _Root:
+def _root(equation: Callable[..., Array], x0: Array, scales: Scales, *closed_over: Any) -> _Root:
     """Iterate (1). The count travels as a float, whose derivative is an ordinary zero."""
 
     def f(x):
         return equation(x, *closed_over)
 
-    scale = scale + SMALLEST
+    scale, reach = scales[0] + SMALLEST, scales[1]
 
-    def improve(at: tuple[Array, Array]) -> tuple[tuple[Array, Array], Sizes]:
-        x, r = at
+    def improve(at: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array, Array], Sizes]:
+        x, r, _ = at
         jacobian = jax.jacfwd(f)(x)
         x = x - solve(jacobian, r)  # (1)
         r = f(x)
-        terms = scale + jnp.sum(jnp.abs(jacobian), axis=0) @ jnp.abs(x)
-        return (x, r), (jnp.sum(jnp.abs(r)), terms)
+        columns = jnp.sum(jnp.abs(jacobian), axis=0)
+        terms = scale + columns @ jnp.abs(x)
+        hidden = terms + jnp.sum(columns * reach)
+        return (x, r, hidden), (jnp.sum(jnp.abs(r)), terms)
 
     r = f(x0)
     # An exactly zero residual needs no iteration; anything else gets at least one.
-    sizes = jnp.sum(jnp.abs(r)), jnp.zeros((), x0.dtype)
-    (x, _), status = to_stagnation(
-        improve, (x0, r), sizes, aim=_AIM, accept=_ACCEPT, most=_MAX_ITERATIONS
+    nothing = jnp.zeros((), x0.dtype)
+    sizes = jnp.sum(jnp.abs(r)), nothing
+    (x, _, _), status = to_stagnation(
+        improve,
+        (x0, r, nothing),
+        sizes,
+        aim=_AIM,
+        accept=_ACCEPT,
+        most=_MAX_ITERATIONS,
+        hidden=lambda at: at[2],
     )
     return x, (status.residual, status.iterations.astype(x0.dtype))
 

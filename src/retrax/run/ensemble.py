@@ -16,6 +16,7 @@ from retrax.engine.progress import INTERVAL, Packing
 from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.driven import Driven
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -24,9 +25,16 @@ from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import gigabytes, require_memory, started
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.drive import Plant
-from retrax.run.driven_members import begun_members, check_runs, driven_members, spread
-from retrax.run.member_checks import require_ensemble, stacked_systems
+from retrax.run.driven_members import (
+    begun_members,
+    check_runs,
+    driven_members,
+    spread,
+    stacked_plants,
+)
+from retrax.run.member_checks import require_ensemble
 from retrax.run.progress_bar import ProgressOption, Reporter, reporter
+from retrax.trajectory.inputs import asked_of_members, limited, saturated
 from retrax.trajectory.observe import turns
 from retrax.trajectory.provenance import provenance
 
@@ -78,7 +86,7 @@ def ensemble(
     """
     method = as_integrator(integrator)
     several = isinstance(system, list | tuple)
-    given: Any = stacked_systems(system) if several else system
+    given: Any = stacked_plants(system) if several else system
     parts = driven_members(given, method, control, states, several)
     moving = parts.system
     starts, host = _at_hand(started(moving, states), backend, devices)
@@ -168,6 +176,16 @@ def run_members(
     made = provenance(system, integrator, runner.name)
     at: State = packing.unpack(saved[..., :members])
     times = _times(np.asarray(states.t), behind, h)
+
+    def inputs(states: State) -> np.ndarray:
+        """What drives each state; a warning says where actuators saturate."""
+        assert isinstance(integrator, Driven)
+        u = asked_of_members(system, integrator, states, h, shared)
+        doubt = saturated(integrator, u, "saved states of members")
+        if doubt is not None:
+            warn(doubt)
+        return limited(integrator, u)
+
     return members_dataset(
         eqx.tree_at(lambda state: state.t, at, times),
         interval[..., :members],
@@ -182,6 +200,7 @@ def run_members(
             "compile_seconds": compile_seconds,
             **{f"provenance_{key}": value for key, value in made.items()},
         },
+        inputs=inputs if isinstance(integrator, Driven) else None,
     )
 
 

@@ -27,6 +27,7 @@ from retrax.run.checks import is_possible_anywhere, require_possible
 from retrax.run.chunks import Chunks
 from retrax.run.running import interrupted
 from retrax.spaces.group_itself import GroupItself
+from retrax.trajectory.inputs import saturation
 from retrax.trajectory.observe import SHORT, aliasing
 from retrax.trajectory.provenance import Origin
 from retrax.trajectory.records import Records
@@ -149,6 +150,8 @@ class Stepper:
             warning = aliasing(run)
             if warning is not None:
                 warn(warning)
+        if self._checks_run and (warning := saturation(run)) is not None:
+            warn(warning)
         return run
 
     def _same(self, ready: _Ready) -> tuple[bytes, ...] | None:
