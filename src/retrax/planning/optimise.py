@@ -93,7 +93,8 @@ def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list
     """Come as near to the end as possible, and from there to it; say what is in the way if not."""
     if problem.model.sizes.ends == 0:
         raise NoPlan(_stopped(failed[0], len(failed)), failed[0])
-    found, there = nearest(problem, solver, start)
+    cost = max(abs(plan.cost) for plan in failed)
+    found, there = nearest(problem, solver, start, cost)
     if there:
         guess = Iterate(found.nodes, found.stages, found.h)
         plan = Plan(problem, solver.from_iterate(start, guess, _WARM))
