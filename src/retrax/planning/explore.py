@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import jax
 import numpy as np
 
 from retrax.engine.llvm.host import lanes
@@ -38,3 +39,21 @@ def explored(
         yield refined
         if tries is None and refined.converged[0] and refined.minimum[0]:
             return
+
+
+# What a miss of the end by the whole way costs, in costs of the guess, where it may be missed.
+_ELASTIC = 1e6
+# An end that is missed by less of the way than this can be reached.
+_REACHED = 1e-4
+
+
+def nearest(problem: ControlProblem, solver: Solver, start: Start) -> tuple[Found, bool]:
+    """Come as near to the end as inputs and path allow; tell whether that is there."""
+    count, steps = lanes(), min(problem.steps, max(_FEWEST, problem.steps // 8))
+    many = Start(np.repeat(start.nodes, count, axis=1), np.repeat(start.times, count))
+    found = solver.from_ways(many, bumps(problem, count), steps, last=_LOOK, elastic=_ELASTIC)
+    miss = np.abs(found.miss).max(axis=0, initial=0.0)
+    k = min(range(count), key=lambda k: (not found.converged[k], miss[k]))
+    scale = solver.extents.max()
+    reached = bool(found.converged[k] and miss[k] <= _REACHED * scale)
+    return jax.tree.map(lambda x: x[..., k : k + 1], found), reached

@@ -96,7 +96,12 @@ class Solver:
         self.problem, self.programs, self.most = problem, programs, most
 
     def from_ways(
-        self, starts: Start, bumps: np.ndarray, steps: int, last: float = LAST
+        self,
+        starts: Start,
+        bumps: np.ndarray,
+        steps: int,
+        last: float = LAST,
+        elastic: float = 0.0,
     ) -> Found:
         """Search from the geodesics from each start to the end, with a bump for each."""
         count = starts.nodes.shape[1]
@@ -106,7 +111,7 @@ class Solver:
             work.hills[:, :count] = bumps * self.extents[:, None]
             work.hills[:, count:] = work.hills[:, count - 1 : count]
             work.go_along()
-            search = self._search(work, np.full(P, T / steps), FIRST, last)
+            search = self._search(work, np.full(P, T / steps), FIRST, last, elastic)
             search.run(self.most)
             return _found(search, count)
 
@@ -133,11 +138,13 @@ class Solver:
             work.limits[...] = limits[:, None]
             yield work
 
-    def _search(self, work: Workspace, h: np.ndarray, first: float, last: float) -> Search:
+    def _search(
+        self, work: Workspace, h: np.ndarray, first: float, last: float, elastic: float = 0.0
+    ) -> Search:
         free, one = self.problem.duration, np.ones(work.width) / work.stages
         low, high = (free.lower, free.upper) if isinstance(free, Free) else (0.0, np.inf)
         scales = self._scales(work)
-        return Search(work, scales, h, one * low, one * high, first=first, last=last)
+        return Search(work, scales, h, one * low, one * high, first, last, elastic)
 
     def _taken_over(self, work: Workspace, guess: Iterate) -> np.ndarray:
         """Take another solution over at the same parts of its duration; return the steps."""
