@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.base import Coordinates, Element
 from retrax.groups.retractions import Cayley
+from retrax.groups.se2 import SE2, Motion
 from retrax.groups.so3 import SO3
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
@@ -92,15 +93,24 @@ def flight(duration: float, steps: int) -> ControlProblem:
     )
 
 
+class Parked(Frozen):
+    """The end of a sleigh at rest: its pose, and the two momenta that its skate leaves it."""
+
+    pose: Motion
+
+    def __call__(self, g: Motion, mu: Coordinates) -> Float[Array, "5"]:
+        group = SE2()
+        return jnp.concatenate([group.log(group.compose(group.inverse(self.pose), g)), mu[:2]])
+
+
 def parking(duration: float, steps: int) -> ControlProblem:
-    """A sleigh that is to stand a metre further to its left, where it cannot slide to."""
+    """A sleigh that is to stand a metre ahead and half a metre to its left, heading as before."""
     plant = light_sleigh()
-    beside = (np.eye(2), np.array([0.0, 1.0]))
     return ControlProblem(
         plant,
         LagrangeDAlembert(Cayley()),
         start=plant.state((np.eye(2), np.zeros(2)), velocity=np.zeros(3)),
-        end=Reach(beside, velocity=np.zeros(3)),
+        end=Parked((jnp.eye(2), jnp.array([1.0, 0.5]))),
         duration=duration,
         steps=steps,
         cost=MinimumEffort(),
@@ -192,7 +202,7 @@ PROBLEMS: dict[str, ReadyProblem] = {
         ),
         ReadyProblem("swing-up", "a 3D pendulum from hanging to upright", swing_up, 2.0, 100),
         ReadyProblem("flight", "a quadrotor from here to there", flight, 2.0, 60),
-        ReadyProblem("parking", "a sleigh parked a metre to its side", parking, 6.0, 60),
+        ReadyProblem("parking", "a sleigh parked ahead and to its side", parking, 6.0, 60),
         ReadyProblem("crane", "a crane that leaves no swing", crane_move, 2.0, 200),
     )
 }
