@@ -41,6 +41,8 @@ class Driven(AbstractIntegrator):
 
     **Arguments:** `integrator`: whose steps are taken; `actuators`: those of an `Actuated` system;
     `control`: who chooses the inputs.
+
+    References: [MarsdenWest2001] (forces in discrete mechanics).
     """
 
     integrator: AbstractIntegrator
