@@ -71,10 +71,10 @@ def test_no_small_change_of_the_inputs_is_better(slew):
     def ends(u):
         def step(x, u):
             state = rx.State(*x, jnp.zeros(()), u)
-            new, _ = problem.model.step.step(problem.system, state, slew.h)
+            new, _ = problem.model.step.step(problem.system, state, jnp.asarray(slew.h))
             return (new.g, new.momentum), None
 
-        (g, mu), _ = jax.lax.scan(step, (problem.start.g, problem.start.momentum), u)
+        (g, mu), _ = jax.lax.scan(step, tuple(map(jnp.asarray, (problem.start.g, problem.start.momentum))), u)
         return jnp.concatenate([SO3.log(turned(0.7, 1.1, -0.8).T @ g), mu])
 
     slope = jax.jit(jax.jacfwd(ends))(slew.controls).reshape(6, -1)

@@ -25,6 +25,8 @@ _FARTHEST, _SHORTEN = 0.5, 0.5
 _AIM, _ACCEPT = 1e-11, 1e-7
 _STALLED = 4
 _LEAST_PIVOT, _LEAST_EIGENVALUE = 1e-14, -1e-9
+# Penalties on missing the end, relative to what its multipliers can do.
+_STIFFER = (1e2, 1e4, 1e6)
 _HALVINGS = 25
 _TRIES = 40
 
@@ -243,10 +245,12 @@ class Search:
 
     def _stiffen(self, bad: np.ndarray, tried: np.ndarray) -> None:
         """Add to the Hessian what helps: a penalty on missing the end first, then a shift."""
-        first = bad & (tried == 1) & (self.penalty.sum(axis=0) == 0) & (self.work.sizes.ends > 0)
-        if first.any() and not self.elastic and hasattr(self, "gramian"):
-            self.penalty = np.where(first, 1e2 / np.maximum(self.gramian, 1e-300), self.penalty)
-            bad = bad & ~first
+        if self.work.sizes.ends and not self.elastic and hasattr(self, "gramian"):
+            stiffness = self.penalty * self.gramian
+            soft = bad & (tried <= len(_STIFFER)) & (stiffness.max(axis=0) < 0.5 * _STIFFER[-1])
+            wanted = np.select([stiffness.max(axis=0) < 0.5 * x for x in _STIFFER], _STIFFER)
+            self.penalty = np.where(soft, wanted / np.maximum(self.gramian, 1e-300), self.penalty)
+            bad = bad & ~soft
         known = self.last_shift > 0
         begin = np.where(known, np.maximum(1e-12, self.last_shift / 3), 1e-4)
         grow = np.where(known, 8.0, 100.0)
