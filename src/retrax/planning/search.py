@@ -51,7 +51,12 @@ class Errors(NamedTuple):
 
     @property
     def largest(self) -> np.ndarray:
-        return np.max(np.stack(self), axis=0)
+        first = np.maximum(np.maximum(self.defects, self.end), self.path)
+        return np.maximum(np.maximum(first, self.dual), self.complementarity)
+
+    @property
+    def primal(self) -> np.ndarray:
+        return np.maximum(np.maximum(self.defects, self.end), self.path)
 
 
 class Search:
@@ -188,7 +193,7 @@ class Search:
 
     def _central(self) -> np.ndarray:
         """Problems that are near the central path, and have a lower barrier to go to."""
-        primal = np.max(np.stack(self.errors[:3]), axis=0)
+        primal = self.errors.primal
         dual = np.maximum(self.errors.dual, self.errors.complementarity)
         return (primal <= self.kappa) & (dual <= self.kappa) & (self.kappa > self.last)
 
@@ -196,7 +201,7 @@ class Search:
         """Find the problems that have converged."""
         size = self.errors.largest
         final = self.kappa <= self.last
-        rest = np.max(np.stack(self.errors[:4]), axis=0)
+        rest = np.maximum(self.errors.primal, self.errors.dual)
         small = (rest <= self.aim) & (self.errors.complementarity <= 10 * max(_AIM, self.last))
         better = size < 0.5 * self._best
         self._best = np.where(better, size, self._best)
@@ -221,7 +226,7 @@ class Search:
             work.settings[1] = self.shift
             self._fill_end()
             work.backward(at)
-            W = _full(work.back[-1 - s.sides * (s.sides + 1) // 2 : -1], s.sides)
+            W = _full(work.back[-1 - len(work.upper_sides[0]) : -1], s.sides, work.upper_sides)
             if s.ends and self.elastic:
                 places = np.arange(1 + s.free, s.sides)
                 W[:, places, places] -= 1 / self.spring.T
@@ -412,10 +417,12 @@ class Search:
         return worst * self.pairs / self.cost_scale
 
 
-def _full(upper: np.ndarray, size: int) -> np.ndarray:
+def _full(
+    upper: np.ndarray, size: int, places: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
     """[problem, size, size] from the numbers above the diagonal [., problem]."""
     out = np.empty((upper.shape[1], size, size))
-    rows, columns = np.triu_indices(size)
+    rows, columns = places
     out[:, rows, columns] = out[:, columns, rows] = upper.T
     return out
 
