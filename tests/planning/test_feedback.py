@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from craft import SO3, rest_to_rest, spacecraft, turned
 
 import retrax as rx
-from tests.planning.craft import SO3, rest_to_rest, spacecraft, turned
 
 H = 0.02
 

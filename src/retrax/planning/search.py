@@ -363,9 +363,7 @@ class Search:
 
     # How good an iterate is.
 
-    def _merit(
-        self, which: int, now: Measured, h: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _merit(self, which: int, now: Measured, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum of violations in units of their scales; cost with barrier."""
         end = self.work.end(which)
         violation, cost = now.violation, now.cost + end[0]
@@ -417,9 +415,7 @@ class Search:
         return worst * self.pairs / self.cost_scale
 
 
-def _full(
-    upper: np.ndarray, size: int, places: tuple[np.ndarray, np.ndarray]
-) -> np.ndarray:
+def _full(upper: np.ndarray, size: int, places: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """[problem, size, size] from the numbers above the diagonal [., problem]."""
     out = np.empty((upper.shape[1], size, size))
     rows, columns = places
@@ -427,9 +423,7 @@ def _full(
     return out
 
 
-def _share(
-    values: np.ndarray, changes: np.ndarray, share: np.ndarray | float
-) -> np.ndarray:
+def _share(values: np.ndarray, changes: np.ndarray, share: np.ndarray | float) -> np.ndarray:
     """How far to go until the first of some positive numbers has lost its share."""
     lengths = np.where(changes < 0, -share * values / changes, 1.0)
     return np.where(np.isfinite(lengths), lengths, 1.0).min(axis=0)
