@@ -7,6 +7,7 @@ import retrax
 
 LAYERS = [
     "errors",
+    "citations",
     "numerics",
     "files",
     "groups",
@@ -37,6 +38,7 @@ DOORS = {
     ("trajectory/trajectory.py", "store"),
     ("estimation/result.py", "show"),
     ("estimation/smoothed.py", "show"),
+    ("store/plan_file.py", "planning"),
     ("planning/plan.py", "show"),
 }
 # These see each other's layer but never each other.

@@ -23,6 +23,7 @@ if _TYPE_CHECKING:
     from retrax import analysis as analysis
     from retrax import systems as systems
     from retrax import testing as testing
+    from retrax.citations import cite as cite
     from retrax.errors import BadInput as BadInput
     from retrax.errors import CheckFailed as CheckFailed
     from retrax.errors import CheckpointFailed as CheckpointFailed
@@ -89,6 +90,8 @@ if _TYPE_CHECKING:
     from retrax.mechanics.constraints import Distribution as Distribution
     from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
     from retrax.mechanics.controls import Feedback as Feedback
+    from retrax.mechanics.events import Event as Event
+    from retrax.mechanics.events import Stop as Stop
     from retrax.mechanics.flow import GroupFlow as GroupFlow
     from retrax.mechanics.flow import SpaceFlow as SpaceFlow
     from retrax.mechanics.hamel import HamelFrame as HamelFrame
@@ -121,6 +124,7 @@ if _TYPE_CHECKING:
     from retrax.run.prepare import prepare as prepare
     from retrax.run.resume import resume as resume
     from retrax.run.simulate import simulate as simulate
+    from retrax.run.step_by_step import Stepper as Stepper
     from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
     from retrax.spaces.base import AbstractSpace as AbstractSpace
     from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
@@ -132,10 +136,12 @@ if _TYPE_CHECKING:
     from retrax.spaces.torus import Torus as Torus
     from retrax.store.factory import factory as factory
     from retrax.store.netcdf import load as load
+    from retrax.store.plan_file import load_plan as load_plan
     from retrax.sweep.sweep import sweep as sweep
     from retrax.trajectory.trajectory import Trajectory as Trajectory
 
 _PLACES: dict[str, tuple[str, ...]] = {
+    "retrax.citations": ("cite",),
     "retrax.errors": (
         "BadInput",
         "CheckFailed",
@@ -219,6 +225,10 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "VelocityConstraint",
     ),
     "retrax.mechanics.controls": ("Feedback",),
+    "retrax.mechanics.events": (
+        "Event",
+        "Stop",
+    ),
     "retrax.mechanics.flow": (
         "GroupFlow",
         "SpaceFlow",
@@ -259,6 +269,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.run.resume": ("resume",),
     "retrax.run.simulate": ("simulate",),
+    "retrax.run.step_by_step": ("Stepper",),
     "retrax.spaces.base": (
         "AbstractHomogeneousSpace",
         "AbstractSpace",
@@ -272,6 +283,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.spaces.torus": ("Torus",),
     "retrax.store.factory": ("factory",),
     "retrax.store.netcdf": ("load",),
+    "retrax.store.plan_file": ("load_plan",),
     "retrax.sweep.sweep": ("sweep",),
     "retrax.trajectory.trajectory": ("Trajectory",),
 }

@@ -109,10 +109,10 @@ def test_an_independent_solver_comes_to_the_same(kind):
 def test_a_digital_controller_does_what_a_loop_in_python_does(delay, period):
     law = Integrating(GAINS)
     control = rx.Sampled(law, period=period, state={"sum": jnp.zeros(2)}, delay=delay)
-    run = driven(control, steps=40)
+    run = driven(control, steps=42)
 
     state, own, outputs = START, {"sum": jnp.zeros(2)}, []
-    for k in range(40):
+    for k in range(42):
         if k % round(period / 0.01) == 0:
             u, own = law(state.g, PLANT.velocity_at(state), state.t, own)
             outputs.append((k + round(delay / 0.01), np.asarray(u)))

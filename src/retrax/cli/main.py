@@ -9,6 +9,7 @@ from retrax.cli.bench import bench
 from retrax.cli.fit import fit
 from retrax.cli.init import init
 from retrax.cli.listing import list_
+from retrax.cli.optimise import optimise
 from retrax.cli.report import report
 from retrax.cli.reproduce import reproduce
 from retrax.cli.resume import resume
@@ -31,6 +32,7 @@ app.command()(run)
 app.command()(resume)
 app.command()(report)
 app.command()(fit)
+app.command()(optimise)
 app.command()(reproduce)
 app.command()(verify)
 app.command()(bench)

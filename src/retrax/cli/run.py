@@ -19,6 +19,7 @@ from retrax.cli.tables import print_lines, print_table
 from retrax.errors import BadInput, NotWritten, RetraxError, StepFailed
 from retrax.files import require_place, written_by_retrax
 from retrax.run.simulate import simulate
+from retrax.run.spans import steps_asked
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.provenance import labelled
 from retrax.trajectory.summary import COLUMNS, heading, rows
@@ -50,6 +51,10 @@ def run(
     ] = None,
     steps: Annotated[
         int | None, typer.Option(help="How many steps.", show_default=_AS_ASKED)
+    ] = None,
+    until: Annotated[
+        float | None,
+        typer.Option(help="The time in seconds at which the run ends, instead of --steps."),
     ] = None,
     save_every: Annotated[
         int | None,
@@ -101,6 +106,8 @@ def run(
     }
     asked = asked_for(case, integrator)
     asked = dataclasses.replace(asked, **{k: x for k, x in given.items() if x is not None})
+    if until is not None:
+        asked = dataclasses.replace(asked, steps=steps_asked(asked.state, asked.h, steps, until))
     for key, path in (("output", asked.output), ("report", asked.report)):
         if path is not None:
             require_asked(key, path, typed=given[key] is not None)
@@ -132,6 +139,7 @@ def asked_for(what: str, integrator: str | None) -> RunFile:
         method = integrator or asked.method
         chosen = asked.integrator if integrator is None else make_integrator(integrator)
         return dataclasses.replace(asked, integrator=chosen, method=method)
+    plant = control = None
     if is_reference(what):
         name, method = what, integrator
         system, state, h, steps = load_setting(what)
@@ -141,8 +149,11 @@ def asked_for(what: str, integrator: str | None) -> RunFile:
         case = choose("case", what, CASES)
         name, method = case.name, integrator or case.integrator
         system, state, h, steps = case.make()
+        if case.driven is not None:
+            plant, control = case.driven()[:2]
     method = method or default_integrator(system)
-    return RunFile(name, system, state, make_integrator(method), method, h, steps)
+    chosen = make_integrator(method)
+    return RunFile(name, system, state, chosen, method, h, steps, plant=plant, control=control)
 
 
 def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
@@ -154,9 +165,10 @@ def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
     try:
         with labelled(case=asked.name, asked=typed):
             trajectory = simulate(
-                asked.system,
+                asked.system if asked.plant is None else asked.plant,
                 asked.integrator,
                 asked.state,
+                control=asked.control,
                 h=asked.h,
                 steps=asked.steps,
                 save_every=save_every,

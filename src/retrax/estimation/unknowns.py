@@ -91,7 +91,7 @@ class Unknowns(Frozen):
         system = without_inputs(plant)
         momentum = jnp.asarray(point.motion)
         if not self.by_momentum:
-            momentum = system.momentum(point.g, momentum)
+            momentum = system.at_time(jnp.asarray(self.t)).momentum(point.g, momentum)
         if system.constraint is not None:
             momentum = system.projected(point.g, momentum, jnp.asarray(self.t))
         return plant, State(point.g, momentum, jnp.asarray(self.t))

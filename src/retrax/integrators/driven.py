@@ -251,7 +251,7 @@ def _first(
     return control.first(system, state, len(inputs))
 
 
-def _is_alike(kept: Kept, like: Kept) -> bool:
+def _is_alike(kept: object, like: object) -> bool:
     """Tell whether what a state keeps has the form of what a controller keeps.
 
     A file does not always tell how that was nested, and a plain tuple stands for it then.

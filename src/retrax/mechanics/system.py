@@ -4,7 +4,7 @@ import abc
 import dataclasses
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -13,10 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Coordinates, Element, require_group
-from retrax.mechanics.constraints import AbstractConstraint, require_full_rank
-from retrax.mechanics.functions import Function, arguments, as_pytree
-from retrax.mechanics.hamel import checked_constraint
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element
+from retrax.mechanics.constraints import require_full_rank
+from retrax.mechanics.functions import Function
 from retrax.mechanics.reactions import (
     ALLOWED_VIOLATION,
     admissible,
@@ -24,15 +23,13 @@ from retrax.mechanics.reactions import (
     require_admissible,
 )
 from retrax.mechanics.state import Ending, State
-from retrax.mechanics.symmetry import Generators, Symmetries, declared, find_symmetries
+from retrax.mechanics.symmetry import Generators, Symmetries, find_symmetries
 from retrax.numerics.checks import (
     ArrayLike,
     finite64,
     finite_rows,
     float64,
     require_double_precision,
-    require_function,
-    require_output,
     shown,
 )
 from retrax.numerics.evaluate import evaluated
@@ -40,6 +37,8 @@ from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.spaces.group_itself import GroupItself
+
+System = TypeVar("System", bound="AbstractGroupSystem")
 
 
 class Derivative(NamedTuple):
@@ -135,7 +134,7 @@ class AbstractGroupSystem(Frozen):
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
     ) -> Coordinates:
         r"""$dL + f$: what the energies and the external force do to the body."""
-        conservative = self.differential(g, xi, mu)
+        conservative = self.at_time(t).differential(g, xi, mu)
         if self.force is None:
             return conservative
         return conservative + jnp.asarray(self.force(g, xi, t))
@@ -144,14 +143,33 @@ class AbstractGroupSystem(Frozen):
         """Return the same system under another external force `force(g, xi, t)`."""
         if "force" not in {field.name for field in dataclasses.fields(self)}:
             raise BadInput(f"the {self.name} takes no external force, and so no inputs.")
+        return self._changed(force=force)
+
+    def _changed(self: System, **fields: object) -> System:
+        """Return the same system with other fields, which are not checked."""
         other = object.__new__(type(self))
-        for name, value in (vars(self) | {"force": force}).items():
+        for name, value in (vars(self) | fields).items():
             object.__setattr__(other, name, value)
         return other
 
+    @property
+    def moving(self) -> bool:
+        """Whether an energy of the system depends on time."""
+        return False
+
+    def at_time(self: System, t: Float[Array, ""]) -> System:
+        """Return the system as it is at one time: itself where no energy depends on time."""
+        return self
+
+    def energy_rate(
+        self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        r"""$\partial H/\partial t = -\partial L/\partial t$: what moving energies gain."""
+        return jnp.zeros(())
+
     def vector_field(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
         r"""$(\xi, \dot\mu)$ of equations (1), (2) and, under a constraint, (3)."""
-        xi = self.velocity(g, mu)
+        xi = self.at_time(t).velocity(g, mu)
         rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, t)  # (2)
         if self.constraint is None:
             return Derivative(xi, rate)
@@ -163,7 +181,7 @@ class AbstractGroupSystem(Frozen):
         if self.constraint is None:
             return jnp.zeros(0)
         g, mu = state.g, state.momentum
-        xi = self.velocity(g, mu)
+        xi = self.velocity_at(state)
         rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, state.t)
         return multipliers(self, self.constraint, g, mu, state.t, rate)
 
@@ -177,7 +195,7 @@ class AbstractGroupSystem(Frozen):
         r"""$\max|A(g, t)\,\xi - c(g, t)|$; zero without a constraint."""
         if self.constraint is None:
             return jnp.zeros(())
-        xi = self.velocity(state.g, state.momentum)
+        xi = self.velocity_at(state)
         return jnp.max(jnp.abs(self.constraint.violation(state.g, xi, state.t)))
 
     def lasts(self, state: State) -> Bool[Array, ""] | None:
@@ -207,11 +225,11 @@ class AbstractGroupSystem(Frozen):
 
     def velocity_at(self, state: State) -> Coordinates:
         r"""Return the velocity $\xi$ of a state."""
-        return self.velocity(state.g, state.momentum)
+        return self.at_time(state.t).velocity(state.g, state.momentum)
 
     def energy(self, state: State, xi: Coordinates | None = None) -> Float[Array, ""]:
         """Return the energy of a state; `xi` is its velocity, where that is known already."""
-        return self.hamiltonian_energy(state.g, state.momentum)
+        return self.at_time(state.t).hamiltonian_energy(state.g, state.momentum)
 
     def motion(self, g: Element, x: Coordinates) -> tuple[Coordinates, Coordinates]:
         """Return a velocity and its momentum: one of them is `x`, whichever costs less."""
@@ -250,7 +268,7 @@ class AbstractGroupSystem(Frozen):
             )
         name, vector = ("velocity", velocity) if momentum is None else ("momentum", momentum)
         vector, t = finite64(name, vector, (self.group.dim,)), finite64("t", t)
-        mu = vector if velocity is None else evaluated(type(self).momentum, self, g, vector)
+        mu = vector if velocity is None else evaluated(_momentum_at, self, g, vector, t)
         require_each(partial(self._require_momentum, name), vector, mu)
         if project and self.constraint is not None:
             require_full_rank(self.constraint, g, t)
@@ -291,25 +309,27 @@ class AbstractGroupSystem(Frozen):
 
     @property
     def conservative(self) -> bool:
-        """Whether nothing does work on the system: no force from outside, no driven constraint.
+        """Whether nothing does work: no force, no driven constraint, no energy that moves.
 
         A system with damping of its own says so by overriding this.
         """
         driven = self.constraint is not None and self.constraint.driven
-        return self.force is None and not driven
+        return self.force is None and not driven and not self.moving
 
     def power(self, state: State) -> Float[Array, ""]:
         r"""Return the rate of the energy: the work of forces, damping and driven constraints.
 
-        $$ \dot H = \langle f, \xi\rangle + \langle A^T\lambda, \xi\rangle
-            = \langle f, \xi\rangle + \lambda\cdot c \tag{4} $$
+        $$ \dot H = \langle f, \xi\rangle + \langle A^T\lambda, \xi\rangle + \partial_tH
+            = \langle f, \xi\rangle + \lambda\cdot c + \partial_tH \tag{4} $$
         """
         if self.conservative:
             return jnp.zeros(())
         g, mu = state.g, state.momentum
         xi = self.velocity_at(state)
-        outside = self.total_force(g, xi, mu, state.t) - self.differential(g, xi, mu)
-        return (outside + self.reaction(state)) @ xi  # (4)
+        inner = self.at_time(state.t).differential(g, xi, mu)
+        outside = self.total_force(g, xi, mu, state.t) - inner
+        work = (outside + self.reaction(state)) @ xi  # (4)
+        return work + self.energy_rate(g, xi, mu, state.t) if self.moving else work
 
     def require_declared(self) -> None:
         """Reject a declared generator that is not a symmetry."""
@@ -352,24 +372,10 @@ class AbstractGroupSystem(Frozen):
         return {}
 
 
-class Parts(NamedTuple):
-    """What every system from functions is given beside its energy, checked."""
-
-    group: AbstractLieGroup
-    force: Function | None
-    symmetry: Generators | None
-    constraint: AbstractConstraint | None
-
-
-def checked_parts(group: object, force: object, symmetry: object, constraint: object) -> Parts:
-    """Return the parts of a system that do not depend on its energy if they fit together."""
-    require_double_precision()
-    where = require_group(group)
-    reaction = checked_constraint(where, constraint)
-    if force is not None:
-        require_output("force", force, arguments(where), (where.dim,))
-        force = as_pytree(require_function("force", force))
-    return Parts(where, force, declared(where, symmetry), reaction)
+def _momentum_at(
+    system: AbstractGroupSystem, g: Element, xi: Coordinates, t: Float[Array, ""]
+) -> Coordinates:
+    return system.at_time(t).momentum(g, xi)
 
 
 def element(name: str, value: PyTree, like: PyTree[jax.ShapeDtypeStruct]) -> PyTree:

@@ -32,8 +32,6 @@ class NewtonStatus(NamedTuple):
 X = TypeVar("X")
 # The size of a residual, and of the terms that cancel in it.
 Sizes = tuple[Float[Array, ""], Float[Array, ""]]
-# The size of the terms of an equation, and the changes of its unknowns that rounding hides.
-Scales = tuple[Float[Array, ""], Float[Array, ""] | Float[Array, " n"]]
 
 
 class _Iterate(NamedTuple):
@@ -54,7 +52,6 @@ def to_stagnation(
     most: int,
     gain: float = 0.5,
     iterations: int = 0,
-    hidden: Callable[[X], Float[Array, ""]] | None = None,
 ) -> tuple[X, NewtonStatus]:
     """Improve `x0` until its residual is lost in rounding errors or stops falling near there.
 
@@ -66,8 +63,6 @@ def to_stagnation(
     - `aim`, `accept`: a residual of `aim` times its terms ends the iteration. So does one of at
         most `accept` times its terms that is more than `gain` times the one before.
     - `most`: how many iterations there may be; `iterations`: how many `x0` has taken.
-    - `hidden`: terms whose rounding errors hide a residual that stops falling, where they are
-        larger than those that `improve` returns; from an iterate.
     """
 
     # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
@@ -76,17 +71,13 @@ def to_stagnation(
 
     def again(it: _Iterate) -> _Iterate:
         x, (size, terms) = improve(it.x)
-        near = terms if hidden is None else hidden(x)
-        stalled = (size <= accept * near) & (size > gain * it.size)
+        stalled = (size <= accept * terms) & (size > gain * it.size)
         return _Iterate(x, size, terms, stalled, it.iterations + 1)
 
     first = _Iterate(x0, *sizes, jnp.asarray(False), jnp.asarray(iterations))
     last = lax.while_loop(unfinished, again, first)
     # A zero residual has converged whatever its terms; 0/0 must not report a NaN.
-    terms = last.terms
-    if hidden is not None:
-        terms = jnp.where(last.stalled, jnp.maximum(terms, hidden(last.x)), terms)
-    relative = last.size / jnp.where(terms > 0, terms, 1.0)
+    relative = last.size / jnp.where(last.terms > 0, last.terms, 1.0)
     return last.x, NewtonStatus(relative <= accept, relative, last.iterations)
 
 
@@ -97,7 +88,7 @@ def newton(
     residual: Callable[[Float[Array, " n"]], Float[Array, " n"]],
     x0: Float[Array, " n"],
     scale: Float[Array, ""] | float = 0.0,
-    reach: Float[Array, ""] | Float[Array, " n"] | float = 0.0,
+    unseen: Float[Array, " n"] | Float[Array, ""] | float = 0.0,
 ) -> tuple[Float[Array, " n"], NewtonStatus]:
     r"""Solve $F(x) = 0$ from the guess `x0`, to round-off.
 
@@ -109,8 +100,10 @@ def newton(
     in $x$ is $\mathrm{cond}(DF)\,\varepsilon$, which is all that arithmetic allows; a fixed
     relative tolerance on $x$ would never be met by an ill-conditioned inertia. Terms below
     $10^{-291}$ count as that large: where a body comes to rest, its momentum ends among numbers
-    that have lost their precision. A NaN ends the iteration at once. There is no exception: look
-    at `NewtonStatus.converged`.
+    that have lost their precision. Where $F$ stops falling for an error in $x$ that is smaller than
+    `unseen`, the iteration ends as well: forces that balance each other leave rounding errors
+    behind, and those are all that a body at rest under load has for a momentum. A NaN ends the
+    iteration at once. There is no exception: look at `NewtonStatus.converged`.
 
     The derivative of the solution, forward and reverse, is not that of the iteration but the exact
     one of the implicit function theorem: where $F$ depends on $a$ as well,
@@ -122,48 +115,42 @@ def newton(
     - `residual`: the map $F$; may close over traced values.
     - `x0`: the guess.
     - `scale`: size of the terms of $F$, where these cancel and $DF\,x$ does not show it.
-    - `reach`: what $x$ is where it moves a configuration by as much as its numbers are large.
-        Rounding errors of the configuration hide changes of $x$ by $\varepsilon$ of that, so an
-        iteration that stops decreasing there has converged: a body that forces hold at rest.
+    - `unseen`: errors in $x$ that change nothing, one for all of its entries or one for each.
     """
     # What `residual` closes over becomes an argument, so that derivatives can reach it.
     equation, closed_over = jax.closure_convert(residual, x0)
-    scales = jnp.asarray(scale, x0.dtype), jnp.asarray(reach, x0.dtype)
-    x, (achieved, count) = _root(equation, x0, scales, *closed_over)
+    unseen = jnp.broadcast_to(jnp.asarray(unseen, x0.dtype), x0.shape)
+    scale = jnp.asarray(scale, x0.dtype)
+    x, (achieved, count) = _root(equation, x0, scale, unseen, *closed_over)
     return x, NewtonStatus(achieved <= _ACCEPT, achieved, count.astype(int))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _root(equation: Callable[..., Array], x0: Array, scales: Scales, *closed_over: Any) -> _Root:
+def _root(
+    equation: Callable[..., Array], x0: Array, scale: Array, unseen: Array, *closed_over: Any
+) -> _Root:
     """Iterate (1). The count travels as a float, whose derivative is an ordinary zero."""
 
     def f(x):
         return equation(x, *closed_over)
 
-    scale, reach = scales[0] + SMALLEST, scales[1]
+    scale = scale + SMALLEST
 
-    def improve(at: tuple[Array, Array, Array]) -> tuple[tuple[Array, Array, Array], Sizes]:
-        x, r, _ = at
+    def improve(at: tuple[Array, Array]) -> tuple[tuple[Array, Array], Sizes]:
+        x, r = at
         jacobian = jax.jacfwd(f)(x)
-        x = x - solve(jacobian, r)  # (1)
+        x, before = x - solve(jacobian, r), jnp.sum(jnp.abs(r))  # (1)
         r = f(x)
-        columns = jnp.sum(jnp.abs(jacobian), axis=0)
-        terms = scale + columns @ jnp.abs(x)
-        hidden = terms + jnp.sum(columns * reach)
-        return (x, r, hidden), (jnp.sum(jnp.abs(r)), terms)
+        weights, size = jnp.sum(jnp.abs(jacobian), axis=0), jnp.sum(jnp.abs(r))
+        settled = (size <= weights @ unseen) & (size > before / 2)
+        terms = scale + weights @ jnp.abs(x)
+        return (x, r), (jnp.where(settled, 0.0, size), terms)
 
     r = f(x0)
     # An exactly zero residual needs no iteration; anything else gets at least one.
-    nothing = jnp.zeros((), x0.dtype)
-    sizes = jnp.sum(jnp.abs(r)), nothing
-    (x, _, _), status = to_stagnation(
-        improve,
-        (x0, r, nothing),
-        sizes,
-        aim=_AIM,
-        accept=_ACCEPT,
-        most=_MAX_ITERATIONS,
-        hidden=lambda at: at[2],
+    sizes = jnp.sum(jnp.abs(r)), jnp.zeros((), x0.dtype)
+    (x, _), status = to_stagnation(
+        improve, (x0, r), sizes, aim=_AIM, accept=_ACCEPT, most=_MAX_ITERATIONS
     )
     return x, (status.residual, status.iterations.astype(x0.dtype))
 
@@ -172,10 +159,10 @@ def _root(equation: Callable[..., Array], x0: Array, scales: Scales, *closed_ove
 def _root_jvp(equation: Callable[..., Array], primals: tuple, tangents: tuple) -> tuple:
     """(2), traced only where a derivative is asked for; linear in the tangents, so it transposes.
 
-    The solution depends on what the equation closes over, not on the guess or the scale.
+    The solution depends on what the equation closes over, not on the guess or on sizes.
     """
     x, status = _root(equation, *primals)
-    closed_over, moved = primals[2:], tangents[2:]
+    closed_over, moved = primals[3:], tangents[3:]
     _, change = jax.jvp(lambda *a: equation(x, *a), closed_over, moved)
     dx = -solve(jax.jacfwd(equation)(x, *closed_over), change)  # (2)
     return (x, status), (dx, jax.tree.map(jnp.zeros_like, status))

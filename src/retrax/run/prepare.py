@@ -14,8 +14,9 @@ from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_count, require_fit, require_step_size, require_system
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
+from retrax.run.ready_loop import ReadyLoop, is_quiet
 from retrax.run.simulate import run_quickly, simulate
-from retrax.run.stepper import Stepper, is_quiet
+from retrax.run.spans import steps_asked
 from retrax.trajectory.trajectory import Trajectory
 
 
@@ -41,7 +42,7 @@ class PreparedRun:
         self.system, self.integrator, self.backend = system, integrator, backend
         self.h, self.save_every, self._progress = h, save_every, progress
         known = is_quiet() and not is_traced(system, integrator, h)
-        self._stepper = Stepper(system, integrator, backend) if known else None
+        self._ready = ReadyLoop(system, integrator, backend) if known else None
 
     def __repr__(self) -> str:
         return (
@@ -49,15 +50,18 @@ class PreparedRun:
             f"every {self.save_every} of them saved>"
         )
 
-    def __call__(self, state: State | ArrayLike, steps: int) -> Trajectory:
-        """Take `steps` steps from `state`.
+    def __call__(
+        self, state: State | ArrayLike, steps: int | None = None, until: float | None = None
+    ) -> Trajectory:
+        """Take `steps` steps from `state`, or those that end at the time `until`.
 
         **Raises:** `StepFailed` at the first step that does not converge or gives a number that is
         not finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
         """
         state = begun(self.system, self.integrator, state)
-        if self._stepper is not None and not is_shown(self._progress):
-            run = run_quickly(self._stepper, state, self.h, steps, self.save_every)
+        steps = steps if until is None else steps_asked(state, self.h, steps, until)
+        if self._ready is not None and not is_shown(self._progress):
+            run = run_quickly(self._ready, state, self.h, steps, self.save_every)
             if run is not None:
                 return run
         return simulate(

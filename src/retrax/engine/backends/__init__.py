@@ -1,5 +1,6 @@
 """Choose the back end that runs a loop."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,8 +10,10 @@ import numpy as np
 from jaxtyping import PyTree
 
 from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
-from retrax.engine.backends.members import LargeMembers, Members, NativeMembers
-from retrax.engine.backends.native import Kernel, NativeLoop, single_kernel
+from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, padded
+from retrax.engine.backends.native import Kernel, NativeLoop, loop_kernel, single_kernel
+from retrax.engine.backends.stepping import OneByOne, Single, Stepping, Steps, XLASteps
+from retrax.engine.backends.team import cores
 from retrax.engine.backends.xla import XLALoop
 from retrax.engine.changing import CHANGING
 from retrax.engine.llvm.host import lanes
@@ -165,6 +168,57 @@ def make_members(
 
     required = backend if chosen in ("native", "gpu") else "auto"
     return _scalar_or_xla(scalar, plain, required, lambda: f"{method!r} on the {own.name}")
+
+
+def make_single(
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    state: State,
+    h: float,
+    backend: str = "auto",
+) -> Single:
+    """Make what steps one body from any state, with steps of any size."""
+    if backend == "xla":
+        return XLASteps(XLALoop(system, integrator, state, h), state)
+    steps = make_steps(system, integrator, state, h, False)
+    assert not isinstance(steps, OneByOne)
+    return steps
+
+
+def make_steps(
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    states: State,
+    h: float,
+    many: bool,
+) -> Steps:
+    """Make what steps one body, or many with a leading axis, a few steps at a time."""
+    one = jax.tree.map(_of_one, states) if many else states
+    made_for, params = signature(system, integrator, one), Packing.rows((system, integrator))
+
+    def each() -> OneByOne:
+        def body(k: int) -> Steps:
+            return make_steps(system, integrator, jax.tree.map(lambda x: x[k], states), h, False)
+
+        return OneByOne([body(k) for k in range(len(states.t))])
+
+    def scalar() -> Steps:
+        require_quick(*made_for)
+        if not many:
+            return Stepping(loop_kernel(*made_for, cores()), params, Packing.rows(states), h)
+        if step_program(*made_for)[0].is_large:
+            return each()
+        columns = -(-len(states.t) // lanes()) * lanes()
+        rows = padded(Packing(one).member_rows(states), columns)
+        return Stepping(member_kernel(*made_for, True), params, rows, h, lanes())
+
+    def plain() -> Steps:
+        if many:
+            with warnings.catch_warnings(action="ignore"):  # it has been said once
+                return each()
+        return XLASteps(XLALoop(system, integrator, states, h), states)
+
+    return _scalar_or_xla(scalar, plain, "auto", lambda: f"{integrator!r} on the {system.name}")
 
 
 def gpu_of(backend: str, devices: Devices | None) -> Any:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from retrax.engine.backends.signals import NEVER, interruptibly
 from retrax.engine.backends.team import Team, cores, team_for
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.llvm.team_kernel import assemble_team
-from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
+from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress, quiet
 from retrax.engine.step_program import Structure, signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.mechanics.state import State
@@ -72,7 +73,7 @@ class NativeLoop:
             memory=self._kernel.memory.unpack_one(memory),
             step=step,
             failed=failed,
-            failure=_step_info(failure) if failed else at.failure,
+            failure=step_info_of(failure) if failed else at.failure,
             interval=at.interval,
         )
         iterations, residual, increment = interval[:filled].T
@@ -81,6 +82,24 @@ class NativeLoop:
             self._packing.unpack_one(out[:filled]),
             Interval(iterations.astype(int), residual, increment),
         )
+
+    def caught_up(
+        self, before: Progress, after: Progress, states: Any, every: int, capacity: int
+    ) -> Progress:
+        """Return the progress before the step at which a loop has halted, as if it had not.
+
+        A kernel that halts leaves the memory of the last saved state: what came after that is done
+        again.
+        """
+        filled = len(states.t)
+        last: Any = np.int64(int(before.step) + filled * every)
+        state = jax.tree.map(lambda x: x[-1], states) if filled else before.state
+        at = before._replace(state=state, memory=after.memory, step=last, interval=quiet())
+        left = int(after.step) - int(last)
+        if not left:
+            return at
+        at, _, passed = self.run(at, 1, left, capacity)
+        return at._replace(interval=jax.tree.map(lambda x: x[0], passed))
 
     def records(
         self,
@@ -164,7 +183,8 @@ class NativeLoop:
         return filled, heard, parts
 
 
-def _step_info(failure: np.ndarray) -> StepInfo:
+def step_info_of(failure: np.ndarray) -> StepInfo:
+    """How a step failed, from the numbers that a kernel leaves."""
     types = (np.bool_, np.float64, np.int64, np.float64, np.bool_)
     numbers: list[Any] = [kind(x) for kind, x in zip(types, failure[1:], strict=True)]
     return StepInfo(*numbers)

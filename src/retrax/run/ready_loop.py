@@ -34,7 +34,7 @@ from retrax.trajectory.records import Records
 from retrax.trajectory.trajectory import Trajectory
 
 _FLOAT = np.dtype(np.float64)
-# So many steppers are kept for calls of `simulate`.
+# So many loops are kept for calls of `simulate`.
 _MOST = 16
 
 
@@ -48,7 +48,7 @@ class _Ready(NamedTuple):
     own: np.ndarray
 
 
-class Stepper:
+class ReadyLoop:
     """The native loop of a system and an integrator, from any state, and what it reads, watched.
 
     What it does not do it leaves, with `None`, to the ordinary way of a run: values that JAX
@@ -234,7 +234,7 @@ def is_quiet() -> bool:
     return config.jax_enable_x64 and nothing_is_traced()
 
 
-class _Steppers:
+class _ReadyLoops:
     """Those of the last pairs of system and integrator that were run more than once.
 
     A pair is found by which objects they are, or by a system and how its integrator is written.
@@ -247,22 +247,24 @@ class _Steppers:
     def cache_clear(self) -> None:
         self._kept.clear()
 
-    def of(self, system: object, integrator: AbstractIntegrator, backend: object) -> Stepper | None:
-        """Return the stepper; `None` for a pair that is new, or that JAX traces."""
+    def of(
+        self, system: object, integrator: AbstractIntegrator, backend: object
+    ) -> ReadyLoop | None:
+        """Return the loop; `None` for a pair that is new, or that JAX traces."""
         if type(backend) is not str or not is_quiet():
             return None
         these = (id(system), id(integrator), backend)
         pair = self._kept.get(these)
         if pair is not None:
             self._kept.move_to_end(these)
-            return pair.stepper()
+            return pair.ready_loop()
         if not isinstance(system, AbstractGroupSystem) or is_traced(system, integrator):
             return None
         alike = (id(system), _named(integrator), backend)
         pair = self._kept.get(alike)
         if pair is not None:
             self._kept.move_to_end(alike)
-            return pair.stepper()
+            return pair.ready_loop()
         self._kept[these] = self._kept[alike] = _Pair(system, integrator, backend)
         while len(self._kept) > 2 * _MOST:
             self._kept.popitem(last=False)
@@ -275,9 +277,9 @@ class _Pair:
     def __init__(self, *parts: Any):
         self._parts, self._made = parts, None
 
-    def stepper(self) -> Stepper:
+    def ready_loop(self) -> ReadyLoop:
         if self._made is None:
-            self._made = Stepper(*self._parts)
+            self._made = ReadyLoop(*self._parts)
         return self._made
 
 
@@ -288,4 +290,4 @@ def _named(integrator: AbstractIntegrator) -> Hashable:
     return found if found.complete and not leaves else id(integrator)
 
 
-STEPPERS = _Steppers()
+READY_LOOPS = _ReadyLoops()
