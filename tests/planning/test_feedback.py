@@ -81,7 +81,7 @@ def test_feedback_keeps_a_disturbed_plant_on_its_plan():
     plan = rx.optimise(rest_to_rest(spacecraft(), (0.7, 1.1, -0.8), steps=100))
     plant = plan.problem.plant
     off = plant.state(turned(0.05, -0.04, 0.03), velocity=jnp.array([0.02, 0.0, 0.05]))
-    law = plan.feedback(Q=100.0, R=0.01)
+    law = plan.feedback(Q=[1e3, 1e3, 1e3, 1.0, 1.0, 1.0], R=1e-3)
 
     def miss(control):
         run = rx.simulate(plant, rx.LieVerlet(), off, h=plan.h, steps=100, control=control)
