@@ -90,6 +90,8 @@ if _TYPE_CHECKING:
     from retrax.mechanics.constraints import Distribution as Distribution
     from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
     from retrax.mechanics.controls import Feedback as Feedback
+    from retrax.mechanics.events import Event as Event
+    from retrax.mechanics.events import Stop as Stop
     from retrax.mechanics.flow import GroupFlow as GroupFlow
     from retrax.mechanics.flow import SpaceFlow as SpaceFlow
     from retrax.mechanics.hamel import HamelFrame as HamelFrame
@@ -223,6 +225,10 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "VelocityConstraint",
     ),
     "retrax.mechanics.controls": ("Feedback",),
+    "retrax.mechanics.events": (
+        "Event",
+        "Stop",
+    ),
     "retrax.mechanics.flow": (
         "GroupFlow",
         "SpaceFlow",

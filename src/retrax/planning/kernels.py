@@ -126,9 +126,7 @@ def _recursions(s: Sizes, native: bool) -> tuple[Bindable, ...]:
         (s.values, s.slopes, s.stage, limits, 3),
         (gains,),
     )
-    ahead = Ports(
-        0, n + 3, (gains, s.values, s.slopes, s.stage, limits, 3, q), (n, s.stage)
-    )
+    ahead = Ports(0, n + 3, (gains, s.values, s.slopes, s.stage, limits, 3, q), (n, s.stage))
 
     def onward(shared, *rest):
         return forward(s, *rest)
@@ -142,9 +140,7 @@ def _recursions(s: Sizes, native: bool) -> tuple[Bindable, ...]:
     )
 
 
-def _native(
-    function: Callable[..., list[jax.Array]], ports: Ports, most: int = _MOST
-) -> Sweep:
+def _native(function: Callable[..., list[jax.Array]], ports: Ports, most: int = _MOST) -> Sweep:
     """Machine code of a function of vectors."""
 
     def on_numbers(*numbers: Sequence[jax.Array]) -> tuple[list[jax.Array], ...]:

@@ -89,13 +89,12 @@ def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:
     return found
 
 
-def _reached(
-    problem: ControlProblem, solver: Solver, start: Start, failed: list[Plan]
-) -> Plan:
+def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list[Plan]) -> Plan:
     """Come as near to the end as possible, and from there to it; say what is in the way if not."""
     if problem.model.sizes.ends == 0:
         raise NoPlan(_stopped(failed[0], len(failed)), failed[0])
-    found, there = nearest(problem, solver, start)
+    cost = max(abs(plan.cost) for plan in failed)
+    found, there = nearest(problem, solver, start, cost)
     if there:
         guess = Iterate(found.nodes, found.stages, found.h)
         plan = Plan(problem, solver.from_iterate(start, guess, _WARM))
@@ -112,7 +111,9 @@ def _reached(
     width = problem.upper - problem.lower
     part = float((room <= 0.01 * np.where(np.isfinite(width), width, 0.0)).mean())
     limits = f"; inputs are at their bounds for {part:.0%} of the time" if part > 0 else ""
-    why = f"{limits}; give it more time, wider bounds" if problem.model.sizes.bounded else "; give it"
+    why = (
+        f"{limits}; give it more time, wider bounds" if problem.model.sizes.bounded else "; give it"
+    )
     raise NoPlan(
         f"the end is out of reach: the nearest that was found in {found.h[0] * found.stages.shape[1]:.4g} s "
         f"misses it by {np.abs(miss).max():.3g}, most in equation {worst} of {len(miss)}{why} or "

@@ -57,7 +57,7 @@ class Search:
 
     **Arguments:** `h`: the step of each problem, with its bounds `shortest` and `longest` where the
     duration is free; `first`, `last`: barriers, as parts of the cost; `elastic`: what a miss of the
-    end costs, in costs of the guess, where it may be missed.
+    end by the whole way costs, where it may be missed.
 
     **Attributes:** `at`: which iterate is at hand; `h`; `converged`, `iterations`: of each problem;
     `errors`: at the end; `stuck`: problems without a step that helps.
@@ -122,7 +122,9 @@ class Search:
             self._guess_inputs()
         self.now = work.measure(at)
         self.cost_scale = self._cost_scale()
-        self.spring = self.elastic * self.cost_scale / self.scales.ends[:, None] ** 2
+        if self.elastic:
+            self.cost_scale = np.maximum(self.cost_scale, self.elastic)
+            self.spring = self.elastic / self.scales.ends[:, None] ** 2 + 0 * self.cost_scale
         barrier = self.barrier
         if work.sizes.path:
             c = work.path(at)
@@ -242,7 +244,7 @@ class Search:
     def _stiffen(self, bad: np.ndarray, tried: np.ndarray) -> None:
         """Add to the Hessian what helps: a penalty on missing the end first, then a shift."""
         first = bad & (tried == 1) & (self.penalty.sum(axis=0) == 0) & (self.work.sizes.ends > 0)
-        if first.any() and hasattr(self, "gramian"):
+        if first.any() and not self.elastic and hasattr(self, "gramian"):
             self.penalty = np.where(first, 1e2 / np.maximum(self.gramian, 1e-300), self.penalty)
             bad = bad & ~first
         known = self.last_shift > 0
@@ -352,9 +354,7 @@ class Search:
 
     # How good an iterate is.
 
-    def _merit(
-        self, which: int, now: Measured, h: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _merit(self, which: int, now: Measured, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum of violations in units of their scales; cost with barrier."""
         end = self.work.end(which)
         violation, cost = now.violation, now.cost + end[0]
@@ -414,9 +414,7 @@ def _full(upper: np.ndarray, size: int) -> np.ndarray:
     return out
 
 
-def _share(
-    values: np.ndarray, changes: np.ndarray, share: np.ndarray | float
-) -> np.ndarray:
+def _share(values: np.ndarray, changes: np.ndarray, share: np.ndarray | float) -> np.ndarray:
     """How far to go until the first of some positive numbers has lost its share."""
     lengths = np.where(changes < 0, -share * values / changes, 1.0)
     return np.where(np.isfinite(lengths), lengths, 1.0).min(axis=0)

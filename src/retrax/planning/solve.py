@@ -101,7 +101,6 @@ class Solver:
         bumps: np.ndarray,
         steps: int,
         last: float = LAST,
-        elastic: float = 0.0,
     ) -> Found:
         """Search from the geodesics from each start to the end, with a bump for each."""
         count = starts.nodes.shape[1]
@@ -111,19 +110,27 @@ class Solver:
             work.hills[:, :count] = bumps * self.extents[:, None]
             work.hills[:, count:] = work.hills[:, count - 1 : count]
             work.go_along()
-            search = self._search(work, np.full(P, T / steps), FIRST, last, elastic)
+            search = self._search(work, np.full(P, T / steps), FIRST, last)
             search.run(self.most)
             return _found(search, count)
 
-    def from_iterate(self, starts: Start, guess: Iterate, first: float) -> Found:
+    def from_iterate(
+        self,
+        starts: Start,
+        guess: Iterate,
+        first: float,
+        last: float = LAST,
+        elastic: float = 0.0,
+        steps: int | None = None,
+    ) -> Found:
         """Search from another solution, whose steps may be others, from a barrier on."""
         count = starts.nodes.shape[1]
-        with self._workspace(starts, self.problem.steps) as work:
+        with self._workspace(starts, steps or self.problem.steps) as work:
             if not hasattr(self, "extents"):
                 self.extents = _floored(work.aim(self.problem.first_duration, work.clock[1, 0]))
             h = self._taken_over(work, guess)
             work.X[0][:, 0] = work.starts
-            search = self._search(work, h, first, LAST)
+            search = self._search(work, h, first, last, elastic)
             search.run(self.most, with_inputs=True)
             return _found(search, count)
 

@@ -41,7 +41,7 @@ def drawn_panel(t: np.ndarray, panel: Panel) -> dict[str, Any]:
 
 def panels(run: Trajectory) -> list[Panel]:
     """Everything worth a plot, errors first."""
-    return [*_errors(run), *_motion(run), *_constraint(run), *_measured(run)]
+    return [*_errors(run), *_motion(run), *_driven(run), *_constraint(run), *_measured(run)]
 
 
 def mechanical(run: Trajectory) -> bool:
@@ -94,6 +94,12 @@ def _motion(run: Trajectory) -> list[Panel]:
     if "string" in said or np.isnan(velocity).all():  # all NaN: a file without the functions
         return []
     return [components(velocity, "ξ", "body velocity", unit(run, "velocity"))]
+
+
+def _driven(run: Trajectory) -> list[Panel]:
+    """What drives the run."""
+    inputs = np.asarray(run.inputs)
+    return [_components(inputs, "u", "inputs", "")] if inputs.shape[1] else []
 
 
 def _constraint(run: Trajectory) -> list[Panel]:

@@ -136,6 +136,7 @@ def made_table(run: Trajectory) -> str:
         "time": f"{run.seconds:.3g} s, {measures['steps_per_second']:,.0f} steps/s; "
         f"compiled in {run.compile_seconds:.2g} s",
         "solver": f"{iterations / max(run.completed, 1):.2f} {counted(run)} a step",
+        **{f"event {printable(name)}": told for name, told in run.events.words().items()},
     }
     return table_rows(list(rows.items()))
 

@@ -139,9 +139,10 @@ def opened(path: Path) -> "xr.Dataset":
 
 
 def _trajectory(path: Path, ds: "xr.Dataset", trust: Trust) -> Trajectory:
-    run = from_dataset(ds)
-    found = read_objects(path, _objects(ds), run.states, run.provenance, trust)
+    run, objects = from_dataset(ds), _objects(ds)
+    found = read_objects(path, objects, run.states, run.provenance, trust)
     run.system, run.integrator = found
+    run.take_events(objects.get("events"))
     run.states = with_kept(run.states, run.integrator)
     run.provenance = without_picture(run.provenance)
     return run
