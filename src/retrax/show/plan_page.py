@@ -10,7 +10,7 @@ import numpy as np
 
 from retrax.engine.progress import Interval
 from retrax.files import write_text
-from retrax.numerics.evaluate import evaluate
+from retrax.numerics.evaluate import as_jax, evaluate
 from retrax.planning.plan import Plan
 from retrax.show.bodies import unit
 from retrax.show.curves import Panel, components, drawn_panel
@@ -58,7 +58,7 @@ def motion(plan: Plan) -> Trajectory:
     return Trajectory(
         t=plan.t,
         states=plan.states,
-        info=Interval(nothing.astype(int), nothing, nothing),
+        info=Interval(as_jax(nothing.astype(int)), as_jax(nothing), as_jax(nothing)),
         h=plan.h,
         steps=N,
         completed=N,
