@@ -192,3 +192,23 @@ def test_members_look_up_each_their_own_place(backend):
         alone = rx.simulate(body, rx.RKMK("rk4"), start, h=0.02, steps=15, backend="xla")
         difference = np.asarray(ends["momentum"])[-1, k] - alone.momentum[-1]
         assert np.max(np.abs(difference)) < 2e-14  # measured: 1e-15
+
+
+def test_members_load_the_same_entry_of_a_table():
+    """Weights come out of a map as they went in: entries of a table of constants."""
+    weights = np.array([0.3, 1.1, 0.7, 2.3, 0.2])
+
+    def torque(R, w, t):
+        same, turned = lax.map(lambda x: (x + 0.0 * R[0, 0], jnp.sin(x * w)), jnp.asarray(weights))
+        return sum(same[k] * turned[4 - k] for k in range(5))
+
+    body = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda R: R[0, 1], torque)
+    one = body.state(np.eye(3), velocity=[0.3, -0.5, 0.7])
+    momenta = one.momentum[None] * jnp.linspace(0.5, 1.5, 12)[:, None]
+    states = rx.State(jnp.stack([one.g] * 12), momenta, jnp.zeros(12))
+    ends = rx.ensemble(body, rx.RKMK("rk4"), states, h=0.02, steps=15, backend="native")
+    for k in (0, 5, 11):
+        start = rx.State(one.g, momenta[k], jnp.zeros(()))
+        alone = rx.simulate(body, rx.RKMK("rk4"), start, h=0.02, steps=15, backend="xla")
+        difference = np.asarray(ends["momentum"])[-1, k] - alone.momentum[-1]
+        assert np.max(np.abs(difference)) < 2e-14, difference

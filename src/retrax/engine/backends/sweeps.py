@@ -45,7 +45,7 @@ class Sweep:
         from retrax.engine.llvm.machine_code import compiled
 
         if lanes not in self._codes:
-            code = compiled(assemble_sweep(self.program, self.ports, lanes))
+            code = compiled(assemble_sweep(self.program, self.ports, lanes), plainly=True)
             self._codes[lanes] = code, _CALL(code.address("run"))
 
     def bound(
