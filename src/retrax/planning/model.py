@@ -109,7 +109,7 @@ def cut(numbers: Numbers, *sizes: int) -> list[Numbers]:
     return [numbers[e - s : e] for s, e in zip(sizes, ends, strict=True)]
 
 
-def _apart(along: Float[Array, " n *m"]) -> Float[Array, " n *m"]:
+def apart(along: Float[Array, " n *m"]) -> Float[Array, " n *m"]:
     """Return the same array, in a scalar program taken out of the memory that a loop filled."""
     return jnp.stack([along[k] for k in range(along.shape[0])])
 
@@ -231,7 +231,7 @@ class Model(Frozen):
 
         at = jnp.zeros(s.changes)
         (phi, slope, c, cost), push = jax.linearize(sloped, at)
-        dphi, hessian, dc, dcost = map(_apart, lax.map(push, jnp.eye(s.changes)))
+        dphi, hessian, dc, dcost = map(apart, lax.map(push, jnp.eye(s.changes)))
         values = jnp.concatenate([phi, slope, c, cost[None]])
         slopes = [dphi.T.ravel(), upper(hessian), dc.T.ravel(), dcost]
         return [values, jnp.concatenate(slopes)]
@@ -252,7 +252,7 @@ class Model(Frozen):
             return psi, slope, cost
 
         (psi, _, cost), push = jax.linearize(sloped, jnp.zeros(s.state))
-        dpsi, hessian, dcost = map(_apart, lax.map(push, jnp.eye(s.state)))
+        dpsi, hessian, dcost = map(apart, lax.map(push, jnp.eye(s.state)))
         return [jnp.concatenate([cost[None], psi, dcost, dpsi.T.ravel(), upper(hessian)])]
 
     def move(

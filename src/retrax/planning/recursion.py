@@ -13,9 +13,13 @@ Inequalities $c - s = 0$, $s > 0$ have been eliminated with $\Sigma = z/s$.
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float
 
-from retrax.planning.model import Numbers, Sizes, cut, symmetric, upper
+from retrax.planning.model import Numbers, Sizes, apart, cut, symmetric, upper
+
+# A product of matrices with more multiplications than this is a loop over rows.
+_WRITTEN_OUT = 300
 
 
 class Stage:
@@ -81,11 +85,11 @@ def backward(
     first = [slope[:, None]] + ([H[:, -1:]] if sizes.free else [])
     side = jnp.concatenate([*first, jnp.zeros((sizes.changes, sizes.ends))], axis=1)
     A, B, E = stage.A, stage.B, stage.E
-    PA, PB, PES = P @ A, P @ B, P @ E + S
-    Qxx, Qux = H[:n, :n] + A.T @ PA, H[n : n + m, :n] + PB.T @ A
-    Quu = H[n : n + m, n : n + m] + B.T @ PB
-    Qxt, Qut = side[:n] + A.T @ PES, side[n : n + m] + B.T @ PES
-    Qtt = W + E.T @ PES + S.T @ E
+    PA, PB, PES = product(P, A), product(P, B), P @ E + S
+    Qxx, Qux = H[:n, :n] + product(A.T, PA), H[n : n + m, :n] + product(PB.T, A)
+    Quu = H[n : n + m, n : n + m] + product(B.T, PB)
+    Qxt, Qut = side[:n] + product(A.T, PES), side[n : n + m] + product(B.T, PES)
+    Qtt = W + E.T @ PES + S.T @ E  # most columns of E are zero
     if sizes.free:
         own_part = jnp.zeros((q, q))
         corner = jnp.array([[0.0, 1.0], [1.0, 0.0]]) * slope[-1]
@@ -95,12 +99,21 @@ def backward(
     gains, pivot = _minus_solve(Quu, both, shared[n:])
     K, k = gains[:, :n], gains[:, n:]
     new = [
-        upper(Qxx + Qux.T @ K),
-        (Qxt + Qux.T @ k).ravel(),
-        upper(Qtt + Qut.T @ k),
+        upper(Qxx + product(Qux.T, K)),
+        (Qxt + product(Qux.T, k)).ravel(),
+        upper(Qtt + product(Qut.T, k)),
         jnp.minimum(least, pivot),
     ]
     return [jnp.concatenate(new), jnp.concatenate([gains.ravel(), p, s])]
+
+
+def product(
+    left: Float[Array, "i j"], right: Float[Array, "j k"]
+) -> Float[Array, "i k"]:
+    """Multiply matrices, large ones row by row in a loop: LLVM takes long over long programs."""
+    if left.size * right.shape[1] <= _WRITTEN_OUT:
+        return left @ right
+    return apart(lax.map(lambda row: row @ right, left))
 
 
 def _minus_solve(
