@@ -12,7 +12,8 @@ from retrax.engine.backends.sweeps import Rows
 from retrax.engine.llvm.host import lanes
 from retrax.integrators.driven import Driven
 from retrax.mechanics.controls import Held
-from retrax.planning.kernels import programs
+from retrax.planning import recursion
+from retrax.planning.kernels import programs, recursions
 from retrax.planning.model import Model, Sizes
 from retrax.planning.recursion import backward, forward
 
@@ -182,3 +183,30 @@ def test_recursion_solves_the_whole_linear_system():
     found = np.linalg.solve(whole, -np.concatenate([right, c]))
     mine = np.concatenate([*x, *u, [theta[1]], *lam, theta[2:]])
     assert np.abs(mine - found).max() <= 1e-9 * np.abs(found).max()
+
+
+@pytest.mark.parametrize("members", [1, lanes()])
+def test_large_matrices_are_multiplied_in_loops(members, monkeypatch):
+    """Two rounds of machine code, with loops over rows, against products written out."""
+    s = Sizes(0, 5, 3, 0, 4, 1, False)
+    n, q, rounds, rng = s.state, s.sides, 2, np.random.default_rng(6)
+    counts = (n * (n + 1) // 2 + n * q + q * (q + 1) // 2 + 1, s.values, s.slopes, s.stage)
+    carried = rng.normal(size=(counts[0], members))
+    reads = [rng.normal(size=(count, rounds, members)) for count in counts[1:]]
+    settings, weights = np.zeros((3, members)), np.ones(n + s.inputs)
+    rows = s.inputs * (n + q) + n * (n + 1) // 2 + n * q
+    gains, old = np.zeros((rows, rounds, members)), carried.copy()
+    along = [Rows(x, 0, rounds * members, members) for x in (*reads, gains)]
+    each = [Rows(x, 0, members, 0) for x in (np.zeros((1, members)), settings)]
+    recursions(s, True)[0].bound(
+        [Rows(weights, 0, 1, 0), Rows(carried, 0, members, 0), *along[:3], *each, along[3]],
+        *(rounds, members, members),
+    )()
+    monkeypatch.setattr(recursion, "_WRITTEN_OUT", 10**9)
+    for p in range(members):
+        value = jnp.asarray(old[:, p])
+        for k in range(rounds):
+            given = (*(x[:, k, p] for x in reads), np.zeros(0), settings[:, p])
+            value, gain = backward(s, jnp.asarray(weights), value, *map(jnp.asarray, given))
+            assert np.abs(gains[:, k, p] - gain).max() <= 1e-11 * np.abs(gain).max()
+        assert np.abs(carried[:, p] - value).max() <= 1e-11 * np.abs(value).max()

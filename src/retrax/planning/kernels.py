@@ -22,7 +22,7 @@ from retrax.planning.model import Model, Sizes
 from retrax.planning.recursion import backward, forward
 
 # Operations of a stage that LLVM compiles in a few seconds, and of a recursion, which is plainer.
-_MOST, _MOST_PLAIN = 15_000, 60_000
+_MOST, _MOST_PLAIN = 40_000, 60_000
 
 
 class Bindable(Protocol):
@@ -105,17 +105,18 @@ def _programs(tree: Any, avals: tuple, identity: Fingerprint, native: bool) -> P
     if native:
         try:
             return Programs(
-                *(_native(*part) for part in own.values()), *_recursions(s, True), native=True
+                *(_native(*part) for part in own.values()), *recursions(s, True), native=True
             )
         except Unscalarisable as why:
             warn(f"this plan is made by XLA, which takes longer to compile: {why}.")
     return Programs(
-        *(_Compiled(*part) for part in own.values()), *_recursions(s, False), native=False
+        *(_Compiled(*part) for part in own.values()), *recursions(s, False), native=False
     )
 
 
 @lru_cache(maxsize=64)
-def _recursions(s: Sizes, native: bool) -> tuple[Bindable, ...]:
+def recursions(s: Sizes, native: bool) -> tuple[Bindable, ...]:
+    """Return the programs that go along the stages: back, ahead, and measuring."""
     n, q = s.state, s.sides
     size = n * (n + 1) // 2
     gains = s.inputs * (n + q) + size + n * q

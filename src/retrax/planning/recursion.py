@@ -107,9 +107,7 @@ def backward(
     return [jnp.concatenate(new), jnp.concatenate([gains.ravel(), p, s])]
 
 
-def product(
-    left: Float[Array, "i j"], right: Float[Array, "j k"]
-) -> Float[Array, "i k"]:
+def product(left: Float[Array, "i j"], right: Float[Array, "j k"]) -> Float[Array, "i k"]:
     """Multiply matrices, large ones row by row in a loop: LLVM takes long over long programs."""
     if left.size * right.shape[1] <= _WRITTEN_OUT:
         return left @ right
