@@ -1,0 +1,422 @@
+"""A step as readable C99: header, source, an example and a CMakeLists."""
+
+import textwrap
+from importlib.metadata import version
+from typing import Any
+
+from retrax.engine.passes.live import buffers_of
+from retrax.engine.program import Buffer, CodeBlock, Each, Value, View, kind_of
+from retrax.export.c_blocks import CBlocks
+from retrax.export.c_operations import COperations, Text
+from retrax.export.comments import Comments, commented
+from retrax.export.inlining import inlined, uses
+from retrax.export.model import Field, StepModel, owners
+
+# What a step returns.
+STATUS = (
+    ("OK", "the state has moved"),
+    ("NOT_CONVERGED", "its equations were not solved: take a shorter step"),
+    ("LEFT_CHART", "it is too long for its chart, or the model has ended: take a shorter step"),
+    ("NOT_FINITE", "a number overflowed or is not a number"),
+)
+# The first line of a CMakeLists that may be replaced.
+MARK = "# Written by retrax: replaced when a step is exported to this folder."
+# So many numbers are set one by one.
+_TABLE = 6
+
+
+def sources(model: StepModel, real: str) -> dict[str, str]:
+    """All files, by name."""
+    name = model.name
+    return {
+        f"{name}.h": header(model, real),
+        f"{name}.c": CSource(model, real).text(),
+        f"{name}_main.c": example(model, real),
+        "CMakeLists.txt": cmake(model),
+    }
+
+
+def _heading(model: StepModel) -> list[str]:
+    return commented(f"{model.title} Written by retrax {version('retrax')}.")
+
+
+def header(model: StepModel, real: str) -> str:
+    """The structs, and what can be called."""
+    n, guard = model.name, f"{model.name.upper()}_H"
+    lines = [*_heading(model), f"#ifndef {guard}", f"#define {guard}", ""]
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    lines += [f"/* The parameters of the {model.system.name}. */", "typedef struct {"]
+    lines += [f"    {declared(real, f)}" for f in model.params] or [f"    {real} none;"]
+    lines += [f"}} {n}_params;", "", "/* The state, and what a step keeps for the next one. */"]
+    lines += ["typedef struct {"]
+    lines += [f"    {declared(real, f)}" for f in model.state]
+    lines += [f"    {real} t; /* time */"]
+    lines += ["    /* Its own, zero before the first step: the clock, forces that the next step"]
+    lines += ["     * needs again, memory to work in. */"]
+    lines += [f"    {real} clock_start, clock_h, clock_steps;", f"    {real} remembers;"]
+    if model.memory_size:
+        lines += [f"    {real} memory[{model.memory_size}];"]
+    if model.planned.plan.size:
+        lines += [f"    {real} work[{model.planned.plan.size}];"]
+    lines += [f"}} {n}_state;", "", "/* How a step went. */", "typedef struct {"]
+    lines += [
+        f"    {real} residual;  /* of its equations, relative to their terms */",
+        f"    {real} increment; /* the largest component of h xi: how far it went on the group */",
+        "    int converged;",
+        f"    int iterations;   /* {model.integrator.counted} */",
+        "    int in_chart;     /* whether the step may be trusted */",
+        f"}} {n}_info;",
+        "",
+        "/* What a step returns. Unless it is OK the state has not moved. */",
+        "enum {",
+        *(
+            f"    {n.upper()}_{word} = {k}{',' if k + 1 < len(STATUS) else ''} /* {told} */"
+            for k, (word, told) in enumerate(STATUS)
+        ),
+        "};",
+        "",
+        "/* Parameters and state as they were when this was written. */",
+        f"void {n}_defaults({n}_params *p, {n}_state *s);",
+        "",
+        "/* Forget what the last step has left for the next one. Call it after you have changed the",
+        " * configuration, the momentum or a parameter; after a change of t, h or an input there is",
+        " * no need. */",
+        f"void {n}_restart({n}_state *s);",
+        "",
+        "/* Move the state by one step of size h. info may be a null pointer. */",
+        f"int {n}_step(const {n}_params *p, {n}_state *s, {real} h, {n}_info *info);",
+        "",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+        "#endif",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def declared(real: str, field: Field) -> str:
+    return f"{real} {field.name}{''.join(f'[{n}]' for n in field.shape)};"
+
+
+class CSource:
+    """The function of a step."""
+
+    def __init__(self, model: StepModel, real: str):
+        self.model, self.real = model, real
+        program, ports = model.program, model.ports
+        planned, memory = model.planned, program.memory
+        made = (planned.block, planned.opening)
+        outputs = (*program.outputs, *memory.first, *memory.last)
+        self.used = uses(made, outputs)
+        touched = (buffers_of(block) for block in made)
+        self.buffers = {x for both in touched for part in both for x in part}
+        self.operations = COperations(real)
+        names = self._names()
+        comments = Comments(model.origins)
+        inside = {x for block in made for x in inlined(block, self.used)}
+        self.out = CBlocks(self.operations, planned.plan, comments, self.used, inside, names, {})
+        self.ports = ports
+        self._copies = -1
+
+    def _names(self) -> dict[Value, str]:
+        model, ports = self.model, self.model.ports
+        found = {ports.h: "h", ports.time: "t"}
+        for items, among in ((ports.params, model.params), (ports.state[:-1], model.state)):
+            for item, (field, k) in zip(items, owners(items, among), strict=True):
+                if isinstance(item, Value):
+                    entry = field.entry(k).replace("][", "_").replace("[", "_").replace("]", "")
+                    found[item] = entry
+        for k, (_, value) in enumerate(ports.memory_numbers):
+            found[value] = f"memory_{k}"
+        names = set()
+        for value, name in found.items():
+            while name in names:
+                name += "_"
+            names.add(name)
+            found[value] = name
+        return found
+
+    def text(self) -> str:
+        """The whole file."""
+        model, n = self.model, self.model.name
+        self._read()
+        self._open()
+        self.out.block(model.planned.block)
+        self._judge()
+        self._move()
+        lines = [*_heading(model), f'#include "{n}.h"', ""]
+        body = "\n".join(self.out.lines)
+        wants = {
+            "#include <math.h>": True,
+            "#include <stddef.h>": True,
+            "#include <stdint.h>": "int" in "".join(self.operations.helpers) or "_t " in body,
+            "#include <string.h>": True,
+        }
+        lines += [line for line, wanted in wants.items() if wanted]
+        lines += ["", *self.operations.helpers.values()]
+        lines += [wrapped(table) for table in self.out.tables]
+        lines += [""] if self.out.tables else []
+        lines += [f"int {n}_step(const {n}_params *p, {n}_state *s, {self.real} h, {n}_info *info)"]
+        lines += ["{", body, "}", "", *self._others(), ""]
+        return "\n".join(lines)
+
+    def _read(self) -> None:
+        """Find parameters, state and time."""
+        out, model, ports = self.out, self.model, self.ports
+        if not ports.params or not any(self._is_used(x) for x in ports.params):
+            out.line("(void)p;")
+        if model.planned.plan.size:
+            out.line(f"{self.real} *const work = s->work;")
+        for pointer, what, items, among in (
+            ("p", "Parameters.", ports.params, model.params),
+            ("s", "The state.", ports.state[:-1], model.state),
+        ):
+            found = [
+                (item, field, k)
+                for item, (field, k) in zip(items, owners(items, among), strict=True)
+                if self._is_used(item)
+            ]
+            if found:
+                out.line(f"/* {what} */")
+            for item, field, k in found:
+                self._take(pointer, item, field, k)
+        self._clock()
+
+    def _is_used(self, item: Any) -> bool:
+        if isinstance(item, Buffer):
+            return item in self.buffers or item in self.ports.given[len(self.ports.params) :]
+        return self.used[item] > 0
+
+    def _take(self, pointer: str, item: Value | Buffer, field: Field, k: int) -> None:
+        out, plan = self.out, self.model.planned.plan
+        where = f"{pointer}->{field.entry(k)}"
+        if isinstance(item, Value):
+            name = out.name(item)
+            if item.kind == "float":
+                out.line(f"const {self.real} {name} = {where};")
+            else:
+                text = self.operations.operation(item.kind, "float", [Text(where)]).text
+                out.line(f"const {self.operations.type(item.kind)} {name} = {text};")
+            return
+        const = "const " if pointer == "p" else ""
+        home = f"{pointer}_{field.name}"
+        out.line(f"{const}{self.real} *const {home} = &{where};")
+        if item in plan.widths:
+            self._rearrange(self._elsewhere(item, home), item)
+        else:
+            out.addresses[item] = home
+
+    def _elsewhere(self, buffer: Buffer, address: str) -> Buffer:
+        """A buffer of the same length in the order of the caller."""
+        self._copies -= 1
+        other = Buffer(self._copies, buffer.length, buffer.kind)
+        self.out.addresses[other] = address
+        return other
+
+    def _rearrange(self, source: Buffer, target: Buffer) -> None:
+        """Copy a buffer to one that is stored in another order."""
+        widths = self.model.planned.plan.widths
+        width = widths.get(source) or widths.get(target, 1)
+        columns = [(c, width, source.length // width) for c in range(width)]
+        self._copies -= width
+        values = [Value(self._copies + c, "float") for c in range(width)]
+        reads = tuple((v, View(source, *c)) for v, c in zip(values, columns, strict=True))
+        writes = tuple((View(target, *c), v) for v, c in zip(values, columns, strict=True))
+        self.out.instruction(Each(source.length // width, reads, CodeBlock(), writes))
+
+    def _clock(self) -> None:
+        """Time is that of the clock's start plus so many steps: no rounding errors add up."""
+        out, lost = self.out, ""
+        if self.real == "float":
+            lost = " || s->clock_steps >= 16777215.0f"
+        out.line("/* The clock: steps are counted, so that rounding errors of t do not add up. */")
+        moved = "s->clock_start + s->clock_steps * s->clock_h"
+        with out.braces(f"if (h != s->clock_h || s->t != {moved}{lost})"):
+            out.line("s->clock_start = s->t;")
+            out.line("s->clock_h = h;")
+            out.line(f"s->clock_steps = {self._zero()};")
+        if self.used[self.ports.time]:
+            out.line(f"const {self.real} t = s->t;")
+
+    def _zero(self) -> str:
+        return self.operations.literal(0.0, "float").text
+
+    def _open(self) -> None:
+        """Have the memory of the first step made."""
+        out, ports, planned = self.out, self.ports, self.model.planned
+        memory = ports.memory
+        if not memory.items:
+            return
+        out.line("/* What the step before has left; before the first step it is made here. */")
+        with out.braces(f"if (s->remembers == {self._zero()})"):
+            out.block(planned.opening)
+            numbers = [x for x in memory.first if not isinstance(x, Buffer)]
+            for k, number in enumerate(numbers):
+                out.line(f"s->memory[{k}] = {out.number(number)};")
+            for buffer, first in ports.opened:
+                self._copy(first, buffer)
+            out.line(f"s->remembers = {self.operations.literal(1.0, 'float').text};")
+        for k, (_, value) in enumerate(ports.memory_numbers):
+            if self.used[value]:
+                out.line(f"const {self.real} {out.name(value)} = s->memory[{k}];")
+
+    def _copy(self, source: Buffer, target: Buffer) -> None:
+        """Copy a buffer to one that is stored alike, or in another order."""
+        plan = self.model.planned.plan
+        if plan.widths.get(source, 1) != plan.widths.get(target, 1):
+            self._rearrange(source, target)
+            return
+        (there, to), (here, start) = self.out.base(target), self.out.base(source)
+        size = plan.extent(source) if source in plan.widths else source.length
+        self.out.line(f"memcpy({there} + {to}, {here} + {start}, {size} * sizeof({self.real}));")
+
+    def _judge(self) -> None:
+        """Say how the step went, and leave if it is not good."""
+        out, n, info = self.out, self.model.name.upper(), self.model.info
+        out.comments.interrupt()
+        out.line("/* How the step went. */")
+        with out.braces("if (info != NULL)"):
+            out.line(f"info->residual = {out.number(info.residual)};")
+            out.line(f"info->increment = {out.number(info.increment)};")
+            out.line(f"info->converged = {out.text(info.converged, 'bool').text};")
+            whole = out.text(info.iterations, kind_of(info.iterations))
+            out.line(f"info->iterations = (int){whole.within(16)};")
+            out.line(f"info->in_chart = {out.text(info.in_chart, 'bool').text};")
+        tests = zip(STATUS[1:], (info.converged, info.in_chart, self.ports.finite), strict=True)
+        for (word, _), test in tests:
+            if test is not True:
+                out.line(f"if (!({out.text(test, 'bool').text})) return {n}_{word};")
+
+    def _move(self) -> None:
+        """Write the new state."""
+        out, model, ports = self.out, self.model, self.ports
+        out.line("/* The new state. */")
+        new = model.program.outputs[: len(ports.state) - 1]
+        places = owners(ports.state[:-1], model.state)
+        for result, (field, k) in zip(new, places, strict=True):
+            if not isinstance(result, Buffer):
+                text = out.number(result)
+                where = f"s->{field.entry(k)}"
+                out.line(f"{where} = {text};")
+        for old, result, (field, _) in zip(ports.state[:-1], new, places, strict=True):
+            if isinstance(result, Buffer):
+                home = f"s_{field.name}"
+                self._copy(result, self._elsewhere(old, home))
+        numbers = [x for x in ports.memory.last if not isinstance(x, Buffer)]
+        for k, number in enumerate(numbers):
+            out.line(f"s->memory[{k}] = {out.number(number)};")
+        for buffer, last in zip(ports.memory.items, ports.memory.last, strict=True):
+            if isinstance(buffer, Buffer) and isinstance(last, Buffer):
+                self._copy(last, buffer)
+        out.line(f"s->clock_steps += {self.operations.literal(1.0, 'float').text};")
+        out.line("s->t = s->clock_start + s->clock_steps * h;")
+        out.line(f"return {model.name.upper()}_OK;")
+
+    def _others(self) -> list[str]:
+        """The functions that prepare a state."""
+        model, n = self.model, self.model.name
+        body: list[str] = []
+        for pointer, among in (("p", model.params), ("s", model.state)):
+            for field in among:
+                body += self._default(pointer, field)
+        time = self.operations.literal(model.time.values[0], "float").text
+        unused = "" if model.params else "    (void)p;\n"
+        return [
+            f"void {n}_defaults({n}_params *p, {n}_state *s)",
+            "{",
+            f"{unused}    memset(s, 0, sizeof *s);",
+            *body,
+            f"    s->t = {time};",
+            "}",
+            "",
+            f"void {n}_restart({n}_state *s)",
+            "{",
+            f"    s->clock_h = {self._zero()};",
+            f"    s->remembers = {self._zero()};",
+            "}",
+        ]
+
+    def _default(self, pointer: str, field: Field) -> list[str]:
+        texts = [self.operations.literal(x, "float").text for x in field.values]
+        if field.size <= _TABLE or len(field.shape) > 1 and field.size <= _TABLE * 2:
+            return [f"    {pointer}->{field.entry(k)} = {x};" for k, x in enumerate(texts)]
+        table = wrapped(
+            f"static const {self.real} values[{field.size}] = {{{', '.join(texts)}}};", "        "
+        )
+        target = f"{pointer}->{field.name}"
+        return ["    {", table, f"        memcpy({target}, values, sizeof values);", "    }"]
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """A long list of numbers in lines of a readable length."""
+    return "\n".join(
+        textwrap.wrap(
+            text,
+            100,
+            initial_indent=indent,
+            subsequent_indent=indent + "    ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
+
+
+def example(model: StepModel, real: str) -> str:
+    """A program that takes some steps and prints the state."""
+    n = model.name
+    h = COperations(real).literal(model.h, "float").text
+    shown = [(f, k) for f in model.state for k in range(min(f.size, 12))]
+    lines = [
+        f"/* Take steps and print the state: {n} [steps] */",
+        f'#include "{n}.h"',
+        "#include <stdio.h>",
+        "#include <stdlib.h>",
+        "",
+        f"static {n}_params params;",
+        f"static {n}_state state;",
+        "",
+        "int main(int count, char **words)",
+        "{",
+        "    const long steps = count > 1 ? atol(words[1]) : 1000;",
+        f"    {n}_info info;",
+        f"    {n}_defaults(&params, &state);",
+        "    for (long k = 0; k < steps; ++k) {",
+        f"        const int status = {n}_step(&params, &state, {h}, &info);",
+        f"        if (status != {n.upper()}_OK) {{",
+        '            fprintf(stderr, "step %ld failed with status %d\\n", k, status);',
+        "            return status;",
+        "        }",
+        "    }",
+        '    printf("t = %.17g\\n", (double)state.t);',
+        *(
+            f'    printf("{f.entry(k)} = %.17g\\n", (double)state.{f.entry(k)});'
+            for f, k in shown
+        ),
+        "    return 0;",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def cmake(model: StepModel) -> str:
+    """How CMake builds the step and the example."""
+    n = model.name
+    return f"""{MARK}
+cmake_minimum_required(VERSION 3.10)
+project({n} C)
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_C_EXTENSIONS OFF)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+add_library({n} STATIC {n}.c)
+target_include_directories({n} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+add_executable({n}_main {n}_main.c)
+find_library(MATH_LIBRARY m)
+if(MATH_LIBRARY)
+  target_link_libraries({n} PUBLIC ${{MATH_LIBRARY}})
+endif()
+target_link_libraries({n}_main PRIVATE {n})
+"""
