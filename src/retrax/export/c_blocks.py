@@ -148,7 +148,7 @@ class CBlocks:
         for value, text in started:
             self.let(value, text, constant=False)
 
-    def _update(self, carried: Sequence[Value], updated: Sequence[Operand]) -> None:
+    def update(self, carried: Sequence[Value], updated: Sequence[Operand]) -> None:
         """Assign what the next round begins with; what would be overwritten too early is kept."""
         pairs = [(v, x) for v, x in zip(carried, updated, strict=True) if v is not x and v != x]
         before: dict[Value, Text] = {}
@@ -172,7 +172,7 @@ class CBlocks:
             self.block(loop.condition)
             self.line(f"if (!({self.text(loop.test, 'bool').text})) break;")
             self.block(loop.body)
-            self._update(loop.carried, loop.updated)
+            self.update(loop.carried, loop.updated)
         self.comments.interrupt()
 
     def _table(self, values: Sequence[Constant], kind: Kind) -> str:
@@ -193,7 +193,7 @@ class CBlocks:
                     continue
                 self.let(column, Text(f"{self._table(values, column.kind)}[{k}]"))
             self.block(loop.body)
-            self._update(loop.carried, loop.updated)
+            self.update(loop.carried, loop.updated)
         self.comments.interrupt()
 
     def _choose(self, choice: Choose) -> None:
@@ -227,7 +227,7 @@ class CBlocks:
             self.block(loop.body)
             for view, operand in loop.writes:
                 self.line(f"{self._at(view, k)} = {self.number(operand)};")
-            self._update(loop.carried, loop.updated)
+            self.update(loop.carried, loop.updated)
         self.comments.interrupt()
 
     def base(self, buffer: Buffer) -> tuple[str, int]:

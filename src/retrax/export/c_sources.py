@@ -1,15 +1,15 @@
 """A step as readable C99: header, source, an example and a CMakeLists."""
 
 import textwrap
+from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
 
 from retrax.engine.passes.live import buffers_of
 from retrax.engine.program import Buffer, CodeBlock, Each, Value, View, kind_of
 from retrax.export.c_blocks import CBlocks
 from retrax.export.c_operations import COperations, Text
 from retrax.export.comments import Comments, commented
-from retrax.export.inlining import inlined, uses
+from retrax.export.inlining import hoisted, inlined, uses
 from retrax.export.model import Field, StepModel, owners
 
 # What a step returns.
@@ -86,6 +86,11 @@ def header(model: StepModel, real: str) -> str:
         "/* Move the state by one step of size h. info may be a null pointer. */",
         f"int {n}_step(const {n}_params *p, {n}_state *s, {real} h, {n}_info *info);",
         "",
+        "/* Take so many steps, and stop before one that fails: the state is then where that one",
+        " * began. info has all iterations, the largest residual and the largest increment. This is",
+        " * faster than as many calls of a single step. */",
+        f"int {n}_run(const {n}_params *p, {n}_state *s, {real} h, long steps, {n}_info *info);",
+        "",
         "#ifdef __cplusplus",
         "}",
         "#endif",
@@ -117,6 +122,7 @@ class CSource:
         inside = {x for block in made for x in inlined(block, self.used)}
         self.out = CBlocks(self.operations, planned.plan, comments, self.used, inside, names, {})
         self.ports = ports
+        self.block = planned.block
         self._copies = -1
 
     def _names(self) -> dict[Value, str]:
@@ -142,66 +148,75 @@ class CSource:
         model, n = self.model, self.model.name
         self._read()
         self._open()
-        self.out.block(model.planned.block)
-        self._judge()
-        self._move()
+        self._steps()
+        self._leave()
         lines = [*_heading(model), f'#include "{n}.h"', ""]
         body = "\n".join(self.out.lines)
-        wants = {
-            "#include <math.h>": True,
-            "#include <stddef.h>": True,
-            "#include <stdint.h>": "int" in "".join(self.operations.helpers) or "_t " in body,
-            "#include <string.h>": True,
-        }
-        lines += [line for line, wanted in wants.items() if wanted]
-        lines += ["", *self.operations.helpers.values()]
+        lines += ["#include <math.h>", "#include <stddef.h>"]
+        if "int" in "".join(self.operations.helpers) or "_t " in body:
+            lines += ["#include <stdint.h>"]
+        lines += ["#include <string.h>", "", *self.operations.helpers.values()]
         lines += [wrapped(table) for table in self.out.tables]
         lines += [""] if self.out.tables else []
-        lines += [f"int {n}_step(const {n}_params *p, {n}_state *s, {self.real} h, {n}_info *info)"]
-        lines += ["{", body, "}", "", *self._others(), ""]
+        lines += [
+            f"int {n}_run(const {n}_params *restrict p, {n}_state *restrict s, {self.real} h,",
+            f"    long steps, {n}_info *restrict info)",
+            "{",
+            body,
+            "}",
+            "",
+            *self._others(),
+            "",
+        ]
         return "\n".join(lines)
 
     def _read(self) -> None:
-        """Find parameters, state and time."""
+        """Find parameters and what does not change with them; then state and time."""
         out, model, ports = self.out, self.model, self.ports
-        if not ports.params or not any(self._is_used(x) for x in ports.params):
+        if not any(self._is_used(x) for x in ports.params):
             out.line("(void)p;")
         if model.planned.plan.size:
             out.line(f"{self.real} *const work = s->work;")
-        for pointer, what, items, among in (
-            ("p", "Parameters.", ports.params, model.params),
-            ("s", "The state.", ports.state[:-1], model.state),
-        ):
-            found = [
-                (item, field, k)
-                for item, (field, k) in zip(items, owners(items, among), strict=True)
-                if self._is_used(item)
-            ]
-            if found:
-                out.line(f"/* {what} */")
-            for item, field, k in found:
-                self._take(pointer, item, field, k)
+        self._take_all("p", "Parameters.", ports.params, model.params)
+        same, self.block = hoisted(model.planned.block, {*ports.params, ports.h})
+        if same.instructions:
+            out.line("/* What is the same in all steps. */")
+            out.comments.silenced = True
+            out.block(same)
+            out.comments.silenced = False
+        self._take_all("s", "The state.", ports.state[:-1], model.state)
         self._clock()
 
-    def _is_used(self, item: Any) -> bool:
-        if isinstance(item, Buffer):
-            return item in self.buffers or item in self.ports.given[len(self.ports.params) :]
-        return self.used[item] > 0
+    def _take_all(
+        self, pointer: str, what: str, items: Sequence[Value | Buffer], among: Sequence[Field]
+    ) -> None:
+        places = owners(items, among)
+        changes = pointer == "s"
+        found = [
+            (item, place)
+            for item, place in zip(items, places, strict=True)
+            if changes or self._is_used(item)
+        ]
+        if found:
+            self.out.line(f"/* {what} */")
+        for item, (field, k) in found:
+            self._take(pointer, item, field, k)
+
+    def _is_used(self, item: Value | Buffer) -> bool:
+        return item in self.buffers if isinstance(item, Buffer) else self.used[item] > 0
 
     def _take(self, pointer: str, item: Value | Buffer, field: Field, k: int) -> None:
         out, plan = self.out, self.model.planned.plan
         where = f"{pointer}->{field.entry(k)}"
-        if isinstance(item, Value):
-            name = out.name(item)
-            if item.kind == "float":
-                out.line(f"const {self.real} {name} = {where};")
-            else:
-                text = self.operations.operation(item.kind, "float", [Text(where)]).text
-                out.line(f"const {self.operations.type(item.kind)} {name} = {text};")
-            return
         const = "const " if pointer == "p" else ""
+        if isinstance(item, Value):
+            text = where
+            if item.kind != "float":
+                text = self.operations.operation(item.kind, "float", [Text(where)]).text
+            out.line(f"{const}{self.operations.type(item.kind)} {out.name(item)} = {text};")
+            return
         home = f"{pointer}_{field.name}"
-        out.line(f"{const}{self.real} *const {home} = &{where};")
+        out.line(f"{const}{self.real} *const {home} = {where.removesuffix('[0]')};")
         if item in plan.widths:
             self._rearrange(self._elsewhere(item, home), item)
         else:
@@ -229,18 +244,17 @@ class CSource:
         """Time is that of the clock's start plus so many steps: no rounding errors add up."""
         out, lost = self.out, ""
         if self.real == "float":
-            lost = " || s->clock_steps >= 16777215.0f"
+            lost = " || s->clock_steps >= 8388608.0f"
         out.line("/* The clock: steps are counted, so that rounding errors of t do not add up. */")
         moved = "s->clock_start + s->clock_steps * s->clock_h"
         with out.braces(f"if (h != s->clock_h || s->t != {moved}{lost})"):
             out.line("s->clock_start = s->t;")
             out.line("s->clock_h = h;")
-            out.line(f"s->clock_steps = {self._zero()};")
-        if self.used[self.ports.time]:
-            out.line(f"const {self.real} t = s->t;")
+            out.line(f"s->clock_steps = {self._number(0.0)};")
+        out.line(f"const {self.real} clock_start = s->clock_start, clock_steps = s->clock_steps;")
 
-    def _zero(self) -> str:
-        return self.operations.literal(0.0, "float").text
+    def _number(self, x: float) -> str:
+        return self.operations.literal(x, "float").text
 
     def _open(self) -> None:
         """Have the memory of the first step made."""
@@ -249,17 +263,19 @@ class CSource:
         if not memory.items:
             return
         out.line("/* What the step before has left; before the first step it is made here. */")
-        with out.braces(f"if (s->remembers == {self._zero()})"):
+        with out.braces(f"if (s->remembers == {self._number(0.0)})"):
+            opening_used = uses([planned.opening], memory.first)
+            if opening_used[ports.time]:
+                out.line(f"const {self.real} t = s->t;")
             out.block(planned.opening)
             numbers = [x for x in memory.first if not isinstance(x, Buffer)]
             for k, number in enumerate(numbers):
                 out.line(f"s->memory[{k}] = {out.number(number)};")
             for buffer, first in ports.opened:
                 self._copy(first, buffer)
-            out.line(f"s->remembers = {self.operations.literal(1.0, 'float').text};")
+            out.line(f"s->remembers = {self._number(1.0)};")
         for k, (_, value) in enumerate(ports.memory_numbers):
-            if self.used[value]:
-                out.line(f"const {self.real} {out.name(value)} = s->memory[{k}];")
+            out.line(f"{self.real} {out.name(value)} = s->memory[{k}];")
 
     def _copy(self, source: Buffer, target: Buffer) -> None:
         """Copy a buffer to one that is stored alike, or in another order."""
@@ -271,47 +287,72 @@ class CSource:
         size = plan.extent(source) if source in plan.widths else source.length
         self.out.line(f"memcpy({there} + {to}, {here} + {start}, {size} * sizeof({self.real}));")
 
+    def _steps(self) -> None:
+        """The loop over steps."""
+        out, ports, n = self.out, self.ports, self.model.name.upper()
+        out.line(f"{self.real} residual = {self._number(0.0)}, increment = {self._number(0.0)};")
+        out.line("int converged = 1, in_chart = 1, iterations = 0;")
+        out.line(f"int status = {n}_OK;")
+        out.line("long done = 0;")
+        with out.braces("for (; done < steps; ++done)"):
+            if uses([self.block], self.model.program.outputs)[ports.time]:
+                passed = f"(clock_steps + ({self.real})done)"
+                out.line(f"const {self.real} t = clock_start + {passed} * h;")
+            out.block(self.block)
+            self._judge()
+            self._move()
+
     def _judge(self) -> None:
         """Say how the step went, and leave if it is not good."""
         out, n, info = self.out, self.model.name.upper(), self.model.info
         out.comments.interrupt()
         out.line("/* How the step went. */")
-        with out.braces("if (info != NULL)"):
-            out.line(f"info->residual = {out.number(info.residual)};")
-            out.line(f"info->increment = {out.number(info.increment)};")
-            out.line(f"info->converged = {out.text(info.converged, 'bool').text};")
+        for name in ("residual", "increment"):
+            operand = getattr(info, name)
+            if operand != 0.0:
+                text = out.number(operand)
+                out.line(f"if (!({text} <= {name})) {name} = {text};")
+        if isinstance(info.iterations, Value) or info.iterations:
             whole = out.text(info.iterations, kind_of(info.iterations))
-            out.line(f"info->iterations = (int){whole.within(16)};")
-            out.line(f"info->in_chart = {out.text(info.in_chart, 'bool').text};")
-        tests = zip(STATUS[1:], (info.converged, info.in_chart, self.ports.finite), strict=True)
-        for (word, _), test in tests:
+            out.line(f"iterations += (int){whole.within(16)};")
+        finite = out.text(self.ports.finite, "bool").text
+        tests = (("converged", info.converged), ("in_chart", info.in_chart))
+        for (word, _), (name, test) in zip(STATUS[1:3], tests, strict=True):
             if test is not True:
-                out.line(f"if (!({out.text(test, 'bool').text})) return {n}_{word};")
+                out.line(f"{name} = {out.text(test, 'bool').text};")
+                with out.braces(f"if (!{name})"):
+                    out.line(f"status = {n}_{word};")
+                    out.line("break;")
+        with out.braces(f"if (!({finite}))"):
+            out.line(f"status = {n}_{STATUS[3][0]};")
+            out.line("break;")
 
     def _move(self) -> None:
-        """Write the new state."""
+        """The next step begins where this one ends."""
+        out, ports = self.out, self.ports
+        out.line("/* The next step begins where this one has ended. */")
+        out.update(ports.carried, ports.new_numbers)
+        for buffer, new in ports.renewed:
+            self._copy(new, buffer)
+
+    def _leave(self) -> None:
+        """Write the state where the last good step has led."""
         out, model, ports = self.out, self.model, self.ports
         out.line("/* The new state. */")
-        new = model.program.outputs[: len(ports.state) - 1]
         places = owners(ports.state[:-1], model.state)
-        for result, (field, k) in zip(new, places, strict=True):
-            if not isinstance(result, Buffer):
-                text = out.number(result)
-                where = f"s->{field.entry(k)}"
-                out.line(f"{where} = {text};")
-        for old, result, (field, _) in zip(ports.state[:-1], new, places, strict=True):
-            if isinstance(result, Buffer):
-                home = f"s_{field.name}"
-                self._copy(result, self._elsewhere(old, home))
-        numbers = [x for x in ports.memory.last if not isinstance(x, Buffer)]
-        for k, number in enumerate(numbers):
-            out.line(f"s->memory[{k}] = {out.number(number)};")
-        for buffer, last in zip(ports.memory.items, ports.memory.last, strict=True):
-            if isinstance(buffer, Buffer) and isinstance(last, Buffer):
-                self._copy(last, buffer)
-        out.line(f"s->clock_steps += {self.operations.literal(1.0, 'float').text};")
-        out.line("s->t = s->clock_start + s->clock_steps * h;")
-        out.line(f"return {model.name.upper()}_OK;")
+        for item, (field, k) in zip(ports.state[:-1], places, strict=True):
+            if isinstance(item, Value):
+                out.line(f"s->{field.entry(k)} = {out.name(item)};")
+            elif item in model.planned.plan.widths:
+                self._copy(item, self._elsewhere(item, f"s_{field.name}"))
+        for k, (_, value) in enumerate(ports.memory_numbers):
+            out.line(f"s->memory[{k}] = {out.name(value)};")
+        out.line(f"s->clock_steps = clock_steps + ({self.real})done;")
+        out.line("s->t = clock_start + s->clock_steps * h;")
+        with out.braces("if (info != NULL)"):
+            for name in ("residual", "increment", "converged", "iterations", "in_chart"):
+                out.line(f"info->{name} = {name};")
+        out.line("return status;")
 
     def _others(self) -> list[str]:
         """The functions that prepare a state."""
@@ -332,8 +373,13 @@ class CSource:
             "",
             f"void {n}_restart({n}_state *s)",
             "{",
-            f"    s->clock_h = {self._zero()};",
-            f"    s->remembers = {self._zero()};",
+            f"    s->clock_h = {self._number(0.0)};",
+            f"    s->remembers = {self._number(0.0)};",
+            "}",
+            "",
+            f"int {n}_step(const {n}_params *p, {n}_state *s, {self.real} h, {n}_info *info)",
+            "{",
+            f"    return {n}_run(p, s, h, 1, info);",
             "}",
         ]
 

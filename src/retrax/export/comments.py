@@ -25,11 +25,12 @@ class Comments:
     def __init__(self, origins: Origins):
         self._origins = origins
         self._last: str | None = None
+        self.silenced = False
 
     def before(self, instruction: Instruction) -> list[str]:
         """The lines of a comment that goes before an instruction; none if it goes on as before."""
         origin = self._origin(instruction)
-        if origin is None:
+        if origin is None or self.silenced:
             return []
         text = described(origin)
         if not text or text == self._last:

@@ -41,3 +41,17 @@ def inlined(block: CodeBlock, used: Counter[Value]) -> set[Value]:
             )
             made.add(instruction.out)
     return found
+
+
+def hoisted(block: CodeBlock, given: Iterable[object]) -> tuple[CodeBlock, CodeBlock]:
+    """Part a block into what depends only on what is given, the same in all steps, and the rest."""
+    known = {x for x in given if isinstance(x, Value)}
+    same, rest = CodeBlock(), CodeBlock()
+    for instruction in block.instructions:
+        values = [x for x in operands_of(instruction) if isinstance(x, Value)]
+        if isinstance(instruction, Operation) and values and known.issuperset(values):
+            known.add(instruction.out)
+            same.instructions.append(instruction)
+        else:
+            rest.instructions.append(instruction)
+    return same, rest
