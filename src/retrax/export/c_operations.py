@@ -27,6 +27,9 @@ LIBRARY = {
 ATOM, _UNARY, _LOGIC, _CHOICE = 20, 15, 4, 3
 _EPS64, _EPS32 = 2.0**-52, 2.0**-23
 _TINY64, _TINY32 = 2.0**-1022, 2.0**-126
+_MOST32 = (2.0 - 2.0**-23) * 2.0**127
+# Numbers that are smaller are there to keep others from being zero.
+_NOTHING = 1e-280
 # As many rounding errors at most are a tolerance.
 _ERRORS = 2.0**16
 
@@ -176,12 +179,14 @@ def in_single(x: float) -> float:
     A few rounding errors of double precision become as many of single precision, and the smallest
     terms that count those that single precision has: both are tolerances.
     """
-    errors, smallest = abs(x) / _EPS64, abs(x) / (_TINY64 / _EPS64)
-    if 0 < errors <= _ERRORS and math.frexp(errors)[0] == 0.5:
+    size = abs(x)
+    if size < _NOTHING:
+        scaled = size / (_TINY64 / _EPS64) * (_TINY32 / _EPS32)
+        return math.copysign(max(scaled, _TINY32) if size else 0.0, x)
+    errors = size / _EPS64
+    if errors <= _ERRORS and math.frexp(errors)[0] == 0.5:
         return math.copysign(errors * _EPS32, x)
-    if 0 < abs(x) < 1e-280:
-        return math.copysign(max(smallest * (_TINY32 / _EPS32), _TINY32), x)
-    return x
+    return x if math.isinf(x) else math.copysign(min(max(size, _TINY32), _MOST32), x)
 
 
 def _whole_body(name: str, kind: Kind) -> str:

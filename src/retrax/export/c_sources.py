@@ -119,10 +119,11 @@ class CSource:
         self.operations = COperations(real)
         names = self._names()
         comments = Comments(model.origins)
+        self.same, self.block = hoisted(planned.block, {*ports.params, ports.h})
+        made = (self.same, self.block, planned.opening)
         inside = {x for block in made for x in inlined(block, self.used)}
         self.out = CBlocks(self.operations, planned.plan, comments, self.used, inside, names, {})
         self.ports = ports
-        self.block = planned.block
         self._copies = -1
 
     def _names(self) -> dict[Value, str]:
@@ -178,11 +179,10 @@ class CSource:
         if model.planned.plan.size:
             out.line(f"{self.real} *const work = s->work;")
         self._take_all("p", "Parameters.", ports.params, model.params)
-        same, self.block = hoisted(model.planned.block, {*ports.params, ports.h})
-        if same.instructions:
+        if self.same.instructions:
             out.line("/* What is the same in all steps. */")
             out.comments.silenced = True
-            out.block(same)
+            out.block(self.same)
             out.comments.silenced = False
         self._take_all("s", "The state.", ports.state[:-1], model.state)
         self._clock()

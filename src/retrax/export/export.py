@@ -7,6 +7,7 @@ from retrax.errors import BadInput
 from retrax.export.c_sources import MARK, sources
 from retrax.export.model import StepModel
 from retrax.export.names import identifier
+from retrax.export.wasm import script, wasm
 from retrax.files import as_path, require_place, written_whole
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.actuated import Actuated
@@ -51,12 +52,28 @@ def export(
         _refuse_target(target, "C is for every machine")
         _write_sources(model, place, precision)
         return place
-    raise BadInput(f"path = {str(path)!r} ends in {place.suffix!r}, but a step is written to .c.")
+    if place.suffix == ".wasm":
+        _refuse_target(target, "WebAssembly is for every machine")
+        _write_wasm(model, place, precision)
+        return place
+    raise BadInput(
+        f"path = {str(path)!r} ends in {place.suffix!r}, but a step is written to .c or .wasm."
+    )
 
 
 def _refuse_target(target: str | None, why: str) -> None:
     if target is not None:
         raise BadInput(f"target = {target!r}, but {why}; leave target out.")
+
+
+def _write_wasm(model: StepModel, place: Path, precision: str) -> None:
+    if precision != "double":
+        raise BadInput("precision = 'float', but WebAssembly is written in double precision.")
+    code, layout = wasm(model)
+    with written_whole(place) as file:
+        file.write_bytes(code)
+    with written_whole(place.with_suffix(".mjs")) as file:
+        file.write_text(script(model, layout), encoding="utf-8")
 
 
 def _write_sources(model: StepModel, place: Path, precision: str) -> None:

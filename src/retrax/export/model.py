@@ -62,6 +62,19 @@ class Info(NamedTuple):
     in_chart: Any
 
 
+class Places(NamedTuple):
+    """Places in the struct of a state, counted in numbers, and how many it has."""
+
+    time: int
+    clock_start: int
+    clock_h: int
+    clock_steps: int
+    remembers: int
+    memory: int
+    work: int
+    size: int
+
+
 class StepModel:
     """A step that can be written in another language.
 
@@ -114,6 +127,20 @@ class StepModel:
     def memory_size(self) -> int:
         """How many numbers a step hands to the next one outside of buffers."""
         return len(self.ports.memory_numbers)
+
+    @property
+    def places(self) -> "Places":
+        """Where in the struct of the state things begin that every step has."""
+        time = self.ports.size - 1
+        memory = time + 5
+        work = memory + self.memory_size
+        size = work + self.planned.plan.size
+        return Places(time, time + 1, time + 2, time + 3, time + 4, memory, work, size)
+
+    @property
+    def param_count(self) -> int:
+        """How many numbers the struct of parameters has."""
+        return sum(field.size for field in self.params)
 
     @property
     def title(self) -> str:
