@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 from retrax.errors import BadInput
-from retrax.export.c_sources import MARK, sources
+from retrax.export.c_sources import MARK, header, sources
 from retrax.export.model import StepModel
 from retrax.export.names import identifier
+from retrax.export.objects import machine_code
 from retrax.export.wasm import script, wasm
 from retrax.files import as_path, require_place, written_whole
 from retrax.integrators.base import AbstractIntegrator
@@ -56,8 +57,12 @@ def export(
         _refuse_target(target, "WebAssembly is for every machine")
         _write_wasm(model, place, precision)
         return place
+    if place.suffix == ".o":
+        _write_object(model, place, target, precision)
+        return place
     raise BadInput(
-        f"path = {str(path)!r} ends in {place.suffix!r}, but a step is written to .c or .wasm."
+        f"path = {str(path)!r} ends in {place.suffix!r}, but a step is written to .c, .o, .wasm or "
+        ".fmu."
     )
 
 
@@ -76,11 +81,29 @@ def _write_wasm(model: StepModel, place: Path, precision: str) -> None:
         file.write_text(script(model, layout), encoding="utf-8")
 
 
-def _write_sources(model: StepModel, place: Path, precision: str) -> None:
+def _write_object(model: StepModel, place: Path, target: str | None, precision: str) -> None:
+    if precision != "double":
+        raise BadInput(
+            "precision = 'float', but objects are in double precision; export C for single."
+        )
+    _require_name(model, place)
+    code = machine_code(model, target)
+    with written_whole(place) as file:
+        file.write_bytes(code)
+    with written_whole(place.with_suffix(".h")) as file:
+        file.write_text(header(model, precision), encoding="utf-8")
+
+
+def _require_name(model: StepModel, place: Path) -> None:
     if place.stem != model.name:
         raise BadInput(
-            f"path = {str(place)!r}: {place.stem!r} is no name in C; call it {model.name}.c."
+            f"path = {str(place)!r}: {place.stem!r} is no name in C; call it "
+            f"{model.name}{place.suffix}."
         )
+
+
+def _write_sources(model: StepModel, place: Path, precision: str) -> None:
+    _require_name(model, place)
     written = sources(model, precision)
     lists = place.with_name("CMakeLists.txt")
     if lists.exists() and not lists.read_text(errors="replace").startswith(MARK):
