@@ -1,8 +1,8 @@
 """What is exported: the program of a step, and the names and numbers of what it takes."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -12,10 +12,13 @@ from jax.tree_util import tree_flatten_with_path
 from retrax.engine.kinds import Unscalarisable
 from retrax.engine.llvm.body_memory import PlannedStep, StepPorts
 from retrax.engine.origins import Origins, noting
+from retrax.engine.passes.fusion import fuse
 from retrax.engine.passes.live import live
+from retrax.engine.passes.sinking import sink
 from retrax.engine.program import Program
 from retrax.engine.progress import StepInputs, length
-from retrax.engine.step_program import Structure, signature, step_program
+from retrax.engine.step_program import Parts, Structure, signature, step_program
+from retrax.engine.trace.scalarise import scalarise
 from retrax.errors import BadInput
 from retrax.export.names import distinct, field_name
 from retrax.integrators.base import AbstractIntegrator, StepInfo
@@ -122,6 +125,17 @@ class StepModel:
         self.control = [f.name for f in self.state if f.name.startswith("control")]
         self.info = Info(*self.ports.info)
         assert Info._fields == StepInfo._fields
+
+    def program_of(self, function: Callable[..., Any], *examples: Any) -> Program:
+        """The program of `function(system, integrator, *examples)`, parameters first."""
+        parts = Parts(self.made_for.tree, self.made_for.avals)
+
+        def traced(params: list, *given: Any) -> Any:
+            return function(*parts.of(params), *given)
+
+        with reading(self.made_for.identity):
+            program = scalarise(traced, parts.params, *examples, invariant=len(parts.params))
+        return fuse(sink(live(program)))
 
     @property
     def memory_size(self) -> int:

@@ -8,13 +8,16 @@ import json
 import struct
 from importlib.resources import files
 from string import Template
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from retrax.engine.program import Buffer, CodeBlock, Each, Value, View
+from retrax.engine.passes.placement import MemoryPlan
+from retrax.engine.program import Buffer, CodeBlock, Each, Program, Value, View
+from retrax.engine.progress import length, places
 from retrax.export.inlining import hoisted, inlined, uses
-from retrax.export.model import StepModel, owners
+from retrax.export.model import Field, StepModel, owners
 from retrax.export.wasm_blocks import WasmBlocks
-from retrax.export.wasm_encoding import F64, I32, Code, module
+from retrax.export.wasm_encoding import F64, I32, Code, Function, module
 
 # How a call went, in memory after the state.
 INFO = ("residual", "increment", "converged", "iterations", "in_chart")
@@ -26,7 +29,7 @@ class WasmStep:
     **Attributes:** `state`, `info`: where these begin, in bytes; parameters begin at 0.
     """
 
-    def __init__(self, model: StepModel):
+    def __init__(self, model: StepModel, imports: list[tuple[str, int]]):
         self.model, self.ports = model, model.ports
         planned, memory = model.planned, model.program.memory
         self.same, self.block = hoisted(planned.block, {*self.ports.params, self.ports.h})
@@ -39,27 +42,26 @@ class WasmStep:
         work = self.info + 8 * len(INFO)
         end = work + 8 * planned.plan.size
         self.code = Code((F64, I32))
-        self.out = WasmBlocks(self.code, planned.plan, inside, {}, work, end)
+        self.out = WasmBlocks(self.code, planned.plan, inside, {}, work, end, imports)
         self._copies = -1
         self._h, self._steps = 0, 1  # the parameters of `run`
         self._done, self._status = self.code.local(I32), self.code.local(I32)
         self._start, self._count = self.code.local(F64), self.code.local(F64)
 
-    def module(self) -> bytes:
-        """The bytes of the module."""
+    def function(self) -> Function:
+        """The function `run`."""
         self._read()
         self._open()
         self._loop()
         self._leave()
-        out = self.out
-        params = [x for field in self.model.params for x in field.values]
-        state = [x for field in self.model.state for x in field.values]
-        start = struct.pack(f"<{len(params) + len(state)}d", *params, *state)
-        time = struct.pack("<d", self.model.time.values[0])
-        data = [(0, start), (self.state + 8 * self.places.time, time), *out.data]
-        data = [(place, content.rstrip(b"\0")) for place, content in data]
-        data = [(place, content) for place, content in data if content]
-        return module(out.operations.imports, self.code, (F64, I32), out.end, data)
+        return Function("run", (F64, I32), True, self.code)
+
+    def data(self) -> list[tuple[int, bytes]]:
+        """What memory holds at first: parameters, state, tables."""
+        numbers = [x for field in self.model.params for x in field.values]
+        numbers += [x for field in self.model.state for x in field.values]
+        numbers.append(self.model.time.values[0])
+        return [(0, struct.pack(f"<{len(numbers)}d", *numbers)), *self.out.data]
 
     def _load(self, byte: int) -> None:
         self.code.i32(0)
@@ -83,7 +85,7 @@ class WasmStep:
                 else:
                     self._load(byte)
                     if item.kind != "float":
-                        out.operations._on_floats(item.kind)
+                        out.operations.on_floats(item.kind)
                     code.set(out.local(item))
             if base == 0:
                 out.block(self.same)
@@ -272,30 +274,105 @@ class WasmStep:
         code.get(self._status)
 
 
-def wasm(model: StepModel) -> tuple[bytes, dict[str, Any]]:
+class Further(NamedTuple):
+    """One more function of a module, from a program of parameters and other numbers.
+
+    **Attributes:** `program`; `reads`: where in memory it finds what comes after the parameters, in
+    numbers, or `None` for behind everything else; `writes`: where its results go, in the same way.
+    """
+
+    name: str
+    program: Program
+    reads: int | None
+    writes: int | None
+
+
+def wasm(model: StepModel, further: Sequence[Further] = ()) -> tuple[bytes, dict[str, Any]]:
     """The module, and where its numbers lie: `layout`, as plain data."""
-    step = WasmStep(model)
-    code = step.module()
-    at = step.places
-
-    def described(among: Any) -> list[dict[str, Any]]:
-        return [
-            {"name": f.name, "shape": list(f.shape), "first": f.first, "size": f.size}
-            for f in among
-        ]
-
-    layout = {
+    imports: list[tuple[str, int]] = []
+    step = WasmStep(model, imports)
+    functions, data = [step.function()], step.data()
+    at, end = step.places, step.out.end
+    layout: dict[str, Any] = {
         "name": model.name,
         "h": model.h,
-        "params": described(model.params),
-        "state": described([*model.state, model.time]),
+        "params": _described(model.params),
+        "state": _described([*model.state, model.time]),
         "stateAt": step.state // 8,
         "infoAt": step.info // 8,
         "clockAt": step.state // 8 + at.clock_h,
         "remembersAt": step.state // 8 + at.remembers,
         "info": list(INFO),
     }
-    return code, layout
+    for one in further:
+        made = _Plain(model, one, imports, end)
+        functions.append(made.function())
+        data += made.out.data
+        end = made.out.end
+        layout[one.name] = {"reads": made.reads // 8, "writes": made.writes // 8}
+    data = [(place, content.rstrip(b"\0")) for place, content in data]
+    data = [(place, content) for place, content in data if content]
+    return module(imports, functions, end, data), layout
+
+
+def state_place(model: StepModel) -> int:
+    """Where the state begins in the memory of a module, in numbers."""
+    return model.param_count
+
+
+def _described(among: Sequence[Field]) -> list[dict[str, Any]]:
+    return [
+        {"name": f.name, "shape": list(f.shape), "first": f.first, "size": f.size} for f in among
+    ]
+
+
+class _Plain:
+    """Writes a function without a loop: it reads its inputs from memory and writes its outputs."""
+
+    def __init__(
+        self, model: StepModel, one: Further, imports: list[tuple[str, int]], end: int
+    ):
+        self.model, self.one, program = model, one, one.program
+        sizes = [length(x) for x in program.inputs]
+        rest = sum(sizes) - model.param_count
+        count = sum(x.length if isinstance(x, Buffer) else 1 for x in program.outputs)
+        self.reads = end if one.reads is None else 8 * one.reads
+        end += 8 * rest if one.reads is None else 0
+        self.writes = end if one.writes is None else 8 * one.writes
+        end += 8 * count if one.writes is None else 0
+        plan = MemoryPlan({})
+        self.given = [x for x in program.inputs if isinstance(x, Buffer)]
+        self.block = plan.place(program.block, program.outputs, self.given)
+        inside = inlined(self.block, uses([self.block], program.outputs))
+        self.code = Code(())
+        after = end + 8 * plan.size
+        self.out = WasmBlocks(self.code, plan, inside, {}, end, after, imports)
+
+    def function(self) -> Function:
+        out, code, program = self.out, self.code, self.one.program
+        for place, item in places(program.inputs):
+            behind = place - self.model.param_count
+            byte = 8 * place if behind < 0 else self.reads + 8 * behind
+            if isinstance(item, Buffer):
+                out.addresses[item] = byte
+            else:
+                code.i32(0)
+                code.load(F64, byte)
+                if item.kind != "float":
+                    out.operations.on_floats(item.kind)
+                code.set(out.local(item))
+        out.block(self.block)
+        byte = self.writes
+        for item in program.outputs:
+            if isinstance(item, Buffer):
+                code.copy(byte, out.address(item), 8 * item.length)
+                byte += 8 * item.length
+            else:
+                code.i32(0)
+                out.number(item)
+                code.store(byte)
+                byte += 8
+        return Function(self.one.name, (), False, code)
 
 
 def loader() -> str:

@@ -37,6 +37,7 @@ class WasmBlocks:
     - `inlined`: values that are computed inside the one expression that uses them.
     - `addresses`: places in memory, in bytes, of buffers that do not lie in scratch memory.
     - `work`: the place of scratch memory; `end`: the first byte that nothing uses.
+    - `imports`: the functions that the module calls; those that blocks need are added.
     """
 
     def __init__(
@@ -47,9 +48,10 @@ class WasmBlocks:
         addresses: dict[Buffer, int],
         work: int,
         end: int,
+        imports: list[tuple[str, int]],
     ):
         self.code, self.plan, self.addresses = code, plan, addresses
-        self.operations = WasmOperations(code, self.push)
+        self.operations = WasmOperations(code, self.push, imports)
         self.data: list[tuple[int, bytes]] = []
         self.end = end
         self._work, self._inlined = work, inlined
@@ -150,8 +152,8 @@ class WasmBlocks:
         code.op("end")
         code.op("end")
 
-    def _counted(self, length: int) -> int:
-        """Begin a loop of so many rounds; return the local that counts in bytes."""
+    def _counted(self) -> int:
+        """Begin a loop; return the local that counts its rounds in bytes."""
         counter = self.code.local(I32)
         self.code.i32(0)
         self.code.set(counter)
@@ -175,7 +177,7 @@ class WasmBlocks:
         self.update(loop.carried, loop.initial)
         if not loop.tables:
             return
-        counter = self._counted(len(loop.tables))
+        counter = self._counted()
         for column, values in zip(loop.columns, zip(*loop.tables, strict=True), strict=True):
             code.get(counter)
             code.load(self.operations.machine(column.kind), self._table(values, column.kind))
@@ -200,7 +202,7 @@ class WasmBlocks:
             if k < last:
                 self.push(choice.index, kind)
                 self.operations.constant(k, kind)
-                code.op("i64.eq" if MACHINE[kind] not in (I32,) else "i32.eq")
+                code.op("i32.eq" if MACHINE[kind] == I32 else "i64.eq")
                 code.begin("if")
             self.block(block)
             for value, result in zip(choice.outs, results, strict=True):
@@ -216,7 +218,7 @@ class WasmBlocks:
         self.update(loop.carried, loop.initial)
         if not loop.length:
             return
-        counter = self._counted(loop.length)
+        counter = self._counted()
         for value, view in loop.reads:
             self._index(counter, self.plan.stored(view))
             code.load(F64, self._offset(self.plan.stored(view)))

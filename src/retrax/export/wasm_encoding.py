@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 I32, I64, F64 = 0x7F, 0x7E, 0x7C
 _EMPTY = 0x40
@@ -144,42 +145,53 @@ def _name(text: str) -> bytes:
     return unsigned(len(text.encode())) + text.encode()
 
 
+class Function(NamedTuple):
+    """A function that a module exports: its name, parameters and code; it returns an i32, or not."""
+
+    name: str
+    parameters: tuple[int, ...]
+    returns: bool
+    code: Code
+
+
 def module(
     imports: Sequence[tuple[str, int]],
-    code: Code,
-    parameters: Sequence[int],
+    functions: Sequence[Function],
     size: int,
     data: Sequence[tuple[int, bytes]],
 ) -> bytes:
-    """A module with one function, `run`, its memory, and functions of floats from outside.
+    """A module with its functions and its memory.
 
-    **Arguments:** `imports`: names in the module `math`, with how many floats each takes; `size`:
-    of the memory, in bytes; `data`: what it holds at first, by its place.
+    **Arguments:** `imports`: functions of floats from outside, by their names in the module `math`,
+    with how many floats each takes; `size`: of the memory, in bytes; `data`: what it holds at
+    first, by its place.
     """
     arities = sorted({count for _, count in imports})
     types = [bytes([0x60]) + _vector([bytes([F64])] * n) + b"\x01\x7c" for n in arities]
-    types.append(bytes([0x60]) + _vector(bytes([x]) for x in parameters) + bytes([1, I32]))
+    types += [
+        bytes([0x60])
+        + _vector(bytes([x]) for x in one.parameters)
+        + (bytes([1, I32]) if one.returns else b"\x00")
+        for one in functions
+    ]
     outside = [
         _name("math") + _name(name) + b"\x00" + unsigned(arities.index(count))
         for name, count in imports
     ]
-    pages = -(-size // PAGE)
     segments = [
         b"\x00\x41" + signed(place) + b"\x0b" + unsigned(len(content)) + content
         for place, content in data
     ]
+    names = [
+        _name(one.name) + b"\x00" + unsigned(len(imports) + k) for k, one in enumerate(functions)
+    ]
     parts = [
         _section(1, _vector(types)),
         _section(2, _vector(outside)),
-        _section(3, _vector([unsigned(len(types) - 1)])),
-        _section(5, _vector([b"\x00" + unsigned(pages)])),
-        _section(
-            7,
-            _vector(
-                [_name("run") + b"\x00" + unsigned(len(imports)), _name("memory") + b"\x02\x00"]
-            ),
-        ),
-        _section(10, _vector([code.function()])),
+        _section(3, _vector(unsigned(len(arities) + k) for k in range(len(functions)))),
+        _section(5, _vector([b"\x00" + unsigned(-(-size // PAGE))])),
+        _section(7, _vector([*names, _name("memory") + b"\x02\x00"])),
+        _section(10, _vector(one.code.function() for one in functions)),
         _section(11, _vector(segments)),
     ]
     return b"\x00asm\x01\x00\x00\x00" + b"".join(parts)

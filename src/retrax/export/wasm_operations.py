@@ -31,11 +31,15 @@ OUTSIDE: dict[str, tuple[str, int]] = {
 
 
 class WasmOperations:
-    """Writes operations; `imports` are the functions that they call, in order."""
+    """Writes operations; `imports` are the functions that a module calls, in order."""
 
-    def __init__(self, code: Code, push: Callable[[Operand, Kind], None]):
-        self.code, self._push = code, push
-        self.imports: list[tuple[str, int]] = []
+    def __init__(
+        self,
+        code: Code,
+        push: Callable[[Operand, Kind], None],
+        imports: list[tuple[str, int]],
+    ):
+        self.code, self._push, self.imports = code, push, imports
 
     def machine(self, kind: Kind) -> int:
         """The type of a kind in WebAssembly."""
@@ -75,11 +79,12 @@ class WasmOperations:
         for operand in operands:
             self._push(operand, kind)
         if machine == F64:
-            self._on_floats(name)
+            self.on_floats(name)
         else:
             self._on_whole(name, kind)
 
-    def _on_floats(self, name: str) -> None:
+    def on_floats(self, name: str) -> None:
+        """Do an operation on the floats on the stack."""
         code = self.code
         if name in _FLOAT:
             code.op(f"f64.{_FLOAT[name]}")
@@ -174,13 +179,8 @@ class WasmOperations:
         self.constant(1, kind)
         self.constant(-1, kind)
         code.get(x)
-        for chosen in ("lt", "gt"):  # -1 or x, then 1 or that
-            if chosen == "lt":
-                code.get(x)
-                self.constant(0, kind)
-                code.op(f"{letter}.lt{suffix}")
-            else:
-                code.get(x)
-                self.constant(0, kind)
-                code.op(f"{letter}.gt{suffix}")
+        for compare in ("lt", "gt"):  # -1 or x, then 1 or that
+            code.get(x)
+            self.constant(0, kind)
+            code.op(f"{letter}.{compare}{suffix}")
             code.op("select")
