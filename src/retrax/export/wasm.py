@@ -297,7 +297,7 @@ def wasm(model: StepModel, further: Sequence[Further] = ()) -> tuple[bytes, dict
         "name": model.name,
         "h": model.h,
         "params": _described(model.params),
-        "state": _described([*model.state, model.time]),
+        "state": _described([*model.state, model.time._replace(name="t")]),
         "stateAt": step.state // 8,
         "infoAt": step.info // 8,
         "clockAt": step.state // 8 + at.clock_h,

@@ -18,6 +18,7 @@ from retrax.files import write_text
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.show.curves import curves
 from retrax.show.drawn import drawable
+from retrax.show.live import live_data, stepper_script
 from retrax.show.pictures.choose import picture
 from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
@@ -45,16 +46,23 @@ _SCRIPTS = (
 _UNREAD = ("counted", "failure", "asked")
 
 
-def write_page(run: Trajectory, path: str | Path) -> Path:
-    """Write the page to `path`; it opens without a network and without a server."""
-    return write_text(path, lambda: page(run))
+def write_page(run: Trajectory, path: str | Path, live: bool = False) -> Path:
+    """Write the page to `path`; it opens without a network and without a server.
+
+    With `live` it has the step of the run and sliders, and runs on.
+    """
+    return write_text(path, lambda: page(run, live))
 
 
 @drawable()
-def page(run: Trajectory) -> str:
+def page(run: Trajectory, live: bool = False) -> str:
     """The page as text."""
     made = run.provenance
-    data = json.dumps(page_data(run), separators=(",", ":"), allow_nan=False, default=plain)
+    shown = page_data(run) | ({"live": live_data(run)} if live else {})
+    data = json.dumps(shown, separators=(",", ":"), allow_nan=False, default=plain)
+    first, *others = _SCRIPTS
+    names = [first, "live_motion.js", *others, "live.js"] if live else _SCRIPTS
+    stepping = [stepper_script()] if live else []
     return Template(asset("page.html")).substitute(
         title=html.escape(made["system"]),
         subtitle=html.escape(
@@ -62,13 +70,14 @@ def page(run: Trajectory) -> str:
             f"from t = {run.t[0]:g} s to {run.t[-1]:g} s"
         ),
         failure=failure(run),
-        style="\n".join(asset(name) for name in _STYLES),
+        style="\n".join(asset(name) for name in (*_STYLES, *(["live.css"] if live else []))),
+        live=asset("live.html") if live else "",
         summary=kept_table(run),
         made=made_table(run),
         again=again(run),
         data=data.replace("<", "\\u003c"),  # or a name with "</script>" in it would end the script
         libraries="\n".join(f"<script>{asset(name)}</script>" for name in _LIBRARIES),
-        scripts="\n".join(asset(name) for name in _SCRIPTS),
+        scripts="\n".join([*(asset(name) for name in names), *stepping]),
     )
 
 

@@ -22,6 +22,8 @@ function stepper(module, layout) {
   const views = (fields, first) => Object.fromEntries(fields.map((f) =>
     [f.name, numbers.subarray(first + f.first, first + f.first + f.size)]));
   return {
+    numbers,
+    exports: instance.exports,
     params: views(layout.params, 0),
     state: views(layout.state, layout.stateAt),
     info: () => Object.fromEntries(layout.info.map((name, k) => [name, numbers[layout.infoAt + k]])),

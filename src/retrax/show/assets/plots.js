@@ -168,5 +168,13 @@ const Plots = (() => {
     }
   }).observe(box);
 
-  return { build, move, onPick: (listener) => (callback = listener) };
+  // Other tables than those of the run, one a panel, or none to show those of the run again.
+  function feed(others) {
+    panels.forEach((panel, n) => {
+      panel.table = others?.[n] ?? tables[n];
+      panel.plot.setData(panel.table);
+    });
+  }
+
+  return { build, move, feed, onPick: (listener) => (callback = listener) };
 })();
