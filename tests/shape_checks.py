@@ -16,7 +16,7 @@ from beartype import beartype
 SOURCE = Path(__file__).parents[1] / "src" / "retrax"
 _EXPORT = re.compile(r"^ *from (retrax[\w.]*) import (\w+) as \2$", re.MULTILINE)
 # What a user calls on an object: checked there, as at a constructor.
-_METHODS = {"__init__", "__call__", "state"}
+_METHODS = {"__init__", "__call__", "state", "step", "reset", "at"}
 
 
 def _exports() -> set[tuple[str, str]]:

@@ -30,7 +30,7 @@ def test_the_code_on_a_page_runs_in_order(page, tmp_path, monkeypatch):
 
 
 def test_every_reference_is_in_the_bibliography():
-    known = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text(), re.M))
+    known = set(re.findall(r"^@\w+\{(\w+),", (SOURCE / "references.bib").read_text(), re.M))
     cited = {
         (file.name, key)
         for file in [*SOURCE.rglob("*.py"), *PAGES]

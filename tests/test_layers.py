@@ -7,6 +7,7 @@ import retrax
 
 LAYERS = [
     "errors",
+    "citations",
     "numerics",
     "files",
     "groups",
@@ -22,6 +23,7 @@ LAYERS = [
     "run",
     "sweep",
     "estimation",
+    "planning",
     "analysis",
     "testing",
     "show",
@@ -36,6 +38,7 @@ DOORS = {
     ("trajectory/trajectory.py", "store"),
     ("estimation/result.py", "show"),
     ("estimation/smoothed.py", "show"),
+    ("planning/plan.py", "show"),
 }
 # These see each other's layer but never each other.
 APART = {("testing", "show"), ("show", "testing"), ("bench", "testing"), ("bench", "show")}

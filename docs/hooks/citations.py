@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mkdocs.utils import get_relative_url
 
-_BIBLIOGRAPHY = Path(__file__).parent.parent / "references.bib"
+_BIBLIOGRAPHY = Path(__file__).parents[2] / "src" / "retrax" / "references.bib"
 _ENTRY = re.compile(r"^@(\w+)\{(\w+),\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", re.MULTILINE)
 _CITATION = re.compile(r"\[(\w+\d{4})\]")

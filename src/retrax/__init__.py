@@ -23,6 +23,7 @@ if _TYPE_CHECKING:
     from retrax import analysis as analysis
     from retrax import systems as systems
     from retrax import testing as testing
+    from retrax.citations import cite as cite
     from retrax.errors import BadInput as BadInput
     from retrax.errors import CheckFailed as CheckFailed
     from retrax.errors import CheckpointFailed as CheckpointFailed
@@ -32,6 +33,7 @@ if _TYPE_CHECKING:
     from retrax.errors import ContactTooFast as ContactTooFast
     from retrax.errors import Interrupted as Interrupted
     from retrax.errors import NoEquilibrium as NoEquilibrium
+    from retrax.errors import NoPlan as NoPlan
     from retrax.errors import NotWritten as NotWritten
     from retrax.errors import RetraxError as RetraxError
     from retrax.errors import Separation as Separation
@@ -67,6 +69,7 @@ if _TYPE_CHECKING:
     from retrax.integrators.contact.strings import ContactDKD as ContactDKD
     from retrax.integrators.contact.strings import ContactMidpoint as ContactMidpoint
     from retrax.integrators.cotangent_lift import CotangentLift as CotangentLift
+    from retrax.integrators.driven import Driven as Driven
     from retrax.integrators.galerkin_variational import GalerkinVariational as GalerkinVariational
     from retrax.integrators.hamel_midpoint import DiscreteGradient as DiscreteGradient
     from retrax.integrators.hamel_midpoint import HamelMidpoint as HamelMidpoint
@@ -83,8 +86,10 @@ if _TYPE_CHECKING:
     from retrax.integrators.tangent_lift import TangentLift as TangentLift
     from retrax.integrators.taylor import Taylor as Taylor
     from retrax.mechanics import solids as solids
+    from retrax.mechanics.actuated import Actuated as Actuated
     from retrax.mechanics.constraints import Distribution as Distribution
     from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
+    from retrax.mechanics.controls import Feedback as Feedback
     from retrax.mechanics.flow import GroupFlow as GroupFlow
     from retrax.mechanics.flow import SpaceFlow as SpaceFlow
     from retrax.mechanics.hamel import HamelFrame as HamelFrame
@@ -92,6 +97,8 @@ if _TYPE_CHECKING:
     from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
     from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
     from retrax.mechanics.quadratic_field import QuadraticField as QuadraticField
+    from retrax.mechanics.sampled import Sampled as Sampled
+    from retrax.mechanics.signal import Signal as Signal
     from retrax.mechanics.state import State as State
     from retrax.numerics.nodes import Nodes as Nodes
     from retrax.numerics.nodes import chebyshev as chebyshev
@@ -102,11 +109,19 @@ if _TYPE_CHECKING:
     from retrax.numerics.nodes import radau as radau
     from retrax.numerics.nodes import radau_left as radau_left
     from retrax.numerics.tableaus import Tableau as Tableau
+    from retrax.planning.costs import MinimumEffort as MinimumEffort
+    from retrax.planning.costs import MinimumTime as MinimumTime
+    from retrax.planning.duration import Free as Free
+    from retrax.planning.ends import Reach as Reach
+    from retrax.planning.optimise import optimise as optimise
+    from retrax.planning.plan import Plan as Plan
+    from retrax.planning.problem import ControlProblem as ControlProblem
     from retrax.run.ensemble import ensemble as ensemble
     from retrax.run.prepare import PreparedRun as PreparedRun
     from retrax.run.prepare import prepare as prepare
     from retrax.run.resume import resume as resume
     from retrax.run.simulate import simulate as simulate
+    from retrax.run.step_by_step import Stepper as Stepper
     from retrax.spaces.base import AbstractHomogeneousSpace as AbstractHomogeneousSpace
     from retrax.spaces.base import AbstractSpace as AbstractSpace
     from retrax.spaces.coadjoint_orbit import CoadjointOrbit as CoadjointOrbit
@@ -122,6 +137,7 @@ if _TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory as Trajectory
 
 _PLACES: dict[str, tuple[str, ...]] = {
+    "retrax.citations": ("cite",),
     "retrax.errors": (
         "BadInput",
         "CheckFailed",
@@ -132,6 +148,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "ContactTooFast",
         "Interrupted",
         "NoEquilibrium",
+        "NoPlan",
         "NotWritten",
         "RetraxError",
         "Separation",
@@ -176,6 +193,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "ContactMidpoint",
     ),
     "retrax.integrators.cotangent_lift": ("CotangentLift",),
+    "retrax.integrators.driven": ("Driven",),
     "retrax.integrators.galerkin_variational": ("GalerkinVariational",),
     "retrax.integrators.hamel_midpoint": (
         "DiscreteGradient",
@@ -197,10 +215,12 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.integrators.tangent_lift": ("TangentLift",),
     "retrax.integrators.taylor": ("Taylor",),
+    "retrax.mechanics.actuated": ("Actuated",),
     "retrax.mechanics.constraints": (
         "Distribution",
         "VelocityConstraint",
     ),
+    "retrax.mechanics.controls": ("Feedback",),
     "retrax.mechanics.flow": (
         "GroupFlow",
         "SpaceFlow",
@@ -210,6 +230,8 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.mechanics.lagrangian": ("LagrangianSystem",),
     "retrax.mechanics.mechanical": ("MechanicalSystem",),
     "retrax.mechanics.quadratic_field": ("QuadraticField",),
+    "retrax.mechanics.sampled": ("Sampled",),
+    "retrax.mechanics.signal": ("Signal",),
     "retrax.mechanics.state": ("State",),
     "retrax.numerics.nodes": (
         "Nodes",
@@ -222,6 +244,15 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "radau_left",
     ),
     "retrax.numerics.tableaus": ("Tableau",),
+    "retrax.planning.costs": (
+        "MinimumEffort",
+        "MinimumTime",
+    ),
+    "retrax.planning.duration": ("Free",),
+    "retrax.planning.ends": ("Reach",),
+    "retrax.planning.optimise": ("optimise",),
+    "retrax.planning.plan": ("Plan",),
+    "retrax.planning.problem": ("ControlProblem",),
     "retrax.run.ensemble": ("ensemble",),
     "retrax.run.prepare": (
         "PreparedRun",
@@ -229,6 +260,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.run.resume": ("resume",),
     "retrax.run.simulate": ("simulate",),
+    "retrax.run.step_by_step": ("Stepper",),
     "retrax.spaces.base": (
         "AbstractHomogeneousSpace",
         "AbstractSpace",

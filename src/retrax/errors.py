@@ -107,6 +107,19 @@ class NoEquilibrium(RetraxError):
     """No state of rest was found near the one to start from."""
 
 
+class NoPlan(RetraxError):
+    """No plan was found; the message says what stands in its way.
+
+    **Attributes:**
+
+    - `plan`: the last iterate, which is no plan: its steps may not lead to each other.
+    """
+
+    def __init__(self, message: str, plan: Any = None):
+        super().__init__(message)
+        self.plan = plan
+
+
 class ContactLost(StepFailed):
     """Two rods no longer roll on each other; the message says when and why."""
 

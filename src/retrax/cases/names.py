@@ -154,12 +154,14 @@ def _velocity_constraint(A: Any, c: Any = None) -> VelocityConstraint:
 # What a parameter may be that is an object; numbers and lists pass as they are.
 SYSTEM_PARTS: dict[str, Choices] = {
     "algebra": GROUPS,
+    "body": {"FreeRigidBody": systems.FreeRigidBody, "WheeledBody": systems.WheeledBody},
     "constraint": {"Distribution": Distribution, "VelocityConstraint": _velocity_constraint},
     "damping": {"StringDamping": systems.StringDamping},
     "first": _RODS,
     "group": GROUPS,
     "potential": {"Weight": systems.Weight},
     "second": _RODS,
+    "string": {"StringPendulum": systems.StringPendulum},
 }
 
 

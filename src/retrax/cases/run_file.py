@@ -17,6 +17,8 @@ from retrax.cases.python_file import load_setting
 from retrax.cases.starts import make_state
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.actuated import Actuated
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import within
@@ -53,6 +55,7 @@ class RunFile:
     - `h`, `steps`, `save_every`, `backend`: as `simulate` takes them; `save_every` may be `None`.
     - `output`, `report`: where the run and its page are to go, or `None`.
     - `checkpoint`, `every`: where the run is kept as it goes on, and the steps between commits.
+    - `plant`, `control`: for a case with inputs, the system with them and what drives it.
     """
 
     name: str
@@ -68,6 +71,8 @@ class RunFile:
     report: Path | None = None
     checkpoint: Path | None = None
     every: int | None = None
+    plant: Actuated | None = None
+    control: AbstractControl | None = None
 
 
 def read(path: str | Path) -> RunFile:
@@ -108,6 +113,8 @@ def _made(given: dict[str, Any], path: Path) -> RunFile:
         found = f"{' and '.join(sources)} are given" if sources else "the run file has none of them"
         raise BadInput(f"exactly one of case, file and [system] says what moves, but {found}.")
     name, system, state, h, steps, method = _source(sources[0], given, path)
+    driven = CASES[name].driven if sources[0] == "case" else None
+    plant, control = (None, None) if driven is None else driven()[:2]
     if "state" in given:
         with located("[state]"):
             state = make_state(system, given["state"])
@@ -135,6 +142,8 @@ def _made(given: dict[str, Any], path: Path) -> RunFile:
         backend=given.get("backend", "auto"),
         **{key: _written(key, given[key], path.parent) for key in _WRITTEN if key in given},
         every=given.get("every"),
+        plant=plant,
+        control=control,
     )
 
 

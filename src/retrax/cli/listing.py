@@ -16,6 +16,7 @@ from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines, print_table
 from retrax.integrators.base import VOCABULARY, AbstractIntegrator
 from retrax.systems.catalogue import CASES
+from retrax.systems.driven_examples import DrivenExample
 
 
 def list_(
@@ -119,9 +120,15 @@ def _case(name: str) -> dict[str, Any]:
         "h": h,
         "steps": steps,
         "parameters": {key: x for key, x in described.items() if key != "name"},
+        **({} if case.driven is None else _inputs(case.driven())),
         "invariants": list(system.invariants(state)),
         "integrators": fitting(system),
     }
+
+
+def _inputs(driven: DrivenExample) -> dict[str, Any]:
+    """How many inputs a plant has, and what drives them."""
+    return {"inputs": driven.plant.count, "control": repr(driven.control)}
 
 
 def _system(name: str) -> dict[str, Any]:

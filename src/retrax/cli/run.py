@@ -132,6 +132,7 @@ def asked_for(what: str, integrator: str | None) -> RunFile:
         method = integrator or asked.method
         chosen = asked.integrator if integrator is None else make_integrator(integrator)
         return dataclasses.replace(asked, integrator=chosen, method=method)
+    plant = control = None
     if is_reference(what):
         name, method = what, integrator
         system, state, h, steps = load_setting(what)
@@ -141,8 +142,11 @@ def asked_for(what: str, integrator: str | None) -> RunFile:
         case = choose("case", what, CASES)
         name, method = case.name, integrator or case.integrator
         system, state, h, steps = case.make()
+        if case.driven is not None:
+            plant, control = case.driven()[:2]
     method = method or default_integrator(system)
-    return RunFile(name, system, state, make_integrator(method), method, h, steps)
+    chosen = make_integrator(method)
+    return RunFile(name, system, state, chosen, method, h, steps, plant=plant, control=control)
 
 
 def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
@@ -154,9 +158,10 @@ def _simulated(asked: RunFile, typed: str, progress: bool | None) -> Trajectory:
     try:
         with labelled(case=asked.name, asked=typed):
             trajectory = simulate(
-                asked.system,
+                asked.system if asked.plant is None else asked.plant,
                 asked.integrator,
                 asked.state,
+                control=asked.control,
                 h=asked.h,
                 steps=asked.steps,
                 save_every=save_every,

@@ -11,6 +11,7 @@ $$
 \end{aligned}
 $$
 
+What moves beside the configuration is the momentum and, in a driven run, what the controller keeps.
 Equations that a step solves are differentiated by the implicit function theorem, as in the step.
 """
 
@@ -59,7 +60,7 @@ def push_program(
 ) -> tuple[Program, StepInputs]:
     """(1): a step of a state with a tangent beside it; parameters have theirs after them.
 
-    The state is (g, momentum, their tangents, the tangent of time, time).
+    The state is (g, momentum and control, their tangents, the tangent of time, time).
     """
     parts = Parts(structure, avals)
     params, state = parts.params, parts.state
@@ -73,8 +74,8 @@ def push_program(
         def next_step(chosen, g, mu, t, remembered):
             p, size = wanted.put(chosen, own, h)
             system, integrator = parts.of(p)
-            new, info, memory = integrator.next_step(system, State(g, mu, t), size, remembered)
-            return (new.g, new.momentum, t + size, memory), (
+            new, info, memory = integrator.next_step(system, _state(g, mu, t), size, remembered)
+            return (new.g, _moving(new), t + size, memory), (
                 watched(system, new, info),
                 is_finite(new),
             )
@@ -92,12 +93,12 @@ def push_program(
 
         def memory(chosen, g, mu, t):
             system, integrator = parts.of(wanted.put(chosen, own, h)[0])
-            return integrator.memory(system, State(g, mu, t))
+            return integrator.memory(system, _state(g, mu, t))
 
         return jax.jvp(memory, (wanted.of(own, h), g, mu, t), (dots, dg, dmu, dt))
 
     given = [*params, *wanted.of(params, _H)]
-    now = (state.g, state.momentum, state.g, state.momentum, _H, _H)
+    now = (state.g, _moving(state), state.g, _moving(state), _H, _H)
     with matrix_free():
         program = scalarise_in_turn(
             opening,
@@ -141,20 +142,30 @@ def pull_program(
         def step(chosen, g, mu, t):
             p, size = wanted.put(chosen, own, h)
             system, integrator = parts.of(p)
-            new, _ = integrator.step(system, State(g, mu, t), size)
-            return new.g, new.momentum, t + size
+            new, _ = integrator.step(system, _state(g, mu, t), size)
+            return new.g, _moving(new), t + size
 
         _, back = jax.vjp(step, wanted.of(own, h), *point, t)
         added, *starts = back(ends)
         return tuple(starts), jax.tree.map(jnp.add, sums, added)
 
-    point = (state.g, state.momentum)
+    point = (state.g, _moving(state))
     carried = ((*point, _H), wanted.of(params, _H))
     with matrix_free():
         program = scalarise(pull, params, point, carried, _H, _H, invariant=len(params))
     program = sink(live(program))
     counts = [Packing(part).size for part in (params, point, carried)]
     return program, PullInputs(*_items(program.inputs, counts))
+
+
+def _moving(state: State) -> tuple[Any, Any]:
+    """The momentum, and what a controller keeps: `None` has no numbers."""
+    return state.momentum, state.control
+
+
+def _state(g: Any, moving: tuple[Any, Any], t: Any) -> State:
+    momentum, control = moving
+    return State(g, momentum, t, control)
 
 
 def _items(inputs: Sequence[Any], counts: Sequence[int]) -> list[int]:

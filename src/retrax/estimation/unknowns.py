@@ -87,7 +87,7 @@ class Unknowns(Frozen):
         system = self.system(point)
         momentum = jnp.asarray(point.motion)
         if not self.by_momentum:
-            momentum = system.momentum(point.g, momentum)
+            momentum = system.at_time(jnp.asarray(self.t)).momentum(point.g, momentum)
         if system.constraint is not None:
             momentum = system.projected(point.g, momentum, jnp.asarray(self.t))
         return system, State(point.g, momentum, jnp.asarray(self.t))

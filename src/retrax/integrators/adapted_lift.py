@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from retrax.integrators.base import StepInfo, step_info
 from retrax.integrators.hamel_midpoint import require_frame
-from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity, unseen_velocity
 from retrax.mechanics.hamel import HamelFrame
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant
@@ -86,7 +86,8 @@ class AdaptedLift(AbstractLifted):
 
         start = solve(basis @ basis.T, basis @ midpoint_velocity(system, state, h))
         guess = jnp.concatenate([start, jnp.zeros(n - m)])
-        z, status = newton(mismatch, guess, jnp.max(jnp.abs(state.momentum)))
+        unseen = jnp.where(jnp.arange(n) < m, unseen_velocity(h), 0.0)
+        z, status = newton(mismatch, guess, jnp.max(jnp.abs(state.momentum)), unseen)
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
         end = State(g1, (basis @ mu1) @ covectors, state.t + h)

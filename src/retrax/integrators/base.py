@@ -133,6 +133,14 @@ class AbstractIntegrator(Frozen):
             repr(self), {"order": self.order, "preserves": ", ".join(kept) or "nothing"}
         )
 
+    def begun(self, system: AbstractGroupSystem, state: State) -> State:
+        """Return the state as a run of this integrator starts from it."""
+        return state if state.control is None else State(state.g, state.momentum, state.t)
+
+    def check_run(self, t: float, h: float, steps: int) -> str | None:
+        """Reject a run of `steps` steps from the time `t`, or return what it should warn of."""
+        return None
+
     @abc.abstractmethod
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]

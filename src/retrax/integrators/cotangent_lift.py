@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction, Cayley
 from retrax.integrators.base import StepInfo, step_info
-from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity, unseen_velocity
 from retrax.mechanics.hamiltonian import HamiltonianSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
@@ -57,7 +57,8 @@ class CotangentLift(AbstractLifted):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         group, n, t = system.group, system.group.dim, state.t + self.s * h
-        lift = LiftedMap(group, self.retraction, self.s)
+        lift, start = LiftedMap(group, self.retraction, self.s), system
+        system = start.at_time(t)
 
         def base(xi: Coordinates) -> tuple[Element, Coordinates]:
             return lift.base(state.g, state.momentum, h * xi)  # (1)
@@ -75,7 +76,7 @@ class CotangentLift(AbstractLifted):
                 [system.velocity(g, mu) - xi, lift.momentum(h * xi, a, a + nu) - mu]
             )  # (3), (2)
 
-        xi = midpoint_velocity(system, state, h)
+        xi = midpoint_velocity(start, state, h)
         scale = jnp.max(jnp.abs(state.momentum))
         if isinstance(system, HamiltonianSystem):  # no inverse Legendre transform is needed
             unknowns, status = newton(
@@ -84,7 +85,7 @@ class CotangentLift(AbstractLifted):
             xi, mu = unknowns[:n], unknowns[n:]
             g, a = base(xi)
         else:
-            xi, status = newton(mismatch, xi, scale)
+            xi, status = newton(mismatch, xi, scale, unseen_velocity(h))
             g, a = base(xi)
             mu = system.momentum(g, xi)
         nu = h * system.total_force(g, xi, mu, t)

@@ -77,7 +77,7 @@ def _singular_values(
 ) -> tuple[float, float]:
     """The smallest singular value of A(g) along the step, and at its start."""
     group = system.group
-    xi = system.velocity(state.g, state.momentum)
+    xi = system.velocity_at(state)
 
     def rows(part: Float[Array, ""]) -> Rows:
         g = group.compose(state.g, group.exp(part * h * xi))

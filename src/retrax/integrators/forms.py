@@ -132,11 +132,12 @@ def _spatial(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
 def _se3(system: AbstractGroupSystem, g: Element, mu: Coordinates) -> Flow:
     def generator(t: Scalar, y: Point) -> Coordinates:
         R, m = y
-        xi = system.velocity(R, m)
+        now = system.at_time(t)
+        xi = now.velocity(R, m)
         if isinstance(system, AbstractHeavyBody):
             b = -system.weight_arm()
         else:
-            b = cross(R[2], system.differential(R, xi, m))
+            b = cross(R[2], now.differential(R, xi, m))
         return jnp.concatenate([xi, b])
 
     return Flow(HeavyPhase(), generator, (g, mu), lambda y: y, None)

@@ -136,8 +136,7 @@ class _Action(NamedTuple):
         group, n, h, mu0 = self.system.group, self.system.group.dim, self.h, self.start.momentum
         A, b = np.array(self.nodes.A), np.array(self.nodes.b)
         K, U, u = X[:, :n], self.U(X), h * (b @ X[:, :n])
-        times = self.start.t + np.array(self.nodes.c) * h
-        nu, nu0 = jax.vmap(self.nu)(times, U, K)
+        nu, nu0 = jax.vmap(self.nu)(self.times(), U, K)
         impulse, pi = h * (b @ nu0), mu0[None] + h * (A @ nu0)
         F = jax.vmap(self.F)(U, K, pi + X[:, n:], nu)
         lam = group.dexp_dual(-u, mu0 + impulse)  # (2)
@@ -148,7 +147,7 @@ class _Action(NamedTuple):
     def image(self, X: Unknowns) -> Unknowns:
         """The unknowns as (4) and (6) give them from those before."""
         _, _, p, delta = self.momenta(X)
-        return jnp.concatenate([jax.vmap(self.K)(self.U(X), p), delta], axis=1)
+        return jnp.concatenate([jax.vmap(self.K)(self.times(), self.U(X), p), delta], axis=1)
 
     def direction(self, X: Unknowns, r: Unknowns) -> Unknowns:
         """Newton's direction, with the slopes at the middle of the step."""
@@ -163,9 +162,13 @@ class _Action(NamedTuple):
     def rate(self, at: Float[Array, " twice_n"]) -> Float[Array, " twice_n"]:
         r"""The rates of $U$ and of the momentum seen from $g_0$, in the middle of the step."""
         n = self.system.group.dim
-        U, pi = at[:n], at[n:]
-        K = self.K(U, self.coAd(U, pi))
-        return jnp.concatenate([K, self.nu(self.start.t + self.h / 2, U, K)[1]])
+        U, pi, t = at[:n], at[n:], self.start.t + self.h / 2
+        K = self.K(t, U, self.coAd(U, pi))
+        return jnp.concatenate([K, self.nu(t, U, K)[1]])
+
+    def times(self) -> Float[Array, " s"]:
+        """When the stages are."""
+        return self.start.t + np.array(self.nodes.c) * self.h
 
     def U(self, X: Unknowns) -> Stages:
         return self.h * (np.array(self.nodes.A) @ X[:, : self.system.group.dim])
@@ -182,12 +185,14 @@ class _Action(NamedTuple):
     def nu(self, t: Scalar, U: Coordinates, K: Coordinates) -> tuple[Coordinates, Coordinates]:
         """The total force at a stage, and the same seen from $g_0$."""
         g, xi = self.g(U), self.system.group.dexp(U, K)
-        nu = self.system.total_force(g, xi, self.system.momentum(g, xi), t)
+        now = self.system.at_time(t)
+        nu = now.total_force(g, xi, now.momentum(g, xi), t)
         return nu, self.coAd(-U, nu)
 
     def F(self, U: Coordinates, K: Coordinates, pi: Coordinates, nu: Coordinates) -> Coordinates:
         group = self.system.group
         return group.dexp_gradient(U, K, self.coAd(U, pi)) + group.dexp_dual(U, nu)  # (1)
 
-    def K(self, U: Coordinates, p: Coordinates) -> Coordinates:
-        return self.system.group.dexp_inv(U, self.system.velocity(self.g(U), p))  # (4)
+    def K(self, t: Scalar, U: Coordinates, p: Coordinates) -> Coordinates:
+        now = self.system.at_time(t)
+        return now.group.dexp_inv(U, now.velocity(self.g(U), p))  # (4)

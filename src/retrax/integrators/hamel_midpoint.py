@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.lifted import as_momentum, midpoint_velocity
+from retrax.integrators.lifted import as_momentum, midpoint_velocity, unseen_velocity
 from retrax.mechanics.constraints import AbstractConstraint, AbstractDistribution, Rows
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.reactions import admissible
@@ -128,6 +128,7 @@ class DiscreteGradient(AbstractHamelMethod):
     takes the place of $dV$, so that what the potential energy gains the kinetic energy loses: the
     energy is conserved to round-off. Symmetric, of order 2, with the step in the distribution;
     under any other constraint as `HamelMidpoint`.
+    A potential that depends on time is taken at the middle of the step.
     Where a body comes to rest the last term of (1) is rounding error divided by the speed.
 
     **Arguments:** `retraction`: the map $\tau$.
@@ -136,7 +137,9 @@ class DiscreteGradient(AbstractHamelMethod):
     """
 
     def full_step(self, system: AbstractMechanicalSystem, state: State, h: Scalar) -> HamelStep:
-        t, before = state.t + h / 2, system.potential_energy(state.g)
+        t = state.t + h / 2
+        system = system.at_time(t)
+        before = system.potential_energy(state.g)
 
         def impulse(g: Element, g1: Element, xi: Coordinates, p: Coordinates) -> Coordinates:
             middle = h * system.differential(g, xi, p)  # - h dV(g)
@@ -208,7 +211,7 @@ def hamel_step(
     guess = midpoint_velocity(system, state, h)
     if basis is not None:
         guess = solve(basis @ basis.T, basis @ guess)
-    u, status = newton(mismatch, guess, scale)
+    u, status = newton(mismatch, guess, scale, unseen_velocity(h))
     xi = u if basis is None else u @ basis
     # By (1) and not from the mean: what the solver leaves of p then enters multiplied by h.
     mu1, lam = state.momentum + gain(xi, system.momentum(state.g, xi)), jnp.zeros(0)
@@ -269,7 +272,8 @@ def _constrained_step(
         return jnp.concatenate([2 * (p - state.momentum) - gained, weight * broken])  # (2), (3)
 
     start = jnp.concatenate([guess, h * system.multipliers(state)])
-    z, status = newton(mismatch, start, scale)
+    unseen = jnp.where(jnp.arange(len(start)) < n, unseen_velocity(h), 0.0)
+    z, status = newton(mismatch, start, scale, unseen)
     _, g1, gained = forward(z)
     mu1, rest = admissible(system, constraint, g1, state.momentum + gained, end)
     upright = _keeps_its_side(constraint.rows(state.g, state.t), constraint.rows(g1, end))

@@ -100,8 +100,9 @@ def _loaded(
 
     def improve(change: Coordinates) -> tuple[Coordinates, Sizes]:
         xi = system.velocity(g, mu + change)
-        new = kick + h / 2 * system.load(g, xi, t)
-        size = jnp.sum(jnp.abs(mu)) + jnp.sum(jnp.abs(new))
+        load = h / 2 * system.load(g, xi, t)
+        new = kick + load
+        size = jnp.sum(jnp.abs(mu)) + jnp.sum(jnp.abs(kick)) + jnp.sum(jnp.abs(load))
         return new, (jnp.sum(jnp.abs(new - change)), size)
 
     unknown = jnp.asarray(jnp.inf), jnp.zeros(())

@@ -8,7 +8,13 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.integrators.base import StepInfo, step_info
-from retrax.integrators.lifted import AbstractLifted, LiftedMap, as_momentum, midpoint_velocity
+from retrax.integrators.lifted import (
+    AbstractLifted,
+    LiftedMap,
+    as_momentum,
+    midpoint_velocity,
+    unseen_velocity,
+)
 from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
@@ -24,6 +30,7 @@ class _Unknowns(NamedTuple):
     """How the unknowns of a step are read: velocity, impulses, and what else must vanish."""
 
     guess: Float[Array, " unknowns"]
+    velocities: int  # how many of them, the first, are velocities
     velocity: Callable[[Array], Coordinates]
     impulse: Callable[[Array], Impulses]
     further: Callable[[Element, Coordinates, Float[Array, ""]], Array]
@@ -110,7 +117,7 @@ class LagrangeDAlembert(AbstractLifted):
     def _step(self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]) -> _Step:
         group, constraint, t = system.group, system.constraint, state.t + self.s * h
         lift = LiftedMap(group, self.retraction, self.s)
-        unknown = _unknowns(system, state, h)
+        unknown, base = _unknowns(system, state, h), system.at_time(t)
 
         def pushed(z: Array) -> Coordinates:
             if constraint is None:
@@ -122,15 +129,18 @@ class LagrangeDAlembert(AbstractLifted):
         ) -> tuple[Element, Coordinates, Coordinates, Coordinates, Coordinates]:
             xi = unknown.velocity(z)
             g, a = lift.base(state.g, pushed(z), h * xi)  # (1)
-            mu = system.momentum(g, xi)
-            return g, xi, mu, a, h * system.total_force(g, xi, mu, t)
+            mu = base.momentum(g, xi)
+            return g, xi, mu, a, h * base.total_force(g, xi, mu, t)
 
         def mismatch(z: Array) -> Array:
             g, xi, mu, a, nu = forward(z)
             equations = lift.momentum(h * xi, a, a + nu) - mu  # (2)
             return jnp.concatenate([equations, unknown.further(g, xi, t)])  # (3)
 
-        z, status = newton(mismatch, unknown.guess, jnp.max(jnp.abs(state.momentum)))
+        size = jnp.max(jnp.abs(state.momentum))
+        moving = jnp.arange(len(unknown.guess)) < unknown.velocities
+        unseen = jnp.where(moving, unseen_velocity(h), 0.0)
+        z, status = newton(mismatch, unknown.guess, size, unseen)
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)
         after = jnp.zeros(0)
@@ -152,15 +162,16 @@ def _unknowns(system: AbstractGroupSystem, state: State, h: Float[Array, ""]) ->
         return jnp.zeros(0)
 
     if constraint is None:
-        return _Unknowns(xi, lambda z: z, lambda z: jnp.zeros(0), nothing)
+        return _Unknowns(xi, n, lambda z: z, lambda z: jnp.zeros(0), nothing)
     if isinstance(constraint, AbstractDistribution):
         basis = constraint.basis
         m = basis.shape[0]
         guess = jnp.concatenate([solve(basis @ basis.T, basis @ xi), half])
-        return _Unknowns(guess, lambda z: z[:m] @ basis, lambda z: z[m:], nothing)
+        return _Unknowns(guess, m, lambda z: z[:m] @ basis, lambda z: z[m:], nothing)
     weight = as_momentum(state, xi)
     return _Unknowns(
         jnp.concatenate([xi, half]),
+        n,
         lambda z: z[:n],
         lambda z: z[n:],
         lambda g, xi, t: weight * constraint.violation(g, xi, t),

@@ -15,11 +15,13 @@ from retrax.integrators.base import (
     step_info,
 )
 from retrax.integrators.kick_drift_kick import KickDriftKick
-from retrax.integrators.lifted import midpoint_velocity
+from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
+
+Scalar = Float[Array, ""]
 
 
 class LieVerlet(AbstractIntegrator):
@@ -40,7 +42,7 @@ class LieVerlet(AbstractIntegrator):
     $$
 
     These are the forced discrete Euler-Lagrange equations of
-    $L_d = \tfrac h2 L(g_k, \xi) + \tfrac h2 L(g_{k+1}, \xi)$ with
+    $L_d = \tfrac h2 L(g_k, \xi, t_k) + \tfrac h2 L(g_{k+1}, \xi, t_{k+1})$ with
     $\xi = \tau^{-1}(g_k^{-1}g_{k+1})/h$, so without external force the map is symplectic and
     conserves the momentum of every symmetry exactly; it is symmetric, hence of order 2, with or
     without. For $L = \tfrac12\langle\mathbb I\xi,\xi\rangle - V(g)$ the forces do not enter (2),
@@ -123,23 +125,24 @@ class _GroupVerlet(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
     ) -> tuple[State, StepInfo]:
         group, tau = system.group, self.retraction
-        g0, mu0, t0 = state.g, state.momentum, state.t
+        g0, mu0, t0, t1 = state.g, state.momentum, state.t, state.t + h
+        first, last = system.at_time(t0), system.at_time(t1)
 
-        def kick(g: Element, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
-            return h / 2 * system.total_force(g, xi, system.momentum(g, xi), t)
+        def kick(now: AbstractGroupSystem, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
+            return h / 2 * now.total_force(g, xi, now.momentum(g, xi), t)
 
         def drift(xi: Coordinates) -> Element:
             return group.advance(g0, tau.minus_identity(group, h * xi))  # (3)
 
         def mismatch(xi: Coordinates) -> Coordinates:
-            p = (system.momentum(g0, xi) + system.momentum(drift(xi), xi)) / 2
-            return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(g0, xi, t0))  # (1), (2)
+            p = (first.momentum(g0, xi) + last.momentum(drift(xi), xi)) / 2
+            return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(first, g0, xi, t0))  # (1), (2)
 
         guess = midpoint_velocity(system, state, h)
-        xi, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)))
-        g1, t1 = drift(xi), t0 + h
+        xi, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen_velocity(h))
+        g1 = drift(xi)
         # (4), with the small changes summed before the momentum they change: one rounding error.
-        first = kick(g0, xi, t0)
-        turn = group.coAdm1(tau.minus_identity(group, h * xi), mu0 + first)
-        mu1 = mu0 + (first + turn + kick(g1, xi, t1))
+        pushed = kick(first, g0, xi, t0)
+        turn = group.coAdm1(tau.minus_identity(group, h * xi), mu0 + pushed)
+        mu1 = mu0 + (pushed + turn + kick(last, g1, xi, t1))
         return State(g1, mu1, t1), step_info(status, h * xi, tau.covers(group, h * xi))

@@ -14,6 +14,8 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.checks import as_float, shown
 
+_EPS = float(jnp.finfo(jnp.float64).eps)
+
 
 class AbstractLifted(AbstractIntegrator):
     r"""A method with a retraction $\tau$ and a base point: the part $s$ of the step lies behind it.
@@ -105,13 +107,19 @@ def midpoint_velocity(
 ) -> Coordinates:
     r"""Guess the mean velocity of a step to $O(h^2)$,
 
-    $\partial_\mu H(g, \mu + \tfrac h2\dot\mu)$.
+    $\partial_\mu H(g, \mu + \tfrac h2\dot\mu, t + \tfrac h2)$.
     """
     now = system.vector_field(state.g, state.momentum, state.t)
-    return system.velocity(state.g, state.momentum + h / 2 * now.momentum_rate)
+    middle = system.at_time(state.t + h / 2)
+    return middle.velocity(state.g, state.momentum + h / 2 * now.momentum_rate)
 
 
 def as_momentum(state: State, xi: Coordinates) -> Float[Array, ""]:
     """The factor that makes velocities as large as momenta, so that one equation may hold both."""
     pace, size = jnp.max(jnp.abs(xi)), jnp.max(jnp.abs(state.momentum))
     return jnp.where(pace > 0, size / jnp.where(pace > 0, pace, 1), 1)
+
+
+def unseen_velocity(h: Float[Array, ""]) -> Float[Array, ""]:
+    """A velocity that moves a body by rounding errors in one step, and so nowhere."""
+    return 4 * _EPS / jnp.abs(h)

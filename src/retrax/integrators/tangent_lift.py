@@ -2,13 +2,13 @@
 
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import StepInfo, step_info
-from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
+from retrax.integrators.lifted import AbstractLifted, midpoint_velocity, unseen_velocity
+from retrax.mechanics.reactions import rate_of_velocity
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
@@ -65,23 +65,26 @@ class TangentLift(AbstractLifted):
             return xi if tau.commutes else group.Ad(map_(group, x), xi)
 
         def acceleration(g: Element, xi: Coordinates) -> Coordinates:
-            mu = system.momentum(g, xi)
-            along = (group.tangent(g, xi), system.vector_field(g, mu, t).momentum_rate)
-            return jax.jvp(system.velocity, (g, mu), along)[1]
+            mu = system.at_time(t).momentum(g, xi)
+            rate = system.vector_field(g, mu, t).momentum_rate
+            return rate_of_velocity(system, g, mu, t, xi, rate)
 
         def start(xi: Coordinates) -> Coordinates:
             gain = acceleration(moved(state.g, tau.adjoint, s * h * xi), xi)
             before = carried(tau.adjoint, s * h * xi, xi)
             return before - s * h * tau.dL(group, -s * h * xi, gain)  # (1)
 
-        xi0 = system.velocity(state.g, state.momentum)
+        xi0 = system.velocity_at(state)
         guess = midpoint_velocity(system, state, 2 * s * h)
-        xi, status = newton(lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)))
+        xi, status = newton(
+            lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)), unseen_velocity(h)
+        )
         g = moved(state.g, tau.adjoint, s * h * xi)
         gain = acceleration(g, xi)
         g1 = moved(g, tau, (1 - s) * h * xi)
         after = carried(tau.adjoint, (s - 1) * h * xi, xi)
         xi1 = after + (1 - s) * h * tau.dL(group, (1 - s) * h * xi, gain)  # (2)
         covered = self.covered(group, h * xi)
-        end = State(g1, system.momentum(g1, xi1), state.t + h)
+        t1 = state.t + h
+        end = State(g1, system.at_time(t1).momentum(g1, xi1), t1)
         return end, step_info(status, h * xi, covered)

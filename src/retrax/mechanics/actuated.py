@@ -7,34 +7,40 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
-from retrax.groups.base import Coordinates, Element
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import ArrayLike, finite64, output, require_instance
+from retrax.numerics.checks import ArrayLike, float64, output, require_instance, require_real
+from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.known import nothing_is_traced, require_each
 
 # u(g, xi, t) during a step.
 Inputs = Float[Array, " m"]
 Law = Callable[[Element, Coordinates, Float[Array, ""]], Inputs]
 
+# At so many random places a matrix that depends on where the system is is looked at.
+_PLACES = 4
+
 
 class Actuators(Frozen):
     r"""The matrix $B(g)$ of inputs, and the bounds at which they saturate.
 
-    **Attributes:** `matrix`: `matrix(g)`, of `dim` rows and `count` columns; `count`; `lower`,
-    `upper`: the bounds, or `None` where there are none.
+    **Attributes:** `matrix`: `matrix(g)`, of `dim` rows and `count` columns; `lower`, `upper`: the
+    bounds, or `None` where there are none; `count`: how many inputs there are.
     """
 
     matrix: Function
     lower: Inputs | None
     upper: Inputs | None
+    count: int = eqx.field(static=True)
 
     def limited(self, u: Inputs) -> Inputs:
         """Return what the actuators make of an input that is asked of them."""
@@ -43,6 +49,10 @@ class Actuators(Frozen):
     def covector(self, g: Element, u: Inputs) -> Coordinates:
         """$B(g) u$, with inputs within their bounds."""
         return jnp.asarray(self.matrix(g)) @ self.limited(u)
+
+    def rates(self, g: Element, xi: Coordinates) -> Float[Array, " m"]:
+        r"""Return the velocities $B(g)^T\xi$ on which the inputs do work."""
+        return jnp.asarray(self.matrix(g)).T @ xi
 
 
 class Actuated(Frozen):
@@ -56,11 +66,13 @@ class Actuated(Frozen):
     - `system`: what moves.
     - `inputs`: the matrix $B$, a column for each input, or a function of `g` that returns it.
     - `bounds`: `(lower, upper)`, numbers or one for each input, at which the inputs saturate.
+        `numpy.inf` is no bound.
+
+    **Attributes:** `system`; `actuators`: the matrix and the bounds; `count`: how many inputs.
     """
 
     system: AbstractGroupSystem
     actuators: Actuators
-    count: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -70,28 +82,92 @@ class Actuated(Frozen):
     ):
         what = "a retrax system"
         self.system = require_instance("system", system, AbstractGroupSystem, what)
-        matrix = inputs
-        if not callable(inputs):
-            given = np.asarray(inputs, float)
-            matrix = Partial(_constant, finite64("inputs", inputs, given.shape))
+        if not system.has_momentum:
+            raise BadInput(f"the {system.name} has no momenta that inputs could change.")
+        system.with_force(_nothing)
+        matrix = inputs if callable(inputs) else Partial(constant_matrix, float64("inputs", inputs))
         function = as_pytree(matrix)
-        shape = output("inputs", function, (system.group.layout(),)).shape
-        if len(shape) != 2 or shape[0] != system.group.dim or shape[1] < 1:
+        found = output("inputs", function, (system.group.layout(),))
+        dim, name = system.group.dim, system.group.name
+        if len(found.shape) != 2 or found.shape[0] != dim or found.shape[1] < 1:
             raise BadInput(
-                f"inputs has shape {shape}, but on {system.group.name} it is a matrix of "
-                f"{system.group.dim} rows with a column for each input."
+                f"inputs has shape {found.shape}, but on {name} it is a matrix of {dim} rows with "
+                "a column for each input."
             )
-        self.count = shape[1]
-        lower = upper = None
-        if bounds is not None:
-            lower, upper = (jnp.broadcast_to(jnp.asarray(b, float), (self.count,)) for b in bounds)
-        self.actuators = Actuators(function, lower, upper)
+        require_real("inputs", found, found.shape)
+        _require_columns(system.group, function)
+        count = found.shape[1]
+        lower, upper = (None, None) if bounds is None else _bounds(bounds, count)
+        self.actuators = Actuators(function, lower, upper, count)
+
+    @property
+    def count(self) -> int:
+        """How many inputs there are."""
+        return self.actuators.count
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("system", "actuators", "count"):
+        if name.startswith("__") or name in ("system", "actuators"):
             raise AttributeError(name)
         return getattr(self.system, name)
 
 
-def _constant(value: Array, g: Element) -> Array:
+def constant_matrix(value: Array, g: Element) -> Array:
+    """Return the matrix of inputs that do not depend on where the system is."""
     return value
+
+
+def _nothing(g: Element, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
+    return jnp.zeros_like(xi)
+
+
+def _require_columns(group: AbstractLieGroup, matrix: Function) -> None:
+    """Reject a matrix that is not finite, and inputs that do nothing wherever they are tried."""
+    if nothing_is_traced():
+        _require_matrices(np.asarray(_tried(group, matrix)))
+    else:
+        require_each(_require_matrices, _at_places(group, matrix))
+
+
+def _at_places(group: AbstractLieGroup, matrix: Function) -> Float[Array, "place dim m"]:
+    """Return the matrix at random places."""
+
+    def at(key: Key[Array, ""]) -> Float[Array, "dim m"]:
+        return jnp.asarray(matrix(group.random(key)))
+
+    return jax.vmap(at)(jax.random.split(jax.random.key(5), _PLACES))
+
+
+_tried = Evaluated(_at_places)
+
+
+def _require_matrices(matrices: Float[np.ndarray, "place dim m"]) -> None:
+    if not np.isfinite(matrices).any(axis=0).all():
+        raise BadInput("inputs holds numbers that are not finite.")
+    idle = np.flatnonzero(~np.nan_to_num(matrices).any(axis=(0, 1)))
+    if len(idle):
+        raise BadInput(f"column {idle[0]} of inputs is zero: that input would move nothing.")
+
+
+def _bounds(bounds: object, count: int) -> tuple[Inputs, Inputs]:
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise BadInput(f"bounds = {bounds!r} must be a pair (lower, upper).")
+    found = [float64(f"bounds[{k}]", bound) for k, bound in enumerate(bounds)]
+    for bound in found:
+        if bound.shape not in ((), (count,)):
+            raise BadInput(
+                f"bounds has an entry of shape {bound.shape}, but there "
+                f"{'is one input' if count == 1 else f'are {count} inputs'}: give a number, or one "
+                "for each."
+            )
+    lower, upper = (jnp.broadcast_to(bound, (count,)) for bound in found)
+    require_each(_require_room, lower, upper)
+    return lower, upper
+
+
+def _require_room(lower: np.ndarray, upper: np.ndarray) -> None:
+    crossed = np.flatnonzero(~(lower <= upper))
+    if len(crossed):
+        k = crossed[0]
+        raise BadInput(
+            f"the bounds of input {k} leave it no room: lower = {lower[k]:g}, upper = {upper[k]:g}."
+        )

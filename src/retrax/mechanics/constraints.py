@@ -6,7 +6,6 @@ $\lambda\cdot c$: it does work only where $c$ is not zero.
 """
 
 import abc
-import inspect
 from collections.abc import Callable
 
 import equinox as eqx
@@ -17,7 +16,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
-from retrax.mechanics.functions import Function, arguments, as_pytree
+from retrax.mechanics.functions import Function, arguments, as_pytree, takes_time
 from retrax.numerics.checks import (
     ArrayLike,
     float64,
@@ -175,7 +174,7 @@ class VelocityConstraint(AbstractConstraint):
         A: Callable[[Element], Rows] | Callable[[Element, Time], Rows] | ArrayLike,
         c: Callable[[Element], Array] | Callable[[Element, Time], Array] | ArrayLike | None = None,
     ):
-        self.timed = (_takes_time("A", A), _takes_time("c", c))
+        self.timed = (takes_time("A", A, ("g",)), takes_time("c", c, ("g",)))
         shape = None
         if callable(A):
             self.A = as_pytree(A)
@@ -259,25 +258,6 @@ def require_full_rank(constraint: AbstractConstraint, g: Element, t: Time) -> No
 def _extremes(rows: np.ndarray) -> tuple[float, float]:
     singular = np.linalg.svd(rows, compute_uv=False)
     return float(singular[-1]), float(singular[0])
-
-
-def _takes_time(name: str, function: object) -> bool:
-    """Read from its signature whether a function wants the time beside the configuration."""
-    if not callable(function):
-        return False
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except ValueError:  # some callables of other languages have no signature
-        return False
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    places = [p for p in parameters if p.kind in kinds]
-    needed = [p.name for p in places if p.default is p.empty]
-    if len(needed) > 2:
-        raise BadInput(
-            f"{name} takes the arguments {', '.join(needed)}, but it is called as {name}(g) or "
-            f"{name}(g, t); bind the others with jax.tree_util.Partial."
-        )
-    return len(needed) == 2 or (len(places) > 1 and places[1].name == "t")
 
 
 def _require_independent(rows: np.ndarray) -> None:

@@ -1,6 +1,7 @@
 """Functions that a user hands to a system: checked once, carried as pytrees."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, overload
 
@@ -14,6 +15,7 @@ from jaxtyping import Array, Float, PyTree
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.numerics.checks import finite_rows, require_function, require_output
+from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 
 # A function of JAX arrays, of whatever arguments the place that takes it names.
@@ -49,6 +51,58 @@ def arguments(
     return group.layout(), coordinates, jax.ShapeDtypeStruct((), jnp.float64)
 
 
+def takes_time(name: str, function: object, of: Sequence[str]) -> bool:
+    """Read from its signature whether a function wants the time beside the arguments `of`.
+
+    It does where it has one more parameter without a default, or one that is called `t`.
+    """
+    if not callable(function):
+        return False
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # some callables of other languages have no signature
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    places = [p for p in parameters if p.kind in kinds]
+    needed = [p.name for p in places if p.default is p.empty]
+    if len(needed) > len(of) + 1:
+        call = ", ".join(of)
+        raise BadInput(
+            f"{name} takes the arguments {', '.join(needed)}, but it is called as {name}({call}) "
+            f"or {name}({call}, t); bind the others with jax.tree_util.Partial."
+        )
+    return len(needed) == len(of) + 1 or (len(places) > len(of) and places[len(of)].name == "t")
+
+
+class Moving(Frozen):
+    """An energy that depends on time, of a system whose clock has not been set.
+
+    **Attributes:** `function`: the energy, with the time as its last argument.
+    """
+
+    function: Function
+
+    def __call__(self, *given: Any) -> Any:
+        raise BadInput(
+            "this energy depends on time, so ask system.at_time(t) for momenta, velocities, forces "
+            "and energies at the time t."
+        )
+
+    def at(self, t: Float[Array, ""]) -> "Stopped":
+        """Return the energy at one time."""
+        return Stopped(self.function, t)
+
+
+class Stopped(Frozen):
+    """An energy that depends on time, at the time `t`."""
+
+    function: Function
+    t: Float[Array, ""]
+
+    def __call__(self, *given: Any) -> Float[Array, ""]:
+        return self.function(*given, self.t)
+
+
 def uses_velocity(force: Force, group: AbstractLieGroup) -> bool:
     """Tell whether an operation of `force(g, xi, t)` reads `xi`."""
     g, xi, t = arguments(group)
@@ -58,12 +112,17 @@ def uses_velocity(force: Force, group: AbstractLieGroup) -> bool:
     return any(v is velocity for v in read)
 
 
-def checked_energy(name: str, energy: object, given: tuple[PyTree, ...]) -> Function:
+def checked_energy(
+    name: str, energy: object, given: tuple[PyTree, ...], of: Sequence[str]
+) -> Function:
     """Return an energy as a pytree if it is a function of `given` that returns a real number.
 
-    Reject one that is NaN or infinite whatever it is given, and one without a gradient. Where it is
-    undefined at some places only, `require_energy` looks at those at which runs start.
+    Its arguments are called `of`; where it takes the time too, it comes as `Moving`. Reject one
+    that is NaN or infinite whatever it is given, and one without a gradient. Where it is undefined
+    at some places only, `require_energy` looks at those at which runs start.
     """
+    timed = takes_time(name, energy, of)
+    given = (*given, jax.ShapeDtypeStruct((), jnp.float64)) if timed else given
     require_output(name, energy, given, ())
     function = as_pytree(require_function(name, energy))
     (out,) = jax.make_jaxpr(lambda *x: jnp.asarray(function(*x)))(*given).jaxpr.outvars
@@ -71,7 +130,7 @@ def checked_energy(name: str, energy: object, given: tuple[PyTree, ...]) -> Func
     if value is not None and not np.isfinite(value):
         raise BadInput(f"{name} is {value} everywhere: it must be a number.")
     _require_gradient(name, function, given)
-    return function
+    return Moving(function) if timed else function
 
 
 def _require_gradient(name: str, energy: Function, given: tuple[PyTree, ...]) -> None:

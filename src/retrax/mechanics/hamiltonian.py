@@ -12,6 +12,7 @@ from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import (
     Force,
     Function,
+    Moving,
     arguments,
     checked_energy,
     require_energy,
@@ -25,7 +26,7 @@ from retrax.numerics.evaluate import evaluate
 
 
 class HamiltonianSystem(AbstractGroupSystem):
-    r"""A system from its Hamiltonian $H(g, \mu)$, $\mu$ the body momentum.
+    r"""A system from its Hamiltonian $H(g, \mu)$ or $H(g, \mu, t)$, $\mu$ the body momentum.
 
     $$ \dot g = g\,\hat\xi, \qquad \xi = \partial H/\partial\mu, \qquad
        \dot\mu = \mathrm{ad}^*_\xi\mu - dH + f. $$
@@ -36,7 +37,9 @@ class HamiltonianSystem(AbstractGroupSystem):
     **Arguments:**
 
     - `group`: where it moves.
-    - `hamiltonian`: `hamiltonian(g, mu)`, a real number, written in JAX.
+    - `hamiltonian`: `hamiltonian(g, mu)`, a real number, written in JAX; or
+        `hamiltonian(g, mu, t)`: it is given the time where it has a third argument without a
+        default, or one that is called `t`.
     - `force`: `force(g, xi, t)`, an external body covector.
     - `symmetry`: generators of spatial symmetries; found numerically when not given.
     - `constraint`: a `Distribution` or a `VelocityConstraint`.
@@ -51,7 +54,8 @@ class HamiltonianSystem(AbstractGroupSystem):
     def __init__(
         self,
         group: AbstractLieGroup,
-        hamiltonian: Callable[[Element, Coordinates], Float[Array, ""]],
+        hamiltonian: Callable[[Element, Coordinates], Float[Array, ""]]
+        | Callable[[Element, Coordinates, Float[Array, ""]], Float[Array, ""]],
         force: Force | None = None,
         *,
         symmetry: ArrayLike | None = None,
@@ -60,12 +64,25 @@ class HamiltonianSystem(AbstractGroupSystem):
         parts = checked_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
         g, mu, _ = arguments(group)
-        self.hamiltonian = checked_energy("hamiltonian", hamiltonian, (g, mu))
+        self.hamiltonian = checked_energy("hamiltonian", hamiltonian, (g, mu), ("g", "mu"))
         self.require_declared()
 
     @property
     def name(self) -> str:
         return f"Hamiltonian system on {self.group.name}"
+
+    @property
+    def moving(self) -> bool:
+        return isinstance(self.hamiltonian, Moving)
+
+    def at_time(self, t: Float[Array, ""]) -> "HamiltonianSystem":
+        moving = self.hamiltonian
+        return self._changed(hamiltonian=moving.at(t)) if isinstance(moving, Moving) else self
+
+    def energy_rate(
+        self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        return jax.grad(lambda t: self.at_time(t).hamiltonian_energy(g, mu))(t)
 
     def velocity(self, g: Element, mu: Coordinates) -> Coordinates:
         return jax.grad(self.hamiltonian, argnums=1)(g, mu)
@@ -77,7 +94,8 @@ class HamiltonianSystem(AbstractGroupSystem):
         return -self.group.cotangent(g, jax.grad(self.hamiltonian, argnums=0)(g, mu))
 
     def check_energy(self, state: State) -> None:
-        energy = evaluate(type(self).hamiltonian_energy, self, state.g, state.momentum)
+        now = self.at_time(state.t)
+        energy = evaluate(type(self).hamiltonian_energy, now, state.g, state.momentum)
         require_energy("hamiltonian", energy)
 
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:

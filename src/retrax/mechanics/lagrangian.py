@@ -12,6 +12,7 @@ from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import (
     Force,
     Function,
+    Moving,
     arguments,
     checked_energy,
     require_energy,
@@ -23,9 +24,12 @@ from retrax.mechanics.system import AbstractGroupSystem, checked_parts
 from retrax.numerics.checks import ArrayLike
 from retrax.numerics.evaluate import evaluate
 
+# Regular at one time is regular at most.
+_SOME_TIME = 0.37
+
 
 class LagrangianSystem(AbstractGroupSystem):
-    r"""A system from its Lagrangian $L(g, \xi)$, $\xi = g^{-1}\dot g$.
+    r"""A system from its Lagrangian $L(g, \xi)$ or $L(g, \xi, t)$, $\xi = g^{-1}\dot g$.
 
     $L$ must be regular: $\partial^2 L/\partial\xi^2$ invertible, so that $\mu = \partial
     L/\partial\xi$ can be solved for $\xi$. One that is degenerate everywhere is rejected; where it
@@ -34,7 +38,9 @@ class LagrangianSystem(AbstractGroupSystem):
     **Arguments:**
 
     - `group`: where it moves.
-    - `lagrangian`: `lagrangian(g, xi)`, a real number, written in JAX.
+    - `lagrangian`: `lagrangian(g, xi)`, a real number, written in JAX; or `lagrangian(g, xi, t)`,
+        for a base that moves. It is given the time where it has a third argument without a default,
+        or one that is called `t`.
     - `force`: `force(g, xi, t)`, an external body covector.
     - `symmetry`: generators of spatial symmetries; found numerically when not given.
     - `constraint`: a `Distribution` or a `VelocityConstraint`.
@@ -49,7 +55,8 @@ class LagrangianSystem(AbstractGroupSystem):
     def __init__(
         self,
         group: AbstractLieGroup,
-        lagrangian: Callable[[Element, Coordinates], Float[Array, ""]],
+        lagrangian: Callable[[Element, Coordinates], Float[Array, ""]]
+        | Callable[[Element, Coordinates, Float[Array, ""]], Float[Array, ""]],
         force: Force | None = None,
         *,
         symmetry: ArrayLike | None = None,
@@ -58,13 +65,26 @@ class LagrangianSystem(AbstractGroupSystem):
         parts = checked_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
         g, xi, _ = arguments(group)
-        self.lagrangian = checked_energy("lagrangian", lagrangian, (g, xi))
-        require_regular(self.group, lagrangian)
+        self.lagrangian = checked_energy("lagrangian", lagrangian, (g, xi), ("g", "xi"))
+        require_regular(self.group, self.at_time(jnp.asarray(_SOME_TIME)).lagrangian)
         self.require_declared()
 
     @property
     def name(self) -> str:
         return f"Lagrangian system on {self.group.name}"
+
+    @property
+    def moving(self) -> bool:
+        return isinstance(self.lagrangian, Moving)
+
+    def at_time(self, t: Float[Array, ""]) -> "LagrangianSystem":
+        moving = self.lagrangian
+        return self._changed(lagrangian=moving.at(t)) if isinstance(moving, Moving) else self
+
+    def energy_rate(
+        self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        return -jax.grad(lambda t: jnp.asarray(self.at_time(t).lagrangian(g, xi)))(t)
 
     def momentum(self, g: Element, xi: Coordinates) -> Coordinates:
         return jax.grad(self.lagrangian, argnums=1)(g, xi)
@@ -77,7 +97,7 @@ class LagrangianSystem(AbstractGroupSystem):
 
     def check_energy(self, state: State) -> None:
         # At rest and in motion: a kinetic energy may have no value, or no slope, at rest.
-        require_energy("lagrangian", evaluate(_somewhere_finite, self, state.g))
+        require_energy("lagrangian", evaluate(_somewhere_finite, self.at_time(state.t), state.g))
 
     def motion(self, g: Element, x: Coordinates) -> tuple[Coordinates, Coordinates]:
         return x, self.momentum(g, x)
@@ -88,7 +108,7 @@ class LagrangianSystem(AbstractGroupSystem):
     def energy(self, state: State, xi: Coordinates | None = None) -> Float[Array, ""]:
         if xi is None:
             return super().energy(state)
-        return self._energy(state.g, xi, state.momentum)
+        return self.at_time(state.t)._energy(state.g, xi, state.momentum)
 
     def _energy(self, g: Element, xi: Coordinates, mu: Coordinates) -> Float[Array, ""]:
         return mu @ xi - self.lagrangian(g, xi)

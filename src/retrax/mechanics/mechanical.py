@@ -17,6 +17,7 @@ from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import (
     Force,
     Function,
+    Moving,
     arguments,
     as_pytree,
     checked_energy,
@@ -40,6 +41,10 @@ from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import solve
 
 Inertia = Float[Array, " dim"] | Float[Array, "dim dim"]
+# V(g), or V(g, t).
+Potential = (
+    Callable[[Element], Float[Array, ""]] | Callable[[Element, Float[Array, ""]], Float[Array, ""]]
+)
 
 
 class AbstractMechanicalSystem(AbstractGroupSystem):
@@ -86,7 +91,7 @@ class AbstractMechanicalSystem(AbstractGroupSystem):
         return self.group.cotangent(g, jax.grad(lagrangian)(g))
 
     def kinetic_energy(self, state: State) -> Float[Array, ""]:
-        return state.momentum @ self.velocity(state.g, state.momentum) / 2
+        return state.momentum @ self.velocity_at(state) / 2
 
     def hamiltonian_energy(self, g: Element, mu: Coordinates) -> Float[Array, ""]:
         return mu @ self.velocity(g, mu) / 2 + self.potential_energy(g)
@@ -109,7 +114,9 @@ class MechanicalSystem(AbstractMechanicalSystem):
     - `group`: where it moves.
     - `inertia`: principal moments as a vector, a symmetric matrix, or a function of `g` that
         returns either.
-    - `potential`: $V(g)$ in joules, a function of the group element written in JAX.
+    - `potential`: $V(g)$ in joules, a function of the group element written in JAX; or $V(g, t)$,
+        of the time as well: a function with a second argument without a default, or one that is
+        called `t`.
     - `force`: `force(g, xi, t)`, a body covector, for loads, control and damping.
     - `symmetry`: generators of spatial symmetries, one per row. Found numerically when not given,
         checked when given.
@@ -132,7 +139,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
         self,
         group: AbstractLieGroup,
         inertia: ArrayLike | Callable[[Element], Inertia],
-        potential: Callable[[Element], Float[Array, ""]] | None = None,
+        potential: Potential | None = None,
         force: Force | None = None,
         *,
         symmetry: ArrayLike | None = None,
@@ -143,7 +150,9 @@ class MechanicalSystem(AbstractMechanicalSystem):
         self.group, self.force, self.symmetry, self.constraint = parts
         self.inertia = checked_inertia(group, inertia, physical)
         g, _, _ = arguments(group)
-        self.potential = None if potential is None else checked_energy("potential", potential, (g,))
+        self.potential = (
+            None if potential is None else checked_energy("potential", potential, (g,), ("g",))
+        )
         self.require_declared()
 
     @property
@@ -158,6 +167,19 @@ class MechanicalSystem(AbstractMechanicalSystem):
     def free(self) -> bool:
         return self.potential is None
 
+    @property
+    def moving(self) -> bool:
+        return isinstance(self.potential, Moving)
+
+    def at_time(self, t: Float[Array, ""]) -> "MechanicalSystem":
+        moving = self.potential
+        return self._changed(potential=moving.at(t)) if isinstance(moving, Moving) else self
+
+    def energy_rate(
+        self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        return jax.grad(lambda t: self.at_time(t).potential_energy(g))(t)
+
     def inertia_at(self, g: Element) -> Inertia:
         return jnp.asarray(self.inertia(g)) if callable(self.inertia) else self.inertia
 
@@ -166,7 +188,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     def check_energy(self, state: State) -> None:
         if self.potential is not None:
-            energy = evaluate(type(self).potential_energy, self, state.g)
+            energy = evaluate(type(self).potential_energy, self.at_time(state.t), state.g)
             require_energy("potential", energy)
 
 

@@ -50,11 +50,30 @@ def multipliers(
     free_rate: Coordinates,
 ) -> Float[Array, " k"]:
     r"""Solve (2) for the multipliers $\lambda$; `free_rate` is $\dot\mu_{\text{free}}$ of (1)."""
-    rows, xi = constraint.rows(g, t), system.velocity(g, mu)
-    along = (system.group.tangent(g, xi), free_rate)
-    _, acceleration = jax.jvp(system.velocity, (g, mu), along)
+    now = system.at_time(t)
+    rows, xi = constraint.rows(g, t), now.velocity(g, mu)
+    acceleration = rate_of_velocity(system, g, mu, t, xi, free_rate)
     turning = drift_of_constraint(system, constraint, g, xi, t)
-    return -solve(_mobility(system, rows, g, mu), turning + rows @ acceleration)  # (2)
+    return -solve(_mobility(now, rows, g, mu), turning + rows @ acceleration)  # (2)
+
+
+def rate_of_velocity(
+    system: "AbstractGroupSystem",
+    g: Element,
+    mu: Coordinates,
+    t: Time,
+    xi: Coordinates,
+    momentum_rate: Coordinates,
+) -> Coordinates:
+    r"""Return $\dot\xi$ along the motion, where $\xi = \xi(g, \mu, t)$ is the velocity."""
+    along = (system.group.tangent(g, xi), momentum_rate)
+    if not system.moving:
+        return jax.jvp(system.velocity, (g, mu), along)[1]
+
+    def velocity(g: Element, mu: Coordinates, t: Time) -> Coordinates:
+        return system.at_time(t).velocity(g, mu)
+
+    return jax.jvp(velocity, (g, mu, t), (*along, jnp.ones_like(t)))[1]
 
 
 def drift_of_constraint(
@@ -84,7 +103,7 @@ def admissible(
     Where the velocity is not linear in the momentum (3) is solved by Newton's method, and the
     result is NaN where that does not converge.
     """
-    rows = constraint.rows(g, t)
+    rows, system = constraint.rows(g, t), system.at_time(t)
 
     def violation(lam: Float[Array, " k"]) -> Float[Array, " k"]:
         return constraint.violation(g, system.velocity(g, mu + lam @ rows), t)
@@ -128,7 +147,7 @@ def _across(
     system: "AbstractGroupSystem", constraint: AbstractConstraint, state: State
 ) -> tuple[Coordinates, Float[Array, ""], Float[Array, ""]]:
     """Return the velocity, how far it crosses the constraint, and its size along the rows."""
-    xi = system.velocity(state.g, state.momentum)
+    xi = system.velocity_at(state)
     broken = jnp.max(jnp.abs(constraint.violation(state.g, xi, state.t)))
     return xi, broken, jnp.max(jnp.abs(constraint.rows(state.g, state.t)) @ jnp.abs(xi))
 

@@ -164,7 +164,8 @@ def _turning(
         keys = jax.random.split(key, 3)
         g, mu = group.random(keys[0]), jax.random.normal(keys[1], (group.dim,), jnp.float64)
         t = jax.random.uniform(keys[2], (), jnp.float64)
-        xi = system.velocity(g, admissible(system, constraint, g, mu, t)[0])
+        mu = admissible(system, constraint, g, mu, t)[0]
+        xi = system.at_time(t).velocity(g, mu)
         return drift_of_constraint(system, constraint, g, xi, t)
 
     samples = jax.random.split(jax.random.key(seed), _SAMPLES_PER_DIMENSION)
@@ -239,10 +240,10 @@ def _rates_from(system: "AbstractGroupSystem", seed: int | Int[Array, ""]) -> _R
         x = jax.random.normal(keys[1], (group.dim,), jnp.float64)
         t = jax.random.uniform(keys[2], (), jnp.float64)
         if constraint is None:
-            rows, (xi, mu) = jnp.zeros((0, group.dim)), system.motion(g, x)
+            rows, (xi, mu) = jnp.zeros((0, group.dim)), system.at_time(t).motion(g, x)
         else:
             rows, (mu, _) = constraint.rows(g, t), admissible(system, constraint, g, x, t)
-            xi = system.velocity(g, mu)
+            xi = system.at_time(t).velocity(g, mu)
         force = system.total_force(g, xi, mu, t)
         return _Rates(
             group.coAd(group.inverse(g), force),  # (1)

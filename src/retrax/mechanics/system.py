@@ -4,7 +4,7 @@ import abc
 import dataclasses
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -40,6 +40,8 @@ from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.spaces.group_itself import GroupItself
+
+System = TypeVar("System", bound="AbstractGroupSystem")
 
 
 class Derivative(NamedTuple):
@@ -133,7 +135,7 @@ class AbstractGroupSystem(Frozen):
         self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
     ) -> Coordinates:
         r"""$dL + f$: what the energies and the external force do to the body."""
-        conservative = self.differential(g, xi, mu)
+        conservative = self.at_time(t).differential(g, xi, mu)
         if self.force is None:
             return conservative
         return conservative + jnp.asarray(self.force(g, xi, t))
@@ -142,14 +144,36 @@ class AbstractGroupSystem(Frozen):
         """Return the same system under another external force `force(g, xi, t)`."""
         if "force" not in {field.name for field in dataclasses.fields(self)}:
             raise BadInput(f"the {self.name} takes no external force, and so no inputs.")
+        return self._changed(force=force)
+
+    def _changed(self: System, **fields: object) -> System:
+        """Return the same system with other fields, which are not checked."""
         other = object.__new__(type(self))
-        for name, value in (vars(self) | {"force": force}).items():
+        for name, value in (vars(self) | fields).items():
             object.__setattr__(other, name, value)
         return other
 
+    @property
+    def moving(self) -> bool:
+        """Whether an energy of the system depends on time."""
+        return False
+
+    def at_time(self: System, t: Float[Array, ""]) -> System:
+        """Return the system as it is at one time: itself where no energy depends on time.
+
+        A step asks it for momenta, velocities and energies at each of its nodes.
+        """
+        return self
+
+    def energy_rate(
+        self, g: Element, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        r"""$\partial H/\partial t = -\partial L/\partial t$: what moving energies gain."""
+        return jnp.zeros(())
+
     def vector_field(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
         r"""$(\xi, \dot\mu)$ of equations (1), (2) and, under a constraint, (3)."""
-        xi = self.velocity(g, mu)
+        xi = self.at_time(t).velocity(g, mu)
         rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, t)  # (2)
         if self.constraint is None:
             return Derivative(xi, rate)
@@ -161,7 +185,7 @@ class AbstractGroupSystem(Frozen):
         if self.constraint is None:
             return jnp.zeros(0)
         g, mu = state.g, state.momentum
-        xi = self.velocity(g, mu)
+        xi = self.velocity_at(state)
         rate = self.group.coad(xi, mu) + self.total_force(g, xi, mu, state.t)
         return multipliers(self, self.constraint, g, mu, state.t, rate)
 
@@ -175,7 +199,7 @@ class AbstractGroupSystem(Frozen):
         r"""$\max|A(g, t)\,\xi - c(g, t)|$; zero without a constraint."""
         if self.constraint is None:
             return jnp.zeros(())
-        xi = self.velocity(state.g, state.momentum)
+        xi = self.velocity_at(state)
         return jnp.max(jnp.abs(self.constraint.violation(state.g, xi, state.t)))
 
     def lasts(self, state: State) -> Bool[Array, ""] | None:
@@ -205,11 +229,11 @@ class AbstractGroupSystem(Frozen):
 
     def velocity_at(self, state: State) -> Coordinates:
         r"""Return the velocity $\xi$ of a state."""
-        return self.velocity(state.g, state.momentum)
+        return self.at_time(state.t).velocity(state.g, state.momentum)
 
     def energy(self, state: State, xi: Coordinates | None = None) -> Float[Array, ""]:
         """Return the energy of a state; `xi` is its velocity, where that is known already."""
-        return self.hamiltonian_energy(state.g, state.momentum)
+        return self.at_time(state.t).hamiltonian_energy(state.g, state.momentum)
 
     def motion(self, g: Element, x: Coordinates) -> tuple[Coordinates, Coordinates]:
         """Return a velocity and its momentum: one of them is `x`, whichever costs less."""
@@ -248,7 +272,7 @@ class AbstractGroupSystem(Frozen):
             )
         name, vector = ("velocity", velocity) if momentum is None else ("momentum", momentum)
         vector, t = finite64(name, vector, (self.group.dim,)), finite64("t", t)
-        mu = vector if velocity is None else evaluated(type(self).momentum, self, g, vector)
+        mu = vector if velocity is None else evaluated(_momentum_at, self, g, vector, t)
         require_each(partial(self._require_momentum, name), vector, mu)
         if project and self.constraint is not None:
             require_full_rank(self.constraint, g, t)
@@ -289,25 +313,29 @@ class AbstractGroupSystem(Frozen):
 
     @property
     def conservative(self) -> bool:
-        """Whether nothing does work on the system: no force from outside, no driven constraint.
+        """Whether nothing does work on the system.
+
+        No force from outside does, no driven constraint, and no energy that depends on time.
 
         A system with damping of its own says so by overriding this.
         """
         driven = self.constraint is not None and self.constraint.driven
-        return self.force is None and not driven
+        return self.force is None and not driven and not self.moving
 
     def power(self, state: State) -> Float[Array, ""]:
         r"""Return the rate of the energy: the work of forces, damping and driven constraints.
 
-        $$ \dot H = \langle f, \xi\rangle + \langle A^T\lambda, \xi\rangle
-            = \langle f, \xi\rangle + \lambda\cdot c \tag{4} $$
+        $$ \dot H = \langle f, \xi\rangle + \langle A^T\lambda, \xi\rangle + \partial_tH
+            = \langle f, \xi\rangle + \lambda\cdot c + \partial_tH \tag{4} $$
         """
         if self.conservative:
             return jnp.zeros(())
         g, mu = state.g, state.momentum
         xi = self.velocity_at(state)
-        outside = self.total_force(g, xi, mu, state.t) - self.differential(g, xi, mu)
-        return (outside + self.reaction(state)) @ xi  # (4)
+        now = self.at_time(state.t)
+        outside = now.total_force(g, xi, mu, state.t) - now.differential(g, xi, mu)
+        work = (outside + self.reaction(state)) @ xi
+        return work + self.energy_rate(g, xi, mu, state.t) if self.moving else work  # (4)
 
     def require_declared(self) -> None:
         """Reject a declared generator that is not a symmetry."""
@@ -348,6 +376,12 @@ class AbstractGroupSystem(Frozen):
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         """Conserved quantities that are neither the energy nor the momentum of a symmetry."""
         return {}
+
+
+def _momentum_at(
+    system: AbstractGroupSystem, g: Element, xi: Coordinates, t: Float[Array, ""]
+) -> Coordinates:
+    return system.at_time(t).momentum(g, xi)
 
 
 class Parts(NamedTuple):

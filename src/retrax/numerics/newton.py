@@ -88,6 +88,7 @@ def newton(
     residual: Callable[[Float[Array, " n"]], Float[Array, " n"]],
     x0: Float[Array, " n"],
     scale: Float[Array, ""] | float = 0.0,
+    unseen: Float[Array, " n"] | Float[Array, ""] | float = 0.0,
 ) -> tuple[Float[Array, " n"], NewtonStatus]:
     r"""Solve $F(x) = 0$ from the guess `x0`, to round-off.
 
@@ -99,8 +100,10 @@ def newton(
     in $x$ is $\mathrm{cond}(DF)\,\varepsilon$, which is all that arithmetic allows; a fixed
     relative tolerance on $x$ would never be met by an ill-conditioned inertia. Terms below
     $10^{-291}$ count as that large: where a body comes to rest, its momentum ends among numbers
-    that have lost their precision. A NaN ends the iteration at once. There is no exception: look
-    at `NewtonStatus.converged`.
+    that have lost their precision. Where $F$ stops falling for an error in $x$ that is smaller than
+    `unseen`, the iteration ends as well: forces that balance each other leave rounding errors
+    behind, and those are all that a body at rest under load has for a momentum. A NaN ends the
+    iteration at once. There is no exception: look at `NewtonStatus.converged`.
 
     The derivative of the solution, forward and reverse, is not that of the iteration but the exact
     one of the implicit function theorem: where $F$ depends on $a$ as well,
@@ -112,15 +115,20 @@ def newton(
     - `residual`: the map $F$; may close over traced values.
     - `x0`: the guess.
     - `scale`: size of the terms of $F$, where these cancel and $DF\,x$ does not show it.
+    - `unseen`: errors in $x$ that change nothing, one for all of its entries or one for each.
     """
     # What `residual` closes over becomes an argument, so that derivatives can reach it.
     equation, closed_over = jax.closure_convert(residual, x0)
-    x, (achieved, count) = _root(equation, x0, jnp.asarray(scale, x0.dtype), *closed_over)
+    unseen = jnp.broadcast_to(jnp.asarray(unseen, x0.dtype), x0.shape)
+    scale = jnp.asarray(scale, x0.dtype)
+    x, (achieved, count) = _root(equation, x0, scale, unseen, *closed_over)
     return x, NewtonStatus(achieved <= _ACCEPT, achieved, count.astype(int))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _root(equation: Callable[..., Array], x0: Array, scale: Array, *closed_over: Any) -> _Root:
+def _root(
+    equation: Callable[..., Array], x0: Array, scale: Array, unseen: Array, *closed_over: Any
+) -> _Root:
     """Iterate (1). The count travels as a float, whose derivative is an ordinary zero."""
 
     def f(x):
@@ -131,10 +139,12 @@ def _root(equation: Callable[..., Array], x0: Array, scale: Array, *closed_over:
     def improve(at: tuple[Array, Array]) -> tuple[tuple[Array, Array], Sizes]:
         x, r = at
         jacobian = jax.jacfwd(f)(x)
-        x = x - solve(jacobian, r)  # (1)
+        x, before = x - solve(jacobian, r), jnp.sum(jnp.abs(r))  # (1)
         r = f(x)
-        terms = scale + jnp.sum(jnp.abs(jacobian), axis=0) @ jnp.abs(x)
-        return (x, r), (jnp.sum(jnp.abs(r)), terms)
+        weights, size = jnp.sum(jnp.abs(jacobian), axis=0), jnp.sum(jnp.abs(r))
+        settled = (size <= weights @ unseen) & (size > before / 2)
+        terms = scale + weights @ jnp.abs(x)
+        return (x, r), (jnp.where(settled, 0.0, size), terms)
 
     r = f(x0)
     # An exactly zero residual needs no iteration; anything else gets at least one.
@@ -149,10 +159,10 @@ def _root(equation: Callable[..., Array], x0: Array, scale: Array, *closed_over:
 def _root_jvp(equation: Callable[..., Array], primals: tuple, tangents: tuple) -> tuple:
     """(2), traced only where a derivative is asked for; linear in the tangents, so it transposes.
 
-    The solution depends on what the equation closes over, not on the guess or the scale.
+    The solution depends on what the equation closes over, not on the guess or on sizes.
     """
     x, status = _root(equation, *primals)
-    closed_over, moved = primals[2:], tangents[2:]
+    closed_over, moved = primals[3:], tangents[3:]
     _, change = jax.jvp(lambda *a: equation(x, *a), closed_over, moved)
     dx = -solve(jax.jacfwd(equation)(x, *closed_over), change)  # (2)
     return (x, status), (dx, jax.tree.map(jnp.zeros_like, status))

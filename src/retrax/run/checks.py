@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -63,8 +63,12 @@ def require_run(
     require_time_to_pass(state.t, h)
     if not is_traced(system, integrator, state, h):
         integrator.check_step(system, state, abs(as_float(h)))
-    require_count("steps", steps)
+    count = require_count("steps", steps)
     require_count("save_every", save_every)
+    if not is_traced(system, integrator, state, h):
+        doubt = integrator.check_run(as_float(state.t), as_float(h), count)
+        if doubt is not None:
+            warn(doubt)
 
 
 def require_commits(checkpoint: object, every: object, traced: bool) -> None:

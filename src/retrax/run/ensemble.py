@@ -16,14 +16,19 @@ from retrax.engine.progress import INTERVAL, Packing
 from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.driven import Driven
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import gigabytes, require_memory, started
 from retrax.run.chunks import Chunks, saved_steps
+from retrax.run.drive import Plant
+from retrax.run.driven_members import begun_members, check_runs, driven_members, spread
 from retrax.run.member_checks import require_ensemble, stacked_systems
 from retrax.run.progress_bar import ProgressOption, Reporter, reporter
+from retrax.trajectory.inputs import asked_of_members, limited, saturated
 from retrax.trajectory.observe import turns
 from retrax.trajectory.provenance import provenance
 
@@ -33,12 +38,13 @@ if TYPE_CHECKING:
 
 @explaining_leaks()
 def ensemble(
-    system: AbstractGroupSystem | Sequence[AbstractGroupSystem],
+    system: Plant | Sequence[Plant],
     integrator: AbstractIntegrator | str,
     states: State | ArrayLike,
     *,
     h: float,
     steps: int,
+    control: AbstractControl | Sequence[AbstractControl] | None = None,
     save_every: int | None = None,
     backend: str = "auto",
     devices: Sequence[Any] | None = None,
@@ -58,6 +64,8 @@ def ensemble(
         `jax.vmap(lambda v: system.state(g, velocity=v))(velocities)` returns; for a quadratic field
         also an array of points.
     - `h`, `steps`: the step in seconds, below zero back in time, and how many.
+    - `control`: what drives the inputs of an `Actuated` system, as for `simulate`; or one for each
+        member: a list of them, or one whose arrays all have a leading axis of members.
     - `save_every`: how many steps lie between two saved states; the start is saved too then.
         `None` saves only the end.
     - `backend`: `"native"` runs blocks of members in the vector units of all cores, `"xla"` a JAX
@@ -72,14 +80,17 @@ def ensemble(
     """
     method = as_integrator(integrator)
     several = isinstance(system, list | tuple)
-    moving: Any = stacked_systems(system) if several else system
+    given: Any = stacked_systems(system) if several else system
+    parts = driven_members(given, method, control, states, several)
+    moving = parts.system
     starts, host = _at_hand(started(moving, states), backend, devices)
     known = False if several else None
-    shared = require_ensemble(moving, method, starts, h, steps, save_every, known, host)
+    shared = require_ensemble(moving, parts.one, starts, h, steps, save_every, known, host)
+    check_runs(parts, np.asarray(starts.t), float(h), int(steps))
     runs = run_members(
-        moving, method, starts, float(h), int(steps),
+        moving, parts.integrator, begun_members(parts, starts, shared), float(h), int(steps),
         None if save_every is None else int(save_every),
-        shared=shared, backend=backend, devices=devices, progress=progress,
+        shared=shared, own=parts.own, backend=backend, devices=devices, progress=progress,
     )  # fmt: skip
     _warn_of_failures(runs["failed_step"].values, int(steps))
     _warn_of_aliasing(moving, runs, float(h))
@@ -111,6 +122,7 @@ def run_members(
     save_every: int | None,
     *,
     shared: bool,
+    own: bool = False,
     backend: str = "auto",
     devices: Sequence[Any] | None = None,
     threads: int | None = None,
@@ -118,6 +130,8 @@ def run_members(
 ) -> "xr.Dataset":
     """Run an ensemble that has been checked; check only that its results fit into memory.
 
+    `shared` says whether all members have one system, `own` whether each has its own integrator;
+    what each member has of its own has a first axis of members.
     `threads` is how many the native back end may use: all cores by default.
     """
     from retrax.trajectory.members import members_dataset
@@ -125,6 +139,10 @@ def run_members(
     if not math.isfinite(steps * h):
         raise BadInput(f"h = {h:g} s: {steps} such steps end at a time beyond all numbers.")
     members = len(states.t)
+    if own or not shared:  # what is one for all becomes one for each
+        system = spread(system, members) if shared else system
+        integrator = integrator if own else spread(integrator, members)
+        shared = False
     every = save_every or steps
     records = saved_states(steps, save_every)
     packing = Packing(jax.tree.map(lambda x: np.broadcast_to(0.0, np.shape(x)[1:]), states))
@@ -152,6 +170,16 @@ def run_members(
     made = provenance(system, integrator, runner.name)
     at: State = packing.unpack(saved[..., :members])
     times = _times(np.asarray(states.t), behind, h)
+
+    def inputs(states: State) -> np.ndarray:
+        """What drives each state; a warning says where actuators saturate."""
+        assert isinstance(integrator, Driven)
+        u = asked_of_members(system, integrator, states, h, shared)
+        doubt = saturated(integrator, u, "saved states of members")
+        if doubt is not None:
+            warn(doubt)
+        return limited(integrator, u)
+
     return members_dataset(
         eqx.tree_at(lambda state: state.t, at, times),
         interval[..., :members],
@@ -166,6 +194,7 @@ def run_members(
             "compile_seconds": compile_seconds,
             **{f"provenance_{key}": value for key, value in made.items()},
         },
+        inputs=inputs if isinstance(integrator, Driven) else None,
     )
 
 

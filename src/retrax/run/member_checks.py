@@ -46,7 +46,7 @@ from retrax.spaces.base import AbstractHomogeneousSpace
 if TYPE_CHECKING:
     from retrax.engine.backends.gpu_kernels import GPUFunction
 
-System = TypeVar("System", bound=AbstractGroupSystem)
+Stacked = TypeVar("Stacked")
 
 _TRACED = (
     "an ensemble runs many bodies outside of JAX and cannot be traced; for derivatives use "
@@ -85,7 +85,7 @@ def require_ensemble(
         _require_a_system_each(system, members)
     one = system if shared else jax.tree.map(lambda x: x[0], system)
     require_fit(one, integrator)
-    if uses_traced(one, integrator, alike):
+    if uses_traced(one, integrator, integrator.begun(one, alike)):
         raise BadInput(_TRACED)
     _require_each(one, states)
     if not shared:
@@ -108,7 +108,7 @@ def _require_members(states: State) -> int:
     return lengths.pop()
 
 
-def stacked_systems(systems: Sequence[System]) -> System:
+def stacked_systems(systems: Sequence[Stacked], what: str = "systems") -> Stacked:
     """Systems of the same kind as one, its arrays stacked along a first axis."""
     kinds = {
         (jax.tree.structure(system), tuple(np.shape(x) for x in jax.tree.leaves(system)))
@@ -116,7 +116,7 @@ def stacked_systems(systems: Sequence[System]) -> System:
     }
     if len(kinds) != 1:
         raise BadInput(
-            f"the {len(systems)} systems of an ensemble must be of one kind, differing in numbers "
+            f"the {len(systems)} {what} of an ensemble must be of one kind, differing in numbers "
             f"only, but they are of {len(kinds)} kinds."
         )
     return jax.tree.map(lambda *xs: jnp.stack(xs), *systems)

@@ -6,14 +6,16 @@ from jaxtyping import Array
 from retrax.engine.backends import require_backend
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import as_float, is_traced, require_double_precision
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_count, require_fit, require_step_size, require_system
+from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
+from retrax.run.ready_loop import ReadyLoop, is_quiet
 from retrax.run.simulate import run_quickly, simulate
-from retrax.run.stepper import Stepper, is_quiet
 from retrax.trajectory.trajectory import Trajectory
 
 
@@ -39,7 +41,7 @@ class PreparedRun:
         self.system, self.integrator, self.backend = system, integrator, backend
         self.h, self.save_every, self._progress = h, save_every, progress
         known = is_quiet() and not is_traced(system, integrator, h)
-        self._stepper = Stepper(system, integrator, backend) if known else None
+        self._ready = ReadyLoop(system, integrator, backend) if known else None
 
     def __repr__(self) -> str:
         return (
@@ -53,8 +55,9 @@ class PreparedRun:
         **Raises:** `StepFailed` at the first step that does not converge or gives a number that is
         not finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
         """
-        if self._stepper is not None and not is_shown(self._progress):
-            run = run_quickly(self._stepper, state, self.h, steps, self.save_every)
+        state = begun(self.system, self.integrator, state)
+        if self._ready is not None and not is_shown(self._progress):
+            run = run_quickly(self._ready, state, self.h, steps, self.save_every)
             if run is not None:
                 return run
         return simulate(
@@ -71,10 +74,11 @@ class PreparedRun:
 
 @explaining_leaks()
 def prepare(
-    system: AbstractGroupSystem,
+    system: Plant,
     integrator: AbstractIntegrator | str,
     *,
     h: float | Array,
+    control: AbstractControl | None = None,
     save_every: int = 1,
     progress: ProgressOption = False,
     backend: str = "auto",
@@ -92,7 +96,7 @@ def prepare(
 
     **Arguments:**
 
-    - `system`, `integrator`, `h`, `save_every`, `backend`: as in `simulate`.
+    - `system`, `integrator`, `h`, `control`, `save_every`, `backend`: as in `simulate`.
     - `progress`: as in `simulate`, but nothing is shown unless it is asked for: who calls a run
         thousands of times wants no bar for each. With `None` a bar is shown on a terminal.
 
@@ -100,7 +104,7 @@ def prepare(
 
     **Raises:** `BadInput` where no run of this kind can start.
     """
-    integrator = as_integrator(integrator)
+    system, integrator = unwrapped(system, as_integrator(integrator), control)
     require_double_precision()
     require_fit(require_system(system), integrator)
     require_step_size(h)

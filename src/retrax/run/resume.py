@@ -15,10 +15,14 @@ from retrax.errors import BadInput, RetraxError, StepFailed, printable
 from retrax.files import WritingLock, as_path
 from retrax.integrators.base import AbstractIntegrator, Memory
 from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.driven import Driven
+from retrax.mechanics.actuated import Actuated
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import reason, shown
 from retrax.run.checks import require_count, require_room, require_run
+from retrax.run.drive import Plant, unwrapped
 from retrax.run.progress_bar import ProgressOption
 from retrax.run.running import Running, finish_with_checkpoint
 from retrax.store.checkpoint import Checkpoint
@@ -31,7 +35,7 @@ from retrax.store.checkpoint_read import (
 )
 from retrax.store.checkpoint_write import Store, unwritable
 from retrax.store.objects import Modules, NeedsImport, Trust, trusted
-from retrax.store.run_objects import decode_object, require_fit, state_like
+from retrax.store.run_objects import decode_object, require_fit, state_like, with_kept
 from retrax.trajectory.provenance import environment
 from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
@@ -45,8 +49,9 @@ def resume(
     steps: int | None = None,
     progress: ProgressOption = None,
     *,
-    system: AbstractGroupSystem | None = None,
+    system: Plant | None = None,
     integrator: AbstractIntegrator | str | None = None,
+    control: AbstractControl | None = None,
     trust: Modules | None = None,
 ) -> Trajectory:
     """Go on with the run in a checkpoint, to its end or further.
@@ -62,6 +67,8 @@ def resume(
     - `progress`: as for `simulate`.
     - `system`, `integrator`: the objects, where they could not be stored; see `factory`. An
         integrator may be named as in `retrax list`.
+    - `control`: what drives the run, where it could not be stored; `system` is the `Actuated` one
+        then, and `integrator` that of `simulate`.
     - `trust`: the module, or a list of modules, whose functions marked with `factory` the file may
         name. They are imported, which runs them. No other module is, whatever the file says.
 
@@ -79,7 +86,8 @@ def resume(
             stack.callback(lock.release)
         stored = read_checkpoint(place)
         with _told(stored):
-            moving, method = _objects(stored, system, integrator, modules)
+            given = _driven(stored, system, integrator, control)
+            moving, method = _objects(stored, *given, modules)
             _raise_failure(stored, moving, method)
             wanted = _steps(stored, steps)
             if wanted == stored.record["completed"]:
@@ -129,16 +137,43 @@ def _prepared(
     return running
 
 
+def _driven(
+    stored: Stored, system: object, integrator: object, control: object
+) -> tuple[object, object]:
+    """Unwrap what is given of a driven run; reject half of one."""
+    path = str(stored.path)
+    if control is None:
+        if isinstance(system, Actuated):
+            system = system.system
+        given = isinstance(integrator, AbstractIntegrator | str)
+        if stored.inputs() is not None and given and not isinstance(integrator, Driven):
+            raise BadInput(
+                f"path = {path!r} holds a driven run: give what drives it as well, "
+                "rx.resume(path, system=plant, integrator=..., control=...)."
+            )
+        return system, integrator
+    if stored.inputs() is None:
+        raise BadInput(f"path = {path!r} holds a free run, which no control = {control!r} drives.")
+    if not isinstance(system, Actuated) or integrator is None:
+        raise BadInput(
+            f"path = {path!r} goes on with control = {control!r} where it is told what that "
+            "drives, and how: rx.resume(path, system=plant, integrator=..., control=...)."
+        )
+    return unwrapped(system, as_integrator(integrator), control)
+
+
 def _objects(
     stored: Stored, system: object, integrator: object, trust: Trust
 ) -> tuple[AbstractGroupSystem, AbstractIntegrator]:
     """What moves and how: as given, or else as stored."""
     for name, given in (("system", system), ("integrator", integrator)):
         if given is None and stored.start[name] is None:
+            driven = name == "integrator" and stored.inputs() is not None
+            needed = "system=plant, integrator=..., control=..." if driven else f"{name}=..."
             raise BadInput(
                 f"path = {str(stored.path)!r} does not hold its {name}, "
                 f"{stored.provenance()[name]}, which is not all retrax's own: give it as "
-                f"rx.resume(path, {name}=...)."
+                f"rx.resume(path, {needed})."
             )
     moving = decode_object(stored.start, "system", trust) if system is None else system
     method = decode_object(stored.start, "integrator", trust) if integrator is None else integrator
@@ -177,9 +212,10 @@ def _started(
     """The state in which the run began, seen to fit the system."""
     record = stored.record
     state = stored.states()
-    leaves, g = jax.tree.leaves(state), system.configuration_space.layout()
-    state = state_like(g, leaves) if len(jax.tree.leaves(g)) == len(leaves) - 2 else state
-    state = jax.tree.map(lambda x: np.asarray(x[0]), state)
+    g = system.configuration_space.layout()
+    if len(jax.tree.leaves(g)) == len(jax.tree.leaves(state.g)):
+        state = state_like(g, jax.tree.leaves(state))
+    state = jax.tree.map(lambda x: np.asarray(x[0]), with_kept(state, integrator))
     require_run(system, integrator, state, record["h"], steps, record["save_every"])
     return state
 
@@ -209,7 +245,7 @@ def _go_back(stored: Stored, running: Running) -> None:
     running.at = at._replace(step=np.int64(restart["step"]))
     running.since = Interval(*read_numbers(restart["since"]))
     running.seconds = stored.record["seconds"]
-    running.saved = [[array[:rows] for array in stored.arrays]]
+    running.saved = [[array[:rows] for array in stored.rows()]]
 
 
 def _memory(stored: Stored, running: Running, state: State) -> Memory | None:

@@ -19,11 +19,13 @@ from retrax.engine.progress import Interval, Packing, Progress, quiet, start
 from retrax.errors import CheckpointFailed, ContactLost, Interrupted, StepFailed, warn
 from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
 from retrax.integrators.diagnosis import Takes, advised_step, diagnose
+from retrax.integrators.driven import Driven
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.chunks import Chunks
 from retrax.run.progress_bar import Reporter, reporter
 from retrax.store.checkpoint import Checkpoint, Rows
+from retrax.trajectory.inputs import asked, limited, saturation
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import provenance
 from retrax.trajectory.run import Run
@@ -81,6 +83,27 @@ class Running:
     def save(self, state: State, interval: Interval) -> None:
         """Keep one more state."""
         self.saved.append([np.asarray(x)[None] for x in jax.tree.leaves((state, interval))])
+
+    @property
+    def chunks_saved(self) -> int:
+        return len(self.saved)
+
+    def rows(self, first: int) -> list[Rows]:
+        """Return the chunks from `first` on, in a driven run with its inputs beside them."""
+        driven, plan = self.begun.integrator, self.begun.plan
+        chunks = self.saved[first:]
+        if not isinstance(driven, Driven):
+            return chunks
+        found = []
+        for leaves in chunks:
+            states, _ = jax.tree.unflatten(self._tree, leaves)
+            u = limited(driven, asked(self.begun.system, driven, states, float(plan.h)))
+            found.append([*leaves, u])
+        return found
+
+    def bytes_saved(self, first: int) -> int:
+        """Return how much memory the chunks from `first` on take."""
+        return sum(leaf.nbytes for leaves in self.saved[first:] for leaf in leaves)
 
     def go(self, report: Reporter, pause: Callable[[], bool] | None = None) -> None:
         """Take all steps that are left; `pause`, asked after each chunk, may stop the run."""
@@ -272,9 +295,9 @@ def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
         error, sentence = failure
         trajectory.provenance["failure"] = sentence
         raise error(sentence, trajectory)
-    warning = aliasing(trajectory)
-    if warning is not None:
-        warn(warning)
+    for warning in (aliasing(trajectory), saturation(trajectory)):
+        if warning is not None:
+            warn(warning)
     return trajectory
 
 
@@ -347,6 +370,10 @@ def explain(
         f"{integrator!r} on the {system.name}: step {k + 1} of {run.plan.steps} "
         f"(from t = {float(at.state.t):.6g} s)"
     )
+    kept = "the run up to there is in `.trajectory`."
+    culprit = integrator.culprit(system, at.state, h) if isinstance(integrator, Driven) else None
+    if culprit is not None:
+        return StepFailed, f"{where} could not be taken: {culprit}; {kept}"
     moved, tried = _move(system, at.state, h), float(info.increment)
     shorter, error = shorter_step(h, moved), StepFailed
     if ended is not None:
@@ -374,7 +401,6 @@ def explain(
             "or not a regular function of velocity or momentum."
         )
         why = f"{why} {diagnose(system, at.state, h, takes)}"
-    kept = "the run up to there is in `.trajectory`."
     if issubclass(error, ContactLost):
         return error, f"{where} {what}. {why} {kept.capitalize()}"
     advice = advised_step(shorter, h, takes)

@@ -13,14 +13,15 @@ from jaxtyping import Array
 from retrax.derivatives.traced_run import simulate_traced
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
+from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown
+from retrax.run.ready_loop import READY_LOOPS, ReadyLoop
 from retrax.run.running import Running, finish, finish_with_checkpoint
-from retrax.run.stepper import STEPPERS, Stepper
 from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
 from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
@@ -28,12 +29,13 @@ from retrax.trajectory.trajectory import Trajectory
 
 @explaining_leaks()
 def simulate(
-    system: AbstractGroupSystem,
+    system: Plant,
     integrator: AbstractIntegrator | str,
     state: State | ArrayLike,
     *,
     h: float | Array,
     steps: int,
+    control: AbstractControl | None = None,
     save_every: int = 1,
     progress: ProgressOption = None,
     backend: str = "auto",
@@ -54,6 +56,8 @@ def simulate(
         quadratic field also starts from a point.
     - `h`: the step in seconds; below zero the run goes back in time.
     - `steps`: how many.
+    - `control`: what drives the inputs of an `Actuated` system: a `Signal`, a `Feedback`, a
+        `Sampled`. Without it they are zero.
     - `save_every`: how many steps lie between two saved states.
     - `backend`: `"native"` runs machine code made for this step, `"xla"` a JAX program, `"auto"`
         the first where it can.
@@ -70,10 +74,11 @@ def simulate(
     checkpoint `Interrupted` on Ctrl-C or SIGTERM, and `CheckpointFailed` where it cannot be
     written; both carry the trajectory up to there.
     """
-    integrator = as_integrator(integrator)
+    system, integrator = unwrapped(system, as_integrator(integrator), control)
+    state = begun(system, integrator, state)
     if checkpoint is None and every is None and not is_shown(progress):
-        stepper = STEPPERS.of(system, integrator, backend)
-        quick = None if stepper is None else run_quickly(stepper, state, h, steps, save_every)
+        ready = READY_LOOPS.of(system, integrator, backend)
+        quick = None if ready is None else run_quickly(ready, state, h, steps, save_every)
         if quick is not None:
             return quick
     traced = is_traced(system, integrator, state, h)
@@ -96,14 +101,14 @@ def simulate(
 
 
 def run_quickly(
-    stepper: Stepper, state: object, h: object, steps: object, save_every: object
+    ready: ReadyLoop, state: object, h: object, steps: object, save_every: object
 ) -> Trajectory | None:
-    """The run that a stepper makes of usual input; `None` where it has to be looked at."""
+    """The run of usual input, from a loop that is ready; `None` where it has to be looked at."""
     if type(h) is not float or not 0 < abs(h) < math.inf:
         return None
     if type(steps) is not int or steps < 1 or type(save_every) is not int or save_every < 1:
         return None
-    return stepper.run(state, h, steps, save_every)
+    return ready.run(state, h, steps, save_every)
 
 
 def _simulate(run: Run, path: Path | None, progress: object, backend: str) -> Trajectory:

@@ -51,12 +51,16 @@ def drawn_bodies(run: Trajectory) -> list[Body]:
     said = told(run)
     if "string" in said:
         return string_bodies(run, said)
+    if "wheels" in said:
+        turns = np.asarray(jax.tree.leaves(run.g)[0])
+        return [Body("craft", turns, None, np.arange(3))]
     return rod_bodies(run, said) if "rods" in said else bodies(run)
 
 
 def string_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
     """The bodies on a string, each a box about its centre of mass, in metres."""
-    r, *turns = (np.asarray(leaf) for leaf in run.g)
+    r, *turns = (np.asarray(leaf) for leaf in run.g[: 1 + len(told["string"])])
+    r = r + pivots(run, told)[:, None]
     first = 3 * r.shape[1]
     found = []
     rows = zip(told["string"], turns, told["arms"], strict=True)
@@ -71,6 +75,14 @@ def string_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
             )
         )
     return found
+
+
+def pivots(run: Trajectory, told: dict[str, Any]) -> Float[np.ndarray, "time 3"]:
+    """Where a string hangs from: the origin, or the trolley of a crane."""
+    places = np.zeros((len(run.t), 3))
+    if "trolley" in told:
+        places[:, :2] = np.asarray(run.g[-1])
+    return places
 
 
 def rod_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:

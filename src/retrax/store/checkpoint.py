@@ -10,6 +10,7 @@ import numpy as np
 from retrax.engine.progress import Interval, Packing
 from retrax.errors import BadInput, CheckpointFailed, warn
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.driven import Driven
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.store.checkpoint_format import FORMAT, FORMAT_VERSION, columns, numbers_text
 from retrax.store.checkpoint_write import Rows, Store, Writer, require_free
@@ -29,7 +30,6 @@ _PROBE = 8
 class OnItsWay(Protocol):
     """What a checkpoint reads of a run that goes on."""
 
-    saved: list[Rows]
     since: Interval
     seconds: float
 
@@ -38,6 +38,13 @@ class OnItsWay(Protocol):
 
     @property
     def chunk_steps(self) -> int: ...
+
+    @property
+    def chunks_saved(self) -> int: ...
+
+    def rows(self, first: int) -> list[Rows]: ...
+
+    def bytes_saved(self, first: int) -> int: ...
 
     @property
     def completed(self) -> int: ...
@@ -74,7 +81,7 @@ class Checkpoint:
         if failure is not None:
             error = {"error": failure[0].__name__, "sentence": failure[1]}
         self._writer.commit(
-            running.saved[self._sent :],
+            running.rows(self._sent),
             {
                 "status": status,
                 "failure": error,
@@ -84,7 +91,7 @@ class Checkpoint:
                 "restart": restart(running.run, running.since),
             },
         )
-        self._sent, self._last_step = len(running.saved), running.run.step
+        self._sent, self._last_step = running.chunks_saved, running.run.step
         self._last_time = time.perf_counter()
 
     def close(self) -> None:
@@ -103,9 +110,10 @@ class Checkpoint:
     def _due(self, step: int) -> bool:
         if self._every is not None:
             return step + self._running.chunk_steps - self._last_step > self._every
-        waiting = self._running.saved[self._sent :]
-        waiting_bytes = sum(leaf.nbytes for rows in waiting for leaf in rows)
-        return waiting_bytes >= _BYTES or time.perf_counter() - self._last_time >= _SECONDS
+        return (
+            self._running.bytes_saved(self._sent) >= _BYTES
+            or time.perf_counter() - self._last_time >= _SECONDS
+        )
 
 
 def restart(run: Run, since: Interval) -> dict[str, Any]:
@@ -135,9 +143,11 @@ def stored_objects(system: AbstractGroupSystem, integrator: AbstractIntegrator) 
     """Encode what moves and how; give a notice about what is not data."""
     data, lacking = encode_objects(system, integrator)
     for name, why in lacking.items():
+        driven = name == "integrator" and isinstance(integrator, Driven)
+        needed = "system=plant, integrator=..., control=..." if driven else f"{name}=..."
         warn(
             f"{why}, and a checkpoint keeps data, not code: the states are safe, but to go on it "
-            f"takes rx.resume(path, {name}=...); an importable function marked with @rx.factory "
+            f"takes rx.resume(path, {needed}); an importable function marked with @rx.factory "
             f"can make the {name}, and is stored."
         )
     return data
@@ -175,5 +185,7 @@ def new_store(path: Path, objects: dict[str, Any], running: NotBegun) -> Store:
     }
     count = min(_PROBE, run.plan.steps)
     first = {"probe": numbers_text(running.first_steps(count)), "probe_steps": count}
-    kinds = columns(run.state, made["group"])
-    return Store.create(path, kinds, record, {**objects, **first}, running.saved[0])
+    driven = run.integrator
+    inputs = driven.actuators.count if isinstance(driven, Driven) else None
+    kinds = columns(run.state, made["group"], inputs)
+    return Store.create(path, kinds, record, {**objects, **first}, running.rows(0)[0])

@@ -11,8 +11,8 @@ import numpy as np
 from retrax.engine.progress import Interval
 from retrax.errors import BadInput
 from retrax.numerics.checks import shown
-from retrax.store.checkpoint_format import Column, columns_of, read_numbers
-from retrax.trajectory.dataset import read_nesting
+from retrax.store.checkpoint_format import Column, Shapes, columns_of, of_state, read_numbers
+from retrax.trajectory.dataset import CONTROL, INPUTS, read_nesting
 
 # No whole number of a run is larger; the arrays of one chunk together have at most so many bytes.
 _MOST, _CHUNK_BYTES = 2**53, 2**26
@@ -104,9 +104,19 @@ def _columns(path: str, record: dict[str, Any], told: dict[str, Any]) -> list[Co
     names = [*(["g"] if parts == 1 else [f"g{k}" for k in range(parts)]), "momentum"]
     if not isinstance(arrays, dict) or list(arrays)[: len(names)] != names:
         raise _no_record(path, f"its arrays are not {shown(names)} and their times")
+    kept = sum(name.startswith(CONTROL) for name in arrays)
+    names += [f"{CONTROL}{k}" for k in range(kept)]
+    if not set(names) <= set(arrays):
+        raise _no_record(path, f"its arrays are {shown(list(arrays))}")
     shapes = [_shape(path, name, arrays[name]) for name in names]
-    kinds = columns_of(shapes[:-1], shapes[-1], told["provenance_group"])
-    if [kind.name for kind in kinds] != list(arrays) or len(shapes[-1]) != 1:
+    driven = _shape(path, INPUTS, arrays[INPUTS]) if INPUTS in arrays else None
+    momentum = shapes[parts]
+    if len(momentum) != 1 or (driven is not None and len(driven) != 1):
+        raise _no_record(path, f"its momenta have the shape {shown(momentum)}")
+    inputs = None if driven is None else driven[0]
+    found = Shapes(shapes[:parts], momentum, shapes[parts + 1 :], inputs)
+    kinds = columns_of(found, told["provenance_group"])
+    if [kind.name for kind in kinds] != list(arrays):
         raise _no_record(path, f"its arrays are {shown(list(arrays))}")
     for kind in kinds:
         found = arrays[kind.name]
@@ -136,7 +146,7 @@ def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
     """Find a contradiction between the numbers of a record."""
     steps, completed, every, rows = (told[k] for k in ("steps", "completed", "save_every", "rows"))
     failed, restart = told["failure"] is not None, told["restart"]
-    state = sum(kind.row_bytes() for kind in kinds[: -len(Interval._fields)])
+    state = sum(kind.row_bytes() for kind in kinds[: of_state(kinds)])
     per_chunk, row = told["rows_per_chunk"], sum(kind.row_bytes() for kind in kinds)
     says = {
         f"{completed} of {steps} steps": completed <= steps,

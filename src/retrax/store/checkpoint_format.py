@@ -16,12 +16,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from retrax.engine.progress import Interval
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
-from retrax.trajectory.dataset import flattened
+from retrax.trajectory.dataset import CONTROL, INPUTS, flattened
 
 FORMAT, FORMAT_VERSION = "retrax-checkpoint", 2
 RECORD, START = "zarr.json", "start/zarr.json"
@@ -68,30 +69,58 @@ class Column(NamedTuple):
         }
 
 
-def columns(state: State, group: str) -> list[Column]:
-    """List the arrays of a run through states like this, in the order of its leaves."""
+class Shapes(NamedTuple):
+    """The shapes of a state: of the parts of its configuration, its momentum, its control.
+
+    `inputs`: how many inputs a driven run has; `None` for one that is free.
+    """
+
+    parts: Sequence[tuple[int, ...]]
+    momentum: tuple[int, ...]
+    control: Sequence[tuple[int, ...]]
+    inputs: int | None
+
+
+def columns(state: State, group: str, inputs: int | None) -> list[Column]:
+    """List the arrays of a run through states like this, in the order of its leaves.
+
+    The inputs of a driven run come last.
+    """
     parts, _ = flattened(state.g)
-    return columns_of([part.shape for part in parts], np.shape(state.momentum), group)
+    control = [np.shape(leaf) for leaf in jax.tree.leaves(state.control)]
+    shapes = Shapes([part.shape for part in parts], np.shape(state.momentum), control, inputs)
+    return columns_of(shapes, group)
 
 
-def columns_of(
-    parts: Sequence[tuple[int, ...]], momentum: tuple[int, ...], group: str
-) -> list[Column]:
-    """List the arrays of a run whose configuration and momentum have these shapes."""
-    made = []
+def of_state(kinds: Sequence[Column]) -> int:
+    """Count the columns that hold a state, which come first."""
+    return next(k for k, kind in enumerate(kinds) if kind.name == "time") + 1
+
+
+def columns_of(shapes: Shapes, group: str) -> list[Column]:
+    """List the arrays of a run whose states have these shapes."""
+    made, parts = [], shapes.parts
     for k, shape in enumerate(parts):
         name = "g" if len(parts) == 1 else f"g{k}"
         own = tuple(f"{name}_{axis}" for axis in range(len(shape)))
         about = {"long_name": f"configuration in {group}", "kind": "configuration"}
         made.append(Column(name, shape, "float64", ("time", *own), about))
     body = {"long_name": "body momentum"}
-    made.append(Column("momentum", momentum, "float64", ("time", "body"), body))
+    made.append(Column("momentum", shapes.momentum, "float64", ("time", "body"), body))
+    for k, shape in enumerate(shapes.control):
+        name = f"{CONTROL}{k}"
+        own = tuple(f"{name}_{axis}" for axis in range(len(shape)))
+        about = {"long_name": "what the controller keeps", "kind": CONTROL}
+        made.append(Column(name, shape, "float64", ("time", *own), about))
     time = {"units": "s", "long_name": "time"}
     made.append(Column("time", (), "float64", ("time",), time))
     for name in Interval._fields:
         dtype = "int64" if name == "iterations" else "float64"
         about = {"long_name": f"Newton {name} since the last saved state"}
         made.append(Column(name, (), dtype, ("time",), about))
+    if shapes.inputs is not None:
+        about = {"long_name": "inputs from here on"}
+        made.append(Column(INPUTS, (shapes.inputs,), "float64", ("time", "input"), about))
     return made
 
 

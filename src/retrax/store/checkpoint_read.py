@@ -28,15 +28,16 @@ from retrax.store.checkpoint_format import (
     Column,
     chunk_end,
     digest,
+    of_state,
     read_numbers,
     read_text,
 )
 from retrax.store.free_memory import require_readable
 from retrax.store.objects import Trust
-from retrax.store.run_objects import read_objects, state_like
+from retrax.store.run_objects import read_objects, state_like, with_kept
 from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import whole_states
-from retrax.trajectory.dataset import unflattened
+from retrax.trajectory.dataset import INPUTS, unflattened
 from retrax.trajectory.members import MEMBERS_FORMAT
 from retrax.trajectory.trajectory import Trajectory
 
@@ -58,11 +59,20 @@ class Stored(NamedTuple):
         """Return the states, stacked along time, their configuration as nested tuples."""
         nested = json.loads(self.record["configuration"])
         g = unflattened(nested, lambda k: self.columns[k].name)
-        return state_like(g, self.arrays[: -len(Interval._fields)])
+        return state_like(g, self.arrays[: of_state(self.columns)])
 
     def info(self) -> Interval:
         """Return how the steps went, between saved states."""
-        return Interval(*self.arrays[-len(Interval._fields) :])
+        first = of_state(self.columns)
+        return Interval(*self.arrays[first : first + len(Interval._fields)])
+
+    def rows(self) -> list[Any]:
+        """Return the arrays of states and of how the steps went."""
+        return self.arrays[: of_state(self.columns) + len(Interval._fields)]
+
+    def inputs(self) -> Any:
+        """Return the inputs of a driven run; `None` of another."""
+        return self.arrays[-1] if self.columns[-1].name == INPUTS else None
 
     def words(self) -> dict[str, str]:
         """Return all that the record tells of the run in words."""
@@ -146,7 +156,7 @@ def _require_restart(stored: Stored) -> None:
     """Reject a run that restarts at a saved state from other numbers."""
     restart, every = stored.record["restart"], stored.record["save_every"]
     row, between = divmod(restart["step"], every)
-    saved = [array[row].ravel() for array in stored.arrays[: -len(Interval._fields)]]
+    saved = [array[row].ravel() for array in stored.arrays[: of_state(stored.columns)]]
     if not between and not np.array_equal(np.concatenate(saved), read_numbers(restart["state"])):
         raise BadInput(
             f"path = {str(stored.path)!r} restarts at step {restart['step']} from another state "
@@ -157,7 +167,7 @@ def _require_restart(stored: Stored) -> None:
 def _checked_start(path: Path, start: dict[str, Any], kinds: list[Column]) -> dict[str, Any]:
     """Check what a run begins with: its objects as data, and where its first steps led."""
     try:
-        size = sum(math.prod(kind.shape) for kind in kinds[: -len(Interval._fields)])
+        size = sum(math.prod(kind.shape) for kind in kinds[: of_state(kinds)])
         good = (
             len(read_numbers(start["probe"])) == size and {"system", "integrator"} <= start.keys()
         )
@@ -242,7 +252,7 @@ def trajectory_of(
     stored: Stored, system: AbstractGroupSystem | None, integrator: AbstractIntegrator | None
 ) -> Trajectory:
     """Make the trajectory of all that is committed."""
-    states, record = stored.states(), stored.record
+    states, record = with_kept(stored.states(), integrator), stored.record
     return Trajectory(
         t=np.asarray(states.t),
         states=states,
@@ -256,4 +266,5 @@ def trajectory_of(
         provenance=stored.provenance(),
         system=system,
         integrator=integrator,
+        inputs=stored.inputs(),
     )

@@ -13,7 +13,7 @@ from retrax.files import as_path, require_place, written_whole
 from retrax.numerics.checks import reason
 from retrax.store.checkpoint_read import load_checkpoint
 from retrax.store.objects import Data, Modules, Trust, trusted
-from retrax.store.run_objects import encode_run, read_objects
+from retrax.store.run_objects import encode_run, read_objects, with_kept
 from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import whole_run
 from retrax.trajectory.dataset import Contents, contents, from_dataset
@@ -138,6 +138,7 @@ def _trajectory(path: Path, ds: "xr.Dataset", trust: Trust) -> Trajectory:
     run = from_dataset(ds)
     found = read_objects(path, _objects(ds), run.states, run.provenance, trust)
     run.system, run.integrator = found
+    run.states = with_kept(run.states, run.integrator)
     run.provenance = without_picture(run.provenance)
     return run
 

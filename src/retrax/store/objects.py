@@ -288,6 +288,7 @@ def _decode_object(data: dict[str, Data], trust: Trust) -> Any:
     known = _parts(cls)
     if set(fields) != known and hasattr(cls, "_upgraded"):  # of an earlier version of retrax
         fields = cls._upgraded(fields)
+    fields = _later(cls, set(fields)) | fields
     if set(fields) != known:
         odd = ", ".join(sorted(set(fields) ^ known))
         raise BadInput(
@@ -303,6 +304,14 @@ def _decode_object(data: dict[str, Data], trust: Trust) -> Any:
         if "__check_init__" in vars(parent):
             parent.__check_init__(made)
     return made
+
+
+def _later(cls: Any, there: set[str]) -> dict[str, Any]:
+    """Return the fields that a class has been given since: those with a default."""
+    if not (isinstance(cls, type) and issubclass(cls, eqx.Module)):
+        return {}
+    fields = [field for field in dataclasses.fields(cls) if field.name not in there]
+    return {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
 
 
 def _parts(cls: Any) -> set[str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.driven import Driven
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, inertia_at_identity
 from retrax.mechanics.remembered import MASS_MATRIX, RememberedSystem
 from retrax.mechanics.state import State
@@ -222,7 +223,29 @@ def _measures(system: AbstractGroupSystem, states: State) -> bool:
 
 
 def state_like(g: Any, leaves: list[Any]) -> State:
-    """Build a state whose configuration is nested like `g` from its leaves as NumPy arrays."""
+    """Build a state whose configuration is nested like `g` from its leaves as NumPy arrays.
+
+    What lies between momentum and time is what a controller keeps, a tuple as far as this knows.
+    """
     nested = jax.tree.map(lambda _: as_jax(np.zeros(())), g)
-    tree = jax.tree.structure(State(nested, as_jax(np.zeros(1)), as_jax(np.zeros(()))))
-    return jax.tree.unflatten(tree, leaves)
+    kept = len(leaves) - len(jax.tree.leaves(g)) - 2
+    control = tuple(as_jax(np.zeros(())) for _ in range(kept)) or None
+    start = State(nested, as_jax(np.zeros(1)), as_jax(np.zeros(())), control)
+    return jax.tree.unflatten(jax.tree.structure(start), leaves)
+
+
+def with_kept(states: State, integrator: AbstractIntegrator | None) -> State:
+    """Return states with what a controller keeps nested as it nests it, where that is known."""
+    if states.control is None or not isinstance(integrator, Driven):
+        return states
+    blank = integrator.control.blank(integrator.actuators.count)
+    kept, tree = jax.tree.leaves(states.control), jax.tree.structure(blank)
+    records = len(np.atleast_1d(states.t))
+    wanted = [(records, *np.shape(leaf)) for leaf in jax.tree.leaves(blank)]
+    if [np.shape(leaf) for leaf in kept] != wanted:
+        raise BadInput(
+            f"the controller of {integrator!r} keeps arrays of shapes "
+            f"{[shape[1:] for shape in wanted]}, but that of the run kept "
+            f"{[np.shape(leaf)[1:] for leaf in kept]}: it is another one."
+        )
+    return State(states.g, states.momentum, states.t, jax.tree.unflatten(tree, kept))

@@ -54,7 +54,9 @@ def _wrong(run: "Trajectory") -> str | None:
     invariants = {name: (values, 1) for name, values in seen.invariants.items()}
     rest = {name: (values, None) for name, values in seen.observables.items()}
     multipliers = {"multipliers": (seen.multipliers, 2)}
-    named: dict[str, Any] = alike | each | invariants | multipliers | rest
+    driven = {"inputs": (seen.inputs, 2), "input_rates": (seen.rates, 2)}
+    driven = {name: of for name, of in driven.items() if of[0] is not None}
+    named: dict[str, Any] = alike | each | invariants | multipliers | rest | driven
     wrong = _wrong_arrays(named, len(run.t))
     if wrong is not None:
         return wrong
@@ -74,11 +76,13 @@ def _wrong_states(states: "State", info: "Interval", told: dict[str, Any]) -> st
     parts = {f"g{k}": (leaf, None) for k, leaf in enumerate(jax.tree.leaves(states.g))}
     own = {"time": (states.t, 1), "momentum": (states.momentum, 2)}
     named: dict[str, Any] = own | parts
+    kept = enumerate(jax.tree.leaves(states.control))
+    named |= {f"control{k}": (leaf, None) for k, leaf in kept}
     named |= {name: (values, 1) for name, values in info._asdict().items()}
     wrong = _wrong_arrays(named, len(np.atleast_1d(states.t)))
     if wrong is not None:
         return wrong
-    numbers = (states.t, states.g, states.momentum, tuple(info))
+    numbers = (states.t, states.g, states.momentum, states.control, tuple(info))
     if not len(states.t) or not all(np.isfinite(x).all() for x in jax.tree.leaves(numbers)):
         return "its states are not finite numbers"
     return _wrong_times(np.asarray(states.t), h, steps, completed, every)

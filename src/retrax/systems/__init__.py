@@ -6,6 +6,7 @@ from retrax.systems.euler_top import BodyOnSphere as BodyOnSphere
 from retrax.systems.euler_top import EulerTop as EulerTop
 from retrax.systems.euler_top import exact_momentum as exact_momentum
 from retrax.systems.euler_top import period as period
+from retrax.systems.flying_body import FlyingBody as FlyingBody
 from retrax.systems.heavy_top_orbit import HeavyTopOrbit as HeavyTopOrbit
 from retrax.systems.kuramoto import Kuramoto as Kuramoto
 from retrax.systems.lie_poisson import LiePoisson as LiePoisson
@@ -21,6 +22,14 @@ from retrax.systems.matrix_flows import ContinuousQR as ContinuousQR
 from retrax.systems.matrix_flows import SubspaceFlow as SubspaceFlow
 from retrax.systems.matrix_flows import Toda as Toda
 from retrax.systems.nambu import Nambu as Nambu
+from retrax.systems.orbiting_body import OrbitingBody as OrbitingBody
+from retrax.systems.plants import Thrusters as Thrusters
+from retrax.systems.plants import Wheels as Wheels
+from retrax.systems.plants import crane as crane
+from retrax.systems.plants import quadrotor as quadrotor
+from retrax.systems.plants import spacecraft as spacecraft
+from retrax.systems.plants import steered_sleigh as steered_sleigh
+from retrax.systems.plants import upright_pendulum as upright_pendulum
 from retrax.systems.rigid_body import FreeRigidBody as FreeRigidBody
 from retrax.systems.rigid_body import HeavyTop as HeavyTop
 from retrax.systems.rigid_body import Pendulum3D as Pendulum3D
@@ -44,8 +53,10 @@ from retrax.systems.strings.characteristics import characteristic_path as charac
 from retrax.systems.strings.closed_form import exact_force as exact_force
 from retrax.systems.strings.closed_form import exact_path as exact_path
 from retrax.systems.strings.closed_form import first_echo as first_echo
+from retrax.systems.strings.crane import Crane as Crane
 from retrax.systems.strings.string_pendulum import StringPendulum as StringPendulum
 from retrax.systems.strings.strings_in_contact import StringsInContact as StringsInContact
 from retrax.systems.suslov import Suslov as Suslov
 from retrax.systems.suslov import Veselova as Veselova
 from retrax.systems.suslov import Weight as Weight
+from retrax.systems.wheeled_body import WheeledBody as WheeledBody

@@ -14,13 +14,16 @@ from retrax.groups.so3 import SO3
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.evaluate import as_jax, evaluated
+from retrax.systems import driven_examples
 from retrax.systems.cubic_hamiltonian import henon_heiles
+from retrax.systems.driven_examples import DrivenExample
 from retrax.systems.euler_top import BodyOnSphere, EulerTop
 from retrax.systems.heavy_top_orbit import HeavyTopOrbit
 from retrax.systems.kuramoto import Kuramoto
 from retrax.systems.lie_poisson import clebsch, zhukovski_volterra
 from retrax.systems.lotka_volterra import LotkaVolterra
 from retrax.systems.matrix_flows import ContinuousQR, SubspaceFlow, Toda
+from retrax.systems.orbiting_body import OrbitingBody
 from retrax.systems.rigid_body import FreeRigidBody, HeavyTop, Pendulum3D
 from retrax.systems.rods.crossing import crossed_rods
 from retrax.systems.rods.rod import Rod
@@ -139,6 +142,12 @@ def rods_in_contact() -> Example:
     return *crossed_rods(), 0.02, 5_000
 
 
+def in_orbit() -> Example:
+    """A long satellite that librates about the vertical, under the gradient of gravity."""
+    body = OrbitingBody(FreeRigidBody([2.0, 9.0, 10.0]), rate=1.1e-3)
+    return body, body.state(_turned(0.3), velocity=[0.0, 2e-4, 4e-4]), 5.0, 10_000
+
+
 @dataclass(frozen=True)
 class Case:
     """A system with a start, a step and a number of steps worth looking at.
@@ -150,6 +159,8 @@ class Case:
     - `make`: a function that returns (system, state, h, steps).
     - `integrator`: the name of the integrator that runs it by default.
     - `length`: h and steps again, known without making the system, which takes a while.
+    - `driven`: for a plant with inputs, a function that returns it with what drives it; `make` is
+        the same without inputs.
     """
 
     name: str
@@ -157,6 +168,23 @@ class Case:
     make: Callable[[], Example]
     integrator: str = "lie-verlet"
     length: tuple[float, int] | None = None
+    driven: Callable[[], DrivenExample] | None = None
+
+
+def _driven(
+    name: str,
+    description: str,
+    driven: Callable[[], DrivenExample],
+    length: tuple[float, int],
+    integrator: str = "lie-verlet",
+) -> Case:
+    """A case with inputs."""
+
+    def make() -> Example:
+        plant, _, state, h, steps = driven()
+        return plant.system, state, h, steps
+
+    return Case(name, description, make, integrator, length, driven)
 
 
 _CONSTRAINED = "lagrange-d-alembert"
@@ -325,6 +353,43 @@ CASES: dict[str, Case] = {
             StringsInContact.paper,
             "contact-dkd",
             (2 * math.pi / 256, 2_560),
+        ),
+        Case(
+            "body-in-orbit",
+            "a satellite under the gradient of gravity",
+            in_orbit,
+            length=(5.0, 10_000),
+        ),
+        _driven(
+            "spacecraft",
+            "a spacecraft that turns by its reaction wheels",
+            driven_examples.turn_by_wheels,
+            (0.05, 4_000),
+        ),
+        _driven(
+            "quadrotor",
+            "a quadrotor that flies to a place and holds it",
+            driven_examples.fly_to,
+            (0.005, 2_000),
+        ),
+        _driven(
+            "crane",
+            "a crane that moves its load and calms it",
+            driven_examples.move_load,
+            (2e-3, 8_000),
+        ),
+        _driven(
+            "upright-pendulum",
+            "a 3D pendulum held upright by torques",
+            driven_examples.hold_upright,
+            (0.01, 1_500),
+        ),
+        _driven(
+            "sleigh",
+            "a sleigh on a knife edge, steered",
+            driven_examples.steer,
+            (0.01, 2_000),
+            _CONSTRAINED,
         ),
     )
 }

@@ -15,6 +15,7 @@ from retrax.mechanics.solids import about_centre
 from retrax.mechanics.state import State
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import finite64, is_traced, require_above_zero
+from retrax.numerics.evaluate import evaluated
 
 
 class AbstractRigidBody(AbstractMechanicalSystem):
@@ -100,6 +101,17 @@ class AbstractHeavyBody(AbstractRigidBody):
         weight = self.mass * self.gravity
         return (weight if self.e3_points_up else -weight) * self.arm
 
+    def upright(self) -> State:
+        """The body at rest with its centre of mass straight above the fixed point."""
+        return self._at_rest(1.0 if self.e3_points_up else -1.0)
+
+    def hanging(self) -> State:
+        """The body at rest with its centre of mass straight below the fixed point."""
+        return self._at_rest(-1.0 if self.e3_points_up else 1.0)
+
+    def _at_rest(self, along: float) -> State:
+        return self.state(evaluated(_turned_to, self.arm, along), velocity=np.zeros(3))
+
     def potential_energy(self, g: Float[Array, "3 3"]) -> Float[Array, ""]:
         weight = self.mass * self.gravity
         return (weight if self.e3_points_up else -weight) * (g[2] @ self.arm)
@@ -174,6 +186,24 @@ class Pendulum3D(AbstractHeavyBody):
     @property
     def name(self) -> str:
         return "3D pendulum"
+
+
+def _turned_to(arm: Float[Array, "3"], along: Float[Array, ""]) -> Float[Array, "3 3"]:
+    """The least rotation that takes `arm` to `along` times e3, about an axis across both."""
+    length = jnp.sqrt(arm @ arm)
+    a = arm / jnp.where(length > 0, length, 1.0)
+    b = along * jnp.array([0.0, 0.0, 1.0])
+    # Half a turn about a, then half a turn about what bisects a and b; any axis where b = -a.
+    c = a + b
+    between = jnp.where(c @ c > 1e-24, c, _across(a))
+    n = between / jnp.sqrt(between @ between)
+    turned = (2 * jnp.outer(n, n) - jnp.eye(3)) @ (2 * jnp.outer(a, a) - jnp.eye(3))
+    return jnp.where(length > 0, turned, jnp.eye(3))
+
+
+def _across(a: Float[Array, "3"]) -> Float[Array, "3"]:
+    """A vector across `a`."""
+    return jnp.cross(a, jnp.eye(3)[jnp.argmin(jnp.abs(a))])
 
 
 def _checked_weight(

@@ -173,7 +173,7 @@ def _look(system, space, body, states: State) -> _Seen:
         group = system.group
         spatial = group.coAd(group.inverse(state.g), state.momentum)
         momenta = jnp.concatenate([jnp.zeros(1), space @ spatial, body @ state.momentum])
-        xi = system.velocity(state.g, state.momentum)
+        xi = system.velocity_at(state)
         return _Seen(
             system.energy(state),
             jnp.abs(state.momentum @ xi) / 2,
@@ -213,7 +213,7 @@ def derivative_error(
             return np.zeros_like(leaf)
         return 0.3 * np.max(np.abs(leaf), initial=0.0) * rng.standard_normal(np.shape(leaf))
 
-    velocity = evaluated(type(system).velocity, system, state.g, state.momentum)
+    velocity = evaluated(type(system).velocity_at, system, state)
     at = (system, velocity)
     along = jax.tree.map(direction, at)
     weights = jax.tree.map(lambda x: rng.standard_normal(np.shape(x)), (state.g, state.momentum))
@@ -232,7 +232,7 @@ def derivative_error(
 def _slopes(at, along, integrator, state: State, weights, h: Float[Array, ""]) -> _Slopes:
     def outcome(at):
         system, velocity = at
-        start = State(state.g, system.momentum(state.g, velocity), state.t)
+        start = State(state.g, system.at_time(state.t).momentum(state.g, velocity), state.t)
         end = simulate(system, integrator, start, h=h, steps=_STEPS, save_every=_STEPS).final
         parts = jax.tree.map(lambda w, x: jnp.sum(w * x), weights, (end.g, end.momentum))
         return sum(jax.tree.leaves(parts))

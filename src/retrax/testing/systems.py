@@ -53,7 +53,7 @@ def check_system(
     \langle dL, \eta\rangle &= -\tfrac{d}{d\epsilon} H(g\exp\epsilon\eta, \mu)   &&\text{(1)}\\
     \langle\nu, \xi\rangle &= \tfrac{d}{d\epsilon} H(g, \mu + \epsilon\nu)       &&\text{(2)}\\
     \mu(g, \xi(g, \mu)) &= \mu, \qquad \xi(g, \mu(g, \xi)) = \xi                 &&\text{(3)}\\
-    \tfrac{d}{dt}H &= \langle f, \xi\rangle                                      &&\text{(4)}\\
+    \tfrac{d}{dt}H &= \langle f, \xi\rangle + \partial_tH                        &&\text{(4)}\\
     \tfrac{d}{dt}J &= 0                                                          &&\text{(5)}
     \end{aligned}
     $$
@@ -73,7 +73,8 @@ def check_system(
     if state is not None:
         require_state(system, state)
     if isinstance(system, LagrangianSystem):
-        require_regular(system.group, system.lagrangian)
+        now = system.at_time(jnp.zeros(()) if state is None else state.t)
+        require_regular(system.group, now.lagrangian)
     states = _random_states(system, key) if state is None else jax.tree.map(_batch_of_one, state)
     seen = _look(system, system.symmetries(), states)
     in_g, in_mu = _slopes(system, states)
@@ -105,7 +106,8 @@ def _random_states(system: AbstractGroupSystem, key: Key[Array, ""] | None) -> S
         keys = jax.random.split(key, 3)
         g = system.group.random(keys[0])
         xi = jax.random.normal(keys[1], (system.group.dim,), jnp.float64)
-        return State(g, system.momentum(g, xi), jax.random.uniform(keys[2], (), jnp.float64))
+        t = jax.random.uniform(keys[2], (), jnp.float64)
+        return State(g, system.at_time(t).momentum(g, xi), t)
 
     def several(key):
         return jax.vmap(one)(jax.random.split(key, SAMPLES))
@@ -121,7 +123,8 @@ def _look(system: AbstractGroupSystem, symmetries: Symmetries, states: State) ->
     def look(state: State) -> _Seen:
         g, mu, t = state.g, state.momentum, state.t
         xi, rate = system.vector_field(g, mu, t)
-        differential = system.differential(g, xi, mu)
+        now = system.at_time(t)
+        differential = now.differential(g, xi, mu)
 
         def along(time):  # the vector field, followed to first order
             moved = State(group.compose(g, group.exp(time * xi)), mu + time * rate, t + time)
@@ -134,11 +137,12 @@ def _look(system: AbstractGroupSystem, symmetries: Symmetries, states: State) ->
             xi,
             rate,
             differential,
-            system.total_force(g, xi, mu, t) - differential,
+            now.total_force(g, xi, mu, t) - differential,
             energy,
-            *rates,
-            mu_again=system.momentum(g, xi),
-            twice_xi_again=system.velocity(g, system.momentum(g, 2 * xi)),
+            rates[0] - system.energy_rate(g, xi, mu, t),
+            rates[1],
+            mu_again=now.momentum(g, xi),
+            twice_xi_again=now.velocity(g, now.momentum(g, 2 * xi)),
         )
 
     return on_batches(look)(states)
@@ -157,7 +161,7 @@ def _slopes(system: AbstractGroupSystem, states: State) -> tuple[np.ndarray, np.
     @on_batches
     def energy(state, eta, nu):
         moved = group.compose(state.g, group.exp(eta))
-        return system.hamiltonian_energy(moved, state.momentum + nu)
+        return system.at_time(state.t).hamiltonian_energy(moved, state.momentum + nu)
 
     def slope(values, step):
         values = values.reshape(count, group.dim, len(shifts))

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 FORMAT, FORMAT_VERSION = "retrax-trajectory", 1
 _NUMBERS = {"h": float, "steps": int, "completed": int, "save_every": int}
 _TIMINGS = {"seconds": float, "compile_seconds": float}
+# The inputs of a driven run, and the leaves of what its controller keeps, `control0` and so on.
+INPUTS, CONTROL = "inputs", "control"
+# What only some runs have, in the order of `Observations`.
+_OPTIONAL = ("energy", "power", INPUTS, "input_rates")
 # No configuration has more parts.
 _MOST = 100_000
 
@@ -65,6 +69,7 @@ def contents(run: "Trajectory") -> Contents:
         variables[identifier(name)] = ("time", np.asarray(values), attributes)
     if run.observations.power is not None:
         variables |= _worked_on(run)
+    variables |= _inputs(run)
     variables["group_defect"] = (
         "time",
         run.group_defect(),
@@ -144,7 +149,9 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
     }
     return Trajectory(
         t=read("time"),
-        states=jax.tree.map(np.asarray, State(g, as_jax(read("momentum")), read("time"))),
+        states=jax.tree.map(
+            np.asarray, State(g, as_jax(read("momentum")), read("time"), _read_control(ds))
+        ),
         info=Interval(*(read(name) for name in Interval._fields)),
         **numbers,
         provenance={
@@ -162,9 +169,16 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
                 for v in ds.data_vars.values()
                 if v.attrs.get("kind") == "observable"
             },
-            *(ds[name].values if name in ds else None for name in ("energy", "power")),
+            *(ds[name].values if name in ds else None for name in _OPTIONAL),
         ),
+        held=INPUTS in ds and bool(ds[INPUTS].attrs.get("held", 0)),
     )
+
+
+def _read_control(ds: "xr.Dataset") -> tuple[Any, ...] | None:
+    """Read what a controller keeps: its leaves in order; `None` where there are none."""
+    kept = [v for v in ds.data_vars.values() if v.attrs.get("kind") == CONTROL]
+    return tuple(as_jax(ds[f"{CONTROL}{k}"].values) for k in range(len(kept))) or None
 
 
 def _attribute(ds: "xr.Dataset", name: str, kind: type) -> Any:
@@ -203,6 +217,23 @@ def _worked_on(run: "Trajectory") -> dict[str, Variable]:
         "energy": ("time", run.energy(), {"long_name": "energy", "units": "J"}),
         "power": ("time", run.observations.power, {"long_name": words, "units": "W"}),
     }
+
+
+def _inputs(run: "Trajectory") -> dict[str, Variable]:
+    """Collect what drove the run, and on what the inputs did work."""
+    seen, dims, found = run.observations, ("time", "input"), {}
+    if seen.inputs is not None:
+        about = {"long_name": "inputs from here on", "held": int(run.inputs_are_held)}
+        found[INPUTS] = (dims, np.asarray(seen.inputs), about)
+    if seen.rates is not None:
+        about = {"long_name": "velocities on which the inputs do work"}
+        found["input_rates"] = (dims, np.asarray(seen.rates), about)
+    for k, leaf in enumerate(jax.tree.leaves(run.states.control)):
+        name = f"{CONTROL}{k}"
+        own = tuple(f"{name}_{axis}" for axis in range(leaf.ndim - 1))
+        about = {"long_name": "what the controller keeps", "kind": CONTROL}
+        found[name] = (("time", *own), np.asarray(leaf), about)
+    return found
 
 
 def _reactions(run: "Trajectory") -> dict[str, Variable]:

@@ -1,5 +1,6 @@
 """The runs of many bodies as one xarray dataset."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -27,10 +28,11 @@ def members_dataset(
     failure: np.ndarray,
     behind: np.ndarray,
     attributes: dict[str, Any],
+    inputs: Callable[[State], np.ndarray] | None = None,
 ) -> "xr.Dataset":
     """Collect states (time, member, ...), statistics (time, row, member), failures by member.
 
-    `behind` is the number of steps behind each saved state.
+    `behind` is the number of steps behind each saved state; `inputs` tells what drives states.
     """
     import xarray as xr
 
@@ -41,6 +43,9 @@ def members_dataset(
         states.g, both, attributes["provenance_group"]
     )
     variables["momentum"] = ((*both, "body"), states.momentum, {"long_name": "body momentum"})
+    if inputs is not None:
+        about = {"long_name": "inputs from here on"}
+        variables["inputs"] = ((*both, "input"), inputs(states), about)
     for row, name in enumerate(INTERVAL):
         long_name = f"Newton {name} since the last saved state"
         variables[name] = (both, interval[:, row], {"long_name": long_name})

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, PyTree
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.driven import Driven
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
@@ -49,7 +50,9 @@ class Observations(NamedTuple):
     Under a constraint also the multipliers and the reaction they make, in continuous time at each
     state, and by how much the velocity breaks the constraint; empty and zero without one. What
     else the system can measure is in `observables`, by name. `energy` is there for every system
-    that has one; `power` is its rate, and `None` where the energy is an invariant.
+    that has one; `power` is its rate, and `None` where the energy is an invariant. In a driven run
+    `inputs` are those that act from each state on, and `rates` the velocities on which they do
+    work; `None` in others.
     """
 
     velocity: Values
@@ -61,6 +64,8 @@ class Observations(NamedTuple):
     observables: dict[str, Values]
     energy: Values | None = None
     power: Values | None = None
+    inputs: Values | None = None
+    rates: Values | None = None
 
 
 def observe(
@@ -77,7 +82,8 @@ def observe(
     symmetries are then those of the first.
     """
     one = system if owner is None else jax.tree.map(lambda x: np.asarray(x)[0], system)
-    found = one.symmetries()
+    method = integrator if owner is None else None
+    found = method.symmetries(one) if isinstance(method, Driven) else one.symmetries()
     rows_of = (tuple(map(tuple, generators.tolist())) for generators in found)
     # Members with systems of their own may differ in what depends on their numbers.
     kept = () if integrator is None or owner is not None else integrator.integrals_kept(one)
@@ -85,13 +91,13 @@ def observe(
     size = None if h is None else np.float64(h)
     if owner is None:
         return Observations(
-            *_in_blocks(look, _picked(states), len(states.t), system, integrator, size)
+            *in_blocks(look, picked(states), len(states.t), system, integrator, size)
         )
 
     def pairs(rows: np.ndarray) -> tuple[AbstractGroupSystem, State]:
-        return _picked(system)(owner[rows]), _picked(states)(rows)
+        return picked(system)(owner[rows]), picked(states)(rows)
 
-    return Observations(*_in_blocks(look, pairs, len(states.t), integrator, size))
+    return Observations(*in_blocks(look, pairs, len(states.t), integrator, size))
 
 
 def along(function: Callable[[State], object], states: State) -> Values:
@@ -102,14 +108,14 @@ def along(function: Callable[[State], object], states: State) -> Values:
 
     if is_traced(states):
         return evaluate(each, states)
-    return _in_blocks(Evaluated(each), _picked(states), len(states.t))
+    return in_blocks(Evaluated(each), picked(states), len(states.t))
 
 
 # Picks rows of arrays along their first axis.
 Pick = Callable[[np.ndarray], PyTree]
 
 
-def _picked(arrays: PyTree) -> Pick:
+def picked(arrays: PyTree) -> Pick:
     """Make the function that picks rows, the numbers of all rows side by side.
 
     So they lie in NumPy's fastest loops.
@@ -121,7 +127,7 @@ def _picked(arrays: PyTree) -> Pick:
     return lambda rows: jax.tree.map(lambda x: rows_of(x, rows), arrays)
 
 
-def _in_blocks(look: Evaluated, pick: Pick, count: int, *shared: PyTree) -> PyTree:
+def in_blocks(look: Evaluated, pick: Pick, count: int, *shared: PyTree) -> PyTree:
     """Look at `count` rows, block by block."""
     numbers = sum(x.size for x in jax.tree.leaves(pick(np.zeros(1, int))))
     block = min(_BLOCK, count, max(_NUMBERS // max(numbers, 1), 16))
@@ -151,6 +157,18 @@ def observe_remembered(system: RememberedSystem, states: State) -> Observations:
         reaction=np.full_like(momenta, np.nan),
         violation=np.full(len(momenta), np.nan),
         observables={},
+    )
+
+
+def observe_driven(system: AbstractGroupSystem, states: State, inputs: np.ndarray) -> Observations:
+    """Measure a driven run whose controller is not known: nothing is called an invariant."""
+    seen = observe(system, states)
+    return seen._replace(
+        invariants={},
+        multipliers=np.full_like(seen.multipliers, np.nan),
+        reaction=np.full_like(seen.reaction, np.nan),
+        power=None,
+        inputs=inputs,
     )
 
 
@@ -199,9 +217,18 @@ def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
         exact = {} if integrator is None else integrator.exact_integrals(system, state, size, kept)
         xi = system.velocity_at(state)
         energy = system.energy(state, xi) if system.has_energy else None
+        invariants, inputs, rates = {}, None, None
+        if isinstance(integrator, Driven):
+            inputs = integrator.inputs(system, state, size)
+            rates = integrator.actuators.rates(state.g, xi)
+            system = integrator.acting(system, state, size)
+            if symmetries is not None:  # what else a system keeps, inputs may break
+                invariants = symmetries.momenta(system.group, state)
+        elif symmetries is not None:
+            invariants = system.invariants(state, symmetries, energy) | exact
         return (
             xi,
-            {} if symmetries is None else system.invariants(state, symmetries, energy) | exact,
+            invariants,
             system.configuration_space.defect(state.g),
             system.multipliers(state),
             system.reaction(state),
@@ -209,6 +236,8 @@ def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
             system.observables(state),
             energy,
             None if system.conservative else system.power(state),
+            inputs,
+            rates,
         )
 
     return look
@@ -290,7 +319,32 @@ def balance_of(run: "Trajectory") -> EnergyBalance | None:
     seen = run.observations
     if seen.power is None or seen.energy is None:
         return None
-    return energy_balance(run.t, seen.energy, seen.power)
+    if seen.inputs is None or seen.rates is None or not run.inputs_are_held:
+        return energy_balance(run.t, seen.energy, seen.power)
+    smooth = seen.power - np.sum(seen.inputs * seen.rates, axis=1)
+    rest = energy_balance(run.t, seen.energy, smooth)
+    work, unknown = _work_of_held(run.t, seen.inputs, seen.rates, run.save_every)
+    return EnergyBalance(
+        rest.change, rest.work + work, rest.difference - work, rest.uncertainty + unknown
+    )
+
+
+def _work_of_held(
+    t: Series, u: np.ndarray, rates: np.ndarray, save_every: int
+) -> tuple[Series, float]:
+    r"""Integrate the power of inputs that are held, $\sum \tfrac d2 u_k(y_k + y_{k+1})$.
+
+    Their power jumps at saved states, and is smooth between them. How well the work is known is
+    told by how the rates $y$ bend and, where states are not saved at every step, by how much the
+    inputs may have changed in between.
+    """
+    d = np.diff(t)
+    parts = d / 2 * np.sum(u[:-1] * (rates[1:] + rates[:-1]), axis=1)
+    bend = np.abs(np.diff(rates, n=2, axis=0)) if len(t) > 2 else np.zeros((0, u.shape[1]))
+    unknown = np.sum(np.abs(d[1:])[:, None] / 12 * np.abs(u[1:-1]) * bend)
+    if save_every > 1:
+        unknown += np.sum(np.abs(d)[:, None] * np.abs(np.diff(u, axis=0) * rates[:-1]))
+    return np.concatenate([[0.0], np.cumsum(parts)]), float(unknown)
 
 
 def _work(t: Series, power: Series) -> Series:

@@ -14,6 +14,7 @@ from retrax.engine.progress import Interval
 from retrax.engine.step_program import step_identity
 from retrax.errors import BadInput, RetraxError, warn
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.driven import Driven
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -28,6 +29,7 @@ from retrax.trajectory.observe import (
     deviations,
     drift,
     observe,
+    observe_driven,
     observe_remembered,
     observe_traced,
 )
@@ -69,8 +71,11 @@ class Trajectory(AbstractShown):
     _records: Records
     _origin: Origin
     _observations: Observations | None = None
-    # Whether its observations came with it, as from a file.
+    # Whether its observations came with it, as from a file, and whether its inputs were held.
     _measured: bool = False
+    _held: bool = False
+    # The inputs of a driven run as a checkpoint has them, which may lack the controller.
+    _recorded: Values | None = None
 
     def __init__(
         self,
@@ -90,6 +95,8 @@ class Trajectory(AbstractShown):
         observations: Observations | None = None,
         identity: Fingerprint | None = None,
         failed: Values | None = None,
+        held: bool = False,
+        inputs: Values | None = None,
     ):
         self.t = t
         self.states = states
@@ -105,6 +112,7 @@ class Trajectory(AbstractShown):
         self.integrator = integrator
         self._observations = observations
         self._measured = observations is not None
+        self._held, self._recorded = held, inputs
         self._identity = identity
         self.failed = np.zeros(len(t), bool) if failed is None else failed
 
@@ -177,6 +185,19 @@ class Trajectory(AbstractShown):
         return self._records.last()
 
     @property
+    def inputs(self) -> Values:
+        """The inputs that act from each saved state on, one column each; none in a free run."""
+        found = self.observations.inputs
+        return np.zeros((len(self.t), 0)) if found is None else found
+
+    @property
+    def inputs_are_held(self) -> bool:
+        """Whether inputs stay as they are during a step; a law of feedback acts within it."""
+        if isinstance(self.integrator, Driven):
+            return self.integrator.control.holds
+        return self._held
+
+    @property
     def observations(self) -> Observations:
         """Everything measured at the saved states; computed once."""
         if self._observations is None:
@@ -186,7 +207,11 @@ class Trajectory(AbstractShown):
                     "its states; rx.resume(path, system=..., integrator=...) brings it."
                 )
             if isinstance(self.system, RememberedSystem):
-                self._observations = observe_remembered(self.system, self.states)
+                seen = observe_remembered(self.system, self.states)
+                self._observations = seen._replace(inputs=self._recorded)
+                return self._observations
+            if self._recorded is not None and self.integrator is None:
+                self._observations = observe_driven(self.system, self.states, self._recorded)
                 return self._observations
             self._compare_content()
             look = observe_traced if self.traced else observe

@@ -1,5 +1,6 @@
 """Choose the back end that runs a loop."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,8 +10,10 @@ import numpy as np
 from jaxtyping import PyTree
 
 from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
-from retrax.engine.backends.members import LargeMembers, Members, NativeMembers
-from retrax.engine.backends.native import Kernel, NativeLoop, single_kernel
+from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, padded
+from retrax.engine.backends.native import Kernel, NativeLoop, loop_kernel, single_kernel
+from retrax.engine.backends.stepping import OneByOne, Stepping, Steps, XLASteps
+from retrax.engine.backends.team import cores
 from retrax.engine.backends.xla import XLALoop
 from retrax.engine.changing import CHANGING
 from retrax.engine.llvm.host import lanes
@@ -118,29 +121,29 @@ def make_members(
 ) -> Members:
     """Make the loop of many bodies: by default native, or a kernel on NVIDIA GPUs.
 
-    `shared` says whether all members have the same system, or each its own along the first axis.
+    `shared` says whether all members have the same system and integrator; otherwise all arrays of
+    both have a first axis of members.
     `threads` is how many the native back end may use: all cores by default.
     """
     backend = require_backend(backend)
     chosen, devices = _choice(backend, devices)
     one = jax.tree.map(_of_one, states)
-    own = system if shared else jax.tree.map(_of_one, system)
-    made_for = signature(own, integrator, one)
+    both = system, integrator
+    own, method = both if shared else jax.tree.map(_of_one, both)
+    made_for = signature(own, method, one)
 
     def rows() -> tuple[np.ndarray, np.ndarray]:
         """Parameters and states, a column for each member."""
-        state, method = Packing(one).member_rows(states), Packing.rows(integrator)
-        if shared:
-            return np.concatenate([Packing.rows(system), method]), state
-        alike = np.broadcast_to(method, (len(method), state.shape[1]))
-        return np.concatenate([Packing(own).member_rows(system), alike]), state
+        state = Packing(one).member_rows(states)
+        params = Packing.rows(both) if shared else Packing((own, method)).member_rows(both)
+        return params, state
 
     def scalar() -> Members:
         if chosen == "gpu":
             from retrax.engine.backends.gpu import GPUMembers
 
             kernel = _gpu_kernel(*made_for, shared)
-            return GPUMembers(kernel, system, integrator, states, h, shared, devices)
+            return GPUMembers(kernel, both, states, h, shared, devices)
         # Arrays of members have no rows: short axes that a step keeps are taken apart.
         program, _ = step_program(*made_for, chosen != "native")
         if chosen == "native" and backend == "auto":
@@ -161,10 +164,46 @@ def make_members(
         return ArrayMembers(program_step(program, len(state) - 1), params, state, h, devices)
 
     def plain() -> Members:
-        return ArrayMembers(vmapped_step(own, integrator, one), *rows(), h, devices)
+        return ArrayMembers(vmapped_step(own, method, one), *rows(), h, devices)
 
     required = backend if chosen in ("native", "gpu") else "auto"
-    return _scalar_or_xla(scalar, plain, required, lambda: f"{integrator!r} on the {own.name}")
+    return _scalar_or_xla(scalar, plain, required, lambda: f"{method!r} on the {own.name}")
+
+
+def make_steps(
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    states: State,
+    h: float,
+    many: bool,
+) -> Steps:
+    """Make what steps one body, or many with a leading axis, a few steps at a time."""
+    one = jax.tree.map(_of_one, states) if many else states
+    made_for, params = signature(system, integrator, one), Packing.rows((system, integrator))
+
+    def each() -> OneByOne:
+        def body(k: int) -> Steps:
+            return make_steps(system, integrator, jax.tree.map(lambda x: x[k], states), h, False)
+
+        return OneByOne([body(k) for k in range(len(states.t))])
+
+    def scalar() -> Steps:
+        require_quick(*made_for)
+        if not many:
+            return Stepping(loop_kernel(*made_for, cores()), params, Packing.rows(states), h)
+        if step_program(*made_for)[0].is_large:
+            return each()
+        columns = -(-len(states.t) // lanes()) * lanes()
+        rows = padded(Packing(one).member_rows(states), columns)
+        return Stepping(member_kernel(*made_for, True), params, rows, h, lanes())
+
+    def plain() -> Steps:
+        if many:
+            with warnings.catch_warnings(action="ignore"):  # it has been said once
+                return each()
+        return XLASteps(XLALoop(system, integrator, states, h), states)
+
+    return _scalar_or_xla(scalar, plain, "auto", lambda: f"{integrator!r} on the {system.name}")
 
 
 def gpu_of(backend: str, devices: Devices | None) -> Any:

@@ -233,21 +233,16 @@ class Params:
     - `shared_rows`, `own`: the numbers in memory: of all, or arrays with a first axis of members.
     """
 
-    def __init__(
-        self, layout: KernelLayout, system: Any, integrator: Any, members: int, shared: bool
-    ):
+    def __init__(self, layout: KernelLayout, parts: Any, shared: bool):
         self.shared, self.inline, self.own = shared, None, []
         self.shared_rows = np.empty(0)
-        method = Packing.rows(integrator)[:, 0]
         if shared:
-            self.shared_rows = np.concatenate([Packing.rows(system)[:, 0], method])
+            self.shared_rows = Packing.rows(parts)[:, 0]
             self.count = len(self.shared_rows)
             if layout.inline:
                 self.inline = (ctypes.c_double * self.count)(*self.shared_rows)
             return
-        self.own = [*jax.tree.leaves(system)]
-        if len(method):
-            self.own.append(np.tile(method, (members, 1)))
+        self.own = [*jax.tree.leaves(parts)]
         self.count = sum(int(np.prod(np.shape(x)[1:])) for x in self.own)
 
 
@@ -260,15 +255,14 @@ class GPUMembers(Members):
     def __init__(
         self,
         kernel: GPUKernel,
-        system: Any,
-        integrator: Any,
+        parts: Any,
         states: Any,
         h: float,
         shared: bool,
         devices: Sequence[Any],
     ):
         members = len(states.t)
-        params = Params(kernel.layout, system, integrator, members, shared)
+        params = Params(kernel.layout, parts, shared)
         bounds = np.linspace(0, members, min(len(devices), members) + 1).astype(int)
         parts = zip(devices, bounds[:-1], bounds[1:], strict=False)
         self._shares = [

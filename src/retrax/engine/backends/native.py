@@ -72,7 +72,7 @@ class NativeLoop:
             memory=self._kernel.memory.unpack_one(memory),
             step=step,
             failed=failed,
-            failure=_step_info(failure) if failed else at.failure,
+            failure=step_info_of(failure) if failed else at.failure,
             interval=at.interval,
         )
         iterations, residual, increment = interval[:filled].T
@@ -164,7 +164,8 @@ class NativeLoop:
         return filled, heard, parts
 
 
-def _step_info(failure: np.ndarray) -> StepInfo:
+def step_info_of(failure: np.ndarray) -> StepInfo:
+    """How a step failed, from the numbers that a kernel leaves."""
     types = (np.bool_, np.float64, np.int64, np.float64, np.bool_)
     numbers: list[Any] = [kind(x) for kind, x in zip(types, failure[1:], strict=True)]
     return StepInfo(*numbers)

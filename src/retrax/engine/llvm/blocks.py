@@ -135,7 +135,7 @@ class BlockPrinter:
         out = self.out
         head, body, done = out.fresh(names[0]), out.fresh("body"), out.fresh("done")
         latch, before = out.fresh("latch"), out.label
-        counter, following = f"%{out.fresh(names[1])}", f"%{out.fresh('next')}"
+        counter, following = f"%{out.fresh(names[1])}", f"%{out.fresh('following')}"
         out.line(f"br label %{head}")
         out.begin(head)
         out.line(f"{counter} = phi i64 [ 0, %{before} ], [ {following}, %{latch} ]")

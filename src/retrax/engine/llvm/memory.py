@@ -72,10 +72,12 @@ class BufferAccess:
 
     def load(self, value: Value, buffer: Buffer, index: int) -> None:
         """Load an entry that is known here."""
-        place = self.single(buffer, index)
-        self.out.line(
-            f"{self.out.name(value)} = load {self.out.type('float')}, ptr {place}, align 8"
-        )
+        out, place = self.out, self.single(buffer, index)
+        if self.bodies > 1 and buffer.table is not None:
+            one = out.let(f"load double, ptr {place}")
+            out.line(f"{out.name(value)} = {out.copy(out.splat(one, 'float'), 'float')}")
+            return
+        out.line(f"{out.name(value)} = load {out.type('float')}, ptr {place}, align 8")
 
     def store(self, buffer: Buffer, index: int, operand: Operand) -> None:
         """Store to an entry that is known here."""

@@ -1,12 +1,14 @@
 """The picture of a run: that of its system, or else that of its group or space."""
 
 from retrax.show.drawn import told
-from retrax.show.pictures import ground, lines, rigid, spaces
+from retrax.show.pictures import craft, ground, lines, rigid, spaces
 from retrax.show.pictures.things import Picture
 from retrax.trajectory.trajectory import Trajectory
 
 _TOLD = {
     "body": rigid.with_mass,
+    "wheels": craft.spacecraft,
+    "flyer": craft.flyer,
     "disk": ground.rolling_disk,
     "sleigh": ground.sleigh,
     "ball": ground.ball,

@@ -5,7 +5,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from retrax.show.pictures.things import Picture, Thing, arrow, ball_around, body, path
+from retrax.show.pictures.things import (
+    Picture,
+    Thing,
+    about_second,
+    arrow,
+    ball_around,
+    body,
+    path,
+)
 from retrax.trajectory.trajectory import Trajectory
 
 
@@ -13,7 +21,7 @@ def rolling_disk(run: Trajectory, told: dict[str, Any]) -> Picture:
     """An upright disk with spokes; its heading turns it about e3, its rolling about its axle e2."""
     heading, place, rolled = (np.asarray(x) for x in (*run.g[0], run.g[1]))
     radius = told["radius"]
-    roll = _about_second(rolled[:, 0])
+    roll = about_second(rolled[:, 0])
     disk = [{"disk": radius, "thickness": 0.08 * radius}]
     rim = _upright(heading) @ roll
     things = [
@@ -85,11 +93,6 @@ def _upright(plane: Float[np.ndarray, "time 2 2"]) -> Float[np.ndarray, "time 3 
 def _about_third(angle: Float[np.ndarray, " time"]) -> Float[np.ndarray, "time 3 3"]:
     c, s = np.cos(angle), np.sin(angle)
     return _upright(np.stack([np.stack([c, -s], 1), np.stack([s, c], 1)], 1))
-
-
-def _about_second(angle: Float[np.ndarray, " time"]) -> Float[np.ndarray, "time 3 3"]:
-    c, s, o, e = np.cos(angle), np.sin(angle), np.zeros(len(angle)), np.ones(len(angle))
-    return np.stack([np.stack([c, o, s], 1), np.stack([o, e, o], 1), np.stack([-s, o, c], 1)], 1)
 
 
 def _slab(x: list[float], y: list[float], z: list[float]) -> Float[np.ndarray, "8 3"]:

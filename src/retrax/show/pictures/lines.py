@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from retrax.show.drawn import centrelines, rod_bodies, string_bodies
+from retrax.show.bodies import CORNERS
+from retrax.show.drawn import centrelines, pivots, rod_bodies, string_bodies
 from retrax.show.pictures.things import (
     METRES,
     Picture,
@@ -29,15 +30,23 @@ _ROD_NODES = 40
 
 
 def string_pendulum(run: Trajectory, told: dict[str, Any]) -> Picture:
-    """The string from the pivot through its nodes, its bodies as boxes at their centres of mass."""
+    """The string from the pivot through its nodes, its bodies as boxes at their centres of mass.
+
+    The pivot of a crane is its trolley, on a line that is its rail.
+    """
     r, tension = np.asarray(run.g[0]), run.observations.observables["tension"]
     stride = math.ceil(r.shape[1] / _DRAWN_NODES)
     kept = np.arange(r.shape[1] - 1, -1, -stride)[::-1]
-    nodes = np.concatenate([np.zeros((len(r), 1, 3)), r[:, kept]], axis=1)
+    pivot = pivots(run, told)
+    nodes = np.concatenate([pivot[:, None], pivot[:, None] + r[:, kept]], axis=1)
     scale = ("tension", float(np.min(tension)), float(np.max(tension)), "N")
     things: list[Thing] = [line("string", nodes, tension[:, kept], scale)]
     found = string_bodies(run, told)
     length = float(np.max(np.linalg.norm(r[:, -1], axis=1)))
+    if "trolley" in told:
+        side = 0.06 * length
+        parts = [{"box": side * CORNERS * [2.0, 1.5, 0.6] - [0.0, 0.0, 0.3 * side]}]
+        things += [body("trolley", None, pivot, parts), path("path of the trolley", pivot)]
     for one in found:
         assert one.position is not None and one.corners is not None
         of = f" of {one.label}" if len(found) > 1 else ""

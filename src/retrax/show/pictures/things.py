@@ -146,3 +146,9 @@ def ball_around(places: np.ndarray, margin: float) -> tuple[Float[np.ndarray, "3
     low, high = np.min(flat, axis=0), np.max(flat, axis=0)
     centre = (low + high) / 2
     return centre, float(np.max(np.linalg.norm(flat - centre, axis=1)) + margin) or 1.0
+
+
+def about_second(angle: Float[np.ndarray, " time"]) -> Float[np.ndarray, "time 3 3"]:
+    """Rotations about e2, the axle of a disk."""
+    c, s, o, e = np.cos(angle), np.sin(angle), np.zeros(len(angle)), np.ones(len(angle))
+    return np.stack([np.stack([c, o, s], 1), np.stack([o, e, o], 1), np.stack([-s, o, c], 1)], 1)

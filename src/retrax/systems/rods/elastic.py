@@ -24,6 +24,7 @@ from retrax.groups.power import Power
 from retrax.groups.product import Product
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
+from retrax.mechanics.functions import Function
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
@@ -76,7 +77,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
     end_torque: eqx.AbstractVar[Float[Array, "3"] | None]
     damping: eqx.AbstractVar[Float[Array, ""] | None]
 
-    force: ClassVar[Any] = None
+    force: Function | None = None  # or a method of a subclass
     symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
 
     @property
@@ -167,7 +168,8 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         return self.force is not None
 
     def load(self, g: Placement, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
-        """The `force` of a subclass, without its parts on held nodes."""
+        """The external force, without its parts on held nodes."""
+        assert self.force is not None
         return self.held(jnp.asarray(self.force(g, xi, t)))
 
     def flight(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Flight:

@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from retrax.groups.so3 import SO3
 from retrax.mechanics.split import Drift
@@ -72,18 +72,43 @@ def chord_drift(
     r, R = system.parts(g)
     p, pi = system.momenta(mu)
     left = eliminate(system, r, p, h)
+    done = drifted(system, g[1:], R, pi, left, h)
+    r1 = r + done.d
+    change = joined(_lost(system, r, r1, done.d), done.change)
+    return Drift((r1, *done.attitudes), change, done.move, done.status, done.in_chart)
+
+
+class Drifted(NamedTuple):
+    """How far nodes and bodies move: `d` and `x`, and what follows for the bodies."""
+
+    d: Nodes
+    x: Vectors
+    attitudes: tuple[Float[Array, "3 3"], ...]
+    change: Vectors
+    move: Coordinates
+    status: NewtonStatus
+    in_chart: Bool[Array, ""]
+
+
+def drifted(
+    system: "StringPendulum",
+    attitudes: tuple[Float[Array, "3 3"], ...],
+    R: Float[Array, "b 3 3"],
+    pi: Vectors,
+    left: "Eliminated",
+    h: Float[Array, ""],
+) -> Drifted:
+    """Turn the bodies by (7), and move the nodes that were eliminated."""
     gamma = h * (pi - levers(system.bodies, R, system.carried(left.y)))  # (6)
     x, status = turns(system.bodies, R, left.inertia, left.alpha, gamma)  # (7)
     d = left.without(swept(system.bodies, R, x), h)  # (2)
-    r1 = r + d
-    R1 = tuple(_SO3.advance(R, _SO3.caym1(x[b])) for b, R in enumerate(g[1:]))
-    turned = precession(system.bodies, R, x, system.carried(d), h)  # (4)
-    change = joined(_lost(system, r, r1, d), turned)
+    new = tuple(_SO3.advance(R, _SO3.caym1(x[b])) for b, R in enumerate(attitudes))
+    change = precession(system.bodies, R, x, system.carried(d), h)  # (4)
     # Beyond a quarter of a turn, |x| = 2, (7) has another branch of solutions.
     in_chart = jnp.all(jnp.sum(x * x, axis=1) < 4.0)
     # One number for all nodes, the farthest move: copying all of them would slow down the step.
     move = jnp.concatenate([jnp.max(jnp.abs(d))[None], x.reshape(-1)])
-    return Drift((r1, *R1), change, move, status, in_chart)
+    return Drifted(d, x, new, change, move, status, in_chart)
 
 
 def _lost(system: "StringPendulum", r: Nodes, r1: Nodes, d: Nodes) -> Nodes:

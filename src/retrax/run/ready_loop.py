@@ -27,13 +27,14 @@ from retrax.run.checks import is_possible_anywhere, require_possible
 from retrax.run.chunks import Chunks
 from retrax.run.running import interrupted
 from retrax.spaces.group_itself import GroupItself
+from retrax.trajectory.inputs import saturation
 from retrax.trajectory.observe import SHORT, aliasing
 from retrax.trajectory.provenance import Origin
 from retrax.trajectory.records import Records
 from retrax.trajectory.trajectory import Trajectory
 
 _FLOAT = np.dtype(np.float64)
-# So many steppers are kept for calls of `simulate`.
+# So many loops are kept for calls of `simulate`.
 _MOST = 16
 
 
@@ -47,7 +48,7 @@ class _Ready(NamedTuple):
     own: np.ndarray
 
 
-class Stepper:
+class ReadyLoop:
     """The native loop of a system and an integrator, from any state, and what it reads, watched.
 
     What it does not do it leaves, with `None`, to the ordinary way of a run: values that JAX
@@ -60,13 +61,14 @@ class Stepper:
         space = self._space = system.configuration_space
         g = jax.tree.map(lambda x: np.zeros(x.shape), space.layout())
         momentum: Any = np.zeros(system.group.dim)
-        self._example = State(g=g, momentum=momentum, t=0.0)
+        self._example = integrator.begun(system, State(g=g, momentum=momentum, t=0.0))
         self._packing = Packing(self._example)
         parts = jax.tree.leaves((system, integrator))
         self._changes_in_place = any(isinstance(x, np.ndarray) for x in parts)
         self._watch = Watch(jax.tree.structure((system, integrator)).children())
         self._turns = bool(system.group.angles().any())
         self._looks = type(system).overlooked is not AbstractGroupSystem.overlooked
+        self._checks_run = type(integrator).check_run is not AbstractIntegrator.check_run
         self._checks_step = type(integrator).check_step is not AbstractIntegrator.check_step
         self._anywhere = is_possible_anywhere(system)
         self._ends_fit = self._anywhere and "group" in integrator.preserves
@@ -118,6 +120,10 @@ class Stepper:
             raise interrupted(0, steps) from stopped
         if rows is None:
             return None
+        if self._checks_run:  # last: the ordinary way warns too
+            doubt = self.integrator.check_run(float(numbers[-1]), h, steps)
+            if doubt is not None:
+                warn(doubt)
         return self._trajectory(
             Records(self._packing, *rows),
             _identity(ready, contents),
@@ -144,6 +150,8 @@ class Stepper:
             warning = aliasing(run)
             if warning is not None:
                 warn(warning)
+        if self._checks_run and (warning := saturation(run)) is not None:
+            warn(warning)
         return run
 
     def _same(self, ready: _Ready) -> tuple[bytes, ...] | None:
@@ -175,7 +183,8 @@ class Stepper:
         if type(state) is not State:
             return None
         g, leaves = state.g, (state.g, state.momentum, state.t)
-        if type(g) is not np.ndarray and not isinstance(g, jax.Array):
+        nested = type(g) is not np.ndarray and not isinstance(g, jax.Array)
+        if nested or state.control is not None:
             leaves, structure = jax.tree.flatten(state)
             if structure != self._packing.structure:
                 return None
@@ -225,7 +234,7 @@ def is_quiet() -> bool:
     return config.jax_enable_x64 and nothing_is_traced()
 
 
-class _Steppers:
+class _ReadyLoops:
     """Those of the last pairs of system and integrator that were run more than once.
 
     A pair is found by which objects they are, or by a system and how its integrator is written.
@@ -238,22 +247,24 @@ class _Steppers:
     def cache_clear(self) -> None:
         self._kept.clear()
 
-    def of(self, system: object, integrator: AbstractIntegrator, backend: object) -> Stepper | None:
-        """Return the stepper; `None` for a pair that is new, or that JAX traces."""
+    def of(
+        self, system: object, integrator: AbstractIntegrator, backend: object
+    ) -> ReadyLoop | None:
+        """Return the loop; `None` for a pair that is new, or that JAX traces."""
         if type(backend) is not str or not is_quiet():
             return None
         these = (id(system), id(integrator), backend)
         pair = self._kept.get(these)
         if pair is not None:
             self._kept.move_to_end(these)
-            return pair.stepper()
+            return pair.ready_loop()
         if not isinstance(system, AbstractGroupSystem) or is_traced(system, integrator):
             return None
         alike = (id(system), _named(integrator), backend)
         pair = self._kept.get(alike)
         if pair is not None:
             self._kept.move_to_end(alike)
-            return pair.stepper()
+            return pair.ready_loop()
         self._kept[these] = self._kept[alike] = _Pair(system, integrator, backend)
         while len(self._kept) > 2 * _MOST:
             self._kept.popitem(last=False)
@@ -266,9 +277,9 @@ class _Pair:
     def __init__(self, *parts: Any):
         self._parts, self._made = parts, None
 
-    def stepper(self) -> Stepper:
+    def ready_loop(self) -> ReadyLoop:
         if self._made is None:
-            self._made = Stepper(*self._parts)
+            self._made = ReadyLoop(*self._parts)
         return self._made
 
 
@@ -279,4 +290,4 @@ def _named(integrator: AbstractIntegrator) -> Hashable:
     return found if found.complete and not leaves else id(integrator)
 
 
-STEPPERS = _Steppers()
+READY_LOOPS = _ReadyLoops()

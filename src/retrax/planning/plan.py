@@ -1,0 +1,189 @@
+"""What was found: states, inputs, costates and multipliers of a plan, and what they are worth."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from retrax.files import as_path
+from retrax.mechanics.signal import Signal
+from retrax.mechanics.state import State
+from retrax.numerics.checks import ArrayLike
+from retrax.planning.problem import ControlProblem
+from retrax.planning.solve import Found, Iterate
+
+if TYPE_CHECKING:
+    from retrax.planning.feedback import TrackingLaw
+
+# Inputs count as being at a bound from there on, as a part of the distance between bounds.
+_AT_BOUND = 1e-4
+
+
+class Plan:
+    r"""The solution of a `ControlProblem`.
+
+    **Attributes:**
+
+    - `problem`; `T`, `h`: the duration and the step; `t`: the N + 1 times.
+    - `states`: a `State` whose arrays have an axis of N + 1 times; `controls`: the N inputs.
+    - `costates`: $\lambda_k$, what a change of state $k + 1$ is worth: that of $g$, in the body
+        frame, then that of $\mu$; `multipliers`: by name, `"end"`, `"lower"`, `"upper"`, `"path"`.
+    - `cost`; `status`: `"minimum"`, or `"extremal"` where the second-order condition was not met.
+    - `iterations`, `seconds`; `residuals`: by name, relative to what they are made of.
+    - `others`: costs of other extremals that were found on the way, with their durations.
+    """
+
+    def __init__(
+        self,
+        problem: ControlProblem,
+        found: Found,
+        member: int = 0,
+        seconds: float = float("nan"),
+        others: tuple[tuple[float, float], ...] = (),
+    ):
+        s = problem.model.sizes
+        self.problem, self.seconds, self.others = problem, seconds, others
+        self.numbers = found.nodes[..., member], found.stages[..., member]
+        nodes, stages = self.numbers
+        N, m, n = problem.steps, s.inputs, s.state
+        self.h = float(found.h[member])
+        self.T = N * self.h
+        self.t = float(problem.start.t) + np.arange(N + 1) * self.h
+        self.controls: Float[np.ndarray, "N m"] = stages[:m].T.copy()
+        self.costates: Float[np.ndarray, "N 2dim"] = stages[m : m + n].T.copy()
+        limits = stages[m + n : m + n + s.limits].T
+        empty = np.zeros((N, m))
+        self.multipliers: dict[str, np.ndarray] = {
+            "end": found.end_multipliers[:, member].copy(),
+            "lower": limits[:, :m].copy() if s.bounded else empty,
+            "upper": limits[:, m:].copy() if s.bounded else empty,
+            "path": stages[stages.shape[0] - s.path :].T.copy(),
+        }
+        self.path: Float[np.ndarray, "N c"] = found.path[..., member].T.copy()
+        self.cost = float(found.cost[member])
+        self.converged = bool(found.converged[member])
+        best = "minimum" if found.minimum[member] else "extremal"
+        self.status = best if self.converged else "not converged"
+        self.iterations = int(found.iterations[member])
+        names = ("defects", "end", "path", "stationarity", "complementarity")
+        self.residuals = {
+            name: float(x[member]) for name, x in zip(names, found.errors, strict=True)
+        }
+        self.miss: Float[np.ndarray, " p"] = found.miss[:, member].copy()
+        self.largest_defect = float(found.defects[:, member].max())
+
+    @cached_property
+    def states(self) -> State:
+        """All states, stacked along the time."""
+        s, nodes = self.problem.model.sizes, self.numbers[0]
+        leaves, tree = jax.tree.flatten(self.problem.system.group.layout())
+        ends = np.cumsum([int(np.prod(leaf.shape)) for leaf in leaves])
+        parts = np.split(nodes[: s.element], ends[:-1])
+        shaped = [x.T.reshape(-1, *leaf.shape) for x, leaf in zip(parts, leaves, strict=True)]
+        g = jax.tree.unflatten(tree, shaped)
+        return State(g, nodes[s.element :].T.copy(), self.t)
+
+    @property
+    def iterate(self) -> Iterate:
+        """The plan as a guess for another problem."""
+        nodes, stages = self.numbers
+        return Iterate(nodes[..., None], stages[..., None], np.array([self.h]))
+
+    @cached_property
+    def invariant(self) -> float | None:
+        r"""The drift of $\mathrm{Ad}^*_{g_{k+1}^{-1}}\lambda_k^G$, relative to its size.
+
+        It is constant along a solution where a symmetry of space leaves plant, cost and path
+        alone; `None` where there is none.
+        """
+        from retrax.planning.symmetry import costate_drift
+
+        return costate_drift(self)
+
+    def signal(self) -> Signal:
+        """Return the inputs as a `Signal`, which drives the plant along the plan."""
+        return Signal(self.t[:-1], self.controls)
+
+    def feedback(self, Q: ArrayLike, R: ArrayLike) -> "TrackingLaw":
+        r"""Return a law that keeps the plant on the plan: time-varying LQR on the group.
+
+        With $d_k = (\log(g_k^{-1}g), \mu - \mu_k)$ it minimises
+        $\sum_k d_k^T Q d_k + \delta u_k^T R\,\delta u_k$ for small deviations:
+        $u = u_k - K_k d$. Give it to `Sampled(law, period)` or `Feedback(law)`.
+
+        **Arguments:** `Q`, `R`: numbers, one for each coordinate (those of $g$, then of $\mu$) and
+        for each input, or matrices.
+        """
+        from retrax.planning.feedback import tracking_law
+
+        return tracking_law(self, Q, R)
+
+    def active_bounds(self) -> np.ndarray:
+        """Return for how many steps each input is at one of its bounds."""
+        problem = self.problem
+        room = np.minimum(self.controls - problem.lower, problem.upper - self.controls)
+        width = problem.upper - problem.lower
+        near = room <= _AT_BOUND * np.where(np.isfinite(width), width, 0.0)
+        return near.sum(axis=0)
+
+    def measures(self) -> dict[str, Any]:
+        """Return what `summary` tells, by name."""
+        return {
+            "cost": self.cost,
+            "duration": self.T,
+            "step": self.h,
+            "steps": self.problem.steps,
+            "status": self.status,
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+            "largest defect": self.largest_defect,
+            "end miss": float(np.abs(self.miss).max(initial=0.0)),
+            "costate drift": self.invariant,
+            "steps at a bound": self.active_bounds().tolist(),
+            "residuals": dict(self.residuals),
+            "other extremals": list(self.others),
+        }
+
+    def summary(self) -> str:
+        """Return the plan in a few lines for people."""
+        problem, drift = self.problem, self.invariant
+        free = ", free" if problem.is_free else ""
+        known = "no symmetry of space" if drift is None else f"constant to {drift:.1e}"
+        lines = [
+            f"Plan for {problem.system.name} by {problem.integrator!r}: {self.status}",
+            f"cost            {self.cost:.10g}",
+            f"duration        {self.T:.10g} s{free}; {problem.steps} steps of {self.h:.6g} s",
+            f"iterations      {self.iterations} in {self.seconds:.3g} s",
+            f"defects         {self.largest_defect:.1e} at the most",
+            f"end             missed by {np.abs(self.miss).max(initial=0.0):.1e}",
+            f"stationarity    {self.residuals['stationarity']:.1e}, complementarity "
+            f"{self.residuals['complementarity']:.1e}",
+            f"costates        {known}",
+        ]
+        if problem.model.sizes.bounded:
+            counts = ", ".join(str(k) for k in self.active_bounds())
+            lines.append(f"at a bound      {counts} of {problem.steps} steps, by input")
+        if problem.model.sizes.path:
+            least = self.path.min(axis=0)
+            lines.append(f"path            least values {np.array2string(least, precision=3)}")
+        for cost, duration in self.others:
+            lines.append(f"other extremal  cost {cost:.10g}, duration {duration:.10g} s")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.status}, cost {self.cost:.6g}, {self.T:.6g} s>"
+
+    def save(self, path: str | Path) -> Path:
+        """Write the plan to a file, which `retrax.load` reads."""
+        from retrax.store.plan_file import save_plan
+
+        return save_plan(self, as_path(path))
+
+    def report(self, path: str | Path) -> Path:
+        """Write a page about the plan, to be opened in a browser."""
+        from retrax.show.plan_page import report_plan
+
+        return report_plan(self, as_path(path))

@@ -1,0 +1,38 @@
+"""How many steps a span of time has: `until` beside `steps`."""
+
+import math
+
+from retrax.errors import BadInput
+from retrax.numerics.checks import as_float, shown
+
+# A span is a whole number of steps if it misses one by less than this part of a step, or by the
+# rounding errors of its two ends.
+_SLACK, _ROUNDING = 1e-9, 8
+
+
+def whole_steps(t0: float, until: object, h: float, taken: int = 0) -> int:
+    """Return how many steps of size `h` are left to the time `until`, from step `taken` on.
+
+    Step 0 is at `t0`.
+
+    **Raises:** `BadInput` where that is no whole number, or the time lies behind.
+    """
+    end = as_float(until)
+    if not math.isfinite(end):
+        raise BadInput(f"until = {shown(until)} must be a time in seconds, a finite number.")
+    count = (end - t0) / h
+    steps, now = round(count), t0 + taken * h
+    if steps <= taken:
+        raise BadInput(
+            f"until = {end:.12g} s is not a step ahead of t = {now:.12g} s, with steps of "
+            f"h = {h:g} s."
+        )
+    off = abs(t0 + steps * h - end)
+    if off > max(_SLACK * abs(h), _ROUNDING * math.ulp(max(abs(t0), abs(end)))):
+        low = max(taken + 1, math.floor(count))
+        raise BadInput(
+            f"until = {end:.12g} s is {count - taken:.6g} steps of h = {h:g} s from t = {now:.12g} "
+            f"s, which is no whole number: take until = {t0 + low * h:.12g} or "
+            f"{t0 + (low + 1) * h:.12g}, or h = {(end - now) / (steps - taken):.12g}."
+        )
+    return steps - taken
