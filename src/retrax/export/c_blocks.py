@@ -253,8 +253,10 @@ class CBlocks:
         where, before = self.base(view.buffer)
         offset = before + view.offset
         if view.stride < 0:
-            return f"{where}[{offset} - {k}]" if view.stride == -1 else (
-                f"{where}[{offset} - {-view.stride} * {k}]"
+            return (
+                f"{where}[{offset} - {k}]"
+                if view.stride == -1
+                else (f"{where}[{offset} - {-view.stride} * {k}]")
             )
         scaled = k if view.stride == 1 else f"{view.stride} * {k}"
         return f"{where}[{offset} + {scaled}]" if offset else f"{where}[{scaled}]"

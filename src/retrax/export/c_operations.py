@@ -195,7 +195,7 @@ def _whole_body(name: str, kind: Kind) -> str:
     wide = "uint64_t" if n == 64 else "uint32_t"
     signed = not is_unsigned(kind)
     least = "INT64_MIN" if kind == "int" else f"INT{n}_MIN"
-    over = f" if (a == {least} && b == -1) return {{}};" if signed else ""
+    over = f"\n    if (a == {least} && b == -1) return {{}};" if signed else ""
     sign = f"({t})1" if signed else "1"
     bodies = {
         "add": f"return ({t})(({wide})a + ({wide})b);",
@@ -212,8 +212,8 @@ def _whole_body(name: str, kind: Kind) -> str:
         "or": f"return ({t})(a | b);",
         "xor": f"return ({t})(a ^ b);",
         "not": f"return ({t})~a;",
-        "div": f"if (b == 0) return ({t})-1;{over.format('a')} return ({t})(a / b);",
-        "rem": f"if (b == 0) return a;{over.format('0')} return ({t})(a % b);",
+        "div": f"if (b == 0) return ({t})-1;{over.format('a')}\n    return ({t})(a / b);",
+        "rem": f"if (b == 0) return a;{over.format('0')}\n    return ({t})(a % b);",
         "shl": f"return ({u})b < {n}u ? ({t})(({wide})a << b) : ({t})0;",
         "shr": f"return ({u})b < {n}u ? ({t})(({u})a >> b) : ({t})0;",
         "sar": (

@@ -435,10 +435,7 @@ def example(model: StepModel, real: str) -> str:
         "        }",
         "    }",
         '    printf("t = %.17g\\n", (double)state.t);',
-        *(
-            f'    printf("{f.entry(k)} = %.17g\\n", (double)state.{f.entry(k)});'
-            for f, k in shown
-        ),
+        *(f'    printf("{f.entry(k)} = %.17g\\n", (double)state.{f.entry(k)});' for f, k in shown),
         "    return 0;",
         "}",
         "",

@@ -329,9 +329,7 @@ def _described(among: Sequence[Field]) -> list[dict[str, Any]]:
 class _Plain:
     """Writes a function without a loop: it reads its inputs from memory and writes its outputs."""
 
-    def __init__(
-        self, model: StepModel, one: Further, imports: list[tuple[str, int]], end: int
-    ):
+    def __init__(self, model: StepModel, one: Further, imports: list[tuple[str, int]], end: int):
         self.model, self.one, program = model, one, one.program
         sizes = [length(x) for x in program.inputs]
         rest = sum(sizes) - model.param_count

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from retrax.engine.kinds import Constant, Kind, is_unsigned
+from retrax.engine.kinds import Constant, Kind, bits, is_unsigned
 from retrax.engine.program import Operand, kind_of
 from retrax.errors import BadInput
 from retrax.export.wasm_encoding import F64, I32, I64, Code
@@ -18,6 +18,7 @@ _FLOAT = {
 }  # fmt: skip
 _WHOLE = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _WHOLE |= {"eq": "eq", "ne": "ne", "popcount": "popcnt", "clz": "clz"}
+_SHIFTS = {"shl": "shl", "shr": "shr_u", "sar": "shr_s"}
 _ORDERED = ("lt", "le", "gt", "ge")
 # Functions that JavaScript has, with what it calls them and how many numbers they take.
 OUTSIDE: dict[str, tuple[str, int]] = {
@@ -76,6 +77,12 @@ class WasmOperations:
         if machine != F64 and name in ("max", "min", "abs", "neg"):
             self._compared(name, operands, kind)
             return
+        if machine != F64 and name in ("div", "rem"):
+            self._divided(name, operands, kind)
+            return
+        if machine != F64 and name in _SHIFTS:
+            self._shifted(name, operands, kind)
+            return
         for operand in operands:
             self._push(operand, kind)
         if machine == F64:
@@ -103,9 +110,7 @@ class WasmOperations:
                 self.imports.append(wanted)
             code.call(self.imports.index(wanted))
         elif name != "stored":
-            raise BadInput(
-                f"this step calls {name}, which JavaScript has not; export C instead."
-            )
+            raise BadInput(f"this step calls {name}, which JavaScript has not; export C instead.")
 
     def _on_whole(self, name: str, kind: Kind) -> None:
         code, letter = self.code, _LETTER[MACHINE[kind]]
@@ -168,6 +173,72 @@ class WasmOperations:
             code.get(a)
             code.get(b)
             code.op(f"{letter}.{'gt' if name == 'max' else 'lt'}_{sign}")
+        code.op("select")
+
+    def _two(self, operands: Sequence[Operand], kind: Kind) -> tuple[int, int]:
+        """Two operands in local variables."""
+        a, b = (self.code.local(MACHINE[kind]) for _ in operands)
+        for operand, local in zip(operands, (a, b), strict=True):
+            self._push(operand, kind)
+            self.code.set(local)
+        return a, b
+
+    def _divided(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
+        """Divide with XLA's answers where WebAssembly traps: by zero, and the least by -1."""
+        code, letter = self.code, _LETTER[MACHINE[kind]]
+        sign = "u" if is_unsigned(kind) else "s"
+        a, b = self._two(operands, kind)
+        safe = code.local(MACHINE[kind])
+        self.constant(1, kind)
+        code.get(b)
+        code.get(b)
+        code.op(f"{letter}.eqz")
+        if sign == "s":
+            code.get(b)
+            self.constant(-1, kind)
+            code.op(f"{letter}.eq")
+            code.op("i32.or")
+        code.op("select")
+        code.set(safe)
+        # By zero: all bits set, or all of it left.
+        self.constant(-1, kind) if name == "div" else code.get(a)
+        code.get(a)
+        code.get(safe)
+        code.op(f"{letter}.{name}_{sign}")
+        if sign == "s":  # by -1: the negative, or nothing left
+            negative = code.local(MACHINE[kind])
+            code.set(safe)
+            self.constant(0, kind)
+            if name == "div":
+                code.get(a)
+                code.op(f"{letter}.sub")
+            code.set(negative)
+            code.get(negative)
+            code.get(safe)
+            code.get(b)
+            self.constant(-1, kind)
+            code.op(f"{letter}.eq")
+            code.op("select")
+        code.get(b)
+        code.op(f"{letter}.eqz")
+        code.op("select")
+
+    def _shifted(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
+        """Shift by a number of places without sign; beyond the width nothing, or the sign, is left."""
+        code, letter, width = self.code, _LETTER[MACHINE[kind]], bits(kind)
+        a, b = self._two(operands, kind)
+        code.get(a)
+        code.get(b)
+        code.op(f"{letter}.{_SHIFTS[name]}")
+        if name == "sar":
+            code.get(a)
+            self.constant(width - 1, kind)
+            code.op(f"{letter}.shr_s")
+        else:
+            self.constant(0, kind)
+        code.get(b)
+        self.constant(width, kind)
+        code.op(f"{letter}.lt_u")
         code.op("select")
 
     def _sign(self, operand: Operand, kind: Kind) -> None:
