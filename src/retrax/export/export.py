@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
+from retrax.cases.makers import choose
 from retrax.errors import BadInput
 from retrax.export.c_sources import MARK, header, sources
+from retrax.export.fmu import VERSIONS, write_fmu
 from retrax.export.model import StepModel
 from retrax.export.names import identifier
 from retrax.export.objects import machine_code
@@ -60,6 +62,9 @@ def export(
     if place.suffix == ".o":
         _write_object(model, place, target, precision)
         return place
+    if place.suffix == ".fmu":
+        _write_fmu(model, place, "3" if target is None else target, precision)
+        return place
     raise BadInput(
         f"path = {str(path)!r} ends in {place.suffix!r}, but a step is written to .c, .o, .wasm or "
         ".fmu."
@@ -92,6 +97,15 @@ def _write_object(model: StepModel, place: Path, target: str | None, precision: 
         file.write_bytes(code)
     with written_whole(place.with_suffix(".h")) as file:
         file.write_text(header(model, precision), encoding="utf-8")
+
+
+def _write_fmu(model: StepModel, place: Path, target: str, precision: str) -> None:
+    if precision != "double":
+        raise BadInput("precision = 'float', but FMUs are in double precision.")
+    _require_name(model, place)
+    choose("target", target, VERSIONS)
+    with written_whole(place) as file:
+        write_fmu(model, file, target)
 
 
 def _require_name(model: StepModel, place: Path) -> None:
