@@ -385,7 +385,7 @@ class CSource:
 
     def _default(self, pointer: str, field: Field) -> list[str]:
         texts = [self.operations.literal(x, "float").text for x in field.values]
-        if field.size <= _TABLE or len(field.shape) > 1 and field.size <= _TABLE * 2:
+        if field.size <= _TABLE or (len(field.shape) > 1 and field.size <= _TABLE * 2):
             return [f"    {pointer}->{field.entry(k)} = {x};" for k, x in enumerate(texts)]
         table = wrapped(
             f"static const {self.real} values[{field.size}] = {{{', '.join(texts)}}};", "        "

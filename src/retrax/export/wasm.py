@@ -6,9 +6,9 @@ as in C. In memory are 64-bit floats: the parameters, the state, how the last ca
 
 import json
 import struct
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from retrax.engine.passes.placement import MemoryPlan

@@ -150,7 +150,7 @@ def _name(text: str) -> bytes:
 
 
 class Function(NamedTuple):
-    """A function that a module exports: its name, parameters and code; it returns an i32, or not."""
+    """A function that a module exports; it returns a 32-bit whole number, or nothing."""
 
     name: str
     parameters: tuple[int, ...]

@@ -224,7 +224,7 @@ class WasmOperations:
         code.op("select")
 
     def _shifted(self, name: str, operands: Sequence[Operand], kind: Kind) -> None:
-        """Shift by a number of places without sign; beyond the width nothing, or the sign, is left."""
+        """Shift by places without sign; beyond the width nothing, or the sign, is left."""
         code, letter, width = self.code, _LETTER[MACHINE[kind]], bits(kind)
         a, b = self._two(operands, kind)
         code.get(a)

@@ -74,7 +74,7 @@ def live_data(run: Trajectory) -> dict[str, Any]:
 
 
 def _state(run: Trajectory, k: int) -> State:
-    return jax.tree.map(lambda x: np.asarray(x)[k], run.states)
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[k]), run.states)
 
 
 def _looking(run: Trajectory, model: StepModel) -> tuple[list[str], Any]:
@@ -363,9 +363,12 @@ def _random(run: Trajectory, count: int) -> Trajectory:
     """A run through states at random, of the same system."""
     system = run.system
     assert system is not None
-    keys = jax.random.split(jax.random.key(1), count)
     space = system.configuration_space
-    g = evaluate(jax.vmap(space.random), keys)
+
+    def points(seeds: Any) -> Any:
+        return jax.vmap(lambda seed: space.random(jax.random.key(seed)))(seeds)
+
+    g = evaluate(points, np.arange(count))
     size = float(np.max(np.abs(np.asarray(run.states.momentum)))) or 1.0
     momenta = size * np.random.default_rng(2).standard_normal((count, system.group.dim))
     if system.flows or not system.has_momentum:
