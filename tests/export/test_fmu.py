@@ -1,16 +1,15 @@
 """FMUs in fmpy: valid, equal to `simulate`, with inputs, state and derivatives."""
 
+import fmpy
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-import retrax as rx
-from retrax.mechanics.actuated import Actuated
-
-fmpy = pytest.importorskip("fmpy", reason="fmpy is in the extra dev")
 from fmpy.fmi2 import FMU2Slave
 from fmpy.fmi3 import FMU3Slave
 from fmpy.validation import validate_fmu
+
+import retrax as rx
+from retrax.mechanics.actuated import Actuated
 
 VERSIONS = {"2": FMU2Slave, "3": FMU3Slave}
 

@@ -153,7 +153,7 @@ class CBlocks:
         pairs = [(v, x) for v, x in zip(carried, updated, strict=True) if v is not x and v != x]
         before: dict[Value, Text] = {}
         done: set[Value] = set()
-        for value, operand in pairs:
+        for value, _ in pairs:
             done.add(value)
             later = [x for v, x in pairs if v not in done]
             if value in later:  # another variable takes its old value

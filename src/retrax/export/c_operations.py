@@ -153,7 +153,11 @@ class COperations:
         if name == "float":
             one, zero = self._float(1.0).text, self._float(0.0).text
             return Text(f"{x[0].within(_LOGIC)} ? {one} : {zero}", _CHOICE)
-        return Text(f"({TYPE[name]}){x[0].within(_UNARY)}", _UNARY)  # a whole number
+        return self._cast(name, x[0])  # to a whole number
+
+    def _cast(self, name: str, x: Text) -> Text:
+        new = next(t for kind, t in TYPE.items() if kind == name)
+        return Text(f"({new}){x.within(_UNARY)}", _UNARY)
 
     def _on_whole(self, name: str, kind: Kind, x: Sequence[Text]) -> Text:
         if name == "float":
@@ -161,7 +165,7 @@ class COperations:
         if name == "bool":
             return Text(f"{x[0].within(10)} != 0", 9)
         if name in TYPE:
-            return Text(f"({TYPE[name]}){x[0].within(_UNARY)}", _UNARY)
+            return self._cast(name, x[0])
         t = TYPE[kind]
         return self._call(f"{name}_{kind}", [t] * len(x), t, _whole_body(name, kind), x)
 

@@ -81,7 +81,7 @@ def _token(text: str) -> str:
 
 
 def _sources(model: StepModel, kind: str) -> tuple[dict[str, str], str, bool]:
-    """The C of the step with the functions of FMI around it, its token, whether it has derivatives."""
+    """The C of the step with FMI around it, its token, and whether it has derivatives."""
     name, upper = model.name, model.name.upper()
     numbers = sum(field.size for field in model.state)
     push, work = "", 1

@@ -5,13 +5,14 @@ arrays here.
 """
 
 import struct
+from collections.abc import Sequence
 from itertools import count
 
 from retrax.engine.llvm.blocks import BlockPrinter
 from retrax.engine.llvm.emitter import Emitter, literal
 from retrax.engine.llvm.memory import BufferAccess
 from retrax.engine.program import Buffer, CodeBlock, Each, Operand, Value, View, kind_of
-from retrax.export.model import StepModel, owners
+from retrax.export.model import Field, StepModel, owners
 
 
 class _InTurn(BlockPrinter):
@@ -139,7 +140,7 @@ define void @{n}_restart(ptr %s) {{
         self._store("%clock.start", "s", at.clock_start)
         self._store("%h", "s", at.clock_h)
 
-    def _find(self, pointer: str, items: tuple, among: list) -> None:
+    def _find(self, pointer: str, items: Sequence[Value | Buffer], among: Sequence[Field]) -> None:
         out = self.out
         for item, (field, k) in zip(items, owners(items, among), strict=True):
             place = field.first + k

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import tree_flatten_with_path
 
@@ -17,7 +18,7 @@ from retrax.engine.passes.live import live
 from retrax.engine.passes.sinking import sink
 from retrax.engine.program import Program
 from retrax.engine.progress import StepInputs, length
-from retrax.engine.step_program import Parts, Structure, signature, step_program
+from retrax.engine.step_program import Parts, signature, step_program
 from retrax.engine.trace.scalarise import scalarise
 from retrax.errors import BadInput
 from retrax.export.names import distinct, field_name
@@ -110,7 +111,7 @@ class StepModel:
         integrator.check(system)
         start = _resting(system) if state is None else _started(system, state)
         if plant is not None and start.control is None:
-            start = State(start.g, start.momentum, start.t, np.zeros(plant.count))
+            start = State(start.g, start.momentum, start.t, jnp.zeros(plant.count))
         self.name, self.h = name, 0.01 if h is None else float(h)
         if not (math.isfinite(self.h) and self.h != 0.0):
             raise BadInput(f"h = {h!r}, but a step is a finite number other than 0.")
@@ -195,7 +196,7 @@ def _resting(system: AbstractGroupSystem) -> State:
     g = identity() if identity is not None else None
     if g is None or jax.tree.map(lambda a: (a.shape, a.dtype), g) != alike:
         g = space.random(jax.random.key(0))
-    return State(g, np.zeros(system.group.dim))
+    return State(g, jnp.zeros(system.group.dim))
 
 
 def _started(system: AbstractGroupSystem, state: object) -> State:
@@ -216,11 +217,9 @@ def _program(
     made_for: Signature, integrator: AbstractIntegrator, system: AbstractGroupSystem
 ) -> tuple[Program, StepInputs, Origins]:
     """Build the program anew, noting where its lines come from."""
-    tree: Structure = made_for.tree
-    make: Any = step_program.__wrapped__
     try:
-        with noting() as origins, reading(made_for.identity):
-            program, inputs = make(tree, made_for.avals, made_for.identity)
+        with noting() as origins:
+            program, inputs = step_program.anew(*made_for)
             program = _timeless(program, inputs)
     except Unscalarisable as why:
         raise BadInput(

@@ -39,8 +39,7 @@ def machine_code(model: StepModel, target: str | None) -> bytes:
         found = llvm.Target.from_triple(machine.triple)
     except RuntimeError as why:
         raise BadInput(
-            f"target = {machine.triple!r}, but the LLVM that llvmlite {llvm.llvm_version_info} brings "
-            "cannot compile for it."
+            f"target = {machine.triple!r}, but the LLVM that llvmlite brings cannot compile for it."
         ) from why
     compiler = found.create_target_machine(
         cpu=machine.cpu, features=machine.features, opt=2, reloc=machine.reloc, abiname=machine.abi

@@ -1,4 +1,4 @@
-"""The program of a step's derivative: how a change of parameters, state and inputs is carried on."""
+"""The program of a step's derivative: how changes of parameters, state and inputs go on."""
 
 from typing import Any
 

@@ -67,8 +67,9 @@ class WasmOperations:
         machine = self.machine(kind)
         if name == "select":
             test, otherwise, chosen = operands
-            for operand, its in ((chosen, kind), (otherwise, kind), (test, "bool")):
-                self._push(operand, its)
+            self._push(chosen, kind)
+            self._push(otherwise, kind)
+            self._push(test, "bool")
             code.op("select")
             return
         if name == "sign":

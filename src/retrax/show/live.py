@@ -370,7 +370,7 @@ def _random(run: Trajectory, count: int) -> Trajectory:
 
     g = evaluate(points, np.arange(count))
     size = float(np.max(np.abs(np.asarray(run.states.momentum)))) or 1.0
-    momenta = size * np.random.default_rng(2).standard_normal((count, system.group.dim))
+    momenta: Any = size * np.random.default_rng(2).standard_normal((count, system.group.dim))
     if system.flows or not system.has_momentum:
         momenta = np.zeros_like(momenta)
     t = np.arange(count) * float(run.h)
