@@ -9,7 +9,7 @@ from retrax.engine.program import Buffer, Program, Value
 from retrax.engine.progress import length
 from retrax.export.c_blocks import CBlocks
 from retrax.export.c_operations import COperations, Text
-from retrax.export.c_sources import wrapped
+from retrax.export.c_step import wrapped
 from retrax.export.comments import Comments
 from retrax.export.inlining import inlined, uses
 

@@ -18,7 +18,8 @@ import numpy as np
 from retrax.engine.kinds import Unscalarisable
 from retrax.errors import warn
 from retrax.export.c_function import CFunction
-from retrax.export.c_sources import CSource, header
+from retrax.export.c_sources import header
+from retrax.export.c_step import CSource
 from retrax.export.model import Field, StepModel
 from retrax.export.push import push_program
 

@@ -11,7 +11,8 @@ from itertools import count
 from retrax.engine.llvm.blocks import BlockPrinter
 from retrax.engine.llvm.emitter import Emitter, literal
 from retrax.engine.llvm.memory import BufferAccess
-from retrax.engine.program import Buffer, CodeBlock, Each, Operand, Value, View, kind_of
+from retrax.engine.program import Buffer, Each, Operand, Value, kind_of
+from retrax.export.columns import rearranging
 from retrax.export.model import Field, StepModel, owners
 
 
@@ -167,14 +168,9 @@ define void @{n}_restart(ptr %s) {{
 
     def _rearrange(self, source: Buffer, target: Buffer) -> None:
         """Copy a buffer to one that is stored in another order."""
-        widths = self.model.planned.plan.widths
-        width = widths.get(source) or widths.get(target, 1)
-        columns = [(c, width, source.length // width) for c in range(width)]
-        values = [Value(next(self._numbering), "float") for _ in columns]
-        reads = tuple((v, View(source, *c)) for v, c in zip(values, columns, strict=True))
-        writes = tuple((View(target, *c), v) for v, c in zip(values, columns, strict=True))
-        self.out.renamed |= {v: f"%{self.out.fresh('moved')}" for v in values}
-        self.printer.instruction(Each(source.length // width, reads, CodeBlock(), writes))
+        loop = rearranging(source, target, self.model.planned.plan.widths, self._numbering)
+        self.out.renamed |= {v: f"%{self.out.fresh('moved')}" for v, _ in loop.reads}
+        self.printer.instruction(loop)
 
     def _copy(self, source: Buffer, target: Buffer) -> None:
         plan = self.model.planned.plan

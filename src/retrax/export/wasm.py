@@ -8,12 +8,14 @@ import json
 import struct
 from collections.abc import Sequence
 from importlib.resources import files
+from itertools import count
 from string import Template
 from typing import Any, NamedTuple
 
 from retrax.engine.passes.placement import MemoryPlan
-from retrax.engine.program import Buffer, CodeBlock, Each, Program, Value, View
+from retrax.engine.program import Buffer, Program, Value
 from retrax.engine.progress import length, places
+from retrax.export.columns import rearranging
 from retrax.export.inlining import hoisted, inlined, uses
 from retrax.export.model import Field, StepModel, owners
 from retrax.export.wasm_blocks import WasmBlocks
@@ -43,7 +45,7 @@ class WasmStep:
         end = work + 8 * planned.plan.size
         self.code = Code((F64, I32))
         self.out = WasmBlocks(self.code, planned.plan, inside, {}, work, end, imports)
-        self._copies = -1
+        self._numbers = count(-1, -1)
         self._h, self._steps = 0, 1  # the parameters of `run`
         self._done, self._status = self.code.local(I32), self.code.local(I32)
         self._start, self._count = self.code.local(F64), self.code.local(F64)
@@ -99,21 +101,14 @@ class WasmStep:
 
     def _elsewhere(self, buffer: Buffer, byte: int) -> Buffer:
         """A buffer of the same length in the order of the caller."""
-        self._copies -= 1
-        other = Buffer(self._copies, buffer.length, buffer.kind)
+        other = Buffer(next(self._numbers), buffer.length, buffer.kind)
         self.out.addresses[other] = byte
         return other
 
     def _rearrange(self, source: Buffer, target: Buffer) -> None:
         """Copy a buffer to one that is stored in another order."""
         widths = self.model.planned.plan.widths
-        width = widths.get(source) or widths.get(target, 1)
-        columns = [(c, width, source.length // width) for c in range(width)]
-        self._copies -= width
-        values = [Value(self._copies + c, "float") for c in range(width)]
-        reads = tuple((v, View(source, *c)) for v, c in zip(values, columns, strict=True))
-        writes = tuple((View(target, *c), v) for v, c in zip(values, columns, strict=True))
-        self.out.instruction(Each(source.length // width, reads, CodeBlock(), writes))
+        self.out.instruction(rearranging(source, target, widths, self._numbers))
 
     def _copy(self, source: Buffer, target: Buffer) -> None:
         plan = self.model.planned.plan
