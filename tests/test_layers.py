@@ -39,6 +39,7 @@ DOORS = {
     ("trajectory/trajectory.py", "store"),
     ("estimation/result.py", "show"),
     ("estimation/smoothed.py", "show"),
+    ("store/plan_file.py", "planning"),
     ("planning/plan.py", "show"),
 }
 # These see each other's layer but never each other.

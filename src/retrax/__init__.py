@@ -91,6 +91,8 @@ if _TYPE_CHECKING:
     from retrax.mechanics.constraints import Distribution as Distribution
     from retrax.mechanics.constraints import VelocityConstraint as VelocityConstraint
     from retrax.mechanics.controls import Feedback as Feedback
+    from retrax.mechanics.events import Event as Event
+    from retrax.mechanics.events import Stop as Stop
     from retrax.mechanics.flow import GroupFlow as GroupFlow
     from retrax.mechanics.flow import SpaceFlow as SpaceFlow
     from retrax.mechanics.hamel import HamelFrame as HamelFrame
@@ -114,6 +116,7 @@ if _TYPE_CHECKING:
     from retrax.planning.costs import MinimumTime as MinimumTime
     from retrax.planning.duration import Free as Free
     from retrax.planning.ends import Reach as Reach
+    from retrax.planning.feedback import lqr as lqr
     from retrax.planning.optimise import optimise as optimise
     from retrax.planning.plan import Plan as Plan
     from retrax.planning.problem import ControlProblem as ControlProblem
@@ -134,6 +137,7 @@ if _TYPE_CHECKING:
     from retrax.spaces.torus import Torus as Torus
     from retrax.store.factory import factory as factory
     from retrax.store.netcdf import load as load
+    from retrax.store.plan_file import load_plan as load_plan
     from retrax.sweep.sweep import sweep as sweep
     from retrax.trajectory.trajectory import Trajectory as Trajectory
 
@@ -223,6 +227,10 @@ _PLACES: dict[str, tuple[str, ...]] = {
         "VelocityConstraint",
     ),
     "retrax.mechanics.controls": ("Feedback",),
+    "retrax.mechanics.events": (
+        "Event",
+        "Stop",
+    ),
     "retrax.mechanics.flow": (
         "GroupFlow",
         "SpaceFlow",
@@ -252,6 +260,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.planning.duration": ("Free",),
     "retrax.planning.ends": ("Reach",),
+    "retrax.planning.feedback": ("lqr",),
     "retrax.planning.optimise": ("optimise",),
     "retrax.planning.plan": ("Plan",),
     "retrax.planning.problem": ("ControlProblem",),
@@ -276,6 +285,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.spaces.torus": ("Torus",),
     "retrax.store.factory": ("factory",),
     "retrax.store.netcdf": ("load",),
+    "retrax.store.plan_file": ("load_plan",),
     "retrax.sweep.sweep": ("sweep",),
     "retrax.trajectory.trajectory": ("Trajectory",),
 }

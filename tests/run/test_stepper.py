@@ -16,6 +16,7 @@ from jax.scipy.special import gammaln
 import retrax as rx
 from retrax.integrators.driven import Driven
 
+pytestmark = pytest.mark.filterwarnings("ignore:the actuators saturate")
 H, HELD = 0.01, 5
 BODY = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda R: 3 * R[2, 2] + R[0, 1])
 

@@ -10,14 +10,13 @@ from jaxtyping import Float, Int
 from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_choice, require_instance, require_output
+from retrax.numerics.crossing import crossing
+from retrax.numerics.evaluate import evaluate
 from retrax.run.prepare import prepare
-from retrax.run.simulate import simulate
 from retrax.trajectory.observe import along
 from retrax.trajectory.trajectory import Trajectory
 
 _DIRECTIONS = (-1, 0, 1)
-# Regula falsi takes some ten looks; bisection alone would take sixty.
-_MOST = 100
 
 Section = Callable[[State], Any]
 
@@ -48,7 +47,8 @@ def poincare(run: Trajectory, section: Section, *, direction: int = 0) -> Poinca
     $$ s(\Phi_\tau(z_k)) = 0, \quad 0 < \tau \le h, \tag{1} $$
 
     to round-off, by regula falsi between ends that stay on both sides. The state there has the
-    error of one step beside that of the run.
+    error of one step beside that of the run. To find crossings while a run goes on, and to end it
+    there, use `simulate(..., events=...)`.
 
     **Arguments:**
 
@@ -112,32 +112,16 @@ def _crossings(values: np.ndarray, direction: int) -> np.ndarray:
 def _found(
     run: Trajectory, section: Section, state: State, before: float, after: float
 ) -> tuple[State, float, int]:
-    """Solve (1) by the method of Illinois, and return the state, the value and the direction."""
+    """Solve (1), and return the state, the value and the direction."""
+    dense = run.dense
 
-    system, method = run.system, run.integrator
-    assert system is not None and method is not None
+    def end(tau: float) -> State:
+        return dense.after(state, tau)
 
-    def end(tau: float) -> tuple[State, float]:
-        part = simulate(system, method, state, h=tau, steps=1, progress=False)
-        return part.final, float(part.along(section)[-1])
+    def value(tau: float) -> float:
+        return float(evaluate(section, end(tau)))
 
-    turn = 1 if after > before else -1
-    a, b = 0.0, float(run.h)
-    fa, fb = before, after
-    best = (*end(b), turn)
-    smallest = np.finfo(float).eps * max(abs(b), abs(float(state.t)) / 4)
-    for _ in range(_MOST):
-        if best[1] == 0 or abs(b - a) <= smallest:
-            break
-        c = b - fb * (b - a) / (fb - fa)
-        if not min(a, b) < c < max(a, b):
-            c = (a + b) / 2
-        there, fc = end(c)
-        if abs(fc) <= abs(best[1]):
-            best = (there, fc, turn)
-        if (fc > 0) != (fb > 0):
-            a, fa = b, fb
-        else:
-            fa /= 2
-        b, fb = c, fc
-    return best
+    h = float(run.h)
+    tau = crossing(value, h, before, after)
+    there = end(tau)
+    return there, float(evaluate(section, there)), 1 if after > before else -1

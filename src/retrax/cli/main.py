@@ -10,6 +10,7 @@ from retrax.cli.export import export
 from retrax.cli.fit import fit
 from retrax.cli.init import init
 from retrax.cli.listing import list_
+from retrax.cli.optimise import optimise
 from retrax.cli.report import report
 from retrax.cli.reproduce import reproduce
 from retrax.cli.resume import resume
@@ -33,6 +34,7 @@ app.command()(resume)
 app.command()(report)
 app.command()(fit)
 app.command()(export)
+app.command()(optimise)
 app.command()(reproduce)
 app.command()(verify)
 app.command()(bench)

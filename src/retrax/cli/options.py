@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from retrax.cases.names import READY
+from retrax.planning.catalogue import PROBLEMS
 from retrax.reproduce.catalogue import PAPERS
 from retrax.systems.catalogue import CASES
 
@@ -31,6 +32,12 @@ def cases(incomplete: str) -> list[tuple[str, str]]:
 def integrators(incomplete: str) -> list[tuple[str, str]]:
     """Integrators with what they stand for."""
     return _beginning(incomplete, [(name, repr(ready)) for name, ready in READY.items()])
+
+
+def problems(incomplete: str) -> list[tuple[str, str]]:
+    """Problems of optimal control with their descriptions."""
+    known = [(name, problem.description) for name, problem in PROBLEMS.items()]
+    return _beginning(incomplete, known)
 
 
 def papers(incomplete: str) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from retrax.cli.tables import print_lines, print_table
 from retrax.errors import BadInput, NotWritten, RetraxError, StepFailed
 from retrax.files import require_place, written_by_retrax
 from retrax.run.simulate import simulate
+from retrax.run.spans import steps_asked
 from retrax.systems.catalogue import CASES
 from retrax.trajectory.provenance import labelled
 from retrax.trajectory.summary import COLUMNS, heading, rows
@@ -50,6 +51,10 @@ def run(
     ] = None,
     steps: Annotated[
         int | None, typer.Option(help="How many steps.", show_default=_AS_ASKED)
+    ] = None,
+    until: Annotated[
+        float | None,
+        typer.Option(help="The time in seconds at which the run ends, instead of --steps."),
     ] = None,
     save_every: Annotated[
         int | None,
@@ -101,6 +106,8 @@ def run(
     }
     asked = asked_for(case, integrator)
     asked = dataclasses.replace(asked, **{k: x for k, x in given.items() if x is not None})
+    if until is not None:
+        asked = dataclasses.replace(asked, steps=steps_asked(asked.state, asked.h, steps, until))
     for key, path in (("output", asked.output), ("report", asked.report)):
         if path is not None:
             require_asked(key, path, typed=given[key] is not None)

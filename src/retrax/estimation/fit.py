@@ -18,9 +18,19 @@ from retrax.estimation.problem import Along, Problem
 from retrax.estimation.quasi_newton import limited_memory_bfgs
 from retrax.estimation.result import Fit, misfit
 from retrax.estimation.sensors import Sensor, bound, require_measured
-from retrax.estimation.unknowns import Point, Unknowns, made_system, parameters, unknowns
+from retrax.estimation.unknowns import (
+    Point,
+    Unknowns,
+    made_plant,
+    parameters,
+    unknowns,
+    without_inputs,
+)
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.controls import AbstractControl
+from retrax.mechanics.sampled import Sampled
+from retrax.mechanics.signal import Signal
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
@@ -32,6 +42,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.evaluate import evaluate
 from retrax.run.checks import require_fit, require_state
+from retrax.run.drive import Plant, unwrapped
 
 METHODS = ("auto", "levenberg-marquardt", "l-bfgs")
 # Jacobians take a run for each unknown: beyond so many the adjoint is quicker.
@@ -47,7 +58,7 @@ _HALVINGS = 6
 
 
 def fit(
-    system_of: Callable[[Any], AbstractGroupSystem],
+    system_of: Callable[[Any], Plant],
     data: Measurements | Sequence[Measurements],
     start: PyTree,
     *,
@@ -55,6 +66,7 @@ def fit(
     free_state: bool = True,
     integrator: AbstractIntegrator | str | None = None,
     h: float | None = None,
+    control: AbstractControl | None = None,
     method: str = "auto",
     most: int = 200,
     tolerance: float = 1e-6,
@@ -83,6 +95,8 @@ def fit(
     - `integrator`: how a step is taken, by default `RKMK("dopri5")` where it can step the system.
     - `h`: the longest step. By default steps are halved until their error moves nothing by more
         than a tenth of its standard error. Measurements need not lie on steps.
+    - `control`: what drove the inputs, where `system_of` makes an `Actuated` system: a `Signal` of
+        what was recorded, or a `Feedback`.
     - `method`: `"levenberg-marquardt"`, `"l-bfgs"`, or `"auto"`.
     - `most`: how often the residuals are looked at, at most; 2 or more.
     - `tolerance`: the search ends where a change is expected to lower (1) by less than this, with
@@ -99,7 +113,9 @@ def fit(
     """
     sensors = as_measurements(data)
     p, nesting = parameters(start)
-    system = made_system(system_of, nesting.nested(p))
+    plant = made_plant(system_of, nesting.nested(p))
+    _require_recorded(control)
+    system = without_inputs(plant)
     free = require_flag("free_state", free_state)
     given = _given_state(state, system, free)
     for one in sensors:
@@ -116,10 +132,12 @@ def fit(
         )
     chosen, point = unknowns(system_of, start, begin, free, velocity_known=callable(state))
     stepper = _method(system, integrator)
+    unwrapped(plant, stepper, control)  # it says what does not fit
     longest = _longest(system, begin, sensors) if h is None else require_number("h", h, "> 0", "s")
     task = _Task(
         chosen,
         stepper,
+        control,
         sensors,
         bound_to,
         float(begin.t),
@@ -135,6 +153,7 @@ class _Task(NamedTuple):
 
     unknowns: Unknowns
     integrator: AbstractIntegrator
+    control: AbstractControl | None
     data: tuple[Measurements, ...]
     sensors: tuple[Sensor, ...]
     begin: float
@@ -148,15 +167,25 @@ class _Task(NamedTuple):
         residuals = sum(x.noise.size * len(y) for x, y in zip(self.sensors, self.data, strict=True))
         return self.tolerance * (1.0 if known else size / residuals)
 
+    def _jumps(self, end: float) -> list[np.ndarray]:
+        """Return the times at which inputs jump, where steps should end as well."""
+        if not isinstance(self.control, Signal) or not self.control.holds:
+            return []
+        t = np.asarray(self.control.t)
+        inside = t[(t > self.begin) & (t < end)]
+        return [inside] if len(inside) else []
+
     def problem(self, longest: float) -> Problem:
-        steps = grid(self.begin, [one.t for one in self.data], longest)
+        times = [one.t for one in self.data]
+        steps = grid(self.begin, [*times, *self._jumps(max(t[-1] for t in times))], longest)
         return Problem(
             self.unknowns,
             self.integrator,
+            self.control,
             tuple(
                 Along(sensor, one.t - self.begin, rows, rest, bool(np.any(rest > 0)))
                 for one, sensor, rows, rest in zip(
-                    self.data, self.sensors, steps.rows, steps.rest, strict=True
+                    self.data, self.sensors, steps.rows, steps.rest, strict=False
                 )
             ),
             steps.h,
@@ -263,6 +292,14 @@ def _given_state(state: object, system: AbstractGroupSystem, free: bool) -> Stat
     if not isinstance(made, State):
         raise BadInput(f"state = {shown(made)} is not a State, as system.state(g, ...) makes it.")
     return made
+
+
+def _require_recorded(control: object) -> None:
+    """Reject a controller that samples: between measurements nobody knows what it did."""
+    if isinstance(control, Sampled):
+        raise BadInput(
+            f"control = {control!r}: a fit takes the inputs that were recorded, rx.Signal(t, u)."
+        )
 
 
 def _method(

@@ -12,11 +12,13 @@ from retrax.errors import BadInput, StepFailed
 from retrax.estimation.sensors import Sensor
 from retrax.estimation.unknowns import Point, Unknowns
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.evaluate import as_jax, evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.reuse import Jitted
+from retrax.run.drive import Plant, unwrapped
 from retrax.run.simulate import simulate
 from retrax.trajectory.trajectory import Trajectory
 
@@ -72,11 +74,13 @@ class Along(Frozen):
 class Problem(Frozen):
     """Sensors along a run: everything that residuals depend on except the unknowns.
 
-    **Attributes:** `h`, `steps`, `save_every`: the run.
+    **Attributes:** `control`: what drives the run, if something does; `h`, `steps`, `save_every`:
+    the run.
     """
 
     unknowns: Unknowns
     integrator: AbstractIntegrator
+    control: AbstractControl | None
     sensors: tuple[Along, ...]
     h: float = eqx.field(static=True)
     steps: int = eqx.field(static=True)
@@ -101,33 +105,35 @@ class Problem(Frozen):
     def _is_possible(self, point: Point) -> bool:
         """Tell whether the parameters make a system: no negative mass, for instance."""
         try:
-            self.unknowns.system(jax.tree.map(as_jax, point))
+            self.unknowns.plant(jax.tree.map(as_jax, point))
         except BadInput:
             return False
         return True
 
     def residuals(self, point: Point) -> Float[np.ndarray, " residual"]:
         """Return the weighted residuals at a point, without derivatives; NaN where a step fails."""
-        system, state = self.unknowns.made(jax.tree.map(as_jax, point))
+        plant, state = self.unknowns.made(jax.tree.map(as_jax, point))
+        system, integrator = unwrapped(plant, self.integrator, self.control)
         try:
-            states = self.run(system, state).states
+            states = self.run(plant, state).states
         except StepFailed:
             return np.full(sum(x.sensor.noise.size * len(x.times) for x in self.sensors), np.nan)
-        parts = [evaluate(Along.weighted, x, self.integrator, system, states) for x in self.sensors]
+        parts = [evaluate(Along.weighted, x, integrator, system, states) for x in self.sensors]
         return np.concatenate([part.ravel() for part in parts])
 
     def moved(self, point: Point, change: Float[np.ndarray, " unknown"]) -> Point:
         """Return the point after a change of the unknowns."""
         return evaluate(Unknowns.moved, self.unknowns, point, change)
 
-    def run(self, system: AbstractGroupSystem, state: State) -> Trajectory:
+    def run(self, plant: Plant, state: State) -> Trajectory:
         """Run through the times of all measurements."""
         return simulate(
-            system,
+            plant,
             self.integrator,
             state,
             h=self.h,
             steps=self.steps,
+            control=self.control,
             save_every=self.save_every,
             progress=False,
         )
@@ -135,11 +141,12 @@ class Problem(Frozen):
 
 def _changed(problem: Problem, point: Point, change: Array, until: Array) -> Array:
     """Return all residuals over their noise after a change; zero where they are too late."""
-    system, state = problem.unknowns.made(problem.unknowns.moved(point, change))
-    states = problem.run(system, state).states
+    plant, state = problem.unknowns.made(problem.unknowns.moved(point, change))
+    system, integrator = unwrapped(plant, problem.integrator, problem.control)
+    states = problem.run(plant, state).states
     parts = []
     for sensor in problem.sensors:
-        found = sensor.weighted(problem.integrator, system, states)
+        found = sensor.weighted(integrator, system, states)
         counts = jnp.asarray(sensor.times)[:, None] <= until
         parts.append(jnp.where(counts, found, 0.0).ravel())
     return jnp.concatenate(parts)

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
+from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -22,6 +23,7 @@ from retrax.numerics.checks import host_float64, reason, require_function, shown
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.run.checks import require_system
+from retrax.run.drive import Plant
 from retrax.spaces.group_itself import GroupItself
 
 
@@ -79,18 +81,20 @@ class Unknowns(Frozen):
         start = len(point.motion) + len(self.admissible) if self.free else 0
         return self.nesting.size + start
 
-    def system(self, point: Point) -> AbstractGroupSystem:
+    def plant(self, point: Point) -> Plant:
+        """Return what the parameters make: a system, with inputs or without."""
         return self.system_of(self.nesting.nested(point.p))
 
-    def made(self, point: Point) -> tuple[AbstractGroupSystem, State]:
-        """Return the system and the state at the start."""
-        system = self.system(point)
+    def made(self, point: Point) -> tuple[Plant, State]:
+        """Return what moves, and the state at the start."""
+        plant = self.plant(point)
+        system = without_inputs(plant)
         momentum = jnp.asarray(point.motion)
         if not self.by_momentum:
             momentum = system.at_time(jnp.asarray(self.t)).momentum(point.g, momentum)
         if system.constraint is not None:
             momentum = system.projected(point.g, momentum, jnp.asarray(self.t))
-        return system, State(point.g, momentum, jnp.asarray(self.t))
+        return plant, State(point.g, momentum, jnp.asarray(self.t))
 
     def moved(self, point: Point, change: Float[Array, " unknown"]) -> Point:
         """Return the point after a change of the unknowns."""
@@ -145,7 +149,7 @@ def unknowns(
     start is not free.
     """
     p, nesting = parameters(start)
-    system = made_system(system_of, nesting.nested(p))
+    system = without_inputs(made_plant(system_of, nesting.nested(p)))
     by_momentum = not system.has_momentum or not (free or velocity_known)
     if free and not isinstance(system.configuration_space, GroupItself):
         raise BadInput(
@@ -168,11 +172,17 @@ def unknowns(
     return found, Point(p, jax.tree.map(np.asarray, state.g), motion)
 
 
-def made_system(system_of: object, p: PyTree) -> AbstractGroupSystem:
+def without_inputs(plant: Plant) -> AbstractGroupSystem:
+    """Return what moves, without its inputs."""
+    return plant.system if isinstance(plant, Actuated) else plant
+
+
+def made_plant(system_of: object, p: PyTree) -> Plant:
     """Build the system of some parameters, with a sentence where that fails."""
     build = require_function("system_of", system_of)
     try:
-        return require_system(build(p))
+        made = build(p)
+        return made if isinstance(made, Actuated) else require_system(made)
     except BadInput:
         raise
     except Exception as cause:

@@ -79,8 +79,9 @@ class CotangentLift(AbstractLifted):
         xi = midpoint_velocity(start, state, h)
         scale = jnp.max(jnp.abs(state.momentum))
         if isinstance(system, HamiltonianSystem):  # no inverse Legendre transform is needed
+            unseen = jnp.where(jnp.arange(2 * n) < n, unseen_velocity(h), 0.0)
             unknowns, status = newton(
-                mismatch_hamiltonian, jnp.concatenate([xi, state.momentum]), scale
+                mismatch_hamiltonian, jnp.concatenate([xi, state.momentum]), scale, unseen
             )
             xi, mu = unknowns[:n], unknowns[n:]
             g, a = base(xi)

@@ -1,5 +1,7 @@
 r"""A step of any integrator, with inputs."""
 
+from collections import OrderedDict
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,6 +20,10 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, is_traced, require_instance, shape_and_dtype
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen, numbers_of
+from retrax.numerics.reuse import remember
+
+# So many pairs of driven integrators and systems are remembered to fit.
+_MOST = 16
 
 
 class Driven(AbstractIntegrator):
@@ -116,6 +122,11 @@ class Driven(AbstractIntegrator):
         return Symmetries.none(system.group.dim) if is_traced(driven) else driven.symmetries()
 
     def check(self, system: AbstractGroupSystem) -> None:
+        if not _CHECKED.knows(self, system):
+            self._check(system)
+            _CHECKED.remember(self, system)
+
+    def _check(self, system: AbstractGroupSystem) -> None:
         self.control.check(system, self.actuators.count)
         kept = jax.tree.map(jnp.asarray, self.control.blank(self.actuators.count))
         self.integrator.check(self.acting(system, _example(system, kept), jnp.ones(())))
@@ -170,6 +181,30 @@ class Driven(AbstractIntegrator):
         return State(new.g, new.momentum, new.t, kept), info, memory
 
 
+class _Checked:
+    """Pairs of objects that have been seen to fit: to trace a law takes longer than many steps."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, int], tuple[Driven, AbstractGroupSystem]] = OrderedDict()
+        remember(self)
+
+    def cache_clear(self) -> None:
+        self._kept.clear()
+
+    def knows(self, driven: Driven, system: AbstractGroupSystem) -> bool:
+        return (id(driven), id(system)) in self._kept
+
+    def remember(self, driven: Driven, system: AbstractGroupSystem) -> None:
+        """Keep both alive, so that no other object has their numbers."""
+        if not is_traced(driven, system):
+            self._kept[id(driven), id(system)] = driven, system
+            while len(self._kept) > _MOST:
+                self._kept.popitem(last=False)
+
+
+_CHECKED = _Checked()
+
+
 class Pushed(Frozen):
     """The external force of a driven system: its own, and that of the inputs."""
 
@@ -192,7 +227,9 @@ def _all_finite(tree: PyTree) -> bool:
 
 
 def _not_finite(control: AbstractControl, found: PyTree, t: ArrayLike) -> str:
-    told = numbers_of(jax.tree.map(np.asarray, found))
+    """Name the first of what is not finite; of outputs in a row the last is the new one."""
+    odd = next(np.asarray(x) for x in jax.tree.leaves(found) if not _all_finite(x))
+    told = numbers_of(odd[-1] if odd.ndim == 2 else odd)
     return f"the controller {control!r} gave {told} at t = {float(t):.6g} s"
 
 
@@ -214,7 +251,7 @@ def _first(
     return control.first(system, state, len(inputs))
 
 
-def _is_alike(kept: Kept, like: Kept) -> bool:
+def _is_alike(kept: object, like: object) -> bool:
     """Tell whether what a state keeps has the form of what a controller keeps.
 
     A file does not always tell how that was nested, and a plain tuple stands for it then.

@@ -69,6 +69,10 @@ class KahanAttitude(AbstractIntegrator):
                 f"KahanAttitude needs a FreeRigidBody, whose momenta are a quadratic field, got "
                 f"the {system.name}; use LieVerlet."
             )
+        if system.force is not None:
+            raise BadInput(
+                f"KahanAttitude knows no forces, but one acts on the {system.name}; use LieVerlet."
+            )
 
     def refusal(self, system: FreeRigidBody, state: State, h: float, moved: float) -> Refusal:
         state = jax.tree.map(jnp.asarray, state)

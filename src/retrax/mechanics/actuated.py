@@ -10,14 +10,20 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import Partial
 from jaxtyping import Array, Float, Key
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import ArrayLike, float64, output, require_instance, require_real
+from retrax.numerics.checks import (
+    ArrayLike,
+    float64,
+    is_traced,
+    output,
+    require_instance,
+    require_real,
+)
 from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import nothing_is_traced, require_each
@@ -48,11 +54,72 @@ class Actuators(Frozen):
 
     def covector(self, g: Element, u: Inputs) -> Coordinates:
         """$B(g) u$, with inputs within their bounds."""
+        if isinstance(self.matrix, ConstantMatrix):
+            return self.matrix.times(self.limited(u))
         return jnp.asarray(self.matrix(g)) @ self.limited(u)
+
+    def dense(self) -> "Actuators":
+        """Return the same in the form that all matrices of one shape have."""
+        matrix = self.matrix
+        if isinstance(matrix, ConstantMatrix):
+            matrix = ConstantMatrix.of(matrix.whole(), dense=True)
+        return Actuators(matrix, self.lower, self.upper, self.count)
 
     def rates(self, g: Element, xi: Coordinates) -> Float[Array, " m"]:
         r"""Return the velocities $B(g)^T\xi$ on which the inputs do work."""
         return jnp.asarray(self.matrix(g)).T @ xi
+
+
+# Row and column of an entry of a matrix.
+Place = tuple[int, int]
+
+
+class ConstantMatrix(Frozen):
+    """A matrix of inputs that is the same wherever the system is.
+
+    A product with it is part of every step, so nothing is multiplied by its zeros and ones.
+
+    **Attributes:** `entries`: those that are neither zero nor one; `places`: where they are;
+    `ones`: where it is one; `shape`.
+    """
+
+    entries: Float[Array, " k"]
+    places: tuple[Place, ...] = eqx.field(static=True)
+    ones: tuple[Place, ...] = eqx.field(static=True)
+    shape: Place = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, matrix: Float[Array, "dim m"], dense: bool = False) -> "ConstantMatrix":
+        """Make one; of numbers that JAX is tracing none is known, and none where it is `dense`."""
+        known = np.full(matrix.shape, np.nan) if dense or is_traced(matrix) else np.asarray(matrix)
+        places, ones = _where((known != 0) & (known != 1)), _where(known == 1)
+        rows, columns = np.array(places, int).reshape(-1, 2).T
+        return cls(matrix[rows, columns], places, ones, matrix.shape)
+
+    def __call__(self, g: Element) -> Float[Array, "dim m"]:
+        return self.whole()
+
+    def whole(self) -> Float[Array, "dim m"]:
+        """Return the matrix."""
+        rows, columns = np.array(self.places, int).reshape(-1, 2).T
+        known = np.zeros(self.shape)
+        for place in self.ones:
+            known[place] = 1.0
+        return jnp.asarray(known).at[rows, columns].set(self.entries)
+
+    def times(self, u: Inputs) -> Coordinates:
+        """Return the product with a vector."""
+        parts = {place: self.entries[k] * u[place[1]] for k, place in enumerate(self.places)}
+        parts |= {place: u[place[1]] for place in self.ones}
+        rows: list[list[Array]] = [[] for _ in range(self.shape[0])]
+        for place in sorted(parts):
+            rows[place[0]].append(parts[place])
+        return jnp.stack([sum(row[1:], row[0]) if row else jnp.zeros(()) for row in rows])
+
+
+def _where(chosen: np.ndarray) -> tuple[Place, ...]:
+    rows, columns = np.nonzero(chosen)
+    return tuple(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 class Actuated(Frozen):
@@ -85,25 +152,30 @@ class Actuated(Frozen):
         if not system.has_momentum:
             raise BadInput(f"the {system.name} has no momenta that inputs could change.")
         system.with_force(_nothing)
-        matrix = inputs if callable(inputs) else Partial(constant_matrix, float64("inputs", inputs))
-        function = as_pytree(matrix)
-        found = output("inputs", function, (system.group.layout(),))
-        dim, name = system.group.dim, system.group.name
-        if len(found.shape) != 2 or found.shape[0] != dim or found.shape[1] < 1:
+        group = system.group
+        constant = None if callable(inputs) else float64("inputs", inputs)
+        shape = _shape(inputs, group) if constant is None else constant.shape
+        if len(shape) != 2 or shape[0] != group.dim or shape[1] < 1:
             raise BadInput(
-                f"inputs has shape {found.shape}, but on {name} it is a matrix of {dim} rows with "
-                "a column for each input."
+                f"inputs has shape {shape}, but on {group.name} it is a matrix of {group.dim} rows "
+                "with a column for each input."
             )
-        require_real("inputs", found, found.shape)
-        _require_columns(system.group, function)
-        count = found.shape[1]
-        lower, upper = (None, None) if bounds is None else _bounds(bounds, count)
-        self.actuators = Actuators(function, lower, upper, count)
+        matrix = as_pytree(inputs) if constant is None else ConstantMatrix.of(constant)
+        _require_columns(group, matrix)
+        lower, upper = (None, None) if bounds is None else _bounds(bounds, shape[1])
+        self.actuators = Actuators(matrix, lower, upper, shape[1])
 
     @property
     def count(self) -> int:
         """How many inputs there are."""
         return self.actuators.count
+
+    def dense(self) -> "Actuated":
+        """Return the same plant, whose matrix may be stacked with any other of its shape."""
+        other = object.__new__(type(self))
+        object.__setattr__(other, "system", self.system)
+        object.__setattr__(other, "actuators", self.actuators.dense())
+        return other
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("system", "actuators"):
@@ -111,9 +183,11 @@ class Actuated(Frozen):
         return getattr(self.system, name)
 
 
-def constant_matrix(value: Array, g: Element) -> Array:
-    """Return the matrix of inputs that do not depend on where the system is."""
-    return value
+def _shape(inputs: object, group: AbstractLieGroup) -> tuple[int, ...]:
+    """Return the shape of what a function of `g` returns, seen to be real numbers."""
+    found = output("inputs", inputs, (group.layout(),))
+    require_real("inputs", found, found.shape)
+    return found.shape
 
 
 def _nothing(g: Element, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:

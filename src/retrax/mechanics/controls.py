@@ -17,7 +17,7 @@ from retrax.numerics.checks import output, require_function
 from retrax.numerics.frozen import Frozen
 
 # What a controller keeps from step to step: `State.control`.
-Kept = PyTree[Float[Array, "..."]] | None
+Kept = PyTree[Float[Array | np.ndarray, "..."]] | None
 
 
 class AbstractControl(Frozen):

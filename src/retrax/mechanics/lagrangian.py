@@ -18,9 +18,10 @@ from retrax.mechanics.functions import (
     require_energy,
 )
 from retrax.mechanics.legendre import invert, require_regular
+from retrax.mechanics.parts import checked_parts
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
-from retrax.mechanics.system import AbstractGroupSystem, checked_parts
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike
 from retrax.numerics.evaluate import evaluate
 

@@ -24,9 +24,10 @@ from retrax.mechanics.functions import (
     require_energy,
 )
 from retrax.mechanics.inertia import plainly_a_body, require_body, require_positive
+from retrax.mechanics.parts import checked_parts
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
-from retrax.mechanics.system import AbstractGroupSystem, checked_parts
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
     ArrayLike,
     float64,

@@ -25,7 +25,7 @@ from retrax.numerics.checks import (
 )
 
 # The state of a controller: arrays of float64, however nested.
-Own = PyTree[Float[Array, "..."]]
+Own = PyTree[Float[Array | np.ndarray, "..."]]
 Step = Float[Array, ""]
 # A time counts as a whole number of steps or periods if it misses one by less.
 _WHOLE = 1e-6
@@ -38,8 +38,8 @@ class SampledState(NamedTuple):
     samples gave, the newest last; `own`: the state of the law; `None` without one.
     """
 
-    steps: Float[Array, ""]
-    outputs: Float[Array, "sample m"]
+    steps: Float[Array | np.ndarray, ""]
+    outputs: Float[Array | np.ndarray, "sample m"]
     own: Own | None
 
 
@@ -99,7 +99,7 @@ class Sampled(AbstractControl):
         if not isinstance(found, tuple) or len(found) != 2:
             raise BadInput(
                 f"the law of {self!r} has a state, so it returns the pair (u, state), but it "
-                f"returns {type(found).__name__}."
+                f"returns something else."
             )
         require_inputs(self, found[0], count)
         before, after = (_form(x) for x in (self.state, found[1]))
@@ -178,7 +178,7 @@ def _as_arrays(found: object) -> object:
     return jax.tree.map(jnp.asarray, found) if isinstance(found, tuple) else jnp.asarray(found)
 
 
-def _form(own: Own) -> tuple[object, str]:
+def _form(own: PyTree) -> tuple[object, str]:
     """The form of a state, and how it is told."""
     leaves, tree = jax.tree.flatten(own)
     arrays = [f"{np.dtype(x.dtype)}{list(np.shape(x))}" for x in leaves]

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
@@ -12,11 +12,13 @@ from retrax.mechanics.actuated import Inputs, Law
 from retrax.mechanics.controls import AbstractControl, held
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import ArrayLike, float64, require_choice, require_finite
+from retrax.numerics.checks import ArrayLike, float64, is_traced, require_choice, require_finite
 from retrax.numerics.known import require_each
 
 # Times of a table count as those of a step that ends so near, in steps: tables are rounded.
 _NEAR = 1e-3
+# Times of a table are evenly spaced if they miss it by less, relative to the spacing.
+_EVEN = 1e-6
 
 
 class Signal(AbstractControl):
@@ -37,6 +39,7 @@ class Signal(AbstractControl):
     t: Float[Array, " n"]
     u: Float[Array, "n m"]
     hold: str = eqx.field(static=True)
+    even: bool = eqx.field(static=True)  # whether all times are known to be equally far apart
 
     def __init__(self, t: ArrayLike, u: ArrayLike, hold: str = "zero"):
         self.hold = require_choice("hold", hold, ("zero", "linear"))
@@ -49,7 +52,7 @@ class Signal(AbstractControl):
                 f"u has shape {np.shape(u)}, but with {len(self.t)} times it is a table of shape "
                 f"({len(self.t)}, m) for m inputs, or ({len(self.t)},) for one."
             )
-        self.u = table
+        self.u, self.even = table, _is_even(self.t)
         require_each(_require_times, self.t)
         require_each(lambda u: require_finite("u", u), self.u)
 
@@ -88,8 +91,16 @@ class Signal(AbstractControl):
     def during(self, state: State, h: Float[Array, ""]) -> Law:
         if not self.holds:
             return Partial(_joined, self)
-        k = jnp.searchsorted(self.t, state.t + h / 2, side="right") - 1
-        return held(self.u[jnp.clip(k, 0, len(self.t) - 1)])
+        return held(self.u[self.entry(state.t + h / 2, len(self.t) - 1)])
+
+    def entry(self, t: Float[Array, ""], last: int) -> Int[Array, ""]:
+        """Return which entry the time `t` follows, from 0 to `last`."""
+        if self.even:
+            spacing = (self.t[-1] - self.t[0]) / (len(self.t) - 1)
+            k = jnp.floor((t - self.t[0]) / spacing).astype(int)
+        else:
+            k = jnp.searchsorted(self.t, t, side="right") - 1
+        return jnp.clip(k, 0, last)
 
 
 def _joined(table: Signal, g: Element, xi: Coordinates, t: Float[Array, ""]) -> Inputs:
@@ -97,9 +108,18 @@ def _joined(table: Signal, g: Element, xi: Coordinates, t: Float[Array, ""]) -> 
     times, u, n = table.t, table.u, len(table.t)
     if n == 1:
         return u[0]
-    k = jnp.clip(jnp.searchsorted(times, t, side="right") - 1, 0, n - 2)
+    k = table.entry(t, n - 2)
     part = (t - times[k]) / (times[k + 1] - times[k])
     return u[k] + jnp.clip(part, 0.0, 1.0) * (u[k + 1] - u[k])
+
+
+def _is_even(t: Float[Array, " n"]) -> bool:
+    if is_traced(t) or len(t) < 2:
+        return False
+    times = np.asarray(t)
+    spacing = (times[-1] - times[0]) / (len(times) - 1)
+    off = np.abs(times - (times[0] + spacing * np.arange(len(times))))
+    return bool(np.max(off) <= _EVEN * abs(spacing))
 
 
 def _require_times(t: np.ndarray) -> None:

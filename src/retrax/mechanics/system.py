@@ -13,10 +13,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Coordinates, Element, require_group
-from retrax.mechanics.constraints import AbstractConstraint, require_full_rank
-from retrax.mechanics.functions import Function, arguments, as_pytree
-from retrax.mechanics.hamel import checked_constraint
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element
+from retrax.mechanics.constraints import require_full_rank
+from retrax.mechanics.functions import Function
 from retrax.mechanics.reactions import (
     ALLOWED_VIOLATION,
     admissible,
@@ -24,15 +23,13 @@ from retrax.mechanics.reactions import (
     require_admissible,
 )
 from retrax.mechanics.state import Ending, State
-from retrax.mechanics.symmetry import Generators, Symmetries, declared, find_symmetries
+from retrax.mechanics.symmetry import Generators, Symmetries, find_symmetries
 from retrax.numerics.checks import (
     ArrayLike,
     finite64,
     finite_rows,
     float64,
     require_double_precision,
-    require_function,
-    require_output,
     shown,
 )
 from retrax.numerics.evaluate import evaluated
@@ -83,8 +80,10 @@ class AbstractGroupSystem(Frozen):
     regular: ClassVar[bool] = True  # or else some velocities have no momentum of their own
 
     def __check_init__(self):
-        """Reject non-finite parameters."""
+        """Reject non-finite parameters; set fields that a constructor left at their default."""
         for field in dataclasses.fields(self):
+            if field.name not in vars(self) and getattr(self, field.name, self) is field.default:
+                object.__setattr__(self, field.name, field.default)
             value = getattr(self, field.name, None)
             if isinstance(value, jax.Array):
                 require_each(partial(self._require_finite, field.name), value, fine=finite_rows)
@@ -159,10 +158,7 @@ class AbstractGroupSystem(Frozen):
         return False
 
     def at_time(self: System, t: Float[Array, ""]) -> System:
-        """Return the system as it is at one time: itself where no energy depends on time.
-
-        A step asks it for momenta, velocities and energies at each of its nodes.
-        """
+        """Return the system as it is at one time: itself where no energy depends on time."""
         return self
 
     def energy_rate(
@@ -313,9 +309,7 @@ class AbstractGroupSystem(Frozen):
 
     @property
     def conservative(self) -> bool:
-        """Whether nothing does work on the system.
-
-        No force from outside does, no driven constraint, and no energy that depends on time.
+        """Whether nothing does work: no force, no driven constraint, no energy that moves.
 
         A system with damping of its own says so by overriding this.
         """
@@ -332,10 +326,10 @@ class AbstractGroupSystem(Frozen):
             return jnp.zeros(())
         g, mu = state.g, state.momentum
         xi = self.velocity_at(state)
-        now = self.at_time(state.t)
-        outside = now.total_force(g, xi, mu, state.t) - now.differential(g, xi, mu)
-        work = (outside + self.reaction(state)) @ xi
-        return work + self.energy_rate(g, xi, mu, state.t) if self.moving else work  # (4)
+        inner = self.at_time(state.t).differential(g, xi, mu)
+        outside = self.total_force(g, xi, mu, state.t) - inner
+        work = (outside + self.reaction(state)) @ xi  # (4)
+        return work + self.energy_rate(g, xi, mu, state.t) if self.moving else work
 
     def require_declared(self) -> None:
         """Reject a declared generator that is not a symmetry."""
@@ -382,26 +376,6 @@ def _momentum_at(
     system: AbstractGroupSystem, g: Element, xi: Coordinates, t: Float[Array, ""]
 ) -> Coordinates:
     return system.at_time(t).momentum(g, xi)
-
-
-class Parts(NamedTuple):
-    """What every system from functions is given beside its energy, checked."""
-
-    group: AbstractLieGroup
-    force: Function | None
-    symmetry: Generators | None
-    constraint: AbstractConstraint | None
-
-
-def checked_parts(group: object, force: object, symmetry: object, constraint: object) -> Parts:
-    """Return the parts of a system that do not depend on its energy if they fit together."""
-    require_double_precision()
-    where = require_group(group)
-    reaction = checked_constraint(where, constraint)
-    if force is not None:
-        require_output("force", force, arguments(where), (where.dim,))
-        force = as_pytree(require_function("force", force))
-    return Parts(where, force, declared(where, symmetry), reaction)
 
 
 def element(name: str, value: PyTree, like: PyTree[jax.ShapeDtypeStruct]) -> PyTree:

@@ -73,8 +73,8 @@ class Reach:
                 )
             axis, along = jnp.asarray(self.axis), jnp.asarray(self.along)
             return AxisEnd(group, system, axis, along, _across(self.axis), velocity)
-        pose = element("pose of the end", self.pose, group.layout())
-        group.check("pose of the end", pose)
+        pose = element("pose", self.pose, group.layout())
+        group.check("pose", pose)
         momentum = None
         if velocity is not None:
             momentum = system.state(pose, velocity=velocity).momentum

@@ -21,8 +21,8 @@ from retrax.planning.measure import measure
 from retrax.planning.model import Model, Sizes
 from retrax.planning.recursion import backward, forward
 
-# Operations of a stage that LLVM compiles in a few seconds.
-_MOST = 12_000
+# Operations of a stage that LLVM compiles in a few seconds, and of a recursion, which is plainer.
+_MOST, _MOST_PLAIN = 15_000, 60_000
 
 
 class Bindable(Protocol):
@@ -126,15 +126,13 @@ def _recursions(s: Sizes, native: bool) -> tuple[Bindable, ...]:
         (s.values, s.slopes, s.stage, limits, 3),
         (gains,),
     )
-    ahead = Ports(
-        0, n + 3, (gains, s.values, s.slopes, s.stage, limits, 3, q), (n, s.stage)
-    )
+    ahead = Ports(0, n + 3, (gains, s.values, s.slopes, s.stage, limits, 3, q), (n, s.stage))
 
     def onward(shared, *rest):
         return forward(s, *rest)
 
     along = Ports(n + s.path, n + sum(measured_counts(s)), (s.values, s.stage, limits, 3), ())
-    make = _native if native else _Compiled
+    make = partial(_native, most=_MOST_PLAIN) if native else _Compiled
     return (
         make(partial(backward, s), back),
         make(onward, ahead),
@@ -142,14 +140,14 @@ def _recursions(s: Sizes, native: bool) -> tuple[Bindable, ...]:
     )
 
 
-def _native(function: Callable[..., list[jax.Array]], ports: Ports) -> Sweep:
+def _native(function: Callable[..., list[jax.Array]], ports: Ports, most: int = _MOST) -> Sweep:
     """Machine code of a function of vectors."""
 
     def on_numbers(*numbers: Sequence[jax.Array]) -> tuple[list[jax.Array], ...]:
         vectors = [jnp.stack(x) if x else jnp.zeros(0) for x in numbers]
         return tuple([x[k] for k in range(len(x))] for x in function(*vectors))
 
-    return sweep_of(on_numbers, ports, _MOST)
+    return sweep_of(on_numbers, ports, most)
 
 
 class _Compiled:

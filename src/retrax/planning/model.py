@@ -272,9 +272,7 @@ class Model(Frozen):
         counts = (s.inputs, s.state, s.limits, s.path, s.path)
         old, change = cut(own, *counts), cut(down, *counts)
         ahead = (lengths[0], lengths[0], lengths[1], lengths[0], lengths[1])
-        u, lam, limits, slack, z = (
-            x + a * dx for x, a, dx in zip(old, ahead, change, strict=True)
-        )
+        u, lam, limits, slack, z = (x + a * dx for x, a, dx in zip(old, ahead, change, strict=True))
         turned = group.dexp_inv_dual(eta, lam[: s.dim])
         new = [jnp.ravel(leaf) for leaf in jax.tree.leaves(group.advance(g, group.expm1(eta)))]
         return [

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from retrax.engine.llvm.host import lanes
 from retrax.errors import NoPlan
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_instance, require_whole
+from retrax.planning.ensemble import optimise_many
+from retrax.planning.explore import explored, nearest
 from retrax.planning.kernels import programs
 from retrax.planning.plan import Plan
 from retrax.planning.problem import ControlProblem
@@ -17,8 +18,6 @@ from retrax.planning.solve import MOST_ITERATIONS, Iterate, Solver, Start, bumps
 if TYPE_CHECKING:
     import xarray as xr
 
-# The first look at problems with bounds: barriers to go down to, and the fewest steps.
-_LOOK, _FEWEST = 3e-3, 32
 # The barrier to begin with from another plan.
 _WARM = 1e-2
 # Costs that differ by less, relative to them, belong to one extremal.
@@ -54,8 +53,6 @@ def optimise(
         tries = require_whole("tries", tries, 1)
     iterations = require_whole("iterations", iterations, 1)
     if starts is not None:
-        from retrax.planning.ensemble import optimise_many
-
         return optimise_many(problem, starts, tries, iterations)
     return _optimise(problem, tries, iterations)
 
@@ -72,40 +69,14 @@ def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Pl
         if tries is None and not (sizes.bounded or sizes.path):
             plans.append(Plan(problem, solver.from_ways(start, bumps(problem, 1), problem.steps)))
         if not any(plan.status == "minimum" for plan in plans):
-            plans += _explored(problem, solver, start, tries)
+            plans += [Plan(problem, found) for found in explored(problem, solver, start, tries)]
     good = [plan for plan in plans if plan.converged]
     if not good:
-        raise NoPlan(*_why(plans))
+        good = [_reached(problem, solver, start, plans)]
     best = min(good, key=lambda p: (p.status != "minimum", p.cost))
     best.others = tuple(_others(best, good))
     best.seconds = time.perf_counter() - began
     return best
-
-
-def _explored(
-    problem: ControlProblem, solver: Solver, start: Start, tries: int | None
-) -> list[Plan]:
-    """Look at several guesses side by side with coarse steps, and refine what is best.
-
-    Where `tries` are asked for, all extremals are refined that were found.
-    """
-    count = lanes() if tries is None else tries
-    steps = min(problem.steps, max(_FEWEST, problem.steps // 8))
-    many = Start(np.repeat(start.nodes, count, axis=1), np.repeat(start.times, count))
-    found = solver.from_ways(many, bumps(problem, count), steps, last=_LOOK)
-    size = np.abs(found.cost)
-    order = sorted(range(count), key=lambda k: (not found.converged[k], found.cost[k]))
-    plans: list[Plan] = []
-    looked: list[float] = []
-    for k in order:
-        if any(abs(found.cost[k] - cost) <= 1e-4 * size[k] for cost in looked):
-            continue
-        looked.append(float(found.cost[k]))
-        guess = Iterate(found.nodes[..., k : k + 1], found.stages[..., k : k + 1], found.h[k : k + 1])
-        plans.append(Plan(problem, solver.from_iterate(start, guess, _LOOK)))
-        if tries is None and plans[-1].status == "minimum":
-            break
-    return plans
 
 
 def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:
@@ -118,9 +89,41 @@ def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:
     return found
 
 
-def _why(failed: list[Plan]) -> tuple[str, Plan]:
-    """Say what is wrong with the iterate that came nearest."""
-    plan = min(failed, key=lambda p: max(p.residuals["defects"], p.residuals["end"]))
+def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list[Plan]) -> Plan:
+    """Come as near to the end as possible, and from there to it; say what is in the way if not."""
+    if problem.model.sizes.ends == 0:
+        raise NoPlan(_stopped(failed[0], len(failed)), failed[0])
+    cost = max(abs(plan.cost) for plan in failed)
+    found, there = nearest(problem, solver, start, cost)
+    if there:
+        guess = Iterate(found.nodes, found.stages, found.h)
+        plan = Plan(problem, solver.from_iterate(start, guess, _WARM))
+        if plan.converged:
+            return plan
+        raise NoPlan(_stopped(plan, len(failed) + 1), plan)
+    last = min(failed, key=lambda p: max(p.residuals["defects"], p.residuals["end"]))
+    if not found.converged[0]:
+        raise NoPlan(_stopped(last, len(failed)), last)
+    miss = found.miss[:, 0]
+    worst = int(np.argmax(np.abs(miss)))
+    u = found.stages[: problem.count, :, 0].T
+    room = np.minimum(u - problem.lower, problem.upper - u)
+    width = problem.upper - problem.lower
+    part = float((room <= 0.01 * np.where(np.isfinite(width), width, 0.0)).mean())
+    limits = f"; inputs are at their bounds for {part:.0%} of the time" if part > 0 else ""
+    why = (
+        f"{limits}; give it more time, wider bounds" if problem.model.sizes.bounded else "; give it"
+    )
+    raise NoPlan(
+        f"the end is out of reach: the nearest that was found in {found.h[0] * found.stages.shape[1]:.4g} s "
+        f"misses it by {np.abs(miss).max():.3g}, most in equation {worst} of {len(miss)}{why} or "
+        "another end.",
+        last,
+    )
+
+
+def _stopped(plan: Plan, guesses: int) -> str:
+    """Say what is wrong with an iterate that is no plan."""
     worst = max(("defects", "end", "path", "stationarity"), key=lambda x: plan.residuals[x])
     said = {
         "defects": "steps do not lead from one state to the next, by up to "
@@ -130,8 +133,7 @@ def _why(failed: list[Plan]) -> tuple[str, Plan]:
         "stationarity": "the conditions of first order are met only to "
         f"{plan.residuals['stationarity']:.1g}",
     }
-    sentence = (
-        f"no plan was found from {len(failed)} guesses, after {plan.iterations} iterations "
-        f"{said[worst]}; give it more time (duration=), wider bounds, or a guess=."
+    return (
+        f"no plan was found from {guesses} guesses: after {plan.iterations} iterations "
+        f"{said[worst]}; try more steps, another duration=, or a guess= from a similar problem."
     )
-    return sentence, plan

@@ -177,7 +177,7 @@ class Plan:
         return f"<Plan: {self.status}, cost {self.cost:.6g}, {self.T:.6g} s>"
 
     def save(self, path: str | Path) -> Path:
-        """Write the plan to a file, which `retrax.load` reads."""
+        """Write the plan to a NetCDF file, which `retrax.load_plan` reads."""
         from retrax.store.plan_file import save_plan
 
         return save_plan(self, as_path(path))

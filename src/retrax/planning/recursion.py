@@ -33,9 +33,7 @@ class Stage:
         dphi, hessian, dc, dcost = cut(
             slopes, n * size, size * (size + 1) // 2, sizes.path * size, size
         )
-        u, self.lam, limits, slack, z = cut(
-            own, m, n, sizes.limits, sizes.path, sizes.path
-        )
+        u, self.lam, limits, slack, z = cut(own, m, n, sizes.limits, sizes.path, sizes.path)
         J = dphi.reshape(n, size)
         self.A, self.B = J[:, :n], J[:, n : n + m]
         none = [jnp.zeros((n, sizes.ends))]

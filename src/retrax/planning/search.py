@@ -56,7 +56,8 @@ class Search:
     """The search from a guess that lies in iterate 0 of the workspace.
 
     **Arguments:** `h`: the step of each problem, with its bounds `shortest` and `longest` where the
-    duration is free; `first`, `last`: barriers, as parts of the cost.
+    duration is free; `first`, `last`: barriers, as parts of the cost; `elastic`: what a miss of the
+    end by the whole way costs, where it may be missed.
 
     **Attributes:** `at`: which iterate is at hand; `h`; `converged`, `iterations`: of each problem;
     `errors`: at the end; `stuck`: problems without a step that helps.
@@ -71,6 +72,7 @@ class Search:
         longest: np.ndarray,
         first: float = FIRST,
         last: float = LAST,
+        elastic: float = 0.0,
     ):
         P = work.width
         self.work, self.scales, self.at = work, scales, 0
@@ -80,7 +82,7 @@ class Search:
         self.converged, self.stuck = np.zeros(P, bool), np.zeros(P, bool)
         self.iterations = np.zeros(P, int)
         self.penalty = np.zeros((work.sizes.ends, P))
-        self.softness = np.zeros((work.sizes.ends, P))
+        self.elastic, self.spring = elastic, np.zeros((work.sizes.ends, 1))
         self.shift, self.last_shift = np.zeros(P), np.zeros(P)
         self.pairs = work.stages * (work.sizes.limits + work.sizes.path) + 2 * work.sizes.free
         self.kappa = np.full(P, first if self.pairs else 0.0)
@@ -120,6 +122,9 @@ class Search:
             self._guess_inputs()
         self.now = work.measure(at)
         self.cost_scale = self._cost_scale()
+        if self.elastic:
+            self.cost_scale = np.maximum(self.cost_scale, self.elastic)
+            self.spring = self.elastic / self.scales.ends[:, None] ** 2 + 0 * self.cost_scale
         barrier = self.barrier
         if work.sizes.path:
             c = work.path(at)
@@ -195,7 +200,8 @@ class Search:
         self._best = np.where(better, size, self._best)
         self._since = np.where(better, 0, self._since + 1)
         stalled = (size <= _ACCEPT) & (self._since >= _STALLED)
-        self.converged |= final & (small | stalled) & ~self.stuck
+        seen = self.iterations > 0  # the second-order condition is known after a sweep
+        self.converged |= seen & final & (small | stalled) & ~self.stuck
 
     # Newton's step.
 
@@ -214,9 +220,9 @@ class Search:
             self._fill_end()
             work.backward(at)
             W = _full(work.back[-1 - s.sides * (s.sides + 1) // 2 : -1], s.sides)
-            if s.ends:
+            if s.ends and self.elastic:
                 places = np.arange(1 + s.free, s.sides)
-                W[:, places, places] -= self.softness.T
+                W[:, places, places] -= 1 / self.spring.T
             theta, minimum, least = solve_border(W, s.free, extra)
             fine = minimum & (work.back[-1] > _LEAST_PIVOT) & (least > _LEAST_EIGENVALUE)
             bad = active & ~fine
@@ -238,7 +244,7 @@ class Search:
     def _stiffen(self, bad: np.ndarray, tried: np.ndarray) -> None:
         """Add to the Hessian what helps: a penalty on missing the end first, then a shift."""
         first = bad & (tried == 1) & (self.penalty.sum(axis=0) == 0) & (self.work.sizes.ends > 0)
-        if first.any() and hasattr(self, "gramian"):
+        if first.any() and not self.elastic and hasattr(self, "gramian"):
             self.penalty = np.where(first, 1e2 / np.maximum(self.gramian, 1e-300), self.penalty)
             bad = bad & ~first
         known = self.last_shift > 0
@@ -299,6 +305,10 @@ class Search:
         turn = np.abs(work.dX[: s.dim] / self.scales.state[: s.dim, None, None]).max(axis=(0, 1))
         ahead = np.minimum(room[0], _FARTHEST / np.maximum(turn, _FARTHEST))
         duals = room[1].copy()
+        if self.elastic:
+            _, miss, _, jacobian, _ = work.end(at)
+            pull = (self.spring * miss)[:, None] * jacobian
+            slope += np.einsum("eip,ip->p", pull, work.dX[:, -1])
         dh, dtimes = np.zeros(work.width), np.zeros_like(self.times)
         if s.free:
             dh = work.theta[1]
@@ -344,13 +354,14 @@ class Search:
 
     # How good an iterate is.
 
-    def _merit(
-        self, which: int, now: Measured, h: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _merit(self, which: int, now: Measured, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum of violations in units of their scales; cost with barrier."""
         end = self.work.end(which)
-        violation = now.violation + (np.abs(end[1]) / self.scales.ends[:, None]).sum(axis=0)
-        cost = now.cost + end[0]
+        violation, cost = now.violation, now.cost + end[0]
+        if self.elastic:
+            cost = cost + (self.spring * end[1] ** 2).sum(axis=0) / 2
+        else:
+            violation = violation + (np.abs(end[1]) / self.scales.ends[:, None]).sum(axis=0)
         if self.pairs:
             logs = now.logs
             if self.work.sizes.free:
@@ -373,7 +384,8 @@ class Search:
             whole = now.step_slope - self.times[0] + self.times[1]
             dual = np.maximum(dual, np.abs(whole) * self.h / work.stages)
         defects = (now.defects / unit).max(axis=0)
-        miss = (np.abs(end[1]) / scales.ends[:, None]).max(axis=0, initial=0.0)
+        miss = end[1] - work.nu[at] / self.spring if self.elastic else end[1]
+        miss = (np.abs(miss) / scales.ends[:, None]).max(axis=0, initial=0.0)
         path = (now.slack_gaps / scales.path[:, None]).max(axis=0, initial=0.0)
         return Errors(defects, miss, path, dual / size, self._complementarity())
 
@@ -402,9 +414,7 @@ def _full(upper: np.ndarray, size: int) -> np.ndarray:
     return out
 
 
-def _share(
-    values: np.ndarray, changes: np.ndarray, share: np.ndarray | float
-) -> np.ndarray:
+def _share(values: np.ndarray, changes: np.ndarray, share: np.ndarray | float) -> np.ndarray:
     """How far to go until the first of some positive numbers has lost its share."""
     lengths = np.where(changes < 0, -share * values / changes, 1.0)
     return np.where(np.isfinite(lengths), lengths, 1.0).min(axis=0)

@@ -96,7 +96,11 @@ class Solver:
         self.problem, self.programs, self.most = problem, programs, most
 
     def from_ways(
-        self, starts: Start, bumps: np.ndarray, steps: int, last: float = LAST
+        self,
+        starts: Start,
+        bumps: np.ndarray,
+        steps: int,
+        last: float = LAST,
     ) -> Found:
         """Search from the geodesics from each start to the end, with a bump for each."""
         count = starts.nodes.shape[1]
@@ -110,15 +114,23 @@ class Solver:
             search.run(self.most)
             return _found(search, count)
 
-    def from_iterate(self, starts: Start, guess: Iterate, first: float) -> Found:
+    def from_iterate(
+        self,
+        starts: Start,
+        guess: Iterate,
+        first: float,
+        last: float = LAST,
+        elastic: float = 0.0,
+        steps: int | None = None,
+    ) -> Found:
         """Search from another solution, whose steps may be others, from a barrier on."""
         count = starts.nodes.shape[1]
-        with self._workspace(starts, self.problem.steps) as work:
+        with self._workspace(starts, steps or self.problem.steps) as work:
             if not hasattr(self, "extents"):
                 self.extents = _floored(work.aim(self.problem.first_duration, work.clock[1, 0]))
             h = self._taken_over(work, guess)
             work.X[0][:, 0] = work.starts
-            search = self._search(work, h, first, LAST)
+            search = self._search(work, h, first, last, elastic)
             search.run(self.most, with_inputs=True)
             return _found(search, count)
 
@@ -133,11 +145,13 @@ class Solver:
             work.limits[...] = limits[:, None]
             yield work
 
-    def _search(self, work: Workspace, h: np.ndarray, first: float, last: float) -> Search:
+    def _search(
+        self, work: Workspace, h: np.ndarray, first: float, last: float, elastic: float = 0.0
+    ) -> Search:
         free, one = self.problem.duration, np.ones(work.width) / work.stages
         low, high = (free.lower, free.upper) if isinstance(free, Free) else (0.0, np.inf)
         scales = self._scales(work)
-        return Search(work, scales, h, one * low, one * high, first=first, last=last)
+        return Search(work, scales, h, one * low, one * high, first, last, elastic)
 
     def _taken_over(self, work: Workspace, guess: Iterate) -> np.ndarray:
         """Take another solution over at the same parts of its duration; return the steps."""

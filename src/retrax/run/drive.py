@@ -89,8 +89,9 @@ class _DrivenIntegrators:
 
 
 def _driven(integrator: AbstractIntegrator, plant: Actuated, control: AbstractControl) -> Driven:
-    control.check(plant.system, plant.count)
-    return Driven(integrator, plant.actuators, control)
+    driven = Driven(integrator, plant.actuators, control)
+    driven.check(plant.system)
+    return driven
 
 
 _DRIVEN = _DrivenIntegrators()

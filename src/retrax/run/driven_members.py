@@ -1,6 +1,6 @@
 """Ensembles of driven bodies: one plant and one controller for all, or one for each member."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -37,6 +37,12 @@ class DrivenMembers(NamedTuple):
     def one(self) -> AbstractIntegrator:
         """The integrator of the first member."""
         return first_of(self.integrator) if self.own else self.integrator
+
+
+def stacked_plants(plants: Sequence[Any]) -> Any:
+    """Return plants of one kind as one, its arrays stacked along a first axis."""
+    given = [plant.dense() if isinstance(plant, Actuated) else plant for plant in plants]
+    return stacked_systems(given)
 
 
 def driven_members(

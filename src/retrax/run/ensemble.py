@@ -25,9 +25,16 @@ from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import gigabytes, require_memory, started
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.drive import Plant
-from retrax.run.driven_members import begun_members, check_runs, driven_members, spread
-from retrax.run.member_checks import require_ensemble, stacked_systems
+from retrax.run.driven_members import (
+    begun_members,
+    check_runs,
+    driven_members,
+    spread,
+    stacked_plants,
+)
+from retrax.run.member_checks import require_ensemble
 from retrax.run.progress_bar import ProgressOption, Reporter, reporter
+from retrax.run.spans import steps_asked
 from retrax.trajectory.inputs import asked_of_members, limited, saturated
 from retrax.trajectory.observe import turns
 from retrax.trajectory.provenance import provenance
@@ -43,7 +50,8 @@ def ensemble(
     states: State | ArrayLike,
     *,
     h: float,
-    steps: int,
+    steps: int | None = None,
+    until: float | None = None,
     control: AbstractControl | Sequence[AbstractControl] | None = None,
     save_every: int | None = None,
     backend: str = "auto",
@@ -63,7 +71,8 @@ def ensemble(
     - `states`: a `State` whose arrays have a leading axis of members, as
         `jax.vmap(lambda v: system.state(g, velocity=v))(velocities)` returns; for a quadratic field
         also an array of points.
-    - `h`, `steps`: the step in seconds, below zero back in time, and how many.
+    - `h`, `steps`: the step in seconds, below zero back in time, and how many; or, instead of
+        `steps`, `until`: the time at which all members end, which start at one time then.
     - `control`: what drives the inputs of an `Actuated` system, as for `simulate`; or one for each
         member: a list of them, or one whose arrays all have a leading axis of members.
     - `save_every`: how many steps lie between two saved states; the start is saved too then.
@@ -80,19 +89,20 @@ def ensemble(
     """
     method = as_integrator(integrator)
     several = isinstance(system, list | tuple)
-    given: Any = stacked_systems(system) if several else system
+    given: Any = stacked_plants(system) if several else system
     parts = driven_members(given, method, control, states, several)
     moving = parts.system
     starts, host = _at_hand(started(moving, states), backend, devices)
     known = False if several else None
-    shared = require_ensemble(moving, parts.one, starts, h, steps, save_every, known, host)
-    check_runs(parts, np.asarray(starts.t), float(h), int(steps))
+    count = steps_asked(starts, h, steps, until)
+    shared = require_ensemble(moving, parts.one, starts, h, count, save_every, known, host)
+    check_runs(parts, np.asarray(starts.t), float(h), int(count))
     runs = run_members(
-        moving, parts.integrator, begun_members(parts, starts, shared), float(h), int(steps),
+        moving, parts.integrator, begun_members(parts, starts, shared), float(h), int(count),
         None if save_every is None else int(save_every),
         shared=shared, own=parts.own, backend=backend, devices=devices, progress=progress,
     )  # fmt: skip
-    _warn_of_failures(runs["failed_step"].values, int(steps))
+    _warn_of_failures(runs["failed_step"].values, int(count))
     _warn_of_aliasing(moving, runs, float(h))
     return runs
 

@@ -16,6 +16,7 @@ from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
 from retrax.run.ready_loop import ReadyLoop, is_quiet
 from retrax.run.simulate import run_quickly, simulate
+from retrax.run.spans import steps_asked
 from retrax.trajectory.trajectory import Trajectory
 
 
@@ -49,13 +50,16 @@ class PreparedRun:
             f"every {self.save_every} of them saved>"
         )
 
-    def __call__(self, state: State | ArrayLike, steps: int) -> Trajectory:
-        """Take `steps` steps from `state`.
+    def __call__(
+        self, state: State | ArrayLike, steps: int | None = None, until: float | None = None
+    ) -> Trajectory:
+        """Take `steps` steps from `state`, or those that end at the time `until`.
 
         **Raises:** `StepFailed` at the first step that does not converge or gives a number that is
         not finite; it carries the trajectory up to there. `BadInput` where the run cannot start.
         """
         state = begun(self.system, self.integrator, state)
+        steps = steps if until is None else steps_asked(state, self.h, steps, until)
         if self._ready is not None and not is_shown(self._progress):
             run = run_quickly(self._ready, state, self.h, steps, self.save_every)
             if run is not None:

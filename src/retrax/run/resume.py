@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import jax
@@ -18,11 +18,13 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl
+from retrax.mechanics.events import Event, Stop, Watched, as_events
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import reason, shown
 from retrax.run.checks import require_count, require_room, require_run
 from retrax.run.drive import Plant, unwrapped
+from retrax.run.events import Lookout
 from retrax.run.progress_bar import ProgressOption
 from retrax.run.running import Running, finish_with_checkpoint
 from retrax.store.checkpoint import Checkpoint
@@ -52,6 +54,7 @@ def resume(
     system: Plant | None = None,
     integrator: AbstractIntegrator | str | None = None,
     control: AbstractControl | None = None,
+    events: Mapping[str, Watched | Event | Stop] | None = None,
     trust: Modules | None = None,
 ) -> Trajectory:
     """Go on with the run in a checkpoint, to its end or further.
@@ -69,6 +72,8 @@ def resume(
         integrator may be named as in `retrax list`.
     - `control`: what drives the run, where it could not be stored; `system` is the `Actuated` one
         then, and `integrator` that of `simulate`.
+    - `events`: what the run looks out for, where it does: the same names and functions as before. A
+        file keeps the events that were found, but no functions.
     - `trust`: the module, or a list of modules, whose functions marked with `factory` the file may
         name. They are imported, which runs them. No other module is, whatever the file says.
 
@@ -90,11 +95,14 @@ def resume(
             moving, method = _objects(stored, *given, modules)
             _raise_failure(stored, moving, method)
             wanted = _steps(stored, steps)
+            if _ended_by_event(stored, steps):
+                return trajectory_of(stored, moving, method)
+            watched = _watched(stored, moving, events)
             if wanted == stored.record["completed"]:
                 return trajectory_of(stored, moving, method)
             if isinstance(lock, BadInput):
                 raise lock
-            running = _prepared(stored, moving, method, wanted)
+            running = _prepared(stored, moving, method, wanted, watched)
             store = _reopened(stored, running, lock)
         stack.pop_all()
     checkpoint = Checkpoint(store, running, sent=len(running.saved))
@@ -126,12 +134,16 @@ def _told(stored: Stored) -> Iterator[None]:
 
 
 def _prepared(
-    stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
+    stored: Stored,
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    steps: int,
+    events: dict[str, Event | Stop],
 ) -> Running:
     """The run, standing where its checkpoint restarts it."""
     state = _started(stored, system, integrator, steps)
     require_room(8 * Packing(state).size, steps, stored.record["save_every"])
-    running = _running(stored, system, integrator, state, steps)
+    running = _running(stored, system, integrator, state, steps, events)
     _compare(stored, running)
     _go_back(stored, running)
     return running
@@ -206,6 +218,32 @@ def _steps(stored: Stored, wanted: object) -> int:
     return steps
 
 
+def _ended_by_event(stored: Stored, steps: object) -> bool:
+    """Tell whether an event has ended the run; reject more steps of one that it has."""
+    name = stored.record.get("events", {}).get("ended_by")
+    if name is not None and steps is not None:
+        raise BadInput(
+            f"steps = {shown(steps)}, but the run in {str(stored.path)!r} was ended by its event "
+            f"{shown(name)}: rx.simulate(run.system, run.integrator, run.final, ...) goes on."
+        )
+    return name is not None
+
+
+def _watched(
+    stored: Stored, system: AbstractGroupSystem, events: object
+) -> dict[str, Event | Stop]:
+    """Return what the run looks out for; reject other events than it did."""
+    names = list(stored.record.get("events", {}).get("names", ()))
+    found = {} if events is None else as_events(system, events)
+    if list(found) != names:
+        given = f"events = {list(found)}" if found else "no events are given"
+        raise BadInput(
+            f"path = {str(stored.path)!r} looks out for the events {names}, but {given}: give the "
+            "same, in their order, with rx.resume(path, events={...}); a file keeps no functions."
+        )
+    return found
+
+
 def _started(
     stored: Stored, system: AbstractGroupSystem, integrator: AbstractIntegrator, steps: int
 ) -> State:
@@ -226,12 +264,14 @@ def _running(
     integrator: AbstractIntegrator,
     state: State,
     steps: int,
+    events: dict[str, Event | Stop],
 ) -> Running:
     """The run, standing at its start."""
     record = stored.record
     plan = Plan(state.t, record["h"], steps, record["save_every"], record["every"])
     run = Run(system, integrator, state, None, plan)
-    running = Running(run, record["environment"]["backend"])
+    lookout = Lookout(events, run) if events else None
+    running = Running(run, record["environment"]["backend"], lookout=lookout)
     running.compile_seconds, running.provenance = record["compile_seconds"], stored.provenance()
     return running
 
@@ -243,6 +283,11 @@ def _go_back(stored: Stored, running: Running) -> None:
     rows = restart["step"] // running.begun.plan.save_every + 1
     at = start(state, _memory(stored, running, state))
     running.at = at._replace(step=np.int64(restart["step"]))
+    if running.lookout is not None and (known := stored.events()) is not None:
+        running.lookout.take_up(running.at, known)
+        if at.memory is not None:
+            memory = running.lookout.first_memory(state, at.memory)
+            running.at = running.at._replace(memory=memory)
     running.since = Interval(*read_numbers(restart["since"]))
     running.seconds = stored.record["seconds"]
     running.saved = [[array[:rows] for array in stored.rows()]]

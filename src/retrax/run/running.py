@@ -1,28 +1,25 @@
 """A run on its way: take the steps that are left; return the trajectory or raise."""
 
-import contextlib
 import dataclasses
 import shlex
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.backends import make_loop
 from retrax.engine.progress import Interval, Packing, Progress, quiet, start
-from retrax.errors import CheckpointFailed, ContactLost, Interrupted, StepFailed, warn
-from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
-from retrax.integrators.diagnosis import Takes, advised_step, diagnose
+from retrax.engine.step_program import step_identity
+from retrax.errors import CheckpointFailed, Interrupted, StepFailed, warn
 from retrax.integrators.driven import Driven
 from retrax.mechanics.state import Ending, State
-from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.fingerprint import Fingerprint
 from retrax.run.chunks import Chunks
+from retrax.run.events import Lookout
+from retrax.run.failure import ending_of, explain
+from retrax.run.listening import listening
 from retrax.run.progress_bar import Reporter, reporter
 from retrax.store.checkpoint import Checkpoint, Rows
 from retrax.trajectory.inputs import asked, limited, saturation
@@ -40,7 +37,7 @@ class Running:
 
     **Arguments:** `run`: the run at its first step; `backend`: what takes its steps; `adapts`:
     whether numbers of functions that have changed are parameters, which nothing that is resumed may
-    do: its bits would depend on what ran before.
+    do: its bits would depend on what ran before; `lookout`: for events on the way.
 
     **Attributes:**
 
@@ -50,11 +47,15 @@ class Running:
     - `seconds`, `compile_seconds`, `provenance`: as the trajectory has them.
     """
 
-    def __init__(self, run: Run, backend: str, adapts: bool = False):
+    def __init__(
+        self, run: Run, backend: str, adapts: bool = False, lookout: Lookout | None = None
+    ):
         clock = time.perf_counter()
         plan, state = run.plan, run.state
         self.begun, self.at, self.since = run, start(state, run.memory), _QUIET
-        self.loop = make_loop(backend, run.system, run.integrator, state, float(plan.h), adapts)
+        self.lookout = lookout
+        method = run.integrator if lookout is None else lookout.integrator
+        self.loop = make_loop(backend, run.system, method, state, float(plan.h), adapts)
         size = sum(leaf.nbytes for leaf in jax.tree.leaves(state))
         self.chunks = Chunks.of_run(size, plan.save_every, plan.commit_every)
         self.loop.compile(self.at, self.chunks.capacity)
@@ -64,12 +65,15 @@ class Running:
         self.seconds = 0.0
         self._tree = jax.tree.structure((self.at.state, self.at.interval))
         self._looked_for_ending, self._found_ending = False, None
+        self._lost: str | None = None  # an event that is not a number
 
     @property
     def run(self) -> Run:
         """The run where it stands now."""
-        at = self.at
-        return dataclasses.replace(self.begun, state=at.state, memory=at.memory, step=int(at.step))
+        at, memory = self.at, self.at.memory
+        if self.lookout is not None and memory is not None:
+            memory, _ = memory  # what the events were is seen from the state
+        return dataclasses.replace(self.begun, state=at.state, memory=memory, step=int(at.step))
 
     @property
     def chunk_steps(self) -> int:
@@ -77,7 +81,10 @@ class Running:
 
     def first_steps(self, count: int) -> np.ndarray:
         """The numbers of the state after the first steps of the run, taken again."""
-        at, *_ = self.loop.run(start(self.begun.state), 1, count, self.chunks.capacity)
+        loop, run = self.loop, self.begun
+        if self.lookout is not None:  # which may halt
+            loop = type(loop)(run.system, run.integrator, run.state, float(run.plan.h))
+        at, *_ = loop.run(start(run.state), 1, count, self.chunks.capacity)
         return Packing.rows(at.state)[:, 0]
 
     def save(self, state: State, interval: Interval) -> None:
@@ -111,16 +118,54 @@ class Running:
         before, clock = self.seconds, time.perf_counter()
         while int(self.at.step) < steps:
             records, every = next(self.chunks.between(int(self.at.step), steps))
+            here = self.at
             self.at, states, intervals = self.loop.run(
-                self.at, records, every, self.chunks.capacity, whole=False
+                here, records, every, self.chunks.capacity, whole=False
             )
+            if self.at.failed and self.lookout is not None:
+                states, intervals = self._halted(self.lookout, here, states, intervals, every)
             if self.at.failed or len(intervals.residual):
                 self._keep(states, intervals)
             self.seconds = before + time.perf_counter() - clock
             report(int(self.at.step), steps)
-            if self.at.failed or (pause is not None and pause()):
+            if self.at.failed or self.stopped or (pause is not None and pause()):
                 break
         self.seconds = before + time.perf_counter() - clock
+
+    def _halted(
+        self, lookout: Lookout, here: Progress, states: State, intervals: Interval, every: int
+    ) -> tuple[State, Interval]:
+        """Look for events where the loop has halted, and go on from there if there are any.
+
+        Return what a chunk that failed has brought: nothing where events explain it.
+        """
+        after, filled = self.at, len(intervals.residual)
+        at = self.loop.caught_up(here, after, states, every, self.chunks.capacity)
+        halt = lookout.look(at, self.loop.name)
+        if halt is None:
+            return states, intervals
+        if filled:
+            self.at = at._replace(step=np.int64(int(here.step) + filled * every))
+            self._keep(states, intervals)
+        self.since = joined(self.since, at.interval)
+        self._lost = halt.lost
+        if halt.lost is not None:
+            self.at = after
+        else:
+            self.at = lookout.asleep(at._replace(interval=_QUIET))
+        if halt.stopped and int(at.step) % self.begun.plan.save_every != 0:
+            self.save(at.state, self.since)
+        nothing = jax.tree.map(lambda x: np.asarray(x)[:0], (states, intervals))
+        return nothing
+
+    def events_told(self) -> dict[str, Any]:
+        """What a checkpoint tells of events."""
+        return {} if self.lookout is None else {"events": self.lookout.result().data()}
+
+    @property
+    def stopped(self) -> bool:
+        """Whether an event has ended the run."""
+        return self.lookout is not None and self.lookout.ended_by is not None
 
     def _keep(self, states: State, intervals: Interval) -> None:
         """Save what a chunk brings; of one that ends between saved states only what happened."""
@@ -150,7 +195,7 @@ class Running:
         """Where the model ended within the step that failed, looked for once."""
         if not self._looked_for_ending:
             run, self._looked_for_ending = self.begun, True
-            if self.at.failed:
+            if self.at.failed and self._lost is None:
                 self._found_ending = ending_of(
                     run.system, run.integrator, self.at, float(run.plan.h)
                 )
@@ -159,8 +204,12 @@ class Running:
     def trajectory(self) -> Trajectory:
         """What has been saved so far; where the model ended, up to there."""
         saved, ended, plan = list(self.saved), self.ended, self.begun.plan
-        if ended is not None and ended.state.t != self.at.state.t:
-            rows = jax.tree.leaves((ended.state, _QUIET))
+        events = None if self.lookout is None else self.lookout.result()
+        last = None if ended is None or ended.state.t == self.at.state.t else ended.state
+        if events is not None and events.ended_by is not None:
+            last = events[events.ended_by][-1]
+        if last is not None:
+            rows = jax.tree.leaves((last, _QUIET))
             saved.append([np.asarray(x)[None] for x in rows])
         stacked = [np.concatenate(parts) for parts in zip(*saved, strict=True)]
         states, info = jax.tree.unflatten(self._tree, stacked)
@@ -177,17 +226,23 @@ class Running:
             provenance=self.provenance,
             system=self.begun.system,
             integrator=self.begun.integrator,
-            identity=self.loop.identity,
+            identity=self.loop.identity if self.lookout is None else self._own_identity(),
+            events=events,
         )
         if not self.loop.identity.complete:
             _ = run.observations  # later no one can tell whether its functions read the same
         return run
 
+    def _own_identity(self) -> Fingerprint:
+        """What the run reads without its events, if they do not make it incomplete."""
+        own = step_identity(self.begun.system, self.begun.integrator)
+        return own if self.loop.identity.complete else self.loop.identity
+
     @property
     def completed(self) -> int:
         """The steps behind the last saved state."""
         step, plan = int(self.at.step), self.begun.plan
-        saved = bool(self.at.failed) or self._saves(step)
+        saved = bool(self.at.failed) or self.stopped or self._saves(step)
         return step if saved else step - step % plan.save_every
 
     @property
@@ -195,13 +250,20 @@ class Running:
         """What to raise, and what to say, if a step has failed."""
         if not self.at.failed:
             return None
+        if self._lost is not None:
+            return StepFailed, (
+                f"the event {self._lost!r} is not a number at the end of step "
+                f"{int(self.at.step) + 1}, at t = {float(self.at.state.t) + self.begun.plan.h:.6g} "
+                "s: its sign must be known everywhere; the run up to there is in `.trajectory`."
+            )
         return explain(self.begun, self.at, self._takes, self.ended)
 
     @property
     def status(self) -> str:
         if self.at.failed:
             return "failed"
-        return "finished" if int(self.at.step) == self.begun.plan.steps else "interrupted"
+        done = self.stopped or int(self.at.step) == self.begun.plan.steps
+        return "finished" if done else "interrupted"
 
     def _takes(self, h: float) -> bool:
         """Whether one step of size `h` can be taken from where the run is; nothing is compiled."""
@@ -299,117 +361,3 @@ def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
         if warning is not None:
             warn(warning)
     return trajectory
-
-
-# Signals that ask a run to stop.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-class Ear:
-    """The first signal that came; `None` while none has."""
-
-    def __init__(self) -> None:
-        self.heard: signal.Signals | None = None
-        self.before: dict[int, Callable[..., object] | int] = {}
-
-    def hear(self, number: int, frame: FrameType | None) -> None:
-        """Remember the signal; a second one does what it did before the run."""
-        self.heard = signal.Signals(number)
-        self.restore()
-
-    def restore(self) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-        self.before = {}
-
-
-@contextlib.contextmanager
-def listening() -> Iterator[Ear]:
-    """Hear Ctrl-C and the request to end. Only the main thread of Python can; others hear none."""
-    ear = Ear()
-    if threading.current_thread() is threading.main_thread():
-        # Left alone: what a parent process told this one to ignore, and what Python did not set.
-        found = {number: signal.getsignal(number) for number in _SIGNALS}
-        ear.before = {n: h for n, h in found.items() if h is not None and h is not signal.SIG_IGN}
-        for number in ear.before:
-            signal.signal(number, ear.hear)
-    try:
-        yield ear
-    finally:
-        ear.restore()
-
-
-# A step whose increment is so many times that of its start has run away.
-_RUN_AWAY = 20
-
-
-def ending_of(
-    system: AbstractGroupSystem, integrator: AbstractIntegrator, at: Progress, h: float
-) -> Ending | None:
-    """Where the model of the system ends within the step that failed, if that is why it did."""
-    if not bool(at.failure.converged) or bool(at.failure.in_chart):
-        return None
-    if type(system).ending is AbstractGroupSystem.ending:
-        return None
-    state = jax.tree.map(jnp.asarray, at.state)
-    one = jax.jit(lambda system, integrator, size: integrator.step(system, state, size)[0])
-    return system.ending(lambda size: one(system, integrator, jnp.asarray(size)), h)
-
-
-def explain(
-    run: Run, at: Progress, takes: Takes, ended: Ending | None
-) -> tuple[type[StepFailed], str]:
-    """What to raise, and who, where, how bad, why, what to try.
-
-    `takes` says whether a step of another size can be taken from where the run stopped: what is
-    advised has been tried.
-    """
-    system, integrator, h = run.system, run.integrator, float(run.plan.h)
-    k, info = int(at.step), at.failure
-    where = (
-        f"{integrator!r} on the {system.name}: step {k + 1} of {run.plan.steps} "
-        f"(from t = {float(at.state.t):.6g} s)"
-    )
-    kept = "the run up to there is in `.trajectory`."
-    culprit = integrator.culprit(system, at.state, h) if isinstance(integrator, Driven) else None
-    if culprit is not None:
-        return StepFailed, f"{where} could not be taken: {culprit}; {kept}"
-    moved, tried = _move(system, at.state, h), float(info.increment)
-    shorter, error = shorter_step(h, moved), StepFailed
-    if ended is not None:
-        what, why, error, _ = ended
-    elif bool(info.converged) and not bool(info.in_chart):
-        # What a step that failed came to last says little where it has run away.
-        near = tried if tried <= _RUN_AWAY * max(moved, LONG) else moved
-        what, why, shorter, error = integrator.refusal(system, at.state, h, near)
-    elif bool(info.converged):
-        what = "gave numbers that are not finite"
-        why = (
-            f"The state before it is finite and moves by |h xi| = {moved:.3g} in a step; an energy "
-            "or a force may be singular there, or the motion unstable at this step size."
-        )
-    else:
-        what = (
-            f"did not converge: relative residual {float(info.residual):.1e} after "
-            f"{int(info.iterations)} iterations"
-        )
-        why = (
-            f"The step moves by |h xi| = {moved:.3g} on the group; above about {LONG:g} a step is "
-            "too long to solve for."
-            if not moved <= LONG / 2
-            else f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
-            "or not a regular function of velocity or momentum."
-        )
-        why = f"{why} {diagnose(system, at.state, h, takes)}"
-    if issubclass(error, ContactLost):
-        return error, f"{where} {what}. {why} {kept.capitalize()}"
-    advice = advised_step(shorter, h, takes)
-    if advice is None:
-        return error, f"{where} {what}. {why} No shorter step works there either; {kept}"
-    return error, f"{where} {what}. {why} Try h = {advice:.2g} (it is {h:.2g} now); {kept}"
-
-
-def _move(system: AbstractGroupSystem, state: State, h: float) -> float:
-    """$|h\\xi|$ with the velocity at the start of a step."""
-    xi = system.velocity_at(jax.tree.map(jnp.asarray, state))
-    return float(jnp.max(jnp.abs(xi))) * abs(h)

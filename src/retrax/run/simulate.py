@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import jax
@@ -11,17 +12,21 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from retrax.derivatives.traced_run import simulate_traced
+from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.controls import AbstractControl
+from retrax.mechanics.events import Event, Stop, Watched, as_events
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
 from retrax.run.drive import Plant, begun, unwrapped
+from retrax.run.events import Lookout
 from retrax.run.progress_bar import ProgressOption, is_shown
 from retrax.run.ready_loop import READY_LOOPS, ReadyLoop
 from retrax.run.running import Running, finish, finish_with_checkpoint
+from retrax.run.spans import steps_asked
 from retrax.store.checkpoint import Checkpoint, new_store, require_path, stored_objects
 from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
@@ -34,8 +39,10 @@ def simulate(
     state: State | ArrayLike,
     *,
     h: float | Array,
-    steps: int,
+    steps: int | None = None,
+    until: float | None = None,
     control: AbstractControl | None = None,
+    events: Mapping[str, Watched | Event | Stop] | None = None,
     save_every: int = 1,
     progress: ProgressOption = None,
     backend: str = "auto",
@@ -55,9 +62,12 @@ def simulate(
         integrator may be named as in `retrax list`. The time of the first state is `state.t`. A
         quadratic field also starts from a point.
     - `h`: the step in seconds; below zero the run goes back in time.
-    - `steps`: how many.
+    - `steps`: how many; or `until`: the time in seconds at which the run ends.
     - `control`: what drives the inputs of an `Actuated` system: a `Signal`, a `Feedback`, a
         `Sampled`. Without it they are zero.
+    - `events`: functions `f(g, xi, t)` by name whose zero crossings are looked for; `Event(f,
+        direction)` looks for those in one direction, `Stop(f)` ends the run at the first. They are
+        listed in `run.events`.
     - `save_every`: how many steps lie between two saved states.
     - `backend`: `"native"` runs machine code made for this step, `"xla"` a JAX program, `"auto"`
         the first where it can.
@@ -76,9 +86,10 @@ def simulate(
     """
     system, integrator = unwrapped(system, as_integrator(integrator), control)
     state = begun(system, integrator, state)
-    if checkpoint is None and every is None and not is_shown(progress):
+    count = steps_asked(state, h, steps, until)
+    if events is None and checkpoint is None and every is None and not is_shown(progress):
         ready = READY_LOOPS.of(system, integrator, backend)
-        quick = None if ready is None else run_quickly(ready, state, h, steps, save_every)
+        quick = None if ready is None else run_quickly(ready, state, h, count, save_every)
         if quick is not None:
             return quick
     traced = is_traced(system, integrator, state, h)
@@ -86,17 +97,23 @@ def simulate(
     traced = traced or uses_traced(system, integrator, begin)
     if isinstance(begin, State):
         begin = jax.tree.map(jnp.asarray if traced else np.asarray, begin)
-    require_run(system, integrator, begin, h, steps, save_every)
+    require_run(system, integrator, begin, h, count, save_every)
     require_commits(checkpoint, every, traced)
     size = h if traced and is_traced(h) else float(h)
     commits = None if every is None else int(every)
-    plan = Plan(begin.t, size, int(steps), int(save_every), commits)
+    plan = Plan(begin.t, size, int(count), int(save_every), commits)
     run = Run(system, integrator, begin, None, plan)
+    watched = None if events is None else as_events(system, events)
+    if traced and watched:
+        raise BadInput(
+            "events are looked for along numbers, but JAX is tracing this run; find them in a run "
+            "outside of the transformation."
+        )
     if traced:
         return simulate_traced(run, backend)
     require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(begin)), plan.steps, plan.save_every)
     return _simulate(
-        run, None if checkpoint is None else require_path(checkpoint), progress, backend
+        run, None if checkpoint is None else require_path(checkpoint), progress, backend, watched
     )
 
 
@@ -111,9 +128,16 @@ def run_quickly(
     return ready.run(state, h, steps, save_every)
 
 
-def _simulate(run: Run, path: Path | None, progress: object, backend: str) -> Trajectory:
+def _simulate(
+    run: Run,
+    path: Path | None,
+    progress: object,
+    backend: str,
+    events: dict[str, Event | Stop] | None,
+) -> Trajectory:
     objects = {} if path is None else stored_objects(run.system, run.integrator)
-    running = Running(run, backend, adapts=path is None)
+    lookout = Lookout(events, run) if events else None
+    running = Running(run, backend, adapts=path is None, lookout=lookout)
     running.save(run.state, running.at.interval)
     if path is None:
         return finish(running, progress)

@@ -1,9 +1,13 @@
 """How many steps a span of time has: `until` beside `steps`."""
 
 import math
+from typing import Any
+
+import numpy as np
 
 from retrax.errors import BadInput
-from retrax.numerics.checks import as_float, shown
+from retrax.numerics.checks import as_float, is_traced, shown
+from retrax.run.checks import require_step_size
 
 # A span is a whole number of steps if it misses one by less than this part of a step, or by the
 # rounding errors of its two ends.
@@ -36,3 +40,23 @@ def whole_steps(t0: float, until: object, h: float, taken: int = 0) -> int:
             f"{t0 + (low + 1) * h:.12g}, or h = {(end - now) / (steps - taken):.12g}."
         )
     return steps - taken
+
+
+def steps_asked(state: object, h: object, steps: Any, until: object) -> Any:
+    """Return how many steps a run shall have: `steps`, or those that end at the time `until`.
+
+    **Raises:** `BadInput` unless exactly one of them is given, and `until` can be reached.
+    """
+    if (steps is None) == (until is None):
+        told = "both are" if steps is not None else "none is"
+        raise BadInput(f"a run needs steps=... or until=..., one of the two, but {told} given.")
+    if until is None:
+        return steps
+    t0 = getattr(state, "t", 0.0)
+    if is_traced(t0, h, until):
+        raise BadInput("until = ... needs the numbers of t and h, but JAX is tracing them.")
+    times = np.ravel(np.asarray(t0, float))
+    if not len(times) or np.any(times != times[0]):
+        raise BadInput("until = ... needs members that start at one time; give steps.")
+    require_step_size(h)
+    return whole_steps(float(times[0]), until, float(as_float(h)))

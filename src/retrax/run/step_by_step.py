@@ -35,8 +35,8 @@ from retrax.numerics.checks import (
     shown,
 )
 from retrax.run.checks import require_count, require_run, started
+from retrax.run.failure import ending_of, explain
 from retrax.run.member_checks import require_ensemble
-from retrax.run.running import ending_of, explain
 from retrax.run.spans import whole_steps
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import Origin, provenance

@@ -25,22 +25,23 @@ class Panel(NamedTuple):
 
 
 def curves(run: Trajectory) -> list[dict[str, Any]]:
-    """The panels of a page, each curve with at most 2,000 points and all its extremes."""
-    return [
-        {
-            "title": panel.title,
-            "unit": panel.unit,
-            "log": panel.log,
-            "curves": [_curve(run.t, name, y) for name, y in panel.values.items()],
-        }
-        for panel in panels(run)
-        if panel.values
-    ]
+    """The panels of a page."""
+    return [drawn_panel(run.t, panel) for panel in panels(run) if panel.values]
+
+
+def drawn_panel(t: np.ndarray, panel: Panel) -> dict[str, Any]:
+    """A panel as the page reads it, each curve with at most 2,000 points and all its extremes."""
+    return {
+        "title": panel.title,
+        "unit": panel.unit,
+        "log": panel.log,
+        "curves": [_curve(t, name, y) for name, y in panel.values.items()],
+    }
 
 
 def panels(run: Trajectory) -> list[Panel]:
     """Everything worth a plot, errors first."""
-    return [*_errors(run), *_motion(run), *_constraint(run), *_measured(run)]
+    return [*_errors(run), *_motion(run), *_driven(run), *_constraint(run), *_measured(run)]
 
 
 def mechanical(run: Trajectory) -> bool:
@@ -75,12 +76,12 @@ def _motion(run: Trajectory) -> list[Panel]:
     said = told(run)
     if not mechanical(run):
         y = np.concatenate([np.asarray(x).reshape(len(run.t), -1) for x in _leaves(run.y)], axis=1)
-        return [_components(y, "y", "point", "")]
+        return [components(y, "y", "point", "")]
     velocity = np.asarray(run.velocity)
     if "rods" in said:
         middle = middle_velocity(run, velocity)
         return [
-            _components(middle, "ξ", "velocity of the middle of the first rod", "SI"),
+            components(middle, "ξ", "velocity of the middle of the first rod", "SI"),
             Panel("force on the first rod", "N", contact_force(run)),
         ]
     if "strings" in said:
@@ -92,7 +93,13 @@ def _motion(run: Trajectory) -> list[Panel]:
         ]
     if "string" in said or np.isnan(velocity).all():  # all NaN: a file without the functions
         return []
-    return [_components(velocity, "ξ", "body velocity", unit(run, "velocity"))]
+    return [components(velocity, "ξ", "body velocity", unit(run, "velocity"))]
+
+
+def _driven(run: Trajectory) -> list[Panel]:
+    """What drives the run."""
+    inputs = np.asarray(run.inputs)
+    return [_components(inputs, "u", "inputs", "")] if inputs.shape[1] else []
 
 
 def _constraint(run: Trajectory) -> list[Panel]:
@@ -103,7 +110,7 @@ def _constraint(run: Trajectory) -> list[Panel]:
     kept = Panel("velocity across the constraint", "SI", {"violation": broken}, True)
     return [
         *([kept] if np.any(broken > 0) else []),
-        _components(np.asarray(run.multipliers), "λ", "multipliers of the constraint", "SI"),
+        components(np.asarray(run.multipliers), "λ", "multipliers of the constraint", "SI"),
     ]
 
 
@@ -118,10 +125,11 @@ def _measured(run: Trajectory) -> list[Panel]:
     for name in numbers:
         if name not in energies:
             found.append(Panel(name, unit_of(run, name), {name: numbers[name]}))
-    return found + [_components(y, "e", n, unit_of(run, n)) for n, y in vectors.items()]
+    return found + [components(y, "e", n, unit_of(run, n)) for n, y in vectors.items()]
 
 
-def _components(values: np.ndarray, letter: str, title: str, of: str) -> Panel:
+def components(values: np.ndarray, letter: str, title: str, of: str) -> Panel:
+    """A panel of the first components of a vector."""
     shown = min(values.shape[1], _SHOWN)
     more = f", {shown} of {values.shape[1]} components" if shown < values.shape[1] else ""
     return Panel(title + more, of, {f"{letter}{k + 1}": values[:, k] for k in range(shown)})

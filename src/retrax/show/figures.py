@@ -41,7 +41,7 @@ _POINTS, _CURVES = 400, 4
 
 @drawable()
 def overview(run: Trajectory) -> Figure:
-    """Draw errors of the invariants, group defect, body velocity, and directions on a sphere."""
+    """Draw errors of the invariants, group defect, velocity, inputs, and directions on a sphere."""
     body = _turning_body(run)
     momenta = [name for name in run.observations.invariants if name != "energy"]
     rows: list[Callable[[Axes], None]] = []
@@ -55,6 +55,8 @@ def overview(run: Trajectory) -> Figure:
         lambda axes: draw_defect(axes, run),
         lambda axes: draw_velocity(axes, run),
     ]
+    if run.inputs.shape[1]:
+        rows.append(lambda axes: draw_inputs(axes, run))
     with style():
         figure = new_figure(11.5 if body else 8.0, 1.9 * len(rows) + 0.4, title(run))
         grid = figure.add_gridspec(
@@ -246,6 +248,21 @@ def draw_velocity(axes: Axes, run: Trajectory) -> None:
     which = f", {_SHOWN_COMPONENTS} of {velocity.shape[1]} components" if more else ""
     axes.set_title(f"body velocity{which}")
     axes.set_ylabel(f"velocity ({unit(run, 'velocity')})")
+    _legend(axes)
+
+
+def draw_inputs(axes: Axes, run: Trajectory) -> None:
+    """Draw the inputs of a driven run, at most six of them; those that are held as stairs."""
+    inputs = np.asarray(run.inputs)
+    for k in range(min(inputs.shape[1], _SHOWN_COMPONENTS)):
+        _curve(axes, run.t, inputs[:, k], f"$u_{k + 1}$")
+    if run.inputs_are_held:
+        for line in axes.lines:
+            line.set_drawstyle("steps-post")
+    more = inputs.shape[1] > _SHOWN_COMPONENTS
+    which = f", {_SHOWN_COMPONENTS} of {inputs.shape[1]}" if more else ""
+    axes.set_title(f"inputs{which}")
+    axes.set_ylabel("input")
     _legend(axes)
 
 

@@ -58,23 +58,34 @@ def write_page(run: Trajectory, path: str | Path, live: bool = False) -> Path:
 def page(run: Trajectory, live: bool = False) -> str:
     """The page as text."""
     made = run.provenance
+    tables = Template(asset("run_tables.html")).substitute(
+        summary=kept_table(run), made=made_table(run), again=again(run)
+    )
+    subtitle = (
+        f"{made['integrator']}, {run.completed:,} steps of h = {run.h:g} s, "
+        f"from t = {run.t[0]:g} s to {run.t[-1]:g} s"
+    )
     shown = page_data(run) | ({"live": live_data(run)} if live else {})
+    return filled(made["system"], subtitle, failure(run), tables, shown)
+
+
+def filled(title: str, subtitle: str, failure: str, tables: str, shown: dict[str, Any]) -> str:
+    """The page of something that moves: its words, its tables, and what is drawn and plotted.
+
+    With `live` among what is shown it runs.
+    """
+    live = "live" in shown
     data = json.dumps(shown, separators=(",", ":"), allow_nan=False, default=plain)
     first, *others = _SCRIPTS
     names = [first, "live_motion.js", *others, "live.js"] if live else _SCRIPTS
     stepping = [stepper_script()] if live else []
     return Template(asset("page.html")).substitute(
-        title=html.escape(made["system"]),
-        subtitle=html.escape(
-            f"{made['integrator']}, {run.completed:,} steps of h = {run.h:g} s, "
-            f"from t = {run.t[0]:g} s to {run.t[-1]:g} s"
-        ),
-        failure=failure(run),
+        title=html.escape(title),
+        subtitle=html.escape(subtitle),
+        failure=failure,
         style="\n".join(asset(name) for name in (*_STYLES, *(["live.css"] if live else []))),
         live=asset("live.html") if live else "",
-        summary=kept_table(run),
-        made=made_table(run),
-        again=again(run),
+        tables=tables,
         data=data.replace("<", "\\u003c"),  # or a name with "</script>" in it would end the script
         libraries="\n".join(f"<script>{asset(name)}</script>" for name in _LIBRARIES),
         scripts="\n".join([*(asset(name) for name in names), *stepping]),
@@ -138,6 +149,7 @@ def made_table(run: Trajectory) -> str:
         "time": f"{run.seconds:.3g} s, {measures['steps_per_second']:,.0f} steps/s; "
         f"compiled in {run.compile_seconds:.2g} s",
         "solver": f"{iterations / max(run.completed, 1):.2f} {counted(run)} a step",
+        **{f"event {printable(name)}": told for name, told in run.events.words().items()},
     }
     return table_rows(list(rows.items()))
 
@@ -154,7 +166,7 @@ def again(run: Trajectory) -> str:
         chosen = f" --integrator {name}" if name else ""
         options = f"--h {float(run.h)!r} --steps {run.steps} --save-every {run.save_every}"
         command = f"retrax run {shlex.quote(asked)}{chosen} {options}"
-        blocks.append(_block("On the command line", command))
+        blocks.append(block("On the command line", command))
     if asked in CASES and name:
         lines = (
             "import retrax as rx",
@@ -165,7 +177,7 @@ def again(run: Trajectory) -> str:
             f'integrator = (INTEGRATORS | ROLLING)["{name}"]',
             f"run = rx.simulate(system, integrator, state, {numbers})",
         )
-        return blocks[0] + _block("In Python", "\n".join(lines))
+        return blocks[0] + block("In Python", "\n".join(lines))
     integrator, missing = "integrator", "system, integrator and state"
     if _is_constructed(made["integrator"]):
         integrator = re.sub(r"\b([A-Z]\w*\()", r"rx.\1", made["integrator"])
@@ -177,7 +189,7 @@ def again(run: Trajectory) -> str:
         f"run = rx.simulate(system, {integrator}, state, {numbers})",
     )
     heading = "In Python, with the system and the start it was made from"
-    return "".join([*blocks, _block(heading, "\n".join(lines))])
+    return "".join([*blocks, block(heading, "\n".join(lines))])
 
 
 def _can_be_typed(asked: str) -> bool:
@@ -227,7 +239,7 @@ def failure(run: Trajectory) -> str:
     return f'<p class="failure" role="alert"><strong>{where}</strong>{said}</p>'
 
 
-def _block(heading: str, text: str) -> str:
+def block(heading: str, text: str) -> str:
     return (
         f'<div class="again"><h3>{heading}</h3><button type="button" class="copy">Copy</button>'
         f'<pre tabindex="0"><code>{html.escape(text)}</code></pre></div>'

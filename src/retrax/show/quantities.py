@@ -22,7 +22,7 @@ from retrax.trajectory.trajectory import Trajectory
 QuantityLike = str | Callable[[State], Array] | np.ndarray | Sequence[float]
 """The name of a quantity, a function of the state, or values at the saved states."""
 
-_COMPONENT = re.compile(r"(momentum|velocity|position) (\d+)")
+_COMPONENT = re.compile(r"(momentum|velocity|position|input) (\d+)")
 
 # A path is drawn with this many points at most.
 _POINTS = 20_000
@@ -39,9 +39,10 @@ class Quantity(NamedTuple):
 def quantity(run: Trajectory, what: QuantityLike, label: str = "") -> Quantity:
     """Evaluate a quantity of a run at every saved state.
 
-    **Arguments:** `what`: `"time"`; a component, `"momentum 1"`, `"velocity 2"`, or `"position 1"`
-    if configurations are vectors; the name of an invariant or of an observable; a function of
-    the state; or the values themselves. `label`: what to call it, needed for the last two.
+    **Arguments:** `what`: `"time"`; a component, `"momentum 1"`, `"velocity 2"`, `"input 1"`, or
+    `"position 1"` if configurations are vectors; the name of an invariant or of an observable; a
+    function of the state; or the values themselves. `label`: what to call it, needed for the last
+    two.
     """
     if isinstance(what, str):
         values, found = _named(run, what)
@@ -59,6 +60,7 @@ def names(run: Trajectory) -> list[str]:
         *(f"position {k + 1}" for k in range(0 if vectors is None else vectors.shape[1])),
         *(f"momentum {k + 1}" for k in range(count)),
         *(f"velocity {k + 1}" for k in range(count)),
+        *(f"input {k + 1}" for k in range(run.inputs.shape[1])),
         *run.observations.invariants,
         *(["energy"] if balance_of(run) is not None else []),
         *(key for key, values in run.observations.observables.items() if np.ndim(values) == 1),
@@ -83,6 +85,8 @@ def _named(run: Trajectory, what: str) -> tuple[np.ndarray, str]:
     kind, k = component[1], int(component[2]) - 1
     if kind == "position":
         return np.asarray(_positions(run))[:, k], f"$x_{k + 1}$"
+    if kind == "input":
+        return np.asarray(run.inputs)[:, k], f"$u_{{{k + 1}}}$"
     array = run.momentum if kind == "momentum" else run.velocity
     symbol = "\\mu" if kind == "momentum" else "\\xi"
     return np.asarray(array)[:, k], f"${symbol}_{{{k + 1}}}$ ({unit(run, kind)})"

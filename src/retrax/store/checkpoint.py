@@ -49,6 +49,8 @@ class OnItsWay(Protocol):
     @property
     def completed(self) -> int: ...
 
+    def events_told(self) -> dict[str, Any]: ...
+
 
 class Checkpoint:
     """Commit a run while it goes on, and at its end.
@@ -89,6 +91,7 @@ class Checkpoint:
                 "completed": running.completed,
                 "seconds": running.seconds,
                 "restart": restart(running.run, running.since),
+                **running.events_told(),
             },
         )
         self._sent, self._last_step = running.chunks_saved, running.run.step
@@ -181,6 +184,7 @@ def new_store(path: Path, objects: dict[str, Any], running: NotBegun) -> Store:
         "completed": 0,
         "seconds": 0.0,
         "restart": restart(run, running.since),
+        **running.events_told(),
         **{f"provenance_{key}": value for key, value in made.items()},
     }
     count = min(_PROBE, run.plan.steps)

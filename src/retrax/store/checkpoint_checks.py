@@ -85,6 +85,8 @@ def checked_record(path: str, record: dict[str, Any]) -> tuple[dict[str, Any], l
     odd = [k for k, x in told.items() if k.startswith("provenance_") and not isinstance(x, str)]
     if odd:
         raise _no_record(path, f"{odd[0]} = {shown(told[odd[0]])} is not text")
+    if not isinstance(told.get("events", {}), dict):
+        raise _no_record(path, f"it does not write events = {shown(told['events'])}")
     kinds = _columns(path, record, told)
     wrong = _contradiction(told, kinds)
     if wrong is not None:
@@ -146,12 +148,16 @@ def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
     """Find a contradiction between the numbers of a record."""
     steps, completed, every, rows = (told[k] for k in ("steps", "completed", "save_every", "rows"))
     failed, restart = told["failure"] is not None, told["restart"]
+    stopped = told.get("events", {}).get("ended_by") is not None
     state = sum(kind.row_bytes() for kind in kinds[: of_state(kinds)])
     per_chunk, row = told["rows_per_chunk"], sum(kind.row_bytes() for kind in kinds)
     says = {
         f"{completed} of {steps} steps": completed <= steps,
         f"{rows} rows after {completed} steps": rows == -(-completed // every) + 1,
-        f"an end after {completed} steps": completed % every == 0 or failed or completed == steps,
+        f"an end after {completed} steps": completed % every == 0
+        or failed
+        or stopped
+        or completed == steps,
         f"status = {told['status']}": (told["status"] == "failed") == failed,
         f"chunks of {per_chunk} rows": per_chunk == 1 or per_chunk * row <= _CHUNK_BYTES,
         f"a restart at step {restart['step']}": restart["step"] < completed + every

@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from retrax.engine.progress import Interval
@@ -37,6 +38,7 @@ from retrax.store.objects import Trust
 from retrax.store.run_objects import read_objects, state_like, with_kept
 from retrax.store.version_0_1 import without_picture
 from retrax.store.whole import whole_states
+from retrax.trajectory.crossings import Events, events_of
 from retrax.trajectory.dataset import INPUTS, unflattened
 from retrax.trajectory.members import MEMBERS_FORMAT
 from retrax.trajectory.trajectory import Trajectory
@@ -73,6 +75,17 @@ class Stored(NamedTuple):
     def inputs(self) -> Any:
         """Return the inputs of a driven run; `None` of another."""
         return self.arrays[-1] if self.columns[-1].name == INPUTS else None
+
+    def events(self) -> Events | None:
+        """Return the events that were found; `None` where none was looked for."""
+        told = self.record.get("events")
+        if told is None:
+            return None
+        first = jax.tree.map(lambda x: np.asarray(x[0]), self.states())
+        try:
+            return events_of(told, first)
+        except (ValueError, TypeError) as cause:
+            raise BadInput(f"path = {str(self.path)!r} is damaged: {cause}.") from cause
 
     def words(self) -> dict[str, str]:
         """Return all that the record tells of the run in words."""
@@ -253,10 +266,18 @@ def trajectory_of(
 ) -> Trajectory:
     """Make the trajectory of all that is committed."""
     states, record = with_kept(stored.states(), integrator), stored.record
+    info, events, inputs = stored.info(), stored.events(), stored.inputs()
+    if events is not None and events.ended_by is not None:
+        # The last state is that of the event, with what acts there.
+        end, last = events[events.ended_by][-1], jax.tree.map(lambda x: x[-1], states)
+        end = State(end.g, end.momentum, end.t, last.control)
+        states = jax.tree.map(lambda x, y: np.concatenate([x, np.asarray(y)[None]]), states, end)
+        info = jax.tree.map(lambda x: np.append(x, np.zeros(1, x.dtype)), info)
+        inputs = None if inputs is None else np.concatenate([inputs, inputs[-1:]])
     return Trajectory(
         t=np.asarray(states.t),
         states=states,
-        info=stored.info(),
+        info=info,
         h=record["h"],
         steps=record["steps"],
         completed=record["completed"],
@@ -266,5 +287,6 @@ def trajectory_of(
         provenance=stored.provenance(),
         system=system,
         integrator=integrator,
-        inputs=stored.inputs(),
+        inputs=inputs,
+        events=events,
     )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # The run as JSON in bytes: an attribute of NetCDF holds 64 kB at the most.
 OBJECTS = "run"
+# What a file with a plan in it says that it is.
+PLAN = "retrax plan"
 
 
 def save(run: Trajectory, path: str | Path) -> Path:
@@ -112,11 +114,13 @@ def load(path: str | Path, *, trust: Modules | None = None) -> Trajectory:
             f"path = {str(place)!r} is a page to look at; rx.load reads the NetCDF file that "
             "run.save(path) writes, and the folder of a checkpoint."
         )
-    ds = _opened(place)
+    ds = opened(place)
+    if ds.attrs.get("kind") == PLAN:
+        raise BadInput(f"path = {str(place)!r} holds a plan; rx.load_plan reads it.")
     return whole_run(place, lambda: _trajectory(place, ds, modules))
 
 
-def _opened(path: Path) -> "xr.Dataset":
+def opened(path: Path) -> "xr.Dataset":
     """Read all of a file, after a look at what it is made of."""
     import xarray as xr
 
@@ -135,9 +139,10 @@ def _opened(path: Path) -> "xr.Dataset":
 
 
 def _trajectory(path: Path, ds: "xr.Dataset", trust: Trust) -> Trajectory:
-    run = from_dataset(ds)
-    found = read_objects(path, _objects(ds), run.states, run.provenance, trust)
+    run, objects = from_dataset(ds), _objects(ds)
+    found = read_objects(path, objects, run.states, run.provenance, trust)
     run.system, run.integrator = found
+    run.take_events(objects.get("events"))
     run.states = with_kept(run.states, run.integrator)
     run.provenance = without_picture(run.provenance)
     return run

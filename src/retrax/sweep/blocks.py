@@ -53,7 +53,7 @@ class Job(NamedTuple):
     def content(self) -> str | None:
         """What its functions read now, in this process."""
         integrators = [setting.integrator for setting in self.settings]
-        found = fingerprint((jax.tree.structure(self.alike.system), integrators, self.measure))
+        found = fingerprint((jax.tree.structure(self.alike.whole), integrators, self.measure))
         return digest_of(found) if found.complete else None
 
 
@@ -69,7 +69,7 @@ class Load(NamedTuple):
 def loaded(bodies: Bodies, block: Block, columns: dict[str, np.ndarray]) -> Load:
     here = bodies.some(block.members)
     parameters = {name: column[block.members] for name, column in columns.items()}
-    return Load(block, jax.tree.leaves(here.system), jax.tree.leaves(here.states), parameters)
+    return Load(block, jax.tree.leaves(here.whole), jax.tree.leaves(here.states), parameters)
 
 
 def run_block(job: Job | bytes, load: Load, threads: int | None) -> int:
@@ -77,9 +77,9 @@ def run_block(job: Job | bytes, load: Load, threads: int | None) -> int:
     if isinstance(job, bytes):
         job = _unpacked(job)
     clock = time.perf_counter()
-    system = jax.tree.unflatten(jax.tree.structure(job.alike.system), load.system)
+    system, drive = jax.tree.unflatten(jax.tree.structure(job.alike.whole), load.system)
     states = jax.tree.unflatten(jax.tree.structure(job.alike.states), load.states)
-    bodies = Bodies(system, states, job.alike.shared)
+    bodies = Bodies(system, states, job.alike.shared, drive)
     setting = job.settings[load.block.setting]
     runs = results(bodies, setting, load.parameters, job.backend, job.measure, threads)
     seconds = time.perf_counter() - clock
@@ -120,10 +120,11 @@ def results(
     threads: int | None,
 ) -> "xr.Dataset":
     """The runs of some members, or what is measured of them."""
-    system, states, shared = bodies
+    system, shared = bodies.system, bodies.shared
+    parts = bodies.parts(setting.integrator)
     runs = run_members(
-        system, setting.integrator, states, setting.h, setting.steps, setting.save_every,
-        shared=shared, backend=backend, threads=threads,
+        system, parts.integrator, bodies.states, setting.h, setting.steps, setting.save_every,
+        shared=shared, own=parts.own, backend=backend, threads=threads,
     )  # fmt: skip
     if measure is None:
         return runs.drop_vars("t", errors="ignore")

@@ -6,6 +6,7 @@ share one program.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import CellType, FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,35 +16,70 @@ from jax.core import Tracer
 from jax.tree_util import Partial
 
 from retrax.errors import BadInput, RetraxError
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.driven import Driven, alone
+from retrax.integrators.lie_verlet import LieVerlet
+from retrax.mechanics.actuated import Actuated, Actuators
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.known import BadMember
 from retrax.run.checks import started
+from retrax.run.drive import Plant, require_control, unwrapped
+from retrax.run.driven_members import DrivenMembers, begun_members, spread
 from retrax.run.member_checks import stacked_systems
 from retrax.sweep.axes import MEMBER, Axes
 
-# A system and a state, or as many as there are members along the first axis of all arrays.
-Made: TypeAlias = tuple[AbstractGroupSystem, State]
+# Some integrator: what a controller keeps does not depend on it.
+READY_STEP = LieVerlet()
+# What drives a body: its actuators, and who chooses their inputs; `None` where nothing does.
+Drive: TypeAlias = tuple[Actuators, AbstractControl] | None
+# What moves, and what drives it.
+Whole: TypeAlias = tuple[AbstractGroupSystem, Drive]
+# That and a state, or as many as there are members along the first axis of all arrays.
+Made: TypeAlias = tuple[Whole, State]
 
 
 class Bodies(NamedTuple):
-    """One system for all members, or one for each along the first axis, and their states."""
+    """One system for all members, or one for each along the first axis, and their states.
+
+    What drives them is one for all or one for each as well.
+    """
 
     system: AbstractGroupSystem
     states: State
     shared: bool
+    drive: Drive = None
+
+    @property
+    def whole(self) -> Whole:
+        """What moves, and what drives it."""
+        return self.system, self.drive
 
     def some(self, members: np.ndarray) -> "Bodies":
         """Those of the members with these numbers."""
-        system = self.system
+        system, drive = self.whole
         if not self.shared:
-            system = jax.tree.map(lambda x: np.asarray(x)[members], system)
+            system, drive = jax.tree.map(lambda x: np.asarray(x)[members], self.whole)
         states = jax.tree.map(lambda x: np.asarray(x)[members], self.states)
-        return Bodies(system, states, self.shared)
+        return Bodies(system, states, self.shared, drive)
+
+    def integrator(self, integrator: AbstractIntegrator) -> AbstractIntegrator:
+        """How all members are stepped, with what drives them."""
+        if self.drive is None:
+            return integrator
+        base = integrator if self.shared else spread(integrator, len(self.states.t))
+        return Driven(base, *self.drive)
+
+    def parts(self, integrator: AbstractIntegrator) -> DrivenMembers:
+        """What moves and how it is stepped."""
+        own = self.drive is not None and not self.shared
+        return DrivenMembers(self.system, self.integrator(integrator), own)
 
 
-def bodies(make: Callable[..., object], axes: Axes) -> Bodies:
+def bodies(make: Callable[..., object], axes: Axes, control: AbstractControl | None) -> Bodies:
     """What `make` returns for every member: all at once by `jax.vmap`, or else one by one."""
+    make = partial(_with_control, make, control)
     first = _made(make, axes.row(0), axes.named(0))
     together = None
     if all(column.dtype.kind != "U" for column in axes.columns.values()):
@@ -51,27 +87,55 @@ def bodies(make: Callable[..., object], axes: Axes) -> Bodies:
             together = _all_at_once(make, axes)
         except BadMember as refusal:  # made alone, it says so with its parameters
             _made(make, axes.row(refusal.member), axes.named(refusal.member))
-    systems, states = together or _one_by_one(make, axes, first)
-    systems, states = jax.tree.map(np.asarray, (systems, states))
-    if all((leaf == leaf[:1]).all() for leaf in jax.tree.leaves(systems)):
-        return Bodies(jax.tree.map(lambda x: x[0], systems), states, True)
-    return Bodies(systems, states, False)
+    wholes, states = together or _one_by_one(make, axes, first)
+    wholes, states = jax.tree.map(np.asarray, (wholes, states))
+    shared = all((leaf == leaf[:1]).all() for leaf in jax.tree.leaves(wholes))
+    system, drive = jax.tree.map(lambda x: x[0], wholes) if shared else wholes
+    return Bodies(system, states, shared, drive)
 
 
-def bodies_from(system: AbstractGroupSystem, states: object) -> tuple[Axes, Bodies]:
+def bodies_from(
+    plant: Plant, states: object, control: AbstractControl | None
+) -> tuple[Axes, Bodies]:
     """One system and a state for each member."""
+    system, drive = _whole(plant, control)
     begin = started(system, states)
     if not isinstance(begin, State):
         raise BadInput(
             f"states = {begin!r} is not a State whose arrays have a first axis of members, as "
             "jax.vmap(lambda v: system.state(g, velocity=v))(velocities) gives."
         )
-    begin = jax.tree.map(np.asarray, begin)
+    begin = jax.tree.map(np.asarray, alone(begin))
     lengths = {leaf.shape[0] if leaf.ndim else 0 for leaf in jax.tree.leaves(begin)}
     count = max(lengths)
     labels = {MEMBER: ((MEMBER,), np.arange(count))}
-    system = jax.tree.map(np.asarray, opened(system))
-    return Axes({MEMBER: count}, {}, labels), Bodies(system, begin, True)
+    system, drive = jax.tree.map(np.asarray, opened((system, drive)))
+    found = Bodies(system, begin, True, drive)
+    if drive is not None:
+        parts = found.parts(READY_STEP)
+        found = found._replace(states=begun_members(parts, begin, True))
+    return Axes({MEMBER: count}, {}, labels), found
+
+
+def _with_control(
+    make: Callable[..., object], control: AbstractControl | None, **row: object
+) -> object:
+    """What `make` returns, with the control of the whole sweep where it names none."""
+    made = make(**row)
+    if not isinstance(made, tuple) or len(made) not in (2, 3):
+        return made
+    if len(made) == 3 and control is not None:
+        raise BadInput("make returns a control, so the sweep takes none besides.")
+    return made if len(made) == 3 else (*made, control)
+
+
+def _whole(plant: object, control: object) -> tuple[Any, Drive]:
+    """What moves and what drives it, seen to fit."""
+    if control is None or not isinstance(plant, Actuated):
+        return unwrapped(plant, READY_STEP, control)[0], None
+    drives = require_control(control)
+    drives.check(plant.system, plant.count)
+    return plant.system, (plant.actuators.dense(), drives)
 
 
 def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> Made:
@@ -84,9 +148,13 @@ def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> 
         raise BadInput(f"make({name}): {refusal}") from refusal
     except Exception as cause:
         raise BadInput(f"make({name}) raised {type(cause).__name__}: {cause}") from cause
-    if not (isinstance(made, tuple) and len(made) == 2):
+    if not (isinstance(made, tuple) and len(made) == 3):
         raise BadInput(f"make({name}) must return a system and a state, but returned {made!r}.")
-    system, state = made
+    plant, state, control = made
+    try:
+        system, drive = _whole(plant, control)
+    except BadInput as refusal:
+        raise BadInput(f"make({name}): {refusal}") from refusal
     if not isinstance(system, AbstractGroupSystem):
         raise BadInput(f"make({name}) returned {system!r}, which is not a retrax system.")
     state = started(system, state)
@@ -94,7 +162,10 @@ def _made(make: Callable[..., object], row: Mapping[str, object], name: str) -> 
         raise BadInput(
             f"make({name}) returned {state!r} as the state; make one with system.state(...)."
         )
-    return opened(system), state
+    if drive is not None:
+        state = Driven(READY_STEP, *drive).begun(system, state)
+        state = jax.tree.map(jax.numpy.asarray, state)
+    return opened((system, drive)), alone(state) if drive is None else state
 
 
 def _all_at_once(make: Callable[..., object], axes: Axes) -> Made | None:
@@ -104,21 +175,30 @@ def _all_at_once(make: Callable[..., object], axes: Axes) -> Made | None:
         return _made(make, row, "...")
 
     try:
-        systems, states = jax.vmap(member)(axes.columns)
-        one = jax.tree.map(lambda x: x[0], (systems, states))
+        wholes, states = jax.vmap(member)(axes.columns)
+        one = jax.tree.map(lambda x: x[0], (wholes, states))
         # Numbers that make has hidden where jax.vmap does not see them come to light here.
-        jax.eval_shape(lambda system, s: system.vector_field(s.g, s.momentum, s.t), *one)
+        jax.eval_shape(_looked_at, *one)
     except BadMember:
         raise
     except Exception:
         return None
-    return systems, states
+    return wholes, states
+
+
+def _looked_at(whole: Whole, state: State) -> object:
+    """Ask all functions of a body something."""
+    system, drive = whole
+    if drive is not None:
+        driven = Driven(READY_STEP, *drive)
+        system = driven.acting(system, state, jax.numpy.ones(()))
+    return system.vector_field(state.g, state.momentum, state.t)
 
 
 def _one_by_one(make: Callable[..., object], axes: Axes, first: Made) -> Made:
     made = [first, *(_made(make, axes.row(k), axes.named(k)) for k in range(1, axes.members))]
-    systems, states = zip(*made, strict=True)
-    return stacked_systems(systems), jax.tree.map(lambda *xs: np.stack(xs), *states)
+    wholes, states = zip(*made, strict=True)
+    return stacked_systems(wholes), jax.tree.map(lambda *xs: np.stack(xs), *states)
 
 
 def opened(tree: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from retrax.errors import BadInput, SweepStopped, warn
 from retrax.files import WritingLock
+from retrax.integrators.base import AbstractIntegrator
 from retrax.numerics.fingerprint import digest, fingerprint
 from retrax.run.checks import require_count
 from retrax.run.progress_bar import Reporter
@@ -187,8 +188,9 @@ class SweepPlan:
 
     def _identity(self) -> dict[str, Any]:
         """What makes this sweep another than all others, by name."""
-        each = self.settings.each
+        each, drive = self.settings.each, self.bodies.drive
         return {
+            **({} if drive is None else {"drive": digest(drive)}),
             "parameters": digest([self.axes.sizes, self.axes.columns]),
             "systems": digest(self.bodies.system),
             "states": digest(self.bodies.states),
@@ -205,7 +207,7 @@ class SweepPlan:
     def _comparable(self) -> bool:
         """Whether the identity has all that the functions of the sweep read."""
         integrators = [setting.integrator for setting in self.settings.each]
-        return fingerprint((self.bodies.system, integrators, self.measure)).complete
+        return fingerprint((self.bodies.whole, integrators, self.measure)).complete
 
     @staticmethod
     def _hold(lock: WritingLock | None, stack: contextlib.ExitStack) -> None:
@@ -214,7 +216,7 @@ class SweepPlan:
 
     def _layout(self) -> store.Layout:
         each, one = self.settings.each, len(self.settings.each) == 1
-        made = provenance(self.bodies.system, each[0].integrator, self.backend)
+        made = provenance(self.bodies.system, self._first_method(), self.backend)
         attributes = {
             "format": store.FORMAT,
             "format_version": store.FORMAT_VERSION,
@@ -237,8 +239,12 @@ class SweepPlan:
         system = first.system
         if not first.shared:
             system = jax.tree.map(lambda x: jnp.asarray(x[0]), system)
-        data, _ = encode_objects(system, self.settings.each[0].integrator)
+        data, _ = encode_objects(system, self._first_method())
         return data
+
+    def _first_method(self) -> AbstractIntegrator:
+        """The first integrator, with what drives the first member."""
+        return self.bodies.parts(self.settings.each[0].integrator).one
 
     def _compare_versions(self) -> None:
         attributes = self.opened().attrs

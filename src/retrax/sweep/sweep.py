@@ -2,17 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from jax.typing import ArrayLike
 
 from retrax.engine.backends import require_backend
 from retrax.errors import BadInput
 from retrax.files import require_folder
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.actuated import Actuated
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.run.checks import require_count
+from retrax.run.drive import Plant
+from retrax.run.driven_members import check_runs
 from retrax.run.member_checks import require_ensemble
 from retrax.run.progress_bar import ProgressOption, reporter
 from retrax.sweep.axes import axes, settings
@@ -28,12 +33,13 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    make: Callable[..., tuple[AbstractGroupSystem, State | ArrayLike]] | AbstractGroupSystem,
+    make: Callable[..., tuple[Any, ...]] | Plant,
     integrator: AbstractIntegrator | str | Mapping[str, AbstractIntegrator | str],
     *,
     grid: Mapping[str, ArrayLike | Sequence[str]] | None = None,
     samples: "Mapping[str, ArrayLike] | Sequence[Mapping[str, ArrayLike]] | Table | None" = None,
     states: State | ArrayLike | None = None,
+    control: AbstractControl | None = None,
     h: float | Sequence[float],
     steps: int | Sequence[int],
     save_every: int | Sequence[int | None] | None = None,
@@ -52,8 +58,9 @@ def sweep(
 
     **Arguments:**
 
-    - `make`: a function that returns the system and the state for parameters given by name; or one
-        system, and `states` then.
+    - `make`: a function that returns the system and the state for parameters given by name, and
+        after them the control of an `Actuated` system where it depends on them; or one system, and
+        `states` then.
     - `integrator`: how a step is taken; a dict of integrators by name adds a dimension to the
         results.
     - `grid`: parameters and their values by name; every combination runs, and each parameter is a
@@ -61,6 +68,7 @@ def sweep(
     - `samples`: parameters by name, with one value or array a member: a dict of arrays, a table
         with named columns or a list of dicts. They are one dimension, `member`.
     - `states`: a state for each member, as `ensemble` takes them.
+    - `control`: what drives the inputs of `Actuated` systems, as for `simulate`.
     - `h`, `steps`, `save_every`: as for `ensemble`; a list of step sizes, with one number or a list
         for the other two, adds a dimension to the results.
     - `store`: the folder to write to, which all workers must see.
@@ -84,17 +92,19 @@ def sweep(
     _require_rest(make, store, measure, retries)
     backend = require_backend(backend)
     chosen = settings(integrator, h, steps, save_every)
-    if isinstance(make, AbstractGroupSystem):
+    if isinstance(make, AbstractGroupSystem | Actuated):
         if grid is not None or samples is not None:
             raise BadInput("make is one system, so it takes states, and neither grid nor samples.")
-        spread, made = bodies_from(make, states)
+        spread, made = bodies_from(make, states, control)
     else:
         if states is not None:
             raise BadInput("states are for one system; where make makes it, it makes the state.")
         spread = axes(grid, samples)
-        made = bodies(make, spread)
+        made = bodies(make, spread, control)
     for setting in chosen.each:
-        require_ensemble(made.system, setting.integrator, made.states, *setting[1:], made.shared)
+        parts = made.parts(setting.integrator)
+        require_ensemble(made.system, parts.one, made.states, *setting[1:], made.shared)
+        check_runs(parts, np.asarray(made.states.t), float(setting.h), int(setting.steps))
     plan = planned(Path(store), spread, chosen, made, backend, measure, chunk)
     with reporter(progress, f"sweep of {spread.members} members", unit="members") as report:
         plan.run(client, int(retries), report)
@@ -104,7 +114,7 @@ def sweep(
 
 
 def _require_rest(make: object, store: object, measure: object, retries: object) -> None:
-    if not callable(make) and not isinstance(make, AbstractGroupSystem):
+    if not callable(make) and not isinstance(make, AbstractGroupSystem | Actuated):
         raise BadInput(
             f"make = {make!r} must be a function that returns a system and a state, or a system."
         )

@@ -9,6 +9,9 @@ from retrax.systems.euler_top import period as period
 from retrax.systems.flying_body import FlyingBody as FlyingBody
 from retrax.systems.heavy_top_orbit import HeavyTopOrbit as HeavyTopOrbit
 from retrax.systems.kuramoto import Kuramoto as Kuramoto
+from retrax.systems.laws import HoverAt as HoverAt
+from retrax.systems.laws import PointTo as PointTo
+from retrax.systems.laws import TrolleyTo as TrolleyTo
 from retrax.systems.lie_poisson import LiePoisson as LiePoisson
 from retrax.systems.lie_poisson import clebsch as clebsch
 from retrax.systems.lie_poisson import euler_poisson as euler_poisson

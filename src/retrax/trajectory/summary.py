@@ -1,10 +1,12 @@
 """A run in words and numbers: a table for people, and a piece of a page for notebooks."""
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
+from retrax.errors import printable
 from retrax.trajectory.observe import aliasing, balance_of, deviations, drift
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def heading(run: "Trajectory") -> list[str]:
         f"{len(run.t):,} states saved",
         f"{run.seconds:.3g} s ({rate:,.0f} steps/s), compiled in {run.compile_seconds:.2g} s; "
         f"{per_step:.2f} {counted(run)} a step",
+        *(f"event {printable(name)!r}: {told}" for name, told in run.events.words().items()),
         *(line for line in (balance, warning and f"Note: {warning}") if line is not None),
         *([f"Energy and invariants are not known: {run.lacking}."] if run.lacking else []),
     ]
@@ -103,3 +106,43 @@ def html(run: "Trajectory", image: str | None = None) -> str:
         f"<div><strong>{title}</strong><br>{'<br>'.join(lines)}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{picture}</div>"
     )
+
+
+def measures(run: "Trajectory") -> dict[str, Any]:
+    """Return the run in numbers."""
+    steps_per_second = run.completed / run.seconds if run.seconds > 0 else 0.0
+    found = balance_of(run)
+    events = {name: crossings.t.tolist() for name, crossings in run.events.items()}
+    balance = None if found is None else found.at_the_end()
+    return {
+        "case": run.provenance.get("case", run.provenance["system"]),
+        "integrator": run.provenance["integrator"],
+        "h": run.h,
+        "steps": run.completed,
+        "seconds": run.seconds,
+        "compile_seconds": run.compile_seconds,
+        "steps_per_second": steps_per_second,
+        "group_defect": float(np.max(run.group_defect())),
+        "constraint_violation": _known(np.max(run.constraint_violation())),
+        "invariants": {
+            name: {
+                "initial": float(values[0]),
+                "max_error": float(np.max(np.abs(deviations(values)))),
+                "drift": drift(run.t, values),
+            }
+            for name, values in run.observations.invariants.items()
+        },
+        "energy_balance": balance,
+        **({"events": events} if events else {}),
+        "final": {
+            "t": float(run.t[-1]),
+            "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), run.g),
+            "momentum": np.asarray(run.momentum[-1]).tolist(),
+            "velocity": [_known(x) for x in run.velocity[-1]],
+        },
+    }
+
+
+def _known(x: Any) -> float | None:
+    """A number for JSON; `None` where a file lacks the functions that it takes."""
+    return None if np.isnan(x) else float(x)

@@ -18,16 +18,16 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.fingerprint import Fingerprint
+from retrax.trajectory.crossings import Events, events_of
+from retrax.trajectory.dense import DenseOutput
 from retrax.trajectory.observe import (
     EnergyBalance,
     Observations,
     Values,
     along,
     balance_of,
-    deviations,
-    drift,
     observe,
     observe_driven,
     observe_remembered,
@@ -36,7 +36,7 @@ from retrax.trajectory.observe import (
 from retrax.trajectory.provenance import Origin
 from retrax.trajectory.records import Records
 from retrax.trajectory.shown import AbstractShown
-from retrax.trajectory.summary import html, summary
+from retrax.trajectory.summary import html, measures, summary
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,6 +63,7 @@ class Trajectory(AbstractShown):
     - `h`, `steps`, `save_every`: the run as asked for; `completed`: the steps that were taken.
     - `seconds`, `compile_seconds`: wall-clock time of the loop and of compiling it.
     - `provenance`: names and versions of everything involved.
+    - `events`: what was looked for with `events=...`, by name.
     - `system`, `integrator`: the objects. A file keeps them too; of a system with functions of
         yours in it, it keeps the group and the numbers, enough to draw but not to continue. `None`
         where a file does not tell.
@@ -74,6 +75,8 @@ class Trajectory(AbstractShown):
     # Whether its observations came with it, as from a file, and whether its inputs were held.
     _measured: bool = False
     _held: bool = False
+    _events: Events | None = None
+    _dense: DenseOutput | None = None
     # The inputs of a driven run as a checkpoint has them, which may lack the controller.
     _recorded: Values | None = None
 
@@ -96,6 +99,7 @@ class Trajectory(AbstractShown):
         identity: Fingerprint | None = None,
         failed: Values | None = None,
         held: bool = False,
+        events: Events | None = None,
         inputs: Values | None = None,
     ):
         self.t = t
@@ -112,7 +116,7 @@ class Trajectory(AbstractShown):
         self.integrator = integrator
         self._observations = observations
         self._measured = observations is not None
-        self._held, self._recorded = held, inputs
+        self._held, self._recorded, self._events = held, inputs, events
         self._identity = identity
         self.failed = np.zeros(len(t), bool) if failed is None else failed
 
@@ -198,6 +202,34 @@ class Trajectory(AbstractShown):
         return self._held
 
     @property
+    def events(self) -> Events:
+        """The events that were looked for, by name: times, states and directions of each."""
+        if self._events is None:
+            self._events = Events((), (), jax.tree.map(lambda x: x[0], self.states))
+        return self._events
+
+    def take_events(self, data: object) -> None:
+        """Take the events that a file tells; `None` for none."""
+        if data is not None:
+            self._events = events_of(data, jax.tree.map(lambda x: x[0], self.states))
+
+    def at(self, t: ArrayLike) -> State:
+        """Return the state at any time within the run; of several times, the states stacked.
+
+        Between saved states it is found by whole steps from the one before and one shorter step,
+        and so has the order of the method. At saved times it is the saved state.
+        """
+        self._require_numbers("at(t)")
+        return self.dense.at(t)
+
+    @property
+    def dense(self) -> DenseOutput:
+        """What finds states between those that were saved."""
+        if self._dense is None:
+            self._dense = DenseOutput(self)
+        return self._dense
+
+    @property
     def observations(self) -> Observations:
         """Everything measured at the saved states; computed once."""
         if self._observations is None:
@@ -234,7 +266,8 @@ class Trajectory(AbstractShown):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the identity of the functions: in another process they are other objects."""
         made = {name: getattr(self, name) for name in _LATER}
-        kept = {k: v for k, v in vars(self).items() if k not in ("_records", "_origin")}
+        gone = ("_records", "_origin", "_dense")
+        kept = {k: v for k, v in vars(self).items() if k not in gone}
         return kept | made | {"_identity": None}
 
     @property
@@ -323,35 +356,7 @@ class Trajectory(AbstractShown):
     def measures(self) -> dict[str, Any]:
         """Return the run in numbers, as `retrax run --json` prints it."""
         self._require_numbers("measures()")
-        steps_per_second = self.completed / self.seconds if self.seconds > 0 else 0.0
-        found = balance_of(self)
-        balance = None if found is None else found.at_the_end()
-        return {
-            "case": self.provenance.get("case", self.provenance["system"]),
-            "integrator": self.provenance["integrator"],
-            "h": self.h,
-            "steps": self.completed,
-            "seconds": self.seconds,
-            "compile_seconds": self.compile_seconds,
-            "steps_per_second": steps_per_second,
-            "group_defect": float(np.max(self.group_defect())),
-            "constraint_violation": _known(np.max(self.constraint_violation())),
-            "invariants": {
-                name: {
-                    "initial": float(values[0]),
-                    "max_error": float(np.max(np.abs(deviations(values)))),
-                    "drift": drift(self.t, values),
-                }
-                for name, values in self.observations.invariants.items()
-            },
-            "energy_balance": balance,
-            "final": {
-                "t": float(self.t[-1]),
-                "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), self.g),
-                "momentum": np.asarray(self.momentum[-1]).tolist(),
-                "velocity": [_known(x) for x in self.velocity[-1]],
-            },
-        }
+        return measures(self)
 
     def summary(self) -> str:
         """Return the run as a table for people."""
@@ -386,8 +391,3 @@ class Trajectory(AbstractShown):
     def _with_numbers(self, what: str) -> "Trajectory":
         self._require_numbers(what)
         return self
-
-
-def _known(x: Any) -> float | None:
-    """A number for JSON; `None` where a file lacks the functions that it takes."""
-    return None if np.isnan(x) else float(x)

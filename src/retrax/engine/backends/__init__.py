@@ -12,7 +12,7 @@ from jaxtyping import PyTree
 from retrax.engine.backends.array_members import ArrayMembers, program_step, vmapped_step
 from retrax.engine.backends.members import LargeMembers, Members, NativeMembers, padded
 from retrax.engine.backends.native import Kernel, NativeLoop, loop_kernel, single_kernel
-from retrax.engine.backends.stepping import OneByOne, Stepping, Steps, XLASteps
+from retrax.engine.backends.stepping import OneByOne, Single, Stepping, Steps, XLASteps
 from retrax.engine.backends.team import cores
 from retrax.engine.backends.xla import XLALoop
 from retrax.engine.changing import CHANGING
@@ -168,6 +168,21 @@ def make_members(
 
     required = backend if chosen in ("native", "gpu") else "auto"
     return _scalar_or_xla(scalar, plain, required, lambda: f"{method!r} on the {own.name}")
+
+
+def make_single(
+    system: AbstractGroupSystem,
+    integrator: AbstractIntegrator,
+    state: State,
+    h: float,
+    backend: str = "auto",
+) -> Single:
+    """Make what steps one body from any state, with steps of any size."""
+    if backend == "xla":
+        return XLASteps(XLALoop(system, integrator, state, h), state)
+    steps = make_steps(system, integrator, state, h, False)
+    assert not isinstance(steps, OneByOne)
+    return steps
 
 
 def make_steps(

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from retrax.engine.backends.signals import NEVER, interruptibly
 from retrax.engine.backends.team import Team, cores, team_for
 from retrax.engine.llvm.kernel import assemble
 from retrax.engine.llvm.team_kernel import assemble_team
-from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress
+from retrax.engine.progress import FAILURE, INTERVAL, Interval, Packing, Progress, quiet
 from retrax.engine.step_program import Structure, signature, step_program
 from retrax.integrators.base import AbstractIntegrator, StepInfo
 from retrax.mechanics.state import State
@@ -81,6 +82,24 @@ class NativeLoop:
             self._packing.unpack_one(out[:filled]),
             Interval(iterations.astype(int), residual, increment),
         )
+
+    def caught_up(
+        self, before: Progress, after: Progress, states: Any, every: int, capacity: int
+    ) -> Progress:
+        """Return the progress before the step at which a loop has halted, as if it had not.
+
+        A kernel that halts leaves the memory of the last saved state: what came after that is done
+        again.
+        """
+        filled = len(states.t)
+        last: Any = np.int64(int(before.step) + filled * every)
+        state = jax.tree.map(lambda x: x[-1], states) if filled else before.state
+        at = before._replace(state=state, memory=after.memory, step=last, interval=quiet())
+        left = int(after.step) - int(last)
+        if not left:
+            return at
+        at, _, passed = self.run(at, 1, left, capacity)
+        return at._replace(interval=jax.tree.map(lambda x: x[0], passed))
 
     def records(
         self,

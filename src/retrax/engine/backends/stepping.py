@@ -62,7 +62,8 @@ class Stepping:
         self._bodies, self._blocks = columns, columns // lanes
         self._table = (ctypes.c_int64 * _ENTRIES)()
         self._address = ctypes.c_void_p(ctypes.addressof(self._table))
-        ctypes.c_double.from_buffer(self._table, 8 * _H).value = h
+        self._size = ctypes.c_double.from_buffer(self._table, 8 * _H)
+        self._size.value = h
         arrays = (self._params, self.state, self._memory)
         self._fixed = tuple(x.ctypes.data for x in arrays), self.failure.ctypes.data
         sizes = (0, 1, 1, columns, 1, 0, self._blocks)
@@ -133,6 +134,29 @@ class Stepping:
         """Let bodies that have failed take steps again."""
         self.failure[...] = np.nan
 
+    def take(
+        self,
+        start: np.ndarray,
+        h: float,
+        steps: int = 1,
+        *,
+        taken: int = 0,
+        memory: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Take steps of any size from the numbers of any state, and of a memory, of one body.
+
+        Step 0 was at the last number of `start`, and `taken` steps lie behind. Return the numbers
+        and the memory after them, copied; `None` where a step fails.
+        """
+        self.begin(start[:, None])
+        if memory is not None:
+            self._memory[:, 0] = memory
+            self._table[_OPEN] = 0
+        self.taken, self._h, self._size.value = taken, h, h
+        out, interval = np.empty(len(start)), np.empty(len(INTERVAL))
+        good = self.go(out.ctypes.data, interval.ctypes.data, steps)
+        return (out, self._memory[:, 0].copy()) if good else None
+
 
 class XLASteps:
     """One body whose steps have no scalar program: what `Stepping` does, on XLA."""
@@ -141,6 +165,7 @@ class XLASteps:
 
     def __init__(self, loop: XLALoop, start: State):
         self._loop, self._packing = loop, Packing(start)
+        self._memory = Packing(loop.memory_like)
         self.state = self._packing.rows(start)
         self.failure = np.full((len(FAILURE), 1), np.nan)
         self.begin(self.state)
@@ -148,6 +173,7 @@ class XLASteps:
     def begin(self, start: np.ndarray) -> None:
         self.state[...] = start
         self._at = begun(self._packing.unpack_one(self.state[:, 0], copy=True))
+        self._loop = self._loop.sized(start[-1, 0])
         self.taken = 0
         self.forget()
 
@@ -170,6 +196,24 @@ class XLASteps:
 
     def forget(self) -> None:
         self.failure[...] = np.nan
+
+    def take(
+        self,
+        start: np.ndarray,
+        h: float,
+        steps: int = 1,
+        *,
+        taken: int = 0,
+        memory: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        here = begun(self._packing.unpack_one(start, copy=True))
+        if memory is not None:
+            here = here._replace(memory=self._memory.unpack_one(memory, copy=True))
+        here = here._replace(step=np.int64(taken))
+        at, *_ = self._loop.sized(start[-1], h).run(here, 1, steps, 1)
+        if bool(at.failed):
+            return None
+        return self._packing.rows(at.state)[:, 0], self._memory.rows(at.memory)[:, 0]
 
 
 class OneByOne:
@@ -211,6 +255,8 @@ class OneByOne:
 
 
 Steps: TypeAlias = Stepping | XLASteps | OneByOne
+# Of one body.
+Single: TypeAlias = Stepping | XLASteps
 
 
 class Rows:

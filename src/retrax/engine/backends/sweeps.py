@@ -67,9 +67,7 @@ class Sweep:
         return run
 
 
-def sweep_of(
-    function: Callable[..., tuple[Sequence[Any], ...]], ports: Ports, most: int
-) -> Sweep:
+def sweep_of(function: Callable[..., tuple[Sequence[Any], ...]], ports: Ports, most: int) -> Sweep:
     """Make the program of `function`, which takes numbers and returns numbers.
 
     Its arguments are lists: of shared numbers, of carried ones, then one list for each array that

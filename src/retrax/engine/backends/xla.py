@@ -50,8 +50,23 @@ class XLALoop:
         self.identity = step_identity(system, integrator)
         program = _run_records.program(system, integrator)
         self._run = partial(program, system, integrator, t0=state.t, h=jnp.asarray(h))
-        self._remembers = bool(jax.tree.leaves(memory_of(system, integrator, state)))
+        self.memory_like = memory_of(system, integrator, state)
+        self._remembers = bool(jax.tree.leaves(self.memory_like))
         self._memory = partial(_memory, system, integrator)
+
+    def sized(self, t0: float, h: float | None = None) -> "XLALoop":
+        """Return the loop with another time of step 0, and steps of another size."""
+        other = object.__new__(XLALoop)
+        vars(other).update(vars(self))
+        size = {} if h is None else {"h": jnp.asarray(h)}
+        other._run = partial(self._run, t0=jnp.asarray(t0), **size)
+        return other
+
+    def caught_up(
+        self, before: Progress, after: Progress, states: Any, every: int, capacity: int
+    ) -> Progress:
+        """Return the progress before the step at which a loop has halted, as if it had not."""
+        return after._replace(failed=before.failed, failure=before.failure)
 
     def compile(self, at: Progress, capacity: int) -> None:
         """Compile what is not compiled yet, by taking no steps."""

@@ -1,0 +1,30 @@
+"""What every system from functions is given beside its energy."""
+
+from typing import NamedTuple
+
+from retrax.groups.base import AbstractLieGroup, require_group
+from retrax.mechanics.constraints import AbstractConstraint
+from retrax.mechanics.functions import Function, arguments, as_pytree
+from retrax.mechanics.hamel import checked_constraint
+from retrax.mechanics.symmetry import Generators, declared
+from retrax.numerics.checks import require_double_precision, require_function, require_output
+
+
+class Parts(NamedTuple):
+    """What every system from functions is given beside its energy, checked."""
+
+    group: AbstractLieGroup
+    force: Function | None
+    symmetry: Generators | None
+    constraint: AbstractConstraint | None
+
+
+def checked_parts(group: object, force: object, symmetry: object, constraint: object) -> Parts:
+    """Return the parts of a system that do not depend on its energy if they fit together."""
+    require_double_precision()
+    where = require_group(group)
+    reaction = checked_constraint(where, constraint)
+    if force is not None:
+        require_output("force", force, arguments(where), (where.dim,))
+        force = as_pytree(require_function("force", force))
+    return Parts(where, force, declared(where, symmetry), reaction)

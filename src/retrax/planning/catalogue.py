@@ -1,0 +1,208 @@
+"""The problems that `retrax optimise` solves: a plant, where it starts and ends, and what it costs.
+
+The functions make them; the table `PROBLEMS` at the end names and describes them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from retrax.groups.base import Coordinates, Element
+from retrax.groups.retractions import Cayley
+from retrax.groups.se2 import SE2, Motion
+from retrax.groups.so3 import SO3
+from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
+from retrax.integrators.lie_verlet import LieVerlet
+from retrax.mechanics.state import State
+from retrax.numerics.evaluate import evaluated
+from retrax.numerics.frozen import Frozen
+from retrax.planning.costs import MinimumEffort, MinimumTime
+from retrax.planning.duration import Free
+from retrax.planning.ends import Reach
+from retrax.planning.problem import ControlProblem
+from retrax.systems.driven_examples import (
+    balanced_pendulum,
+    light_sleigh,
+    paper_crane,
+    small_quadrotor,
+)
+from retrax.systems.plants import spacecraft
+from retrax.systems.strings.crane import Crane
+
+# The moments of a large spacecraft (kg m^2) and the torques of its thrusters (N m).
+_MOMENTS, _TORQUE = (5621.0, 4547.0, 2364.0), 50.0
+
+
+def slew(duration: float, steps: int) -> ControlProblem:
+    """A rest-to-rest slew by 150 degrees about a skew axis, at the least effort."""
+    craft = spacecraft(_MOMENTS, torque=_TORQUE)
+    return ControlProblem(
+        craft,
+        LieVerlet(),
+        start=craft.state(np.eye(3), velocity=np.zeros(3)),
+        end=Reach(_turned([0.6, -0.48, 0.64], 150.0), velocity=np.zeros(3)),
+        duration=duration,
+        steps=steps,
+        cost=MinimumEffort(),
+    )
+
+
+def fastest_slew(duration: float, steps: int) -> ControlProblem:
+    """A rest-to-rest slew by 150 degrees about the first axis, in the least time."""
+    craft = spacecraft(_MOMENTS, torque=_TORQUE)
+    return ControlProblem(
+        craft,
+        LieVerlet(),
+        start=craft.state(np.eye(3), velocity=np.zeros(3)),
+        end=Reach(_turned([1.0, 0.0, 0.0], 150.0), velocity=np.zeros(3)),
+        duration=Free(duration),
+        steps=steps,
+        cost=MinimumTime(),
+    )
+
+
+def swing_up(duration: float, steps: int) -> ControlProblem:
+    """A 3D pendulum from hanging to upright, at the least effort."""
+    plant = balanced_pendulum()
+    return ControlProblem(
+        plant,
+        LieVerlet(),
+        start=plant.hanging(),
+        end=Reach(plant.upright().g, velocity=np.zeros(3)),
+        duration=duration,
+        steps=steps,
+        cost=MinimumEffort(),
+    )
+
+
+def flight(duration: float, steps: int) -> ControlProblem:
+    """A quadrotor from hovering here to hovering there."""
+    plant = small_quadrotor()
+    there = (np.eye(3), np.array([2.0, 1.0, 0.5]))
+    return ControlProblem(
+        plant,
+        LieVerlet(),
+        start=plant.state((np.eye(3), np.zeros(3)), velocity=np.zeros(6)),
+        end=Reach(there, velocity=np.zeros(6)),
+        duration=duration,
+        steps=steps,
+        cost=MinimumEffort(),
+    )
+
+
+class Parked(Frozen):
+    """The end of a sleigh at rest: its pose, and the two momenta that its skate leaves it."""
+
+    pose: Motion
+
+    def __call__(self, g: Motion, mu: Coordinates) -> Float[Array, "5"]:
+        group = SE2()
+        return jnp.concatenate([group.log(group.compose(group.inverse(self.pose), g)), mu[:2]])
+
+
+def parking(duration: float, steps: int) -> ControlProblem:
+    """A sleigh that is to stand a metre ahead and half a metre to its left, heading as before."""
+    plant = light_sleigh()
+    return ControlProblem(
+        plant,
+        LagrangeDAlembert(Cayley()),
+        start=plant.state((np.eye(2), np.zeros(2)), velocity=np.zeros(3)),
+        end=Parked((jnp.eye(2), jnp.array([1.0, 0.5]))),
+        duration=duration,
+        steps=steps,
+        cost=MinimumEffort(),
+    )
+
+
+class Calm(Frozen):
+    r"""The end of a move of a crane: the load below the trolley, and nothing swings.
+
+    Zero are the place of the trolley against `rest`, what is horizontal of nodes and bodies, and
+    what is horizontal of their momenta. Free are the stretch of the string and the turn of bodies
+    about the vertical, which forces on the trolley hardly reach.
+    """
+
+    crane: Crane
+    rest: State
+
+    def __call__(self, g: Element, mu: Coordinates) -> Float[Array, " p"]:
+        string = self.crane.string
+        q, R = self.crane.parts(g)
+        q0, R0 = self.crane.parts(self.rest.g)
+        p, pi = string.momenta(mu[:-2])
+        up = jnp.array([0.0, 0.0, 1.0])
+        across = [_beside(turned.T @ up) for turned in R0]  # in body axes
+        lean = [a @ (turned.T @ up) for a, turned in zip(across, R, strict=True)]
+        turn = [a @ x for a, x in zip(across, pi, strict=True)]
+        return jnp.concatenate(
+            [
+                g[-1] - self.rest.g[-1],
+                (q - q0)[:, :2].reshape(-1),
+                *lean,
+                mu[-2:],
+                p[:, :2].reshape(-1),
+                *turn,
+            ]
+        )
+
+
+def _beside(axis: Float[Array, "3"]) -> Float[Array, "2 3"]:
+    """Two directions across an axis and across each other."""
+    first = jnp.cross(axis, jnp.eye(3)[jnp.argmin(jnp.abs(axis))])
+    first = first / jnp.sqrt(first @ first)
+    return jnp.stack([first, jnp.cross(axis, first)])
+
+
+def crane_move(duration: float, steps: int) -> ControlProblem:
+    """The load of a crane, brought over by a metre without a swing at its end."""
+    plant = paper_crane(elements=1)
+    crane = plant.system
+    assert isinstance(crane, Crane)
+    return ControlProblem(
+        plant,
+        LieVerlet(),
+        start=plant.hanging(),
+        end=Calm(crane, crane.hanging([1.0, 0.3])),
+        duration=duration,
+        steps=steps,
+        cost=MinimumEffort(),
+    )
+
+
+def _turned(axis: list[float], degrees: float) -> Float[Array, "3 3"]:
+    return evaluated(SO3.exp, SO3(), np.deg2rad(degrees) * np.array(axis))
+
+
+@dataclass(frozen=True)
+class ReadyProblem:
+    """A problem worth looking at.
+
+    **Attributes:** `name`, `description`: for the command line; `make`: makes it from a duration in
+    seconds, a guess where it is free, and a number of steps; `duration`, `steps`: the usual ones;
+    `free`: whether the duration is found with the plan.
+    """
+
+    name: str
+    description: str
+    make: Callable[[float, int], ControlProblem]
+    duration: float
+    steps: int
+    free: bool = False
+
+
+PROBLEMS: dict[str, ReadyProblem] = {
+    problem.name: problem
+    for problem in (
+        ReadyProblem("slew", "a slew by 150 degrees at the least effort", slew, 60.0, 100),
+        ReadyProblem(
+            "fastest-slew", "a slew by 150 degrees in the least time", fastest_slew, 30.0, 100, True
+        ),
+        ReadyProblem("swing-up", "a 3D pendulum from hanging to upright", swing_up, 2.0, 100),
+        ReadyProblem("flight", "a quadrotor from here to there", flight, 2.0, 60),
+        ReadyProblem("parking", "a sleigh parked ahead and to its side", parking, 6.0, 60),
+        ReadyProblem("crane", "a crane that leaves no swing", crane_move, 2.0, 200),
+    )
+}
