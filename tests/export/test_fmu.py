@@ -9,7 +9,6 @@ from fmpy.fmi3 import FMU3Slave
 from fmpy.validation import validate_fmu
 
 import retrax as rx
-from retrax.mechanics.actuated import Actuated
 
 VERSIONS = {"2": FMU2Slave, "3": FMU3Slave}
 
@@ -68,7 +67,7 @@ class Slave:
 @pytest.mark.parametrize("target", VERSIONS)
 def test_inputs_act_states_come_back_and_derivatives_are_those_of_the_step(tmp_path, target):
     body = rx.MechanicalSystem(rx.SO3(), jnp.array([1.0, 2.0, 2.5]))
-    plant = Actuated(body, np.eye(3)[:, :2])
+    plant = rx.Actuated(body, np.eye(3)[:, :2])
     start = plant.state(jnp.eye(3), velocity=[0.3, 0.2, 1.0])
     path = rx.export(plant, rx.LieVerlet(), tmp_path / "plant.fmu", target, state=start, h=0.01)
     slave, names = Slave(path, target), ("g[1,2]", "momentum[1]", "momentum[2]")
