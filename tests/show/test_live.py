@@ -1,6 +1,8 @@
 """The live page: its code, its tracks and its curves are those of the run; it runs in Chromium."""
 
+import json
 import os
+import re
 import shutil
 
 import jax.numpy as jnp
@@ -11,6 +13,7 @@ import retrax as rx
 from retrax.show.live import _numbers, _valued, live_data
 from retrax.show.page import page
 from retrax.show.pictures.choose import picture
+from retrax.show.scene import read_single, single
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
@@ -96,3 +99,24 @@ def test_the_page_runs_on_in_the_browser(run, tmp_path):
         assert tab.locator("#live-back").is_hidden()
         browser.close()
     assert not wrong
+
+
+@pytest.mark.skipif(CHROMIUM is None and not NEEDED, reason="no Chromium (apt install chromium)")
+def test_a_distance_below_the_last_tick_does_not_stop_the_page(run, tmp_path):
+    """Ticks of a logarithmic axis end at 1e-16; below 1e-17 the search for them never ended."""
+    from playwright.sync_api import sync_playwright
+
+    path = run.report(tmp_path / "page.html")
+    text = path.read_text()
+    whole = json.loads(re.search(r'type="application/json">(.*?)</script>', text)[1])
+    (log,) = [panel for panel in whole["panels"] if panel["log"]]
+    tiny = np.full(len(read_single(log["curves"][0]["y"])), 1e-33)
+    changed = text.replace(log["curves"][0]["y"], single(tiny))
+    assert changed != text
+    path.write_text(changed)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.goto(path.as_uri(), timeout=20_000)
+        tab.wait_for_function("performance.getEntriesByName('retrax-ready').length")
+        browser.close()

@@ -94,7 +94,7 @@
       if (!panel) return [times, ...run.panels[n].curves.map(() => times.map(() => null))];
       return [times, ...panel.curves.map(([k, change]) => looks.map((look) => {
         const value = change ? look[k] - first[k] : look[k];
-        return Number.isFinite(value) && !(positive && value <= 0) ? value : null;
+        return Number.isFinite(value) && !(positive && value < Plots.LEAST) ? value : null;
       }))];
     });
     Plots.feed(tables);

@@ -3,6 +3,7 @@
 const Plots = (() => {
   const box = get("plots");
   const HEIGHT = 132;
+  const LEAST = 1e-17; // on a logarithmic axis less is nothing; uPlot has no ticks there, and looks for ever
   const quiet = window.matchMedia("(pointer: coarse)").matches; // fingers scroll, a mouse zooms
   let panels = [];
   let now = 0;
@@ -21,7 +22,7 @@ const Plots = (() => {
   // Curves have their own times, for each keeps its own extremes.
   const tables = run.panels.map(({ curves, log }) =>
     uPlot.join(curves.map(({ t, y }) => {
-      const values = Array.from(singles(y), (v) => (Number.isFinite(v) && !(log && v <= 0) ? v : null));
+      const values = Array.from(singles(y), (v) => (Number.isFinite(v) && !(log && v < LEAST) ? v : null));
       return [Array.from(singles(t)), values];
     })));
 
@@ -176,5 +177,5 @@ const Plots = (() => {
     });
   }
 
-  return { build, move, feed, onPick: (listener) => (callback = listener) };
+  return { LEAST, build, move, feed, onPick: (listener) => (callback = listener) };
 })();
