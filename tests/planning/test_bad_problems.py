@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from craft import rest_to_rest, spacecraft, turned
 
 import retrax as rx
-from tests.planning.craft import rest_to_rest, spacecraft, turned
 
 BAD = {
     "duration zero": ({"duration": 0.0}, "duration = 0.0"),

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from craft import MIXED, SO3, turned
 from jax.tree_util import Partial
 
 import retrax as rx
@@ -14,7 +15,6 @@ from retrax.mechanics.controls import Held
 from retrax.planning.kernels import programs
 from retrax.planning.model import Model, Sizes
 from retrax.planning.recursion import backward, forward
-from tests.planning.craft import MIXED, SO3, turned
 
 N = 9
 

@@ -196,7 +196,7 @@ def test_members_have_gains_plants_and_tables_of_their_own():
     )
     scales = [1.0, 1.1, 0.9, 1.2]
     plants = [rx.Actuated(PLANT.system, MATRIX * s) for s in scales]
-    for make in (lambda k: rx.Feedback(Gains(k)), lambda k: rx.Signal(TIMES, TABLE * k)):
+    for make in (lambda k: rx.Feedback(Gains(k)), lambda k: rx.Signal(TIMES, TABLE * k[None])):
         each = [make(k) for k in gains]
         options = {"h": 0.01, "steps": 40, "save_every": 40}
         listed = rx.ensemble(plants, rx.LieVerlet(), states, control=each, **options)

@@ -255,6 +255,6 @@ print(best / 2000)
 """
 
 
-def test_a_call_costs_at_most_ten_microseconds():
+def test_a_call_costs_microseconds():
     told = subprocess.run([sys.executable, "-c", _COST], capture_output=True, text=True, check=True)
-    assert float(told.stdout) < 10e-6  # 6.0 us, of processor time, on a busy machine
+    assert float(told.stdout) < 20e-6  # 6.0 us of processor time, 7.6 on a very busy machine

@@ -17,7 +17,7 @@ from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import ArrayLike, is_traced, require_instance, shape_and_dtype
+from retrax.numerics.checks import is_traced, require_instance, shape_and_dtype
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen, numbers_of
 from retrax.numerics.reuse import remember
@@ -41,6 +41,8 @@ class Driven(AbstractIntegrator):
 
     **Arguments:** `integrator`: whose steps are taken; `actuators`: those of an `Actuated` system;
     `control`: who chooses the inputs.
+
+    References: [MarsdenWest2001] (forces in discrete mechanics).
     """
 
     integrator: AbstractIntegrator
@@ -226,7 +228,7 @@ def _all_finite(tree: PyTree) -> bool:
     return all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(tree))
 
 
-def _not_finite(control: AbstractControl, found: PyTree, t: ArrayLike) -> str:
+def _not_finite(control: AbstractControl, found: PyTree, t: Array | np.ndarray) -> str:
     """Name the first of what is not finite; of outputs in a row the last is the new one."""
     odd = next(np.asarray(x) for x in jax.tree.leaves(found) if not _all_finite(x))
     told = numbers_of(odd[-1] if odd.ndim == 2 else odd)
@@ -251,7 +253,7 @@ def _first(
     return control.first(system, state, len(inputs))
 
 
-def _is_alike(kept: object, like: object) -> bool:
+def _is_alike(kept: object, like: Kept) -> bool:
     """Tell whether what a state keeps has the form of what a controller keeps.
 
     A file does not always tell how that was nested, and a plain tuple stands for it then.

@@ -139,7 +139,12 @@ class _GroupVerlet(AbstractIntegrator):
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(first, g0, xi, t0))  # (1), (2)
 
         guess = midpoint_velocity(system, state, h)
-        xi, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen_velocity(h))
+        scale = jnp.max(jnp.abs(mu0))
+        if system.force is not None:  # it may balance the others, and all of them round
+            inner = first.differential(g0, guess, first.momentum(g0, guess))
+            outer = jnp.asarray(system.force(g0, guess, t0))
+            scale = scale + jnp.abs(h) / 2 * jnp.max(jnp.abs(inner) + jnp.abs(outer))
+        xi, status = newton(mismatch, guess, scale, unseen_velocity(h))
         g1 = drift(xi)
         # (4), with the small changes summed before the momentum they change: one rounding error.
         pushed = kick(first, g0, xi, t0)

@@ -94,7 +94,8 @@ class ConstantMatrix(Frozen):
         known = np.full(matrix.shape, np.nan) if dense or is_traced(matrix) else np.asarray(matrix)
         places, ones = _where((known != 0) & (known != 1)), _where(known == 1)
         rows, columns = np.array(places, int).reshape(-1, 2).T
-        return cls(matrix[rows, columns], places, ones, matrix.shape)
+        dim, count = matrix.shape
+        return cls(matrix[rows, columns], places, ones, (dim, count))
 
     def __call__(self, g: Element) -> Float[Array, "dim m"]:
         return self.whole()
@@ -153,14 +154,19 @@ class Actuated(Frozen):
             raise BadInput(f"the {system.name} has no momenta that inputs could change.")
         system.with_force(_nothing)
         group = system.group
-        constant = None if callable(inputs) else float64("inputs", inputs)
-        shape = _shape(inputs, group) if constant is None else constant.shape
+        matrix: Function
+        if callable(inputs):
+            matrix, constant = as_pytree(inputs), None
+            shape = _shape(matrix, group)
+        else:
+            constant = float64("inputs", inputs)
+            matrix, shape = _nothing, constant.shape
         if len(shape) != 2 or shape[0] != group.dim or shape[1] < 1:
             raise BadInput(
                 f"inputs has shape {shape}, but on {group.name} it is a matrix of {group.dim} rows "
                 "with a column for each input."
             )
-        matrix = as_pytree(inputs) if constant is None else ConstantMatrix.of(constant)
+        matrix = matrix if constant is None else ConstantMatrix.of(constant)
         _require_columns(group, matrix)
         lower, upper = (None, None) if bounds is None else _bounds(bounds, shape[1])
         self.actuators = Actuators(matrix, lower, upper, shape[1])

@@ -144,7 +144,7 @@ class Sampled(AbstractControl):
         return jnp.asarray(u), jax.tree.map(jnp.asarray, own)
 
     def during(self, state: State, h: Float[Array, ""]) -> Law:
-        kept: SampledState = state.control
+        kept: Any = state.control  # a `SampledState`
         whole, rest = self._periods
         u = kept.outputs[len(kept.outputs) - 1 - whole]
         if rest:  # the output before acts until the rest of the delay is over

@@ -10,27 +10,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.groups.base import Coordinates, Element
 from retrax.groups.retractions import Cayley
-from retrax.groups.se2 import SE2, Motion
 from retrax.groups.so3 import SO3
 from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.integrators.lie_verlet import LieVerlet
-from retrax.mechanics.state import State
 from retrax.numerics.evaluate import evaluated
-from retrax.numerics.frozen import Frozen
 from retrax.planning.costs import MinimumEffort, MinimumTime
 from retrax.planning.duration import Free
 from retrax.planning.ends import Reach
 from retrax.planning.problem import ControlProblem
 from retrax.systems.driven_examples import (
+    Parked,
     balanced_pendulum,
     light_sleigh,
     paper_crane,
     small_quadrotor,
 )
 from retrax.systems.plants import spacecraft
-from retrax.systems.strings.crane import Crane
 
 # The moments of a large spacecraft (kg m^2) and the torques of its thrusters (N m).
 _MOMENTS, _TORQUE = (5621.0, 4547.0, 2364.0), 50.0
@@ -93,16 +89,6 @@ def flight(duration: float, steps: int) -> ControlProblem:
     )
 
 
-class Parked(Frozen):
-    """The end of a sleigh at rest: its pose, and the two momenta that its skate leaves it."""
-
-    pose: Motion
-
-    def __call__(self, g: Motion, mu: Coordinates) -> Float[Array, "5"]:
-        group = SE2()
-        return jnp.concatenate([group.log(group.compose(group.inverse(self.pose), g)), mu[:2]])
-
-
 def parking(duration: float, steps: int) -> ControlProblem:
     """A sleigh that is to stand a metre ahead and half a metre to its left, heading as before."""
     plant = light_sleigh()
@@ -117,55 +103,15 @@ def parking(duration: float, steps: int) -> ControlProblem:
     )
 
 
-class Calm(Frozen):
-    r"""The end of a move of a crane: the load below the trolley, and nothing swings.
-
-    Zero are the place of the trolley against `rest`, what is horizontal of nodes and bodies, and
-    what is horizontal of their momenta. Free are the stretch of the string and the turn of bodies
-    about the vertical, which forces on the trolley hardly reach.
-    """
-
-    crane: Crane
-    rest: State
-
-    def __call__(self, g: Element, mu: Coordinates) -> Float[Array, " p"]:
-        string = self.crane.string
-        q, R = self.crane.parts(g)
-        q0, R0 = self.crane.parts(self.rest.g)
-        p, pi = string.momenta(mu[:-2])
-        up = jnp.array([0.0, 0.0, 1.0])
-        across = [_beside(turned.T @ up) for turned in R0]  # in body axes
-        lean = [a @ (turned.T @ up) for a, turned in zip(across, R, strict=True)]
-        turn = [a @ x for a, x in zip(across, pi, strict=True)]
-        return jnp.concatenate(
-            [
-                g[-1] - self.rest.g[-1],
-                (q - q0)[:, :2].reshape(-1),
-                *lean,
-                mu[-2:],
-                p[:, :2].reshape(-1),
-                *turn,
-            ]
-        )
-
-
-def _beside(axis: Float[Array, "3"]) -> Float[Array, "2 3"]:
-    """Two directions across an axis and across each other."""
-    first = jnp.cross(axis, jnp.eye(3)[jnp.argmin(jnp.abs(axis))])
-    first = first / jnp.sqrt(first @ first)
-    return jnp.stack([first, jnp.cross(axis, first)])
-
-
 def crane_move(duration: float, steps: int) -> ControlProblem:
-    """The load of a crane, brought over by a metre without a swing at its end."""
+    """The load of a crane, brought over by a metre to hang at rest: no swing, bounce or turn."""
     plant = paper_crane(elements=1)
-    crane = plant.system
-    assert isinstance(crane, Crane)
+    there = plant.hanging([1.0, 0.3])
     return ControlProblem(
         plant,
         LieVerlet(),
         start=plant.hanging(),
-        end=Calm(crane, crane.hanging([1.0, 0.3])),
+        end=Reach(there.g, velocity=np.zeros(plant.group.dim)),
         duration=duration,
         steps=steps,
         cost=MinimumEffort(),

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from retrax.engine.llvm.host import lanes
-from retrax.mechanics.state import State
 from retrax.planning.problem import ControlProblem
 from retrax.planning.solve import Found, Iterate, Solver, Start, bumps
 from retrax.run.simulate import simulate
@@ -63,7 +62,7 @@ def nearest(
     run = simulate(
         problem.system, problem.integrator, problem.start, h=T / steps, steps=steps, progress=False
     )
-    nodes = Start.of_many(State(run.g, run.momentum, run.t)).nodes
+    nodes = Start.of_many(run.states).nodes
     stages = np.zeros((s.stage, steps, 1))
     guess = Iterate(nodes[..., None], stages, np.array([T / steps]))
     found = solver.from_iterate(

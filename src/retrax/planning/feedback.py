@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _AT_REST = 1e-8
 # Doublings until Riccati's equation has converged or never will.
 _DOUBLINGS = 60
+_ENDLESS = 1e100
 
 
 class TrackingLaw(Frozen):
@@ -126,9 +127,9 @@ def lqr(
             f"{np.abs(defect).max():.2g}; give inputs=... that hold it."
         )
     P = _stationary(A, B, q, r)
-    K = np.linalg.solve(r + B.T @ P @ B, B.T @ P @ A)  # (1)
+    K = np.linalg.solve(r + B.T @ P @ B, B.T @ P @ A) if np.isfinite(P).all() else 0 * B.T  # (1)
     loop = np.linalg.eigvals(A - B @ K)
-    if not np.isfinite(loop).all() or np.abs(loop).max() >= 1.0:
+    if np.abs(loop).max() >= 1.0:
         raise BadInput(
             "no feedback of these inputs keeps this state: some motion that grows, or that Q does "
             "not see, is out of their reach."
@@ -160,9 +161,9 @@ def _stationary(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> n
             g, a = g + a @ inverse @ g @ a.T, a @ inverse @ a
             done = np.abs(new - p).max() <= 1e-15 * np.abs(new).max()
             p = (new + new.T) / 2
-            if done or not np.isfinite(p).all():
+            if done or not np.abs(p).max() < _ENDLESS:
                 break
-    return p
+    return p if np.abs(p).max() < _ENDLESS else p * np.nan
 
 
 def _weights(name: str, value: ArrayLike, size: int, least: float) -> np.ndarray:

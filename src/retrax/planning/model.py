@@ -109,7 +109,7 @@ def cut(numbers: Numbers, *sizes: int) -> list[Numbers]:
     return [numbers[e - s : e] for s, e in zip(sizes, ends, strict=True)]
 
 
-def _apart(along: Float[Array, "n *m"]) -> Float[Array, "n *m"]:
+def _apart(along: Float[Array, " n *m"]) -> Float[Array, " n *m"]:
     """Return the same array, in a scalar program taken out of the memory that a loop filled."""
     return jnp.stack([along[k] for k in range(along.shape[0])])
 

@@ -111,13 +111,12 @@ def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list
     width = problem.upper - problem.lower
     part = float((room <= 0.01 * np.where(np.isfinite(width), width, 0.0)).mean())
     limits = f"; inputs are at their bounds for {part:.0%} of the time" if part > 0 else ""
-    why = (
-        f"{limits}; give it more time, wider bounds" if problem.model.sizes.bounded else "; give it"
-    )
+    advice = "more time, wider bounds or" if problem.model.sizes.bounded else "more time or"
+    took = found.h[0] * found.stages.shape[1]
     raise NoPlan(
-        f"the end is out of reach: the nearest that was found in {found.h[0] * found.stages.shape[1]:.4g} s "
-        f"misses it by {np.abs(miss).max():.3g}, most in equation {worst} of {len(miss)}{why} or "
-        "another end.",
+        f"the end is out of reach: the nearest that was found in {took:.4g} s misses it by "
+        f"{np.abs(miss).max():.3g}, most in equation {worst} of {len(miss)}{limits}; give it "
+        f"{advice} another end.",
         last,
     )
 

@@ -47,7 +47,7 @@ class Plan:
         s = problem.model.sizes
         self.problem, self.seconds, self.others = problem, seconds, others
         self.numbers = found.nodes[..., member], found.stages[..., member]
-        nodes, stages = self.numbers
+        stages = self.numbers[1]
         N, m, n = problem.steps, s.inputs, s.state
         self.h = float(found.h[member])
         self.T = N * self.h
@@ -84,7 +84,8 @@ class Plan:
         parts = np.split(nodes[: s.element], ends[:-1])
         shaped = [x.T.reshape(-1, *leaf.shape) for x, leaf in zip(parts, leaves, strict=True)]
         g = jax.tree.unflatten(tree, shaped)
-        return State(g, nodes[s.element :].T.copy(), self.t)
+        momentum: Any = nodes[s.element :].T.copy()
+        return State(g, momentum, self.t)
 
     @property
     def iterate(self) -> Iterate:

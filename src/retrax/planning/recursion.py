@@ -5,7 +5,8 @@ $\theta = (1, \delta h, \nu)$, whose last parts are found at the end of the swee
 
 $$ V_k(x; \theta) = \tfrac12 x^T P x + x^T S\theta + \tfrac12\theta^T W\theta. \tag{1} $$
 
-With $x_{k+1} = Ax + Bu + E\theta$ one stage takes $V_{k+1}$ to $V_k$ by the best $u = Kx + k\theta$.
+With $x_{k+1} = Ax + Bu + E\theta$ one stage takes $V_{k+1}$ to $V_k$, by the best
+$u = Kx + k\theta$.
 $B^T P B + R$ has a Cholesky factor where that is a minimum; its least pivot is carried along.
 Inequalities $c - s = 0$, $s > 0$ have been eliminated with $\Sigma = z/s$.
 """

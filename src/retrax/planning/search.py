@@ -25,6 +25,8 @@ _FARTHEST, _SHORTEN = 0.5, 0.5
 _AIM, _ACCEPT = 1e-11, 1e-7
 _STALLED = 4
 _LEAST_PIVOT, _LEAST_EIGENVALUE = 1e-14, -1e-9
+# Penalties on missing the end, relative to what its multipliers can do.
+_STIFFER = (1e2, 1e4, 1e6)
 _HALVINGS = 25
 _TRIES = 40
 
@@ -49,7 +51,12 @@ class Errors(NamedTuple):
 
     @property
     def largest(self) -> np.ndarray:
-        return np.max(np.stack(self), axis=0)
+        first = np.maximum(np.maximum(self.defects, self.end), self.path)
+        return np.maximum(np.maximum(first, self.dual), self.complementarity)
+
+    @property
+    def primal(self) -> np.ndarray:
+        return np.maximum(np.maximum(self.defects, self.end), self.path)
 
 
 class Search:
@@ -186,7 +193,7 @@ class Search:
 
     def _central(self) -> np.ndarray:
         """Problems that are near the central path, and have a lower barrier to go to."""
-        primal = np.max(np.stack(self.errors[:3]), axis=0)
+        primal = self.errors.primal
         dual = np.maximum(self.errors.dual, self.errors.complementarity)
         return (primal <= self.kappa) & (dual <= self.kappa) & (self.kappa > self.last)
 
@@ -194,7 +201,7 @@ class Search:
         """Find the problems that have converged."""
         size = self.errors.largest
         final = self.kappa <= self.last
-        rest = np.max(np.stack(self.errors[:4]), axis=0)
+        rest = np.maximum(self.errors.primal, self.errors.dual)
         small = (rest <= self.aim) & (self.errors.complementarity <= 10 * max(_AIM, self.last))
         better = size < 0.5 * self._best
         self._best = np.where(better, size, self._best)
@@ -219,7 +226,7 @@ class Search:
             work.settings[1] = self.shift
             self._fill_end()
             work.backward(at)
-            W = _full(work.back[-1 - s.sides * (s.sides + 1) // 2 : -1], s.sides)
+            W = _full(work.back[-1 - len(work.upper_sides[0]) : -1], s.sides, work.upper_sides)
             if s.ends and self.elastic:
                 places = np.arange(1 + s.free, s.sides)
                 W[:, places, places] -= 1 / self.spring.T
@@ -243,10 +250,12 @@ class Search:
 
     def _stiffen(self, bad: np.ndarray, tried: np.ndarray) -> None:
         """Add to the Hessian what helps: a penalty on missing the end first, then a shift."""
-        first = bad & (tried == 1) & (self.penalty.sum(axis=0) == 0) & (self.work.sizes.ends > 0)
-        if first.any() and not self.elastic and hasattr(self, "gramian"):
-            self.penalty = np.where(first, 1e2 / np.maximum(self.gramian, 1e-300), self.penalty)
-            bad = bad & ~first
+        if self.work.sizes.ends and not self.elastic and hasattr(self, "gramian"):
+            stiffness = self.penalty * self.gramian
+            soft = bad & (tried <= len(_STIFFER)) & (stiffness.max(axis=0) < 0.5 * _STIFFER[-1])
+            wanted = np.select([stiffness.max(axis=0) < 0.5 * x for x in _STIFFER], _STIFFER)
+            self.penalty = np.where(soft, wanted / np.maximum(self.gramian, 1e-300), self.penalty)
+            bad = bad & ~soft
         known = self.last_shift > 0
         begin = np.where(known, np.maximum(1e-12, self.last_shift / 3), 1e-4)
         grow = np.where(known, 8.0, 100.0)
@@ -406,10 +415,10 @@ class Search:
         return worst * self.pairs / self.cost_scale
 
 
-def _full(upper: np.ndarray, size: int) -> np.ndarray:
+def _full(upper: np.ndarray, size: int, places: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """[problem, size, size] from the numbers above the diagonal [., problem]."""
     out = np.empty((upper.shape[1], size, size))
-    rows, columns = np.triu_indices(size)
+    rows, columns = places
     out[:, rows, columns] = out[:, columns, rows] = upper.T
     return out
 

@@ -54,8 +54,7 @@ def driven_members(
 ) -> DrivenMembers:
     """Unwrap the plants and controllers of an ensemble; `several`: one plant for each member."""
     if control is None or not isinstance(plant, Actuated) or not isinstance(states, State):
-        listed = isinstance(control, list | tuple) and len(control) > 0
-        one = control[0] if listed else control
+        one = control[0] if isinstance(control, list | tuple) and control else control
         return DrivenMembers(*unwrapped(plant, integrator, one), own=False)
     members = len(np.atleast_1d(states.t))
     drives, listed = _stacked(control, members)
@@ -152,7 +151,7 @@ def check_runs(parts: DrivenMembers, t: np.ndarray, h: float, steps: int) -> Non
 
 def begun_members(parts: DrivenMembers, states: State, shared: bool) -> State:
     """Return the starts of all members, with what their controllers keep."""
-    if not isinstance(parts.one, Driven):
+    if not isinstance(parts.integrator, Driven) or not isinstance(parts.one, Driven):
         return alone(states)
     count, members = parts.one.actuators.count, len(states.t)
     blank = parts.one.control.blank(count)

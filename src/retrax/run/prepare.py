@@ -108,13 +108,13 @@ def prepare(
 
     **Raises:** `BadInput` where no run of this kind can start.
     """
-    system, integrator = unwrapped(system, as_integrator(integrator), control)
+    moving, method = unwrapped(system, as_integrator(integrator), control)
     require_double_precision()
-    require_fit(require_system(system), integrator)
+    require_fit(require_system(moving), method)
     require_step_size(h)
     require_progress(progress)
     require_backend(backend)
     size = h if is_traced(h) else as_float(h)
     return PreparedRun(
-        system, integrator, size, require_count("save_every", save_every), progress, backend
+        moving, method, size, require_count("save_every", save_every), progress, backend
     )

@@ -84,26 +84,26 @@ def simulate(
     checkpoint `Interrupted` on Ctrl-C or SIGTERM, and `CheckpointFailed` where it cannot be
     written; both carry the trajectory up to there.
     """
-    system, integrator = unwrapped(system, as_integrator(integrator), control)
-    state = begun(system, integrator, state)
+    moving, method = unwrapped(system, as_integrator(integrator), control)
+    state = begun(moving, method, state)
     count = steps_asked(state, h, steps, until)
     if events is None and checkpoint is None and every is None and not is_shown(progress):
-        ready = READY_LOOPS.of(system, integrator, backend)
+        ready = READY_LOOPS.of(moving, method, backend)
         quick = None if ready is None else run_quickly(ready, state, h, count, save_every)
         if quick is not None:
             return quick
-    traced = is_traced(system, integrator, state, h)
-    begin = started(system, state)
-    traced = traced or uses_traced(system, integrator, begin)
+    traced = is_traced(moving, method, state, h)
+    begin = started(moving, state)
+    traced = traced or uses_traced(moving, method, begin)
     if isinstance(begin, State):
         begin = jax.tree.map(jnp.asarray if traced else np.asarray, begin)
-    require_run(system, integrator, begin, h, count, save_every)
+    require_run(moving, method, begin, h, count, save_every)
     require_commits(checkpoint, every, traced)
     size = h if traced and is_traced(h) else float(h)
     commits = None if every is None else int(every)
     plan = Plan(begin.t, size, int(count), int(save_every), commits)
-    run = Run(system, integrator, begin, None, plan)
-    watched = None if events is None else as_events(system, events)
+    run = Run(moving, method, begin, None, plan)
+    watched = None if events is None else as_events(moving, events)
     if traced and watched:
         raise BadInput(
             "events are looked for along numbers, but JAX is tracing this run; find them in a run "

@@ -99,7 +99,7 @@ def _motion(run: Trajectory) -> list[Panel]:
 def _driven(run: Trajectory) -> list[Panel]:
     """What drives the run."""
     inputs = np.asarray(run.inputs)
-    return [_components(inputs, "u", "inputs", "")] if inputs.shape[1] else []
+    return [components(inputs, "u", "inputs", "")] if inputs.shape[1] else []
 
 
 def _constraint(run: Trajectory) -> list[Panel]:

@@ -3,14 +3,19 @@
 import math
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
+from retrax.groups.base import Coordinates
+from retrax.groups.se2 import SE2, Motion
 from retrax.groups.so3 import SO3
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl, Feedback
 from retrax.mechanics.signal import Signal
 from retrax.mechanics.state import State
 from retrax.numerics.evaluate import evaluated
+from retrax.numerics.frozen import Frozen
 from retrax.systems.laws import HoverAt, PointTo, TrolleyTo
 from retrax.systems.plants import (
     Wheels,
@@ -68,7 +73,7 @@ def fly_to() -> DrivenExample:
 
 def paper_crane(elements: int = 4) -> Actuated:
     """The string pendulum of the paper on a trolley of 0.5 kg."""
-    return crane(StringPendulum.paper(elements=elements)[0], trolley=0.5, force=5.0)
+    return crane(StringPendulum.paper(elements=elements)[0], trolley=0.5)
 
 
 def move_load() -> DrivenExample:
@@ -97,6 +102,16 @@ def hold_upright() -> DrivenExample:
 def light_sleigh() -> Actuated:
     """A sleigh of 2 kg with its centre of mass above the skate."""
     return steered_sleigh(2.0, 0.4, torque=2.0, thrust=2.0)
+
+
+class Parked(Frozen):
+    """The end of a sleigh at rest: its pose, and the two momenta that its skate leaves it."""
+
+    pose: Motion
+
+    def __call__(self, g: Motion, mu: Coordinates) -> Float[Array, "5"]:
+        group = SE2()
+        return jnp.concatenate([group.log(group.compose(group.inverse(self.pose), g)), mu[:2]])
 
 
 def steer() -> DrivenExample:
