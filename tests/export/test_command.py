@@ -31,6 +31,11 @@ def test_target_integrator_and_json(tmp_path):
     assert json.loads(done.stdout) == {"path": str(path), "bytes": path.stat().st_size}
 
 
+def test_the_inputs_of_a_driven_case_are_part_of_its_state(tmp_path):
+    assert told("spacecraft", "-o", tmp_path / "craft.c").exit_code == 0
+    assert "double control[" in (tmp_path / "craft.h").read_text()
+
+
 def test_a_name_that_nothing_is_written_to_is_told_in_a_sentence(tmp_path):
     done = told("heavy-top", "-o", tmp_path / "top.txt")
     assert done.exit_code == 2 and "written to .c" in done.output

@@ -56,6 +56,8 @@ def export(
 ) -> None:
     """Write one step of a case for use outside of Python.
 
+    Of a case that is driven the inputs are part of the state, for a controller of your own.
+
     Example: retrax export heavy-top -o top.c
     """
     from retrax.export.export import export as write
@@ -64,7 +66,7 @@ def export(
         make_integrator(integrator)
     asked = asked_for(case, integrator)
     path = write(
-        asked.system,
+        asked.system if asked.plant is None else asked.plant,
         asked.integrator,
         output,
         target,
