@@ -148,7 +148,9 @@ def test_a_constraint_that_moves_in_the_body(axis):
 
 def test_velocities_that_the_end_cannot_have():
     with pytest.raises(rx.BadInput, match="breaks the constraint"):
-        parked(0.0, None, end=rx.Reach(pose(1.0, 0.0, 0.0), velocity=[0.0, 0.0, 0.3]))
+        parked(
+            0.0, pose(1.0, 0.0, 0.0), end=rx.Reach(pose(1.0, 0.0, 0.0), velocity=[0.0, 0.0, 0.3])
+        )
     system = rx.MechanicalSystem(
         SO3,
         [1.0, 1.7, 2.2],

@@ -83,9 +83,16 @@ def nearest(
     """
     steps, s = look_steps(problem), problem.model.sizes
     T = problem.first_duration
-    run = simulate(
-        problem.system, problem.integrator, problem.start, h=T / steps, steps=steps, progress=False
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of steps that are long for the motion
+        run = simulate(
+            problem.system,
+            problem.integrator,
+            problem.start,
+            h=T / steps,
+            steps=steps,
+            progress=False,
+        )
     nodes = Start.of_many(run.states).nodes
     stages = np.zeros((s.stage, steps, 1))
     guess = Iterate(nodes[..., None], stages, np.array([T / steps]))
