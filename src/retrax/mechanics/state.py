@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PyTree
 
@@ -35,7 +34,7 @@ class State(Frozen):
     g: PyTree[Float[Array, "..."]]
     momentum: Float[Array, "*time dim"]
     control: PyTree[Float[Array, "..."]] | None
-    t: Float[Array, "*time"] = eqx.field(converter=_time)  # the last of the numbers, for loops
+    t: Float[Array, "*time"]  # the last of the numbers, for loops
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class State(Frozen):
         t: ArrayLike = 0.0,
         control: PyTree[Float[Array, "..."]] | None = None,
     ):
-        self.g, self.momentum, self.t, self.control = g, momentum, t, control
+        self.g, self.momentum, self.t, self.control = g, momentum, _time(t), control
 
     def __repr__(self) -> str:
         held = "" if self.control is None else f", control={numbers_of(self.control)}"

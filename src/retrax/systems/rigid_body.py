@@ -23,7 +23,7 @@ class AbstractRigidBody(AbstractMechanicalSystem):
 
     inertia: eqx.AbstractVar[Inertia]
     group: ClassVar[SO3] = SO3()
-    force: Function | None = None
+    force: Function | None = eqx.field(default=None, kw_only=True)
     symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
 
     @property

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -20,7 +21,7 @@ from retrax.numerics.evaluate import evaluate
 class AbstractSlidingBody(AbstractMechanicalSystem):
     """A body with constant inertia that moves under its constraint, without any other force."""
 
-    force: Function | None = None
+    force: Function | None = eqx.field(default=None, kw_only=True)
     symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
 
     @property

@@ -77,7 +77,7 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
     end_torque: eqx.AbstractVar[Float[Array, "3"] | None]
     damping: eqx.AbstractVar[Float[Array, ""] | None]
 
-    force: Function | None = None  # or a method of a subclass
+    force: Function | None = eqx.field(default=None, kw_only=True)  # or a method of a subclass
     symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
 
     @property
