@@ -117,5 +117,5 @@ def test_guesses_whose_steps_fail_are_left_out():
     problem = rest_to_rest(
         plant, (0.0, 0.0, 0.0), start=plant.state(jnp.eye(3), velocity=spin), duration=2.0
     )
-    with pytest.raises(rx.NoPlan, match="steps"):
+    with pytest.raises(rx.NoPlan, match="misses it by 354"):  # of 372, by 9 N m for 2 s
         rx.optimise(problem)

@@ -103,7 +103,9 @@ def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list
             return plan
         raise NoPlan(_stopped(plan, len(failed) + 1), plan)
     last = min(failed, key=lambda p: max(p.residuals["defects"], p.residuals["end"]))
-    if not (found.converged[0] and found.minimum[0]):
+    # A nonholonomic plant at rest cannot go sideways, to first order: that is no proof.
+    saddle = problem.system.constraint is not None and not found.minimum[0]
+    if saddle or not found.converged[0]:
         raise NoPlan(_stopped(last, len(failed)), last)
     miss = found.miss[:, 0]
     worst = int(np.argmax(np.abs(miss)))
