@@ -55,7 +55,7 @@ def test_no_input_would_rather_be_another():
 
     def reached(u):
         def step(x, u):
-            state = rx.State(*x, jnp.zeros(()), u)
+            state = rx.State(x[0], x[1], jnp.zeros(()), u)
             new, _ = model.step.step(system, state, jnp.asarray(plan.h))
             return (new.g, new.momentum), None
 

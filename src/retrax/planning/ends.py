@@ -81,7 +81,7 @@ class Reach:
                     f"Reach(axis=...) is for bodies on SO(3) and SE(3), not on {group.name}: give "
                     "the end as a function psi(g, mu) that is to be zero."
                 )
-            return self._axis_end(system, velocity, t)
+            return self._axis_end(group, system, velocity, t)
         pose = element("pose", self.pose, group.layout())
         group.check("pose", pose)
         if velocity is None:
@@ -90,9 +90,13 @@ class Reach:
         return PoseEnd(group, pose, velocity, momentum, _admissible(system, pose, t))
 
     def _axis_end(
-        self, system: AbstractGroupSystem, velocity: Coordinates | None, t: float
+        self,
+        group: SO3 | SE3,
+        system: AbstractGroupSystem,
+        velocity: Coordinates | None,
+        t: float,
     ) -> "AxisEnd":
-        group, axis, along = system.group, np.asarray(self.axis), np.asarray(self.along)
+        axis, along = np.asarray(self.axis), np.asarray(self.along)
         end = AxisEnd(
             group, system, jnp.asarray(axis), jnp.asarray(along), _across(axis), velocity, None
         )

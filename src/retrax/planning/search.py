@@ -157,7 +157,7 @@ class Search:
         jacobian = work.slopes[at][: s.state * s.changes].reshape(s.state, s.changes, -1)
         B = (jacobian[:, s.state : s.state + m] / self.scales.state[:, None, None]).T
         c = (work.defects(at).reshape(s.state, -1) / self.scales.state[:, None]).T
-        known = np.isfinite(B).all(axis=(1, 2)) & np.isfinite(c).all(axis=1)
+        known = np.all(np.isfinite(np.concatenate([B.reshape(len(B), -1), c], axis=1)), axis=1)
         B, c = np.where(known[:, None, None], B, 0.0), np.where(known[:, None], c, 0.0)
         normal = np.einsum("kms,kns->kmn", B, B)
         size = np.trace(normal, axis1=1, axis2=2)
