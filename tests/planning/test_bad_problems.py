@@ -6,6 +6,8 @@ import pytest
 from craft import rest_to_rest, spacecraft, turned
 
 import retrax as rx
+from retrax.planning.explore import look_steps
+from retrax.systems.driven_examples import paper_crane
 
 BAD = {
     "duration zero": ({"duration": 0.0}, "duration = 0.0"),
@@ -26,6 +28,7 @@ BAD = {
     "final cost": ({"final_cost": lambda g, mu: mu}, "final_cost returns"),
     "path of whole numbers": ({"path": lambda g, xi, u: 1}, "path returns"),
     "start": ({"start": jnp.eye(3)}, "not a State"),
+    "time that is given": ({"cost": rx.MinimumTime()}, r"duration=Free\(1.5\)"),
 }
 
 
@@ -39,7 +42,7 @@ def test_bad_input_is_a_sentence(name):
 def test_parts_that_are_none():
     plant = spacecraft()
     start = plant.state(jnp.eye(3), velocity=jnp.zeros(3))
-    options = {"start": start, "end": None, "duration": 1.0, "steps": 3, "cost": rx.MinimumTime()}
+    options = {"start": start, "end": None, "duration": 1.0, "steps": 3, "cost": rx.MinimumEffort()}
     with pytest.raises(rx.BadInput, match="a plant"):
         rx.ControlProblem(plant.system, rx.LieVerlet(), **options)
     with pytest.raises(rx.BadInput, match="not a ControlProblem"):
@@ -88,3 +91,31 @@ def test_an_end_out_of_reach_is_no_plan():
 def test_too_few_iterations_are_no_plan():
     with pytest.raises(rx.NoPlan, match="after 1 iterations"):
         rx.optimise(rest_to_rest(spacecraft(), (0.7, 1.1, -0.8)), iterations=1)
+
+
+def test_steps_that_no_plant_can_take():
+    plant = paper_crane(elements=4)
+    there, n = plant.hanging([0.8, 0.2]), plant.group.dim
+    options = {
+        "start": plant.hanging(),
+        "end": rx.Reach(there.g, velocity=np.zeros(n)),
+        "duration": 1.5,
+        "cost": rx.MinimumEffort(),
+        "bounds": (-5.0, 5.0),
+    }
+    with pytest.raises(rx.BadInput, match="is unstable on this crane"):
+        rx.ControlProblem(plant, rx.LieVerlet(), steps=10, **options)
+    problem = rx.ControlProblem(plant, rx.LieVerlet(), steps=1500, **options)
+    limit = plant.system.longest_stable_step()
+    assert 1.5 / look_steps(problem) < limit < 1.5 / 32
+
+
+def test_guesses_whose_steps_fail_are_left_out():
+    """Coarse steps turn by more than their chart covers: told, and nothing else is raised."""
+    plant = rx.Actuated(spacecraft().system, inputs=jnp.eye(3), bounds=(-9.0, 9.0))
+    spin = jnp.array([0.0, 0.0, 120.0])
+    problem = rest_to_rest(
+        plant, (0.0, 0.0, 0.0), start=plant.state(jnp.eye(3), velocity=spin), duration=2.0
+    )
+    with pytest.raises(rx.NoPlan, match="misses it by 354"):  # of 372, by 9 N m for 2 s
+        rx.optimise(problem)

@@ -1,11 +1,15 @@
 """Regulators about plans and states of rest."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from craft import SO3, rest_to_rest, spacecraft, turned
+from scipy.linalg import solve_discrete_are
 
 import retrax as rx
+from retrax.integrators.driven import Driven
+from retrax.mechanics.controls import Held
 
 H = 0.02
 
@@ -42,6 +46,29 @@ def test_the_sampled_loop_has_the_eigenvalues_of_riccatis_equation(upright):
         gaps = [np.abs(found - x).min() for x in mine]
         assert max(gaps) < 1e-7  # of differences; the derivatives themselves are exact
     assert np.abs(mine).max() < 1.0
+
+
+def test_eigenvalues_are_those_of_exact_derivatives():
+    """Of the loop and of the discrete Riccati equation, for a body with three moments."""
+    plant = rx.systems.upright_pendulum([1.3, 1.7, 0.8], 2.4, [0.04, -0.06, 0.45], torque=30.0)
+    system, rest = plant.system, plant.upright()
+    Q, R = np.diag([3.0, 2.0, 1.0, 0.1, 0.3, 0.2]), np.diag([0.1, 0.2, 0.05])
+    law = rx.lqr(plant, rx.LieVerlet(), rest, h=H, Q=Q, R=R)
+    driven = Driven(rx.LieVerlet(), plant.actuators, Held())
+
+    def after(w, u):
+        g, mu = rest.g @ SO3.exp(w[:3]), w[3:]
+        u = law(g, system.velocity(g, mu), jnp.zeros(())) if u is None else u
+        new, _ = driven.step(system, rx.State(g, mu, jnp.zeros(()), u), jnp.asarray(H))
+        return jnp.concatenate([SO3.log(rest.g.T @ new.g), new.momentum])
+
+    at, none = jnp.zeros(6), jnp.zeros(3)
+    A, B = map(np.asarray, jax.jit(jax.jacfwd(after, argnums=(0, 1)))(at, none))
+    P = solve_discrete_are(A, B, Q, R)
+    known = np.linalg.eigvals(A - B @ np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A))
+    loop = np.linalg.eigvals(np.asarray(jax.jit(jax.jacfwd(lambda w: after(w, None)))(at)))
+    for found in (known, loop):
+        assert max(np.abs(found - x).min() for x in law.eigenvalues) < 1e-12
 
 
 def _free(plant, w, e):

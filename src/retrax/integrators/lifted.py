@@ -117,7 +117,8 @@ def midpoint_velocity(
 def as_momentum(state: State, xi: Coordinates) -> Float[Array, ""]:
     """The factor that makes velocities as large as momenta, so that one equation may hold both."""
     pace, size = jnp.max(jnp.abs(xi)), jnp.max(jnp.abs(state.momentum))
-    return jnp.where(pace > 0, size / jnp.where(pace > 0, pace, 1), 1)
+    moving = (pace > 0) & (size > 0)  # a force sets a body at rest in motion
+    return jnp.where(moving, size / jnp.where(pace > 0, pace, 1), 1)
 
 
 def unseen_velocity(h: Float[Array, ""]) -> Float[Array, ""]:

@@ -14,9 +14,10 @@ from retrax.groups.so3 import SO3
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.system import AbstractGroupSystem, element
 from retrax.numerics.checks import ArrayLike, finite64, output, shown
+from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.series import atanc
-from retrax.numerics.small_matrices import cross
+from retrax.numerics.small_matrices import cross, null_space
 
 
 class Reach:
@@ -59,26 +60,82 @@ class Reach:
         rest = "" if self.velocity is None else f", velocity={np.asarray(self.velocity).tolist()}"
         return f"Reach({what}{rest})"
 
-    def equations(self, system: AbstractGroupSystem) -> "AbstractEnd":
-        """Return what the end means for a system; reject a pose or a velocity that is not one."""
+    def equations(self, system: AbstractGroupSystem, t: float, free: bool = False) -> "AbstractEnd":
+        """Return what the end means for a system; reject a pose or a velocity that is not one.
+
+        **Arguments:** `t`: the time at the end; `free`: whether that is only a guess.
+        """
         group = system.group
         velocity = self.velocity
         if velocity is not None:
             velocity = finite64("velocity of the end", velocity, (group.dim,))
+            if free and system.constraint is not None and system.constraint.moving:
+                raise BadInput(
+                    f"the constraint of the {system.name} depends on time, so that the velocity of "
+                    "the end means something else for every duration: give a duration in seconds, "
+                    "or the end as a function psi(g, mu) that is to be zero."
+                )
         if self.axis is not None and self.along is not None:
             if not isinstance(group, SO3 | SE3):
                 raise BadInput(
                     f"Reach(axis=...) is for bodies on SO(3) and SE(3), not on {group.name}: give "
                     "the end as a function psi(g, mu) that is to be zero."
                 )
-            axis, along = jnp.asarray(self.axis), jnp.asarray(self.along)
-            return AxisEnd(group, system, axis, along, _across(self.axis), velocity)
+            return self._axis_end(group, system, velocity, t)
         pose = element("pose", self.pose, group.layout())
         group.check("pose", pose)
-        momentum = None
-        if velocity is not None:
-            momentum = system.state(pose, velocity=velocity).momentum
-        return PoseEnd(group, pose, velocity, momentum)
+        if velocity is None:
+            return PoseEnd(group, pose, None, None, None)
+        momentum = system.state(pose, velocity=velocity, t=t).momentum
+        return PoseEnd(group, pose, velocity, momentum, _admissible(system, pose, t))
+
+    def _axis_end(
+        self,
+        group: SO3 | SE3,
+        system: AbstractGroupSystem,
+        velocity: Coordinates | None,
+        t: float,
+    ) -> "AxisEnd":
+        axis, along = np.asarray(self.axis), np.asarray(self.along)
+        end = AxisEnd(
+            group, system, jnp.asarray(axis), jnp.asarray(along), _across(axis), velocity, None
+        )
+        if velocity is None or system.constraint is None:
+            return end
+        there = evaluated(AxisEnd.aligned, end, group.identity())
+        spans = []
+        for angle in _HEADINGS:
+            turn = np.zeros(group.dim)
+            turn[:3] = angle * axis
+            pose = evaluated(_turned, group, there, turn)
+            system.state(pose, velocity=velocity, t=t)  # is it admissible?
+            spans.append(_admissible(system, pose, t))
+        if any(not np.allclose(spans[0], x, rtol=0.0, atol=_SAME) for x in spans):
+            raise BadInput(
+                f"the velocities that the constraint of the {system.name} admits depend on the "
+                "rotation about the axis, which Reach(axis=...) leaves free: give a pose, or the "
+                "end as a function psi(g, mu) that is to be zero."
+            )
+        return AxisEnd(
+            group, system, jnp.asarray(axis), jnp.asarray(along), _across(axis), velocity, spans[0]
+        )
+
+
+# Rotations about an axis at which a constraint is looked at, and how well it must agree.
+_HEADINGS, _SAME = (0.0, 1.0, 2.5), 1e-9
+
+
+def _admissible(system: AbstractGroupSystem, g: Element, t: float) -> Float[Array, "m dim"] | None:
+    """A basis of the velocities that the constraint leaves at `g`; `None` where it leaves all."""
+    constraint = system.constraint
+    if constraint is None:
+        return None
+    rows = np.asarray(evaluate(type(constraint).rows, constraint, g, np.asarray(t)))
+    return jnp.asarray(null_space(rows, 1e-10 * float(np.linalg.norm(rows))))
+
+
+def _turned(group: AbstractLieGroup, g: Element, turn: Coordinates) -> Element:
+    return group.compose(g, group.exp(turn))
 
 
 def _direction(name: str, vector: ArrayLike) -> np.ndarray:
@@ -102,17 +159,26 @@ class AbstractEnd(Frozen):
 
 
 class PoseEnd(AbstractEnd):
-    r"""$\psi = \log(g_e^{-1}g)$ and, where a velocity is given, $\mu - \mu_e$."""
+    r"""$\psi = \log(g_e^{-1}g)$ and, where a velocity is given, $\mu - \mu_e$.
+
+    Momenta under a constraint have fewer directions, and as many equations: $E^T(\mu - \mu_e)$
+    with a basis $E$ of the velocities that are admissible at the pose.
+
+    **Attributes:** `directions`: $E^T$, or `None` without a constraint.
+    """
 
     group: AbstractLieGroup
     pose: Element
     velocity: Coordinates | None
     momentum: Coordinates | None
+    directions: Float[Array, "m dim"] | None
 
     def __call__(self, g: Element, mu: Coordinates) -> Float[Array, " p"]:
         group = self.group
         miss = group.log(group.compose(group.inverse(self.pose), g))
-        return miss if self.momentum is None else jnp.concatenate([miss, mu - self.momentum])
+        if self.momentum is None:
+            return miss
+        return jnp.concatenate([miss, _along(self.directions, mu - self.momentum)])
 
     def target(self, g: Element) -> tuple[Element, Coordinates | None]:
         return self.pose, self.velocity
@@ -127,6 +193,7 @@ class AxisEnd(AbstractEnd):
     along: Float[Array, "3"]
     frame: Float[Array, "2 3"]  # directions across the axis
     velocity: Coordinates | None
+    directions: Float[Array, "m dim"] | None  # of admissible velocities, as in `PoseEnd`
 
     def _turn(self, g: Element) -> Float[Array, "3"]:
         """Return the shortest rotation, in the body, that takes the axis to where it should be."""
@@ -143,13 +210,22 @@ class AxisEnd(AbstractEnd):
         miss = self.frame @ self._turn(g)
         if self.velocity is None:
             return miss
-        return jnp.concatenate([miss, self.system.velocity(g, mu) - self.velocity])
+        rest = self.system.velocity(g, mu) - self.velocity
+        return jnp.concatenate([miss, _along(self.directions, rest)])
 
     def target(self, g: Element) -> tuple[Element, Coordinates | None]:
+        return self.aligned(g), self.velocity
+
+    def aligned(self, g: Element) -> Element:
+        """Return the nearest configuration in which the axis is where it should be."""
         group = self.group
         turn = self._turn(g)
         move = turn if isinstance(group, SO3) else jnp.concatenate([turn, jnp.zeros(3)])
-        return group.compose(g, group.exp(move)), self.velocity
+        return group.compose(g, group.exp(move))
+
+
+def _along(directions: Float[Array, "m dim"] | None, vector: Coordinates) -> Float[Array, " m"]:
+    return vector if directions is None else directions @ vector
 
 
 def _rotation(g: Element) -> Float[Array, "3 3"]:
@@ -163,12 +239,17 @@ def _across(axis: np.ndarray) -> Float[Array, "2 3"]:
     return jnp.asarray(np.stack([first, np.cross(axis, first)]))
 
 
-def end_function(end: object, system: AbstractGroupSystem) -> Function | None:
-    """Return the equations of an end: a `Reach`, a function, or `None` where it is free."""
+def end_function(
+    end: object, system: AbstractGroupSystem, t: float, free: bool = False
+) -> Function | None:
+    """Return the equations of an end: a `Reach`, a function, or `None` where it is free.
+
+    **Arguments:** `t`: the time at the end; `free`: whether that is only a guess.
+    """
     if end is None:
         return None
     if isinstance(end, Reach):
-        return end.equations(system)
+        return end.equations(system, t, free)
     if not callable(end):
         raise BadInput(
             f"end = {shown(end)} is neither a Reach(...), nor a function psi(g, mu) that is to be "

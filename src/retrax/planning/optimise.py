@@ -74,6 +74,7 @@ def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Pl
     if not good:
         good = [_reached(problem, solver, start, plans)]
     best = min(good, key=lambda p: (p.status != "minimum", p.cost))
+    problem.integrator.check_step(problem.system, problem.start, best.h)
     best.others = tuple(_others(best, good))
     best.seconds = time.perf_counter() - began
     return best
@@ -102,7 +103,9 @@ def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list
             return plan
         raise NoPlan(_stopped(plan, len(failed) + 1), plan)
     last = min(failed, key=lambda p: max(p.residuals["defects"], p.residuals["end"]))
-    if not found.converged[0]:
+    # A nonholonomic plant at rest cannot go sideways, to first order: that is no proof.
+    saddle = problem.system.constraint is not None and not found.minimum[0]
+    if saddle or not found.converged[0]:
         raise NoPlan(_stopped(last, len(failed)), last)
     miss = found.miss[:, 0]
     worst = int(np.argmax(np.abs(miss)))

@@ -30,6 +30,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.planning.costs import MinimumTime
 from retrax.planning.duration import Free
 from retrax.planning.ends import Reach, end_function
 from retrax.planning.model import Model, Sizes
@@ -95,6 +96,12 @@ class ControlProblem:
         self.end, self.guess = end, guess
         self.duration = _checked_duration(duration)
         self.steps = require_whole("steps", steps, 1)
+        self.integrator.check_step(system, self.start, self.first_duration / self.steps)
+        if isinstance(cost, MinimumTime) and not self.is_free:
+            raise BadInput(
+                f"MinimumTime() is {self.duration:g} s for every plan of duration = "
+                f"{self.duration:g} s: let the duration be found, duration=Free({self.duration:g})."
+            )
         self.cost, self.final_cost, self.path = cost, final_cost, path
         self.lower, self.upper = _checked_bounds(plant.actuators, bounds)
         self.model = self._model()
@@ -140,7 +147,8 @@ class ControlProblem:
                     f"path returns {found.dtype} of shape {found.shape}, but it must return real "
                     "numbers that are to stay non-negative."
                 )
-        end = end_function(self.end, system)
+        last = float(self.start.t) + self.first_duration
+        end = end_function(self.end, system, last, self.is_free)
         ends = 0
         if end is not None:
             ends = int(np.prod(output("end", end, (group.layout(), coordinates)).shape))

@@ -23,6 +23,8 @@ _FARTHEST, _SHORTEN = 0.5, 0.5
 # Where residuals, relative to what they are made of, end the search; and where they may end it if
 # rounding errors keep them from falling further.
 _AIM, _ACCEPT = 1e-11, 1e-7
+# Residuals above this are worth one more iteration.
+_FINE = 1e-14
 _STALLED = 4
 _LEAST_PIVOT, _LEAST_EIGENVALUE = 1e-14, -1e-9
 # Penalties on missing the end, relative to what its multipliers can do.
@@ -95,6 +97,7 @@ class Search:
         self.kappa = np.full(P, first if self.pairs else 0.0)
         self.last, self.aim = last, _AIM if last <= LAST else 0.1 * last
         self._best, self._since = np.full(P, np.inf), np.zeros(P, int)
+        self._close = np.zeros(P, bool)
 
     # The search.
 
@@ -108,7 +111,8 @@ class Search:
         self._begin(with_inputs)
         self.filter = Filter(work.width)
         self.errors = self._errors()
-        violation, _ = self._merit(self.at, self.now, self.h)
+        violation, cost = self._merit(self.at, self.now, self.h)
+        self.stuck = ~np.isfinite(violation + cost)  # a step of the guess cannot be taken
         self.filter.begin(np.ones(work.width, bool), violation)
         for _ in range(most):
             self._lower_barrier()
@@ -153,8 +157,11 @@ class Search:
         jacobian = work.slopes[at][: s.state * s.changes].reshape(s.state, s.changes, -1)
         B = (jacobian[:, s.state : s.state + m] / self.scales.state[:, None, None]).T
         c = (work.defects(at).reshape(s.state, -1) / self.scales.state[:, None]).T
+        known = np.all(np.isfinite(np.concatenate([B.reshape(len(B), -1), c], axis=1)), axis=1)
+        B, c = np.where(known[:, None, None], B, 0.0), np.where(known[:, None], c, 0.0)
         normal = np.einsum("kms,kns->kmn", B, B)
-        normal += 1e-12 * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(m)
+        size = np.trace(normal, axis1=1, axis2=2)
+        normal += np.where(size > 0, 1e-12 * size, 1.0)[:, None, None] * np.eye(m)
         du = -np.linalg.solve(normal, np.einsum("kms,ks->km", B, c)[..., None])[..., 0]
         u = work.inputs(at)
         u += du.T.reshape(u.shape)
@@ -208,7 +215,10 @@ class Search:
         self._since = np.where(better, 0, self._since + 1)
         stalled = (size <= _ACCEPT) & (self._since >= _STALLED)
         seen = self.iterations > 0  # the second-order condition is known after a sweep
-        self.converged |= seen & final & (small | stalled) & ~self.stuck
+        done = seen & final & (small | stalled)
+        fine = (rest <= _FINE) | stalled | (self.last > LAST)
+        self.converged |= done & np.where(self.stuck, self._close, fine | self._close)
+        self._close = done & ~self.stuck
 
     # Newton's step.
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from retrax.engine.backends.sweeps import Rows
 from retrax.engine.llvm.host import lanes
@@ -107,7 +108,7 @@ class Solver:
         with self._workspace(starts, steps) as work:
             P, T = work.width, self.problem.first_duration
             self.extents = _floored(work.aim(T, work.clock[1, 0]))
-            work.hills[:, :count] = bumps * self.extents[:, None]
+            work.hills[:, :count] = bumps * self._bump_sizes()[:, None]
             work.hills[:, count:] = work.hills[:, count - 1 : count]
             work.go_along()
             search = self._search(work, np.full(P, T / steps), FIRST, last)
@@ -133,6 +134,15 @@ class Solver:
             search = self._search(work, h, first, last, elastic)
             search.run(self.most, with_inputs=True)
             return _found(search, count)
+
+    def _bump_sizes(self) -> np.ndarray:
+        """How far a bump may go: as far as the way, and under a constraint in every direction.
+
+        A plant that cannot go sideways has to turn and go ahead first.
+        """
+        if self.problem.system.constraint is None:
+            return self.extents
+        return np.full_like(self.extents, self.extents.max())
 
     @contextmanager
     def _workspace(self, starts: Start, steps: int) -> Iterator[Workspace]:
@@ -187,9 +197,9 @@ class Solver:
         state = np.concatenate([self.extents, momenta])
         ends, end = np.ones(s.ends), problem.model.end
         if isinstance(end, PoseEnd):
-            ends = state[: s.ends]
+            ends = np.concatenate([self.extents, _along(end.directions, momenta)])[: s.ends]
         elif isinstance(end, AxisEnd) and end.velocity is not None:
-            ends[2:] = self.extents / problem.first_duration
+            ends[2:] = _along(end.directions, self.extents / problem.first_duration)
         half = (problem.upper - problem.lower) / 2
         return Scales(state, np.where(np.isfinite(half), half, np.inf), ends, np.ones(s.path))
 
@@ -198,6 +208,11 @@ def _floored(sizes: np.ndarray) -> np.ndarray:
     """No scale is less than a tenth of the largest; all are one where nothing moves."""
     top = sizes.max()
     return np.maximum(sizes, 0.1 * top) if top > 0 else np.ones_like(sizes)
+
+
+def _along(directions: Array | None, scales: np.ndarray) -> np.ndarray:
+    """Scales of components along directions, from those of coordinates."""
+    return scales if directions is None else np.abs(np.asarray(directions)) @ scales
 
 
 def _found(search: Search, count: int) -> Found:
