@@ -33,6 +33,17 @@ def whole_run(path: Path, read: Callable[[], "Trajectory"]) -> "Trajectory":
     return run
 
 
+def require_even(run: "Trajectory") -> None:
+    """Reject a run whose times are not those of a file, which knows one number of steps a state."""
+    t = np.asarray(run.t)
+    wrong = _wrong_times(t, float(run.h), run.steps, run.completed, run.save_every)
+    if wrong is not None:
+        raise BadInput(
+            f"this run cannot be saved: {wrong}, but a file holds states that are equally many "
+            "steps apart. Give all calls of a Stepper as many steps, or keep run.dataset()."
+        )
+
+
 def whole_states(path: Path, states: "State", info: "Interval", told: dict[str, Any]) -> None:
     """Reject states and statistics that do not fit the numbers of their run."""
     wrong = _wrong_states(states, info, told)
