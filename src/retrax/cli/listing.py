@@ -15,6 +15,8 @@ from retrax.cli import options
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines, print_table
 from retrax.integrators.base import VOCABULARY, AbstractIntegrator
+from retrax.integrators.catalogue import as_integrator
+from retrax.integrators.driven import Driven
 from retrax.systems.catalogue import CASES
 from retrax.systems.driven_examples import DrivenExample
 
@@ -110,6 +112,8 @@ def _case(name: str) -> dict[str, Any]:
     case = CASES[name]
     system, state, h, steps = case.make()
     described = describe(system) or {}
+    driven = None if case.driven is None else case.driven()
+    method = as_integrator(case.integrator)
     return {
         "name": name,
         "description": case.description,
@@ -120,8 +124,10 @@ def _case(name: str) -> dict[str, Any]:
         "h": h,
         "steps": steps,
         "parameters": {key: x for key, x in described.items() if key != "name"},
-        **({} if case.driven is None else _inputs(case.driven())),
-        "invariants": list(system.invariants(state)),
+        **({} if driven is None else _inputs(driven)),
+        "invariants": list(
+            system.invariants(state) if driven is None else _kept(driven, method)
+        ),
         "integrators": fitting(system),
     }
 
@@ -129,6 +135,13 @@ def _case(name: str) -> dict[str, Any]:
 def _inputs(driven: DrivenExample) -> dict[str, Any]:
     """How many inputs a plant has, and what drives them."""
     return {"inputs": driven.plant.count, "control": repr(driven.control)}
+
+
+def _kept(driven: DrivenExample, method: AbstractIntegrator) -> dict[str, Any]:
+    """The momenta that no input changes."""
+    plant = driven.plant
+    symmetries = Driven(method, plant.actuators, driven.control).symmetries(plant.system)
+    return symmetries.momenta(plant.group, driven.state)
 
 
 def _system(name: str) -> dict[str, Any]:

@@ -156,7 +156,7 @@ class Stepper:
         **Arguments:**
 
         - `u`: the inputs, (m,); of a batch (members, m), or (m,) for all. Without them those of the
-            last call stay; they are zero at the start.
+            last call stay; they are zero at the start, or the nearest to it within the bounds.
         - `steps`: how many; one, unless it is given.
         - `until`: instead, the time at which they end.
 
