@@ -15,8 +15,8 @@ from retrax.cli import options
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines, print_table
 from retrax.integrators.base import VOCABULARY, AbstractIntegrator
-from retrax.integrators.catalogue import as_integrator
 from retrax.integrators.driven import Driven
+from retrax.integrators.lie_verlet import LieVerlet
 from retrax.systems.catalogue import CASES
 from retrax.systems.driven_examples import DrivenExample
 
@@ -113,7 +113,7 @@ def _case(name: str) -> dict[str, Any]:
     system, state, h, steps = case.make()
     described = describe(system) or {}
     driven = None if case.driven is None else case.driven()
-    method = as_integrator(case.integrator)
+    kept = list(system.invariants(state)) if driven is None else _kept(driven)
     return {
         "name": name,
         "description": case.description,
@@ -125,9 +125,7 @@ def _case(name: str) -> dict[str, Any]:
         "steps": steps,
         "parameters": {key: x for key, x in described.items() if key != "name"},
         **({} if driven is None else _inputs(driven)),
-        "invariants": list(
-            system.invariants(state) if driven is None else _kept(driven, method)
-        ),
+        "invariants": kept,
         "integrators": fitting(system),
     }
 
@@ -137,11 +135,11 @@ def _inputs(driven: DrivenExample) -> dict[str, Any]:
     return {"inputs": driven.plant.count, "control": repr(driven.control)}
 
 
-def _kept(driven: DrivenExample, method: AbstractIntegrator) -> dict[str, Any]:
+def _kept(driven: DrivenExample) -> list[str]:
     """The momenta that no input changes."""
-    plant = driven.plant
-    symmetries = Driven(method, plant.actuators, driven.control).symmetries(plant.system)
-    return symmetries.momenta(plant.group, driven.state)
+    plant, control, state, *_ = driven
+    method = Driven(LieVerlet(), plant.actuators, control)
+    return list(method.symmetries(plant.system).momenta(plant.group, state))
 
 
 def _system(name: str) -> dict[str, Any]:

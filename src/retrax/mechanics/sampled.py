@@ -91,7 +91,7 @@ class Sampled(AbstractControl):
         waiting = self.delay / self.period
         if waiting > _MOST_WAITING:
             raise BadInput(
-                f"delay = {self.delay:g} s is {waiting:.3g} periods of {self.period:g} s, but every "
+                f"delay = {self.delay:g} s is {waiting:.3g} periods of {self.period:g} s, but each "
                 f"state holds the outputs that wait to act, {_MOST_WAITING:,} at the most."
             )
 

@@ -86,9 +86,7 @@ def explain(
     return error, f"{where} {what}. {why} Try h = {advice:.2g} (it is {h:.2g} now); {kept}"
 
 
-def _told_inputs(
-    integrator: Driven, system: AbstractGroupSystem, state: State, h: float
-) -> str:
+def _told_inputs(integrator: Driven, system: AbstractGroupSystem, state: State, h: float) -> str:
     """The inputs at the start of a step, which may be why it failed."""
     now = jax.tree.map(jnp.asarray, state)
     u = jax.jit(lambda driven, size: driven.inputs(system, now, size))(integrator, jnp.asarray(h))
