@@ -31,6 +31,7 @@ LAYERS = [
     "bench",
     "reproduce",
     "cli",
+    "__main__",
 ]
 # `Trajectory.plot`, `.save`, `Fit.report` and so on: doors, opened when somebody goes through.
 DOORS = {

@@ -206,8 +206,17 @@ def test_every_command_has_help_with_an_example(command):
     assert result.exit_code == 0 and "Example: retrax" in result.stdout
 
 
-def test_the_installed_command_runs():
-    command = [sys.executable, "-c", "from retrax.cli.main import app; app()"]
+def test_list_tells_what_a_driven_case_keeps():
+    told = json.loads(_call("list", "spacecraft", "--json").stdout)
+    assert told["invariants"] == [f"spatial momentum e{k}" for k in (1, 2, 3)]  # not of the wheels
+    assert "energy" in json.loads(_call("list", "pendulum3d", "--json").stdout)["invariants"]
+
+
+@pytest.mark.parametrize(
+    "how", [["-c", "from retrax.cli.main import app; app()"], ["-m", "retrax"]], ids=["app", "-m"]
+)
+def test_the_installed_command_runs(how):
+    command = [sys.executable, *how]
     version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith("retrax ")
     wrong = subprocess.run([*command, "run", "heavytop"], capture_output=True, text=True)

@@ -223,3 +223,26 @@ def test_a_loop_that_comes_to_rest_against_gravity_goes_on():
         run = driven(rx.Feedback(hold), method, of=body, state=state, h=0.01, steps=4000)
         assert np.max(np.abs(run.velocity[-1])) < 1e-12
         assert np.sum(run.info.iterations) < 4 * 4000
+
+
+@pytest.mark.parametrize("kind", ["sampled", "signal"])
+def test_inputs_of_a_member_that_failed_are_no_numbers(kind):
+    def law(R, xi, t):
+        return jnp.where((t > 0.07) & (xi[0] > 0.2), jnp.nan, 0.1) * xi[:2]
+
+    def broken(R):
+        return jnp.where(R[2, 1] < 0.06, 1.0, jnp.nan) * R[2, 2]
+
+    body = rx.MechanicalSystem(rx.SO3(), [1.0, 2.8, 2.0], broken if kind == "signal" else None)
+    own = rx.Actuated(body, MATRIX)
+    control = rx.Sampled(law, 0.04) if kind == "sampled" else rx.Signal([0.0], [[0.1, 0.2]])
+    velocities = jnp.array([[0.9, 0.1, 0.0], [-0.9, 0.1, 0.0]])
+    states = jax.vmap(lambda v: own.state(jnp.eye(3), velocity=v))(velocities)
+    with pytest.warns(UserWarning, match="1 of 2 members failed"):
+        runs = rx.ensemble(
+            own, "lie-verlet", states, h=0.02, steps=8, control=control, save_every=1
+        )
+    lost = np.arange(9) >= int(runs["failed_step"][0])
+    assert lost.any()
+    assert np.isnan(runs["inputs"][lost, 0]).all()
+    assert np.isfinite(runs["inputs"][~lost, 0]).all() and np.isfinite(runs["inputs"][:, 1]).all()

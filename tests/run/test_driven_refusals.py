@@ -52,6 +52,23 @@ REFUSED = {
         sampled(lambda R, xi, t, s: xi[:2], state=jnp.zeros(3)),
         "returns the pair (u, state)",
     ),
+    "a state of another form": (
+        sampled(lambda R, xi, t, s: (xi[:2], {"a": s}), state=jnp.zeros(2)),
+        "it is given float64[2] and returns {'a': float64[2]}",
+    ),
+    "a state that is not finite": (
+        lambda: rx.Sampled(law, 0.1, state=[0.0, np.nan]),
+        "state must be finite",
+    ),
+    "an absurd delay": (
+        lambda: rx.Sampled(law, 0.04, delay=2e9),
+        "delay = 2e+09 s is 5e+10 periods of 0.04 s",
+    ),
+    "a period that misses whole steps by little": (
+        sampled(law, 0.0500001),
+        "period = 0.0500001 s is 5.00001 steps of h = 0.01 s, but a digital controller acts where "
+        "steps end: use period = 0.05 s, or h = 0.01000002 s",
+    ),
     "a state without numbers": (lambda: rx.Sampled(law, 0.1, state={}), "holds no numbers"),
     "a period between steps": (
         sampled(law, 0.055),
@@ -105,6 +122,26 @@ REFUSED = {
         lambda: rx.Actuated(BODY, inputs=MATRIX, bounds=(1.0, [2.0, 0.0])),
         "the bounds of input 1 leave it no room: lower = 1, upper = 0",
     ),
+    "bounds at infinity": (
+        lambda: rx.Actuated(BODY, inputs=MATRIX, bounds=([-1.0, np.inf], np.inf)),
+        "the bounds of input 1 leave it no finite number: lower = inf",
+    ),
+    "bounds below minus infinity": (
+        lambda: rx.Actuated(BODY, inputs=MATRIX, bounds=(-np.inf, -np.inf)),
+        "the bounds of input 0 leave it no finite number",
+    ),
+    "a free run where inputs cannot be zero": (
+        lambda: driven(None, of=plant(bounds=([-1.0, 0.2], 1.0))),
+        "its bounds leave out zero",
+    ),
+    "free members where inputs cannot be zero": (
+        lambda: rx.ensemble(plant(bounds=(-1.0, -0.2)), "lie-verlet", _two(), h=0.01, steps=2),
+        "its bounds leave out zero",
+    ),
+    "inputs of a plant": (
+        lambda: rx.Actuated(PLANT, inputs=MATRIX),
+        "which has inputs already",
+    ),
     "bounds of other inputs": (
         lambda: rx.Actuated(BODY, inputs=MATRIX, bounds=(np.zeros(3), 1.0)),
         "give a number, or one for each",
@@ -135,7 +172,7 @@ REFUSED = {
             {"k": 1.0},
             control=rx.Sampled(law, 0.1),
         ),
-        "a fit takes the inputs that were recorded",
+        "a fit takes the inputs that were recorded, rx.Signal(t, u), or a law that acts within",
     ),
 }
 
@@ -193,6 +230,20 @@ def test_actuators_that_saturate_are_told_and_clipped():
         )  # fmt: skip
 
 
+def test_what_was_asked_for_is_told_as_it_was():
+    above = plant(bounds=(0.2, 1.0))
+    with pytest.warns(UserWarning, match=r"the farthest was input 1 = -0.3\."):
+        driven(rx.Signal([0.0, 0.5], [[0.5, 0.0], [0.5, -0.3]]), of=above)
+    with pytest.warns(UserWarning, match=r"the farthest was input 0 = 0\."):
+        run = driven(rx.Sampled(lambda R, xi, t: 0.5 + 0 * xi[:2], 0.05, delay=0.1), of=above)
+    np.testing.assert_array_equal(run.inputs[[0, 9, 10]], [[0.2, 0.2], [0.2, 0.2], [0.5, 0.5]])
+
+
+def test_a_step_that_fails_tells_its_inputs():
+    with pytest.raises(rx.StepFailed, match=r"The inputs are \[-?\d\S*e\+299, .* at its start"):
+        driven(rx.Feedback(lambda R, xi, t: 1e300 * xi[:2]))
+
+
 def test_an_input_at_its_bound_is_no_saturation(recwarn):
     run = driven(rx.Signal([0.0], [[0.4, -0.5]]), of=plant(bounds=(-0.5, 0.4)))
     assert not recwarn.list
@@ -201,8 +252,12 @@ def test_an_input_at_its_bound_is_no_saturation(recwarn):
 
 def test_a_table_that_ends_or_jumps_within_steps_gives_a_warning():
     ends = rx.Signal([0.0, 0.2], np.ones((2, 2)))
-    with pytest.warns(UserWarning, match="ends at t = 0.4 s, and the run at t = 1 s"):
+    said = "is that of t = 0.2 s, and lasts .* until t = 0.4 s, but the run goes on until t = 1 s"
+    with pytest.warns(UserWarning, match=said):
         driven(ends)
+    joined = rx.Signal([0.0, 0.2], np.ones((2, 2)), hold="linear")
+    with pytest.warns(UserWarning, match="is that of t = 0.2 s, but the run goes on until t = 1 s"):
+        driven(joined)
     within = rx.Signal([0.0, 0.505], [[0.0, 0.0], [1.0, 1.0]])
     with pytest.warns(UserWarning, match="1 of the 1 jumps of the Signal lie within a step"):
         driven(within)

@@ -247,3 +247,15 @@ def test_a_direction_is_one_of_three():
 def test_events_tell_themselves_shortly(run):
     assert len(repr(run.events)) < 200 and "crossings at t =" in repr(run.events["tilt"])
     assert "event 'tilt'" in run.summary()
+
+
+def test_a_sampled_controller_goes_on_behind_a_stop_where_steps_end():
+    plant = rx.Actuated(rx.systems.FreeRigidBody([1.3, 2.1, 2.9]), inputs=np.eye(3)[:, :1])
+    control = rx.Sampled(lambda R, xi, t: t[None], period=0.1)
+    start = plant.state(np.eye(3), velocity=[0.4, 1.1, -0.7])
+    options = {"h": 0.02, "steps": 20, "control": control}
+    stop = {"there": rx.Stop(lambda R, xi, t: t - 0.134)}
+    first = rx.simulate(plant, "lie-verlet", start, events=stop, **options)
+    assert first.inputs[-1, 0] == pytest.approx(0.1)
+    rest = rx.simulate(plant, "lie-verlet", first.final, **options)
+    np.testing.assert_allclose(np.unique(rest.inputs), [0.1, 0.214, 0.314, 0.414, 0.514], rtol=1e-9)

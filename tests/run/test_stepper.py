@@ -258,3 +258,40 @@ print(best / 2000)
 def test_a_call_costs_microseconds():
     told = subprocess.run([sys.executable, "-c", _COST], capture_output=True, text=True, check=True)
     assert float(told.stdout) < 20e-6  # 6.0 us of processor time, 7.6 on a very busy machine
+
+
+def test_calls_of_unequal_length_cannot_be_saved_and_say_so(tmp_path):
+    stepper = rx.Stepper(PLANT, "rkmk-5", START, h=H)
+    for u, steps in zip(INPUTS[:3], (3, 5, 2), strict=True):
+        stepper.step(u, steps=steps)
+    with pytest.raises(rx.BadInput, match="cannot be saved: it has 4 states after 10 steps"):
+        stepper.run().save(tmp_path / "uneven.nc")
+    assert not list(tmp_path.iterdir())
+    stepper.reset(START)
+    for u, steps in zip(INPUTS[:3], (3, 3, 2), strict=True):  # only the last one is shorter
+        stepper.step(u, steps=steps)
+    run = stepper.run()
+    read = rx.load(run.save(tmp_path / "even.nc"))
+    assert read.save_every == 3 and alike(read.states.momentum, run.momentum)
+
+
+def test_the_dataset_of_a_batch_has_inputs_and_times_of_failed_members_too():
+    def steep(R):  # no number behind a wall
+        return jnp.where(R[0, 1] < 0.25, 1.0, jnp.nan) * R[2, 2]
+
+    plant = rx.Actuated(rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], steep), two_thrusters)
+    velocities = jnp.array([[0.0, 0.0, -1.0], [0.1, 0.0, 0.4]])
+    states = jax.vmap(lambda v: plant.state(jnp.eye(3), velocity=v))(velocities)
+    many = rx.Stepper(plant, rx.LieVerlet(), states, h=H)
+    for u, steps in zip(INPUTS, (20, 20, 10), strict=False):
+        many.step(0.1 * u, steps=steps)
+    runs = many.run()
+    assert many.failed.tolist() == [True, False] and runs.attrs["save_every"] == 20
+    np.testing.assert_allclose(runs["time"], [0.0, 0.2, 0.4, 0.5], rtol=1e-15)
+    wanted = 0.1 * INPUTS[[0, 1, 2, 2]]
+    np.testing.assert_array_equal(runs["inputs"][:, 1], wanted)
+    np.testing.assert_array_equal(runs["inputs"][0, 0], wanted[0])
+    assert np.isnan(runs["inputs"][2:, 0]).all()
+    many.step(steps=1)
+    many.step(steps=2)
+    assert "save_every" not in many.run().attrs

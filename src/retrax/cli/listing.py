@@ -15,6 +15,8 @@ from retrax.cli import options
 from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines, print_table
 from retrax.integrators.base import VOCABULARY, AbstractIntegrator
+from retrax.integrators.driven import Driven
+from retrax.integrators.lie_verlet import LieVerlet
 from retrax.systems.catalogue import CASES
 from retrax.systems.driven_examples import DrivenExample
 
@@ -110,6 +112,8 @@ def _case(name: str) -> dict[str, Any]:
     case = CASES[name]
     system, state, h, steps = case.make()
     described = describe(system) or {}
+    driven = None if case.driven is None else case.driven()
+    kept = list(system.invariants(state)) if driven is None else _kept(driven)
     return {
         "name": name,
         "description": case.description,
@@ -120,8 +124,8 @@ def _case(name: str) -> dict[str, Any]:
         "h": h,
         "steps": steps,
         "parameters": {key: x for key, x in described.items() if key != "name"},
-        **({} if case.driven is None else _inputs(case.driven())),
-        "invariants": list(system.invariants(state)),
+        **({} if driven is None else _inputs(driven)),
+        "invariants": kept,
         "integrators": fitting(system),
     }
 
@@ -129,6 +133,13 @@ def _case(name: str) -> dict[str, Any]:
 def _inputs(driven: DrivenExample) -> dict[str, Any]:
     """How many inputs a plant has, and what drives them."""
     return {"inputs": driven.plant.count, "control": repr(driven.control)}
+
+
+def _kept(driven: DrivenExample) -> list[str]:
+    """The momenta that no input changes."""
+    plant, control, state, *_ = driven
+    method = Driven(LieVerlet(), plant.actuators, control)
+    return list(method.symmetries(plant.system).momenta(plant.group, state))
 
 
 def _system(name: str) -> dict[str, Any]:

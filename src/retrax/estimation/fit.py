@@ -298,7 +298,8 @@ def _require_recorded(control: object) -> None:
     """Reject a controller that samples: between measurements nobody knows what it did."""
     if isinstance(control, Sampled):
         raise BadInput(
-            f"control = {control!r}: a fit takes the inputs that were recorded, rx.Signal(t, u)."
+            f"control = {control!r}: a fit takes the inputs that were recorded, rx.Signal(t, u), "
+            "or a law that acts within each step, rx.Feedback(law)."
         )
 
 

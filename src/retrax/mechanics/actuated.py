@@ -48,6 +48,13 @@ class Actuators(Frozen):
     upper: Inputs | None
     count: int = eqx.field(static=True)
 
+    @property
+    def may_rest(self) -> bool:
+        """Whether the bounds allow inputs of zero."""
+        if self.lower is None or self.upper is None or is_traced(self.lower, self.upper):
+            return True
+        return bool(np.all(np.asarray(self.lower) <= 0) and np.all(np.asarray(self.upper) >= 0))
+
     def limited(self, u: Inputs) -> Inputs:
         """Return what the actuators make of an input that is asked of them."""
         return u if self.lower is None else jnp.clip(u, self.lower, self.upper)
@@ -148,6 +155,11 @@ class Actuated(Frozen):
         inputs: ArrayLike | Callable[[Element], Float[Array, "dim m"]],
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
     ):
+        if isinstance(system, Actuated):
+            raise BadInput(
+                f"system is an Actuated {system.name}, which has inputs already: give the columns "
+                "of all inputs in one matrix, rx.Actuated(plant.system, inputs=B)."
+            )
         what = "a retrax system"
         self.system = require_instance("system", system, AbstractGroupSystem, what)
         if not system.has_momentum:
@@ -250,4 +262,11 @@ def _require_room(lower: np.ndarray, upper: np.ndarray) -> None:
         k = crossed[0]
         raise BadInput(
             f"the bounds of input {k} leave it no room: lower = {lower[k]:g}, upper = {upper[k]:g}."
+        )
+    endless = np.flatnonzero((lower == np.inf) | (upper == -np.inf))
+    if len(endless):
+        k = endless[0]
+        raise BadInput(
+            f"the bounds of input {k} leave it no finite number: lower = {lower[k]:g}, upper = "
+            f"{upper[k]:g}; no bound is lower = -inf, upper = inf."
         )

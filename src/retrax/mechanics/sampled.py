@@ -20,15 +20,21 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
     float64,
     outputs,
+    require_finite,
     require_function,
     require_number,
 )
+from retrax.numerics.known import require_each
 
 # The state of a controller: arrays of float64, however nested.
 Own = PyTree[Float[Array | np.ndarray, "..."]]
 Step = Float[Array, ""]
 # A time counts as a whole number of steps or periods if it misses one by less.
 _WHOLE = 1e-6
+# A number of steps that is so near to a whole one is meant to be that.
+_NEARLY = 1e-2
+# So many outputs may wait to act: every state of a run holds them.
+_MOST_WAITING = 100_000
 
 
 class SampledState(NamedTuple):
@@ -48,7 +54,8 @@ class Sampled(AbstractControl):
 
     The first sample is taken where the run starts. A run that starts from `run.final` of a run
     with a controller of the same form goes on with the state of that controller; to begin anew,
-    start from `rx.State(s.g, s.momentum, s.t)`.
+    start from `rx.State(s.g, s.momentum, s.t)`. Samples are taken where steps end: behind a `Stop`,
+    which lies within a step, the next one comes up to a step late, and the clock runs on from it.
 
     **Arguments:**
 
@@ -57,7 +64,8 @@ class Sampled(AbstractControl):
     - `period`: the time between two samples in seconds, a whole number of steps.
     - `state`: where the state of the law begins: arrays, however nested.
     - `delay`: the time that computing takes, a whole number of steps: what is sampled at $t$ acts
-        from $t + $ `delay` on, and before the first output acts, inputs are zero.
+        from $t + $ `delay` on, and before the first output acts, inputs are zero, or the nearest
+        to it that the bounds allow.
     """
 
     law: Function
@@ -78,6 +86,14 @@ class Sampled(AbstractControl):
         self.state = jax.tree.map(lambda x: float64("state", x), state, is_leaf=_is_vector)
         if state is not None and not jax.tree.leaves(self.state):
             raise BadInput(f"state = {state!r} holds no numbers; leave it out.")
+        for leaf in jax.tree.leaves(self.state):
+            require_each(lambda x: require_finite("state", x), leaf)
+        waiting = self.delay / self.period
+        if waiting > _MOST_WAITING:
+            raise BadInput(
+                f"delay = {self.delay:g} s is {waiting:.3g} periods of {self.period:g} s, but each "
+                f"state holds the outputs that wait to act, {_MOST_WAITING:,} at the most."
+            )
 
     def __repr__(self) -> str:
         late = f", delay={self.delay:g}" if self.delay else ""
@@ -181,8 +197,15 @@ def _as_arrays(found: object) -> object:
 def _form(own: PyTree) -> tuple[object, str]:
     """The form of a state, and how it is told."""
     leaves, tree = jax.tree.flatten(own)
-    arrays = [f"{np.dtype(x.dtype)}{list(np.shape(x))}" for x in leaves]
-    return (tree, tuple(arrays)), ", ".join(arrays)
+    arrays = [_Plain(f"{np.dtype(x.dtype)}{list(np.shape(x))}") for x in leaves]
+    return (tree, tuple(arrays)), repr(jax.tree.unflatten(tree, arrays))
+
+
+class _Plain(str):
+    """Words that are told without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _require_whole(name: str, value: float, h: float, least: int) -> None:
@@ -191,8 +214,10 @@ def _require_whole(name: str, value: float, h: float, least: int) -> None:
     near = max(round(count), least)
     if abs(count - near) <= _WHOLE * max(count, 1.0):
         return
-    other = max(math.ceil(count), 1)
+    nearly = near > 0 and abs(count - near) < _NEARLY
+    other, digits = (near, 12) if nearly else (max(math.ceil(count), 1), 6)
     raise BadInput(
-        f"{name} = {value:g} s is {count:.6g} steps of h = {h:g} s, but a digital controller "
-        f"acts where steps end: use {name} = {near * h:.6g} s, or h = {value / other:.6g} s."
+        f"{name} = {value:.{digits}g} s is {count:.{digits}g} steps of h = {h:.{digits}g} s, but a "
+        f"digital controller acts where steps end: use {name} = {near * h:.{digits}g} s, or "
+        f"h = {value / other:.{digits}g} s."
     )

@@ -78,13 +78,14 @@ class Signal(AbstractControl):
                 f"the run begins at t = {first:g} s, but the table of the Signal begins at "
                 f"t = {times[0]:g} s: nothing says what acts before."
             )
-        ends = times[-1]
+        ends, lasts = times[-1], ""
         if self.holds and len(times) > 1:
             ends = ends + (times[-1] - times[-2])  # the last entry has an interval as well
+            lasts = f", and lasts as long as the one before, until t = {ends:g} s"
         if len(times) > 1 and last > ends + near:
             return (
-                f"the table of the Signal ends at t = {ends:g} s, and the run at t = {last:g} s: "
-                "from there on its last entry is held."
+                f"the last entry of the Signal is that of t = {times[-1]:g} s{lasts}, but the run "
+                f"goes on until t = {last:g} s: that entry is held until then."
             )
         return _doubtful_jumps(times, u, t, h, (first, last)) if self.holds else None
 

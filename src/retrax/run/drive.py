@@ -30,7 +30,7 @@ def unwrapped(
     **Raises:** `BadInput` where a system without inputs is to be driven, or `control` cannot drive.
     """
     if control is None:
-        return (plant.system if isinstance(plant, Actuated) else plant), integrator
+        return (_free(plant) if isinstance(plant, Actuated) else plant), integrator
     drives = require_control(control)
     if not isinstance(plant, Actuated):
         if not isinstance(plant, AbstractGroupSystem):
@@ -40,6 +40,16 @@ def unwrapped(
             "rx.Actuated(system, inputs=B), with a column of B for each input."
         )
     return plant.system, _DRIVEN.of(integrator, plant, drives)
+
+
+def _free(plant: Actuated) -> AbstractGroupSystem:
+    """Return what moves without inputs, if they may be zero."""
+    if not plant.actuators.may_rest:
+        raise BadInput(
+            f"without control the {plant.name} runs free, with inputs of zero, but its bounds "
+            "leave out zero: give control=rx.Signal(t, u), or run plant.system."
+        )
+    return plant.system
 
 
 def begun(system: object, integrator: AbstractIntegrator, state: object) -> Any:

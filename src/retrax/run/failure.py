@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from retrax.engine.progress import Progress
 from retrax.errors import ContactLost, StepFailed
@@ -10,6 +11,7 @@ from retrax.integrators.diagnosis import Takes, advised_step, diagnose
 from retrax.integrators.driven import Driven
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.frozen import numbers_of
 from retrax.trajectory.run import Run
 
 # A step whose increment is so many times that of its start has run away.
@@ -74,12 +76,21 @@ def explain(
             "or not a regular function of velocity or momentum."
         )
         why = f"{why} {diagnose(system, at.state, h, takes)}"
+    if isinstance(integrator, Driven) and ended is None:
+        why = f"{why} {_told_inputs(integrator, system, at.state, h)}"
     if issubclass(error, ContactLost):
         return error, f"{where} {what}. {why} {kept.capitalize()}"
     advice = advised_step(shorter, h, takes)
     if advice is None:
         return error, f"{where} {what}. {why} No shorter step works there either; {kept}"
     return error, f"{where} {what}. {why} Try h = {advice:.2g} (it is {h:.2g} now); {kept}"
+
+
+def _told_inputs(integrator: Driven, system: AbstractGroupSystem, state: State, h: float) -> str:
+    """The inputs at the start of a step, which may be why it failed."""
+    now = jax.tree.map(jnp.asarray, state)
+    u = jax.jit(lambda driven, size: driven.inputs(system, now, size))(integrator, jnp.asarray(h))
+    return f"The inputs are {numbers_of(np.asarray(u))} at its start."
 
 
 def _move(system: AbstractGroupSystem, state: State, h: float) -> float:

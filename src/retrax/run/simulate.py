@@ -64,7 +64,8 @@ def simulate(
     - `h`: the step in seconds; below zero the run goes back in time.
     - `steps`: how many; or `until`: the time in seconds at which the run ends.
     - `control`: what drives the inputs of an `Actuated` system: a `Signal`, a `Feedback`, a
-        `Sampled`. Without it they are zero.
+        `Sampled`. Without it the system runs free: inputs are zero, which the bounds must allow,
+        and `run.inputs` has no columns.
     - `events`: functions `f(g, xi, t)` by name whose zero crossings are looked for; `Event(f,
         direction)` looks for those in one direction, `Stop(f)` ends the run at the first. They are
         listed in `run.events`.

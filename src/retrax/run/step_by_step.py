@@ -156,7 +156,7 @@ class Stepper:
         **Arguments:**
 
         - `u`: the inputs, (m,); of a batch (members, m), or (m,) for all. Without them those of the
-            last call stay; they are zero at the start.
+            last call stay; they are zero at the start, or the nearest to it within the bounds.
         - `steps`: how many; one, unless it is given.
         - `until`: instead, the time at which they end.
 
@@ -190,7 +190,9 @@ class Stepper:
         """Return what was passed since the start, or since `reset`: the ends of all calls.
 
         This is what `simulate` returns, and of several members what `ensemble` returns. A state
-        has the inputs that act from its time on, the last one those that are held.
+        has the inputs that act from its time on, the last one those that are held. Where calls
+        differ in their numbers of steps, `save_every` is 1, the dataset has none, and the
+        trajectory cannot be saved.
 
         **Raises:** `BadInput` where nothing is kept.
         """
@@ -201,7 +203,7 @@ class Stepper:
             first, last = self._slot
             numbers[:-1, first:last] = numbers[1:, first:last]
         behind = np.array(self._behind)
-        every = int(np.gcd.reduce(np.diff(behind))) if len(behind) > 1 else 1
+        every = _steps_apart(behind)
         if self.members is not None:
             return self._dataset(numbers, passed, behind, every)
         run = Trajectory.of_records(
@@ -210,7 +212,7 @@ class Stepper:
             h=self.h,
             steps=int(behind[-1]),
             completed=int(behind[-1]),
-            save_every=every,
+            save_every=every or 1,
             seconds=self._seconds,
             compile_seconds=self._compile_seconds,
             _identity=step_identity(self.system, self.integrator),
@@ -227,11 +229,20 @@ class Stepper:
         return self._steps.name
 
     def _dataset(
-        self, numbers: np.ndarray, passed: np.ndarray, behind: np.ndarray, every: int
+        self, numbers: np.ndarray, passed: np.ndarray, behind: np.ndarray, every: int | None
     ) -> "xr.Dataset":
+        from retrax.trajectory.inputs import asked_of_members, limited
         from retrax.trajectory.members import members_dataset
 
         many, made = self.members, provenance(self.system, self.integrator, self.backend)
+        # The clock goes on where a member has failed.
+        numbers[:, -1] = numbers[0, -1] + (behind * self.h)[:, None]
+
+        def inputs(states: State) -> np.ndarray:
+            assert isinstance(self.integrator, Driven)
+            u = asked_of_members(self.system, self.integrator, states, self.h, shared=True)
+            return limited(self.integrator, u)
+
         return members_dataset(
             self._packing.unpack(numbers[..., :many]),
             passed[..., :many],
@@ -240,12 +251,13 @@ class Stepper:
             attributes={
                 "h": self.h,
                 "steps": int(behind[-1]),
-                "save_every": every,
+                **({} if every is None else {"save_every": every}),
                 "shared_system": 1,
                 "seconds": self._seconds,
                 "compile_seconds": self._compile_seconds,
                 **{f"provenance_{key}": value for key, value in made.items()},
             },
+            inputs=inputs if self._count else None,
         )
 
     def _checked(self, state: object) -> State:
@@ -340,6 +352,18 @@ class Stepper:
         ended = ending_of(self.system, self.integrator, at, self.h)
         error, sentence = explain(run, at, takes, ended)
         raise error(sentence, self.run() if self._keeps else None)
+
+
+def _steps_apart(behind: np.ndarray) -> int | None:
+    """Return how many steps lie between two states; `None` where that differs.
+
+    The last interval may be shorter, as that of a call in which a step has failed.
+    """
+    between = np.diff(behind)
+    if not len(between):
+        return 1
+    alike = np.all(between[:-1] == between[0]) and between[-1] <= between[0]
+    return int(between[0]) if alike else None
 
 
 def _unpacker(state: State, packing: Packing, many: int | None) -> Callable[[np.ndarray], State]:

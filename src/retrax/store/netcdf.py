@@ -15,7 +15,7 @@ from retrax.store.checkpoint_read import load_checkpoint
 from retrax.store.objects import Data, Modules, Trust, trusted
 from retrax.store.run_objects import encode_run, read_objects, with_kept
 from retrax.store.version_0_1 import without_picture
-from retrax.store.whole import whole_run
+from retrax.store.whole import require_even, whole_run
 from retrax.trajectory.dataset import Contents, contents, from_dataset
 from retrax.trajectory.trajectory import Trajectory
 
@@ -29,9 +29,13 @@ PLAN = "retrax plan"
 
 
 def save(run: Trajectory, path: str | Path) -> Path:
-    """Write a run to a NetCDF file; a crash leaves the old file or the new one."""
+    """Write a run to a NetCDF file; a crash leaves the old file or the new one.
+
+    **Raises:** `BadInput` where its states are not equally many steps apart.
+    """
     path = as_path(path)
     require_place(path)
+    require_even(run)
     text = np.frombuffer(json.dumps(encode_run(run), allow_nan=False).encode(), np.uint8)
     about = {"long_name": "system, integrator, start and plan, as JSON"}
     found = contents(run)

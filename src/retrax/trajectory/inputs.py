@@ -57,12 +57,16 @@ def _asked_of_each(pairs: tuple[Any, State], h: Any) -> Any:
 def asked_of_members(
     system: AbstractGroupSystem, integrator: Driven, states: State, h: float, shared: bool
 ) -> np.ndarray:
-    """Return the inputs that controllers ask for: (time, member, input)."""
+    """Return the inputs that controllers ask for: (time, member, input).
+
+    They are NaN where a member has failed before.
+    """
     records, members = np.shape(states.t)
     flat = jax.tree.map(lambda x: np.reshape(x, (records * members, *x.shape[2:])), states)
     owner = None if shared else np.tile(np.arange(members), records)
-    found = asked(system, integrator, flat, h, owner)
-    return found.reshape(records, members, -1)
+    found = np.array(asked(system, integrator, flat, h, owner)).reshape(records, members, -1)
+    found[np.isnan(states.momentum).any(axis=-1)] = np.nan  # a table would go on
+    return found
 
 
 def limited(integrator: Driven, u: np.ndarray) -> np.ndarray:
@@ -87,10 +91,12 @@ def saturated(integrator: Driven, u: np.ndarray, of: str = "saved states") -> st
     total = beyond[..., 0].size
     told = [f"input {k} at {count} of {total} {of}" for k, count in enumerate(counts) if count]
     worst = int(np.argmax(counts))
-    most = float(np.nanmax(np.abs(np.where(beyond, u, 0.0)[..., worst])))
+    with np.errstate(invalid="ignore"):
+        by = np.where(beyond, np.maximum(low - u, u - high), -np.inf)[..., worst]
+    most = float(u[..., worst].flat[np.argmax(by)])
     return (
         f"the actuators saturate: {', '.join(told)} was asked for beyond its bounds and stayed at "
-        f"them; of input {worst} up to {most:.4g} was asked."
+        f"them; the farthest was input {worst} = {most:.4g}."
     )
 
 
