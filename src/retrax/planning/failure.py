@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.groups.base import Element
 from retrax.mechanics.actuated import Inputs
 from retrax.mechanics.state import State
 from retrax.numerics.evaluate import evaluate
@@ -13,7 +14,7 @@ from retrax.planning.evaluation import path_at
 from retrax.planning.model import Model, cut
 from retrax.planning.plan import Plan
 from retrax.planning.problem import ControlProblem
-from retrax.planning.solve import Found
+from retrax.planning.solve import Found, Start
 
 # A free duration that is so many times its guess, or that part of it, runs away.
 _RUNS_AWAY = 20.0
@@ -50,8 +51,13 @@ def stopped(plan: Plan, guesses: int) -> str:
     special = _not_finite(plan) or _running_away(plan)
     if special is not None:
         return f"no plan was found: {special}"
+    if not np.isfinite(plan.largest_defect):
+        return (
+            "no plan was found: steps of the integrator, or functions of the problem, are not "
+            "finite numbers on the way; try more steps, or a guess= from a similar problem."
+        )
     residuals = {name: plan.residuals[name] for name in ("defects", "end", "path", "stationarity")}
-    worst = max(residuals, key=lambda name: np.nan_to_num(residuals[name], nan=np.inf))
+    worst = max(residuals, key=lambda name: residuals[name])
     said = {
         "defects": "steps do not lead from one state to the next, by up to "
         f"{plan.largest_defect:.2g}",
@@ -124,10 +130,11 @@ def _running_away(plan: Plan) -> str | None:
 
 def _not_finite(plan: Plan) -> str | None:
     """Name the function of the problem that is not a number along an iterate."""
-    model = plan.problem.model
-    if not (np.isfinite(plan.numbers[0]).all() and np.isfinite(plan.controls).all()):
-        return None
-    found = evaluate(_functions, model, plan.states, plan.controls)
+    states, controls, stands = plan.states, plan.controls, "where the search stands"
+    if not (np.isfinite(plan.numbers[0]).all() and np.isfinite(controls).all()):
+        stands = "on the way that the search starts from"
+        states, controls = _first_guess(plan)
+    found = evaluate(_functions, plan.problem.model, states, controls)
     names = ("cost", "path", "final_cost", "end")
     for kind, shown in ((0, "{name} is {value}"), (1, "a derivative of {name} is {value}")):
         for name, both in zip(names, found, strict=True):
@@ -139,10 +146,31 @@ def _not_finite(plan: Plan) -> str | None:
                 said = shown.format(name=name, value=values[at])
                 where = f"state {k}, t = {plan.t[k]:.4g} s"
                 return (
-                    f"{said} at {where}, where the search stands. Write it so that it is a finite "
+                    f"{said} at {where}, {stands}. Write it so that it is a finite "
                     "number with finite derivatives on the way."
                 )
     return None
+
+
+def _first_guess(plan: Plan) -> tuple[State, np.ndarray]:
+    """The way to the end that a search starts from, with inputs near zero."""
+    problem, t = plan.problem, plan.t
+    start = Start.of(problem.start).nodes[:, 0]
+    states = evaluate(_way, problem.model, start, np.array([problem.first_duration, t[0]]), t)
+    none = np.clip(np.zeros(problem.count), problem.lower, problem.upper)
+    return states, np.tile(none, (problem.steps, 1))
+
+
+def _way(model: Model, start: Array, clock: Array, t: Array) -> State:
+    (way,) = model.aim(start, jnp.concatenate([clock, jnp.zeros(1)]))
+
+    def at(part: Array) -> tuple[Element, Array]:
+        here = jnp.concatenate([clock, part[None]])
+        (numbers,) = model.along(start, way, jnp.zeros(model.sizes.dim), here)
+        return model.node(numbers)
+
+    g, mu = jax.vmap(at)(jnp.linspace(0.0, 1.0, t.shape[0]))
+    return State(g, mu, t)
 
 
 def _functions(
