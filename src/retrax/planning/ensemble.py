@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from retrax.engine.backends.team import cores
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_instance
 from retrax.numerics.evaluate import evaluate
@@ -17,6 +17,7 @@ from retrax.planning.evaluation import path_at
 from retrax.planning.explore import explored
 from retrax.planning.kernels import Programs, programs
 from retrax.planning.model import Model
+from retrax.planning.plan import ON_PATH
 from retrax.planning.problem import ControlProblem
 from retrax.planning.solve import Found, Solver, Start
 from retrax.run.member_checks import require_ensemble
@@ -143,6 +144,13 @@ def plans_dataset(
         at_end = _path_at_end(problem, nodes, stages, t)
         about = {"long_name": "path constraint at the last state, which it does not bind"}
         variables["path_at_end"] = ("member", "inequality"), at_end, about
+        broken = int((at_end < -ON_PATH * (1 + np.abs(at_end))).any(axis=1).sum())
+        if broken:
+            warn(
+                f"the path constraint is broken at the last state of {broken} of {len(lost)} "
+                "members (path_at_end): it holds where inputs act. Demand it at the end with an "
+                "equation of end= or a final_cost=."
+            )
     attributes: dict[str, Any] = {
         "format": "retrax-plans",
         "system": problem.system.name,

@@ -173,9 +173,7 @@ def _way(model: Model, start: Array, clock: Array, t: Array) -> State:
     return State(g, mu, t)
 
 
-def _functions(
-    model: Model, states: State, controls: Inputs
-) -> tuple[tuple[Array, Array], ...]:
+def _functions(model: Model, states: State, controls: Inputs) -> tuple[tuple[Array, Array], ...]:
     """Values and slopes of cost and path at each stage, and of final cost and end at the last."""
     s = model.sizes
 

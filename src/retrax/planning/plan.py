@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Inputs count as being at a bound from there on, as a part of the distance between bounds.
 _AT_BOUND = 1e-4
 # A path constraint is broken from there on, relative to the size of its numbers.
-_ON_PATH = 1e-8
+ON_PATH = 1e-8
 
 
 class Plan:
@@ -131,7 +131,7 @@ class Plan:
     @property
     def path_broken_at_end(self) -> list[int]:
         """Which numbers of the path constraint are negative at the last state."""
-        allowed = _ON_PATH * (1.0 + np.abs(self.path).max(axis=0, initial=0.0))
+        allowed = ON_PATH * (1.0 + np.abs(self.path).max(axis=0, initial=0.0))
         return np.flatnonzero(~(self.path_at_end >= -allowed)).tolist()
 
     def signal(self) -> Signal:

@@ -12,7 +12,7 @@ from retrax.files import as_path, require_place
 from retrax.numerics.checks import reason, require_instance
 from retrax.store.netcdf import PLAN, opened, write_netcdf
 from retrax.store.objects import Data, Modules, Trust, Unstorable, decode, encode, trusted
-from retrax.store.plan_checks import require_same_problem, require_solution
+from retrax.store.plan_checks import require_same_bounds, require_same_problem
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -107,13 +107,17 @@ def load_plan(
     ds = opened(place)
     if ds.attrs.get("kind") != PLAN:
         raise BadInput(f"path = {str(place)!r} holds no plan; rx.load reads runs.")
-    if problem is not None:
-        from retrax.planning.problem import ControlProblem
+    from retrax.planning.problem import ControlProblem
+    from retrax.planning.verification import require_solution
 
+    if problem is not None:
         require_instance("problem", problem, ControlProblem, "a ControlProblem")
     try:
         if problem is not None:
-            require_same_problem(_data(ds), _encoded(problem), ds, problem)
+            require_same_problem(_data(ds), _encoded(problem))
+            for name, own in (("lower", problem.lower), ("upper", problem.upper)):
+                kept = np.asarray(ds[name].values, float) if name in ds else np.zeros(0)
+                require_same_bounds(name, kept, own)
         plan = _plan(ds, problem if problem is not None else _problem(ds, modules))
         require_solution(plan)
         return plan
@@ -121,6 +125,17 @@ def load_plan(
         raise BadInput(f"path = {str(place)!r}: {error}") from error
     except Exception as cause:  # whatever forged numbers make of the parts of a plan
         raise BadInput(f"path = {str(place)!r} holds no whole plan: {reason(cause)}.") from cause
+
+
+def holds_plan(path: str | Path) -> bool:
+    """Tell whether a file holds a plan, and not a run or anything else."""
+    import h5py
+
+    try:
+        with h5py.File(as_path(path), "r") as file:
+            return file.attrs.get("kind") == PLAN
+    except OSError:  # a folder, or no file of this kind: for `load` to say
+        return False
 
 
 # The problem as data
