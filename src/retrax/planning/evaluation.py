@@ -17,9 +17,9 @@ from retrax.planning.problem import ControlProblem
 class Evaluation(NamedTuple):
     """Numbers of a motion, made by the functions of a problem one by one.
 
-    **Attributes:** `defects`: how far the step from each state is from the next one; `costs`: $h\\,l$
-    of each step; `final_cost`; `miss`: the equations of the end; `path`: at all states, at the
-    last one with the inputs of the step that leads to it.
+    **Attributes:** `defects`: how far the step from each state is from the next one; `costs`: of
+    each step; `final_cost`; `miss`: the equations of the end; `path`: at all states, at the last
+    one with the inputs of the step that leads to it.
     """
 
     defects: Float[np.ndarray, "N n"]

@@ -50,7 +50,8 @@ class ControlProblem:
     x_{k+1} = \Phi(x_k, u_k, h),\quad \psi(x_N) = 0,\quad c(g_k, \xi_k, u_k) \ge 0,
     $$
 
-    for $k = 0, \dots, N - 1$, with $x_0$ given, $Nh = T$, and bounds of the inputs. `optimise(problem)` solves it.
+    for $k = 0, \dots, N - 1$, with $x_0$ given, $Nh = T$, and bounds of the inputs.
+    `optimise(problem)` solves it.
 
     **Arguments:**
 
@@ -65,8 +66,9 @@ class ControlProblem:
     - `path`: a function `c(g, xi, u)` whose numbers are to stay non-negative at the states
         $k = 0, \dots, N - 1$, with the inputs that act from there. It does not bind the last
         state, at which no inputs act: `end` and `final_cost` do.
-    - `guess`: a plan for a similar problem of the same plant to start from. Otherwise the search starts from the
-        geodesic between start and end, with their velocities.
+    - `guess`: a plan for a similar problem to start from, on the same group and with as many
+        inputs. Otherwise the search starts from the geodesic between start and end, with their
+        velocities.
     """
 
     def __init__(
