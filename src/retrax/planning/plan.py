@@ -125,6 +125,8 @@ class Plan:
         """
         from retrax.planning.evaluation import path_at
 
+        if self.problem.path is None:
+            return np.zeros(0)
         last = jax.tree.map(lambda x: np.asarray(x)[-1], self.states)
         return np.asarray(evaluate(path_at, self.problem.model, last, self.controls[-1]))
 

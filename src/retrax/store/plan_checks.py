@@ -9,7 +9,7 @@ from retrax.store.objects import Data
 
 # Numbers that differ by less, relative to their size, are the same on another machine.
 _SAME = 1e-9
-_CALLED = {"final_cost": "final cost", "path": "path constraint"}
+_CALLED = {"final_cost": "final cost", "path": "path constraint", "steps": "number of steps"}
 
 
 def require_same_problem(kept: dict[str, Data], given: dict[str, Data]) -> None:
