@@ -20,6 +20,7 @@ LAYERS = [
     "trajectory",
     "store",
     "derivatives",
+    "export",
     "run",
     "sweep",
     "estimation",

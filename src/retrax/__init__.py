@@ -45,6 +45,7 @@ if _TYPE_CHECKING:
     from retrax.estimation.result import Fit as Fit
     from retrax.estimation.smooth import smooth as smooth
     from retrax.estimation.smoothed import Smoothed as Smoothed
+    from retrax.export.export import export as export
     from retrax.groups.matrix_group import MatrixGroup as MatrixGroup
     from retrax.groups.power import Power as Power
     from retrax.groups.product import Product as Product
@@ -165,6 +166,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.estimation.result": ("Fit",),
     "retrax.estimation.smooth": ("smooth",),
     "retrax.estimation.smoothed": ("Smoothed",),
+    "retrax.export.export": ("export",),
     "retrax.groups.matrix_group": ("MatrixGroup",),
     "retrax.groups.power": ("Power",),
     "retrax.groups.product": ("Product",),
@@ -319,7 +321,7 @@ def __dir__() -> list[str]:
 
 
 class _Retrax(_ModuleType):
-    """This module: `rx.sweep` is the function, not the folder of that name."""
+    """This module: `rx.sweep` and `rx.export` are functions, not the folders of these names."""
 
     @property
     def sweep(self) -> _Any:
@@ -327,6 +329,14 @@ class _Retrax(_ModuleType):
 
     @sweep.setter
     def sweep(self, folder: _ModuleType) -> None:
+        """Python names a folder here when it is imported."""
+
+    @property
+    def export(self) -> _Any:
+        return _import_module("retrax.export.export").export
+
+    @export.setter
+    def export(self, folder: _ModuleType) -> None:
         """Python names a folder here when it is imported."""
 
 

@@ -124,3 +124,22 @@ def test_steps_do_not_depend_on_where_a_run_is_cut(ends):
         for ours, other in zip(whole.final.g, run.final.g, strict=True):
             np.testing.assert_allclose(ours, other, atol=tolerance)
         np.testing.assert_allclose(whole.final.momentum, run.final.momentum, atol=tolerance)
+
+
+def test_a_result_that_changes_places_with_the_state_has_memory_of_its_own():
+    """Or else the next step overwrites, while it begins, the state that it starts from."""
+    n = 20
+
+    def potential(x):
+        d = x.reshape(n, 3)[1:] - x.reshape(n, 3)[:-1]
+        return 25.0 * jnp.sum((jnp.sqrt(jnp.sum(d * d, axis=1)) - 0.1) ** 2)
+
+    chain = rx.MechanicalSystem(rx.Translation(3 * n), 0.01 * jnp.ones(3 * n), potential)
+    places = jnp.stack([jnp.linspace(0.0, 1.9, n), jnp.zeros(n), jnp.zeros(n)], axis=1)
+    state = chain.state(places.ravel(), velocity=jnp.linspace(-1.0, 1.0, 3 * n))
+    native, xla = (
+        rx.simulate(chain, rx.RKMK("rk4"), state, h=1e-3, steps=5, backend=backend).final
+        for backend in ("native", "xla")
+    )
+    np.testing.assert_allclose(native.g, xla.g, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(native.momentum, xla.momentum, rtol=0, atol=1e-14)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from retrax.cli.bench import bench
+from retrax.cli.export import export
 from retrax.cli.fit import fit
 from retrax.cli.init import init
 from retrax.cli.listing import list_
@@ -32,6 +33,7 @@ app.command()(run)
 app.command()(resume)
 app.command()(report)
 app.command()(fit)
+app.command()(export)
 app.command()(optimise)
 app.command()(reproduce)
 app.command()(verify)

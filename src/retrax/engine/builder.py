@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 
 from retrax.engine.kinds import DTYPE, Kind, constant, folded
+from retrax.engine.origins import noted
 from retrax.engine.program import Buffer, CodeBlock, Instruction, Operand, Operation, Value, kind_of
 
 
@@ -22,6 +23,7 @@ class Builder:
         self._invariant: set[Value] = set()
         self._singular: set[Value] = set()
         self._wide: set[Value] = set()
+        self.origins = noted()
 
     def value(self, kind: Kind, *, invariant: bool = False) -> Value:
         """Make a new value; `invariant` says that it is the same in all steps of a run."""
@@ -95,6 +97,8 @@ class Builder:
             self._wide.add(out)
         operation = Operation(name, operands, out)
         self.append(operation)
+        if self.origins is not None:
+            self.origins.note(out)
         self._made_by[out] = operation
         self._known[-1][key] = out
         return out

@@ -95,6 +95,12 @@ class Reused(Generic[T]):
         make = self._kept if identity.complete else self._make
         return make(tree, avals, identity, *more, **named)
 
+    def anew(
+        self, tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
+    ) -> T:
+        """Make a result that nobody else has, and that is not kept."""
+        return self._make(tree, avals, identity, *more, **named)
+
 
 class Jitted(Generic[T]):
     """`jax.jit` for a function that is handed systems, integrators, groups or spaces."""

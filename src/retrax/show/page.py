@@ -18,6 +18,7 @@ from retrax.files import write_text
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.show.curves import curves
 from retrax.show.drawn import drawable
+from retrax.show.live import live_data, stepper_script
 from retrax.show.pictures.choose import picture
 from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
@@ -45,13 +46,16 @@ _SCRIPTS = (
 _UNREAD = ("counted", "failure", "asked")
 
 
-def write_page(run: Trajectory, path: str | Path) -> Path:
-    """Write the page to `path`; it opens without a network and without a server."""
-    return write_text(path, lambda: page(run))
+def write_page(run: Trajectory, path: str | Path, live: bool = False) -> Path:
+    """Write the page to `path`; it opens without a network and without a server.
+
+    With `live` it has the step of the run and sliders, and runs on.
+    """
+    return write_text(path, lambda: page(run, live))
 
 
 @drawable()
-def page(run: Trajectory) -> str:
+def page(run: Trajectory, live: bool = False) -> str:
     """The page as text."""
     made = run.provenance
     tables = Template(asset("run_tables.html")).substitute(
@@ -61,21 +65,30 @@ def page(run: Trajectory) -> str:
         f"{made['integrator']}, {run.completed:,} steps of h = {run.h:g} s, "
         f"from t = {run.t[0]:g} s to {run.t[-1]:g} s"
     )
-    return filled(made["system"], subtitle, failure(run), tables, page_data(run))
+    shown = page_data(run) | ({"live": live_data(run)} if live else {})
+    return filled(made["system"], subtitle, failure(run), tables, shown)
 
 
 def filled(title: str, subtitle: str, failure: str, tables: str, shown: dict[str, Any]) -> str:
-    """The page of something that moves: its words, its tables, and what is drawn and plotted."""
+    """The page of something that moves: its words, its tables, and what is drawn and plotted.
+
+    With `live` among what is shown it runs.
+    """
+    live = "live" in shown
     data = json.dumps(shown, separators=(",", ":"), allow_nan=False, default=plain)
+    first, *others = _SCRIPTS
+    names = [first, "live_motion.js", *others, "live.js"] if live else _SCRIPTS
+    stepping = [stepper_script()] if live else []
     return Template(asset("page.html")).substitute(
         title=html.escape(title),
         subtitle=html.escape(subtitle),
         failure=failure,
-        style="\n".join(asset(name) for name in _STYLES),
+        style="\n".join(asset(name) for name in (*_STYLES, *(["live.css"] if live else []))),
+        live=asset("live.html") if live else "",
         tables=tables,
         data=data.replace("<", "\\u003c"),  # or a name with "</script>" in it would end the script
         libraries="\n".join(f"<script>{asset(name)}</script>" for name in _LIBRARIES),
-        scripts="\n".join(asset(name) for name in _SCRIPTS),
+        scripts="\n".join([*(asset(name) for name in names), *stepping]),
     )
 
 

@@ -38,11 +38,15 @@ class AbstractShown(abc.ABC):
             save(figure, path)
         return figure
 
-    def report(self, path: str | Path) -> Path:
-        """Write one self-contained HTML page: the motion in 3-D with its invariants beside it."""
+    def report(self, path: str | Path, live: bool = False) -> Path:
+        """Write one self-contained HTML page: the motion in 3-D with its invariants beside it.
+
+        With `live` the page has the step of the run as WebAssembly: sliders for start and
+        parameters, and the motion goes on from there.
+        """
         from retrax.show.page import write_page
 
-        return write_page(self._with_numbers("report(path)"), path)
+        return write_page(self._with_numbers("report(path)"), path, live)
 
     def animate(self, height: int = 640) -> "Animation":
         """Show the page of the run in a cell of a notebook, so many pixels high."""

@@ -76,8 +76,9 @@ class MemoryPlan:
     ) -> CodeBlock:
         """Find a place for all that a block makes; return the block without copies this saves.
 
-        The memory of a buffer is used again after its last use, unless it is an output. Buffers
-        that are `given` lie elsewhere.
+        The memory of a buffer is used again after its last use, unless it is an output. An output
+        has memory that no other buffer had before: it may change places with an input, and is then
+        read while the next step begins. Buffers that are `given` lie elsewhere.
         """
         results = {x for x in outputs if isinstance(x, Buffer)}
         lasting = {*results, *given}
@@ -92,7 +93,11 @@ class MemoryPlan:
         last = {buffer: k for k, buffers in enumerate(touched) for buffer in buffers}
         for k, buffers in enumerate(touched):
             for buffer in buffers:
-                if buffer not in self.offsets and buffer not in given and buffer.table is None:
+                if buffer in self.offsets or buffer in given or buffer.table is not None:
+                    continue
+                if buffer in results:
+                    self.reserve(buffer)
+                else:
                     self._take(buffer)
             for buffer in sorted(set(buffers), key=lambda buffer: buffer.number):
                 if last[buffer] == k and buffer in self.offsets and buffer not in lasting:

@@ -119,6 +119,8 @@ class Evaluator:
     def equation(self, equation: jex.JaxprEqn, ins: Sequence[Known]) -> list[Any]:
         """Evaluate an equation by the rule of its primitive."""
         name, given = equation.primitive.name, list(ins)
+        if self.build.origins is not None:
+            self.build.origins.enter(equation)
         if name in CALLS:
             return self.call(equation.params, given)
         variables = (*equation.invars, *equation.outvars)

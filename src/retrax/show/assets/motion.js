@@ -32,5 +32,9 @@ const Motion = (() => {
     return out;
   }
 
-  return { t, last, joined, frame, between };
+  // What is computed on the page is where its own frames say.
+  const there = (track, at) =>
+    typeof LiveFrames !== "undefined" && Motion.live ? LiveFrames.between(track, at) : between(track, at);
+
+  return { t, last, joined, frame, between: there, live: null };
 })();

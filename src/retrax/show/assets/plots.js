@@ -3,6 +3,7 @@
 const Plots = (() => {
   const box = get("plots");
   const HEIGHT = 132;
+  const LEAST = 1e-17; // on a logarithmic axis less is nothing; uPlot has no ticks there, and looks for ever
   const quiet = window.matchMedia("(pointer: coarse)").matches; // fingers scroll, a mouse zooms
   let panels = [];
   let now = 0;
@@ -21,7 +22,7 @@ const Plots = (() => {
   // Curves have their own times, for each keeps its own extremes.
   const tables = run.panels.map(({ curves, log }) =>
     uPlot.join(curves.map(({ t, y }) => {
-      const values = Array.from(singles(y), (v) => (Number.isFinite(v) && !(log && v <= 0) ? v : null));
+      const values = Array.from(singles(y), (v) => (Number.isFinite(v) && !(log && v < LEAST) ? v : null));
       return [Array.from(singles(t)), values];
     })));
 
@@ -168,5 +169,13 @@ const Plots = (() => {
     }
   }).observe(box);
 
-  return { build, move, onPick: (listener) => (callback = listener) };
+  // Other tables than those of the run, one a panel, or none to show those of the run again.
+  function feed(others) {
+    panels.forEach((panel, n) => {
+      panel.table = others?.[n] ?? tables[n];
+      panel.plot.setData(panel.table);
+    });
+  }
+
+  return { LEAST, build, move, feed, onPick: (listener) => (callback = listener) };
 })();

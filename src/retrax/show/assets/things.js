@@ -81,12 +81,13 @@ const Things = Stage && (() => {
       const dots = new THREE.PointsMaterial({ color: colour(of), size, sizeAttenuation: false });
       objects.push(new THREE.Points(geometry, dots));
     }
-    const spread = Math.min(FRAMES, Math.max(8, Math.round(Motion.last / 20)));
     return {
       object: group(...objects),
       update(at) {
-        end.object.visible = joined && at <= Motion.joined;
+        if (objects[1]) objects[1].visible = !Motion.live;
+        end.object.visible = (joined || Motion.live) && at <= Motion.joined;
         if (!end.object.visible) return;
+        const spread = Math.min(FRAMES, Math.max(8, Math.round(Motion.last / 20)));
         const bright = new Float32Array(3 * (FRAMES * BETWEEN + 1));
         for (let k = 0; k <= FRAMES * BETWEEN; k++) {
           const back = (spread * (FRAMES * BETWEEN - k)) / (FRAMES * BETWEEN);
@@ -170,6 +171,10 @@ const Things = Stage && (() => {
       shown = given.map((thing) => KINDS[thing.kind](thing));
       Stage.root.add(...shown.map((thing) => thing.object));
     },
-    move: (at) => shown.forEach((thing) => thing.update(at)),
+    move: (at) => shown.forEach((thing, k) => {
+      thing.object.visible = !Motion.live?.hides(k);
+      if (thing.object.visible) thing.update(at);
+    }),
+    tracks: () => given,
   };
 })();

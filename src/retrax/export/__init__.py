@@ -1,0 +1,1 @@
+"""A step outside of Python: C sources, objects, WebAssembly, FMUs."""

@@ -1,0 +1,77 @@
+"""Steps to export: loops, choices, buffers, tables, memory."""
+
+import jax.numpy as jnp
+import pytest
+
+import retrax as rx
+
+
+def _top():
+    top = rx.systems.HeavyTop([1.2, 1.6, 0.8], 1.3, [0.1, -0.2, 0.6])
+    state = top.state(rx.SO3().exp(jnp.array([1.0, 0.3, -0.2])), velocity=[0.6, 0.2, 4.0])
+    return top, rx.LieVerlet(), state, 0.01
+
+
+def _composed():
+    """A loop of known length, over the substeps of a composition."""
+    top, _, state, _ = _top()
+    return top, rx.Composition(rx.LieVerlet(retraction=rx.Exp()), order=4), state, 0.02
+
+
+def _string():
+    """Buffers: the nodes of a string."""
+    system, state, h, _ = rx.systems.StringPendulum.paper()
+    return system, rx.INTEGRATORS["lie-verlet"], state, h
+
+
+def _chain():
+    """Buffers, sums along them, and no memory."""
+    n = 20
+
+    def potential(x):
+        d = x.reshape(n, 3)[1:] - x.reshape(n, 3)[:-1]
+        length = jnp.sqrt(jnp.sum(d * d, axis=1))
+        stretched = 25.0 * jnp.sum((length - 0.1) ** 2)
+        return stretched + 0.1 * jnp.sum(x[2::3]) + 50.0 * jnp.sum(x[:3] ** 2)
+
+    chain = rx.MechanicalSystem(rx.Translation(3 * n), 0.01 * jnp.ones(3 * n), potential)
+    g = jnp.stack(
+        [jnp.linspace(0.0, 1.9, n), 0.1 * jnp.sqrt(jnp.arange(n, dtype=float)), jnp.zeros(n)],
+        axis=1,
+    )
+    return chain, rx.RKMK("rk4"), chain.state(g.ravel(), velocity=jnp.zeros(3 * n)), 1e-3
+
+
+def _driven_by_time():
+    """Time, a table, whole numbers and choices."""
+    times, pushes = jnp.linspace(0.0, 2.0, 40), jnp.sin(jnp.linspace(0.0, 9.0, 40))
+
+    def force(g, xi, t):
+        push = jnp.interp(t, times, pushes)
+        k = jnp.clip(jnp.floor(t * 3.0).astype(int), 0, 2)
+        return jnp.array([push, jnp.where(k > 1, jnp.tanh(xi[0]), 0.3), 0.1 * k.astype(float)])
+
+    body = rx.MechanicalSystem(rx.SO3(), jnp.array([1.0, 2.0, 2.5]), force=force)
+    return body, rx.RKMK("rk4"), body.state(jnp.eye(3), velocity=[0.3, 0.2, 1.0]), 0.01
+
+
+MAKERS = {
+    "top": _top,
+    "composed": _composed,
+    "chain": _chain,
+    "string": _string,
+    "driven_by_time": _driven_by_time,
+}
+
+
+@pytest.fixture(scope="session")
+def steps():
+    """(system, integrator, state, h) by name, made when first asked for."""
+    made = {}
+
+    def get(name: str):
+        if name not in made:
+            made[name] = MAKERS[name]()
+        return made[name]
+
+    return get
