@@ -124,7 +124,7 @@ def test_a_plan_with_a_cost_of_the_users_asks_for_its_problem(tmp_path):
         rx.load_plan(path)
     again = rx.load_plan(path, problem=mine)
     same(again.numbers, plan.numbers)
-    with pytest.raises(rx.BadInput, match="shape"):
+    with pytest.raises(rx.BadInput, match="its number of steps is not that"):
         rx.load_plan(path, problem=problem(steps=9))
 
 

@@ -34,7 +34,13 @@ def optimise(
             help="The duration in seconds; where it is free, the first guess.", show_default=_USUAL
         ),
     ] = None,
-    tries: Annotated[int, typer.Option(help="How many guesses to start from.")] = 1,
+    tries: Annotated[
+        int | None,
+        typer.Option(
+            help="How many guesses to start from.",
+            show_default="a few where inputs have bounds, else one",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Keep the plan in this NetCDF file.")
     ] = None,
@@ -73,6 +79,12 @@ def optimise(
     heading, *rows = plan.summary().splitlines()
     print_lines(heading, "")
     print_table(["quantity", "value"], [_pair(row) for row in rows])
+    if plan.status == "extremal":
+        more = 16 if tries is None else 2 * tries
+        print_lines(
+            "Note: the conditions of first order hold, but this may be no minimum. Look from more "
+            f"guesses: retrax optimise {ready.name} --tries {more}"
+        )
     for path, what in ((output, "plan is in"), (report, "page is")):
         if path is not None:
             print_lines(f"The {what} {path}.")

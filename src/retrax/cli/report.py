@@ -1,4 +1,4 @@
-"""`retrax report run.nc`: a page and figures of a run."""
+"""`retrax report run.nc`: a page and figures of a run, or the page of a plan."""
 
 import json
 from pathlib import Path
@@ -10,24 +10,32 @@ from retrax.cli.options import AsJson
 from retrax.cli.tables import print_lines
 from retrax.files import require_place
 from retrax.store.netcdf import load
+from retrax.store.plan_file import holds_plan, load_plan
 
 
 def report(
-    path: Annotated[Path, typer.Argument(help="A run that `retrax run -o` wrote.", metavar="RUN")],
+    path: Annotated[
+        Path,
+        typer.Argument(
+            help="A run that `retrax run -o` wrote, or a plan of `retrax optimise -o`.",
+            metavar="RUN",
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
             help="Where to write the page.",
-            show_default="the run's name, ending in .html",
+            show_default="the file's name, ending in .html",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a page of a run, with the moving body and its invariants, and figures beside it.
 
-    The page of a run that stopped before its end says where and why.
+    The page of a run that stopped before its end says where and why. A plan has a page as well:
+    its motion, its inputs between their bounds, and its costates.
 
     Example: retrax report top.nc -o top.html
     """
@@ -36,6 +44,9 @@ def report(
 
     page = path.with_suffix(".html") if output is None else output
     require_place(page)
+    if holds_plan(path):
+        _report_plan(path, page, as_json)
+        return
     run = load(path)
     page = write_page(run, page)
     figures = write_figures(run, page.with_suffix(""))
@@ -49,3 +60,12 @@ def report(
     print_lines("The figures are", *(f"  {figure}" for figure in figures))
     if run.completed < run.steps:
         print_lines(f"The run stopped after {run.completed:,} of {run.steps:,} steps.")
+
+
+def _report_plan(path: Path, page: Path, as_json: bool) -> None:
+    plan = load_plan(path)
+    page = plan.report(page)
+    if as_json:
+        typer.echo(json.dumps({"page": str(page), **plan.measures()}, indent=2))
+        return
+    print_lines(f"The page is {page} (open it in a browser; it needs no network).")

@@ -12,7 +12,7 @@ from retrax.numerics.frozen import Frozen
 
 
 class MinimumTime(Frozen):
-    """The time it takes: $l = 1$, for problems whose duration is `Free`."""
+    """The time it takes: $l = 1$, for problems whose duration is `Free`, and no others."""
 
     def __call__(
         self, g: Element, xi: Coordinates, u: Inputs, t: Float[Array, ""]

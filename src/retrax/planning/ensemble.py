@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from retrax.engine.backends.team import cores
-from retrax.errors import BadInput
+from retrax.errors import BadInput, warn
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_instance
+from retrax.numerics.evaluate import evaluate
+from retrax.planning.evaluation import path_at
 from retrax.planning.explore import explored
 from retrax.planning.kernels import Programs, programs
+from retrax.planning.model import Model
+from retrax.planning.plan import ON_PATH
 from retrax.planning.problem import ControlProblem
 from retrax.planning.solve import Found, Solver, Start
 from retrax.run.member_checks import require_ensemble
@@ -128,13 +133,24 @@ def plans_dataset(
         "cost": ("member", np.where(lost, np.nan, found.cost), {}),
         "duration": ("member", N * h, {"units": "s"}),
         "status": ("member", np.array(STATUS)[status], {"long_name": "how the search ended"}),
-        "iterations": ("member", found.iterations, {}),
+        "iterations": ("member", np.where(lost, np.nan, found.iterations), {}),
         "end_miss": (
             "member",
-            np.abs(found.miss).max(axis=0, initial=0.0),
+            np.where(lost, np.nan, np.abs(found.miss).max(axis=0, initial=0.0)),
             {"long_name": "largest miss of the end"},
         ),
     }
+    if s.path:
+        at_end = _path_at_end(problem, nodes, stages, t)
+        about = {"long_name": "path constraint at the last state, which it does not bind"}
+        variables["path_at_end"] = ("member", "inequality"), at_end, about
+        broken = int((at_end < -ON_PATH * (1 + np.abs(at_end))).any(axis=1).sum())
+        if broken:
+            warn(
+                f"the path constraint is broken at the last state of {broken} of {len(lost)} "
+                "members (path_at_end): it holds where inputs act. Demand it at the end with an "
+                "equation of end= or a final_cost=."
+            )
     attributes: dict[str, Any] = {
         "format": "retrax-plans",
         "system": problem.system.name,
@@ -144,3 +160,21 @@ def plans_dataset(
     }
     coordinates = {"member": np.arange(len(starts.times))}
     return xr.Dataset(variables, coordinates, attributes)
+
+
+def _path_at_end(
+    problem: ControlProblem, nodes: np.ndarray, stages: np.ndarray, t: np.ndarray
+) -> np.ndarray:
+    """The path constraint at the last state of each member, with its last inputs."""
+    s = problem.model.sizes
+    last, u = nodes[:, -1].T, stages[: s.inputs, -1].T
+    found = evaluate(_path_at_nodes, problem.model, last, u, t[-1])
+    return np.asarray(found)
+
+
+def _path_at_nodes(model: Model, nodes: Array, u: Array, t: Array) -> Array:
+    def one(numbers: Array, u: Array, t: Array) -> Array:
+        g, mu = model.node(numbers)
+        return path_at(model, State(g, mu, t), u)
+
+    return jax.vmap(one)(nodes, u, t)

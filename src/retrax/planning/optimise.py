@@ -3,13 +3,12 @@
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from retrax.errors import NoPlan
+from retrax.errors import NoPlan, warn
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_instance, require_whole
 from retrax.planning.ensemble import optimise_many
 from retrax.planning.explore import explored, nearest
+from retrax.planning.failure import not_reached, path_warning, require_start_on_path, stopped
 from retrax.planning.kernels import programs
 from retrax.planning.plan import Plan
 from retrax.planning.problem import ControlProblem
@@ -46,7 +45,8 @@ def optimise(
     **Returns:** a `Plan`; with `starts` an `xarray.Dataset` with an axis of members.
 
     **Raises:** `NoPlan` where the search does not converge: it says what is wrong and carries the
-    last iterate. With `starts` members without a plan are NaN, and `status` says so.
+    last iterate. With `starts` members without a plan are NaN, and `status` says so. A warning says
+    where the last state breaks the path constraint, which binds only states from which inputs act.
     """
     require_instance("problem", problem, ControlProblem, "a ControlProblem")
     if tries is not None:
@@ -59,6 +59,7 @@ def optimise(
 
 def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Plan:
     began = time.perf_counter()
+    require_start_on_path(problem)
     solver = Solver(problem, programs(problem.model), iterations)
     start = Start.of(problem.start)
     plans: list[Plan] = []
@@ -77,6 +78,8 @@ def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Pl
     problem.integrator.check_step(problem.system, problem.start, best.h)
     best.others = tuple(_others(best, good))
     best.seconds = time.perf_counter() - began
+    if best.path_broken_at_end:
+        warn(path_warning(best))
     return best
 
 
@@ -93,7 +96,7 @@ def _others(best: Plan, plans: list[Plan]) -> list[tuple[float, float]]:
 def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list[Plan]) -> Plan:
     """Come as near to the end as possible, and from there to it; say what is in the way if not."""
     if problem.model.sizes.ends == 0:
-        raise NoPlan(_stopped(failed[0], len(failed)), failed[0])
+        raise NoPlan(stopped(failed[0], len(failed)), failed[0])
     cost = max(abs(plan.cost) for plan in failed)
     found, there = nearest(problem, solver, start, cost)
     if there:
@@ -101,41 +104,10 @@ def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list
         plan = Plan(problem, solver.from_iterate(start, guess, _WARM))
         if plan.converged:
             return plan
-        raise NoPlan(_stopped(plan, len(failed) + 1), plan)
+        raise NoPlan(stopped(plan, len(failed) + 1), plan)
     last = min(failed, key=lambda p: max(p.residuals["defects"], p.residuals["end"]))
     # A nonholonomic plant at rest cannot go sideways, to first order: that is no proof.
     saddle = problem.system.constraint is not None and not found.minimum[0]
     if saddle or not found.converged[0]:
-        raise NoPlan(_stopped(last, len(failed)), last)
-    miss = found.miss[:, 0]
-    worst = int(np.argmax(np.abs(miss)))
-    u = found.stages[: problem.count, :, 0].T
-    room = np.minimum(u - problem.lower, problem.upper - u)
-    width = problem.upper - problem.lower
-    part = float((room <= 0.01 * np.where(np.isfinite(width), width, 0.0)).mean())
-    limits = f"; inputs are at their bounds for {part:.0%} of the time" if part > 0 else ""
-    advice = "more time, wider bounds or" if problem.model.sizes.bounded else "more time or"
-    took = found.h[0] * found.stages.shape[1]
-    raise NoPlan(
-        f"the end is out of reach: the nearest that was found in {took:.4g} s misses it by "
-        f"{np.abs(miss).max():.3g}, most in equation {worst} of {len(miss)}{limits}; give it "
-        f"{advice} another end.",
-        last,
-    )
-
-
-def _stopped(plan: Plan, guesses: int) -> str:
-    """Say what is wrong with an iterate that is no plan."""
-    worst = max(("defects", "end", "path", "stationarity"), key=lambda x: plan.residuals[x])
-    said = {
-        "defects": "steps do not lead from one state to the next, by up to "
-        f"{plan.largest_defect:.2g}",
-        "end": f"the end is missed by {abs(plan.miss).max(initial=0.0):.2g}",
-        "path": f"the path constraint is broken by {-plan.path.min(initial=0.0):.2g}",
-        "stationarity": "the conditions of first order are met only to "
-        f"{plan.residuals['stationarity']:.1g}",
-    }
-    return (
-        f"no plan was found from {guesses} guesses: after {plan.iterations} iterations "
-        f"{said[worst]}; try more steps, another duration=, or a guess= from a similar problem."
-    )
+        raise NoPlan(stopped(last, len(failed)), last)
+    raise NoPlan(not_reached(problem, found), last)

@@ -8,10 +8,12 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from retrax.errors import BadInput
 from retrax.files import as_path
 from retrax.mechanics.signal import Signal
 from retrax.mechanics.state import State
 from retrax.numerics.checks import ArrayLike
+from retrax.numerics.evaluate import evaluate
 from retrax.planning.problem import ControlProblem
 from retrax.planning.solve import Found, Iterate
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 # Inputs count as being at a bound from there on, as a part of the distance between bounds.
 _AT_BOUND = 1e-4
+# A path constraint is broken from there on, relative to the size of its numbers.
+ON_PATH = 1e-8
 
 
 class Plan:
@@ -32,7 +36,9 @@ class Plan:
     - `costates`: $\lambda_k$, what a change of state $k + 1$ is worth: that of $g$, in the body
         frame, then that of $\mu$; `multipliers`: by name, `"end"`, `"lower"`, `"upper"`, `"path"`.
     - `cost`; `status`: `"minimum"`, or `"extremal"` where the second-order condition was not met.
-    - `iterations`, `seconds`; `residuals`: by name, relative to what they are made of.
+    - `iterations`; `seconds`: that the call took, with compiling where it was the first of its
+        kind; `residuals`: by name, relative to what they are made of.
+    - `path`: the numbers of the path constraint at the states from which inputs act, the first N.
     - `others`: costs of other extremals that were found on the way, with their durations.
     """
 
@@ -102,10 +108,40 @@ class Plan:
         """
         from retrax.planning.symmetry import costate_drift
 
-        return costate_drift(self)
+        return costate_drift(self, self.symmetries)
+
+    @cached_property
+    def symmetries(self) -> list[int]:
+        """The axes along which displacements of space leave plant, cost and path alone."""
+        from retrax.planning.symmetry import symmetries
+
+        return symmetries(self)
+
+    @cached_property
+    def path_at_end(self) -> Float[np.ndarray, " c"]:
+        """The numbers of the path constraint at the last state, with the last inputs.
+
+        The constraint does not bind them: they may be negative.
+        """
+        from retrax.planning.evaluation import path_at
+
+        if self.problem.path is None:
+            return np.zeros(0)
+        last = jax.tree.map(lambda x: np.asarray(x)[-1], self.states)
+        return np.asarray(evaluate(path_at, self.problem.model, last, self.controls[-1]))
+
+    @property
+    def path_broken_at_end(self) -> list[int]:
+        """Which numbers of the path constraint are negative at the last state."""
+        allowed = ON_PATH * (1.0 + np.abs(self.path).max(axis=0, initial=0.0))
+        return np.flatnonzero(~(self.path_at_end >= -allowed)).tolist()
 
     def signal(self) -> Signal:
-        """Return the inputs as a `Signal`, which drives the plant along the plan."""
+        """Return the inputs as a `Signal`, which drives the plant along the plan.
+
+        After the end of the plan the last inputs go on.
+        """
+        self._require_plan("drive a plant")
         return Signal(self.t[:-1], self.controls)
 
     def feedback(self, Q: ArrayLike, R: ArrayLike) -> "TrackingLaw":
@@ -113,14 +149,25 @@ class Plan:
 
         With $d_k = (\log(g_k^{-1}g), \mu - \mu_k)$ it minimises
         $\sum_k d_k^T Q d_k + \delta u_k^T R\,\delta u_k$ for small deviations:
-        $u = u_k - K_k d$. Give it to `Sampled(law, period)` or `Feedback(law)`.
+        $u = u_k - K_k d$. The sum runs over all states, so that $Q$ is also the weight of the last
+        deviation. After the end of the plan the law aims at its last state with the last gain and
+        no other inputs: a plant that needs inputs to stay there wants a regulator of its own, as
+        `lqr` makes it. Give it to `Sampled(law, period)` or `Feedback(law)`.
 
         **Arguments:** `Q`, `R`: numbers, one for each coordinate (those of $g$, then of $\mu$) and
         for each input, or matrices.
         """
         from retrax.planning.feedback import tracking_law
 
+        self._require_plan("be kept to by feedback")
         return tracking_law(self, Q, R)
+
+    def _require_plan(self, what: str) -> None:
+        if not self.converged:
+            raise BadInput(
+                "this is the last iterate of a search that found no plan, and its steps may not "
+                f"lead to each other: it cannot {what}."
+            )
 
     def active_bounds(self) -> np.ndarray:
         """Return for how many steps each input is at one of its bounds."""
@@ -143,6 +190,8 @@ class Plan:
             "largest defect": self.largest_defect,
             "end miss": float(np.abs(self.miss).max(initial=0.0)),
             "costate drift": self.invariant,
+            "symmetries": len(self.symmetries),
+            "path at the end": self.path_at_end.tolist(),
             "steps at a bound": self.active_bounds().tolist(),
             "residuals": dict(self.residuals),
             "other extremals": list(self.others),
@@ -150,41 +199,67 @@ class Plan:
 
     def summary(self) -> str:
         """Return the plan in a few lines for people."""
-        problem, drift = self.problem, self.invariant
+        problem, miss = self.problem, np.abs(self.miss).max(initial=0.0)
         free = ", free" if problem.is_free else ""
-        known = "no symmetry of space" if drift is None else f"constant to {drift:.1e}"
+        status, reached, linked = self.status, f"missed by {miss:.1e}", "at the most"
+        if not self.converged:
+            status = "no plan, the last iterate of a search"
+            reached = f"not reached: the last state is {miss:.1e} from it, but steps miss that"
+            linked = "at the most: steps do not lead from one state to the next"
         lines = [
-            f"Plan for {problem.system.name} by {problem.integrator!r}: {self.status}",
+            f"Plan for {problem.system.name} by {problem.integrator!r}: {status}",
             f"cost            {self.cost:.10g}",
             f"duration        {self.T:.10g} s{free}; {problem.steps} steps of {self.h:.6g} s",
-            f"iterations      {self.iterations} in {self.seconds:.3g} s",
-            f"defects         {self.largest_defect:.1e} at the most",
-            f"end             missed by {np.abs(self.miss).max(initial=0.0):.1e}",
+            f"iterations      {self.iterations}{self._took}",
+            f"defects         {self.largest_defect:.1e} {linked}",
+            f"end             {reached}",
             f"stationarity    {self.residuals['stationarity']:.1e}, complementarity "
             f"{self.residuals['complementarity']:.1e}",
-            f"costates        {known}",
         ]
+        if self.converged:
+            lines.append(f"costates        {self.constancy}")
         if problem.model.sizes.bounded:
             counts = ", ".join(str(k) for k in self.active_bounds())
             lines.append(f"at a bound      {counts} of {problem.steps} steps, by input")
         if problem.model.sizes.path:
-            least = self.path.min(axis=0)
-            lines.append(f"path            least values {np.array2string(least, precision=3)}")
+            shown = [
+                np.array2string(x, precision=3) for x in (self.path.min(axis=0), self.path_at_end)
+            ]
+            broken = ", broken there" if self.path_broken_at_end else ""
+            lines.append(f"path            least values {shown[0]}, at the end {shown[1]}{broken}")
         for cost, duration in self.others:
             lines.append(f"other extremal  cost {cost:.10g}, duration {duration:.10g} s")
         return "\n".join(lines)
 
+    @property
+    def constancy(self) -> str:
+        """How constant the costates of symmetries are, in words."""
+        if self.invariant is None:
+            return "no symmetry of space"
+        count, dim = len(self.symmetries), self.problem.system.group.dim
+        along = "symmetry" if count == 1 else "symmetries"
+        return f"constant to {self.invariant:.1e} for {count} {along} of space out of {dim}"
+
+    @property
+    def _took(self) -> str:
+        known = np.isfinite(self.seconds)
+        return f"; {self.seconds:.3g} s, compiling included" if known else ""
+
     def __repr__(self) -> str:
+        if not self.converged:
+            return f"<no plan: the last iterate of {self.iterations}, {self.T:.6g} s>"
         return f"<Plan: {self.status}, cost {self.cost:.6g}, {self.T:.6g} s>"
 
     def save(self, path: str | Path) -> Path:
         """Write the plan to a NetCDF file, which `retrax.load_plan` reads."""
         from retrax.store.plan_file import save_plan
 
+        self._require_plan("be saved")
         return save_plan(self, as_path(path))
 
     def report(self, path: str | Path) -> Path:
         """Write a page about the plan, to be opened in a browser."""
         from retrax.show.plan_page import report_plan
 
+        self._require_plan("have a page")
         return report_plan(self, as_path(path))

@@ -30,7 +30,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
-from retrax.planning.costs import MinimumTime
+from retrax.planning.costs import MinimumEffort, MinimumTime
 from retrax.planning.duration import Free
 from retrax.planning.ends import Reach, end_function
 from retrax.planning.model import Model, Sizes
@@ -50,7 +50,8 @@ class ControlProblem:
     x_{k+1} = \Phi(x_k, u_k, h),\quad \psi(x_N) = 0,\quad c(g_k, \xi_k, u_k) \ge 0,
     $$
 
-    with $x_0$ given, $Nh = T$, and bounds of the inputs. `optimise(problem)` solves it.
+    for $k = 0, \dots, N - 1$, with $x_0$ given, $Nh = T$, and bounds of the inputs.
+    `optimise(problem)` solves it.
 
     **Arguments:**
 
@@ -62,9 +63,12 @@ class ControlProblem:
     - `final_cost`: a function `L(g, mu)` of the end.
     - `bounds`: `(lower, upper)` of the inputs, numbers or one for each; those of the plant unless
         they are given.
-    - `path`: a function `c(g, xi, u)` whose numbers are to stay non-negative.
-    - `guess`: a plan for a similar problem to start from. Otherwise the search starts from the
-        geodesic between start and end, with their velocities.
+    - `path`: a function `c(g, xi, u)` whose numbers are to stay non-negative at the states
+        $k = 0, \dots, N - 1$, with the inputs that act from there. It does not bind the last
+        state, at which no inputs act: `end` and `final_cost` do.
+    - `guess`: a plan for a similar problem to start from, on the same group and with as many
+        inputs. Otherwise the search starts from the geodesic between start and end, with their
+        velocities.
     """
 
     def __init__(
@@ -93,7 +97,7 @@ class ControlProblem:
             raise BadInput("optimal control problems are made of numbers, not of traced values.")
         require_fit(system, self.integrator)
         self.start = jax.tree.map(np.asarray, _checked_start(self, start))
-        self.end, self.guess = end, guess
+        self.end, self.guess = end, _checked_guess(self, guess)
         self.duration = _checked_duration(duration)
         self.steps = require_whole("steps", steps, 1)
         self.integrator.check_step(system, self.start, self.first_duration / self.steps)
@@ -103,6 +107,7 @@ class ControlProblem:
                 f"{self.duration:g} s: let the duration be found, duration=Free({self.duration:g})."
             )
         self.cost, self.final_cost, self.path = cost, final_cost, path
+        _require_fitting_cost(self)
         self.lower, self.upper = _checked_bounds(plant.actuators, bounds)
         self.model = self._model()
         self.params = np.concatenate(
@@ -152,6 +157,7 @@ class ControlProblem:
         ends = 0
         if end is not None:
             ends = int(np.prod(output("end", end, (group.layout(), coordinates)).shape))
+        _require_enough_steps(self, ends)
         bounded = bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
         element = sum(int(np.prod(x.shape)) for x in jax.tree.leaves(group.layout()))
         sizes = Sizes(element, group.dim, self.count, along, ends, int(self.is_free), bounded)
@@ -165,6 +171,48 @@ def _checked_start(problem: ControlProblem, start: object) -> State:
     state = require_instance("start", start, State, "a State, as plant.state(g, ...) makes it")
     require_state(problem.system, state, problem.integrator)
     return State(state.g, state.momentum, state.t)
+
+
+def _checked_guess(problem: ControlProblem, guess: object) -> "Plan | None":
+    """A plan whose states and inputs are of the kinds of those of the problem."""
+    from retrax.planning.plan import Plan
+
+    if guess is None:
+        return None
+    plan = require_instance("guess", guess, Plan, "a Plan, as optimise(problem) returns it")
+    own, other = problem.system.group, plan.problem.system.group
+    if (own.name, own.layout()) != (other.name, other.layout()):
+        raise BadInput(
+            f"guess is a plan on {other.name}, and the {problem.system.name} moves on {own.name}."
+        )
+    if plan.problem.count != problem.count:
+        raise BadInput(
+            f"guess is a plan of {plan.problem.count} inputs, and the plant has {problem.count}."
+        )
+    return plan
+
+
+def _require_fitting_cost(problem: ControlProblem) -> None:
+    cost, count = problem.cost, problem.count
+    if not isinstance(cost, MinimumEffort) or cost.weights is None:
+        return
+    shape = cost.weights.shape
+    if shape[:1] not in ((), (count,)):
+        raise BadInput(
+            f"the weights of MinimumEffort are of shape {shape}, and the plant has {count} "
+            f"{'input' if count == 1 else 'inputs'}."
+        )
+
+
+def _require_enough_steps(problem: ControlProblem, ends: int) -> None:
+    numbers = problem.steps * problem.count + problem.is_free
+    if numbers < ends:
+        least = -(-(ends - problem.is_free) // problem.count)
+        raise BadInput(
+            f"steps = {problem.steps} are too few: the end has {ends} equations, and "
+            f"{problem.steps} x {problem.count} inputs cannot meet them all; give {least} steps or "
+            "more."
+        )
 
 
 def _checked_duration(duration: object) -> float | Free:

@@ -21,11 +21,14 @@ _FAR, _ALIKE = 0.7, 1e-9
 _LOOKS = 5
 
 
-def costate_drift(plan: "Plan") -> float | None:
+def symmetries(plan: "Plan") -> list[int]:
+    """Return the axes along which displacements of space change nothing."""
+    return [i for i in range(plan.problem.system.group.dim) if _is_symmetry(plan, i)]
+
+
+def costate_drift(plan: "Plan", symmetric: list[int]) -> float | None:
     """Return how far the costates of symmetries of space drift, relative to their size."""
-    problem = plan.problem
-    group, dim = problem.system.group, problem.system.group.dim
-    symmetric = [i for i in range(dim) if _is_symmetry(plan, i)]
+    group, dim = plan.problem.system.group, plan.problem.system.group.dim
     if not symmetric:
         return None
     later = jax.tree.map(lambda x: x[1:], plan.states.g)

@@ -104,17 +104,21 @@ def _velocities(system: Any, states: Any) -> Any:
 
 def _found(plan: Plan) -> list[tuple[str, ...]]:
     """What was found, and how well its equations hold."""
-    drift = plan.invariant
     rows = [
         ("cost", f"{plan.cost:.12g}"),
         ("duration", f"{plan.T:.12g} s{' (free)' if plan.problem.is_free else ''}"),
         ("status", plan.status),
-        ("iterations", f"{plan.iterations} in {plan.seconds:.3g} s"),
+        ("iterations", f"{plan.iterations}"),
+        ("search and compiling", f"{plan.seconds:.3g} s"),
         ("largest defect of a step", f"{plan.largest_defect:.1e}"),
         ("end missed by", f"{float(np.abs(plan.miss).max(initial=0.0)):.1e}"),
         *((name, f"{value:.1e}") for name, value in plan.residuals.items() if name != "defects"),
-        ("costates of symmetries", "none" if drift is None else f"constant to {drift:.1e}"),
+        ("costates", plan.constancy),
     ]
+    if plan.path.shape[1]:
+        last = ", ".join(f"{x:.3g}" for x in plan.path_at_end)
+        broken = ", broken there" if plan.path_broken_at_end else ""
+        rows.append(("path at the end", f"{last}{broken}"))
     if plan.problem.model.sizes.bounded:
         counts = ", ".join(map(str, plan.active_bounds()))
         rows.append(("steps at a bound, by input", f"{counts} of {plan.problem.steps}"))
@@ -155,13 +159,11 @@ def _warned(plan: Plan) -> str:
     """A sentence where this is less than a minimum."""
     if plan.status == "minimum":
         return ""
-    why = {
-        "extremal": "The first-order conditions hold, but a minimum is not certain: try more "
-        "guesses with rx.optimise(problem, tries=...).",
-        "not converged": "This is the last iterate of a search that did not converge: its steps "
-        "may not lead to each other.",
-    }.get(plan.status, "")
+    why = (
+        "The first-order conditions hold, but a minimum is not certain: try more guesses with "
+        "rx.optimise(problem, tries=...)."
+    )
     return (
         f'<p class="failure" role="alert"><strong>{html.escape(plan.status.capitalize())}.'
-        f"</strong> {html.escape(why)}</p>"
+        f"</strong> {why}</p>"
     )

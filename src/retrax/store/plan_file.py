@@ -9,9 +9,10 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.files import as_path, require_place
-from retrax.numerics.checks import reason
+from retrax.numerics.checks import reason, require_instance
 from retrax.store.netcdf import PLAN, opened, write_netcdf
 from retrax.store.objects import Data, Modules, Trust, Unstorable, decode, encode, trusted
+from retrax.store.plan_checks import require_same_bounds, require_same_problem
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -93,9 +94,12 @@ def load_plan(
 
     - `path`: of the file.
     - `problem`: the problem that it solves, needed where that has functions of yours in it (a cost,
-        an end, a path), which a file does not keep.
+        an end, a path), which a file does not keep. It is compared with what the file keeps, and
+        steps, end, cost, bounds and path of the plan are evaluated under it.
     - `trust`: the module, or a list of modules, whose functions marked with `factory` the file may
         name. They are imported, which runs them.
+
+    **Raises:** `BadInput` where the file is no whole plan, or solves another problem.
     """
     place, modules = as_path(path), trusted(trust)
     if not place.is_file():
@@ -103,12 +107,35 @@ def load_plan(
     ds = opened(place)
     if ds.attrs.get("kind") != PLAN:
         raise BadInput(f"path = {str(place)!r} holds no plan; rx.load reads runs.")
+    from retrax.planning.problem import ControlProblem
+    from retrax.planning.verification import require_solution
+
+    if problem is not None:
+        require_instance("problem", problem, ControlProblem, "a ControlProblem")
     try:
-        return _plan(ds, problem if problem is not None else _problem(ds, modules))
+        if problem is not None:
+            require_same_problem(_data(ds), _encoded(problem))
+            for name, own in (("lower", problem.lower), ("upper", problem.upper)):
+                kept = np.asarray(ds[name].values, float) if name in ds else np.zeros(0)
+                require_same_bounds(name, kept, own)
+        plan = _plan(ds, problem if problem is not None else _problem(ds, modules))
+        require_solution(plan)
+        return plan
     except BadInput as error:
         raise BadInput(f"path = {str(place)!r}: {error}") from error
     except Exception as cause:  # whatever forged numbers make of the parts of a plan
         raise BadInput(f"path = {str(place)!r} holds no whole plan: {reason(cause)}.") from cause
+
+
+def holds_plan(path: str | Path) -> bool:
+    """Tell whether a file holds a plan, and not a run or anything else."""
+    import h5py
+
+    try:
+        with h5py.File(as_path(path), "r") as file:
+            return file.attrs.get("kind") == PLAN
+    except OSError:  # a folder, or no file of this kind: for `load` to say
+        return False
 
 
 # The problem as data
@@ -163,6 +190,13 @@ def _end(end: Any) -> Any:
     return {"reach": jax.tree.map(lambda x: np.asarray(x, float), end.pose), **kept}
 
 
+def _data(ds: "xr.Dataset") -> dict[str, Data]:
+    """What the file keeps of its problem."""
+    if PROBLEM not in ds:
+        raise BadInput("it has no problem, which belongs to a plan.")
+    return json.loads(np.asarray(ds[PROBLEM].values, np.uint8).tobytes())
+
+
 def _problem(ds: "xr.Dataset", trust: Trust) -> "ControlProblem":
     """Make the problem of a file again."""
     from retrax.planning.costs import MinimumEffort, MinimumTime
@@ -170,7 +204,7 @@ def _problem(ds: "xr.Dataset", trust: Trust) -> "ControlProblem":
     from retrax.planning.ends import Reach
     from retrax.planning.problem import ControlProblem
 
-    data = json.loads(np.asarray(ds[PROBLEM].values, np.uint8).tobytes())
+    data = _data(ds)
     if data["lacking"]:
         why = "; ".join(data["lacking"].values())
         raise BadInput(
@@ -246,6 +280,8 @@ def _array(ds: "xr.Dataset", name: str, shape: tuple[int, ...]) -> np.ndarray:
     """An array of the file, of a shape that the problem asks for."""
     if 0 in shape:
         return np.zeros(shape)
+    if name not in ds:
+        raise BadInput(f"it has no {name.replace('_', ' ')}, which belongs to this problem.")
     values = np.asarray(ds[name].values, float)
     if values.shape != shape or not np.isfinite(values).all():
         raise BadInput(
