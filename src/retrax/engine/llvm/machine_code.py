@@ -29,7 +29,7 @@ _loaded: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 def compiled(assembly: str, plainly: bool = False) -> "Compiled":
     """Return the machine code of an assembly, the same object as long as one is in use.
 
-    `plainly` compiles it with few passes, in a quarter of the time: for code that runs for less
+    `plainly` compiles it with few passes, in less than half the time: for code that runs for less
     time than it takes to compile.
     """
     name = _name(assembly, plainly)
