@@ -28,6 +28,7 @@ LANGUAGES = {
     "toml",
     "json",
     "text",
+    "js",
     "julia",
     "matlab",
     "r",
