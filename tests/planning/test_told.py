@@ -67,7 +67,7 @@ SAID = {
         {"cost": lambda g, xi, u, t: jnp.sqrt(u @ u)},
         "a derivative of cost is nan at state 0",
     ),
-    "path": ({"path": lambda g, xi, u: jnp.sqrt(0.5 - g) + u}, "path is nan at state 5"),
+    "path": ({"path": lambda g, xi, u: jnp.sqrt(0.5 - g) + u}, "misses it by 0.49.*a wider path"),
     "no slope": (
         {"end": lambda g, mu: jnp.array([g[0] ** 2 + mu[0] ** 2 - 1])},
         "misses it by 1, most in equation 0 of 1; it has no slope there",

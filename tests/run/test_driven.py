@@ -173,7 +173,7 @@ def test_derivatives_are_those_of_the_differences(kind):
     def end(gains, velocity, scale, backend):
         control = controls(gains, jnp.asarray(TABLE) * scale)[kind]
         state = PLANT.state(START.g, velocity=velocity)
-        run = driven(control, h=0.02, steps=20, state=state, backend=backend)
+        run = driven(control, h=0.01, steps=40, state=state, backend=backend)
         return run.momentum[-1] @ jnp.array([1.0, -2.0, 0.5]) + run.g[10][0, 1]
 
     given = GAINS, jnp.array([0.3, 1.0, -0.7]), jnp.array(1.1)

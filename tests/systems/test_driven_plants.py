@@ -9,6 +9,9 @@ from scipy.integrate import solve_ivp
 import retrax as rx
 from retrax.systems.catalogue import CASES
 
+# Laws ask for more than motors give.
+pytestmark = pytest.mark.filterwarnings("ignore:the actuators saturate")
+
 S = rx.systems
 J = np.array([[5.0, 0.3, -0.4], [0.3, 7.0, 0.6], [-0.4, 0.6, 9.0]])
 AXES = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 1.0] / np.sqrt(3)])
