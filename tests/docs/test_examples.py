@@ -14,6 +14,7 @@ SMALL = {
     "gradient_design": {"steps": 8},
     "heavy_top": {"steps": 2000},
     "kahan_top": {"steps": 100},
+    "optimal_manoeuvres": {"steps": 40},
     "rolling_disk": {"steps": 20},
     "string_pendulum": {"elements": 4, "steps": 240},
     "strings_in_contact": {"n": 24, "periods": 0.5},

@@ -68,7 +68,7 @@ def test_kernels_are_kept_on_disk(tmp_path, monkeypatch):
     machine_code.Compiled(assembly)
     (kept,) = (tmp_path / "kernels").iterdir()
 
-    def unexpected(_):
+    def unexpected(*_):
         raise AssertionError("compiled again")
 
     monkeypatch.setattr(machine_code, "_compile", unexpected)

@@ -225,7 +225,8 @@ class AbstractGroupSystem(Frozen):
 
     def velocity_at(self, state: State) -> Coordinates:
         r"""Return the velocity $\xi$ of a state."""
-        return self.at_time(state.t).velocity(state.g, state.momentum)
+        g, mu, t = jax.tree.map(jnp.asarray, (state.g, state.momentum, state.t))
+        return self.at_time(t).velocity(g, mu)
 
     def energy(self, state: State, xi: Coordinates | None = None) -> Float[Array, ""]:
         """Return the energy of a state; `xi` is its velocity, where that is known already."""
