@@ -189,7 +189,7 @@ def owners(items: Sequence[Any], among: Sequence[Field]) -> list[tuple[Field, in
 
 
 def _resting(system: AbstractGroupSystem) -> State:
-    """The system at rest: at the identity, or at some point where there is none."""
+    """Return the system at rest, at the identity of a group or at some point of a space."""
     space = system.configuration_space
     identity = getattr(space, "identity", None) or getattr(system.group, "identity", None)
     alike = jax.tree.map(lambda a: (a.shape, a.dtype), space.layout())

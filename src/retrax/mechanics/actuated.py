@@ -40,7 +40,7 @@ class Actuators(Frozen):
     r"""The matrix $B(g)$ of inputs, and the bounds at which they saturate.
 
     **Attributes:** `matrix`: `matrix(g)`, of `dim` rows and `count` columns; `lower`, `upper`: the
-    bounds, or `None` where there are none; `count`: how many inputs there are.
+    bounds, or `None` if nothing is bounded; `count`: the number of inputs.
     """
 
     matrix: Function

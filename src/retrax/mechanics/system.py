@@ -325,12 +325,10 @@ class AbstractGroupSystem(Frozen):
         """
         if self.conservative:
             return jnp.zeros(())
-        g, mu = state.g, state.momentum
-        xi = self.velocity_at(state)
-        inner = self.at_time(state.t).differential(g, xi, mu)
-        outside = self.total_force(g, xi, mu, state.t) - inner
+        g, mu, t, xi = state.g, state.momentum, state.t, self.velocity_at(state)
+        outside = self.total_force(g, xi, mu, t) - self.at_time(t).differential(g, xi, mu)
         work = (outside + self.reaction(state)) @ xi  # (4)
-        return work + self.energy_rate(g, xi, mu, state.t) if self.moving else work
+        return work + self.energy_rate(g, xi, mu, t) if self.moving else work
 
     def require_declared(self) -> None:
         """Reject a declared generator that is not a symmetry."""

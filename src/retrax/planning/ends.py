@@ -185,7 +185,7 @@ class PoseEnd(AbstractEnd):
 
 
 class AxisEnd(AbstractEnd):
-    r"""An axis $a$ of the body points along $b$: the rotation from $a$ to $R^Tb$ is none."""
+    r"""An axis $a$ of the body points along $b$: no rotation leads from $a$ to $R^Tb$."""
 
     group: SO3 | SE3
     system: AbstractGroupSystem

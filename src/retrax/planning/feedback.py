@@ -3,7 +3,7 @@ r"""Linear quadratic regulators on the group: about a plan, and about a state of
 $$ K = (R + B^TPB)^{-1}B^TPA, \qquad P \leftarrow Q + A^TP(A - BK). \tag{1} $$
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax
@@ -20,9 +20,10 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, finite64, host_finite64, require_number
 from retrax.numerics.frozen import Frozen
 from retrax.planning.costs import MinimumEffort
-from retrax.planning.linear import linearised
+from retrax.planning.kernels import programs
 from retrax.planning.problem import ControlProblem
 from retrax.planning.solve import Start
+from retrax.planning.workspace import width, workspace
 
 if TYPE_CHECKING:
     from retrax.planning.plan import Plan
@@ -181,3 +182,35 @@ def _weights(name: str, value: ArrayLike, size: int, least: float) -> np.ndarray
     if not lowest >= least - 1e-12 * np.abs(matrix).max() * (least == 0.0):
         raise BadInput(f"{name} must be positive{'' if least > 0 else ' semidefinite'}.")
     return matrix
+
+
+class Linear(NamedTuple):
+    r"""A driven step near a state or along a plan: $d_{k+1} = A_k d_k + B_k\,\delta u_k$.
+
+    Changes are $d_k = (\log(g_k^{-1}g), \mu - \mu_k)$; `defect` is what a step misses.
+    """
+
+    A: Float[np.ndarray, "N n n"]
+    B: Float[np.ndarray, "N n m"]
+    defect: Float[np.ndarray, "N n"]
+
+
+def linearised(
+    problem: ControlProblem,
+    nodes: Float[np.ndarray, "row node"],
+    inputs: Float[np.ndarray, "N m"],
+    h: float,
+) -> Linear:
+    """Differentiate the step from each state with its inputs."""
+    s, N = problem.model.sizes, len(inputs)
+    P = width(1, N)
+    with workspace(programs(problem.model), s, problem.params, N, P) as work:
+        work.X[0][...] = nodes[..., None]
+        work.inputs(0)[...] = inputs.T[..., None]
+        work.clock[1] = float(problem.start.t)
+        work.evaluate(0, np.full(P, h))
+        jacobian = work.slopes[0][: s.state * s.changes, :, 0].reshape(s.state, s.changes, N)
+        defect = work.defects(0)[..., 0].T.copy()
+    n = s.state
+    whole = jacobian.transpose(2, 0, 1)
+    return Linear(whole[..., :n].copy(), whole[..., n : n + s.inputs].copy(), defect)

@@ -35,6 +35,34 @@ class Measured(NamedTuple):
     step_slope: np.ndarray
 
 
+class Scales(NamedTuple):
+    """What counts as one: of changes of the state, of inputs, equations at the end, the path."""
+
+    state: np.ndarray
+    inputs: np.ndarray
+    ends: np.ndarray
+    path: np.ndarray
+
+
+class Errors(NamedTuple):
+    """Residuals of each problem, relative to what they are made of."""
+
+    defects: np.ndarray
+    end: np.ndarray
+    path: np.ndarray
+    dual: np.ndarray
+    complementarity: np.ndarray
+
+    @property
+    def largest(self) -> np.ndarray:
+        first = np.maximum(np.maximum(self.defects, self.end), self.path)
+        return np.maximum(np.maximum(first, self.dual), self.complementarity)
+
+    @property
+    def primal(self) -> np.ndarray:
+        return np.maximum(np.maximum(self.defects, self.end), self.path)
+
+
 def counts(s: Sizes) -> tuple[int, ...]:
     """How many numbers each field of `Measured` has."""
     return (s.state, s.inputs, s.state, s.path, s.state, s.inputs, 1, 1, 1, 1, 1, 1)

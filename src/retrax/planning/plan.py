@@ -104,7 +104,7 @@ class Plan:
         r"""The drift of $\mathrm{Ad}^*_{g_{k+1}^{-1}}\lambda_k^G$, relative to its size.
 
         It is constant along a solution where a symmetry of space leaves plant, cost and path
-        alone; `None` where there is none.
+        alone; `None` without such a symmetry.
         """
         from retrax.planning.symmetry import costate_drift
 

@@ -7,13 +7,11 @@ filter judges what is tried. Where a step is no descent, the Hessian is shifted.
 References: [WaechterBiegler2006] (barrier, filter), [RaoWrightRawlings1998] (the recursion).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from retrax.planning.border import solve_border
 from retrax.planning.filter import Filter
-from retrax.planning.measure import Measured
+from retrax.planning.measure import Errors, Measured, Scales
 from retrax.planning.workspace import Workspace
 
 # Barriers, as parts of the cost: the first one, and the last.
@@ -31,34 +29,6 @@ _LEAST_PIVOT, _LEAST_EIGENVALUE = 1e-14, -1e-9
 _STIFFER = (1e2, 1e4, 1e6)
 _HALVINGS = 25
 _TRIES = 40
-
-
-class Scales(NamedTuple):
-    """What counts as one: of changes of the state, of inputs, equations at the end, the path."""
-
-    state: np.ndarray
-    inputs: np.ndarray
-    ends: np.ndarray
-    path: np.ndarray
-
-
-class Errors(NamedTuple):
-    """Residuals of each problem, relative to what they are made of."""
-
-    defects: np.ndarray
-    end: np.ndarray
-    path: np.ndarray
-    dual: np.ndarray
-    complementarity: np.ndarray
-
-    @property
-    def largest(self) -> np.ndarray:
-        first = np.maximum(np.maximum(self.defects, self.end), self.path)
-        return np.maximum(np.maximum(first, self.dual), self.complementarity)
-
-    @property
-    def primal(self) -> np.ndarray:
-        return np.maximum(np.maximum(self.defects, self.end), self.path)
 
 
 class Search:
@@ -130,7 +100,8 @@ class Search:
         """Slacks at what the path leaves, multipliers on the central path."""
         work, at = self.work, self.at
         if (work.sizes.bounded or work.sizes.path) and not with_inputs:
-            self._guess_inputs()
+            work.guess_inputs(at, self.scales.state)
+            work.evaluate(at, self.h)
         self.now = work.measure(at)
         self.cost_scale = self._cost_scale()
         if self.elastic:
@@ -149,27 +120,6 @@ class Search:
         if work.sizes.path:
             work.evaluate(at, self.h)  # its multipliers are in the Hessian
         self.now = work.measure(at)
-
-    def _guess_inputs(self) -> None:
-        """Inputs that come nearest to the guessed motion, well within their bounds."""
-        work, at = self.work, self.at
-        s, m = work.sizes, work.sizes.inputs
-        jacobian = work.slopes[at][: s.state * s.changes].reshape(s.state, s.changes, -1)
-        B = (jacobian[:, s.state : s.state + m] / self.scales.state[:, None, None]).T
-        c = (work.defects(at).reshape(s.state, -1) / self.scales.state[:, None]).T
-        known = np.all(np.isfinite(np.concatenate([B.reshape(len(B), -1), c], axis=1)), axis=1)
-        B, c = np.where(known[:, None, None], B, 0.0), np.where(known[:, None], c, 0.0)
-        normal = np.einsum("kms,kns->kmn", B, B)
-        size = np.trace(normal, axis1=1, axis2=2)
-        normal += np.where(size > 0, 1e-12 * size, 1.0)[:, None, None] * np.eye(m)
-        du = -np.linalg.solve(normal, np.einsum("kms,ks->km", B, c)[..., None])[..., 0]
-        u = work.inputs(at)
-        u += du.T.reshape(u.shape)
-        if s.bounded:
-            low, high = work.limits[:m, None], work.limits[m:, None]
-            margin = np.where(np.isfinite(high - low), 0.1 * (high - low), 1e-2)
-            np.clip(u, low + margin, high - margin, out=u)
-        work.evaluate(at, self.h)
 
     @property
     def barrier(self) -> np.ndarray:

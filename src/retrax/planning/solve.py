@@ -14,8 +14,9 @@ from retrax.mechanics.state import State
 from retrax.planning.duration import Free
 from retrax.planning.ends import AxisEnd, PoseEnd
 from retrax.planning.kernels import Programs
+from retrax.planning.measure import Errors, Scales
 from retrax.planning.problem import ControlProblem
-from retrax.planning.search import FIRST, LAST, Errors, Scales, Search
+from retrax.planning.search import FIRST, LAST, Search
 from retrax.planning.workspace import Workspace, width, workspace
 
 MOST_ITERATIONS = 300

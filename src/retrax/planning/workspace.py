@@ -200,6 +200,28 @@ class Workspace:
         self.X[1 - which][:, 0] = self.X[which][:, 0]
         self._move[which]()
 
+    def guess_inputs(self, at: int, unit: np.ndarray) -> None:
+        """Set the inputs that come nearest to a guessed motion, well within their bounds.
+
+        `unit` is what counts as one, of each coordinate of the state.
+        """
+        s, m = self.sizes, self.sizes.inputs
+        jacobian = self.slopes[at][: s.state * s.changes].reshape(s.state, s.changes, -1)
+        B = (jacobian[:, s.state : s.state + m] / unit[:, None, None]).T
+        c = (self.defects(at).reshape(s.state, -1) / unit[:, None]).T
+        known = np.all(np.isfinite(np.concatenate([B.reshape(len(B), -1), c], axis=1)), axis=1)
+        B, c = np.where(known[:, None, None], B, 0.0), np.where(known[:, None], c, 0.0)
+        normal = np.einsum("kms,kns->kmn", B, B)
+        size = np.trace(normal, axis1=1, axis2=2)
+        normal += np.where(size > 0, 1e-12 * size, 1.0)[:, None, None] * np.eye(m)
+        du = -np.linalg.solve(normal, np.einsum("kms,ks->km", B, c)[..., None])[..., 0]
+        u = self.inputs(at)
+        u += du.T.reshape(u.shape)
+        if s.bounded:
+            low, high = self.limits[:m, None], self.limits[m:, None]
+            margin = np.where(np.isfinite(high - low), 0.1 * (high - low), 1e-2)
+            np.clip(u, low + margin, high - margin, out=u)
+
     # What the numbers of an iterate are.
 
     def inputs(self, which: int) -> np.ndarray:

@@ -293,7 +293,7 @@ class _Probe:
         return _valued(_numbers(probe), self.features), things
 
     def terms(self, track: Track, k: int, key: str) -> list[list[_Term]] | None:
-        """The columns of a track as sums of terms, or `None` where they are none."""
+        """Write the columns of a track as sums of terms; `None` if they are no such sums."""
         known, things = self.drawn
         other = things[k].get(key) if k < len(things) else None
         if not isinstance(other, Track) or other.values.shape[1] != track.values.shape[1]:

@@ -299,7 +299,7 @@ def _limit(most: Float[Array, " n"] | None, count: int) -> Float[Array, " n"]:
 def _bounds(
     lower: list[Float[Array, " _"]], upper: list[Float[Array, " _"]]
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]] | None:
-    """The bounds of all inputs, or `None` where there are none."""
+    """Return the bounds of all inputs; `None` if no input is bounded."""
     low, high = jnp.concatenate(lower), jnp.concatenate(upper)
     limited = is_traced(low, high) or bool(np.any(np.isfinite(low)) or np.any(np.isfinite(high)))
     return (low, high) if limited else None

@@ -176,7 +176,7 @@ def from_dataset(ds: "xr.Dataset") -> "Trajectory":
 
 
 def _read_control(ds: "xr.Dataset") -> tuple[Any, ...] | None:
-    """Read what a controller keeps: its leaves in order; `None` where there are none."""
+    """Read what a controller keeps, its leaves in order; `None` if it keeps nothing."""
     kept = [v for v in ds.data_vars.values() if v.attrs.get("kind") == CONTROL]
     return tuple(as_jax(ds[f"{CONTROL}{k}"].values) for k in range(len(kept))) or None
 
