@@ -13,6 +13,7 @@ LAYERS = [
     "groups",
     "spaces",
     "mechanics",
+    "mechanisms",
     "systems",
     "integrators",
     "cases",

@@ -97,12 +97,16 @@ if _TYPE_CHECKING:
     from retrax.mechanics.flow import SpaceFlow as SpaceFlow
     from retrax.mechanics.hamel import HamelFrame as HamelFrame
     from retrax.mechanics.hamiltonian import HamiltonianSystem as HamiltonianSystem
+    from retrax.mechanics.holonomic import Holonomic as Holonomic
     from retrax.mechanics.lagrangian import LagrangianSystem as LagrangianSystem
     from retrax.mechanics.mechanical import MechanicalSystem as MechanicalSystem
     from retrax.mechanics.quadratic_field import QuadraticField as QuadraticField
     from retrax.mechanics.sampled import Sampled as Sampled
     from retrax.mechanics.signal import Signal as Signal
     from retrax.mechanics.state import State as State
+    from retrax.mechanisms.joints import Revolute as Revolute
+    from retrax.mechanisms.joints import Spherical as Spherical
+    from retrax.mechanisms.mechanism import Mechanism as Mechanism
     from retrax.numerics.nodes import Nodes as Nodes
     from retrax.numerics.nodes import chebyshev as chebyshev
     from retrax.numerics.nodes import chebyshev_lobatto as chebyshev_lobatto
@@ -237,12 +241,18 @@ _PLACES: dict[str, tuple[str, ...]] = {
     ),
     "retrax.mechanics.hamel": ("HamelFrame",),
     "retrax.mechanics.hamiltonian": ("HamiltonianSystem",),
+    "retrax.mechanics.holonomic": ("Holonomic",),
     "retrax.mechanics.lagrangian": ("LagrangianSystem",),
     "retrax.mechanics.mechanical": ("MechanicalSystem",),
     "retrax.mechanics.quadratic_field": ("QuadraticField",),
     "retrax.mechanics.sampled": ("Sampled",),
     "retrax.mechanics.signal": ("Signal",),
     "retrax.mechanics.state": ("State",),
+    "retrax.mechanisms.joints": (
+        "Revolute",
+        "Spherical",
+    ),
+    "retrax.mechanisms.mechanism": ("Mechanism",),
     "retrax.numerics.nodes": (
         "Nodes",
         "chebyshev",

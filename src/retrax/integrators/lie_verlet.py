@@ -16,6 +16,8 @@ from retrax.integrators.base import (
 )
 from retrax.integrators.kick_drift_kick import KickDriftKick
 from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
+from retrax.integrators.rattle import Rattle
+from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
@@ -77,7 +79,8 @@ class LieVerlet(AbstractIntegrator):
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
-        self.refuse_constraint(system)
+        if not isinstance(system.constraint, AbstractHolonomic):
+            self.refuse_constraint(system)
         self._method(system).check(system)
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
@@ -108,7 +111,8 @@ class LieVerlet(AbstractIntegrator):
         """The step of this system: by its own discrete Lagrangian, or by that of (1) to (4)."""
         if self._splits(system):
             return KickDriftKick()
-        return _GroupVerlet(retraction=self.retraction, order=self.order, preserves=self.preserves)
+        made_for = Rattle if isinstance(system.constraint, AbstractHolonomic) else _GroupVerlet
+        return made_for(retraction=self.retraction, order=self.order, preserves=self.preserves)
 
 
 class _GroupVerlet(AbstractIntegrator):

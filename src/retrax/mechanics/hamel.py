@@ -31,6 +31,7 @@ from retrax.mechanics.constraints import (
     AbstractDistribution,
     Distribution,
 )
+from retrax.mechanics.holonomic import Holonomic
 from retrax.numerics.checks import ArrayLike, finite64, float64, require_finite, shown
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.small_matrices import null_space, solve
@@ -145,10 +146,12 @@ def checked_constraint(group: AbstractLieGroup, constraint: object) -> AbstractC
         return None
     if not isinstance(constraint, AbstractConstraint):
         raise BadInput(
-            f"constraint = {shown(constraint)} is not a constraint; pass a Distribution(rows) or a "
-            "VelocityConstraint(A, c)."
+            f"constraint = {shown(constraint)} is not a constraint; pass a Distribution(rows), a "
+            "VelocityConstraint(A, c) or a Holonomic(phi)."
         )
     constraint.check(group)
+    if isinstance(constraint, Holonomic):
+        return constraint.on(group)
     allowed = constraint.distribution
     if isinstance(allowed, Distribution) and is_subalgebra(group, allowed):
         warn(

@@ -28,11 +28,12 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
+from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State
 from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import newton
-from retrax.numerics.small_matrices import solve
+from retrax.numerics.small_matrices import proximal_solve, solve
 
 if TYPE_CHECKING:
     from retrax.mechanics.system import AbstractGroupSystem
@@ -54,7 +55,7 @@ def multipliers(
     rows, xi = constraint.rows(g, t), now.velocity(g, mu)
     acceleration = rate_of_velocity(system, g, mu, t, xi, free_rate)
     turning = drift_of_constraint(system, constraint, g, xi, t)
-    return -solve(_mobility(now, rows, g, mu), turning + rows @ acceleration)  # (2)
+    return -_solved(constraint, mobility(now, rows, g, mu), turning + rows @ acceleration)  # (2)
 
 
 def rate_of_velocity(
@@ -110,7 +111,7 @@ def admissible(
 
     start = jnp.zeros(rows.shape[0])
     if system.quadratic:
-        lam = -solve(_mobility(system, rows, g, mu), violation(start))
+        lam = -_solved(constraint, mobility(system, rows, g, mu), violation(start))
     else:
         size = jnp.max(jnp.abs(rows) @ jnp.abs(system.velocity(g, mu)))
         lam, status = newton(violation, start, size)
@@ -152,7 +153,16 @@ def _across(
     return xi, broken, jnp.max(jnp.abs(constraint.rows(state.g, state.t)) @ jnp.abs(xi))
 
 
-def _mobility(
+def _solved(
+    constraint: AbstractConstraint, matrix: Float[Array, "k k"], b: Float[Array, " k"]
+) -> Float[Array, " k"]:
+    """Solve for multipliers; rows of constraints on positions may be redundant."""
+    if isinstance(constraint, AbstractHolonomic):
+        return proximal_solve(matrix, b)
+    return solve(matrix, b)
+
+
+def mobility(
     system: "AbstractGroupSystem", rows: Rows, g: Element, mu: Coordinates
 ) -> Float[Array, "k k"]:
     r"""Return $A\,\partial_\mu\xi\,A^T$: how impulses change the velocities across $A$."""

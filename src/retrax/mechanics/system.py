@@ -16,6 +16,7 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import require_full_rank
 from retrax.mechanics.functions import Function
+from retrax.mechanics.holonomic import ALLOWED_GAP, AbstractHolonomic, require_on
 from retrax.mechanics.reactions import (
     ALLOWED_VIOLATION,
     admissible,
@@ -32,7 +33,7 @@ from retrax.numerics.checks import (
     require_double_precision,
     shown,
 )
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
 from retrax.spaces.base import AbstractHomogeneousSpace
@@ -192,11 +193,14 @@ class AbstractGroupSystem(Frozen):
         return self.multipliers(state) @ self.constraint.rows(state.g, state.t)
 
     def constraint_violation(self, state: State) -> Float[Array, ""]:
-        r"""$\max|A(g, t)\,\xi - c(g, t)|$; zero without a constraint."""
+        r"""$\max|A(g, t)\,\xi - c(g, t)|$, or $\max|\varphi(g, t)|$ if larger; zero without any."""
         if self.constraint is None:
             return jnp.zeros(())
         xi = self.velocity_at(state)
-        return jnp.max(jnp.abs(self.constraint.violation(state.g, xi, state.t)))
+        broken = jnp.max(jnp.abs(self.constraint.violation(state.g, xi, state.t)))
+        if isinstance(self.constraint, AbstractHolonomic):
+            broken = jnp.maximum(broken, self.constraint.gap(state.g, state.t))
+        return broken
 
     def lasts(self, state: State) -> Bool[Array, ""] | None:
         """Tell whether the model still holds at a state; `None` if it holds everywhere.
@@ -272,7 +276,8 @@ class AbstractGroupSystem(Frozen):
         mu = vector if velocity is None else evaluated(_momentum_at, self, g, vector, t)
         require_each(partial(self._require_momentum, name), vector, mu)
         if project and self.constraint is not None:
-            require_full_rank(self.constraint, g, t)
+            if not isinstance(self.constraint, AbstractHolonomic):
+                require_full_rank(self.constraint, g, t)
             mu = evaluated(type(self).projected, self, g, mu, t)
         state = State(g=g, momentum=mu, t=t)
         self.check_state(state)
@@ -290,7 +295,10 @@ class AbstractGroupSystem(Frozen):
 
     def check_state(self, state: State) -> None:
         """Reject, with `BadInput`, a state in which this system cannot be."""
-        if self.constraint is not None:
+        if isinstance(self.constraint, AbstractHolonomic):
+            gap = evaluate(type(self.constraint).gap, self.constraint, state.g, state.t)
+            require_each(partial(require_on, self), gap, fine=lambda gap: gap <= ALLOWED_GAP)
+        elif self.constraint is not None:
             require_full_rank(self.constraint, state.g, state.t)
 
     def check_energy(self, state: State) -> None:

@@ -89,6 +89,7 @@ def newton(
     x0: Float[Array, " n"],
     scale: Float[Array, ""] | float = 0.0,
     unseen: Float[Array, " n"] | Float[Array, ""] | float = 0.0,
+    proximal: Float[Array, " n"] | None = None,
 ) -> tuple[Float[Array, " n"], NewtonStatus]:
     r"""Solve $F(x) = 0$ from the guess `x0`, to round-off.
 
@@ -116,18 +117,28 @@ def newton(
     - `x0`: the guess.
     - `scale`: size of the terms of $F$, where these cancel and $DF\,x$ does not show it.
     - `unseen`: errors in $x$ that change nothing, one for all of its entries or one for each.
+    - `proximal`: what to add to the diagonal of $DF$ in (1), where unknowns may be redundant; it
+        slows the iteration down, by as little as it is small, and leaves the solution as it is.
     """
     # What `residual` closes over becomes an argument, so that derivatives can reach it.
     equation, closed_over = jax.closure_convert(residual, x0)
     unseen = jnp.broadcast_to(jnp.asarray(unseen, x0.dtype), x0.shape)
     scale = jnp.asarray(scale, x0.dtype)
-    x, (achieved, count) = _root(equation, x0, scale, unseen, *closed_over)
+    regular = proximal is not None
+    added = jnp.zeros_like(x0) if proximal is None else proximal
+    x, (achieved, count) = _root(equation, regular, x0, scale, unseen, added, *closed_over)
     return x, NewtonStatus(achieved <= _ACCEPT, achieved, count.astype(int))
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _root(
-    equation: Callable[..., Array], x0: Array, scale: Array, unseen: Array, *closed_over: Any
+    equation: Callable[..., Array],
+    regular: bool,
+    x0: Array,
+    scale: Array,
+    unseen: Array,
+    added: Array,
+    *closed_over: Any,
 ) -> _Root:
     """Iterate (1). The count travels as a float, whose derivative is an ordinary zero."""
 
@@ -139,7 +150,8 @@ def _root(
     def improve(at: tuple[Array, Array]) -> tuple[tuple[Array, Array], Sizes]:
         x, r = at
         jacobian = jax.jacfwd(f)(x)
-        x, before = x - solve(jacobian, r), jnp.sum(jnp.abs(r))  # (1)
+        near = jacobian + jnp.diag(added) if regular else jacobian
+        x, before = x - solve(near, r), jnp.sum(jnp.abs(r))  # (1)
         r = f(x)
         weights, size = jnp.sum(jnp.abs(jacobian), axis=0), jnp.sum(jnp.abs(r))
         settled = (size <= weights @ unseen) & (size > before / 2)
@@ -156,13 +168,19 @@ def _root(
 
 
 @_root.defjvp
-def _root_jvp(equation: Callable[..., Array], primals: tuple, tangents: tuple) -> tuple:
+def _root_jvp(
+    equation: Callable[..., Array], regular: bool, primals: tuple, tangents: tuple
+) -> tuple:
     """(2), traced only where a derivative is asked for; linear in the tangents, so it transposes.
 
     The solution depends on what the equation closes over, not on the guess or on sizes.
     """
-    x, status = _root(equation, *primals)
-    closed_over, moved = primals[3:], tangents[3:]
+    x, status = _root(equation, regular, *primals)
+    added, closed_over, moved = primals[3], primals[4:], tangents[4:]
     _, change = jax.jvp(lambda *a: equation(x, *a), closed_over, moved)
-    dx = -solve(jax.jacfwd(equation)(x, *closed_over), change)  # (2)
+    jacobian = jax.jacfwd(equation)(x, *closed_over)
+    near = jacobian + jnp.diag(added) if regular else jacobian
+    dx = -solve(near, change)  # (2)
+    for _ in range(2 if regular else 0):  # takes out again what was added
+        dx = dx - solve(near, change + jacobian @ dx)
     return (x, status), (dx, jax.tree.map(jnp.zeros_like, status))

@@ -12,6 +12,8 @@ from jax import lax
 from jaxtyping import Array, Float
 
 _UNROLLED = 12
+# The share of the trace that is added to a matrix that may be singular.
+PROXIMAL = 1e-9
 
 
 def cross(a: Float[Array, "3"], b: Float[Array, "3"]) -> Float[Array, "3"]:
@@ -51,6 +53,24 @@ def solve(A: Float[Array, "n n"], b: Float[Array, " n *m"]) -> Float[Array, " n 
     if n <= _UNROLLED:
         return _eliminate(A, b) if b.ndim == 2 else _eliminate(A, b[:, None])[:, 0]
     return jnp.linalg.solve(A, b)
+
+
+def proximal_solve(
+    S: Float[Array, "n n"], b: Float[Array, " n *m"], share: float = PROXIMAL
+) -> Float[Array, " n *m"]:
+    r"""Solve $S x = b$ for a symmetric $S \ge 0$ that may be singular, where `b` lies in its range.
+
+    $$ (S + \rho 1)\,x_{j+1} = b + \rho\,x_j, \qquad \rho = \texttt{share}\cdot\mathrm{tr} S, \tag{1} $$
+
+    from $x_0 = 0$, three times: what redundant rows leave open stays small, and the rest is exact.
+    """
+    n = S.shape[0]
+    rho = share * jnp.trace(S)
+    near = S + rho * jnp.eye(n, dtype=S.dtype)
+    x = solve(near, b)
+    for _ in range(2):
+        x = x + solve(near, b - S @ x)  # (1)
+    return x
 
 
 def solve_and_determinant(

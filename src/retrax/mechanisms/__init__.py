@@ -1,0 +1,1 @@
+"""Bodies, joints, wheels and what acts between them."""
