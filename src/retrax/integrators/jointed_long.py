@@ -38,6 +38,18 @@ _BEST = 1e-3
 _GAIN, _MATRICES, _CHORDS = 0.2, 6, 12
 
 
+# Fewer bodies are better written out one by one.
+_FEW = 15
+
+
+def is_long(system: MechanismSystem) -> bool:
+    """Whether the bodies of a mechanism are many, and its joints a band."""
+    joints = system.constraint
+    if not isinstance(joints, Joints) or joints.rolling is not None:
+        return False
+    return len(system.names) > _FEW
+
+
 class Last(NamedTuple):
     """What the step before found: its velocity, the impulses at its end, and its size."""
 

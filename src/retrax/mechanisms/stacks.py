@@ -26,17 +26,14 @@ class Stack(Frozen):
     """Laws of the same form, one for each of several joints.
 
     **Attributes:** `law`: one law with a leading axis on each of its arrays; `bodies`: those of
-    each joint; `places`: the numbers of the joints among all of the mechanism.
+    each joint; `places`: the numbers of the joints among all of the mechanism; `count`: how many
+    equations each of them has.
     """
 
     law: AbstractLaw
     bodies: tuple[tuple[int, ...], ...] = eqx.field(static=True)
     places: tuple[int, ...] = eqx.field(static=True)
-
-    @property
-    def count(self) -> int:
-        """How many equations each of the joints has."""
-        return self.one(0).count
+    count: int = eqx.field(static=True)
 
     def one(self, k: int) -> AbstractLaw:
         """Return one of the laws."""
@@ -54,7 +51,7 @@ class Stack(Frozen):
         """Return the laws at these places of the stack."""
         law = jax.tree.map(lambda leaf: leaf[places], self.law)
         bodies = tuple(self.bodies[k] for k in places)
-        return Stack(law, bodies, tuple(self.places[k] for k in places))
+        return Stack(law, bodies, tuple(self.places[k] for k in places), self.count)
 
 
 def stacked(joints: Sequence[Placed]) -> tuple[Stack, ...]:
@@ -69,6 +66,7 @@ def stacked(joints: Sequence[Placed]) -> tuple[Stack, ...]:
             jax.tree.map(_stacked, *(joints[k].law for k in places)),
             tuple(joints[k].bodies for k in places),
             tuple(places),
+            joints[places[0]].law.count,
         )
         for places in kinds.values()
     )
