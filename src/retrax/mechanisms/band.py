@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from retrax.mechanisms.joined import GROUND
+from retrax.mechanisms.body import GROUND
 
 
 class Slot(NamedTuple):
