@@ -95,19 +95,16 @@ def in_order(
     if len(parts) == 1:
         return parts[0].reshape(-1)
     found = {
-        place: (part, k)
-        for stack, part in zip(stacks, parts, strict=True)
+        place: (which, k)
+        for which, stack in enumerate(stacks)
         for k, place in enumerate(stack.places)
     }
-    if len(found) <= _FEW:
-        each = [found[place][0][found[place][1]] for place in range(len(found))]
-        return jnp.concatenate([jnp.zeros(0), *each])
-    start = np.cumsum([0, *(part.size for part in parts)])
-    first = {id(part): at for part, at in zip(parts, start, strict=False)}
-    places = [
-        first[id(part)] + k * part.shape[1] + np.arange(part.shape[1])
-        for part, k in (found[place] for place in range(len(found)))
-    ]
+    each = [found[place] for place in range(len(found))]
+    if len(each) <= _FEW:
+        return jnp.concatenate([jnp.zeros(0), *(parts[which][k] for which, k in each)])
+    first = np.cumsum([0, *(part.size for part in parts)])
+    widths = [part.shape[1] for part in parts]
+    places = [first[which] + k * widths[which] + np.arange(widths[which]) for which, k in each]
     return jnp.concatenate([part.reshape(-1) for part in parts])[np.concatenate(places)]
 
 
