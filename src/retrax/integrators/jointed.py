@@ -311,6 +311,8 @@ def _schur(left: list[dict[int, Array]], right: list[dict[int, Array]]) -> Block
 class _Iterate(NamedTuple):
     xi: Vector
     lam: Vector
+    bodies: list[Vector]
+    joints: list[Vector]
     size: Scalar
     before: Scalar
     chords: Array
@@ -346,17 +348,19 @@ def _solution(
             return first | (~finished(it) & ~slow & (it.chords < before + _CHORDS))
 
         def chord(it: _Iterate) -> _Iterate:
-            bodies, joints, _, _ = step.mismatch(it.xi, it.lam)
-            xi, lam = step.improved(matrix, it.xi, it.lam, bodies, joints)
-            _, _, size, _ = step.mismatch(xi, lam)
-            return _Iterate(xi, lam, size, it.size, it.chords + 1, it.matrices)
+            xi, lam = step.improved(matrix, it.xi, it.lam, it.bodies, it.joints)
+            bodies, joints, size, _ = step.mismatch(xi, lam)
+            return _Iterate(
+                xi, lam, bodies, joints, size, it.size, it.chords + 1, it.matrices
+            )
 
         it = lax.while_loop(going, chord, it)
         return it._replace(matrices=it.matrices + 1)
 
-    _, _, size, _ = step.mismatch(xi, lam)
-    none = jnp.asarray(0)
-    it = lax.while_loop(unfinished, again, _Iterate(xi, lam, size, jnp.asarray(jnp.inf), none, none))
+    bodies, joints, size, _ = step.mismatch(xi, lam)
+    none, worst = jnp.asarray(0), jnp.asarray(jnp.inf)
+    start = _Iterate(xi, lam, bodies, joints, size, worst, none, none)
+    it = lax.while_loop(unfinished, again, start)
     return it.xi, it.lam, (it.size, it.chords.astype(xi.dtype))
 
 
