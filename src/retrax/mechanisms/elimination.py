@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.numerics.small_matrices import PROXIMAL, inverse
@@ -83,9 +84,11 @@ def eliminate(order: Order, S: Blocks, symmetric: bool) -> Factors:
         left[i, j] = left[i, j] - product if (i, j) in left else -product
 
     for p, later in zip(order.pivots, order.later, strict=True):
-        size = S[p, p].shape[0]
         near = left[p, p] + jnp.diag(PROXIMAL * jnp.diagonal(S[p, p]))
-        pivots[p] = unpivoted_inverse(near) if size > 1 else 1.0 / near
+        if symmetric:
+            pivots[p] = _mirrored(unpivoted_inverse(_mirrored(near)))
+        else:
+            pivots[p] = unpivoted_inverse(near)
         for i in later:
             upper[p, i] = left[p, i] if not symmetric or p < i else left[i, p].T
             below = upper[p, i].T if symmetric else left[i, p]
@@ -95,6 +98,12 @@ def eliminate(order: Order, S: Blocks, symmetric: bool) -> Factors:
                 if not symmetric or i <= j:
                     minus(i, j, lower[i, p] @ upper[p, j])
     return Factors(order, pivots, lower, upper)
+
+
+def _mirrored(A: Block) -> Block:
+    """Return a symmetric matrix from its upper half: nobody computes the entries below."""
+    i, j = np.indices(A.shape)
+    return A[np.minimum(i, j), np.maximum(i, j)]
 
 
 def unpivoted_inverse(A: Block) -> Block:
