@@ -56,7 +56,7 @@ def linearise(system: AbstractGroupSystem, state: State) -> Linearised:
     none = np.zeros(count)
     _, hidden, _ = _motion(system, g, mu, t, none)
     slopes = _slopes(system, g, mu, t, none)
-    back = np.linalg.pinv(slopes.hidden_by_lam, rcond=REDUNDANT**2)
+    back = _inverse_mobility(slopes.rows, slopes.velocity_by_mu)
     lam = -back @ hidden  # (2), linear in the multipliers
     field, _, _ = _motion(system, g, mu, t, lam)
     slopes = _slopes(system, g, mu, t, lam)
@@ -85,10 +85,23 @@ class _Slopes(NamedTuple):
     field_by_lam: Array
     field_by_t: Array
     hidden_by_y: Array
-    hidden_by_lam: Array
     hidden_by_t: Array
     gap_by_y: Array
     velocity_by_mu: Array
+    rows: Array
+
+
+def _inverse_mobility(
+    rows: Float[np.ndarray, "k dim"], mobility: Float[np.ndarray, "dim dim"]
+) -> Float[np.ndarray, "k k"]:
+    r"""Return $(A\,\partial_\mu\xi\,A^T)^+$, where what redundant rows leave open is zero.
+
+    From the singular values of $A$ times a root: those of the product are their squares, and
+    could not be told from round-off.
+    """
+    left, sizes, _ = np.linalg.svd(rows @ np.linalg.cholesky(mobility), full_matrices=False)
+    kept = sizes > REDUNDANT * max(sizes, default=0.0)
+    return (left[:, kept] / sizes[kept] ** 2) @ left[:, kept].T
 
 
 @Evaluated
@@ -133,4 +146,7 @@ def _slopes(
     parts = jax.jacfwd(lambda y, lam, t: motion(system, g, y, lam, t), argnums=(0, 1, 2))
     (field_by_y, field_by_lam, field_by_t), hidden, (gap_by_y, _, _) = parts(y, lam, t)
     velocity_by_mu = jax.jacfwd(system.at_time(t).velocity, argnums=1)(g, mu)
-    return _Slopes(field_by_y, field_by_lam, field_by_t, *hidden, gap_by_y, velocity_by_mu)
+    rows = jnp.zeros((0, len(mu))) if system.constraint is None else system.constraint.rows(g, t)
+    return _Slopes(
+        field_by_y, field_by_lam, field_by_t, hidden[0], hidden[2], gap_by_y, velocity_by_mu, rows
+    )
