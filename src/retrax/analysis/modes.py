@@ -17,6 +17,8 @@ from retrax.spaces.group_itself import GroupItself
 ALLOWED_RESIDUAL = 1e-8
 # Parts of eigenvalues below this share of the largest one are printed as zero.
 _NOISE = 1e-10
+# Eigenvalues of symmetries below this share of their block are zeros of a chain.
+_SMEARED = 1e-6
 
 
 class Modes:
@@ -110,8 +112,8 @@ def _modes_of(
 ) -> Modes:
     """Return the eigenvalues of a derivative on a tangent space, symmetries apart.
 
-    Symmetries span an invariant subspace. Its zeros come in chains, which round-off would smear:
-    so its block and that of the rest are solved one after the other.
+    Symmetries span an invariant subspace. Its zeros come in chains, which round-off smears to its
+    root: so its block and that of the rest are solved one after the other.
     """
     inside = np.linalg.svd(tangent @ symmetric.T)[0].T @ tangent  # symmetric directions first
     s = len(symmetric)
@@ -125,7 +127,8 @@ def _modes_of(
         rest[:s, k] = -np.linalg.lstsq(chain, A[:s, s:] @ vectors[:, k], rcond=None)[0]
     if not drop:
         zeros, along = np.linalg.eig(A[:s, :s])
-        values = np.concatenate([values, zeros])
+        smeared = np.abs(zeros) < _SMEARED * max(1.0, float(np.linalg.norm(A[:s, :s])))
+        values = np.concatenate([values, np.where(smeared, 0.0, zeros)])
         rest = np.concatenate([rest, np.concatenate([along, np.zeros((n, s))])], axis=1)
     size = max(float(np.max(np.abs(values), initial=0.0)), 1e-300)
     order = sorted(range(len(values)), key=lambda k: _rank(values[k], size))
