@@ -22,7 +22,7 @@ from retrax.engine.step_program import Parts, signature, step_program
 from retrax.engine.trace.scalarise import scalarise
 from retrax.errors import BadInput
 from retrax.export.names import distinct, field_name
-from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.base import AbstractIntegrator, StepInfo, require_fit
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import Held
@@ -108,7 +108,7 @@ class StepModel:
             raise BadInput(f"system = {system!r} is not a retrax system.")
         if not isinstance(integrator, AbstractIntegrator):
             raise BadInput(f"integrator = {integrator!r} is not a retrax integrator.")
-        integrator.check(system)
+        require_fit(system, integrator)
         start = _resting(system) if state is None else _started(system, state)
         if plant is not None and start.control is None:
             start = State(start.g, start.momentum, start.t, jnp.zeros(plant.count))

@@ -16,7 +16,8 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import require_full_rank
 from retrax.mechanics.functions import Function
-from retrax.mechanics.holonomic import ALLOWED_GAP, AbstractHolonomic, require_on
+from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.placement import assembled, require_placed
 from retrax.mechanics.reactions import (
     ALLOWED_VIOLATION,
     admissible,
@@ -33,7 +34,7 @@ from retrax.numerics.checks import (
     require_double_precision,
     shown,
 )
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
 from retrax.spaces.base import AbstractHomogeneousSpace
@@ -276,15 +277,33 @@ class AbstractGroupSystem(Frozen):
         mu = vector if velocity is None else evaluated(_momentum_at, self, g, vector, t)
         require_each(partial(self._require_momentum, name), vector, mu)
         if project and self.constraint is not None:
-            if not isinstance(self.constraint, AbstractHolonomic):
+            if isinstance(self.constraint, AbstractHolonomic):
+                require_placed(self, self.constraint, g, t)
+            else:
                 require_full_rank(self.constraint, g, t)
             mu = evaluated(type(self).projected, self, g, mu, t)
         state = State(g=g, momentum=mu, t=t)
         self.check_state(state)
         self.check_energy(state)
-        if not project:
+        if not project or isinstance(self.constraint, AbstractHolonomic):
             self.require_admissible(state)
         return state
+
+    def assembled(self, g: ArrayLike, t: ArrayLike = 0.0) -> Element:
+        """Return a place on the constraint on positions, found from `g`, near it where it can be.
+
+        Moves go the shortest way in the metric of the kinetic energy. Without such a constraint
+        every place will do.
+
+        **Raises:** `BadInput`, with what is left of which equation, where none was found.
+        """
+        require_double_precision()
+        where = self.configuration_space
+        g, t = element("g", g, where.layout()), finite64("t", t)
+        where.check("g", g)
+        if not isinstance(self.constraint, AbstractHolonomic):
+            return g
+        return jax.tree.map(as_jax, assembled(self, self.constraint, g, t))
 
     def _require_momentum(self, name: str, vector: np.ndarray, mu: np.ndarray) -> None:
         if not np.isfinite(mu).all():
@@ -296,8 +315,7 @@ class AbstractGroupSystem(Frozen):
     def check_state(self, state: State) -> None:
         """Reject, with `BadInput`, a state in which this system cannot be."""
         if isinstance(self.constraint, AbstractHolonomic):
-            gap = evaluate(type(self.constraint).gap, self.constraint, state.g, state.t)
-            require_each(partial(require_on, self), gap, fine=lambda gap: gap <= ALLOWED_GAP)
+            require_placed(self, self.constraint, state.g, state.t)
         elif self.constraint is not None:
             require_full_rank(self.constraint, state.g, state.t)
 
