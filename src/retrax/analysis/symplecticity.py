@@ -100,7 +100,7 @@ def _difference(
 
 
 def _changes_across(system: AbstractGroupSystem, state: State) -> Float[Array, "k twice_dim"]:
-    """The derivatives, in the coordinates (2), of a constraint on positions and of its velocities."""
+    """The derivatives, in the coordinates (2), of a constraint on positions and its rates."""
     group, constraint, t = system.group, system.constraint, jnp.asarray(state.t)
     n = group.dim
     if not isinstance(constraint, AbstractHolonomic):

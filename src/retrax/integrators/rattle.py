@@ -121,6 +121,7 @@ def _is_admissible(
     t: Scalar,
 ) -> Bool[Array, ""]:
     """Tell whether (6) holds: it cannot where rows contradict each other. `off` is (5) without."""
-    before, left = (constraint.violation(g, now.velocity(g, p), t) for p in (off, mu))
-    size = jnp.abs(constraint.rows(g, t)) @ jnp.abs(now.velocity(g, mu))
-    return jnp.all(jnp.abs(left) <= _LEFT * (jnp.abs(before) + size))
+    xi, slopes = now.velocity(g, mu), jnp.max(jnp.abs(constraint.rows(g, t)), axis=1)
+    before = jnp.abs(constraint.violation(g, now.velocity(g, off), t))
+    left = jnp.abs(constraint.violation(g, xi, t))
+    return jnp.all(left <= _LEFT * (before + slopes * jnp.max(jnp.abs(xi))))

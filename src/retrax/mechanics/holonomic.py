@@ -15,6 +15,7 @@ velocities, both stand one above the other: the rows of $\Phi$ first.
 import abc
 from collections.abc import Callable
 from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,7 @@ from retrax.groups.base import AbstractLieGroup, Element
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
 from retrax.mechanics.functions import Function, arguments, as_pytree, takes_time
 from retrax.numerics.checks import output, reason, require_function, require_instance
+
 
 class AbstractHolonomic(AbstractConstraint):
     r"""$\varphi(g, t) = 0$, alone or with velocity constraints $A\,\xi = c$ beside it.
@@ -72,7 +74,7 @@ class AbstractHolonomic(AbstractConstraint):
 
 
 class Holonomic(AbstractHolonomic):
-    r"""$\varphi(g) = 0$ or $\varphi(g, t) = 0$: the system stays where a function of yours vanishes.
+    r"""$\varphi(g) = 0$ or $\varphi(g, t) = 0$: the system stays where your function vanishes.
 
     **Arguments:**
 

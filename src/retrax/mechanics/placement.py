@@ -1,4 +1,4 @@
-r"""Where a constraint on positions lets a system be: checks of a place, and the way to a better one.
+r"""Where a constraint on positions lets a system be: checks of a place, and ways to a better one.
 
 With $\mathbb I$ the inertia and $\Phi$ the rows of $\varphi(g, t) = 0$, an impulse $\Phi^T\lambda$
 moves a place the shortest way, in the metric of the kinetic energy, onto the constraint:
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 ALLOWED_GAP = 1e-10
 # An equation whose slope vanishes this close to a place, on the same scale, has none there.
 _NO_SLOPE = 1e-7
+# A velocity may break an equation by this much, relative to its components along the row.
+_CONSISTENT = 1e-10
 _MOST, _HALVINGS = 200, 12
 
 
@@ -52,10 +54,50 @@ class Placement(NamedTuple):
     size: Float[Array, ""]
 
 
-def require_placed(system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Element, t: Time):
+def require_placed(
+    system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Element, t: Time
+) -> None:
     """Reject a place off the constraint, and one where an equation of it has no slope."""
     check = partial(_require_placed, system, constraint)
     require_each(check, *_placement(system, constraint, g, t), fine=_is_placed)
+
+
+def require_consistent(
+    system: "AbstractGroupSystem",
+    constraint: AbstractHolonomic,
+    g: Element,
+    mu: Coordinates,
+    t: Time,
+) -> None:
+    """Reject a place where no velocity satisfies all equations; `mu` is the best that was found."""
+
+    def check(broken: np.ndarray, size: np.ndarray) -> None:
+        if not np.all(broken <= _CONSISTENT * np.maximum(size, 1.0)):
+            i = int(np.argmax(broken))
+            raise BadInput(
+                f"no velocity satisfies the constraint of the {system.name} at this g and t: "
+                f"{constraint.equation(i)} contradicts the others, which leave its rate at "
+                f"{broken[i]:.3g}."
+            )
+
+    def fine(broken: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.all(broken <= _CONSISTENT * np.maximum(size, 1.0), axis=-1)
+
+    require_each(check, *_rates(system, constraint, g, mu, t), fine=fine)
+
+
+@Evaluated
+def _rates(
+    system: "AbstractGroupSystem",
+    constraint: AbstractHolonomic,
+    g: Element,
+    mu: Coordinates,
+    t: Time,
+) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+    """Return by how much a velocity breaks each equation, and its size along the rows."""
+    xi = system.at_time(t).velocity(g, mu)
+    broken = jnp.abs(constraint.violation(g, xi, t))
+    return broken, jnp.abs(constraint.rows(g, t)) @ jnp.abs(xi)
 
 
 @Evaluated
@@ -172,7 +214,15 @@ def assembled(
         else:
             break
         g, best = tried, gap
-    require_placed(system, constraint, g, t)
+    found = Placement(*(np.asarray(x) for x in _placement(system, constraint, g, t)))
+    away = _distances(found, _slopes(found)[0])
+    if not np.all(away <= ALLOWED_GAP):
+        i = int(np.argmax(away))
+        raise BadInput(
+            f"the {system.name} cannot be assembled from this g: where the search ends, "
+            f"{constraint.equation(i)} misses zero by {abs(found.positions[i]):.3g}. The equations "
+            "may contradict each other; or start closer to the place that you mean."
+        )
     return g
 
 
@@ -190,4 +240,3 @@ def _towards(
 @Evaluated
 def _gone(system: "AbstractGroupSystem", g: Element, move: Coordinates) -> Element:
     return system.group.compose(g, system.group.exp(move))
-

@@ -17,7 +17,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import require_full_rank
 from retrax.mechanics.functions import Function
 from retrax.mechanics.holonomic import AbstractHolonomic
-from retrax.mechanics.placement import assembled, require_placed
+from retrax.mechanics.placement import assembled, require_consistent, require_placed
 from retrax.mechanics.reactions import (
     ALLOWED_VIOLATION,
     admissible,
@@ -282,10 +282,12 @@ class AbstractGroupSystem(Frozen):
             else:
                 require_full_rank(self.constraint, g, t)
             mu = evaluated(type(self).projected, self, g, mu, t)
+            if isinstance(self.constraint, AbstractHolonomic):
+                require_consistent(self, self.constraint, g, mu, t)
         state = State(g=g, momentum=mu, t=t)
         self.check_state(state)
         self.check_energy(state)
-        if not project or isinstance(self.constraint, AbstractHolonomic):
+        if not project:
             self.require_admissible(state)
         return state
 
