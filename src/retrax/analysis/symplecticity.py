@@ -11,7 +11,7 @@ from retrax.errors import StepFailed
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
-from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.placement import changes_across
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.evaluate import Evaluated
@@ -95,20 +95,4 @@ def _difference(
     deta = jax.vmap(turned, in_axes=-1, out_axes=-1)(dg)
     m = jnp.concatenate([deta, dmu])
     before, after = symplectic_form(group, state.momentum), symplectic_form(group, end.momentum)
-    across = _changes_across(system, state)
-    return m.T @ after @ m - before, across  # (1)
-
-
-def _changes_across(system: AbstractGroupSystem, state: State) -> Float[Array, "k twice_dim"]:
-    """The derivatives, in the coordinates (2), of a constraint on positions and its rates."""
-    group, constraint, t = system.group, system.constraint, jnp.asarray(state.t)
-    n = group.dim
-    if not isinstance(constraint, AbstractHolonomic):
-        return jnp.zeros((0, 2 * n))
-
-    def broken(z: Float[Array, " twice_dim"]) -> Float[Array, " k"]:
-        g, mu = group.compose(state.g, group.exp(z[:n])), state.momentum + z[n:]
-        across = constraint.violation(g, system.at_time(t).velocity(g, mu), t)
-        return jnp.concatenate([constraint.positions(g, t), across])
-
-    return jax.jacfwd(broken)(jnp.zeros(2 * n))
+    return m.T @ after @ m - before, changes_across(system, state)  # (1)

@@ -26,6 +26,7 @@ from retrax.integrators.base import AbstractIntegrator, StepInfo, require_fit
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import Held
+from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.reuse import Signature, reading
@@ -190,6 +191,11 @@ def owners(items: Sequence[Any], among: Sequence[Field]) -> list[tuple[Field, in
 
 def _resting(system: AbstractGroupSystem) -> State:
     """Return the system at rest, at the identity of a group or at some point of a space."""
+    if isinstance(system.constraint, AbstractHolonomic):
+        raise BadInput(
+            f"the {system.name} must start on its constraint: give state=..., as system.state(...) "
+            "makes it."
+        )
     space = system.configuration_space
     identity = getattr(space, "identity", None) or getattr(system.group, "identity", None)
     alike = jax.tree.map(lambda a: (a.shape, a.dtype), space.layout())

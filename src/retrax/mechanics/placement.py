@@ -28,6 +28,7 @@ from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.constraints import Rows, Time
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
+from retrax.mechanics.state import State
 from retrax.numerics.evaluate import Evaluated, evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import newton
@@ -240,3 +241,21 @@ def _towards(
 @Evaluated
 def _gone(system: "AbstractGroupSystem", g: Element, move: Coordinates) -> Element:
     return system.group.compose(g, system.group.exp(move))
+
+
+def changes_across(system: "AbstractGroupSystem", state: State) -> Float[Array, "k twice_dim"]:
+    r"""Return the derivatives of $\varphi$ and of its rates in $(\eta, \alpha)$, zero rows without.
+
+    Changes $(g\exp\eta, \mu + \alpha)$ of a state that they annihilate stay on the constraint.
+    """
+    group, constraint, t = system.group, system.constraint, jnp.asarray(state.t)
+    n = group.dim
+    if not isinstance(constraint, AbstractHolonomic):
+        return jnp.zeros((0, 2 * n))
+
+    def broken(z: Float[Array, " twice_dim"]) -> Float[Array, " k"]:
+        g, mu = group.compose(state.g, group.exp(z[:n])), state.momentum + z[n:]
+        across = constraint.violation(g, system.at_time(t).velocity(g, mu), t)
+        return jnp.concatenate([constraint.positions(g, t), across])
+
+    return jax.jacfwd(broken)(jnp.zeros(2 * n))

@@ -17,7 +17,12 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import require_full_rank
 from retrax.mechanics.functions import Function
 from retrax.mechanics.holonomic import AbstractHolonomic
-from retrax.mechanics.placement import assembled, require_consistent, require_placed
+from retrax.mechanics.placement import (
+    assembled,
+    placed,
+    require_consistent,
+    require_placed,
+)
 from retrax.mechanics.reactions import (
     ALLOWED_VIOLATION,
     admissible,
@@ -31,6 +36,7 @@ from retrax.numerics.checks import (
     finite64,
     finite_rows,
     float64,
+    is_traced,
     require_double_precision,
     shown,
 )
@@ -99,8 +105,12 @@ class AbstractGroupSystem(Frozen):
 
     @property
     def configuration_space(self) -> AbstractHomogeneousSpace:
-        """Where configurations lie, and how a generator moves them: the group, from the right."""
-        return GroupItself(self.group)
+        """Where configurations lie, and how a generator moves them: the group, from the right.
+
+        For mechanics on spheres it is the spheres, as parts of the group around them.
+        """
+        where = getattr(self.constraint, "space", None)
+        return GroupItself(self.group) if where is None else where
 
     @property
     @abc.abstractmethod
@@ -294,17 +304,20 @@ class AbstractGroupSystem(Frozen):
     def assembled(self, g: ArrayLike, t: ArrayLike = 0.0) -> Element:
         """Return a place on the constraint on positions, found from `g`, near it where it can be.
 
-        Moves go the shortest way in the metric of the kinetic energy. Without such a constraint
-        every place will do.
+        Moves go the shortest way in the metric of the kinetic energy. Under `jax.grad`, `jax.vmap`
+        and `jax.jit` only places close by are found, and others are NaN; they have derivatives.
+        Without such a constraint every place will do.
 
         **Raises:** `BadInput`, with what is left of which equation, where none was found.
         """
         require_double_precision()
-        where = self.configuration_space
-        g, t = element("g", g, where.layout()), finite64("t", t)
-        where.check("g", g)
+        g, t = element("g", g, self.group.layout()), finite64("t", t)
+        self.group.check("g", g)
         if not isinstance(self.constraint, AbstractHolonomic):
             return g
+        if is_traced(self, g, t):
+            rest = self.at_time(t).momentum(g, jnp.zeros(self.group.dim))
+            return placed(self, self.constraint, g, rest, t)
         return jax.tree.map(as_jax, assembled(self, self.constraint, g, t))
 
     def _require_momentum(self, name: str, vector: np.ndarray, mu: np.ndarray) -> None:
