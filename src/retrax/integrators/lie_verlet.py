@@ -72,7 +72,7 @@ class LieVerlet(AbstractIntegrator):
         self.retraction = retraction
         symmetric = getattr(retraction, "symmetric", True)  # `__check_init__` rejects the rest
         self.order = 2 if symmetric else 1
-        always = {"group", "momentum", "symplectic"}
+        always = {"group", "momentum", "positions", "symplectic"}
         self.preserves = frozenset(always | {"symmetric"} if symmetric else always)
 
     def __repr__(self) -> str:

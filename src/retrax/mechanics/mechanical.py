@@ -24,7 +24,7 @@ from retrax.mechanics.functions import (
     require_energy,
 )
 from retrax.mechanics.inertia import plainly_a_body, require_body, require_positive
-from retrax.mechanics.parts import checked_parts
+from retrax.mechanics.parts import Where, checked_parts
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
 from retrax.mechanics.system import AbstractGroupSystem
@@ -112,7 +112,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     **Arguments:**
 
-    - `group`: where it moves.
+    - `group`: where it moves: a group, a sphere, or a tuple of groups and spheres.
     - `inertia`: principal moments as a vector, a symmetric matrix, or a function of `g` that
         returns either.
     - `potential`: $V(g)$ in joules, a function of the group element written in JAX; or $V(g, t)$,
@@ -122,8 +122,8 @@ class MechanicalSystem(AbstractMechanicalSystem):
     - `symmetry`: generators of spatial symmetries, one per row. Found numerically when not given,
         checked when given.
     - `physical`: whether to insist that the inertia is one that a body can have.
-    - `constraint`: a `Distribution` or a `VelocityConstraint`; a notice is given where it is a
-        subalgebra, for then it constrains positions as well.
+    - `constraint`: a `Distribution`, a `VelocityConstraint` or, on positions, a `Holonomic`; a
+        notice is given where a distribution is a subalgebra, and so constrains positions as well.
 
     **Raises:** `BadInput` where the inertia is not positive definite or not that of a body, or
     where a function does not return what it must.
@@ -138,7 +138,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     def __init__(
         self,
-        group: AbstractLieGroup,
+        group: Where,
         inertia: ArrayLike | Callable[[Element], Inertia],
         potential: Potential | None = None,
         force: Force | None = None,
@@ -149,8 +149,8 @@ class MechanicalSystem(AbstractMechanicalSystem):
     ):
         parts = checked_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
-        self.inertia = checked_inertia(group, inertia, physical)
-        g, _, _ = arguments(group)
+        self.inertia = checked_inertia(self.group, inertia, physical)
+        g, _, _ = arguments(self.group)
         self.potential = (
             None if potential is None else checked_energy("potential", potential, (g,), ("g",))
         )
@@ -158,7 +158,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     @property
     def name(self) -> str:
-        return f"mechanical system on {self.group.name}"
+        return f"mechanical system on {self.configuration_space.name}"
 
     @property
     def invariant_inertia(self) -> bool:
