@@ -22,6 +22,12 @@ def told(run: Trajectory) -> Drawing:
     return getattr(run.system, "drawing", None) or {}
 
 
+def is_drawn(run: Trajectory) -> bool:
+    """Whether the system of a run has shapes: those of a mechanism, or its user's."""
+    by_function = callable(getattr(run.system, "draw", None))
+    return by_function or bool({"mechanism", "shapes"} & told(run).keys())
+
+
 def e3_points_up(run: Trajectory) -> bool:
     """Whether up is along e3 in the picture of a run, or against it."""
     return getattr(run.system, "e3_points_up", True)

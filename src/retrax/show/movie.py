@@ -33,6 +33,8 @@ _TRAIL = 1.5
 _LARGEST = 4096
 # The way since the start of the movie is drawn through this many points.
 _PASSED = 400
+# Of the earliest of several instants this much colour is left.
+_PALEST = 0.25
 
 LIGHT = Look(
     (255, 255, 255), rgb("#1d2329"), rgb("#55606b"), rgb("#d3d9df"), rgb("#7d8fa3"),
@@ -87,6 +89,7 @@ def write_movie(
         speed = require_number("speed", speed, "> 0") * float(np.sign(span))
     with drawable():
         film = _Film(run, picture(run, draw), DARK if dark else LIGHT, (width, height))
+        film.require_smooth()
     length = min(seconds, span / speed) if span else 0.0
     times = run.t[0] + speed * np.arange(max(1, round(length * fps)) + 1) / fps
     with written_whole(path) as temporary:
@@ -96,6 +99,21 @@ def write_movie(
             frames = (film.frame(t, times[0], speed) for t in times)
             (_write_gif if suffix == ".gif" else _write_mp4)(temporary, frames, fps)
     return path
+
+
+def instants(
+    run: Trajectory, times: np.ndarray, size: tuple[int, int], draw: Draw | None = None
+) -> Image.Image:
+    """Paint a run at several instants in one picture, earlier ones paler, on light paper."""
+    shown = picture(run, draw)
+    films = [
+        _Film(run, shown, LIGHT.faded(float(part)), size)
+        for part in np.linspace(_PALEST, 1.0, len(times))
+    ]
+    painting = films[-1].blank()
+    for film, time in zip(films, times, strict=True):
+        film.add(painting, float(time))
+    return painting.image()
 
 
 class _Film:
@@ -117,7 +135,11 @@ class _Film:
             for thing in drawn.things
             if thing["kind"] == "body"
         }
-        if farthest([x for thing in drawn.things for x in thing.values() if _moves(x)]) > 1:
+
+    def require_smooth(self) -> None:
+        """Reject a run whose saved states are too far apart to show it move."""
+        things = self._picture.things
+        if farthest([x for thing in things for x in thing.values() if _moves(x)]) > 1:
             apart = abs(self._t[1] - self._t[0])
             raise BadInput(
                 f"the saved states of the run are {apart:.3g} s apart, too far to show it move: "
@@ -126,12 +148,23 @@ class _Film:
 
     def frame(self, time: float, start: float, speed: float) -> Image.Image:
         """Paint the instant `time` of a movie that began at `start`."""
-        painting = Painting(self._camera, self._look)
-        self._surroundings(painting)
+        painting = self.blank()
         for thing in self._picture.things:
             _KINDS[thing["kind"]](self, painting, thing, time, start, speed)
         painting.words(f"t = {time:.2f} s", 0.03, 0.93)
         return painting.image()
+
+    def blank(self) -> Painting:
+        """A painting of what does not move."""
+        painting = Painting(self._camera, self._look)
+        self._surroundings(painting)
+        return painting
+
+    def add(self, painting: Painting, time: float) -> None:
+        """Paint what is solid at one instant."""
+        for thing in self._picture.things:
+            if thing["kind"] in ("body", "line", "strand"):
+                _KINDS[thing["kind"]](self, painting, thing, time)
 
     def _at(self, track: Track, time: float) -> Float[np.ndarray, " width"]:
         """Numbers between saved states: cubic (Catmull-Rom)."""

@@ -26,7 +26,7 @@ Colour = tuple[int, int, int]
 
 
 class Look(NamedTuple):
-    """The colours of a painting."""
+    """The colours of a painting, and how much of colours that are written out is left of them."""
 
     paper: Colour
     ink: Colour
@@ -35,6 +35,18 @@ class Look(NamedTuple):
     body: Colour
     body_light: Colour
     cycle: tuple[Colour, ...]
+    strength: float = 1.0
+
+    def faded(self, strength: float) -> "Look":
+        """The same look with only so much of every colour left on the paper."""
+        *colours, cycle, _ = self[1:]
+        pale = [_mixed(self.paper, colour, strength) for colour in colours]
+        return Look(
+            self.paper,
+            *pale,
+            tuple(_mixed(self.paper, colour, strength) for colour in cycle),
+            strength,
+        )
 
 
 class Mesh(NamedTuple):
@@ -167,7 +179,9 @@ def rgb(text: str) -> Colour:
 
 def painted(look: Look, colour: int | str) -> Colour:
     """A colour by its number in the palette, or written out."""
-    return rgb(colour) if isinstance(colour, str) else look.cycle[colour % len(look.cycle)]
+    if isinstance(colour, str):
+        return _mixed(look.paper, rgb(colour), look.strength)
+    return look.cycle[colour % len(look.cycle)]
 
 
 def _mixed(a: Colour, b: Colour, part: float) -> Colour:
