@@ -105,9 +105,28 @@ if _TYPE_CHECKING:
     from retrax.mechanics.sampled import Sampled as Sampled
     from retrax.mechanics.signal import Signal as Signal
     from retrax.mechanics.state import State as State
+    from retrax.mechanisms.couplings import Gear as Gear
+    from retrax.mechanisms.couplings import Rack as Rack
+    from retrax.mechanisms.joints import Cylindrical as Cylindrical
+    from retrax.mechanisms.joints import Distance as Distance
+    from retrax.mechanisms.joints import Fixed as Fixed
+    from retrax.mechanisms.joints import Planar as Planar
+    from retrax.mechanisms.joints import PointOnLine as PointOnLine
+    from retrax.mechanisms.joints import PointOnPlane as PointOnPlane
+    from retrax.mechanisms.joints import Prismatic as Prismatic
     from retrax.mechanisms.joints import Revolute as Revolute
+    from retrax.mechanisms.joints import Screw as Screw
     from retrax.mechanisms.joints import Spherical as Spherical
+    from retrax.mechanisms.joints import Universal as Universal
     from retrax.mechanisms.mechanism import Mechanism as Mechanism
+    from retrax.mechanisms.motors import Motor as Motor
+    from retrax.mechanisms.springs import Damper as Damper
+    from retrax.mechanisms.springs import Spring as Spring
+    from retrax.mechanisms.springs import TorsionDamper as TorsionDamper
+    from retrax.mechanisms.springs import TorsionSpring as TorsionSpring
+    from retrax.mechanisms.wheels import KnifeEdge as KnifeEdge
+    from retrax.mechanisms.wheels import RollingBall as RollingBall
+    from retrax.mechanisms.wheels import RollingWheel as RollingWheel
     from retrax.numerics.nodes import Nodes as Nodes
     from retrax.numerics.nodes import chebyshev as chebyshev
     from retrax.numerics.nodes import chebyshev_lobatto as chebyshev_lobatto
@@ -249,11 +268,36 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.mechanics.sampled": ("Sampled",),
     "retrax.mechanics.signal": ("Signal",),
     "retrax.mechanics.state": ("State",),
+    "retrax.mechanisms.couplings": (
+        "Gear",
+        "Rack",
+    ),
     "retrax.mechanisms.joints": (
+        "Cylindrical",
+        "Distance",
+        "Fixed",
+        "Planar",
+        "PointOnLine",
+        "PointOnPlane",
+        "Prismatic",
         "Revolute",
+        "Screw",
         "Spherical",
+        "Universal",
     ),
     "retrax.mechanisms.mechanism": ("Mechanism",),
+    "retrax.mechanisms.motors": ("Motor",),
+    "retrax.mechanisms.springs": (
+        "Damper",
+        "Spring",
+        "TorsionDamper",
+        "TorsionSpring",
+    ),
+    "retrax.mechanisms.wheels": (
+        "KnifeEdge",
+        "RollingBall",
+        "RollingWheel",
+    ),
     "retrax.numerics.nodes": (
         "Nodes",
         "chebyshev",
