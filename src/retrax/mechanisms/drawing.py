@@ -7,7 +7,9 @@ from jaxtyping import Float
 
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanisms.body import GROUND
+from retrax.mechanisms.elements import Line, LineDamper, LineSpring, Outside
 from retrax.mechanisms.joined import Connection
+from retrax.mechanisms.laws import Apart
 from retrax.mechanisms.measures import Turn
 from retrax.mechanisms.rolling import BallContact, Touching, WheelContact
 from retrax.numerics.checks import is_traced
@@ -16,8 +18,12 @@ if TYPE_CHECKING:
     from retrax.mechanisms.system import MechanismSystem
 
 
+# Of these there is nothing to mark where two bodies meet: they couple joints, or roll.
+_UNMARKED = ("Gear", "Rack", "Distance", "RollingWheel", "RollingBall", "KnifeEdge")
+
+
 def drawing(system: "MechanismSystem") -> Drawing | None:
-    """Describe the bodies, joints and wheels of a mechanism.
+    """Describe the bodies, joints, wheels, springs and dampers of a mechanism.
 
     Points and directions are in the axes of the body they belong to, those of the ground in space.
     `None` where the numbers are traced, or those of many mechanisms.
@@ -27,7 +33,12 @@ def drawing(system: "MechanismSystem") -> Drawing | None:
     joints = system.constraint
     connections = () if joints is None else joints.connections
     rolling = () if joints is None or joints.rolling is None else joints.rolling.contacts
+    dampers = system.force.dampers if isinstance(system.force, Outside) else ()
     places = [np.asarray(part) for part in system.reference]
+    marked = [c for c in connections if c.kind not in _UNMARKED]
+    lines = [_line(c.law, c.bodies, "distance") for c in connections]
+    lines += [_line(one.element, one.bodies, "spring") for one in system.springs]
+    lines += [_line(one.element, one.bodies, "damper") for one in dampers]
     return {
         "mechanism": {
             "names": list(system.names),
@@ -35,27 +46,40 @@ def drawing(system: "MechanismSystem") -> Drawing | None:
             "mass": np.asarray(system.mass).tolist(),
             "inertia": np.asarray(system.inertia).tolist(),
             "gravity": np.asarray(system.gravity).tolist(),
-            "joints": [_joint(c, places) for c in connections if len(set(c.bodies)) > 1],
+            "joints": [_joint(c, places) for c in marked],
             "wheels": [found for one in rolling if (found := _wheel(one)) is not None],
+            "lines": [found for found in lines if found is not None],
         }
     }
 
 
+def _line(what: object, bodies: tuple[int, ...], kind: str) -> dict[str, Any] | None:
+    """The ends of something that acts along a line between points of two bodies."""
+    line = what.line if isinstance(what, LineSpring | LineDamper) else what
+    if not isinstance(line, Line | Apart):
+        return None
+    points = [np.asarray(line.a).tolist(), np.asarray(line.b).tolist()]
+    return {"kind": kind, "bodies": list(bodies), "points": points}
+
+
 def _joint(connection: Connection, places: list[np.ndarray]) -> dict[str, Any]:
-    """Where a joint is on each of its bodies, and its axis on the first if it has one."""
-    bodies = list(dict.fromkeys(connection.bodies))
-    R, x = _place(places, connection.bodies[1])
+    """Where a joint is on each of its bodies, and its axis there if it has one."""
+    first, second = connection.bodies[:2]
+    R, x = _place(places, second)
     at = x + R @ np.asarray(connection.at)
     turns = [c.measure for c in connection.coordinates if isinstance(c.measure, Turn)]
-    axis = None
+    axes = None
     if turns and len(at) == 3:
-        axis = np.cross(np.asarray(turns[0].e), np.asarray(turns[0].n)).tolist()
+        backwards = next(c.backwards for c in connection.coordinates if c.measure is turns[0])
+        R, _ = _place(places, second if backwards else first)
+        axis = R @ np.cross(np.asarray(turns[0].e), np.asarray(turns[0].n))
+        axes = [(_place(places, body)[0].T @ axis).tolist() for body in (first, second)]
     return {
         "name": connection.name,
         "kind": connection.kind,
-        "bodies": bodies,
-        "points": [(_local(places, body, at)).tolist() for body in bodies],
-        "axis": axis,
+        "bodies": [first, second],
+        "points": [_local(places, body, at).tolist() for body in (first, second)],
+        "axes": axes,
     }
 
 

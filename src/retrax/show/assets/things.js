@@ -37,6 +37,7 @@ const Things = Stage && (() => {
     }
     if (name) {
       const words = label(name, [0, 0, 0], 0.075);
+      words.center.set(-0.12, -0.25); // beside the centre of mass
       words.material.depthTest = false;
       words.renderOrder = 1;
       Toggles.add("names", words);

@@ -1,12 +1,13 @@
 """The picture of a run: as its user draws it, that of its system, or that of its group or space."""
 
 from retrax.show.drawn import told
-from retrax.show.pictures import craft, ground, lines, rigid, spaces
+from retrax.show.pictures import craft, ground, lines, mechanism, rigid, spaces
 from retrax.show.pictures.own import Draw, drawn_by_user
 from retrax.show.pictures.things import Picture
 from retrax.trajectory.trajectory import Trajectory
 
 _TOLD = {
+    "mechanism": mechanism.mechanism,
     "body": rigid.with_mass,
     "wheels": craft.spacecraft,
     "flyer": craft.flyer,

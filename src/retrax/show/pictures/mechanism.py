@@ -12,7 +12,7 @@ from retrax.show.bodies import Body, bodies
 from retrax.show.drawn import joint_forces
 from retrax.show.pictures.own import corners
 from retrax.show.pictures.shapes import carried, paint, part
-from retrax.show.pictures.things import METRES, Picture, Thing, Track, frame, path
+from retrax.show.pictures.things import METRES, Picture, Thing, Track, frame, path, strand
 from retrax.trajectory.trajectory import Trajectory
 
 # The thickness of rods that are drawn where no shape is given, in sizes of the mechanism.
@@ -22,6 +22,8 @@ _JOINT, _GROUND = "#5d6873", "#8a949e"
 _NAMED, _FORCES, _LISTED = 12, 40, 10
 # A body whose joints are nearer to its centre of mass than this part of the size is an ellipsoid.
 _NEAR = 0.02
+# A spring in parts of its length and of its width.
+_ZIGZAG = [(0.0, 0.0), (0.1, 0.0), *((0.15 + 0.1 * k, (-1.0) ** k) for k in range(8)), (0.9, 0.0), (1.0, 0.0)]
 # The longest force is drawn this long, in radii of the picture.
 _LONGEST = 0.4
 
@@ -48,6 +50,7 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
         still = np.zeros((len(run.t), 3))
         things += carried("ground", fixed, None, still)
         places.append(corners(fixed, None, still))
+    things += _lines(found, said, turn, size)
     if not any(shape.kind == "trail" for own in said["shapes"] for shape in own):
         rotation, position = _seen(found[-1], turn)
         things.append(path(f"path of {found[-1].label}", position, colour=4))
@@ -55,10 +58,11 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
     every = every[np.all(np.isfinite(every), axis=(1, 2))]
     axes = frame(every, _names(turn, flat))
     across = float(np.linalg.norm(axes["high"] - axes["low"])) or 1.0
-    radius, centre = 0.52 * across, (axes["low"] + axes["high"]) / 2
+    radius, centre = (0.58 if flat else 0.52) * across, (axes["low"] + axes["high"]) / 2
     forces, notes = _forces(run, said, turn, radius)
     around, follow = _around(said, axes, across, turn, flat), 0.0
-    if 4 * size < radius:
+    grounded = any(-1 in joint["bodies"] for joint in said["joints"])
+    if not grounded and 4 * size < radius:
         follow = size
     toggles = {"names": len(found) <= _NAMED} | ({"forces": True} if forces else {})
     return Picture(
@@ -108,17 +112,15 @@ def _pins(said: dict[str, Any], k: int, size: float) -> list[Shape]:
     """A mark for each joint that a body carries as the first of those that move."""
     found = []
     for joint in said["joints"]:
-        if next(i for i in joint["bodies"] if i >= 0) != k:
+        n = next(n for n, body in enumerate(joint["bodies"]) if body >= 0)
+        if joint["bodies"][n] != k:
             continue
-        at = triple("a joint", _on(joint, k)[0])
-        axis = (0.0, 0.0, 1.0) if len(said["gravity"]) == 2 else joint["axis"]
-        if axis is None or joint["bodies"][0] != k:  # the axis is known on the first body alone
-            mark = sphere(1.2 * _PIN * size, _JOINT)
-            if len(said["gravity"]) == 2:
-                mark = cylinder(_PIN * size, (0.0, 0.0, 1.0), 4 * _PIN * size, _JOINT)
-        else:
+        mark = sphere(1.2 * _PIN * size, _JOINT)
+        flat = len(said["gravity"]) == 2
+        if flat or joint["axes"] is not None:
+            axis = (0.0, 0.0, 1.0) if flat else joint["axes"][n]
             mark = cylinder(_PIN * size, axis, 4 * _PIN * size, _JOINT)
-        found.append(mark.at(at))
+        found.append(mark.at(joint["points"][n]))
     return found
 
 
@@ -132,6 +134,38 @@ def _fixed(said: dict[str, Any], size: float, turn: np.ndarray) -> list[Shape]:
             at = turn @ np.array(triple("a joint", p))
             feet.append(cone(at + 3 * _PIN * size * down, at, 1.8 * _PIN * size, _GROUND))
     return feet
+
+
+def _lines(
+    found: list[Body], said: dict[str, Any], turn: np.ndarray, size: float
+) -> list[Thing]:
+    """Springs as zigzags, dampers and bars without mass as straight lines."""
+    things = []
+    for one in said["lines"]:
+        ends = [
+            _point(found, body, np.array(triple("an end", p)), turn)
+            for body, p in zip(one["bodies"], one["points"], strict=True)
+        ]
+        zigzag = _ZIGZAG if one["kind"] == "spring" else [(0.0, 0.0), (1.0, 0.0)]
+        along = ends[1] - ends[0]
+        aside = np.cross(along, [0.0, 0.0, 1.0])
+        flat = np.linalg.norm(aside, axis=1, keepdims=True) < 1e-6
+        aside = np.where(flat, [1.0, 0.0, 0.0], aside)
+        aside = 1.5 * _PIN * size * aside / np.linalg.norm(aside, axis=1, keepdims=True)
+        nodes = np.stack([ends[0] + u * along + v * aside for u, v in zigzag], axis=1)
+        colour = {"spring": 2, "damper": 3, "distance": None}[one["kind"]]
+        first = all(thing["label"] != one["kind"] for thing in things)
+        things.append(strand(one["kind"] if first else "", nodes, colour))
+    return things
+
+
+def _point(found: list[Body], body: int, p: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """Where a point of a body is in the picture, at all times."""
+    count = len(found[0].position if found[0].position is not None else ())
+    if body < 0:
+        return np.tile(turn @ p, (count, 1))
+    rotation, position = _seen(found[body], turn)
+    return position if rotation is None else position + rotation @ p
 
 
 def _forces(

@@ -155,4 +155,4 @@ def framed(things: list[Thing], places: Float[np.ndarray, "time n 3"], flat: boo
     axes = frame(places, [*METRES[:2], ""] if flat else METRES)
     around: dict[str, Any] = {"frame": axes} | ({"front": True} if flat else {})
     across = float(np.linalg.norm(axes["high"] - axes["low"])) or 1.0
-    return Picture(things, around, (axes["low"] + axes["high"]) / 2, 0.52 * across)
+    return Picture(things, around, (axes["low"] + axes["high"]) / 2, (0.58 if flat else 0.52) * across)
