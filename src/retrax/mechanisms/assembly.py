@@ -28,7 +28,7 @@ from retrax.numerics.checks import (
     require_flag,
     require_instance,
 )
-from retrax.numerics.evaluate import Evaluated, as_jax, evaluated
+from retrax.numerics.evaluate import Evaluated, evaluated
 
 if TYPE_CHECKING:
     from retrax.mechanisms.system import MechanismSystem

@@ -95,7 +95,8 @@ class Rack(AbstractCoupling):
     r"""A pinion on a rack: $x = r\,\theta$ for the angle of one joint and the travel of another.
 
     **Arguments:** `pinion`: a joint with an angle, or its name; `rack`: a joint with a position;
-    `radius`: $r$ of the pinion in metres, below zero where the rack moves against the angle; `name`.
+    `radius`: $r$ of the pinion in metres, below zero where the rack moves against the angle;
+    `name`.
     """
 
     def __init__(

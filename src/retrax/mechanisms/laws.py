@@ -211,7 +211,7 @@ class InPlanes(AbstractLaw):
 
 
 class Apart(AbstractLaw):
-    r"""Two points keep their distance, $(|d|^2 - \ell^2)/2\ell = 0$ with $d$ from one to the other."""
+    r"""Two points keep their distance: $(|d|^2 - \ell^2)/2\ell = 0$, $d$ from one to the other."""
 
     a: Vector
     b: Vector

@@ -1,4 +1,4 @@
-"""Where the model of a mechanism ends: joints the wrong way round, flat wheels, wound-up springs."""
+"""Where the model of a mechanism ends: reversed joints, flat wheels, wound-up springs."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple

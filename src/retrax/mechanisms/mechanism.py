@@ -19,7 +19,7 @@ from retrax.mechanics.inertia import require_body, require_positive
 from retrax.mechanics.mechanical import Potential
 from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanisms.body import GROUND, Body
-from retrax.mechanisms.couplings import AbstractCoupling, Free, JointOrName
+from retrax.mechanisms.couplings import AbstractCoupling, Free
 from retrax.mechanisms.elements import AbstractDamper, AbstractSpring, Acting, Outside
 from retrax.mechanisms.joined import Connection, Joints
 from retrax.mechanisms.joints import AbstractJoint, Revolute
@@ -307,7 +307,7 @@ class Mechanism:
         (self._springs if isinstance(element, AbstractSpring) else self._dampers).append(acting)
 
     def _axle(self, body: Body) -> np.ndarray | None:
-        """Return the axis of the only Revolute joint of a body, in space; `None` if not just one."""
+        """Return the axis of the only Revolute joint of a body; `None` if there is not just one."""
         hinges = [
             w
             for w in self._kept

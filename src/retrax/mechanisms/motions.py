@@ -7,8 +7,8 @@ $$ \Omega_i = R_i^T\omega, \qquad v_i = v + \omega\times x_i \tag{1} $$
 and has the momentum $\omega\cdot L + v\cdot P$ with the angular momentum $L = \sum R_iJ_i\Omega_i
 + m_ix_i\times v_i$ about the origin and $P = \sum m_iv_i$. This is no translation of the group, for
 positions turn too. Turning one body about an axis $\zeta$ of its own has the momentum
-$\zeta\cdot J_i\Omega_i$. Either is kept where no force works on it and no joint or wheel crosses it,
-wherever the bodies are; so they are looked for at random places, as null spaces.
+$\zeta\cdot J_i\Omega_i$. Either is kept where no force works on it and no joint or wheel crosses
+it, wherever the bodies are; so they are looked for at random places, as null spaces.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

@@ -60,7 +60,7 @@ class AbstractWheel(abc.ABC):
 
     @abc.abstractmethod
     def contact(self, place: Place, plane: Plane, axle: np.ndarray | None) -> AbstractContact:
-        """Return what is asked of velocities; `axle`: the one hinge of its body, if there is one."""
+        """Return what is asked of velocities; `axle`: of the one hinge of its body, if any."""
 
     @abc.abstractmethod
     def height(self, contact: AbstractContact, plane: Plane) -> AbstractLaw | None:
