@@ -18,7 +18,7 @@ from retrax.mechanisms.joined import GROUND, Connection
 from retrax.mechanisms.laws import Blocks as Rows
 from retrax.mechanisms.pose import Pose, ground
 from retrax.mechanisms.system import MechanismSystem
-from retrax.numerics.newton import SMALLEST, NewtonStatus
+from retrax.numerics.newton import SMALLEST, NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import inverse
 
 Scalar = Float[Array, ""]
@@ -28,6 +28,8 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT = 2 * _EPS, 64 * _EPS
 # The matrix is made anew where an iteration gains less than this, and so often at most.
 _GAIN, _MATRICES, _CHORDS = 0.2, 6, 12
+# So often at most velocities are put back where the joints allow them.
+_REFINED = 12
 
 
 class Last(NamedTuple):
@@ -74,9 +76,10 @@ class Jointed(AbstractIntegrator):
         self, system: MechanismSystem, state: State, h: Scalar, memory: Last
     ) -> tuple[State, StepInfo, Last]:
         xi, lam, (residual, count) = _solution(self.retraction, system, state, h, memory)
-        status = NewtonStatus(residual <= _ACCEPT, residual, count.astype(int))
         step = _Step(self.retraction, system, state, h)
-        new, impulses = step.end(xi, lam)
+        new, impulses, opening = step.end(xi, lam)
+        residual = jnp.maximum(residual, opening)
+        status = NewtonStatus(residual <= _ACCEPT, residual, count.astype(int))
         turn, tau = step.turn, self.retraction
         covered = [tau.covers(turn, h * spin) for spin, _ in step.velocities(xi)]
         info = step_info(status, h * xi, jnp.all(jnp.stack(covered)))
@@ -239,8 +242,8 @@ class _Step:
             [matrix.inner[i] @ r[: self.turns], r[self.turns :] * matrix.light[i]]
         )
 
-    def end(self, xi: Vector, lam: Vector) -> tuple[State, Vector]:
-        """The state at the end of the step, and the impulses there."""
+    def end(self, xi: Vector, lam: Vector) -> tuple[State, Vector, Scalar]:
+        """The state at the end of the step, the impulses there, and what the joints still open."""
         system, h, t1 = self.system, self.h, self.state.t + self.h
         places = self.drifted(xi)
         g1 = jnp.stack([p.R for p in places]), jnp.stack([p.x for p in places])
@@ -251,38 +254,64 @@ class _Step:
         last = self.kicked(g1, xi if self.fed_back else None, t1).reshape(self.n, -1)
         start, kicks = mu0.reshape(self.n, -1), kick.reshape(self.n, -1)
         pushes = self.pushes(self.rows, self.impulses(lam))
-        momenta, rates = [], []
+        momenta, sizes = [], []
         for i, (spin, _) in enumerate(self.velocities(xi)):
             pushed = kicks[i] + pushes[i]
             delta = self.tau.minus_identity(self.turn, h * spin)
             turned = self.turn.coAdm1(delta, (start[i] + pushed)[: self.turns])
             change = pushed + last[i]
+            sizes.append(
+                jnp.abs(start[i]) + jnp.abs(kicks[i]) + jnp.abs(pushes[i]) + jnp.abs(last[i])
+            )
             momenta.append(
                 start[i] + jnp.concatenate([change[: self.turns] + turned, change[self.turns :]])
             )
         light = [1.0 / system.mass[i] for i in range(self.n)]
         inner = [inverse(system.inertia[i]) for i in range(self.n)]
         if not self.connections:
-            return State(g1, jnp.concatenate(momenta), t1), jnp.zeros(0)
+            return State(g1, jnp.concatenate(momenta), t1), jnp.zeros(0), jnp.zeros(())
         rows = self.rows_at(places)
         through = [
             {i: self._through(block, inner[i], light[i]) for i, block in blocks.items()}
             for blocks in rows
         ]
         factors = eliminate(self.order, _schur(through, rows), symmetric=True)
-        found = [jnp.zeros(count) for count in self.counts]
-        for _ in range(2):
-            right = []
+        terms = jnp.asarray(SMALLEST)
+        for blocks in through:
+            for i, block in blocks.items():
+                terms = terms + jnp.sum(jnp.abs(block) @ sizes[i])
+
+        def across(momenta: list[Vector]) -> tuple[list[Vector], Scalar]:
+            """How fast the joints open, and the sum of all that."""
+            open_ = []
             for blocks in through:
-                b = jnp.zeros(())
-                for i, block in blocks.items():
-                    b = b - block @ momenta[i]
-                right.append(b)
-            more = factors.solve(right)
+                parts = [block @ momenta[i] for i, block in blocks.items()]
+                open_.append(sum(parts[1:], parts[0]))
+            return open_, sum((jnp.sum(jnp.abs(r)) for r in open_), jnp.zeros(()))
+
+        def improve(at: _Closing) -> tuple[_Closing, Sizes]:
+            more = [-x for x in factors.solve(at.speeds)]
             given = self.pushes(rows, more)
-            momenta = [mu + push for mu, push in zip(momenta, given, strict=True)]
-            found = [a + b for a, b in zip(found, more, strict=True)]
-        return State(g1, jnp.concatenate(momenta), t1), jnp.concatenate(found)
+            momenta = [mu + push for mu, push in zip(at.momenta, given, strict=True)]
+            found = [a + b for a, b in zip(at.impulses, more, strict=True)]
+            speeds, size = across(momenta)
+            return _Closing(momenta, found, speeds), (size, terms)
+
+        start = _Closing(momenta, [jnp.zeros(count) for count in self.counts], across(momenta)[0])
+        unknown = jnp.asarray(jnp.inf), jnp.zeros(())
+        closed, status = to_stagnation(
+            improve, start, unknown, aim=_AIM, accept=_ACCEPT, most=_REFINED
+        )
+        state = State(g1, jnp.concatenate(closed.momenta), t1)
+        return state, jnp.concatenate(closed.impulses), status.residual
+
+
+class _Closing(NamedTuple):
+    """Momenta on their way to velocities that the joints allow."""
+
+    momenta: list[Vector]
+    impulses: list[Vector]
+    speeds: list[Vector]
 
 
 class _Matrix(NamedTuple):
