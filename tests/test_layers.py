@@ -13,6 +13,7 @@ LAYERS = [
     "groups",
     "spaces",
     "mechanics",
+    "draw",
     "mechanisms",
     "systems",
     "integrators",

@@ -21,6 +21,7 @@ _jax.config.update("jax_enable_x64", True)
 
 if _TYPE_CHECKING:
     from retrax import analysis as analysis
+    from retrax import draw as draw
     from retrax import systems as systems
     from retrax import testing as testing
     from retrax.citations import cite as cite
@@ -347,6 +348,7 @@ _WHERE = {name: module for module, names in _PLACES.items() for name in names}
 # Modules that are names of this one.
 _MODULES = {
     "analysis": "retrax.analysis",
+    "draw": "retrax.draw",
     "show": "retrax.show",
     "solids": "retrax.mechanics.solids",
     "systems": "retrax.systems",
