@@ -13,7 +13,7 @@ from retrax.importing.robot import Coupling, Edge, Freedom, Robot
 from retrax.importing.rotors import add_rotor
 from retrax.importing.tree import Part, Tree, bodies_of, body_name
 from retrax.mechanisms.joints import AbstractJoint, Fixed
-from retrax.mechanisms.limits import Frame
+from retrax.mechanisms.frames import Frame
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.motors import Motor
 from retrax.mechanisms.springs import TorsionDamper, TorsionSpring
@@ -69,6 +69,7 @@ def _add_body(mechanism: Mechanism, part: Part) -> None:
         place.point(solid.centre),
         place.R,
         tuple(shape.at(-solid.centre) for shape in part.shapes) or None,
+        physical=False,
     )
 
 

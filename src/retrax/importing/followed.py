@@ -8,12 +8,12 @@ from jaxtyping import Array, Float
 
 from retrax.mechanisms.couplings import AbstractCoupling, Free, JointOrName
 from retrax.mechanisms.laws import AbstractLaw, Blocks, Geared, Residual, Side, Threaded
-from retrax.mechanisms.measures import Measured, Travel, Turn
+from retrax.mechanisms.measures import Measured, Tilt, Travel, Turn
 from retrax.mechanisms.pose import Pose
 from retrax.mechanisms.springs import single
 from retrax.mechanisms.written import require_name
 
-Measure = Turn | Travel
+Measure = Turn | Tilt | Travel
 # A ratio of angles is one of teeth if some wheels of up to so many make it.
 _MOST_TEETH = 60
 _SAME = 1e-9
@@ -114,4 +114,4 @@ def _from(turn: Turn, zero: float) -> Turn:
 
 
 def _value(measure: Measure, a: Pose, b: Pose) -> Measured:
-    return measure.angle(a, b) if isinstance(measure, Turn) else measure.distance(a, b)
+    return measure.distance(a, b) if isinstance(measure, Travel) else measure.angle(a, b)

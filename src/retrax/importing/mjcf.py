@@ -10,7 +10,7 @@ from retrax.importing.geoms import shapes_of
 from retrax.importing.placement import Placement, from_quaternion
 from retrax.importing.robot import Edge, Freedom, FreedomKind, Link, Robot
 from retrax.importing.solid import Solid
-from retrax.mechanisms.limits import Limits
+from retrax.mechanisms.frames import Limits
 
 if TYPE_CHECKING:
     from mujoco import MjModel

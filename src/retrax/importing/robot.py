@@ -7,7 +7,7 @@ import numpy as np
 from retrax.importing.placement import HERE, Placement, Vector
 from retrax.importing.solid import Solid
 from retrax.mechanics.shape import Shape
-from retrax.mechanisms.limits import Limits
+from retrax.mechanisms.frames import Limits
 
 FreedomKind = Literal["hinge", "slide", "ball", "planar", "free"]
 

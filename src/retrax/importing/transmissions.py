@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 from retrax.errors import BadInput
 from retrax.importing.robot import Drive
 from retrax.importing.xml_file import text
-from retrax.mechanisms.limits import Limits
+from retrax.mechanisms.frames import Limits
 
 _READ = ("type", "joint", "actuator", "hardwareInterface", "mechanicalReduction")
 

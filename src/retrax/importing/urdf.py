@@ -22,7 +22,7 @@ from retrax.importing.solid import Solid, together
 from retrax.importing.transmissions import drives
 from retrax.importing.unread import not_understood, table
 from retrax.importing.xml_file import number, numbers, only, read_xml, text
-from retrax.mechanisms.limits import Limits
+from retrax.mechanisms.frames import Limits
 
 _UNDERSTOOD = table(
     robot=("name version", "link joint material transmission"),

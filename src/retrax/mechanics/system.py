@@ -347,6 +347,10 @@ class AbstractGroupSystem(Frozen):
         """Return the declared symmetries, or find them numerically."""
         return find_symmetries(self)
 
+    def momenta_of(self, symmetries: Symmetries, state: State) -> dict[str, Float[Array, ""]]:
+        """Return the momenta of symmetries, by name."""
+        return symmetries.momenta(self.group, state)
+
     def invariants(
         self,
         state: State,
@@ -360,7 +364,7 @@ class AbstractGroupSystem(Frozen):
         energy where it is known.
         """
         symmetries = self.symmetries() if symmetries is None else symmetries
-        momenta = symmetries.momenta(self.group, state)
+        momenta = self.momenta_of(symmetries, state)
         kept = {}
         if self.has_energy and self.conservative:
             kept["energy"] = self.energy(state) if energy is None else energy
