@@ -15,18 +15,22 @@ def table(**rows: tuple[str, str]) -> Understood:
     }
 
 
-def not_understood(root: Element, understood: Understood) -> list[str]:
-    """Return a phrase for each kind of element and attribute outside the table."""
+def not_understood(root: Element, understood: Understood, elsewhere: str) -> list[str]:
+    """Return a phrase for each kind of element and attribute outside the table.
+
+    **Arguments:** `elsewhere`: an element that is looked through by somebody else.
+    """
     found: Counter[str] = Counter()
 
     def look(element: Element) -> None:
         attributes, children = understood[element.tag]
         for name in element.keys():
             if name not in attributes:
-                found[f'{name}= of <{element.tag}>'] += 1
+                found[f"{name}= of <{element.tag}>"] += 1
         for child in element:
             if child.tag in children:
-                look(child)
+                if child.tag != elsewhere:
+                    look(child)
             else:
                 found[f"<{child.tag}> in <{element.tag}>"] += 1
 

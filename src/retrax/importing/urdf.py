@@ -47,10 +47,7 @@ _UNDERSTOOD = table(
     dynamics=("damping friction", ""),
     limit=("lower upper effort velocity", ""),
     mimic=("joint multiplier offset", ""),
-    transmission=("name", "type joint actuator"),
 )
-# These parts of a transmission are read by `transmissions`.
-_UNDERSTOOD["transmission"] = (frozenset({"name", "type"}), frozenset())
 _FREEDOMS: dict[str, FreedomKind | None] = {
     "fixed": None,
     "revolute": "hinge",
@@ -75,7 +72,7 @@ def read_urdf(
     with a transmission.
     """
     root = read_xml(path, "robot")
-    unread = not_understood(root, _UNDERSTOOD)
+    unread = not_understood(root, _UNDERSTOOD, "transmission")
     colours = {m.get("name", ""): _colour(m, {}) for m in root.findall("material")}
     links = [_link(element, files, density, colours, unread) for element in root.findall("link")]
     _unique("link", [link.name for link in links])
