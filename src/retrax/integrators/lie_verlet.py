@@ -16,11 +16,13 @@ from retrax.integrators.base import (
 )
 from retrax.integrators.kick_drift_kick import KickDriftKick
 from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
+from retrax.integrators.jointed import Jointed
 from retrax.integrators.rattle import Rattle
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
+from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.newton import newton
 
 Scalar = Float[Array, ""]
@@ -111,6 +113,8 @@ class LieVerlet(AbstractIntegrator):
         """The step of this system: by its own discrete Lagrangian, or by that of (1) to (4)."""
         if self._splits(system):
             return KickDriftKick()
+        if isinstance(system, MechanismSystem):
+            return Jointed(retraction=self.retraction, order=self.order, preserves=self.preserves)
         made_for = Rattle if isinstance(system.constraint, AbstractHolonomic) else _GroupVerlet
         return made_for(retraction=self.retraction, order=self.order, preserves=self.preserves)
 
