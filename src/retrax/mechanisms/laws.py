@@ -184,7 +184,8 @@ class Unturned(AbstractLaw):
 
     def side(self, *poses: Pose) -> Side:
         Q = self._turned(*poses)
-        return jnp.stack([Q[0, 0], Q[1, 1], Q[2, 2]] if self.count == 3 else [Q[0, 0]])
+        # Where the equations hold, the diagonal is 1, 0 or -1.
+        return (jnp.stack([Q[0, 0], Q[1, 1], Q[2, 2]]) if self.count == 3 else Q[0, :1]) - 0.5
 
 
 class InPlanes(AbstractLaw):

@@ -6,21 +6,26 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import Function, Moving, require_energy
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia
+from retrax.mechanics.remembered import Drawing
+from retrax.mechanics.shape import Shape
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Generators, Symmetries
 from retrax.mechanics.system import Derivative
 from retrax.mechanisms.along import band_of
 from retrax.mechanisms.assembly import assemble
 from retrax.mechanisms.body import GROUND, Body
+from retrax.mechanisms.drawing import drawing
 from retrax.mechanisms.elements import Acting, energy_of, pull_of
 from retrax.mechanisms.joined import Joints
 from retrax.mechanisms.limits import ending, require_within, within
+from retrax.mechanisms.loads import motion_of
 from retrax.mechanisms.motions import find_motions, momenta
 from retrax.mechanisms.pose import Pose
 from retrax.mechanisms.rank import freedoms, redundant
@@ -55,7 +60,7 @@ class MechanismSystem(AbstractMechanicalSystem):
     force: Function | None
     reference: Element
     names: tuple[str, ...] = eqx.field(static=True)
-    shapes: tuple[object, ...] = eqx.field(static=True)
+    shapes: tuple[tuple[Shape, ...], ...] = eqx.field(static=True)
 
     symmetry: ClassVar[Generators | None] = None
 
@@ -85,6 +90,18 @@ class MechanismSystem(AbstractMechanicalSystem):
         counts = [(len(self.names), "body", "bodies"), (joints, "joint", "joints")]
         told = [f"{n} {one if n == 1 else many}" for n, one, many in counts if n]
         return f"mechanism of {' and '.join(told)}"
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """What pictures show: bodies with their shapes, joints, wheels."""
+        return drawing(self)
+
+    @property
+    def e3_points_up(self) -> bool:
+        """Whether the axis that gravity is nearest to points up."""
+        gravity = np.asarray(self.gravity)
+        axis = 1 if len(gravity) == 2 else int(np.argmax(np.abs(gravity)))
+        return bool(gravity[axis] <= 0)
 
     @property
     def invariant_inertia(self) -> bool:
@@ -189,6 +206,25 @@ class MechanismSystem(AbstractMechanicalSystem):
 
     def momenta_of(self, symmetries: Symmetries, state: State) -> dict[str, Float[Array, ""]]:
         return momenta(self, symmetries, state)
+
+    def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
+        """Return the coordinates of joints and their rates, by name; angles between -pi and pi."""
+        found: dict[str, Float[Array, ...]] = {}
+        if self.constraint is None:
+            return found
+        xi = self.velocity_at(state)
+        for joint in self.constraint.connections:
+            if joint.coordinates:
+                values, rates = motion_of(joint, state.g, xi)
+                for k, word in enumerate(joint.words):
+                    found[f"{word} of {joint.name}"] = values[k]
+                    found[f"rate of {word} of {joint.name}"] = rates[k]
+        return found
+
+    def unit_of(self, observable: str) -> str:
+        kinds = {"angle": "rad", "position": "m"}
+        words = observable.removeprefix("rate of ").split(" ", 2)
+        return kinds.get(words[0], "") + ("/s" if observable.startswith("rate of ") else "")
 
     def index(self, body: Body | str) -> int:
         """Return the number of a body, `GROUND` for the ground."""
