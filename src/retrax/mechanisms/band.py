@@ -147,7 +147,9 @@ def _continued(places: np.ndarray, last: int) -> np.ndarray:
         step, rest = divmod(places[known[1]] - places[known[0]], known[1] - known[0])
         even = places[known[0]] + step * (np.arange(len(places)) - known[0])
         within = np.all((even >= 0) & (even <= last))
-        fine = np.where(places >= 0, even == places, (even % last == 0) | (np.arange(len(even)) == 0))
+        fine = np.where(
+            places >= 0, even == places, (even % last == 0) | (np.arange(len(even)) == 0)
+        )
         if not rest and within and np.all(fine):
             return even
     return np.where(places >= 0, places, 0)
