@@ -106,7 +106,7 @@ def _placement(
     system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Element, t: Time
 ) -> Placement:
     group = system.group
-    somewhere = jnp.cos(1.0 + jnp.arange(group.dim))  # along no axis
+    somewhere = jnp.cos(jnp.arange(1.0, group.dim + 1.0))  # along no axis
     slopes, turning = constraint.steepness(g, group.tangent(g, somewhere), t)
     size = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(g)]))
     return Placement(constraint.positions(g, t), slopes, turning, size)

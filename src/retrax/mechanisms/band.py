@@ -8,6 +8,7 @@ of each other lies at the same distance.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,7 +34,8 @@ class Meeting(NamedTuple):
     where: np.ndarray | None
 
 
-class Band(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Band:
     """The joints in order.
 
     **Attributes:** `order`: the numbers of the joints; `width`: how far apart joints with a common
