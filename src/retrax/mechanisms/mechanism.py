@@ -86,7 +86,7 @@ class Mechanism:
         self._contacts: list[Touching] = []
         self._springs: list[Acting] = []
         self._dampers: list[Acting] = []
-        self._motors: list[tuple[str, Motor, Coordinate, tuple[int, int]]] = []
+        self._motors: list[tuple[Motor, Coordinate, tuple[int, int]]] = []
 
     def body(
         self,
@@ -135,7 +135,7 @@ class Mechanism:
             places = [self._place(body) for body in pair]
             with naming(f"the joint {name!r}"):
                 law, free = joint.law(*places), joint.coordinates(*places)
-            at = local(places[1], places[1][1] if joint.at is None else joint.at)
+            at = local(places[1], joint.point(tuple(places)))
             bodies = tuple(body.index for body in pair)
             made = Connection(law, free, jnp.asarray(at), bodies, name, joint.kind)
             self._connect(joint, made)
@@ -185,7 +185,8 @@ class Mechanism:
             joint = self._joint(element.joint)
             coordinate = single(_free(joint), f"a {kind}")
             if isinstance(element, Motor):
-                self._motors.append((name, element, coordinate, joint.bodies[:2]))
+                a, b = joint.bodies[:2]
+                self._motors.append((element, coordinate, (a, b)))
             else:
                 self._act(element.element(coordinate), joint.bodies[:2], name)
 
@@ -232,7 +233,7 @@ class Mechanism:
         """Return the system with its motors as inputs, in the order in which they were added."""
         if not self._motors:
             raise BadInput("this mechanism has no motors: add some with add(rx.Motor(joint)).")
-        _, motors, coordinates, bodies = zip(*self._motors, strict=True)
+        motors, coordinates, bodies = zip(*self._motors, strict=True)
         matrix = MotorMatrix(coordinates, bodies, len(self._bodies))
         bounds = None
         if any(motor.bounds is not None for motor in motors):
