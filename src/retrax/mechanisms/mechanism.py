@@ -27,7 +27,7 @@ from retrax.mechanisms.pose import Place
 from retrax.mechanisms.rolling import Rolling, Touching, WheelHeight
 from retrax.mechanisms.springs import AbstractAtJoint, AbstractBetweenPoints, single
 from retrax.mechanisms.system import MechanismSystem
-from retrax.mechanisms.wheels import AbstractWheel, plane_under
+from retrax.mechanisms.wheels import AbstractWheel, plane_of
 from retrax.mechanisms.written import local, naming, require_name, rotation, vector
 from retrax.numerics.checks import (
     ArrayLike,
@@ -149,12 +149,7 @@ class Mechanism:
             if body.index == GROUND:
                 raise BadInput("the ground cannot roll: name a body that moves.")
             name = self._new_name(wheel.name, "wheel")
-            plane = plane_under(self.gravity) if wheel.plane is None else wheel.plane
-            if plane is None:
-                raise BadInput(
-                    f"there is no gravity that says where {name!r} has its plane: give "
-                    "plane=(point, normal)."
-                )
+            plane = plane_of(wheel, name, self.gravity)
             place = self._place(body)
             with naming(f"{name!r}"):
                 contact = wheel.contact(place, plane, self._axle(body))
