@@ -15,7 +15,7 @@ def operations(bodies):
 
 
 def test_the_program_does_not_grow():
-    assert operations(20) == operations(40)
+    assert operations(80) == operations(160)
 
 
 def test_chain_against_c():
