@@ -260,7 +260,7 @@ def test_a_spring_that_is_wound_too_far_stops_the_run():
     run = rx.simulate(system, rx.LieVerlet(), slow, h=0.01, steps=400)
     # phi = (w / omega) sin(omega t)
     omega = np.sqrt(0.1 / 0.25)
-    np.testing.assert_allclose(run.joints["pin"].angle, np.sin(omega * run.t) / omega, atol=2e-5)
+    np.testing.assert_allclose(run.joints["pin"].angle, np.sin(omega * run.t) / omega, atol=1e-4)
     with pytest.raises(rx.StepFailed, match=r"wound the spring 'coil'"):
         fast = system.assemble(joint_rates={"pin": 9.0})
         rx.simulate(system, rx.LieVerlet(), fast, h=0.01, steps=400)
