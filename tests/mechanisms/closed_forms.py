@@ -31,7 +31,9 @@ def bicycle_eigenvalues(v, g=GRAVITY):
     """The four eigenvalues of lean and steer at the speed v."""
     C, K = v * BICYCLE_C1, g * BICYCLE_K0 + v**2 * BICYCLE_K2
     inverse = np.linalg.inv(BICYCLE_M)
-    return np.linalg.eigvals(np.block([[np.zeros((2, 2)), np.eye(2)], [-inverse @ K, -inverse @ C]]))
+    return np.linalg.eigvals(
+        np.block([[np.zeros((2, 2)), np.eye(2)], [-inverse @ K, -inverse @ C]])
+    )
 
 
 # Andrews' squeezing mechanism at t = 0.03 s: beta, Theta, gamma, Phi, delta, Omega, epsilon.

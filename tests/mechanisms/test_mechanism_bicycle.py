@@ -65,7 +65,11 @@ def test_eigenvalues_are_the_printed_ones(bike):
     still, fast = lateral(bike, 0.0), lateral(bike, 5.0)
     for value in (5.53094371765393, 3.13164324790656, -3.13164324790656, -5.53094371765393):
         assert np.abs(still - value).min() < 2e-12
-    weave, capsize, caster = -0.775341882195845 + 4.46486771378823j, -0.32286642900409, -14.0783896927982
+    weave, capsize, caster = (
+        -0.775341882195845 + 4.46486771378823j,
+        -0.32286642900409,
+        -14.0783896927982,
+    )
     for value in (weave, capsize, caster):
         assert np.abs(fast - value).min() < 2e-12
 

@@ -114,7 +114,9 @@ def asymmetric_loop():
 @pytest.mark.parametrize(("order", "h"), [(2, 0.01), (4, 0.02), (6, 0.04)])
 def test_orders_on_a_loop_of_asymmetric_bodies(order, h):
     system = asymmetric_loop()
-    start = system.assemble(joint_rates={"motor": 1.5}, velocities={"coupler": [1, 2, -1, 0, 0, 0]}, project=True)
+    start = system.assemble(
+        joint_rates={"motor": 1.5}, velocities={"coupler": [1, 2, -1, 0, 0, 0]}, project=True
+    )
     assert system.freedoms(start) == 2
     fine = rx.Composition(rx.LieVerlet(), order=6)
     base = rx.LieVerlet()

@@ -50,9 +50,7 @@ def test_two_plates_welded_on_a_blade_are_chaplygin_s_sleigh():
     sleigh.roll(rx.KnifeEdge(plates[0], at=[0.0, 0.0], direction=[1.0, 0.0], name="blade"))
     system = sleigh.system()
     start = system.assemble(
-        velocities={
-            f"plate {i}": [omega, v - omega * at[i, 1], omega * at[i, 0]] for i in range(2)
-        }
+        velocities={f"plate {i}": [omega, v - omega * at[i, 1], omega * at[i, 0]] for i in range(2)}
     )
 
     def error(h):

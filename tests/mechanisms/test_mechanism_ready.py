@@ -54,7 +54,11 @@ def test_an_arm_is_held_where_it_is_by_its_motors():
     fore = np.array([np.sin(1.5), 0, np.cos(1.5)])
     pitch = elbow + (0.392 + 0.11) * fore
     torques = np.zeros(6)
-    for k, pivot, carried in ((1, shoulder, slice(1, 6)), (2, elbow, slice(2, 6)), (4, pitch, slice(4, 6))):
+    for k, pivot, carried in (
+        (1, shoulder, slice(1, 6)),
+        (2, elbow, slice(2, 6)),
+        (4, pitch, slice(4, 6)),
+    ):
         torques[k] = -9.81 * m[carried] @ (x[carried, 0] - pivot[0])
     held = rx.simulate(
         plant,
@@ -70,6 +74,10 @@ def test_an_arm_is_held_where_it_is_by_its_motors():
 
 
 def test_bad_numbers_are_named():
-    for make in (lambda: S.four_bar(0), lambda: S.chain(2, mass=-1.0), lambda: S.bicycle(wheelbase=0)):
+    for make in (
+        lambda: S.four_bar(0),
+        lambda: S.chain(2, mass=-1.0),
+        lambda: S.bicycle(wheelbase=0),
+    ):
         with pytest.raises(rx.BadInput, match=r"N = 0|mass = -1|wheelbase = 0"):
             make()
