@@ -35,6 +35,15 @@ class Connection(Frozen):
     name: str = eqx.field(static=True)
     kind: str = eqx.field(static=True)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What each coordinate is called: "angle", or "angle 2" where there are several."""
+        kinds = ["angle" if c.is_angle else "position" for c in self.coordinates]
+        return tuple(
+            kind if kinds.count(kind) == 1 else f"{kind} {kinds[: k + 1].count(kind)}"
+            for k, kind in enumerate(kinds)
+        )
+
     def poses(self, g: Element) -> tuple[Pose, ...]:
         """Return where its bodies are."""
         return tuple(pose_of(g, i) for i in self.bodies)

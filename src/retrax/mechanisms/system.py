@@ -19,6 +19,7 @@ from retrax.mechanisms.body import GROUND, Body
 from retrax.mechanisms.elements import Acting, energy_of, pull_of
 from retrax.mechanisms.joined import Joints
 from retrax.mechanisms.limits import ending, require_within, within
+from retrax.mechanisms.loads import motion_of
 from retrax.mechanisms.motions import find_motions, momenta
 from retrax.mechanisms.pose import Pose
 from retrax.mechanisms.rank import freedoms, redundant
@@ -162,6 +163,25 @@ class MechanismSystem(AbstractMechanicalSystem):
 
     def momenta_of(self, symmetries: Symmetries, state: State) -> dict[str, Float[Array, ""]]:
         return momenta(self, symmetries, state)
+
+    def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
+        """Return the coordinates of joints and their rates, by name; angles between -pi and pi."""
+        found: dict[str, Float[Array, ...]] = {}
+        if self.constraint is None:
+            return found
+        xi = self.velocity_at(state)
+        for joint in self.constraint.connections:
+            if joint.coordinates:
+                values, rates = motion_of(joint, state.g, xi)
+                for k, word in enumerate(joint.words):
+                    found[f"{word} of {joint.name}"] = values[k]
+                    found[f"rate of {word} of {joint.name}"] = rates[k]
+        return found
+
+    def unit_of(self, observable: str) -> str:
+        kinds = {"angle": "rad", "position": "m"}
+        words = observable.removeprefix("rate of ").split(" ", 2)
+        return kinds.get(words[0], "") + ("/s" if observable.startswith("rate of ") else "")
 
     def index(self, body: Body | str) -> int:
         """Return the number of a body, `GROUND` for the ground."""
