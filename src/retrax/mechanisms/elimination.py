@@ -4,8 +4,9 @@ The unknowns are the impulses of joints. Two of them stand in one equation where
 a body, so the matrix has the pattern of the graph of the joints. `Order.of` eliminates those first
 that have the fewest neighbours: leaves of trees, ends of chains; what is left is as large as the
 loops are many. Blocks are eliminated without pivoting, for the matrix is nearly symmetric and
-positive, as $W\,\mathbb I^{-1}W^T$ is, and $\rho_i = 10^{-9}S_{ii}$ on its diagonal keeps redundant rows
-from doing harm.
+positive, as $W\,\mathbb I^{-1}W^T$ is. Its diagonal is raised by $\rho_i = 10^{-13}S_{ii}$, so that
+redundant rows do no harm; whoever solves does so again until the equations hold, and $\rho$ changes
+nothing but how often.
 """
 
 from collections.abc import Sequence
@@ -15,13 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.numerics.small_matrices import PROXIMAL, inverse
+from retrax.numerics.small_matrices import inverse
 
-Block = Float[Array, "k l"]
-Vector = Float[Array, " k"]
+Block = Float[Array, "_ _"]
+Vector = Float[Array, " _"]
 Blocks = dict[tuple[int, int], Block]
 
 _WRITTEN_OUT = 3
+# The part of each diagonal entry that is added to it.
+_ADDED = 1e-13
 
 
 class Order(NamedTuple):
@@ -84,7 +87,7 @@ def eliminate(order: Order, S: Blocks, symmetric: bool) -> Factors:
         left[i, j] = left[i, j] - product if (i, j) in left else -product
 
     for p, later in zip(order.pivots, order.later, strict=True):
-        near = left[p, p] + jnp.diag(PROXIMAL * jnp.diagonal(S[p, p]))
+        near = left[p, p] + jnp.diag(_ADDED * jnp.diagonal(S[p, p]))
         if symmetric:
             pivots[p] = _mirrored(unpivoted_inverse(_mirrored(near)))
         else:
