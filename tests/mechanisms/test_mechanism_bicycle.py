@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from closed_forms import bicycle_eigenvalues
+from closed_forms import BICYCLE_C1, BICYCLE_K0, BICYCLE_K2, BICYCLE_M, bicycle_eigenvalues
+from scipy.linalg import expm
 from scipy.optimize import brentq
 
 import retrax as rx
@@ -65,7 +66,11 @@ def test_eigenvalues_are_the_printed_ones(bike):
     still, fast = lateral(bike, 0.0), lateral(bike, 5.0)
     for value in (5.53094371765393, 3.13164324790656, -3.13164324790656, -5.53094371765393):
         assert np.abs(still - value).min() < 2e-12
-    weave, capsize, caster = -0.775341882195845 + 4.46486771378823j, -0.32286642900409, -14.0783896927982
+    weave, capsize, caster = (
+        -0.775341882195845 + 4.46486771378823j,
+        -0.32286642900409,
+        -14.0783896927982,
+    )
     for value in (weave, capsize, caster):
         assert np.abs(fast - value).min() < 2e-12
 
@@ -111,10 +116,6 @@ def test_uncontrolled_at_4_6_metres_a_second_it_rights_itself(bike):
 
 def test_a_small_push_moves_it_as_the_linearised_equations_do(bike):
     """q(t) = exp(A t) q(0) for lean and steer; what remains is of third order in the push."""
-    from scipy.linalg import expm
-
-    from closed_forms import BICYCLE_C1, BICYCLE_K0, BICYCLE_K2, BICYCLE_M
-
     v, push = 4.6, 1e-3
     state = pushed(bike, v, push)
     integrator = rx.Composition(rx.LieVerlet(), order=4)

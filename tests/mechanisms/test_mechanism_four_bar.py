@@ -40,4 +40,3 @@ def test_the_order_on_a_closed_loop_is_the_one_claimed(order, h):
         run = swing(2, integrator, size, 2.0)
         errors.append(np.abs(angles(run)[-1, 0] - four_bar_angle(2, 2.0)))
     assert abs(np.log2(errors[0] / errors[1]) - order) < 0.3
-
