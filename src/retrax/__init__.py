@@ -21,6 +21,7 @@ _jax.config.update("jax_enable_x64", True)
 
 if _TYPE_CHECKING:
     from retrax import analysis as analysis
+    from retrax import draw as draw
     from retrax import systems as systems
     from retrax import testing as testing
     from retrax.citations import cite as cite
@@ -59,6 +60,8 @@ if _TYPE_CHECKING:
     from retrax.groups.so3 import SO3 as SO3
     from retrax.groups.so_n import SO as SO
     from retrax.groups.translation import Translation as Translation
+    from retrax.importing.load_mjcf import load_mjcf as load_mjcf
+    from retrax.importing.load_urdf import load_urdf as load_urdf
     from retrax.integrators.adapted_lift import AdaptedLift as AdaptedLift
     from retrax.integrators.adaptive import Adaptive as Adaptive
     from retrax.integrators.catalogue import INTEGRATORS as INTEGRATORS
@@ -205,6 +208,8 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.groups.so3": ("SO3",),
     "retrax.groups.so_n": ("SO",),
     "retrax.groups.translation": ("Translation",),
+    "retrax.importing.load_mjcf": ("load_mjcf",),
+    "retrax.importing.load_urdf": ("load_urdf",),
     "retrax.integrators.adapted_lift": ("AdaptedLift",),
     "retrax.integrators.adaptive": ("Adaptive",),
     "retrax.integrators.catalogue": ("INTEGRATORS",),
@@ -347,6 +352,7 @@ _WHERE = {name: module for module, names in _PLACES.items() for name in names}
 # Modules that are names of this one.
 _MODULES = {
     "analysis": "retrax.analysis",
+    "draw": "retrax.draw",
     "show": "retrax.show",
     "solids": "retrax.mechanics.solids",
     "systems": "retrax.systems",

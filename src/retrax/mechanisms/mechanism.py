@@ -1,5 +1,6 @@
 """Write a mechanism down: bodies, joints, wheels, and what acts between them."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -16,9 +17,11 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.functions import Force, arguments, as_pytree, checked_energy
 from retrax.mechanics.inertia import require_body, require_positive
 from retrax.mechanics.mechanical import Potential
+from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanisms.body import GROUND, Body
 from retrax.mechanisms.couplings import AbstractCoupling, Free
 from retrax.mechanisms.elements import AbstractDamper, AbstractSpring, Acting, Outside
+from retrax.mechanisms.frames import Frame, Limits
 from retrax.mechanisms.joined import Connection, Joints
 from retrax.mechanisms.joints import AbstractJoint, Revolute
 from retrax.mechanisms.measures import Coordinate
@@ -55,7 +58,7 @@ class _Given(NamedTuple):
     mass: Float[Array, ""]
     inertia: Float[Array, "turns turns"]
     place: Place
-    shape: object
+    shapes: tuple[Shape, ...]
 
 
 class Mechanism:
@@ -66,6 +69,9 @@ class Mechanism:
 
     **Arguments:** `gravity`: the acceleration of free fall in m/s^2, three numbers; two for a
     mechanism in the plane.
+
+    **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was loaded;
+    limits do not act. The name of a frame works as that of its body.
     """
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)):
@@ -87,6 +93,8 @@ class Mechanism:
         self._springs: list[Acting] = []
         self._dampers: list[Acting] = []
         self._motors: list[tuple[str, Motor, Coordinate, tuple[int, int]]] = []
+        self.limits: dict[str, Limits] = {}
+        self.frames: dict[str, Frame] = {}
 
     def body(
         self,
@@ -95,7 +103,7 @@ class Mechanism:
         inertia: ArrayLike,
         at: ArrayLike,
         turned: ArrayLike | None = None,
-        shape: object = None,
+        shape: Shape | Sequence[Shape] | None = None,
         *,
         physical: bool = True,
     ) -> Body:
@@ -103,8 +111,9 @@ class Mechanism:
 
         **Arguments:** `name`; `mass` in kg; `inertia` about the centre of mass in body axes: three
         principal moments or a matrix, one number in the plane; `at`: the centre of mass; `turned`:
-        the rotation from body axes to space axes, the identity if not given; `shape`: what
-        pictures show of it; `physical`: whether to insist on an inertia that a body can have.
+        the rotation from body axes to space axes, the identity if not given; `shape`: how
+        it looks, one or several shapes of `rx.draw` in body axes from its centre of mass;
+        `physical`: whether to insist on an inertia that a body can have.
         """
         if require_name(name) is None or name == self.ground.name or name in self._bodies:
             why = "is that of the ground" if name == self.ground.name else "is there already"
@@ -118,7 +127,8 @@ class Mechanism:
         kg = positive64(f"mass of {name!r}", mass)
         moments = _inertia(name, inertia, self.d, require_flag("physical", physical))
         body = Body(name, len(self._bodies))
-        self._bodies[name] = _Given(body, kg, moments, place, shape)
+        shapes = () if shape is None else shapes_of(f"shape of {name!r}", shape)
+        self._bodies[name] = _Given(body, kg, moments, place, shapes)
         return body
 
     def join(self, *joints: AbstractJoint | AbstractCoupling) -> None:
@@ -224,7 +234,7 @@ class Mechanism:
                 finite64("at", np.stack([one.place[1] for one in given]), (n, self.d)),
             ),
             names=tuple(self._bodies),
-            shapes=tuple(one.shape for one in given),
+            shapes=tuple(one.shapes for one in given),
         )
 
     def plant(self, potential: Potential | None = None, force: Force | None = None) -> Actuated:
@@ -248,6 +258,8 @@ class Mechanism:
     def _find(self, body: Body | str) -> Body:
         """Return a body of this mechanism from itself or its name."""
         if isinstance(body, str):
+            if body in self.frames:
+                body = self.frames[body].body
             if body == self.ground.name:
                 return self.ground
             if body not in self._bodies:

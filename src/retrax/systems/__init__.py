@@ -29,6 +29,7 @@ from retrax.systems.mechanisms.bicycle import bicycle as bicycle
 from retrax.systems.mechanisms.bricard import bricard as bricard
 from retrax.systems.mechanisms.chain import chain as chain
 from retrax.systems.mechanisms.chain import double_pendulum as double_pendulum
+from retrax.systems.mechanisms.following import JointsTo as JointsTo
 from retrax.systems.mechanisms.four_bar import four_bar as four_bar
 from retrax.systems.mechanisms.robot_arm import driven_arm as driven_arm
 from retrax.systems.mechanisms.robot_arm import robot_arm as robot_arm
