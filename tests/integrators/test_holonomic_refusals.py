@@ -120,7 +120,9 @@ def test_lost_rank_stops_the_run_with_the_equation_and_its_pivot():
 
 
 def test_places_that_cannot_be_found():
-    with pytest.raises(rx.BadInput, match=r"cannot be assembled .* equation 1 of phi misses zero by 1"):
+    with pytest.raises(
+        rx.BadInput, match=r"cannot be assembled .* equation 1 of phi misses zero by 1"
+    ):
         bead(lambda x: jnp.stack([x @ x + 1, x[0]])).assembled([1.0, 0.0, 0.0])
     assert np.allclose(bead().assembled([3.0, 0.0, 4.0]), [0.6, 0.0, 0.8], atol=1e-15, rtol=0)
 
@@ -136,7 +138,7 @@ def test_a_fit_does_not_leave_the_constraint():
     system = bead()
     state = system.state([0.6, 0.0, -0.8], velocity=[0.0, 0.7, 0.0])
     run = rx.simulate(system, rx.LieVerlet(), state, h=0.01, steps=50)
-    data = rx.Measurements(run.t, np.asarray(run.g), of=lambda g, xi: g, noise=0.01)
+    data = rx.Measurements(run.t, np.asarray(run.g), of="configuration", noise=0.01)
 
     def weighed(p):
         return bead(potential=lambda x: p["g"] * x[2])

@@ -12,8 +12,9 @@ from retrax.groups.base import AbstractLieGroup, Element, require_group
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.holonomic import AbstractHolonomic, Holonomic
+from retrax.numerics.checks import shown
 from retrax.spaces.base import AbstractSpace
-from retrax.spaces.embedded import Embedded
+from retrax.spaces.embedded import Embedded, Factor
 from retrax.spaces.sphere import Sphere
 
 
@@ -89,6 +90,9 @@ def placed_on(
     if not any(isinstance(part, Sphere) for part in parts):
         group = require_group(where)
         return group, checked_constraint(group, constraint)
+    for part in parts:
+        if not isinstance(part, Factor):
+            raise BadInput(f"group = {shown(where)} has {shown(part)}, no group and no sphere.")
     space = Embedded(*parts)
     further = checked_constraint(space.group, constraint)
     if isinstance(further, Holonomic):
