@@ -98,14 +98,14 @@ def test_velocities_across_and_equations_that_contradict_each_other():
     with pytest.raises(rx.BadInput, match=r"breaks the constraint .* project=True"):
         bead().state([0.0, 0.0, -1.0], velocity=[0.0, 0.0, 1.0])
     torn = bead(lambda x, t: jnp.stack([x[0] - t, x[0] - 2 * t]))
-    with pytest.raises(rx.BadInput, match="equation . of phi contradicts the others"):
+    with pytest.raises(rx.BadInput, match=r"equation \d of phi contradicts the others"):
         torn.state(np.zeros(3), velocity=np.zeros(3), project=True)
 
 
 def test_equations_that_come_to_contradict_each_other_stop_the_run():
     torn = bead(lambda x, t: jnp.stack([x[0] - t, x[0] - t - 1e-3 * t**2]))
     state = torn.state(np.zeros(3), velocity=np.zeros(3), project=True)
-    with pytest.raises(rx.StepFailed, match="No place was found for it at t = 0.01 s"):
+    with pytest.raises(rx.StepFailed, match=r"No place was found for it at t = 0.01 s"):
         rx.simulate(torn, rx.LieVerlet(), state, h=0.01, steps=10)
 
 
@@ -128,7 +128,7 @@ def test_places_that_cannot_be_found():
 
 
 def test_what_rolls_is_a_velocity_constraint():
-    with pytest.raises(rx.BadInput, match="rolling = .* is not a Distribution"):
+    with pytest.raises(rx.BadInput, match=r"rolling = .* is not a Distribution"):
         rx.Holonomic(sphere, rolling=sphere)
     with pytest.raises(rx.BadInput, match="write both in one phi"):
         rx.Holonomic(sphere, rolling=rx.Holonomic(sphere))
