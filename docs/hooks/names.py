@@ -12,6 +12,7 @@ _MODULES = {
     "retrax.analysis": "rx.analysis",
     "retrax.testing": "rx.testing",
     "retrax.mechanics.solids": "rx.solids",
+    "retrax.draw": "rx.draw",
     "retrax.show": "rx.show",
     "retrax.errors": "rx",
 }

@@ -21,6 +21,7 @@ _jax.config.update("jax_enable_x64", True)
 
 if _TYPE_CHECKING:
     from retrax import analysis as analysis
+    from retrax import draw as draw
     from retrax import systems as systems
     from retrax import testing as testing
     from retrax.citations import cite as cite
@@ -59,6 +60,8 @@ if _TYPE_CHECKING:
     from retrax.groups.so3 import SO3 as SO3
     from retrax.groups.so_n import SO as SO
     from retrax.groups.translation import Translation as Translation
+    from retrax.importing.load_mjcf import load_mjcf as load_mjcf
+    from retrax.importing.load_urdf import load_urdf as load_urdf
     from retrax.integrators.adapted_lift import AdaptedLift as AdaptedLift
     from retrax.integrators.adaptive import Adaptive as Adaptive
     from retrax.integrators.catalogue import INTEGRATORS as INTEGRATORS
@@ -104,9 +107,28 @@ if _TYPE_CHECKING:
     from retrax.mechanics.sampled import Sampled as Sampled
     from retrax.mechanics.signal import Signal as Signal
     from retrax.mechanics.state import State as State
+    from retrax.mechanisms.couplings import Gear as Gear
+    from retrax.mechanisms.couplings import Rack as Rack
+    from retrax.mechanisms.joints import Cylindrical as Cylindrical
+    from retrax.mechanisms.joints import Distance as Distance
+    from retrax.mechanisms.joints import Fixed as Fixed
+    from retrax.mechanisms.joints import Planar as Planar
+    from retrax.mechanisms.joints import PointOnLine as PointOnLine
+    from retrax.mechanisms.joints import PointOnPlane as PointOnPlane
+    from retrax.mechanisms.joints import Prismatic as Prismatic
     from retrax.mechanisms.joints import Revolute as Revolute
+    from retrax.mechanisms.joints import Screw as Screw
     from retrax.mechanisms.joints import Spherical as Spherical
+    from retrax.mechanisms.joints import Universal as Universal
     from retrax.mechanisms.mechanism import Mechanism as Mechanism
+    from retrax.mechanisms.motors import Motor as Motor
+    from retrax.mechanisms.springs import Damper as Damper
+    from retrax.mechanisms.springs import Spring as Spring
+    from retrax.mechanisms.springs import TorsionDamper as TorsionDamper
+    from retrax.mechanisms.springs import TorsionSpring as TorsionSpring
+    from retrax.mechanisms.wheels import KnifeEdge as KnifeEdge
+    from retrax.mechanisms.wheels import RollingBall as RollingBall
+    from retrax.mechanisms.wheels import RollingWheel as RollingWheel
     from retrax.numerics.nodes import Nodes as Nodes
     from retrax.numerics.nodes import chebyshev as chebyshev
     from retrax.numerics.nodes import chebyshev_lobatto as chebyshev_lobatto
@@ -186,6 +208,8 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.groups.so3": ("SO3",),
     "retrax.groups.so_n": ("SO",),
     "retrax.groups.translation": ("Translation",),
+    "retrax.importing.load_mjcf": ("load_mjcf",),
+    "retrax.importing.load_urdf": ("load_urdf",),
     "retrax.integrators.adapted_lift": ("AdaptedLift",),
     "retrax.integrators.adaptive": ("Adaptive",),
     "retrax.integrators.catalogue": ("INTEGRATORS",),
@@ -248,11 +272,36 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.mechanics.sampled": ("Sampled",),
     "retrax.mechanics.signal": ("Signal",),
     "retrax.mechanics.state": ("State",),
+    "retrax.mechanisms.couplings": (
+        "Gear",
+        "Rack",
+    ),
     "retrax.mechanisms.joints": (
+        "Cylindrical",
+        "Distance",
+        "Fixed",
+        "Planar",
+        "PointOnLine",
+        "PointOnPlane",
+        "Prismatic",
         "Revolute",
+        "Screw",
         "Spherical",
+        "Universal",
     ),
     "retrax.mechanisms.mechanism": ("Mechanism",),
+    "retrax.mechanisms.motors": ("Motor",),
+    "retrax.mechanisms.springs": (
+        "Damper",
+        "Spring",
+        "TorsionDamper",
+        "TorsionSpring",
+    ),
+    "retrax.mechanisms.wheels": (
+        "KnifeEdge",
+        "RollingBall",
+        "RollingWheel",
+    ),
     "retrax.numerics.nodes": (
         "Nodes",
         "chebyshev",
@@ -303,6 +352,7 @@ _WHERE = {name: module for module, names in _PLACES.items() for name in names}
 # Modules that are names of this one.
 _MODULES = {
     "analysis": "retrax.analysis",
+    "draw": "retrax.draw",
     "show": "retrax.show",
     "solids": "retrax.mechanics.solids",
     "systems": "retrax.systems",

@@ -18,6 +18,7 @@ SHOWN = [
 MODULES = [
     "retrax",
     "retrax.analysis",
+    "retrax.draw",
     "retrax.errors",
     "retrax.mechanics.solids",
     "retrax.show",

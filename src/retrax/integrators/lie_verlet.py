@@ -14,6 +14,8 @@ from retrax.integrators.base import (
     StepInfo,
     step_info,
 )
+from retrax.integrators.jointed import Jointed
+from retrax.integrators.jointed_long import JointedLong
 from retrax.integrators.kick_drift_kick import KickDriftKick
 from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
 from retrax.integrators.rattle import Rattle
@@ -21,6 +23,8 @@ from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
+from retrax.mechanisms.along import band_of
+from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.newton import newton
 
 Scalar = Float[Array, ""]
@@ -111,7 +115,10 @@ class LieVerlet(AbstractIntegrator):
         """The step of this system: by its own discrete Lagrangian, or by that of (1) to (4)."""
         if self._splits(system):
             return KickDriftKick()
-        made_for = Rattle if isinstance(system.constraint, AbstractHolonomic) else _GroupVerlet
+        if isinstance(system, MechanismSystem):
+            made_for = Jointed if band_of(system) is None else JointedLong
+        else:
+            made_for = Rattle if isinstance(system.constraint, AbstractHolonomic) else _GroupVerlet
         return made_for(retraction=self.retraction, order=self.order, preserves=self.preserves)
 
 

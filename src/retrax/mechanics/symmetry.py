@@ -59,10 +59,15 @@ _TINY = float(np.finfo(float).tiny)
 
 
 class Symmetries(NamedTuple):
-    """Generators of the symmetries in space and in the body, one per row."""
+    """Generators of the symmetries in space and in the body, one per row.
+
+    `motions` are those of an action that is neither, of which the system itself knows the momenta:
+    `AbstractGroupSystem.momenta_of`.
+    """
 
     space: np.ndarray
     body: np.ndarray
+    motions: np.ndarray = np.zeros((0, 0))
 
     @classmethod
     def none(cls, dim: int) -> "Symmetries":

@@ -164,6 +164,10 @@ class AbstractGroupSystem(Frozen):
             object.__setattr__(other, name, value)
         return other
 
+    def stored(self: System) -> System:
+        """Return the system as a file keeps it: without a function that only draws it."""
+        return self
+
     @property
     def moving(self) -> bool:
         """Whether an energy of the system depends on time."""
@@ -380,6 +384,10 @@ class AbstractGroupSystem(Frozen):
         """Return the declared symmetries, or find them numerically."""
         return find_symmetries(self)
 
+    def momenta_of(self, symmetries: Symmetries, state: State) -> dict[str, Float[Array, ""]]:
+        """Return the momenta of symmetries, by name."""
+        return symmetries.momenta(self.group, state)
+
     def invariants(
         self,
         state: State,
@@ -393,7 +401,7 @@ class AbstractGroupSystem(Frozen):
         energy where it is known.
         """
         symmetries = self.symmetries() if symmetries is None else symmetries
-        momenta = symmetries.momenta(self.group, state)
+        momenta = self.momenta_of(symmetries, state)
         kept = {}
         if self.has_energy and self.conservative:
             kept["energy"] = self.energy(state) if energy is None else energy

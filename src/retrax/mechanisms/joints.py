@@ -1,96 +1,446 @@
-"""Joints as users write them: which bodies, where, and along which axis, as the bodies stand."""
+"""Joints as users write them: which bodies, where, and along which axis, as the bodies stand.
+
+All points and directions are in space axes. A joint is at zero as it is drawn: its angle and its
+position count from there, those of the second body against the first.
+"""
 
 import abc
-from typing import TYPE_CHECKING
+import math
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from retrax.errors import BadInput
-from retrax.mechanisms.laws import AbstractLaw, Coincidence, Perpendicular, Several
-from retrax.mechanisms.pose import across
-from retrax.numerics.checks import ArrayLike, host_float64, require_finite, require_shape
+from retrax.mechanisms.body import Body
+from retrax.mechanisms.laws import (
+    AbstractLaw,
+    Aligned,
+    Apart,
+    Coincidence,
+    InPlanes,
+    Perpendicular,
+    Screwed,
+    Several,
+    Threaded,
+    Unturned,
+)
+from retrax.mechanisms.measures import Coordinate, Travel, Turn
+from retrax.mechanisms.pose import Place, across
+from retrax.mechanisms.written import (
+    local,
+    require_name,
+    same,
+    seen_from,
+    unit,
+    vector,
+    whole_vector,
+)
+from retrax.numerics.checks import ArrayLike, require_number
 
-if TYPE_CHECKING:
-    from retrax.mechanisms.mechanism import Body
-
-# Rotation and centre of mass of a body as the mechanism is drawn, on the host.
-Place = tuple[np.ndarray, np.ndarray]
+Bodies = tuple[Body | str, ...]
+Coordinates = tuple[Coordinate, ...]
+# A direction at right angles to another may miss that by rounding.
+_RIGHT = 1e-9
 
 
 class AbstractJoint(abc.ABC):
     """A joint between two bodies, in space axes, as the bodies stand when it is written.
 
-    **Attributes:** `bodies`: those it joins, the first of which carries it; `name`.
+    **Attributes:** `bodies`: those it joins, the first of which carries it; `name`; `at`: where
+    forces and torques are told, or `None` for the centre of the second body.
     """
 
-    bodies: tuple["Body", ...]
+    bodies: Bodies
     name: str | None
+    at: np.ndarray | None
+
+    def _write(self, a: Body | str, b: Body | str, name: str | None) -> None:
+        self.bodies, self.name, self.at = (a, b), require_name(name), None
+
+    @property
+    def kind(self) -> str:
+        """What it is called in sentences."""
+        return type(self).__name__
 
     @abc.abstractmethod
     def law(self, *places: Place) -> AbstractLaw:
         """Return what the joint asks, with its numbers in the axes of its bodies."""
 
+    def coordinates(self, *places: Place) -> Coordinates:
+        """Return the angles and travels that the joint leaves free."""
+        return ()
+
+    def _in_space(self, places: tuple[Place, ...], instead: str) -> None:
+        if len(places[0][1]) == 2:
+            raise BadInput(f"{self.kind} is a joint in space; in the plane {instead}.")
+
 
 class Spherical(AbstractJoint):
     """A ball in a socket: two bodies share the point `at`. In the plane, a pin.
 
-    **Arguments:** `a`, `b`: the bodies; `at`: the point, in space axes; `name`.
+    **Arguments:** `a`, `b`: the bodies; `at`: the point; `name`.
     """
 
-    def __init__(self, a: "Body", b: "Body", at: ArrayLike, name: str | None = None):
-        self.bodies, self.name = (a, b), name
-        self.at = vector("at", at, a.d)
+    def __init__(self, a: Body | str, b: Body | str, at: ArrayLike, name: str | None = None):
+        self._write(a, b, name)
+        self.at = vector("at", at)
 
     def law(self, *places: Place) -> AbstractLaw:
-        return Coincidence(*(jnp.asarray(local(place, self.at)) for place in places))
+        return _pin(self.at, places)
 
 
 class Revolute(AbstractJoint):
     """A hinge: two bodies share the point `at` and turn about `axis` alone.
 
-    **Arguments:** `a`, `b`: the bodies; `at`, `axis`: a point and the direction, in space axes; in
-    the plane there is no axis; `name`.
+    **Arguments:** `a`, `b`: the bodies; `at`: a point of the axis; `axis`: its direction; in the
+    plane there is none; `name`.
     """
 
     def __init__(
-        self, a: "Body", b: "Body", at: ArrayLike, axis: ArrayLike | None = None, name: str | None = None
+        self,
+        a: Body | str,
+        b: Body | str,
+        at: ArrayLike,
+        axis: ArrayLike | None = None,
+        name: str | None = None,
     ):
-        self.bodies, self.name = (a, b), name
-        self.at = vector("at", at, a.d)
-        if (axis is None) != (a.d == 2):
-            raise BadInput("Revolute: a hinge in space needs an axis, and one in the plane has none.")
+        self._write(a, b, name)
+        self.at = vector("at", at)
         self.axis = None if axis is None else unit("axis", axis)
+        if (self.axis is None) != (len(self.at) == 2):
+            raise BadInput(
+                "a Revolute joint in space needs an axis, and one in the plane has none: its axis "
+                "is at right angles to the plane."
+            )
 
     def law(self, *places: Place) -> AbstractLaw:
-        pin = Coincidence(*(jnp.asarray(local(place, self.at)) for place in places))
-        if self.axis is None:
-            return pin
-        (Ra, _), (Rb, _) = places
-        along = jnp.asarray(Rb.T @ self.axis)
-        ways = [Perpendicular(jnp.asarray(Ra.T @ e), along) for e in across(self.axis)]
-        return Several((pin, *ways))
+        pin = _pin(self.at, places)
+        return pin if self.axis is None else Several((pin, _aligned(self.axis, places)))
+
+    def coordinates(self, *places: Place) -> Coordinates:
+        return (Coordinate(_turn(self.axis, places)),)
 
 
-def local(place: Place, p: np.ndarray) -> np.ndarray:
-    """Return a point of space in the axes of a body."""
-    R, x = place
-    return R.T @ (p - x)
+class Fixed(AbstractJoint):
+    """A weld: two bodies move as one.
+
+    **Arguments:** `a`, `b`: the bodies; `at`: where they are welded, the centre of mass of `b` if
+    not given; `name`.
+    """
+
+    def __init__(
+        self, a: Body | str, b: Body | str, at: ArrayLike | None = None, name: str | None = None
+    ):
+        self._write(a, b, name)
+        self.at = None if at is None else vector("at", at)
+
+    def law(self, *places: Place) -> AbstractLaw:
+        at = places[1][1] if self.at is None else self.at
+        return Several((_pin(at, places), _unturned(places)))
 
 
-def vector(name: str, value: ArrayLike, d: int) -> Float[np.ndarray, " d"]:
-    """Return `d` finite numbers."""
-    array = host_float64(name, value)
-    require_shape(name, array, (d,))
-    require_finite(name, array)
-    return array
+class Prismatic(AbstractJoint):
+    """A slider: the second body moves along `axis` of the first and does not turn.
+
+    **Arguments:** `a`, `b`: the bodies; `at`: the point of `b` whose travel is the position, its
+    centre of mass if not given; `axis`: the direction; `name`.
+    """
+
+    def __init__(
+        self,
+        a: Body | str,
+        b: Body | str,
+        at: ArrayLike | None = None,
+        axis: ArrayLike | None = None,
+        name: str | None = None,
+    ):
+        self._write(a, b, name)
+        if axis is None:
+            raise BadInput("a Prismatic joint needs an axis: the direction in which it slides.")
+        self.at, self.axis = None if at is None else vector("at", at), unit("axis", axis)
+
+    def _point(self, places: tuple[Place, ...]) -> np.ndarray:
+        return places[1][1] if self.at is None else self.at
+
+    def law(self, *places: Place) -> AbstractLaw:
+        aside = _aside(self.axis)
+        return Several((_unturned(places), _in_planes(aside, self._point(places), places)))
+
+    def coordinates(self, *places: Place) -> Coordinates:
+        return (Coordinate(_travel(self.axis, self._point(places), places)),)
 
 
-def unit(name: str, value: ArrayLike) -> Float[np.ndarray, "3"]:
-    """Return a direction as a unit vector."""
-    array = vector(name, value, 3)
-    length = float(np.linalg.norm(array))
-    if not length > 0:
-        raise BadInput(f"{name} = {array.tolist()} has no direction.")
-    return array / length
+class Cylindrical(AbstractJoint):
+    """A sleeve on a rod: the second body turns about and slides along `axis`.
+
+    Its angle comes first among its coordinates, then its position.
+
+    **Arguments:** `a`, `b`: the bodies; `at`: a point of the axis; `axis`: its direction; `name`.
+    """
+
+    def __init__(
+        self,
+        a: Body | str,
+        b: Body | str,
+        at: ArrayLike,
+        axis: ArrayLike,
+        name: str | None = None,
+    ):
+        self._write(a, b, name)
+        self.at, self.axis = vector("at", at), unit("axis", axis)
+
+    def law(self, *places: Place) -> AbstractLaw:
+        self._in_space(places, "write a Prismatic one, or a PointOnLine where it may turn")
+        aside = _in_planes(_aside(self.axis), self.at, places)
+        return Several((_aligned(self.axis, places), aside))
+
+    def coordinates(self, *places: Place) -> Coordinates:
+        travel = _travel(self.axis, self.at, places)
+        return Coordinate(_turn(self.axis, places)), Coordinate(travel)
+
+
+class Screw(AbstractJoint):
+    r"""A nut on a thread: the second body slides by $x = p\,\theta/2\pi$ as it turns by $\theta$.
+
+    **Arguments:** `a`, `b`: the bodies; `at`: a point of the axis; `axis`: its direction; `pitch`:
+    the travel $p$ of a whole turn in metres, below zero for a left-handed thread; `name`.
+    """
+
+    def __init__(
+        self,
+        a: Body | str,
+        b: Body | str,
+        at: ArrayLike,
+        axis: ArrayLike,
+        pitch: float,
+        name: str | None = None,
+    ):
+        self._write(a, b, name)
+        self.at, self.axis = vector("at", at), unit("axis", axis)
+        self.pitch = require_number("pitch", pitch, unit="m")
+        if self.pitch == 0:
+            raise BadInput("pitch = 0 m: a thread that does not advance is a Revolute joint.")
+
+    def law(self, *places: Place) -> AbstractLaw:
+        self._in_space(places, "nothing can screw")
+        aside = _in_planes(_aside(self.axis), self.at, places)
+        turn, travel = (c.measure for c in self.coordinates(*places))
+        assert isinstance(turn, Turn) and isinstance(travel, Travel)
+        thread = Threaded(turn, travel, jnp.asarray(self.pitch / (2 * math.pi)))
+        return Several((_aligned(self.axis, places), aside, Screwed(thread)))
+
+    def coordinates(self, *places: Place) -> Coordinates:
+        travel = _travel(self.axis, self.at, places)
+        return Coordinate(_turn(self.axis, places)), Coordinate(travel)
+
+
+class Universal(AbstractJoint):
+    """A cardan joint: a cross that turns in the first body and in which the second turns.
+
+    Its coordinates are the angle of the cross about the first axis, and that of the second body
+    about the second.
+
+    **Arguments:** `a`, `b`: the bodies; `at`: the centre of the cross; `axes`: its arms, the first
+    of which is held by `a` and the second by `b`, at right angles; `name`.
+    """
+
+    def __init__(
+        self,
+        a: Body | str,
+        b: Body | str,
+        at: ArrayLike,
+        axes: tuple[ArrayLike, ArrayLike] | list[ArrayLike] | np.ndarray,
+        name: str | None = None,
+    ):
+        self._write(a, b, name)
+        if len(axes) != 2:
+            raise BadInput(
+                f"axes has {len(axes)} rows, but the cross of a Universal joint has two arms."
+            )
+        self.at = vector("at", at)
+        self.first, self.second = (unit(f"axes[{k}]", axis) for k, axis in enumerate(axes))
+        if abs(self.first @ self.second) > _RIGHT:
+            angle = math.degrees(math.acos(float(self.first @ self.second)))
+            raise BadInput(
+                f"the axes of a Universal joint are at right angles, but these make {angle:.6g} "
+                "degrees."
+            )
+
+    def law(self, *places: Place) -> AbstractLaw:
+        self._in_space(places, "write a Revolute one")
+        first, second = seen_from(places[0], self.first), seen_from(places[1], self.second)
+        cross = Perpendicular(jnp.asarray(first), jnp.asarray(second))
+        return Several((_pin(self.at, places), cross))
+
+    def coordinates(self, *places: Place) -> Coordinates:
+        a, b = places
+        third = np.cross(self.first, self.second)
+        arm = _turn_of(self.second, third, self.second, a, b)
+        body = _turn_of(self.first, third, self.first, b, a)
+        return Coordinate(arm), Coordinate(body, backwards=True)
+
+
+class Planar(AbstractJoint):
+    """A plate on a table: the second body slides in a plane of the first, and turns in it.
+
+    Its coordinates are the two travels and the angle about the normal.
+
+    **Arguments:** `a`, `b`: the bodies; `at`: a point of `b` in the plane; `normal`: of the plane;
+    `name`.
+    """
+
+    def __init__(
+        self,
+        a: Body | str,
+        b: Body | str,
+        at: ArrayLike,
+        normal: ArrayLike,
+        name: str | None = None,
+    ):
+        self._write(a, b, name)
+        self.at, self.normal = vector("at", at), unit("normal", normal)
+
+    def law(self, *places: Place) -> AbstractLaw:
+        self._in_space(places, "every body moves like this by itself")
+        plane = _in_planes((self.normal,), self.at, places)
+        return Several((_aligned(self.normal, places), plane))
+
+    def coordinates(self, *places: Place) -> Coordinates:
+        ways = [Coordinate(_travel(e, self.at, places)) for e in across(self.normal)]
+        return *ways, Coordinate(_turn(self.normal, places))
+
+
+class Distance(AbstractJoint):
+    """A rod without mass: a point of each body, at a fixed distance.
+
+    **Arguments:** `a`, `b`: the bodies; `at`: two points, one on each; `length`: the distance, as
+    drawn if not given; `name`.
+    """
+
+    def __init__(
+        self,
+        a: Body | str,
+        b: Body | str,
+        at: tuple[ArrayLike, ArrayLike] | list[ArrayLike] | np.ndarray,
+        length: float | None = None,
+        name: str | None = None,
+    ):
+        self._write(a, b, name)
+        self.start, self.at = whole_vector("at", at)
+        drawn = float(np.linalg.norm(self.at - self.start))
+        self.length = drawn if length is None else require_number("length", length, "> 0", "m")
+        if not self.length > 0:
+            raise BadInput(
+                "a Distance joint between points that coincide has no length: write a Spherical "
+                "one."
+            )
+        if not drawn > 0:
+            raise BadInput(
+                f"the ends of this Distance joint coincide as drawn, so its rod of {self.length:g} "
+                "m has no direction: draw the ends apart."
+            )
+
+    def law(self, *places: Place) -> AbstractLaw:
+        a, b = local(places[0], self.start), local(places[1], self.at)
+        return Apart(jnp.asarray(a), jnp.asarray(b), jnp.asarray(self.length))
+
+
+class PointOnLine(AbstractJoint):
+    """A pin in a slot: the point `at` of the second body stays on a line of the first.
+
+    Its coordinate is the travel along the line.
+
+    **Arguments:** `a`, `b`: the bodies; `at`: the point; `axis`: the direction of the line through
+    it; `name`.
+    """
+
+    def __init__(
+        self,
+        a: Body | str,
+        b: Body | str,
+        at: ArrayLike,
+        axis: ArrayLike,
+        name: str | None = None,
+    ):
+        self._write(a, b, name)
+        self.at, self.axis = vector("at", at), unit("axis", axis)
+
+    def law(self, *places: Place) -> AbstractLaw:
+        return _in_planes(_aside(self.axis), self.at, places)
+
+    def coordinates(self, *places: Place) -> Coordinates:
+        return (Coordinate(_travel(self.axis, self.at, places)),)
+
+
+class PointOnPlane(AbstractJoint):
+    """The point `at` of the second body stays in a plane of the first.
+
+    Its coordinates are the two travels in the plane.
+
+    **Arguments:** `a`, `b`: the bodies; `at`: the point; `normal`: of the plane through it; `name`.
+    """
+
+    def __init__(
+        self,
+        a: Body | str,
+        b: Body | str,
+        at: ArrayLike,
+        normal: ArrayLike,
+        name: str | None = None,
+    ):
+        self._write(a, b, name)
+        self.at, self.normal = vector("at", at), unit("normal", normal)
+
+    def law(self, *places: Place) -> AbstractLaw:
+        self._in_space(places, "write a PointOnLine")
+        return _in_planes((self.normal,), self.at, places)
+
+    def coordinates(self, *places: Place) -> Coordinates:
+        return tuple(Coordinate(_travel(e, self.at, places)) for e in across(self.normal))
+
+
+def _pin(at: np.ndarray, places: tuple[Place, ...]) -> Coincidence:
+    same("at", at, places)
+    return Coincidence(*(jnp.asarray(local(place, at)) for place in places))
+
+
+def _aligned(axis: np.ndarray, places: tuple[Place, ...]) -> Aligned:
+    same("axis", axis, places)
+    e = np.stack([seen_from(places[0], way) for way in across(axis)])
+    return Aligned(jnp.asarray(e), jnp.asarray(seen_from(places[1], axis)))
+
+
+def _unturned(places: tuple[Place, ...]) -> Unturned:
+    (Ra, _), (Rb, _) = places
+    return Unturned(jnp.asarray(Rb.T @ Ra))
+
+
+def _aside(axis: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the directions at right angles to an axis: two in space, one in the plane."""
+    return (np.array([-axis[1], axis[0]]),) if len(axis) == 2 else across(axis)
+
+
+def _in_planes(
+    normals: tuple[np.ndarray, ...], at: np.ndarray, places: tuple[Place, ...]
+) -> InPlanes:
+    same("at", at, places)
+    same("axis", normals[0], places)
+    n = np.stack([seen_from(places[0], normal) for normal in normals])
+    a, b = (local(place, at) for place in places)
+    return InPlanes(jnp.asarray(n), jnp.asarray(a), jnp.asarray(b))
+
+
+def _travel(axis: np.ndarray, at: np.ndarray, places: tuple[Place, ...]) -> Travel:
+    a, b = (jnp.asarray(local(place, at)) for place in places)
+    return Travel(jnp.asarray(seen_from(places[0], axis)), a, b)
+
+
+def _turn(axis: np.ndarray | None, places: tuple[Place, ...]) -> Turn:
+    """Return the angle about an axis, or of the plane."""
+    e, n = np.eye(2) if axis is None else across(axis)
+    return _turn_of(e, n, e, *places)
+
+
+def _turn_of(e: np.ndarray, n: np.ndarray, f: np.ndarray, first: Place, second: Place) -> Turn:
+    parts = seen_from(first, e), seen_from(first, n), seen_from(second, f)
+    return Turn(*(jnp.asarray(part) for part in parts))

@@ -1,9 +1,11 @@
 """Write a mechanism down: bodies, joints, wheels, and what acts between them."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.power import Power
@@ -11,85 +13,337 @@ from retrax.groups.product import Product
 from retrax.groups.so2 import SO2
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
-from retrax.mechanisms.joined import GROUND, Connection, Joints
-from retrax.mechanisms.joints import AbstractJoint, Place, vector
+from retrax.mechanics.actuated import Actuated
+from retrax.mechanics.functions import Force, arguments, as_pytree, checked_energy
+from retrax.mechanics.inertia import require_body, require_positive
+from retrax.mechanics.mechanical import Potential
+from retrax.mechanics.shape import Shape, shapes_of
+from retrax.mechanisms.body import GROUND, Body
+from retrax.mechanisms.couplings import AbstractCoupling, Free
+from retrax.mechanisms.elements import AbstractDamper, AbstractSpring, Acting, Outside
+from retrax.mechanisms.frames import Frame, Limits
+from retrax.mechanisms.joined import Connection, Joints
+from retrax.mechanisms.joints import AbstractJoint, Revolute
+from retrax.mechanisms.measures import Coordinate
+from retrax.mechanisms.motors import Motor, MotorMatrix
+from retrax.mechanisms.pose import Place
+from retrax.mechanisms.rolling import Rolling, Touching, WheelHeight
+from retrax.mechanisms.springs import AbstractAtJoint, AbstractBetweenPoints, single
 from retrax.mechanisms.system import MechanismSystem
-from retrax.numerics.checks import ArrayLike, as_float, host_float64
+from retrax.mechanisms.wheels import AbstractWheel, plane_under
+from retrax.mechanisms.written import local, naming, require_name, rotation, vector
+from retrax.numerics.checks import (
+    ArrayLike,
+    finite64,
+    float64,
+    host_float64,
+    positive64,
+    require_double_precision,
+    require_finite,
+    require_flag,
+    require_function,
+    require_instance,
+    require_output,
+    shown,
+)
+from retrax.numerics.known import require_each
+
+Element = AbstractBetweenPoints | AbstractAtJoint | Motor
 
 
-class Body(NamedTuple):
-    """A body of a mechanism, or its ground. `Mechanism.body` makes them."""
+class _Given(NamedTuple):
+    """A body with its numbers and its place."""
 
-    name: str
-    index: int
-    d: int
+    body: Body
+    mass: Float[Array, ""]
+    inertia: Float[Array, "turns turns"]
+    place: Place
+    shapes: tuple[Shape, ...]
 
 
 class Mechanism:
     """Bodies and joints, written down where they stand in space.
 
-    **Arguments:** `gravity`: the acceleration of free fall, three numbers; two for a mechanism in
-    the plane.
+    Where a body is wanted its name will do, and `"ground"` for the ground; where a joint is wanted,
+    its name.
+
+    **Arguments:** `gravity`: the acceleration of free fall in m/s^2, three numbers; two for a
+    mechanism in the plane.
+
+    **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was loaded;
+    limits do not act. The name of a frame works as that of its body.
     """
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)):
+        require_double_precision()
         self.gravity = host_float64("gravity", gravity)
         if self.gravity.shape not in ((2,), (3,)):
-            raise BadInput(f"gravity has shape {self.gravity.shape}; it has three numbers, or two in the plane.")
+            raise BadInput(
+                f"gravity has shape {self.gravity.shape}, but it has three numbers, or two in the "
+                "plane."
+            )
+        require_finite("gravity", self.gravity)
         self.d = len(self.gravity)
-        self.ground = Body("ground", GROUND, self.d)
-        self._bodies: list[tuple[Body, float, np.ndarray, Place]] = []
-        self._joints: list[AbstractJoint] = []
+        self.ground = Body("ground", GROUND)
+        self._bodies: dict[str, _Given] = {}
+        self._connections: dict[str, Connection] = {}
+        self._written: dict[int, str] = {}  # names of joints, by the identity of what users hold
+        self._kept: list[object] = []  # so that no identity is used again
+        self._contacts: list[Touching] = []
+        self._springs: list[Acting] = []
+        self._dampers: list[Acting] = []
+        self._motors: list[tuple[str, Motor, Coordinate, tuple[int, int]]] = []
+        self.limits: dict[str, Limits] = {}
+        self.frames: dict[str, Frame] = {}
 
     def body(
         self,
         name: str,
-        mass: float,
+        mass: ArrayLike,
         inertia: ArrayLike,
         at: ArrayLike,
         turned: ArrayLike | None = None,
+        shape: Shape | Sequence[Shape] | None = None,
+        *,
+        physical: bool = True,
     ) -> Body:
         """Add a body and return it.
 
         **Arguments:** `name`; `mass` in kg; `inertia` about the centre of mass in body axes: three
         principal moments or a matrix, one number in the plane; `at`: the centre of mass; `turned`:
-        the rotation from body axes to space axes, the identity if not given.
+        the rotation from body axes to space axes, the identity if not given; `shape`: how
+        it looks, one or several shapes of `rx.draw` in body axes from its centre of mass;
+        `physical`: whether to insist on an inertia that a body can have.
         """
-        moments = host_float64("inertia", inertia)
-        turns = 3 if self.d == 3 else 1
-        J = np.diag(moments) if moments.ndim == 1 else moments.reshape(turns, turns)
-        R = np.eye(self.d) if turned is None else host_float64("turned", turned)
-        body = Body(name, len(self._bodies), self.d)
-        self._bodies.append((body, as_float(mass), J, (R, vector("at", at, self.d))))
+        if require_name(name) is None or name == self.ground.name or name in self._bodies:
+            why = "is that of the ground" if name == self.ground.name else "is there already"
+            raise BadInput(f"the name {shown(name)} of this body {why}: choose another one.")
+        place = rotation(f"turned of {name!r}", turned, self.d), vector(f"at of {name!r}", at)
+        if len(place[1]) != self.d:
+            raise BadInput(
+                f"the body {name!r} is at {place[1].tolist()}, but this mechanism has {self.d} "
+                "coordinates, as many as its gravity."
+            )
+        kg = positive64(f"mass of {name!r}", mass)
+        moments = _inertia(name, inertia, self.d, require_flag("physical", physical))
+        body = Body(name, len(self._bodies))
+        shapes = () if shape is None else shapes_of(f"shape of {name!r}", shape)
+        self._bodies[name] = _Given(body, kg, moments, place, shapes)
         return body
 
-    def join(self, *joints: AbstractJoint) -> None:
-        """Add joints."""
-        self._joints += joints
+    def join(self, *joints: AbstractJoint | AbstractCoupling) -> None:
+        """Add joints, gears and racks; a gear or rack comes after its joints."""
+        for joint in joints:
+            if isinstance(joint, AbstractCoupling):
+                self._couple(joint)
+                continue
+            require_instance("a joint", joint, AbstractJoint, "a joint such as rx.Revolute")
+            name = self._new_name(joint.name, "joint")
+            pair = [self._find(body) for body in joint.bodies]
+            if pair[0] is pair[1]:
+                raise BadInput(f"the joint {name!r} joins {pair[0]!r} with itself.")
+            places = [self._place(body) for body in pair]
+            with naming(f"the joint {name!r}"):
+                law, free = joint.law(*places), joint.coordinates(*places)
+            at = local(places[1], places[1][1] if joint.at is None else joint.at)
+            bodies = tuple(body.index for body in pair)
+            made = Connection(law, free, jnp.asarray(at), bodies, name, joint.kind)
+            self._connect(joint, made)
+
+    def roll(self, *wheels: AbstractWheel) -> None:
+        """Add what rolls on a plane: wheels, balls, blades."""
+        for wheel in wheels:
+            what = "a RollingWheel, a RollingBall or a KnifeEdge"
+            require_instance("a wheel", wheel, AbstractWheel, what)
+            body = self._find(wheel.body)
+            if body.index == GROUND:
+                raise BadInput("the ground cannot roll: name a body that moves.")
+            name = self._new_name(wheel.name, "wheel")
+            plane = plane_under(self.gravity) if wheel.plane is None else wheel.plane
+            if plane is None:
+                raise BadInput(
+                    f"there is no gravity that says where {name!r} has its plane: give "
+                    "plane=(point, normal)."
+                )
+            place = self._place(body)
+            with naming(f"{name!r}"):
+                contact = wheel.contact(place, plane, self._axle(body))
+                height = wheel.height(contact, plane)
+            touching = Touching(contact, body.index, name, wheel.kind)
+            self._contacts.append(touching)
+            if height is not None:
+                bodies = (body.index,) if isinstance(height, WheelHeight) else (GROUND, body.index)
+                at = jnp.asarray(local(place, place[1]))
+                self._connect(wheel, Connection(height, (), at, bodies, name, wheel.kind))
+
+    def add(self, *elements: Element) -> None:
+        """Add springs, dampers and motors."""
+        for element in elements:
+            what = "a spring, a damper or a motor"
+            require_instance("an element", element, Element, what)
+            kind = type(element).__name__
+            count = len(self._springs) + len(self._dampers) + len(self._motors) + 1
+            name = element.name or f"{kind} {count}"
+            if isinstance(element, AbstractBetweenPoints):
+                pair = [self._find(body) for body in element.bodies]
+                if pair[0] is pair[1]:
+                    raise BadInput(f"{name!r} acts between {pair[0]!r} and itself.")
+                made = element.element(*(self._place(body) for body in pair))
+                self._act(made, tuple(body.index for body in pair), name)
+                continue
+            joint = self._joint(element.joint)
+            coordinate = single(_free(joint), f"a {kind}")
+            if isinstance(element, Motor):
+                self._motors.append((name, element, coordinate, joint.bodies[:2]))
+            else:
+                self._act(element.element(coordinate), joint.bodies[:2], name)
+
+    def system(
+        self, potential: Potential | None = None, force: Force | None = None
+    ) -> MechanismSystem:
+        """Return the system that has been written down.
+
+        **Arguments:** `potential`: a further potential energy, `potential(g)` or `potential(g, t)`
+        of all rotations and centres of mass, `g = (R, x)` with a row for each body; `force`: a
+        further force, `force(g, xi, t)`, a covector on the velocities of all bodies.
+        """
+        if not self._bodies:
+            raise BadInput("this mechanism has no bodies: add some with mechanism.body(...).")
+        given, n = list(self._bodies.values()), len(self._bodies)
+        turn = SO3() if self.d == 3 else SO2()
+        group = Power(Product(turn, Translation(self.d)), n)
+        if potential is not None:
+            potential = checked_energy("potential", potential, arguments(group)[:1], ("g",))
+        if force is not None:
+            require_output("force", force, arguments(group), (group.dim,))
+            force = as_pytree(require_function("force", force))
+        rolling = Rolling(tuple(self._contacts), n) if self._contacts else None
+        bound = tuple(self._connections.values())
+        outside = Outside(tuple(self._dampers), force, n) if self._dampers or force else None
+        return MechanismSystem(
+            group=group,
+            mass=jnp.stack([one.mass for one in given]),
+            inertia=jnp.stack([one.inertia for one in given]),
+            gravity=finite64("gravity", self.gravity, (self.d,)),
+            constraint=Joints(bound, rolling, n, self.d) if bound or rolling else None,
+            springs=tuple(self._springs),
+            potential=potential,
+            force=outside,
+            reference=(
+                finite64("turned", np.stack([one.place[0] for one in given]), (n, self.d, self.d)),
+                finite64("at", np.stack([one.place[1] for one in given]), (n, self.d)),
+            ),
+            names=tuple(self._bodies),
+            shapes=tuple(one.shapes for one in given),
+        )
+
+    def plant(self, potential: Potential | None = None, force: Force | None = None) -> Actuated:
+        """Return the system with its motors as inputs, in the order in which they were added."""
+        if not self._motors:
+            raise BadInput("this mechanism has no motors: add some with add(rx.Motor(joint)).")
+        _, motors, coordinates, bodies = zip(*self._motors, strict=True)
+        matrix = MotorMatrix(coordinates, bodies, len(self._bodies))
+        bounds = None
+        if any(motor.bounds is not None for motor in motors):
+            pairs = [motor.bounds or (-np.inf, np.inf) for motor in motors]
+            lower, upper = np.transpose(pairs)
+            bounds = (lower, upper)
+        return Actuated(self.system(potential, force), matrix, bounds)
 
     def _place(self, body: Body) -> Place:
-        return (np.eye(self.d), np.zeros(self.d)) if body.index == GROUND else self._bodies[body.index][3]
+        if body.index == GROUND:
+            return np.eye(self.d), np.zeros(self.d)
+        return self._bodies[body.name].place
 
-    def system(self) -> MechanismSystem:
-        """Return the system that has been written down."""
-        n, turn = len(self._bodies), SO3() if self.d == 3 else SO2()
-        connections = tuple(
-            Connection(
-                joint.law(*map(self._place, joint.bodies)),
-                tuple(b.index for b in joint.bodies),
-                joint.name or f"joint {k + 1}",
+    def _find(self, body: Body | str) -> Body:
+        """Return a body of this mechanism from itself or its name."""
+        if isinstance(body, str):
+            if body in self.frames:
+                body = self.frames[body].body
+            if body == self.ground.name:
+                return self.ground
+            if body not in self._bodies:
+                known = ", ".join(map(repr, [self.ground.name, *self._bodies]))
+                raise BadInput(f"there is no body {body!r}: this mechanism has {known}.")
+            return self._bodies[body].body
+        require_instance("a body", body, Body, "a body of a mechanism, or the name of one")
+        own = self._bodies[body.name].body if body.name in self._bodies else None
+        if body is not self.ground and body is not own:
+            raise BadInput(f"{body!r} belongs to another mechanism.")
+        return body
+
+    def _joint(self, joint: object) -> Connection:
+        """Return a joint of this mechanism from what the user wrote or its name."""
+        name = joint if isinstance(joint, str) else self._written.get(id(joint))
+        if name is None:
+            raise BadInput(
+                f"{shown(joint)} is not a joint of this mechanism: join it before anything that "
+                "refers to it."
             )
-            for k, joint in enumerate(self._joints)
-        )
-        places = [place for *_, place in self._bodies]
-        reference = tuple(jnp.asarray(np.stack(part)) for part in zip(*places, strict=True))
-        return MechanismSystem(
-            group=Power(Product(turn, Translation(self.d)), n),
-            mass=jnp.array([mass for _, mass, _, _ in self._bodies]),
-            inertia=jnp.asarray(np.stack([J for _, _, J, _ in self._bodies])),
-            gravity=jnp.asarray(self.gravity),
-            constraint=Joints(connections, None, n, self.d) if connections else None,
-            force=None,
-            reference=reference,
-            names=tuple(body.name for body, *_ in self._bodies),
-        )
+        if name not in self._connections:
+            known = ", ".join(map(repr, self._connections)) or "none"
+            raise BadInput(f"there is no joint {name!r}: this mechanism has {known}.")
+        return self._connections[name]
+
+    def _couple(self, coupling: AbstractCoupling) -> None:
+        name = self._new_name(coupling.name, "joint")
+        first, second = (self._joint(joint) for joint in coupling.joints)
+        if first is second:
+            raise BadInput(f"{name!r} couples the joint {first.name!r} with itself.")
+        law = coupling.law(_free(first), _free(second))
+        bodies = (*first.bodies[:2], *second.bodies[:2])
+        self._connect(coupling, Connection(law, (), first.at, bodies, name, coupling.kind))
+
+    def _connect(self, written: object, made: Connection) -> None:
+        self._connections[made.name] = made
+        self._written[id(written)] = made.name
+        self._kept.append(written)
+
+    def _new_name(self, name: str | None, what: str) -> str:
+        """Return a name for a joint or wheel that no other has."""
+        taken = {*self._connections, *(one.name for one in self._contacts)}
+        if name is None:
+            return f"{what} {len(taken) + 1}"
+        if name in taken:
+            raise BadInput(f"there is a joint or wheel {name!r} already: choose another name.")
+        return name
+
+    def _act(
+        self, element: AbstractSpring | AbstractDamper, bodies: tuple[int, ...], name: str
+    ) -> None:
+        acting = Acting(element, (bodies[0], bodies[1]), name)
+        (self._springs if isinstance(element, AbstractSpring) else self._dampers).append(acting)
+
+    def _axle(self, body: Body) -> np.ndarray | None:
+        """Return the axis of the only Revolute joint of a body; `None` if there is not just one."""
+        hinges = [
+            w
+            for w in self._kept
+            if isinstance(w, Revolute) and any(self._find(b) is body for b in w.bodies)
+        ]
+        return hinges[0].axis if len(hinges) == 1 else None
+
+
+def _free(joint: Connection) -> Free:
+    return Free(joint.name, joint.kind, joint.coordinates)
+
+
+def _inertia(name: str, inertia: ArrayLike, d: int, physical: bool) -> Float[Array, "turns turns"]:
+    """Return the inertia of a body as a matrix, if a body can have it."""
+    moments = float64(f"inertia of {name!r}", inertia)
+    allowed = ((3,), (3, 3)) if d == 3 else ((), (1,), (1, 1))
+    if moments.shape not in allowed:
+        wanted = "three principal moments or a 3 x 3 matrix" if d == 3 else "one number"
+        raise BadInput(f"inertia of {name!r} has shape {moments.shape}, but it is {wanted}.")
+    require_finite(f"inertia of {name!r}", moments)
+
+    def check(moments: np.ndarray) -> None:
+        with naming(f"the body {name!r}"):
+            require_positive(np.atleast_1d(moments))
+            if d == 3 and physical:
+                require_body(SO3(), moments)
+
+    require_each(check, moments)
+    if d == 2:
+        return moments.reshape(1, 1)
+    return jnp.diag(moments) if moments.ndim == 1 else moments

@@ -163,7 +163,8 @@ def _observed(
     run = simulate(
         system, integrator, state, h=h * unit, steps=steps, save_every=save_every, progress=False
     )
-    return _look(system, *system.symmetries(), run.states)
+    found = system.symmetries()
+    return _look(system, found.space, found.body, run.states)
 
 
 @Evaluated

@@ -193,13 +193,13 @@ def observe_traced(
 
 
 @lru_cache(maxsize=256)
-def _look(space: tuple, body: tuple, each: bool, kept: tuple) -> Evaluated:
+def _look(space: tuple, body: tuple, motions: tuple, each: bool, kept: tuple) -> Evaluated:
     """Make the function that looks at states.
 
     Depends on the symmetries, on whether each state comes with a system of its own, and on the
     integrals of the steps that the numbers of the system bring.
     """
-    look = _looking(Symmetries(np.array(space), np.array(body)), kept)
+    look = _looking(Symmetries(np.array(space), np.array(body), np.array(motions)), kept)
 
     def looks(states, system, integrator, size):
         return jax.vmap(lambda state: look(system, state, integrator, size))(states)
@@ -223,7 +223,7 @@ def _looking(symmetries: Symmetries | None, kept: tuple = ()) -> Callable:
             rates = integrator.actuators.rates(state.g, xi)
             system = integrator.acting(system, state, size)
             if symmetries is not None:  # what else a system keeps, inputs may break
-                invariants = symmetries.momenta(system.group, state)
+                invariants = system.momenta_of(symmetries, state)
         elif symmetries is not None:
             invariants = system.invariants(state, symmetries, energy) | exact
         return (

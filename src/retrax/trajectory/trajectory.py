@@ -22,6 +22,7 @@ from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.trajectory.crossings import Events, events_of
 from retrax.trajectory.dense import DenseOutput
+from retrax.trajectory.joints import JointMotions
 from retrax.trajectory.observe import (
     EnergyBalance,
     Observations,
@@ -334,6 +335,12 @@ class Trajectory(AbstractShown):
     def group_defect(self) -> Values:
         """Return the distance of every saved configuration from the group."""
         return self.observations.defect
+
+    @property
+    def joints(self) -> JointMotions:
+        """The joints and wheels of a mechanism along the run, by name: angles, rates, forces."""
+        self._require_numbers("joints")
+        return JointMotions(self)
 
     @property
     def multipliers(self) -> Values:

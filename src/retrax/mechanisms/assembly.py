@@ -1,0 +1,330 @@
+r"""Put a mechanism together: positions by Gauss-Newton from the drawing, then velocities.
+
+Positions move by $g\exp(\delta)$ with the smallest $\delta$ in the metric of the kinetic energy
+that solves the linearised equations. Asked coordinates are reached in small stages from the
+drawing, so that the mechanism stays on the branch on which it was drawn.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.groups.base import Coordinates, Element
+from retrax.mechanics.placement import ALLOWED_GAP
+from retrax.mechanics.state import State
+from retrax.mechanisms.body import GROUND, Body
+from retrax.mechanisms.joined import Connection, gathered, spread
+from retrax.mechanisms.limits import require_within
+from retrax.mechanisms.rank import inverse_root
+from retrax.numerics.checks import (
+    finite64,
+    host_finite64,
+    require_double_precision,
+    require_flag,
+    require_instance,
+)
+from retrax.numerics.evaluate import Evaluated, evaluated
+
+if TYPE_CHECKING:
+    from retrax.mechanisms.system import MechanismSystem
+
+# A stage turns asked angles by at most this much, and moves asked positions by this part of the
+# size of the mechanism.
+_STAGE, _PART, _MOST_STAGES = 0.2, 0.05, 400
+_ITERATIONS = 30
+# Singular values below this part of the largest are directions in which nothing can be moved.
+_RANK = 1e-11
+# What was asked for is met where it is missed by no more than this.
+_MET = 1e-10
+
+
+class Asked(NamedTuple):
+    """Coordinates of joints that are asked to have values: of which, which one, how much."""
+
+    joint: Connection
+    which: int
+    value: float
+
+    @property
+    def is_angle(self) -> bool:
+        """Whether an angle is asked for."""
+        return self.joint.coordinates[self.which].is_angle
+
+
+def assemble(
+    system: "MechanismSystem",
+    joints: Mapping[str, object],
+    joint_rates: Mapping[str, object],
+    velocities: Mapping[Body | str, object],
+    project: bool,
+    t: float,
+) -> State:
+    """Return the state that `MechanismSystem.assemble` describes."""
+    require_double_precision()
+    require_flag("project", project)
+    for name, given in (
+        ("joints", joints),
+        ("joint_rates", joint_rates),
+        ("velocities", velocities),
+    ):
+        require_instance(name, given, Mapping, "a dictionary with names and numbers")
+    places = [one for name, value in joints.items() for one in _asked(system, name, value)]
+    rates = [one for name, value in joint_rates.items() for one in _asked(system, name, value)]
+    g = _positions(system, places)
+    require_within(system, g)
+    xi = _velocity(system, g, rates, _bodies(system, velocities), project)
+    when = finite64("t", t)
+    return system.state(g, velocity=xi, t=when)
+
+
+def _asked(system: "MechanismSystem", name: str, value: object) -> list[Asked]:
+    """Return what is asked of one joint, a coordinate each."""
+    found = () if system.constraint is None else system.constraint.connections
+    named = [c for c in found if c.name == name]
+    if not named:
+        known = ", ".join(repr(c.name) for c in found) or "none"
+        raise BadInput(f"there is no joint {name!r}: this mechanism has {known}.")
+    (joint,) = named
+    count = 1 if joint.kind == "Screw" else len(joint.coordinates)
+    if count == 0:
+        raise BadInput(
+            f"the {joint.kind} {name!r} has no single angle or position that could be asked for."
+        )
+    numbers = host_finite64(f"{name!r}", value, () if count == 1 else (count,))
+    asked = [Asked(joint, k, float(x)) for k, x in enumerate(np.atleast_1d(numbers))]
+    if joint.kind == "Screw":  # its travel tells the turns apart
+        lead = _lead(joint)
+        asked.append(Asked(joint, 1, lead * asked[0].value))
+    return asked
+
+
+def _lead(joint: Connection) -> float:
+    from retrax.mechanisms.laws import Screwed, Several
+
+    assert isinstance(joint.law, Several)
+    (screw,) = [law for law in joint.law.laws if isinstance(law, Screwed)]
+    return float(screw.thread.lead)
+
+
+def _bodies(
+    system: "MechanismSystem", velocities: Mapping[Body | str, object]
+) -> dict[int, np.ndarray]:
+    """Return the velocities that are asked of bodies, by their numbers."""
+    each = system.group.dim // len(system.names)
+    found = {}
+    for body, value in velocities.items():
+        k = system.index(body)
+        if k == GROUND:
+            raise BadInput("velocities names the ground, which does not move.")
+        found[k] = host_finite64(f"the velocity of {system.names[k]!r}", value, (each,))
+    return found
+
+
+class _Equations(NamedTuple):
+    """What positions break and its rows: joints first, then what is asked for."""
+
+    broken: Float[Array, " k"]
+    rows: Float[Array, "k dim"]
+
+
+@Evaluated
+def _equations(
+    system: "MechanismSystem", g: Element, chosen: tuple[tuple[Connection, Array], ...]
+) -> _Equations:
+    """Return the equations of the joints, and the values and rows of all coordinates of some."""
+    n = len(system.names)
+    broken, rows = [jnp.zeros(0)], [jnp.zeros((0, system.group.dim))]
+    if system.constraint is not None:
+        broken.append(system.constraint.positions(g, jnp.zeros(())))
+        rows.append(system.constraint.position_rows(g, jnp.zeros(())))
+    for joint, _ in chosen:
+        for q in joint.measured(g):
+            broken.append(q.value[None])
+            rows.append(spread(gathered(joint.bodies[:2], (q.first[None], q.second[None])), n))
+    return _Equations(jnp.concatenate(broken), jnp.concatenate(rows))
+
+
+class _Problem:
+    """The equations of an assembly, with some coordinates asked for."""
+
+    def __init__(self, system: "MechanismSystem", asked: list[Asked]):
+        self.system, self.asked = system, asked
+        joints = {a.joint.name: a.joint for a in asked}
+        self._chosen = tuple((joint, np.zeros(0)) for joint in joints.values())
+        first, self._where = 0, []
+        starts = {}
+        for name, joint in joints.items():
+            starts[name], first = first, first + len(joint.coordinates)
+        self._where = [starts[a.joint.name] + a.which for a in asked]
+        self.count = 0 if system.constraint is None else system.constraint.position_count
+        self.root = inverse_root(system)
+
+    def at(self, g: Element, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is broken, and the rows on velocities of unit energy."""
+        broken, rows = _equations(self.system, g, self._chosen)
+        where = [self.count + k for k in self._where]
+        off = np.asarray(broken)[where] - goal
+        angles = np.array([a.is_angle for a in self.asked], bool)
+        off = np.where(angles, np.arctan2(np.sin(off), np.cos(off)), off)
+        kept = [*range(self.count), *where]
+        return np.concatenate([broken[: self.count], off]), np.asarray(rows)[kept] @ self.root
+
+    def values(self, g: Element) -> np.ndarray:
+        """Return the asked coordinates as they are."""
+        broken, _ = _equations(self.system, g, self._chosen)
+        return np.asarray(broken)[[self.count + k for k in self._where]]
+
+    def worst(self, broken: np.ndarray) -> tuple[str, str, float]:
+        """Return the name and kind of the joint that is broken most, and by how much."""
+        k = int(np.argmax(np.abs(broken)))
+        if k >= self.count:
+            asked = self.asked[k - self.count]
+            return asked.joint.name, asked.joint.kind, float(broken[k])
+        constraint = self.system.constraint
+        assert constraint is not None
+        owners = [c for c in constraint.connections for _ in range(c.law.count)]
+        return owners[k].name, owners[k].kind, float(broken[k])
+
+
+def _positions(system: "MechanismSystem", asked: list[Asked]) -> Element:
+    """Return the configuration nearest to the drawing with the asked coordinates."""
+    problem, g = _Problem(system, asked), system.reference
+    goal = np.array([a.value for a in asked])
+    drawn = problem.values(g) if asked else goal
+    size = _extent(system)
+    steps = [
+        abs(a.value - q) / (_STAGE if a.is_angle else _PART * size)
+        for a, q in zip(asked, drawn, strict=True)
+    ]
+    stages = min(max(1, math.ceil(max(steps, default=0.0))), _MOST_STAGES)
+    for k in range(1, stages + 1):
+        now = goal if k == stages else drawn + (goal - drawn) * k / stages
+        g, broken = _solved(problem, g, now, _ITERATIONS if k == stages else 6)
+    left = float(np.max(np.abs(broken), initial=0.0))
+    if not left <= ALLOWED_GAP:
+        _cannot(problem, broken)
+    return g
+
+
+def _solved(
+    problem: _Problem, g: Element, goal: np.ndarray, iterations: int
+) -> tuple[Element, np.ndarray]:
+    """Take damped Gauss-Newton steps until round-off, or until nothing improves."""
+    broken, rows = problem.at(g, goal)
+    error = float(np.linalg.norm(broken))
+    for _ in range(iterations):
+        if error == 0:
+            break
+        delta = -problem.root @ _least(rows, broken)
+        share, better = 1.0, None
+        while better is None and share > 1e-3:
+            near = evaluated(_advanced, problem.system, g, share * delta)
+            there, slopes = problem.at(near, goal)
+            if float(np.linalg.norm(there)) < error:
+                better = (near, there, slopes)
+            share /= 2
+        if better is None:
+            break
+        small = error < 1e-13 * (1 + float(np.max(np.abs(np.asarray(g[1])), initial=0.0)))
+        (g, broken, rows), error = better, float(np.linalg.norm(better[1]))
+        if small:
+            break
+    return g, broken
+
+
+def _advanced(system: "MechanismSystem", g: Element, delta: Coordinates) -> Element:
+    group = system.group
+    return group.project(group.advance(g, group.expm1(delta)))
+
+
+def _least(rows: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the least-squares solution of least norm."""
+    if not len(rows):
+        return np.zeros(rows.shape[1])
+    return np.linalg.lstsq(rows, right, rcond=_RANK)[0]
+
+
+def _extent(system: "MechanismSystem") -> float:
+    """Return the size of the drawing."""
+    x = np.asarray(system.reference[1])
+    points = [x, np.zeros_like(x[:1])]
+    return max(float(np.max(np.ptp(np.concatenate(points), axis=0))), 1e-3)
+
+
+def _cannot(problem: _Problem, broken: np.ndarray) -> None:
+    """Say which joint stays open, and what was asked for."""
+    name, kind, left = problem.worst(broken)
+    asked = ""
+    if problem.asked:
+        told = ", ".join(f"{a.joint.name!r} = {a.value:.6g}" for a in problem.asked)
+        asked = f" with {told}"
+    where = "singular there or cannot reach so far"
+    raise BadInput(
+        f"the {problem.system.name} cannot be assembled{asked}: the {kind} joint {name!r} stays "
+        f"open by {abs(left):.3g} (m or rad), allowed {ALLOWED_GAP:.0e}; the mechanism is {where} "
+        "on the branch on which it was drawn."
+    )
+
+
+def _velocity(
+    system: "MechanismSystem",
+    g: Element,
+    rates: list[Asked],
+    bodies: dict[int, np.ndarray],
+    project: bool,
+) -> np.ndarray:
+    """Return the velocity of least energy with the asked rates, or the nearest admissible one."""
+    problem, dim = _Problem(system, rates), system.group.dim
+    root = problem.root
+    fixed = _all_rows(system, g) @ root
+    asked = problem.at(g, np.zeros(len(rates)))[1][problem.count :]
+    goal = [np.array([a.value for a in rates])]
+    parts, owners = [asked], [f"the rate of the joint {a.joint.name!r}" for a in rates]
+    each = dim // len(system.names)
+    for k, value in bodies.items():
+        # In velocities of unit energy, so that the nearest is that in the kinetic metric.
+        own = np.linalg.inv(root[k * each : (k + 1) * each, k * each : (k + 1) * each])
+        rows = np.zeros((each, dim))
+        rows[:, k * each : (k + 1) * each] = np.eye(each)
+        parts.append(rows)
+        goal.append(own @ value)
+        owners += [f"the velocity of {system.names[k]!r}"] * each
+    rows, right = np.concatenate(parts), np.concatenate(goal)
+    inside = _null(fixed)
+    z = inside @ _least(rows @ inside, right)
+    missed = rows @ z - right
+    if len(missed) and not project:
+        worst = int(np.argmax(np.abs(missed)))
+        if abs(missed[worst]) > _MET * max(1.0, float(np.max(np.abs(right)))):
+            raise BadInput(
+                f"{owners[worst]} cannot be what is asked: the joints and wheels of the "
+                f"{system.name} allow no velocity that comes nearer than {abs(missed[worst]):.3g}; "
+                "assemble(..., project=True) takes the nearest one that they allow."
+            )
+    return root @ z
+
+
+def _all_rows(system: "MechanismSystem", g: Element) -> np.ndarray:
+    if system.constraint is None:
+        return np.zeros((0, system.group.dim))
+    return np.asarray(_rows(system, g))
+
+
+@Evaluated
+def _rows(system: "MechanismSystem", g: Element) -> Float[Array, "k dim"]:
+    assert system.constraint is not None
+    return system.constraint.rows(g, jnp.zeros(()))
+
+
+def _null(rows: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of the velocities that no row forbids, one a column."""
+    if not len(rows):
+        return np.eye(rows.shape[1])
+    _, singular, basis = np.linalg.svd(rows)
+    rank = int(np.sum(singular > 1e-9 * singular[0]))
+    return basis[rank:].T

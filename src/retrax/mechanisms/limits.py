@@ -1,0 +1,108 @@
+"""Where the model of a mechanism ends: reversed joints, flat wheels, wound-up springs."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from retrax.errors import BadInput, StepFailed
+from retrax.groups.base import Element
+from retrax.mechanics.state import Ending, State, bracket
+from retrax.mechanisms.elements import FARTHEST, AbstractSpring
+from retrax.mechanisms.rolling import FLAT
+from retrax.numerics.evaluate import as_jax, evaluate
+from retrax.numerics.known import require_each
+
+if TYPE_CHECKING:
+    from retrax.mechanisms.system import MechanismSystem
+
+
+class _Margins(NamedTuple):
+    """How far a configuration is from each limit; all above zero where the model holds."""
+
+    sides: Float[Array, " sides"]
+    wheels: Float[Array, " wheels"]
+    springs: Float[Array, " springs"]
+
+
+def _margins(system: "MechanismSystem", g: Element) -> _Margins:
+    constraint, nothing = system.constraint, jnp.zeros(0)
+    sides = nothing if constraint is None else constraint.sides(g)
+    rolling = None if constraint is None else constraint.rolling
+    wheels = nothing if rolling is None else rolling.upright(g) - FLAT
+    wound = []
+    for one in system.springs:
+        assert isinstance(one.element, AbstractSpring)
+        if one.element.winds:
+            wound.append(FARTHEST - jnp.abs(one.element.wound(*one.poses(g))))
+    return _Margins(sides, wheels, jnp.stack(wound) if wound else nothing)
+
+
+def within(system: "MechanismSystem", g: Element) -> Bool[Array, ""] | None:
+    """Tell whether the model holds at a configuration; `None` where it holds everywhere."""
+    margins = [m for m in _margins(system, g) if m.size]
+    return jnp.all(jnp.concatenate(margins) > 0) if margins else None
+
+
+def _broken(system: "MechanismSystem", margins: _Margins) -> Iterator[tuple[str, str]]:
+    """Say which limits a configuration breaks: what happened, and why it ends the model."""
+    constraint = system.constraint
+    owners: list[tuple[str, str]] = []
+    for c in constraint.connections if constraint is not None else ():
+        sides = jax.eval_shape(c.side, system.reference)
+        owners += [(c.name, c.kind)] * sides.shape[0]
+    for (name, kind), margin in zip(owners, margins.sides, strict=True):
+        if not margin > 0:
+            yield (
+                f"put the {kind} joint {name!r} together the wrong way round",
+                "its equations hold there too, but no motion leads there from where it was drawn",
+            )
+    rolling = None if constraint is None else constraint.rolling
+    contacts = () if rolling is None else rolling.contacts
+    for one, margin in zip(contacts, margins.wheels, strict=True):
+        if not margin > 0:
+            yield (
+                f"laid the {one.kind} {one.name!r} flat",
+                "it then touches its plane everywhere and not in one point, so that there is no "
+                "rolling",
+            )
+    winding = [
+        s for s in system.springs if isinstance(s.element, AbstractSpring) and s.element.winds
+    ]
+    for one, margin in zip(winding, margins.springs, strict=True):
+        if not margin > 0:
+            yield (
+                f"wound the spring {one.name!r} by {FARTHEST - float(margin):.3g} rad",
+                f"beyond {FARTHEST:g} rad (half a turn is 3.14) an angle does not tell which way "
+                "the spring is wound",
+            )
+
+
+def require_within(system: "MechanismSystem", g: Element) -> None:
+    """Reject a configuration at which the model does not hold."""
+
+    def check(*margins: np.ndarray) -> None:
+        for what, why in _broken(system, _Margins(*margins)):
+            raise BadInput(f"this state has {what}: {why}.")
+
+    require_each(check, *evaluate(_margins, system, g))
+
+
+def ending(system: "MechanismSystem", step: Callable[[float], State], h: float) -> Ending | None:
+    """Find the limit that a step of size `h` crosses."""
+
+    def broken(size: float) -> list[tuple[str, str]]:
+        margins = evaluate(_margins, system, step(size).g)
+        return list(_broken(system, _Margins(*(np.asarray(m) for m in margins))))
+
+    found = broken(h)
+    if not found:
+        return None
+    first, _ = bracket(lambda size: not broken(size), h)
+    what, why = found[0]
+    return Ending(
+        what, f"{why[0].upper()}{why[1:]}.", StepFailed, jax.tree.map(as_jax, step(first))
+    )
