@@ -54,9 +54,7 @@ class Modes:
         return "\n".join(lines)
 
 
-def modes(
-    system: AbstractGroupSystem, state: State, *, drop_symmetries: bool = False
-) -> Modes:
+def modes(system: AbstractGroupSystem, state: State, *, drop_symmetries: bool = False) -> Modes:
     r"""Linearise the motion about an equilibrium or a steady motion, and return its modes.
 
     With $X$ the motion on the states that the constraint admits, and $Z$ the symmetry that carries

@@ -52,10 +52,10 @@ _MOST, _HALVINGS = 200, 12
 class Placement(NamedTuple):
     r"""What is looked at in a place: $\varphi$, $\Phi$, how fast rows turn, the size of $g$."""
 
-    positions: Float[Array, " k"]
-    rows: Rows
-    turning: Float[Array, " k"]
-    size: Float[Array, ""]
+    positions: Array | np.ndarray
+    rows: Array | np.ndarray
+    turning: Array | np.ndarray
+    size: Array | np.ndarray
 
 
 def require_placed(
