@@ -25,7 +25,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element, HostElement
-from retrax.mechanics.constraints import Rows, Time
+from retrax.mechanics.constraints import Time
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
