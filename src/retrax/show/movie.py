@@ -207,7 +207,9 @@ class _Film:
         length, size = float(np.linalg.norm(way)), self._picture.radius
         if length > 0:
             colour = _colour(self._look, thing)
+            size = size * thing.get("thin", 1.0)
             neck = start + way * max(0.5, 1 - 0.11 * size / length)
+            size = min(size, length / 0.2)  # a short arrow is thinner
             painting.fixed(bar(start, neck, 0.014 * size, colour))
             painting.fixed(cone(neck, start + way, 0.04 * size, colour))
 

@@ -17,13 +17,19 @@ from retrax.trajectory.trajectory import Trajectory
 
 # The thickness of rods that are drawn where no shape is given, in sizes of the mechanism.
 _ROD, _BALL, _PIN = 0.022, 0.035, 0.03
-_JOINT, _GROUND = "#5d6873", "#8a949e"
+_JOINT, _GROUND, _FORCE = "#5d6873", "#8a949e", "#e5263e"
 # More names make the picture unreadable, and more forces make the page too large.
 _NAMED, _FORCES, _LISTED = 12, 40, 10
 # A body whose joints are nearer to its centre of mass than this part of the size is an ellipsoid.
 _NEAR = 0.02
 # A spring in parts of its length and of its width.
-_ZIGZAG = [(0.0, 0.0), (0.1, 0.0), *((0.15 + 0.1 * k, (-1.0) ** k) for k in range(8)), (0.9, 0.0), (1.0, 0.0)]
+_ZIGZAG = [
+    (0.0, 0.0),
+    (0.1, 0.0),
+    *((0.15 + 0.1 * k, (-1.0) ** k) for k in range(8)),
+    (0.9, 0.0),
+    (1.0, 0.0),
+]
 # The longest force is drawn this long, in radii of the picture.
 _LONGEST = 0.4
 
@@ -65,9 +71,7 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
     if not grounded and 4 * size < radius:
         follow = size
     toggles = {"names": len(found) <= _NAMED} | ({"forces": True} if forces else {})
-    return Picture(
-        [*things, *forces], around, centre, radius, notes, follow, toggles=toggles
-    )
+    return Picture([*things, *forces], around, centre, radius, notes, follow, toggles=toggles)
 
 
 def default_shapes(said: dict[str, Any], k: int, size: float) -> tuple[Shape, ...]:
@@ -136,9 +140,7 @@ def _fixed(said: dict[str, Any], size: float, turn: np.ndarray) -> list[Shape]:
     return feet
 
 
-def _lines(
-    found: list[Body], said: dict[str, Any], turn: np.ndarray, size: float
-) -> list[Thing]:
+def _lines(found: list[Body], said: dict[str, Any], turn: np.ndarray, size: float) -> list[Thing]:
     """Springs as zigzags, dampers and bars without mass as straight lines."""
     things = []
     for one in said["lines"]:
@@ -188,9 +190,8 @@ def _forces(
     for at, force in shown:
         tracks = {"start": Track(at @ turn.T), "vector": Track(scale * force @ turn.T)}
         label = f"forces of joints (the longest is {strongest:.3g} N)" if not things else ""
-        things.append(
-            {"kind": "arrow", "label": label, **tracks, "colour": 1, "toggle": "forces"}
-        )
+        look = {"colour": _FORCE, "thin": 0.6, "toggle": "forces"}
+        things.append({"kind": "arrow", "label": label, **tracks, **look})
     return things, notes
 
 

@@ -115,9 +115,7 @@ def _moving(t: np.ndarray, shapes: Sequence[Shape | None]) -> Thing:
     """The n-th shape that the function returned, along time."""
     kept = [shape for shape in shapes if shape is not None]
     first = kept[0]
-    same = all(
-        shape is not None and _staying(shape) == _staying(first) for shape in shapes
-    )
+    same = all(shape is not None and _staying(shape) == _staying(first) for shape in shapes)
     if not same:
         at = next(k for k, s in enumerate(shapes) if s is None or _staying(s) != _staying(first))
         raise BadInput(
@@ -155,4 +153,6 @@ def framed(things: list[Thing], places: Float[np.ndarray, "time n 3"], flat: boo
     axes = frame(places, [*METRES[:2], ""] if flat else METRES)
     around: dict[str, Any] = {"frame": axes} | ({"front": True} if flat else {})
     across = float(np.linalg.norm(axes["high"] - axes["low"])) or 1.0
-    return Picture(things, around, (axes["low"] + axes["high"]) / 2, (0.58 if flat else 0.52) * across)
+    return Picture(
+        things, around, (axes["low"] + axes["high"]) / 2, (0.58 if flat else 0.52) * across
+    )
