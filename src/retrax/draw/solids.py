@@ -17,7 +17,7 @@ def box(size: ArrayLike, colour: str = "") -> Shape:
 
 
 def sphere(radius: float, colour: str = "") -> Shape:
-    """A ball about the origin. Without a colour its octants have two, so that it is seen to turn."""
+    """A ball about the origin; without a colour its octants have two, which shows how it turns."""
     return _solid("ball", require_number("radius", radius, "> 0") * np.eye(3), colour)
 
 

@@ -58,7 +58,7 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
         places.append(corners(fixed, None, still))
     things += _lines(found, said, turn, size)
     if not any(shape.kind == "trail" for own in said["shapes"] for shape in own):
-        rotation, position = _seen(found[-1], turn)
+        _, position = _seen(found[-1], turn)
         things.append(path(f"path of {found[-1].label}", position, colour=4))
     every = np.concatenate(places, axis=1)
     every = every[np.all(np.isfinite(every), axis=(1, 2))]
@@ -229,7 +229,7 @@ def _names(turn: np.ndarray, flat: bool) -> list[str]:
 
 
 def _size(said: dict[str, Any]) -> float:
-    """How large bodies are: the mean distance of joints from centres of mass, or radius of wheels."""
+    """How large bodies are: twice the distance of joints from centres of mass, or their radius."""
     arms = [
         float(np.linalg.norm(p))
         for joint in said["joints"]

@@ -72,8 +72,8 @@ def which(shape: Shape, found: list[Body]) -> int:
     if shape.body in names:
         return names.index(shape.body)
     raise BadInput(
-        f"a shape is on the body {shape.body!r}; the bodies are {', '.join(map(repr, names[:12]))}, "
-        "or their numbers from 0, or 'ground'."
+        f"a shape is on the body {shape.body!r}; the bodies are "
+        f"{', '.join(map(repr, names[:12]))}, or their numbers from 0, or 'ground'."
     )
 
 
@@ -146,7 +146,7 @@ def corners(
 
 
 def framed(things: list[Thing], places: Float[np.ndarray, "time n 3"], flat: bool) -> Picture:
-    """A picture with axes around it; one that lies in the plane of e1 and e2 is seen from the front."""
+    """A picture with axes around it; what is flat, in the first two, is seen from the front."""
     places = places[np.all(np.isfinite(places), axis=(1, 2))]
     if not len(places):
         raise BadInput("there is nothing to draw: no state of the run is finite.")

@@ -5,6 +5,8 @@ that move. The page has one drawing for each kind: `body`, `arrow`, `point`, `pa
 `strand`, `plane`, `bars`.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +50,7 @@ class Picture(NamedTuple):
     notes: tuple[str, ...] = ()
     follow: float = 0.0
     stride: int = 1
-    toggles: dict[str, bool] = {}
+    toggles: Mapping[str, bool] = MappingProxyType({})
 
 
 def body(
