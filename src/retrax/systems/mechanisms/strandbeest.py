@@ -1,8 +1,11 @@
 """A leg of Theo Jansen's beach animals: a crank turns, and a foot walks."""
 
+from itertools import pairwise
+
 import numpy as np
 from jaxtyping import Float
 
+from retrax.mechanisms.body import Body
 from retrax.mechanisms.joints import Revolute
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.system import MechanismSystem
@@ -66,9 +69,9 @@ def _meeting(a: Point, from_a: float, b: Point, from_b: float, left: bool) -> Po
     return a + ahead * along + aside * np.array([-along[1], along[0]])
 
 
-def _of_bars(leg: Mechanism, name: str, density: float, *corners: Point):
+def _of_bars(leg: Mechanism, name: str, density: float, *corners: Point) -> Body:
     """Add a body made of thin bars from corner to corner."""
-    ends = list(zip(corners[:-1], corners[1:], strict=True))
+    ends = list(pairwise(corners))
     lengths = np.array([np.linalg.norm(b - a) for a, b in ends])
     middles = np.array([(a + b) / 2 for a, b in ends])
     centre = lengths @ middles / lengths.sum()
