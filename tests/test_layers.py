@@ -16,6 +16,7 @@ LAYERS = [
     "draw",
     "mechanisms",
     "systems",
+    "importing",
     "integrators",
     "cases",
     "engine",

@@ -60,6 +60,8 @@ if _TYPE_CHECKING:
     from retrax.groups.so3 import SO3 as SO3
     from retrax.groups.so_n import SO as SO
     from retrax.groups.translation import Translation as Translation
+    from retrax.importing.load_mjcf import load_mjcf as load_mjcf
+    from retrax.importing.load_urdf import load_urdf as load_urdf
     from retrax.integrators.adapted_lift import AdaptedLift as AdaptedLift
     from retrax.integrators.adaptive import Adaptive as Adaptive
     from retrax.integrators.catalogue import INTEGRATORS as INTEGRATORS
@@ -206,6 +208,8 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.groups.so3": ("SO3",),
     "retrax.groups.so_n": ("SO",),
     "retrax.groups.translation": ("Translation",),
+    "retrax.importing.load_mjcf": ("load_mjcf",),
+    "retrax.importing.load_urdf": ("load_urdf",),
     "retrax.integrators.adapted_lift": ("AdaptedLift",),
     "retrax.integrators.adaptive": ("Adaptive",),
     "retrax.integrators.catalogue": ("INTEGRATORS",),

@@ -19,7 +19,7 @@ from retrax.groups.so3 import SO3
 from retrax.groups.so_n import SO
 from retrax.groups.translation import Translation
 from retrax.integrators.adaptive import Adaptive
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.mechanics.constraints import Distribution, VelocityConstraint
 from retrax.mechanics.mechanical import MechanicalSystem
@@ -127,12 +127,10 @@ def fitting(system: AbstractGroupSystem) -> list[str]:
 
 def fits(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> bool:
     """Whether `integrator` can step `system`."""
-    if integrator.needs_momentum and not system.has_momentum:
-        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            integrator.check(system)
+            require_fit(system, integrator)
     except BadInput:
         return False
     return True

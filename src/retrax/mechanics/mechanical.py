@@ -24,7 +24,7 @@ from retrax.mechanics.functions import (
     require_energy,
 )
 from retrax.mechanics.inertia import plainly_a_body, require_body, require_positive
-from retrax.mechanics.parts import checked_parts
+from retrax.mechanics.parts import Where, checked_parts
 from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
@@ -113,7 +113,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     **Arguments:**
 
-    - `group`: where it moves.
+    - `group`: where it moves: a group, a sphere, or a tuple of groups and spheres.
     - `inertia`: principal moments as a vector, a symmetric matrix, or a function of `g` that
         returns either.
     - `potential`: $V(g)$ in joules, a function of the group element written in JAX; or $V(g, t)$,
@@ -123,8 +123,8 @@ class MechanicalSystem(AbstractMechanicalSystem):
     - `symmetry`: generators of spatial symmetries, one per row. Found numerically when not given,
         checked when given.
     - `physical`: whether to insist that the inertia is one that a body can have.
-    - `constraint`: a `Distribution` or a `VelocityConstraint`; a notice is given where it is a
-        subalgebra, for then it constrains positions as well.
+    - `constraint`: a `Distribution`, a `VelocityConstraint` or, on positions, a `Holonomic`; a
+        notice is given where a distribution is a subalgebra, and so constrains positions as well.
     - `draw`: how it looks: shapes of `rx.draw`, each on its body, or a function of `g`, or of `g`
         and `t`, that returns shapes in space. A file keeps shapes, but not a function.
 
@@ -142,7 +142,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     def __init__(
         self,
-        group: AbstractLieGroup,
+        group: Where,
         inertia: ArrayLike | Callable[[Element], Inertia],
         potential: Potential | None = None,
         force: Force | None = None,
@@ -155,8 +155,8 @@ class MechanicalSystem(AbstractMechanicalSystem):
         parts = checked_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
         self.draw = draw if draw is None or callable(draw) else shapes_of("draw", draw)
-        self.inertia = checked_inertia(group, inertia, physical)
-        g, _, _ = arguments(group)
+        self.inertia = checked_inertia(self.group, inertia, physical)
+        g, _, _ = arguments(self.group)
         self.potential = (
             None if potential is None else checked_energy("potential", potential, (g,), ("g",))
         )
@@ -164,7 +164,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     @property
     def name(self) -> str:
-        return f"mechanical system on {self.group.name}"
+        return f"mechanical system on {self.configuration_space.name}"
 
     def stored(self) -> "MechanicalSystem":
         return self._changed(draw=None) if callable(self.draw) else self

@@ -54,6 +54,20 @@ class Turn(Frozen):
         )
 
 
+class Tilt(Frozen):
+    r"""The angle by which a direction `f` of the second body rises from the plane across `e` of the
+    first, $\sin\theta = R_ae\cdot R_bf$, between $-\pi/2$ and $\pi/2$."""
+
+    e: Vector
+    f: Vector
+
+    def angle(self, a: Pose, b: Pose) -> Measured:
+        """Return the angle and its derivatives, which grow without end towards a right angle."""
+        s = _product(self.e, self.f, a, b)
+        slope = 1 / jnp.sqrt((1 - s.value) * (1 + s.value))
+        return Measured(jnp.arcsin(s.value), slope * s.first, slope * s.second)
+
+
 class Travel(Frozen):
     r"""How far a point of the second body lies from one of the first, along a direction of that.
 
@@ -93,19 +107,19 @@ class Coordinate(Frozen):
     body.
     """
 
-    measure: Turn | Travel
+    measure: Turn | Tilt | Travel
     backwards: bool = eqx.field(static=True, default=False)
 
     @property
     def is_angle(self) -> bool:
         """Whether this is an angle, and not a travel."""
-        return isinstance(self.measure, Turn)
+        return not isinstance(self.measure, Travel)
 
     def of(self, a: Pose, b: Pose) -> Measured:
         """Return its value and the derivatives by the velocities of the first and second body."""
         one, two = (b, a) if self.backwards else (a, b)
-        if isinstance(self.measure, Turn):
-            found = self.measure.angle(one, two)
-        else:
+        if isinstance(self.measure, Travel):
             found = self.measure.distance(one, two)
+        else:
+            found = self.measure.angle(one, two)
         return Measured(found.value, found.second, found.first) if self.backwards else found

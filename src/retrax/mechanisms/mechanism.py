@@ -21,6 +21,7 @@ from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanisms.body import GROUND, Body
 from retrax.mechanisms.couplings import AbstractCoupling, Free
 from retrax.mechanisms.elements import AbstractDamper, AbstractSpring, Acting, Outside
+from retrax.mechanisms.frames import Frame, Limits
 from retrax.mechanisms.joined import Connection, Joints
 from retrax.mechanisms.joints import AbstractJoint, Revolute
 from retrax.mechanisms.measures import Coordinate
@@ -68,6 +69,9 @@ class Mechanism:
 
     **Arguments:** `gravity`: the acceleration of free fall in m/s^2, three numbers; two for a
     mechanism in the plane.
+
+    **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was loaded;
+    limits do not act. The name of a frame works as that of its body.
     """
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)):
@@ -89,6 +93,8 @@ class Mechanism:
         self._springs: list[Acting] = []
         self._dampers: list[Acting] = []
         self._motors: list[tuple[str, Motor, Coordinate, tuple[int, int]]] = []
+        self.limits: dict[str, Limits] = {}
+        self.frames: dict[str, Frame] = {}
 
     def body(
         self,
@@ -253,6 +259,8 @@ class Mechanism:
     def _find(self, body: Body | str) -> Body:
         """Return a body of this mechanism from itself or its name."""
         if isinstance(body, str):
+            if body in self.frames:
+                body = self.frames[body].body
             if body == self.ground.name:
                 return self.ground
             if body not in self._bodies:

@@ -17,6 +17,8 @@ from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.shape import Shape
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Generators, Symmetries
+from retrax.mechanics.system import Derivative
+from retrax.mechanisms.along import band_of
 from retrax.mechanisms.assembly import assemble
 from retrax.mechanisms.body import GROUND, Body
 from retrax.mechanisms.drawing import drawing
@@ -27,6 +29,7 @@ from retrax.mechanisms.loads import motion_of
 from retrax.mechanisms.motions import find_motions, momenta
 from retrax.mechanisms.pose import Pose
 from retrax.mechanisms.rank import freedoms, redundant
+from retrax.mechanisms.reactions import admissible, pushed, reacting
 from retrax.numerics.checks import ArrayLike
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.small_matrices import solve
@@ -83,7 +86,7 @@ class MechanismSystem(AbstractMechanicalSystem):
 
     @property
     def name(self) -> str:
-        joints = 0 if self.constraint is None else len(self.constraint.connections)
+        joints = 0 if self.constraint is None else len(self.constraint.names)
         counts = [(len(self.names), "body", "bodies"), (joints, "joint", "joints")]
         told = [f"{n} {one if n == 1 else many}" for n, one, many in counts if n]
         return f"mechanism of {' and '.join(told)}"
@@ -172,6 +175,30 @@ class MechanismSystem(AbstractMechanicalSystem):
 
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
         return ending(self, step, h)
+
+    def vector_field(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
+        joints = band_of(self)
+        if joints is None:
+            return super().vector_field(g, mu, t)
+        return reacting(self, joints, g, mu, t)[0]
+
+    def multipliers(self, state: State) -> Float[Array, " k"]:
+        joints = band_of(self)
+        if joints is None:
+            return super().multipliers(state)
+        return reacting(self, joints, state.g, state.momentum, state.t)[1]
+
+    def reaction(self, state: State) -> Coordinates:
+        joints = band_of(self)
+        if joints is None:
+            return super().reaction(state)
+        return pushed(self, joints, state.g, self.multipliers(state))
+
+    def projected(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
+        joints = band_of(self)
+        if joints is None:
+            return super().projected(g, mu, t)
+        return admissible(self, joints, g, mu)
 
     def symmetries(self) -> Symmetries:
         """Return the rigid motions of the whole and the turns of single bodies that are kept."""

@@ -22,6 +22,8 @@ from retrax.errors import BadInput
 from retrax.export.model import StepModel
 from retrax.export.wasm import Further, loader, state_place, wasm
 from retrax.groups.so3 import SO3
+from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.placement import placed
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.numerics.evaluate import evaluate
@@ -130,6 +132,8 @@ def _placing(model: StepModel, start: State) -> Any:
         if system.flows or not system.has_momentum:
             return State(g, start.momentum, start.t)
         mu = system.momentum(g, xi)
+        if isinstance(system.constraint, AbstractHolonomic):
+            g = placed(system, system.constraint, g, mu, jnp.asarray(start.t))
         if system.constraint is not None:
             mu = system.projected(g, mu, start.t)
         return State(g, mu, start.t)

@@ -1,0 +1,118 @@
+"""Read a model that MuJoCo has compiled: bodies, joints, equalities, actuators."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from retrax.importing.actuators import actuators
+from retrax.importing.equalities import equalities
+from retrax.importing.geoms import shapes_of
+from retrax.importing.placement import Placement, from_quaternion
+from retrax.importing.robot import Edge, Freedom, FreedomKind, Link, Robot
+from retrax.importing.solid import Solid
+from retrax.mechanisms.frames import Limits
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
+else:
+    MjModel = Any
+
+# By the numbers of mjtJoint.
+_KINDS: tuple[FreedomKind, ...] = ("free", "ball", "slide", "hinge")
+
+
+def read_model(model: MjModel, name: str) -> Robot:
+    """Return what a compiled model describes, drawn at its `qpos0`."""
+    names = Names(model)
+    links = {names.body(0): Link(names.body(0), None, shapes_of(model, 0))}
+    edges = []
+    for i in range(1, model.nbody):
+        links[names.body(i)] = Link(names.body(i), _solid(model, i), shapes_of(model, i))
+        first, count = int(model.body_jntadr[i]), int(model.body_jntnum[i])
+        origin = Placement(from_quaternion(model.body_quat[i]), np.array(model.body_pos[i]))
+        freedoms = tuple(_freedom(model, names, j) for j in range(first, first + count))
+        parent = names.body(int(model.body_parentid[i]))
+        edges.append(Edge(parent, names.body(i), origin, freedoms))
+    unread = _unread(model, names)
+    loops, couplings = equalities(model, names, unread)
+    drives, edges = actuators(model, names, edges, unread)
+    return Robot(name, links, edges, loops, couplings, drives, _limits(model, names), unread)
+
+
+class Names:
+    """The names of the parts of a model; those without one are numbered."""
+
+    def __init__(self, model: MjModel):
+        self.model = model
+
+    def body(self, i: int) -> str:
+        """Return the name of a body."""
+        return self.model.body(i).name or f"body {i}"
+
+    def joint(self, j: int) -> str:
+        """Return the name of a joint."""
+        return self.model.joint(j).name or f"joint {j + 1}"
+
+    def actuator(self, k: int) -> str:
+        """Return the name of an actuator."""
+        return self.model.actuator(k).name or f"motor {k + 1}"
+
+
+def _solid(model: MjModel, i: int) -> Solid | None:
+    mass = float(model.body_mass[i])
+    if mass == 0 and not np.any(model.body_inertia[i]):
+        return None
+    R = from_quaternion(model.body_iquat[i])
+    return Solid(mass, np.array(model.body_ipos[i]), R @ np.diag(model.body_inertia[i]) @ R.T)
+
+
+def _freedom(model: MjModel, names: Names, j: int) -> Freedom:
+    kind = _KINDS[int(model.jnt_type[j])]
+    dof, q = int(model.jnt_dofadr[j]), int(model.jnt_qposadr[j])
+    rest = float(model.qpos_spring[q] - model.qpos0[q]) if kind in ("hinge", "slide") else 0.0
+    return Freedom(
+        kind,
+        names.joint(j),
+        np.array(model.jnt_pos[j]),
+        np.array(model.jnt_axis[j]),
+        float(model.dof_damping[dof]),
+        float(model.jnt_stiffness[j]),
+        rest,
+        float(model.dof_armature[dof]),
+    )
+
+
+def _limits(model: MjModel, names: Names) -> dict[str, Limits]:
+    found = {}
+    for j in range(model.njnt):
+        if model.jnt_limited[j] and _KINDS[int(model.jnt_type[j])] in ("hinge", "slide"):
+            zero = model.qpos0[model.jnt_qposadr[j]]
+            low, high = (float(x) for x in model.jnt_range[j] - zero)
+            found[names.joint(j)] = Limits(low, high)
+    return found
+
+
+def _unread(model: MjModel, names: Names) -> list[str]:
+    """Name what a model has and a mechanism has not."""
+    notes = []
+    rough = [names.joint(int(model.dof_jntid[v])) for v in np.flatnonzero(model.dof_frictionloss)]
+    counts = {
+        "contacts of geoms": int(np.count_nonzero(np.asarray(model.geom_contype) | model.geom_conaffinity)),
+        "tendons": model.ntendon,
+        "flexes": getattr(model, "nflex", 0),
+        "plugins": model.nplugin,
+        "mocap bodies, which stay where they are drawn": model.nmocap,
+        "bodies whose gravity is compensated": int(np.count_nonzero(model.body_gravcomp)),
+    }
+    notes += [f"{what} ({count})" for what, count in counts.items() if count]
+    if rough:
+        notes.append(f"dry friction of {', '.join(dict.fromkeys(rough))}")
+    for field in ("jnt_stiffnesspoly", "dof_dampingpoly"):
+        if np.any(getattr(model, field, 0)):
+            notes.append(f"{field}: springs or dampers that are not linear")
+    if model.opt.density or model.opt.viscosity:
+        notes.append("the fluid around the bodies (density, viscosity)")
+    balls = [j for j in range(model.njnt) if _KINDS[int(model.jnt_type[j])] == "ball" and model.jnt_limited[j]]
+    if balls:
+        notes.append(f"limits of the ball joints {', '.join(map(names.joint, balls))}")
+    return notes
