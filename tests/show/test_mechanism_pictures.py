@@ -49,8 +49,8 @@ def wheeled():
     bike.join(rx.Revolute(wheel, frame, at=[0.0, 0.0, -0.5], axis=[0.0, 1.0, 0.0], name="axle"))
     bike.roll(rx.RollingWheel(wheel, radius=0.5, axis=[0.0, 1.0, 0.0], name="contact"))
     system = bike.system()
-    ahead = np.outer(T, [1.0, 0.0, 0.0])
-    rolls = turned((0.0, 1.0, 0.0), -T / 0.5)
+    ahead = np.outer(T, [4.0, 0.0, 0.0])
+    rolls = turned((0.0, 1.0, 0.0), -4 * T / 0.5)
     still = np.tile(np.eye(3), (COUNT, 1, 1))
     g = (
         np.stack([rolls, still], axis=1),
@@ -217,7 +217,12 @@ def test_a_wrong_shape_is_told_with_its_body():
 
 
 def test_numerical_noise_of_what_stands_is_no_jump():
-    still = 1e-17 * np.random.default_rng(1).standard_normal((30, 12)) + [*np.eye(3).ravel(), 0, 0, 0.1]
+    still = 1e-17 * np.random.default_rng(1).standard_normal((30, 12)) + [
+        *np.eye(3).ravel(),
+        0,
+        0,
+        0.1,
+    ]
     from retrax.show.pictures.things import Track
 
     assert played(30, [Track(still, leads=True)]).joined == 29

@@ -86,7 +86,7 @@ def _cholesky(S: Float[Array, "n n"]) -> Callable[[Float[Array, " n"]], Float[Ar
     return lambda b: cho_solve((factor, True), b)
 
 
-def _factor(S: Float[Array, "n n"]) -> list[tuple[Float[Array, ""], Float[Array, " rest"]]]:
+def _factor(S: Float[Array, "n n"]) -> list[tuple[Float[Array, ""], Float[Array, " _"]]]:
     """Return the pivots of a positive definite matrix, each with the column of L below it."""
     found = []
     for _ in range(len(S)):
@@ -97,7 +97,7 @@ def _factor(S: Float[Array, "n n"]) -> list[tuple[Float[Array, ""], Float[Array,
 
 
 def _substitute(
-    factor: list[tuple[Float[Array, ""], Float[Array, " rest"]]], b: Float[Array, " n"]
+    factor: list[tuple[Float[Array, ""], Float[Array, " _"]]], b: Float[Array, " n"]
 ) -> Float[Array, " n"]:
     """Solve L D L^T x = b."""
     given = []
