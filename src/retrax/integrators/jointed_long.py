@@ -29,7 +29,6 @@ from retrax.mechanisms.reactions import Reactions
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics import banded
 from retrax.numerics.newton import SMALLEST, NewtonStatus
-from retrax.numerics.small_matrices import inverse
 
 Scalar = Float[Array, ""]
 
@@ -164,14 +163,14 @@ class _Step:
         kick, push = self.first_kick(spin, speed), self.along.pushes(self.by_body, lam)
         bodies = has - (self.momentum + kick) - push
         gaps = self.along.residual(self.drifted(spin, speed))
-        terms = SMALLEST + jnp.sum(jnp.abs(has) + jnp.abs(kick) + jnp.abs(push))
-        size = jnp.sum(jnp.abs(bodies)) / terms + jnp.sum(jnp.abs(gaps)) / self.arms
+        terms = SMALLEST + jnp.sum((jnp.abs(has) + jnp.abs(kick) + jnp.abs(push))[1:])
+        size = jnp.sum(jnp.abs(bodies[1:])) / terms + jnp.sum(jnp.abs(gaps)) / self.arms
         return bodies, gaps / self.h, size
 
     def matrix(self, spin: Spins, speed: Speeds) -> _Matrix:
         """Newton's matrix at a velocity."""
         t, along = self.turns, self.along
-        soft = jax.vmap(lambda J, s: inverse(jax.jacfwd(self.spun, 1)(J, s)))(along.inertia, spin)
+        soft = along.soft(jax.vmap(jax.jacfwd(self.spun, 1))(along.inertia, spin))
 
         def carried(rows: Array, spin: Array) -> Array:
             through = jax.vmap(lambda row: self.tau.dL_dual(self.turn, self.h * spin, row))

@@ -61,7 +61,8 @@ class Along:
         self.turns = self.d * (self.d - 1) // 2
         self.inertia = behind(jnp.eye(self.turns), system.inertia)
         self.mass = behind(jnp.ones(()), system.mass)
-        self.light = 1.0 / self.mass
+        self.light = behind(jnp.zeros(()), 1.0 / system.mass)
+        self.moves = np.arange(len(system.names) + 1) > 0
 
     # Bodies.
 
@@ -81,7 +82,11 @@ class Along:
 
     def softness(self) -> Softness:
         """Return how easily bodies turn: the inverse of their inertia."""
-        return jax.vmap(inverse)(self.inertia)
+        return self.soft(self.inertia)
+
+    def soft(self, stiff: Float[Array, "places turns turns"]) -> Softness:
+        """Return the inverse of what bodies have for an inertia; the ground does not give way."""
+        return jax.vmap(inverse)(stiff) * self.moves[:, None, None]
 
     def freed(self, soft: Softness, mu: Momenta) -> tuple[Spins, Speeds]:
         r"""Return $D^{-1}\mu$."""
@@ -104,11 +109,7 @@ class Along:
             blocks = [_filled(block, self.band.rows) for block in stack.rows(*poses)]
             more = len(self.band.sides) - len(blocks)
             found.append(blocks + [jnp.zeros_like(blocks[0])] * more)
-        whole = [self._in_order(list(parts)) for parts in zip(*found, strict=True)]
-        return tuple(
-            block if moves.all() else block * moves[:, None, None]
-            for block, moves in zip(whole, self.band.moves, strict=True)
-        )
+        return tuple(self._in_order(list(parts)) for parts in zip(*found, strict=True))
 
     def _stacks(self, places: Pose) -> list[tuple[Stack, tuple[Pose, ...]]]:
         """List the stacks of joints and where their bodies are; a single one is put in order."""
@@ -152,8 +153,8 @@ class Along:
 
     def by_body(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:
         """Return the rows of the joints of each body, one array for each slot."""
-        none = jnp.zeros_like(rows[0][:1])
-        padded = [jnp.concatenate([none, block, none]) for block in rows]
+        # Where there is no joint there are no impulses, whatever the rows.
+        padded = [jnp.concatenate([block[:1], block, block[-1:]]) for block in rows]
         return tuple(padded[slot.side][slot.joints] for slot in self.band.slots)
 
     def pushes(self, by_body: tuple[Rows, ...], lam: Impulses) -> Momenta:

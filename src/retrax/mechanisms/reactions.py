@@ -16,12 +16,13 @@ from retrax.mechanisms.along import Along, Impulses, Momenta
 from retrax.mechanisms.band import Band
 from retrax.mechanisms.pose import Pose
 from retrax.numerics import banded
+from retrax.numerics.newton import SMALLEST, Sizes, to_stagnation
 
 if TYPE_CHECKING:
     from retrax.mechanisms.system import MechanismSystem
 
-# What regularity adds to the matrix is taken out again in so many rounds.
-_ROUNDS = 3
+# What regularity adds to the matrix is taken out again, to this part of velocities.
+_AIM, _ACCEPT, _ROUNDS = 2e-16, 1e-13, 6
 
 
 class Reactions:
@@ -34,11 +35,23 @@ class Reactions:
 
     def stopping(self, mu: Momenta, more: Impulses) -> tuple[Momenta, Impulses]:
         r"""Return the momentum $\mu + W^T\lambda$ with $WM^{-1}\mu$ = -`more`, and $\lambda$."""
-        lam = jnp.zeros_like(more)
-        for _ in range(_ROUNDS):
+
+        def improve(at: tuple[Momenta, Impulses, Float[Array, ""]]) -> tuple[tuple, Sizes]:
+            mu, lam, before = at
             v = jnp.concatenate(self.along.freed(self.soft, mu), axis=1)
-            step = banded.solve(self.factors, -(self.along.across(self.rows, v) + more))
-            mu, lam = mu + self.along.pushes(self.by_body, step), lam + step
+            wrong = self.along.across(self.rows, v) + more
+            step = banded.solve(self.factors, -wrong)
+            size = jnp.sum(jnp.abs(wrong))
+            # Each round leaves as much of the error as the one before it has.
+            left = size * jnp.minimum(size / before, 1.0)
+            terms = jnp.sum(jnp.abs(v)) + jnp.sum(jnp.abs(more))
+            return (mu + self.along.pushes(self.by_body, step), lam + step, size), (left, terms)
+
+        first = (mu, jnp.zeros_like(more), jnp.asarray(SMALLEST))
+        unknown = jnp.asarray(jnp.inf), jnp.zeros(())
+        (mu, lam, _), _ = to_stagnation(
+            improve, first, unknown, aim=_AIM, accept=_ACCEPT, most=_ROUNDS
+        )
         return mu, lam
 
 
