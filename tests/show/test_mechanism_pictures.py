@@ -51,10 +51,10 @@ def wheeled():
     system = bike.system()
     ahead = np.outer(T, [4.0, 0.0, 0.0])
     rolls = turned((0.0, 1.0, 0.0), -4 * T / 0.5)
-    still = np.tile(np.eye(3), (COUNT, 1, 1))
+    still, up = np.tile(np.eye(3), (COUNT, 1, 1)), np.array([0.0, 0.0, -1.0])
     g = (
         np.stack([rolls, still], axis=1),
-        np.stack([ahead + [0.0, 0.0, -0.5], ahead + [0.0, 0.0, -1.0]], axis=1),
+        np.stack([ahead + up / 2, ahead + up], axis=1),
     )
     told = {"drawing": system.drawing, "up": system.e3_points_up}
     return written("(SO(3) x R^3)^2", g, momentum=np.zeros((COUNT, 12)), **told)
@@ -189,7 +189,7 @@ def test_up_is_against_gravity_whatever_its_axis():
     assert np.array_equal(poses[:, :9].reshape(-1, 3, 3), TURNING[:, [2, 0, 1]])
     names = picture(run).around["frame"]["names"]
     assert [name[:2] for name in names] == ["x3", "x1", "x2"]
-    (foot,) = [t for t in picture(run).things if t["label"] == "ground"][0]["parts"]
+    (foot,) = next(t for t in picture(run).things if t["label"] == "ground")["parts"]
     base = foot["pose"][:9].reshape(3, 3) @ [0, 0, -0.5] + foot["pose"][9:]
     assert base[2] < 0 and np.allclose(base[:2], 0.0)
 

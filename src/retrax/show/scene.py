@@ -53,6 +53,7 @@ def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
         "centre": shown.centre,
         "radius": shown.radius,
         "follow": shown.follow,
+        "followed": shown.followed,
         "toggles": dict(shown.toggles),
         "notes": [*shown.notes, *_notes(times, frames)],
     }

@@ -3,7 +3,7 @@
 const Things = Stage && (() => {
   const { vector, matt, cylinder, lay, label, wideLine } = Shapes;
   const { between } = Motion;
-  const R = Stage.radius;
+  const R = Stage.unit;
   const group = (...objects) => new THREE.Group().add(...objects);
   const AXES = [[[1, 0, 0], 2], [[0, 1, 0], 3], [[0, 0, 1], 0]];
 

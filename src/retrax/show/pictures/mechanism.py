@@ -65,13 +65,15 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
     axes = frame(every, _names(turn, flat))
     across = float(np.linalg.norm(axes["high"] - axes["low"])) or 1.0
     radius, centre = (0.58 if flat else 0.52) * across, (axes["low"] + axes["high"]) / 2
-    forces, notes = _forces(run, said, turn, radius)
-    around, follow = _around(said, axes, across, turn, flat), 0.0
     grounded = any(-1 in joint["bodies"] for joint in said["joints"])
-    if not grounded and 4 * size < radius:
-        follow = size
+    followed = not grounded and 4 * size < radius
+    follow = size if followed else 0.0
+    forces, notes = _forces(run, said, turn, 2 * size if followed else radius)
+    around = _around(said, axes, across, turn, flat)
     toggles = {"names": len(found) <= _NAMED} | ({"forces": True} if forces else {})
-    return Picture([*things, *forces], around, centre, radius, notes, follow, toggles=toggles)
+    return Picture(
+        [*things, *forces], around, centre, radius, notes, follow, followed, toggles=toggles
+    )
 
 
 def default_shapes(said: dict[str, Any], k: int, size: float) -> tuple[Shape, ...]:
@@ -201,7 +203,7 @@ def _around(
     """The ground, where something rolls on a level one; else axes."""
     normals = [turn @ np.array(triple("normal", one["normal"])) for one in said["wheels"]]
     if normals and not flat and all(abs(n[2]) > 1 - 1e-9 for n in normals):
-        return {"ground": 1.3 * across}
+        return {"ground": 1.6 * across}
     return {"frame": axes} | ({"front": True} if flat else {})
 
 
