@@ -68,11 +68,21 @@ class Minimal:
         """Generalised forces besides those of the Lagrangian."""
         return jnp.zeros_like(q)
 
+    def slip(self, q, v):
+        """Velocities that vanish: what rolls."""
+        return jnp.zeros(0)
+
     def acceleration(self, q, v):
         M = jax.hessian(self.lagrangian, 1)(q, v)
         mixed = jax.jacfwd(jax.grad(self.lagrangian, 1), 0)(q, v)
         right = jax.grad(self.lagrangian, 0)(q, v) - mixed @ v + self.push(q, v)
-        return jnp.linalg.solve(M, right)
+        B = jax.jacfwd(self.slip, 1)(q, v)
+        k = len(B)
+        if k == 0:
+            return jnp.linalg.solve(M, right)
+        turning = jax.jvp(lambda q: self.slip(q, v), (q,), (v,))[1]
+        both = jnp.block([[M, -B.T], [B, jnp.zeros((k, k))]])
+        return jnp.linalg.solve(both, jnp.concatenate([right, -turning]))[: len(q)]
 
     def velocity_rate(self, q, v):
         """How the velocity of all bodies changes along the motion."""

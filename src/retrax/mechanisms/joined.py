@@ -10,7 +10,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import Rows, Time
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanisms.body import GROUND
-from retrax.mechanisms.laws import AbstractLaw, Residual, Side
+from retrax.mechanisms.laws import AbstractLaw, Residual, Screwed, Several, Side
 from retrax.mechanisms.measures import Coordinate, Measured
 from retrax.mechanisms.pose import Pose, Vector, ground
 from retrax.mechanisms.rolling import Rolling
@@ -46,6 +46,13 @@ class Connection(Frozen):
             kind if kinds.count(kind) == 1 else f"{kind} {kinds[: k + 1].count(kind)}"
             for k, kind in enumerate(kinds)
         )
+
+    @property
+    def lead(self) -> Float[Array, ""] | None:
+        """The travel per radian of a Screw, whose travel tells its turns apart; else `None`."""
+        parts = self.law.laws if isinstance(self.law, Several) else ()
+        found = [law.thread.lead for law in parts if isinstance(law, Screwed)]
+        return found[0] if found else None
 
     def poses(self, g: Element) -> tuple[Pose, ...]:
         """Return where its bodies are."""
