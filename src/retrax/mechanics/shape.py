@@ -122,7 +122,7 @@ def rotation_matrix(value: ArrayLike) -> Float[np.ndarray, "3 3"]:
     R = np.eye(3)
     if array.shape not in ((2, 2), (3, 3)):
         raise BadInput(
-            f"rotation has shape {array.shape}; it is a matrix, an axis times an angle, or an angle."
+            f"rotation has shape {array.shape}; it is a matrix, axis times angle, or an angle."
         )
     R[: len(array), : len(array)] = array
     if np.max(np.abs(R @ R.T - np.eye(3))) > _ORTHOGONAL or np.linalg.det(R) < 0:
