@@ -53,7 +53,7 @@ def cube(at, size, colour):
 
 
 def painted(*meshes, up=1):
-    camera = Camera(np.zeros(3), 2.0, up, False, (100, 100))
+    camera = Camera(np.zeros(3), 2.0, up, "home", (100, 100))
     painting = Painting(camera, LIGHT)
     for mesh in meshes:
         painting.fixed(mesh)

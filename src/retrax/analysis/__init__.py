@@ -1,4 +1,4 @@
-"""Numbers about methods and runs: order, work, symplecticity, integrals, sections, chaos."""
+"""Numbers about methods and runs: order, work, symplecticity, integrals, sections, chaos, modes."""
 
 from retrax.analysis.convergence import Convergence as Convergence
 from retrax.analysis.convergence import convergence as convergence
@@ -6,6 +6,8 @@ from retrax.analysis.kahan_integrals import Relations as Relations
 from retrax.analysis.kahan_integrals import kahan_integrals as kahan_integrals
 from retrax.analysis.lyapunov import Lyapunov as Lyapunov
 from retrax.analysis.lyapunov import lyapunov as lyapunov
+from retrax.analysis.modes import Modes as Modes
+from retrax.analysis.modes import modes as modes
 from retrax.analysis.modified_energy import ModifiedEnergy as ModifiedEnergy
 from retrax.analysis.modified_energy import modified_energy as modified_energy
 from retrax.analysis.poincare import Poincare as Poincare

@@ -18,6 +18,8 @@ from retrax.engine.progress import Progress, start
 from retrax.errors import BadInput, StepFailed
 from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo
 from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.placement import changes_across
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
@@ -26,6 +28,9 @@ from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.jax_hints import compiled_once
 from retrax.run.checks import require_run, started
+
+# Rows are dependent where a singular value is this part of the largest.
+_DEPENDENT = 1e-10
 
 
 class Lyapunov(NamedTuple):
@@ -229,7 +234,9 @@ def _count(
 ) -> int:
     """Return how many exponents are asked for, at most as many as there are directions."""
     most = 2 * system.group.dim if system.has_momentum else system.group.dim
-    if system.constraint is not None:
+    if isinstance(system.constraint, AbstractHolonomic):
+        most = len(_admissible_directions(system, state))
+    elif system.constraint is not None:
         most -= len(evaluate(lambda s, x: s.multipliers(x), system, state))
     count = most if exponents is None else require_whole("exponents", exponents, 1, most)
     if direction is not None and count > 1:
@@ -285,9 +292,22 @@ def _admitted(
     eta, alpha = jnp.asarray(first), jnp.asarray(second)
     if not system.has_momentum:
         alpha = jnp.zeros_like(alpha)
+    if isinstance(system.constraint, AbstractHolonomic):
+        basis, n = _admissible_directions(system, state), len(eta)
+        both = jnp.asarray(basis.T @ (basis @ np.concatenate([first, second])))
+        return both[:n], both[n:]
     if system.constraint is not None:
         alpha = _admissible_change(system, state, eta, alpha)
     return eta, alpha
+
+
+def _admissible_directions(
+    system: AbstractGroupSystem, state: State
+) -> Float[np.ndarray, "m twice_dim"]:
+    """An orthonormal basis of the changes that leave a state on its constraint on positions."""
+    across = np.asarray(evaluate(changes_across, system, state))
+    _, singular, rows = np.linalg.svd(across)
+    return rows[int(np.sum(singular > _DEPENDENT * singular[0])) :]
 
 
 @compiled_once

@@ -4,16 +4,22 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import StepFailed
 from retrax.groups.base import AbstractLieGroup
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.placement import changes_across
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.evaluate import Evaluated
+from retrax.numerics.small_matrices import null_space
 from retrax.run.checks import require_run
+
+# Rows are dependent where a singular value is this part of their size.
+_DEPENDENT = 1e-10
 
 
 def symplecticity(
@@ -37,11 +43,17 @@ def symplecticity(
     $$ (\eta, \alpha) \mapsto \bigl(g_0\exp\eta,\ \mu_0 + \alpha\bigr), \qquad
        (g, \mu) \mapsto \bigl(\log(g_1^{-1}g),\ \mu - \mu_1\bigr). \tag{2} $$
 
-    Round-off for a symplectic method, the local error for any other.
+    Under a constraint on positions both forms are restricted to the changes that it admits, those
+    of $T^*\{\varphi = 0\}$. Round-off for a symplectic method, the local error for any other.
     """
     integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, 1, 1)
-    defect = float(_defect(system, integrator, state, float(h)))
+    difference, across = map(np.asarray, _difference(system, integrator, state, float(h)))
+    admitted = null_space(across, _DEPENDENT * np.linalg.norm(across)) if len(across) else None
+    if admitted is not None:
+        lengths = np.linalg.norm(admitted, axis=1, keepdims=True)
+        difference = (admitted / lengths) @ difference @ (admitted / lengths).T
+    defect = float(np.max(np.abs(difference)))
     if not math.isfinite(defect):
         raise StepFailed(
             f"{integrator!r} on the {system.name}: the step of h = {h:g} or its derivative gave "
@@ -60,7 +72,10 @@ def symplectic_form(
 
 
 @Evaluated
-def _defect(system, integrator, state: State, h: Float[Array, ""]) -> Float[Array, ""]:
+def _difference(
+    system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State, h: Float[Array, ""]
+) -> tuple[Float[Array, "twice_dim twice_dim"], Float[Array, "k twice_dim"]]:
+    """The difference of the forms, and the rows that admissible changes of the start annihilate."""
     group = system.group
     n = group.dim
 
@@ -80,4 +95,4 @@ def _defect(system, integrator, state: State, h: Float[Array, ""]) -> Float[Arra
     deta = jax.vmap(turned, in_axes=-1, out_axes=-1)(dg)
     m = jnp.concatenate([deta, dmu])
     before, after = symplectic_form(group, state.momentum), symplectic_form(group, end.momentum)
-    return jnp.max(jnp.abs(m.T @ after @ m - before))  # (1)
+    return m.T @ after @ m - before, changes_across(system, state)  # (1)

@@ -9,7 +9,7 @@ import numpy as np
 from retrax.analysis.convergence import distance, entry_distance
 from retrax.cases.names import fits
 from retrax.errors import BadInput, StepFailed
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import as_integrator
 from retrax.integrators.collocation import Collocation
 from retrax.mechanics.state import State
@@ -17,7 +17,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_number, require_whole, shown
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.nodes import gauss
-from retrax.run.checks import require_fit, require_parts
+from retrax.run.checks import require_parts
 from retrax.run.simulate import simulate
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from retrax.groups.so3 import SO3
 from retrax.groups.so_n import SO
 from retrax.groups.translation import Translation
 from retrax.integrators.adaptive import Adaptive
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import INTEGRATORS, ROLLING
 from retrax.mechanics.constraints import Distribution, VelocityConstraint
 from retrax.mechanics.mechanical import MechanicalSystem
@@ -68,13 +68,21 @@ SYSTEMS: Choices = {
     "LotkaVolterra.cyclic": systems.LotkaVolterra.cyclic,
     "LotkaVolterra.predator_prey": systems.LotkaVolterra.predator_prey,
     "Rod.from_material": systems.Rod.from_material,
+    "andrews_squeezer": systems.andrews_squeezer,
+    "bicycle": systems.bicycle,
+    "bricard": systems.bricard,
+    "chain": systems.chain,
     "clebsch": systems.clebsch,
+    "double_pendulum": systems.double_pendulum,
     "euler_poisson": systems.euler_poisson,
+    "four_bar": systems.four_bar,
     "four_dimensional_body": systems.four_dimensional_body,
     "henon_heiles": systems.henon_heiles,
     "kirchhoff": systems.kirchhoff,
     "lagrange_top": systems.lagrange_top,
     "manakov": systems.manakov,
+    "robot_arm": systems.robot_arm,
+    "strandbeest_leg": systems.strandbeest_leg,
     "zhukovski_volterra": systems.zhukovski_volterra,
 }
 _RODS: Choices = {name: SYSTEMS[name] for name in ("Rod", "Rod.from_material")}
@@ -119,12 +127,10 @@ def fitting(system: AbstractGroupSystem) -> list[str]:
 
 def fits(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> bool:
     """Whether `integrator` can step `system`."""
-    if integrator.needs_momentum and not system.has_momentum:
-        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            integrator.check(system)
+            require_fit(system, integrator)
     except BadInput:
         return False
     return True

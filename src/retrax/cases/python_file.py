@@ -13,7 +13,7 @@ from typing import Any
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput, RetraxError
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.systems.catalogue import Example
+from retrax.systems.case import Example
 
 _PROMISE = "it must return (system, state, h, steps), or a system whose paper() does"
 

@@ -1,7 +1,7 @@
 """Where a system starts, from plain data."""
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -22,10 +22,12 @@ def make_state(system: AbstractGroupSystem, given: Mapping[str, Any]) -> State:
     neither for the identity; `velocity` or `momentum`, or neither for rest; `t`; `project` for the
     nearest velocity that the constraint admits. Instead of numbers `g` may be `"identity"`, of a
     rod `"straight"`, of two rods `"crossed"`, of a string `"hanging"`, or a table with that name
-    and its parameters. Flows and fields: what `system.at` takes.
+    and its parameters. Flows and fields: what `system.at` takes. Mechanisms: what
+    `system.assemble` takes, `joints` and `joint_rates` by name among it.
     """
-    if hasattr(system, "at"):
-        return _at(system, given)
+    for way in ("at", "assemble"):
+        if hasattr(system, way):
+            return _called(system, getattr(system, way), given)
     _require_known(system, given, _KEYS)
     if "g" in given and "exp" in given:
         raise BadInput("g and exp both say where the system starts: give one of them.")
@@ -39,13 +41,16 @@ def make_state(system: AbstractGroupSystem, given: Mapping[str, Any]) -> State:
     )
 
 
-def _at(system: Any, given: Mapping[str, Any]) -> State:
-    parameters = inspect.signature(system.at).parameters
+def _called(
+    system: AbstractGroupSystem, start: Callable[..., State], given: Mapping[str, Any]
+) -> State:
+    """The state that a method of the system makes of the keys."""
+    parameters = inspect.signature(start).parameters
     _require_known(system, given, parameters)
     for key, parameter in parameters.items():
         if parameter.default is parameter.empty and key not in given:
             raise BadInput(f"the {system.name} needs {key!r} to start from.")
-    return system.at(**{key: typed(key, x, parameters[key].annotation) for key, x in given.items()})
+    return start(**{key: typed(key, x, parameters[key].annotation) for key, x in given.items()})
 
 
 def _placement(system: AbstractGroupSystem, given: Mapping[str, Any]) -> Any:

@@ -6,6 +6,7 @@ A shape is plain data. `.at(place)`, `.turned(rotation)` and `.scaled(factor)` p
 
 from retrax.draw.lines import arrow as arrow
 from retrax.draw.lines import line as line
+from retrax.draw.lines import trail as trail
 from retrax.draw.surface import mesh as mesh
 from retrax.draw.solids import box as box
 from retrax.draw.solids import cone as cone

@@ -1,4 +1,4 @@
-"""Lines and arrows."""
+"""Lines, arrows and trails."""
 
 import numpy as np
 
@@ -25,3 +25,8 @@ def arrow(start: ArrayLike, vector: ArrayLike, colour: str = "orange") -> Shape:
     first = triple("start", start)
     last = tuple((np.array(first) + np.array(triple("vector", vector))).tolist())
     return Shape("arrow", points=(first, last), colour=require_colour(colour))
+
+
+def trail(point: ArrayLike, colour: str = "sky") -> Shape:
+    """The path that a point leaves behind it: one of a body, or one that a function returns."""
+    return Shape("trail", points=(triple("point", point),), colour=require_colour(colour))

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from retrax.draw.mesh_file import read_mesh
 from retrax.errors import BadInput
 from retrax.mechanics.shape import Shape, require_colour
-from retrax.numerics.checks import ArrayLike, host_float64, require_finite, require_whole, shown
+from retrax.numerics.checks import ArrayLike, host_float64, reason, require_finite, require_whole, shown
 
 # Triangles of a mesh unless told: about 100 kB on a page.
 MOST = 6000
@@ -65,15 +65,25 @@ def mesh(
     )
 
 
-def unpacked(shape: Shape) -> tuple[Corners, Triangles]:
-    """Return the corners of a mesh in the unit cube, and its triangles."""
+def packed(shape: Shape) -> tuple[str, str]:
+    """Return the texts of the corners and of the triangles of a mesh."""
     corners, _, triangles = shape.data.partition(" ")
-    levels = np.frombuffer(base64.b64decode(corners), "<u2").reshape(-1, 3)
-    kind = _width(len(levels))
-    faces = np.frombuffer(base64.b64decode(triangles), kind).reshape(-1, 3).astype(np.int64)
+    return corners, triangles
+
+
+def unpacked(corners: str, triangles: str) -> tuple[Corners, Triangles]:
+    """Return the corners of a packed mesh, in the unit cube, and its triangles.
+
+    **Raises:** `BadInput` for texts that are not those of a mesh.
+    """
+    try:
+        levels = np.frombuffer(base64.b64decode(corners), "<u2").reshape(-1, 3)
+        faces = np.frombuffer(base64.b64decode(triangles), _width(len(levels))).reshape(-1, 3)
+    except ValueError as cause:
+        raise BadInput(f"the mesh of a shape is damaged: {reason(cause)}.") from cause
     if faces.size == 0 or np.max(faces) >= len(levels):
-        raise BadInput("the mesh of a shape is damaged.")
-    return levels / _LEVELS, faces
+        raise BadInput("the mesh of a shape is damaged: it names corners that it does not have.")
+    return levels / _LEVELS, faces.astype(np.int64)
 
 
 def coarser(corners: Corners, triangles: Triangles, most: int) -> tuple[Corners, Triangles]:

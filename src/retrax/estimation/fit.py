@@ -26,7 +26,7 @@ from retrax.estimation.unknowns import (
     unknowns,
     without_inputs,
 )
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.sampled import Sampled
@@ -41,7 +41,7 @@ from retrax.numerics.checks import (
     shown,
 )
 from retrax.numerics.evaluate import evaluate
-from retrax.run.checks import require_fit, require_state
+from retrax.run.checks import require_state
 from retrax.run.drive import Plant, unwrapped
 
 METHODS = ("auto", "levenberg-marquardt", "l-bfgs")

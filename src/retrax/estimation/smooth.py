@@ -17,14 +17,14 @@ from retrax.estimation.measurements import Measurements, as_measurements
 from retrax.estimation.plausibility import require_units
 from retrax.estimation.sensors import Sensor, bound
 from retrax.estimation.smoothed import Smoothed
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import host_float64, require_number, require_whole, shown
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.reuse import Jitted
-from retrax.run.checks import require_fit, require_state, require_system
+from retrax.run.checks import require_state, require_system
 
 # The start is unknown: so many radians, and times its speed or 1, are as good as anything.
 _ANYWHERE = 10.0

@@ -17,6 +17,8 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.functions import Function, as_pytree
+from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.placement import placed
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import host_float64, reason, require_function, shown
@@ -89,12 +91,16 @@ class Unknowns(Frozen):
         """Return what moves, and the state at the start."""
         plant = self.plant(point)
         system = without_inputs(plant)
-        momentum = jnp.asarray(point.motion)
+        g, t, momentum = point.g, jnp.asarray(self.t), jnp.asarray(point.motion)
+        now = system.at_time(t)
+        if isinstance(system.constraint, AbstractHolonomic):  # it may depend on parameters
+            there = momentum if self.by_momentum else now.momentum(g, momentum)
+            g = placed(system, system.constraint, jax.tree.map(jnp.asarray, g), there, t)
         if not self.by_momentum:
-            momentum = system.at_time(jnp.asarray(self.t)).momentum(point.g, momentum)
+            momentum = now.momentum(g, momentum)
         if system.constraint is not None:
-            momentum = system.projected(point.g, momentum, jnp.asarray(self.t))
-        return plant, State(point.g, momentum, jnp.asarray(self.t))
+            momentum = system.projected(g, momentum, t)
+        return plant, State(g, momentum, t)
 
     def moved(self, point: Point, change: Float[Array, " unknown"]) -> Point:
         """Return the point after a change of the unknowns."""
@@ -156,6 +162,11 @@ def unknowns(
             f"the configurations of the {system.name} are points of "
             f"{system.configuration_space.name}, not of a group: give state=... and "
             "free_state=False."
+        )
+    if free and isinstance(system.constraint, AbstractHolonomic):
+        raise BadInput(
+            f"the {system.name} starts on a constraint on positions, where not every change of the "
+            "start is possible: give state=... and free_state=False."
         )
     motion = np.asarray(state.momentum)
     if not by_momentum:

@@ -22,10 +22,11 @@ from retrax.engine.step_program import Parts, signature, step_program
 from retrax.engine.trace.scalarise import scalarise
 from retrax.errors import BadInput
 from retrax.export.names import distinct, field_name
-from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.base import AbstractIntegrator, StepInfo, require_fit
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import Held
+from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.reuse import Signature, reading
@@ -108,7 +109,7 @@ class StepModel:
             raise BadInput(f"system = {system!r} is not a retrax system.")
         if not isinstance(integrator, AbstractIntegrator):
             raise BadInput(f"integrator = {integrator!r} is not a retrax integrator.")
-        integrator.check(system)
+        require_fit(system, integrator)
         start = _resting(system) if state is None else _started(system, state)
         if plant is not None and start.control is None:
             start = State(start.g, start.momentum, start.t, jnp.zeros(plant.count))
@@ -190,6 +191,11 @@ def owners(items: Sequence[Any], among: Sequence[Field]) -> list[tuple[Field, in
 
 def _resting(system: AbstractGroupSystem) -> State:
     """Return the system at rest, at the identity of a group or at some point of a space."""
+    if isinstance(system.constraint, AbstractHolonomic):
+        raise BadInput(
+            f"the {system.name} must start on its constraint: give state=..., as system.state(...) "
+            "makes it."
+        )
     space = system.configuration_space
     identity = getattr(space, "identity", None) or getattr(system.group, "identity", None)
     alike = jax.tree.map(lambda a: (a.shape, a.dtype), space.layout())

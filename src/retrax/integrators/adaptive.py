@@ -91,7 +91,8 @@ class Adaptive(AbstractIntegrator):
     tolerance.
 
     **What is given up:** a step size that depends on the state ends symplecticity, symmetry and
-    the momenta they conserve; energies drift. Only the group or space is still exact.
+    the momenta they conserve; energies drift. The group or space is still exact, and so are
+    constraints on positions.
 
     **Arguments:**
 
@@ -121,7 +122,7 @@ class Adaptive(AbstractIntegrator):
         self.base, self.most = base, require_whole("most", most, 1, _MOST_TRIES)
         self.tolerance = float64("tolerance", tolerance)
         self.order = base.order
-        self.preserves = base.preserves & {"group"}
+        self.preserves = base.preserves & {"group", "positions"}
 
     def __repr__(self) -> str:
         return f"Adaptive({self.base!r}, tolerance={float(self.tolerance):g})"

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.errors import BadInput, StepFailed
 from retrax.groups.retractions import AbstractRetraction
+from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_instance
@@ -30,6 +31,7 @@ VOCABULARY: dict[str, str] = {
     "symplectic": "the step preserves the symplectic form; energy errors stay bounded",
     "symmetric": "a step forward followed by a step back returns to the start",
     "constraint": "the velocity is admissible at every step, to round-off",
+    "positions": "constraints on positions, and on velocities beside them, hold to round-off",
     "energy": "the energy is conserved to round-off, at any step size",
 }
 
@@ -200,6 +202,21 @@ class AbstractIntegrator(Frozen):
     def order_on(self, system: AbstractGroupSystem) -> int:
         """The order on this system, where it is higher there than in general."""
         return self.order
+
+
+def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
+    """Reject, with `BadInput`, a system that the integrator cannot step, or would step wrongly."""
+    if integrator.needs_momentum and not system.has_momentum:
+        raise BadInput(
+            f"{integrator!r} steps systems with momenta, but the {system.name} has none; use "
+            "Collocation, RKMK or RungeKutta, or Kahan for a quadratic field."
+        )
+    if isinstance(system.constraint, AbstractHolonomic) and "positions" not in integrator.preserves:
+        raise BadInput(
+            f"{integrator!r} would let the {system.name} drift off its constraint on positions; "
+            "use LieVerlet(), or Composition(LieVerlet(), order=4), 6 or 8."
+        )
+    integrator.check(system)
 
 
 def shorter_step(h: float, moved: float) -> float:

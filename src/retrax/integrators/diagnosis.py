@@ -7,12 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.constraints import AbstractConstraint, Rows
+from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.placement import assembled
+from retrax.mechanics.reactions import mobility
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
 _SAMPLES, _HALVINGS = 33, 20
+# Pivots, which are at most 1: of equations that others say already, at a singular place, near one.
+_REDUNDANT, _SINGULAR, _NEAR_SINGULAR = 1e-13, 1e-7, 1e-2
 
 Takes = Callable[[float], bool]
 
@@ -23,7 +29,12 @@ def diagnose(system: AbstractGroupSystem, state: State, h: float, takes: Takes) 
     `takes` says whether a step of another size can be.
     """
     state = jax.tree.map(jnp.asarray, state)
-    if system.constraint is not None:
+    if isinstance(system.constraint, AbstractHolonomic):
+        found = _singular(system, system.constraint, state, h)
+        found = found or _contradiction(system, system.constraint, state, h)
+        if found is not None:
+            return found
+    elif system.constraint is not None:
         least, first = _singular_values(system, system.constraint, state, h)
         if not least > 0.05 * first:
             return (
@@ -38,6 +49,74 @@ def diagnose(system: AbstractGroupSystem, state: State, h: float, takes: Takes) 
         f"The longest step that can be solved from there is h = {longest:.3g} "
         f"(it moves by |h xi| = {moved:.2g} on the group)."
     )
+
+
+def _singular(
+    system: AbstractGroupSystem, constraint: AbstractHolonomic, state: State, h: float
+) -> str | None:
+    """Say which equation comes to depend on the others within the step, if one does."""
+    matrices = np.asarray(_mobilities(system, constraint, state, jnp.asarray(h)))
+    if not np.isfinite(matrices).all():
+        return None
+    along = [_pivots(matrix) for matrix in matrices]
+    rank = int(np.sum(along[0][0] > _REDUNDANT))
+    last = [pivots[rank - 1] for pivots, _ in along]
+    k = int(np.argmin(last))
+    falls = last[k] <= (0.5 if last[k] <= _NEAR_SINGULAR else 0.05) * last[0]
+    if not falls and last[k] > _SINGULAR:
+        return None
+    name = constraint.equation(int(along[k][1][rank - 1]))
+    return (
+        f"The constraint loses rank on the way: the pivot of {name} falls from {last[0]:.3g} to "
+        f"{last[k]:.3g} of its diagonal within the step, and must stay above 0. The place is "
+        "singular, as where a linkage lies stretched out, and the motion beyond it not determined."
+    )
+
+
+@jax.jit
+def _mobilities(
+    system: AbstractGroupSystem, constraint: AbstractHolonomic, state: State, h: Float[Array, ""]
+) -> Float[Array, "sample k k"]:
+    """How impulses along the rows change velocities across them, along the step."""
+    group, xi = system.group, system.velocity_at(state)
+
+    def there(part: Float[Array, ""]) -> Float[Array, "k k"]:
+        g, t = group.compose(state.g, group.exp(part * h * xi)), state.t + part * h
+        return mobility(system.at_time(t), constraint.rows(g, t), g, state.momentum)
+
+    return jax.vmap(there)(jnp.linspace(0.0, 1.0, _SAMPLES))
+
+
+def _pivots(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pivots of a symmetric matrix, the largest first, and the equations they are of.
+
+    The matrix is scaled to ones on its diagonal: a pivot is the part of an equation that those
+    before it do not say already.
+    """
+    diagonal = np.sqrt(np.maximum(np.diag(S), np.finfo(float).tiny))
+    S, left = S / np.outer(diagonal, diagonal), np.arange(len(S))
+    pivots, order = [], []
+    while len(left):
+        k = int(np.argmax(np.diag(S)))
+        pivots.append(S[k, k])
+        order.append(left[k])
+        if S[k, k] > 0:
+            S = S - np.outer(S[:, k], S[k]) / S[k, k]
+        keep = np.arange(len(left)) != k
+        S, left = S[np.ix_(keep, keep)], left[keep]
+    return np.array(pivots), np.array(order)
+
+
+def _contradiction(
+    system: AbstractGroupSystem, constraint: AbstractHolonomic, state: State, h: float
+) -> str | None:
+    """Say which equation is left over where no place nearby satisfies them all, if one is."""
+    t = state.t + h
+    try:
+        assembled(system, constraint, state.g, t)
+    except BadInput as why:
+        return f"No place was found for it at t = {float(t):.6g} s: {why}"
+    return None
 
 
 def advised_step(first: float, h: float, takes: Takes) -> float | None:

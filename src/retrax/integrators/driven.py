@@ -60,7 +60,7 @@ class Driven(AbstractIntegrator):
         self.control = require_instance("control", control, AbstractControl, what)
         self.actuators = actuators
         self.order = integrator.order
-        self.preserves = integrator.preserves & {"group", "constraint"}
+        self.preserves = integrator.preserves & {"group", "constraint", "positions"}
 
     def __repr__(self) -> str:
         return f"{self.integrator!r} driven by {self.control!r}"

@@ -14,14 +14,16 @@ from retrax.integrators.base import (
     StepInfo,
     step_info,
 )
+from retrax.integrators.jointed import Jointed
+from retrax.integrators.jointed_long import JointedLong
 from retrax.integrators.kick_drift_kick import KickDriftKick
 from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
-from retrax.integrators.jointed import Jointed
 from retrax.integrators.rattle import Rattle
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
+from retrax.mechanisms.along import band_of
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.newton import newton
 
@@ -72,7 +74,7 @@ class LieVerlet(AbstractIntegrator):
         self.retraction = retraction
         symmetric = getattr(retraction, "symmetric", True)  # `__check_init__` rejects the rest
         self.order = 2 if symmetric else 1
-        always = {"group", "momentum", "symplectic"}
+        always = {"group", "momentum", "positions", "symplectic"}
         self.preserves = frozenset(always | {"symmetric"} if symmetric else always)
 
     def __repr__(self) -> str:
@@ -114,8 +116,9 @@ class LieVerlet(AbstractIntegrator):
         if self._splits(system):
             return KickDriftKick()
         if isinstance(system, MechanismSystem):
-            return Jointed(retraction=self.retraction, order=self.order, preserves=self.preserves)
-        made_for = Rattle if isinstance(system.constraint, AbstractHolonomic) else _GroupVerlet
+            made_for = Jointed if band_of(system) is None else JointedLong
+        else:
+            made_for = Rattle if isinstance(system.constraint, AbstractHolonomic) else _GroupVerlet
         return made_for(retraction=self.retraction, order=self.order, preserves=self.preserves)
 
 

@@ -1,20 +1,24 @@
 """Verlet under constraints on positions: RATTLE on a Lie group."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
 from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
+from retrax.mechanics.constraints import Rows
 from retrax.mechanics.holonomic import AbstractHolonomic
-from retrax.mechanics.reactions import admissible, mobility
+from retrax.mechanics.reactions import admissible, answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
 from retrax.numerics.small_matrices import PROXIMAL
 
 Scalar = Float[Array, ""]
+# The part of a velocity across the constraint that may be left where the equations agree.
+_LEFT = 1e-9
 
 
 class Rattle(AbstractIntegrator):
@@ -54,6 +58,7 @@ class Rattle(AbstractIntegrator):
         g0, mu0, t0, t1 = state.g, state.momentum, state.t, state.t + h
         first, last = system.at_time(t0), system.at_time(t1)
         rows0, rolls = constraint.rows(g0, t0), constraint.rolling
+        slopes, masses = _masses(first, rows0, g0, mu0)
 
         def kick(now: AbstractGroupSystem, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
             return h / 2 * now.total_force(g, xi, now.momentum(g, xi), t)
@@ -66,25 +71,57 @@ class Rattle(AbstractIntegrator):
             g1 = drift(xi)
             p = (first.momentum(g0, xi) + last.momentum(g1, xi)) / 2
             given = mu0 + kick(first, g0, xi, t0) + lam @ rows0  # (1)
-            parts = [tau.dR_inv_dual(group, h * xi, p) - given]  # (2)
-            parts.append(constraint.positions(g1, t1) / h)  # (3)
+            across = constraint.positions(g1, t1) / h  # (3)
             if rolls is not None:
-                across = rolls.violation(g0, xi, t0) + rolls.violation(g1, xi, t1)
-                parts.append(across / 2)  # (4)
-            return jnp.concatenate(parts)
+                both = rolls.violation(g0, xi, t0) + rolls.violation(g1, xi, t1)
+                across = jnp.concatenate([across, both / 2])  # (4)
+            return jnp.concatenate([tau.dR_inv_dual(group, h * xi, p) - given, masses * across])
 
-        guess = midpoint_velocity(system, state, h)
         lam = h / 2 * system.multipliers(state)
-        matrix = mobility(first, rows0, g0, mu0)
-        added = jnp.where(jnp.arange(n + len(lam)) < n, 0.0, PROXIMAL * jnp.trace(matrix))
-        unseen = jnp.where(jnp.arange(n + len(lam)) < n, unseen_velocity(h), 0.0)
-        z, status = newton(
-            mismatch, jnp.concatenate([guess, lam]), jnp.max(jnp.abs(mu0)), unseen, added
-        )
+        guess = jnp.concatenate([midpoint_velocity(system, state, h), lam])
+        nowhere = jnp.full(n, unseen_velocity(h) * _extent(g0))
+        unseen = jnp.concatenate([nowhere, jnp.zeros_like(lam)])
+        added = jnp.concatenate([jnp.zeros(n), PROXIMAL * slopes])
+        z, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen, added)  # (2)
         xi, lam = z[:n], z[n:]
         g1 = drift(xi)
         pushed = kick(first, g0, xi, t0) + lam @ rows0
         turn = group.coAdm1(tau.minus_identity(group, h * xi), mu0 + pushed)
-        mu1 = mu0 + (pushed + turn + kick(last, g1, xi, t1))  # (5)
-        mu1, _ = admissible(last, constraint, g1, mu1, t1)  # (6)
+        off = mu0 + (pushed + turn + kick(last, g1, xi, t1))
+        mu1, _ = admissible(last, constraint, g1, off, t1)  # (5), (6)
+        status = status._replace(
+            converged=status.converged & _is_admissible(last, constraint, g1, off, mu1, t1)
+        )
         return State(g1, mu1, t1), step_info(status, h * xi, tau.covers(group, h * xi))
+
+
+def _masses(
+    now: AbstractGroupSystem, rows: Rows, g: Element, mu: Coordinates
+) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+    """Return the size of each row, and what makes a velocity across it as large as its momentum.
+
+    So equations in kilograms and in metres are solved to the same relative accuracy.
+    """
+    slopes = jnp.max(jnp.abs(rows), axis=1)
+    return slopes, slopes / jnp.sum(rows * answers(now, rows, g, mu), axis=1)
+
+
+def _extent(g: Element) -> Scalar:
+    """Return how large the coordinates of a place are, and so how far rounding moves it."""
+    largest = [jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(g)]
+    return jnp.maximum(jnp.max(jnp.stack(largest)), 1.0)
+
+
+def _is_admissible(
+    now: AbstractGroupSystem,
+    constraint: AbstractHolonomic,
+    g: Element,
+    off: Coordinates,
+    mu: Coordinates,
+    t: Scalar,
+) -> Bool[Array, ""]:
+    """Tell whether (6) holds: it cannot where rows contradict each other. `off` is (5) without."""
+    xi, slopes = now.velocity(g, mu), jnp.max(jnp.abs(constraint.rows(g, t)), axis=1)
+    before = jnp.abs(constraint.violation(g, now.velocity(g, off), t))
+    left = jnp.abs(constraint.violation(g, xi, t))
+    return jnp.all(left <= _LEFT * (before + slopes * jnp.max(jnp.abs(xi))))

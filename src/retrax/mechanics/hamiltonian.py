@@ -18,7 +18,7 @@ from retrax.mechanics.functions import (
     require_energy,
 )
 from retrax.mechanics.legendre import invert
-from retrax.mechanics.parts import checked_parts
+from retrax.mechanics.parts import Where, checked_parts
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
 from retrax.mechanics.system import AbstractGroupSystem
@@ -37,13 +37,13 @@ class HamiltonianSystem(AbstractGroupSystem):
 
     **Arguments:**
 
-    - `group`: where it moves.
+    - `group`: where it moves: a group, a sphere, or a tuple of groups and spheres.
     - `hamiltonian`: `hamiltonian(g, mu)`, a real number, written in JAX; or
         `hamiltonian(g, mu, t)`: it is given the time where it has a third argument without a
         default, or one that is called `t`.
     - `force`: `force(g, xi, t)`, an external body covector.
     - `symmetry`: generators of spatial symmetries; found numerically when not given.
-    - `constraint`: a `Distribution` or a `VelocityConstraint`.
+    - `constraint`: a `Distribution`, a `VelocityConstraint` or a `Holonomic`.
     """
 
     group: AbstractLieGroup
@@ -54,7 +54,7 @@ class HamiltonianSystem(AbstractGroupSystem):
 
     def __init__(
         self,
-        group: AbstractLieGroup,
+        group: Where,
         hamiltonian: Callable[[Element, Coordinates], Float[Array, ""]]
         | Callable[[Element, Coordinates, Float[Array, ""]], Float[Array, ""]],
         force: Force | None = None,
@@ -64,13 +64,13 @@ class HamiltonianSystem(AbstractGroupSystem):
     ):
         parts = checked_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
-        g, mu, _ = arguments(group)
+        g, mu, _ = arguments(self.group)
         self.hamiltonian = checked_energy("hamiltonian", hamiltonian, (g, mu), ("g", "mu"))
         self.require_declared()
 
     @property
     def name(self) -> str:
-        return f"Hamiltonian system on {self.group.name}"
+        return f"Hamiltonian system on {self.configuration_space.name}"
 
     @property
     def moving(self) -> bool:

@@ -15,25 +15,17 @@ velocities, both stand one above the other: the rows of $\Phi$ first.
 import abc
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Element
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
 from retrax.mechanics.functions import Function, arguments, as_pytree, takes_time
-from retrax.numerics.checks import output, require_function, require_instance
-
-if TYPE_CHECKING:
-    from retrax.mechanics.system import AbstractGroupSystem
-
-# Positions may miss the constraint by this much where a run starts.
-ALLOWED_GAP = 1e-10
+from retrax.numerics.checks import output, reason, require_function, require_instance
 
 
 class AbstractHolonomic(AbstractConstraint):
@@ -76,9 +68,13 @@ class AbstractHolonomic(AbstractConstraint):
         r"""Return $\max|\varphi(g, t)|$: by how much a place breaks the constraint."""
         return jnp.max(jnp.abs(self.positions(g, t)))
 
+    def equation(self, i: int) -> str:
+        """Return what sentences call equation `i` of those of `rows`, counted from 0."""
+        return f"equation {i + 1}"
+
 
 class Holonomic(AbstractHolonomic):
-    r"""$\varphi(g) = 0$ or $\varphi(g, t) = 0$: the system stays where a function of yours vanishes.
+    r"""$\varphi(g) = 0$ or $\varphi(g, t) = 0$: the system stays where your function vanishes.
 
     **Arguments:**
 
@@ -96,11 +92,9 @@ class Holonomic(AbstractHolonomic):
         self,
         phi: Callable[[Element], Array] | Callable[[Element, Time], Array],
         rolling: AbstractConstraint | None = None,
-        *,
-        group: AbstractLieGroup | None = None,
     ):
         self.timed = takes_time("phi", require_function("phi", phi), ("g",))
-        self.phi, self.group = as_pytree(phi), group
+        self.phi, self.group = as_pytree(phi), None
         if rolling is not None:
             what = "a Distribution or a VelocityConstraint"
             require_instance("rolling", rolling, AbstractConstraint, what)
@@ -116,8 +110,7 @@ class Holonomic(AbstractHolonomic):
         return jnp.atleast_1d(jnp.asarray(self.phi(g, t) if self.timed else self.phi(g)))
 
     def position_rows(self, g: Element, t: Time) -> Rows:
-        assert self.group is not None  # `on` has set it
-        group = self.group
+        group = self._where()
         slopes = jax.jacrev(self.positions)(g, t)
         return jax.vmap(lambda row: group.cotangent(g, row))(slopes)
 
@@ -128,7 +121,17 @@ class Holonomic(AbstractHolonomic):
 
     def on(self, group: AbstractLieGroup) -> "Holonomic":
         """Return the same constraint, which knows the group it lives on."""
-        return Holonomic(self.phi, self.rolling, group=group)
+        return self._changed(group=group)
+
+    def alone(self) -> "Holonomic":
+        """Return the constraint on positions without what rolls."""
+        return self._changed(rolling=None)
+
+    def _changed(self, **fields: object) -> "Holonomic":
+        other = object.__new__(Holonomic)
+        for name, value in (vars(self) | fields).items():
+            object.__setattr__(other, name, value)
+        return other
 
     def check(self, group: AbstractLieGroup) -> None:
         g, _, t = arguments(group)
@@ -137,16 +140,25 @@ class Holonomic(AbstractHolonomic):
         if out.dtype != jnp.float64 or len(out.shape) > 1 or out.size == 0:
             raise BadInput(
                 f"phi(g{', t' if self.timed else ''}) has shape {out.shape} of {out.dtype}, but it "
-                "is one number or a vector with an entry for each equation."
+                "must be one number, or a vector with an entry for each equation."
             )
+        try:
+            jax.eval_shape(jax.jacrev(lambda g, *t: jnp.asarray(self.phi(g, *t))), *of)
+        except Exception as cause:
+            raise BadInput(
+                f"phi has no derivative, and so there are no reactions: {reason(cause)}."
+            ) from cause
         if self.rolling is not None:
             self.rolling.check(group)
 
+    def equation(self, i: int) -> str:
+        g, _, t = arguments(self._where())
+        count = output("phi", self.phi, (g, t) if self.timed else (g,)).size
+        return f"equation {i + 1} of phi" if i < count else f"equation {i + 1 - count} of rolling"
 
-def require_on(system: "AbstractGroupSystem", gap: np.ndarray) -> None:
-    """Reject a place at which positions break the constraint."""
-    if not gap <= ALLOWED_GAP:
-        raise BadInput(
-            f"g does not lie on the constraint of the {system.name}: max |phi(g)| = {float(gap):.3g}, "
-            f"allowed {ALLOWED_GAP:.0e}."
-        )
+    def _where(self) -> AbstractLieGroup:
+        if self.group is None:
+            raise BadInput(
+                "this Holonomic belongs to no system yet: ask system.constraint for its rows."
+            )
+        return self.group

@@ -18,7 +18,7 @@ from retrax.mechanics.functions import (
     require_energy,
 )
 from retrax.mechanics.legendre import invert, require_regular
-from retrax.mechanics.parts import checked_parts
+from retrax.mechanics.parts import Where, checked_parts
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
 from retrax.mechanics.system import AbstractGroupSystem
@@ -38,13 +38,13 @@ class LagrangianSystem(AbstractGroupSystem):
 
     **Arguments:**
 
-    - `group`: where it moves.
+    - `group`: where it moves: a group, a sphere, or a tuple of groups and spheres.
     - `lagrangian`: `lagrangian(g, xi)`, a real number, written in JAX; or `lagrangian(g, xi, t)`,
         for a base that moves. It is given the time where it has a third argument without a default,
         or one that is called `t`.
     - `force`: `force(g, xi, t)`, an external body covector.
     - `symmetry`: generators of spatial symmetries; found numerically when not given.
-    - `constraint`: a `Distribution` or a `VelocityConstraint`.
+    - `constraint`: a `Distribution`, a `VelocityConstraint` or a `Holonomic`.
     """
 
     group: AbstractLieGroup
@@ -55,7 +55,7 @@ class LagrangianSystem(AbstractGroupSystem):
 
     def __init__(
         self,
-        group: AbstractLieGroup,
+        group: Where,
         lagrangian: Callable[[Element, Coordinates], Float[Array, ""]]
         | Callable[[Element, Coordinates, Float[Array, ""]], Float[Array, ""]],
         force: Force | None = None,
@@ -65,14 +65,14 @@ class LagrangianSystem(AbstractGroupSystem):
     ):
         parts = checked_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
-        g, xi, _ = arguments(group)
+        g, xi, _ = arguments(self.group)
         self.lagrangian = checked_energy("lagrangian", lagrangian, (g, xi), ("g", "xi"))
         require_regular(self.group, self.at_time(jnp.asarray(_SOME_TIME)).lagrangian)
         self.require_declared()
 
     @property
     def name(self) -> str:
-        return f"Lagrangian system on {self.group.name}"
+        return f"Lagrangian system on {self.configuration_space.name}"
 
     @property
     def moving(self) -> bool:

@@ -1,7 +1,7 @@
 """Kinetic minus potential energy: the systems most people have."""
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, overload
 
@@ -24,7 +24,8 @@ from retrax.mechanics.functions import (
     require_energy,
 )
 from retrax.mechanics.inertia import plainly_a_body, require_body, require_positive
-from retrax.mechanics.parts import checked_parts
+from retrax.mechanics.parts import Where, checked_parts
+from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
 from retrax.mechanics.system import AbstractGroupSystem
@@ -112,7 +113,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     **Arguments:**
 
-    - `group`: where it moves.
+    - `group`: where it moves: a group, a sphere, or a tuple of groups and spheres.
     - `inertia`: principal moments as a vector, a symmetric matrix, or a function of `g` that
         returns either.
     - `potential`: $V(g)$ in joules, a function of the group element written in JAX; or $V(g, t)$,
@@ -122,8 +123,10 @@ class MechanicalSystem(AbstractMechanicalSystem):
     - `symmetry`: generators of spatial symmetries, one per row. Found numerically when not given,
         checked when given.
     - `physical`: whether to insist that the inertia is one that a body can have.
-    - `constraint`: a `Distribution` or a `VelocityConstraint`; a notice is given where it is a
-        subalgebra, for then it constrains positions as well.
+    - `constraint`: a `Distribution`, a `VelocityConstraint` or, on positions, a `Holonomic`; a
+        notice is given where a distribution is a subalgebra, and so constrains positions as well.
+    - `draw`: how it looks: shapes of `rx.draw`, each on its body, or a function of `g`, or of `g`
+        and `t`, that returns shapes in space. A file keeps shapes, but not a function.
 
     **Raises:** `BadInput` where the inertia is not positive definite or not that of a body, or
     where a function does not return what it must.
@@ -135,10 +138,11 @@ class MechanicalSystem(AbstractMechanicalSystem):
     force: Function | None
     symmetry: Generators | None = eqx.field(static=True)
     constraint: AbstractConstraint | None
+    draw: tuple[Shape, ...] | Callable[..., object] | None = eqx.field(static=True, default=None)
 
     def __init__(
         self,
-        group: AbstractLieGroup,
+        group: Where,
         inertia: ArrayLike | Callable[[Element], Inertia],
         potential: Potential | None = None,
         force: Force | None = None,
@@ -146,11 +150,13 @@ class MechanicalSystem(AbstractMechanicalSystem):
         symmetry: ArrayLike | None = None,
         physical: bool = True,
         constraint: AbstractConstraint | None = None,
+        draw: Shape | Sequence[Shape] | Callable[..., object] | None = None,
     ):
         parts = checked_parts(group, force, symmetry, constraint)
         self.group, self.force, self.symmetry, self.constraint = parts
-        self.inertia = checked_inertia(group, inertia, physical)
-        g, _, _ = arguments(group)
+        self.draw = draw if draw is None or callable(draw) else shapes_of("draw", draw)
+        self.inertia = checked_inertia(self.group, inertia, physical)
+        g, _, _ = arguments(self.group)
         self.potential = (
             None if potential is None else checked_energy("potential", potential, (g,), ("g",))
         )
@@ -158,7 +164,15 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     @property
     def name(self) -> str:
-        return f"mechanical system on {self.group.name}"
+        return f"mechanical system on {self.configuration_space.name}"
+
+    def stored(self) -> "MechanicalSystem":
+        return self._changed(draw=None) if callable(self.draw) else self
+
+    @property
+    def drawing(self) -> dict[str, object] | None:
+        """The shapes on its bodies, where it has such."""
+        return None if self.draw is None or callable(self.draw) else {"shapes": self.draw}
 
     @property
     def invariant_inertia(self) -> bool:

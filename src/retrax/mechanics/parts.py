@@ -2,12 +2,16 @@
 
 from typing import NamedTuple
 
-from retrax.groups.base import AbstractLieGroup, require_group
+from retrax.groups.base import AbstractLieGroup
 from retrax.mechanics.constraints import AbstractConstraint
 from retrax.mechanics.functions import Function, arguments, as_pytree
-from retrax.mechanics.hamel import checked_constraint
+from retrax.mechanics.spheres import placed_on
 from retrax.mechanics.symmetry import Generators, declared
 from retrax.numerics.checks import require_double_precision, require_function, require_output
+from retrax.spaces.sphere import Sphere
+
+# Where a system may move: a point on a sphere has as many velocities as its surroundings.
+Where = AbstractLieGroup | Sphere | tuple[AbstractLieGroup | Sphere, ...]
 
 
 class Parts(NamedTuple):
@@ -22,8 +26,7 @@ class Parts(NamedTuple):
 def checked_parts(group: object, force: object, symmetry: object, constraint: object) -> Parts:
     """Return the parts of a system that do not depend on its energy if they fit together."""
     require_double_precision()
-    where = require_group(group)
-    reaction = checked_constraint(where, constraint)
+    where, reaction = placed_on(group, constraint)
     if force is not None:
         require_output("force", force, arguments(where), (where.dim,))
         force = as_pytree(require_function("force", force))

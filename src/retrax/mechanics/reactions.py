@@ -33,7 +33,7 @@ from retrax.mechanics.state import State
 from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import newton
-from retrax.numerics.small_matrices import proximal_solve, solve
+from retrax.numerics.small_matrices import PROXIMAL, proximal_solve, solve
 
 if TYPE_CHECKING:
     from retrax.mechanics.system import AbstractGroupSystem
@@ -114,7 +114,9 @@ def admissible(
         lam = -_solved(constraint, mobility(system, rows, g, mu), violation(start))
     else:
         size = jnp.max(jnp.abs(rows) @ jnp.abs(system.velocity(g, mu)))
-        lam, status = newton(violation, start, size)
+        redundant = isinstance(constraint, AbstractHolonomic)
+        near = PROXIMAL * jnp.diag(mobility(system, rows, g, mu)) if redundant else None
+        lam, status = newton(violation, start, size, proximal=near)
         lam = jnp.where(status.converged, lam, jnp.nan)
     return mu + lam @ rows, lam  # (3)
 
@@ -150,7 +152,7 @@ def _across(
     """Return the velocity, how far it crosses the constraint, and its size along the rows."""
     xi = system.velocity_at(state)
     broken = jnp.max(jnp.abs(constraint.violation(state.g, xi, state.t)))
-    return xi, broken, jnp.max(jnp.abs(constraint.rows(state.g, state.t)) @ jnp.abs(xi))
+    return xi, broken, constraint.reach(state.g, xi, state.t)
 
 
 def _solved(
@@ -166,8 +168,13 @@ def mobility(
     system: "AbstractGroupSystem", rows: Rows, g: Element, mu: Coordinates
 ) -> Float[Array, "k k"]:
     r"""Return $A\,\partial_\mu\xi\,A^T$: how impulses change the velocities across $A$."""
+    return rows @ answers(system, rows, g, mu).T
 
-    def velocity_of(impulse: Coordinates) -> Coordinates:
-        return jax.jvp(lambda p: system.velocity(g, p), (mu,), (impulse,))[1]
 
-    return rows @ jnp.stack([velocity_of(row) for row in rows], axis=1)
+def answers(system: "AbstractGroupSystem", rows: Rows, g: Element, mu: Coordinates) -> Rows:
+    r"""Return the changes $\partial_\mu\xi\,A_i^T$ of the velocity for impulses along the rows."""
+
+    def answer(row: Coordinates) -> Coordinates:
+        return jax.jvp(lambda p: system.velocity(g, p), (mu,), (row,))[1]
+
+    return jnp.stack([answer(row) for row in rows])

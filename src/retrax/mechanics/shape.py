@@ -18,7 +18,7 @@ from retrax.numerics.checks import ArrayLike, host_float64, require_finite, show
 # and one for dark paper.
 COLOURS = ("blue", "orange", "green", "purple", "sky", "amber")
 SOLIDS = ("box", "ball", "cylinder", "wheel", "cone", "mesh")
-KINDS = (*SOLIDS, "line", "arrow")
+KINDS = (*SOLIDS, "line", "arrow", "trail")
 
 Triple = tuple[float, float, float]
 _ONE = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -31,13 +31,13 @@ class Shape(NamedTuple):
 
     **Attributes:**
 
-    - `kind`: `box`, `ball`, `cylinder`, `wheel`, `cone` and `mesh` are solids of size 1; `line` and
-        `arrow` go through `points`.
-    - `matrix`, `place`: take the points of the solid, the line or the arrow to where they are; the
-        matrix row by row.
+    - `kind`: `box`, `ball`, `cylinder`, `wheel`, `cone` and `mesh` are solids of size 1; `line`,
+        `arrow` and `trail` have `points`.
+    - `matrix`, `place`: take the points of the solid or the line to where they are; the matrix row
+        by row.
     - `colour`: a name of `COLOURS`, `#rrggbb`, or nothing for the colour of bodies.
     - `body`: the name or the number of the body that carries it, or nothing.
-    - `points`: of a line, or both ends of an arrow.
+    - `points`: of a line, both ends of an arrow, or the one point of a trail.
     - `data`: the corners and triangles of a mesh, packed; see `retrax.draw.surface`.
     """
 
@@ -84,6 +84,17 @@ class Shape(NamedTuple):
 
     def _moved(self, matrix: np.ndarray, place: np.ndarray) -> "Shape":
         return self._replace(matrix=tuple(matrix.ravel().tolist()), place=tuple(place.tolist()))
+
+
+def shapes_of(name: str, said: object) -> tuple[Shape, ...]:
+    """Return shapes, given as one or as several; reject what cannot be drawn."""
+    several = (said,) if isinstance(said, Shape) else said
+    if not isinstance(several, list | tuple) or not all(isinstance(x, Shape) for x in several):
+        raise BadInput(f"{name} = {shown(said)} must be a shape of rx.draw, or a list of shapes.")
+    unknown = {shape.kind for shape in several} - set(KINDS)
+    if unknown:
+        raise BadInput(f"{name} has a shape of the unknown kind {sorted(unknown)[0]!r}.")
+    return tuple(several)
 
 
 def triple(name: str, value: ArrayLike) -> Triple:

@@ -16,7 +16,13 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import require_full_rank
 from retrax.mechanics.functions import Function
-from retrax.mechanics.holonomic import ALLOWED_GAP, AbstractHolonomic, require_on
+from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.placement import (
+    assembled,
+    placed,
+    require_consistent,
+    require_placed,
+)
 from retrax.mechanics.reactions import (
     ALLOWED_VIOLATION,
     admissible,
@@ -30,10 +36,11 @@ from retrax.numerics.checks import (
     finite64,
     finite_rows,
     float64,
+    is_traced,
     require_double_precision,
     shown,
 )
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
 from retrax.spaces.base import AbstractHomogeneousSpace
@@ -98,8 +105,12 @@ class AbstractGroupSystem(Frozen):
 
     @property
     def configuration_space(self) -> AbstractHomogeneousSpace:
-        """Where configurations lie, and how a generator moves them: the group, from the right."""
-        return GroupItself(self.group)
+        """Where configurations lie, and how a generator moves them: the group, from the right.
+
+        For mechanics on spheres it is the spheres, as parts of the group around them.
+        """
+        where = getattr(self.constraint, "space", None)
+        return GroupItself(self.group) if where is None else where
 
     @property
     @abc.abstractmethod
@@ -152,6 +163,10 @@ class AbstractGroupSystem(Frozen):
         for name, value in (vars(self) | fields).items():
             object.__setattr__(other, name, value)
         return other
+
+    def stored(self: System) -> System:
+        """Return the system as a file keeps it: without a function that only draws it."""
+        return self
 
     @property
     def moving(self) -> bool:
@@ -276,15 +291,38 @@ class AbstractGroupSystem(Frozen):
         mu = vector if velocity is None else evaluated(_momentum_at, self, g, vector, t)
         require_each(partial(self._require_momentum, name), vector, mu)
         if project and self.constraint is not None:
-            if not isinstance(self.constraint, AbstractHolonomic):
+            if isinstance(self.constraint, AbstractHolonomic):
+                require_placed(self, self.constraint, g, t)
+            else:
                 require_full_rank(self.constraint, g, t)
             mu = evaluated(type(self).projected, self, g, mu, t)
+            if isinstance(self.constraint, AbstractHolonomic):
+                require_consistent(self, self.constraint, g, mu, t)
         state = State(g=g, momentum=mu, t=t)
         self.check_state(state)
         self.check_energy(state)
         if not project:
             self.require_admissible(state)
         return state
+
+    def assembled(self, g: ArrayLike, t: ArrayLike = 0.0) -> Element:
+        """Return a place on the constraint on positions, found from `g`, near it where it can be.
+
+        Moves go the shortest way in the metric of the kinetic energy. Under `jax.grad`, `jax.vmap`
+        and `jax.jit` only places close by are found, and others are NaN; they have derivatives.
+        Without such a constraint every place will do.
+
+        **Raises:** `BadInput`, with what is left of which equation, where none was found.
+        """
+        require_double_precision()
+        g, t = element("g", g, self.group.layout()), finite64("t", t)
+        self.group.check("g", g)
+        if not isinstance(self.constraint, AbstractHolonomic):
+            return g
+        if is_traced(self, g, t):
+            rest = self.at_time(t).momentum(g, jnp.zeros(self.group.dim))
+            return placed(self, self.constraint, g, rest, t)
+        return jax.tree.map(as_jax, assembled(self, self.constraint, g, t))
 
     def _require_momentum(self, name: str, vector: np.ndarray, mu: np.ndarray) -> None:
         if not np.isfinite(mu).all():
@@ -296,8 +334,7 @@ class AbstractGroupSystem(Frozen):
     def check_state(self, state: State) -> None:
         """Reject, with `BadInput`, a state in which this system cannot be."""
         if isinstance(self.constraint, AbstractHolonomic):
-            gap = evaluate(type(self.constraint).gap, self.constraint, state.g, state.t)
-            require_each(partial(require_on, self), gap, fine=lambda gap: gap <= ALLOWED_GAP)
+            require_placed(self, self.constraint, state.g, state.t)
         elif self.constraint is not None:
             require_full_rank(self.constraint, state.g, state.t)
 

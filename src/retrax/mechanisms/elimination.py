@@ -4,8 +4,8 @@ The unknowns are the impulses of joints. Two of them stand in one equation where
 a body, so the matrix has the pattern of the graph of the joints. `Order.of` eliminates those first
 that have the fewest neighbours: leaves of trees, ends of chains; what is left is as large as the
 loops are many. Blocks are eliminated without pivoting, for the matrix is nearly symmetric and
-positive, as $W\,\mathbb I^{-1}W^T$ is, and $\rho_i = 10^{-13}S_{ii}$ on its diagonal keeps redundant rows
-from doing harm. Whoever solves repeats the solution until the equations hold, so $\rho$ changes
+positive, as $W\,\mathbb I^{-1}W^T$ is. Its diagonal is raised by $\rho_i = 10^{-13}S_{ii}$, so that
+redundant rows do no harm; whoever solves does so again until the equations hold, and $\rho$ changes
 nothing but how often.
 """
 
@@ -18,8 +18,8 @@ from jaxtyping import Array, Float
 
 from retrax.numerics.small_matrices import inverse
 
-Block = Float[Array, "k l"]
-Vector = Float[Array, " k"]
+Block = Float[Array, "_ _"]
+Vector = Float[Array, " _"]
 Blocks = dict[tuple[int, int], Block]
 
 _WRITTEN_OUT = 3

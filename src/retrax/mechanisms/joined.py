@@ -1,5 +1,7 @@
 r"""The joints of a mechanism as one constraint on its group."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -12,6 +14,7 @@ from retrax.mechanisms.laws import AbstractLaw, Residual, Side
 from retrax.mechanisms.measures import Coordinate, Measured
 from retrax.mechanisms.pose import Pose, Vector, ground
 from retrax.mechanisms.rolling import Rolling
+from retrax.mechanisms.stacks import Joined, Stack, in_order, stacked
 from retrax.numerics.frozen import Frozen
 
 
@@ -96,14 +99,45 @@ def gathered(
 class Joints(AbstractHolonomic):
     """The joints of a mechanism, and its wheels.
 
-    **Attributes:** `connections`: one for each joint, and one for the height of each wheel;
-    `rolling`: what rolls, or `None`; `n`: how many bodies; `d`: 3, or 2 in the plane.
+    **Attributes:** `stacks`: the joints, and the heights of the wheels, those of one kind side by
+    side; `names`: of all of these; `rolling`: what rolls, or `None`; `n`: how many bodies; `d`: 3,
+    or 2 in the plane.
     """
 
-    connections: tuple[Connection, ...]
+    stacks: tuple[Stack, ...]
+    names: tuple[str, ...] = eqx.field(static=True)
     rolling: Rolling | None
     n: int = eqx.field(static=True)
     d: int = eqx.field(static=True)
+
+    def __init__(
+        self, connections: tuple[Connection, ...], rolling: Rolling | None, n: int, d: int
+    ):
+        self.stacks = stacked([(Joined(c.law, c.coordinates, c.at), c.bodies, c.kind) for c in connections])
+        self.names = tuple(c.name for c in connections)
+        self.rolling, self.n, self.d = rolling, n, d
+
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        """One for each joint, and one for the height of each wheel, as they were written."""
+        found = {
+            place: Connection(*stack.one(k), stack.bodies[k], self.names[place], stack.kind)
+            for stack in self.stacks
+            for k, place in enumerate(stack.places)
+        }
+        return tuple(found[k] for k in range(len(found)))
+
+    @property
+    def bodies(self) -> tuple[tuple[int, ...], ...]:
+        """Which bodies each of them binds."""
+        found = {k: b for s in self.stacks for k, b in zip(s.places, s.bodies, strict=True)}
+        return tuple(found[k] for k in range(len(found)))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many equations each of them has."""
+        found = {place: stack.count for stack in self.stacks for place in stack.places}
+        return tuple(found[k] for k in range(len(found)))
 
     @property
     def moving(self) -> bool:
@@ -112,10 +146,10 @@ class Joints(AbstractHolonomic):
     @property
     def position_count(self) -> int:
         """How many equations positions obey."""
-        return sum(c.law.count for c in self.connections)
+        return sum(stack.count * len(stack.places) for stack in self.stacks)
 
     def positions(self, g: Element, t: Time) -> Float[Array, " k"]:
-        return jnp.concatenate([jnp.zeros(0), *(c.residual(g) for c in self.connections)])
+        return in_order(self.stacks, [s.residual(*self.poses(s, g)) for s in self.stacks])
 
     def position_rows(self, g: Element, t: Time) -> Rows:
         whole = [jnp.zeros((0, self.n * self.d * (self.d + 1) // 2))]
@@ -128,17 +162,38 @@ class Joints(AbstractHolonomic):
 
     def sides(self, g: Element) -> Float[Array, " sides"]:
         """Return the numbers that are positive where all joints are put together as drawn."""
-        return jnp.concatenate([jnp.zeros(0), *(c.side(g) for c in self.connections)])
+        return in_order(self.stacks, [s.side(*self.poses(s, g)) for s in self.stacks])
 
     def violation(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, " k"]:
-        each = xi.reshape(self.n, -1)
-        parts = [jnp.zeros(0), *(c.speeds(g, each) for c in self.connections)]
-        if self.rolling is not None:
-            parts.append(self.rolling.violation(g, xi, t))
-        return jnp.concatenate(parts)
+        parts = [self._speeds(stack, g, xi, jnp.asarray) for stack in self.stacks]
+        above = in_order(self.stacks, parts)
+        if self.rolling is None:
+            return above
+        return jnp.concatenate([above, self.rolling.violation(g, xi, t)])
+
+    def reach(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, ""]:
+        parts = [self._speeds(stack, g, xi, jnp.abs) for stack in self.stacks]
+        largest = jnp.max(in_order(self.stacks, parts), initial=0.0)
+        return largest if self.rolling is None else jnp.maximum(largest, self.rolling.reach(g, xi, t))
 
     def gap(self, g: Element, t: Time) -> Float[Array, ""]:
         return jnp.max(jnp.abs(self.positions(g, t)), initial=0.0)
 
     def check(self, group: AbstractLieGroup) -> None:
         """Do nothing: `Mechanism.system` makes the group and its joints together."""
+
+    def poses(self, stack: Stack, g: Element) -> tuple[Pose, ...]:
+        """Return where the bodies of a stack of joints are; the ground stands behind all."""
+        still, (R, x) = ground(self.d), g
+        R, x = jnp.concatenate([R, still.R[None]]), jnp.concatenate([x, still.x[None]])
+        return tuple(Pose(R[side], x[side]) for side in stack.sides % (self.n + 1))
+
+    def _speeds(
+        self, stack: Stack, g: Element, xi: Coordinates, size: Callable[[Array], Array]
+    ) -> Float[Array, "joints k"]:
+        """Return how fast the laws of a stack would be broken; `size`: of the factors."""
+        each = xi.reshape(self.n, -1)
+        each = size(jnp.concatenate([each, jnp.zeros_like(each[:1])]))
+        blocks = zip(stack.sides % (self.n + 1), stack.rows(*self.poses(stack, g)), strict=True)
+        parts = [jnp.einsum("nki,ni->nk", size(rows), each[side]) for side, rows in blocks]
+        return sum(parts[1:], parts[0])

@@ -1,6 +1,6 @@
 """Write a mechanism down: bodies, joints, wheels, and what acts between them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.functions import Force, arguments, as_pytree, checked_energy
 from retrax.mechanics.inertia import require_body, require_positive
 from retrax.mechanics.mechanical import Potential
+from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanisms.body import GROUND, Body
 from retrax.mechanisms.couplings import AbstractCoupling, Free
 from retrax.mechanisms.elements import AbstractDamper, AbstractSpring, Acting, Outside
@@ -58,7 +59,7 @@ class _Given(NamedTuple):
     mass: Float[Array, ""]
     inertia: Float[Array, "turns turns"]
     place: Place
-    shape: object
+    shapes: tuple[Shape, ...]
 
 
 class Mechanism:
@@ -104,7 +105,7 @@ class Mechanism:
         inertia: ArrayLike,
         at: ArrayLike,
         turned: ArrayLike | None = None,
-        shape: object = None,
+        shape: Shape | Sequence[Shape] | None = None,
         *,
         physical: bool = True,
     ) -> Body:
@@ -112,8 +113,9 @@ class Mechanism:
 
         **Arguments:** `name`; `mass` in kg; `inertia` about the centre of mass in body axes: three
         principal moments or a matrix, one number in the plane; `at`: the centre of mass; `turned`:
-        the rotation from body axes to space axes, the identity if not given; `shape`: what
-        pictures show of it; `physical`: whether to insist on an inertia that a body can have.
+        the rotation from body axes to space axes, the identity if not given; `shape`: how
+        it looks, one or several shapes of `rx.draw` in body axes from its centre of mass;
+        `physical`: whether to insist on an inertia that a body can have.
         """
         if require_name(name) is None or name == self.ground.name or name in self._bodies:
             why = "is that of the ground" if name == self.ground.name else "is there already"
@@ -127,7 +129,8 @@ class Mechanism:
         kg = positive64(f"mass of {name!r}", mass)
         moments = _inertia(name, inertia, self.d, require_flag("physical", physical))
         body = Body(name, len(self._bodies))
-        self._bodies[name] = _Given(body, kg, moments, place, shape)
+        shapes = () if shape is None else shapes_of(f"shape of {name!r}", shape)
+        self._bodies[name] = _Given(body, kg, moments, place, shapes)
         return body
 
     def join(self, *joints: AbstractJoint | AbstractCoupling) -> None:
@@ -252,7 +255,7 @@ class Mechanism:
                 finite64("at", np.stack([one.place[1] for one in given]), (n, self.d)),
             ),
             names=tuple(self._bodies),
-            shapes=tuple(one.shape for one in given),
+            shapes=tuple(one.shapes for one in given),
         )
 
     def plant(self, potential: Potential | None = None, force: Force | None = None) -> Actuated:

@@ -6,16 +6,22 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.functions import Function, Moving, require_energy
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia
+from retrax.mechanics.remembered import Drawing
+from retrax.mechanics.shape import Shape
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Generators, Symmetries
+from retrax.mechanics.system import Derivative
+from retrax.mechanisms.along import band_of
 from retrax.mechanisms.assembly import assemble
 from retrax.mechanisms.body import GROUND, Body
+from retrax.mechanisms.drawing import drawing
 from retrax.mechanisms.elements import Acting, energy_of, pull_of
 from retrax.mechanisms.joined import Joints
 from retrax.mechanisms.limits import ending, require_within, within
@@ -23,6 +29,7 @@ from retrax.mechanisms.loads import motion_of
 from retrax.mechanisms.motions import find_motions, momenta
 from retrax.mechanisms.pose import Pose
 from retrax.mechanisms.rank import freedoms, redundant
+from retrax.mechanisms.reactions import admissible, pushed, reacting
 from retrax.numerics.checks import ArrayLike
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.small_matrices import solve
@@ -53,7 +60,7 @@ class MechanismSystem(AbstractMechanicalSystem):
     force: Function | None
     reference: Element
     names: tuple[str, ...] = eqx.field(static=True)
-    shapes: tuple[object, ...] = eqx.field(static=True)
+    shapes: tuple[tuple[Shape, ...], ...] = eqx.field(static=True)
 
     symmetry: ClassVar[Generators | None] = None
 
@@ -79,10 +86,22 @@ class MechanismSystem(AbstractMechanicalSystem):
 
     @property
     def name(self) -> str:
-        joints = 0 if self.constraint is None else len(self.constraint.connections)
+        joints = 0 if self.constraint is None else len(self.constraint.names)
         counts = [(len(self.names), "body", "bodies"), (joints, "joint", "joints")]
         told = [f"{n} {one if n == 1 else many}" for n, one, many in counts if n]
         return f"mechanism of {' and '.join(told)}"
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """What pictures show: bodies with their shapes, joints, wheels."""
+        return drawing(self)
+
+    @property
+    def e3_points_up(self) -> bool:
+        """Whether the axis that gravity is nearest to points up."""
+        gravity = np.asarray(self.gravity)
+        axis = 1 if len(gravity) == 2 else int(np.argmax(np.abs(gravity)))
+        return bool(gravity[axis] <= 0)
 
     @property
     def invariant_inertia(self) -> bool:
@@ -156,6 +175,30 @@ class MechanismSystem(AbstractMechanicalSystem):
 
     def ending(self, step: Callable[[float], State], h: float) -> Ending | None:
         return ending(self, step, h)
+
+    def vector_field(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Derivative:
+        joints = band_of(self)
+        if joints is None:
+            return super().vector_field(g, mu, t)
+        return reacting(self, joints, g, mu, t)[0]
+
+    def multipliers(self, state: State) -> Float[Array, " k"]:
+        joints = band_of(self)
+        if joints is None:
+            return super().multipliers(state)
+        return reacting(self, joints, state.g, state.momentum, state.t)[1]
+
+    def reaction(self, state: State) -> Coordinates:
+        joints = band_of(self)
+        if joints is None:
+            return super().reaction(state)
+        return pushed(self, joints, state.g, self.multipliers(state))
+
+    def projected(self, g: Element, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
+        joints = band_of(self)
+        if joints is None:
+            return super().projected(g, mu, t)
+        return admissible(self, joints, g, mu)
 
     def symmetries(self) -> Symmetries:
         """Return the rigid motions of the whole and the turns of single bodies that are kept."""

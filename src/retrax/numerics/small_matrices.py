@@ -5,14 +5,20 @@ solved by Cramer's rule and up to twelve by elimination written out row by row. 
 by comparing and swapping, which needs no index that depends on the data.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float
 
 _UNROLLED = 12
-# The share of the trace that is added to a matrix that may be singular.
+# Elimination without exchanges is shorter.
+_WRITTEN_OUT = 30
+# The share of its diagonal that is added to a matrix that may be singular.
 PROXIMAL = 1e-9
 
 
@@ -55,21 +61,52 @@ def solve(A: Float[Array, "n n"], b: Float[Array, " n *m"]) -> Float[Array, " n 
     return jnp.linalg.solve(A, b)
 
 
-def proximal_solve(
-    S: Float[Array, "n n"], b: Float[Array, " n *m"], share: float = PROXIMAL
-) -> Float[Array, " n *m"]:
+def proximal_solve(S: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
     r"""Solve $S x = b$ for a symmetric $S \ge 0$ that may be singular, where `b` lies in its range.
 
-    $$ (S + \rho 1)\,x_{j+1} = b + \rho\,x_j, \qquad \rho = \texttt{share}\cdot\mathrm{tr} S, \tag{1} $$
+    $$ (\hat S + \rho 1)\,\hat x_{j+1} = \hat b + \rho\,\hat x_j, \qquad
+       \hat S = DSD,\ \hat b = Db,\ x = D\hat x,\ D = \mathrm{diag}(S)^{-1/2}, \tag{1} $$
 
-    from $x_0 = 0$, three times: what redundant rows leave open stays small, and the rest is exact.
+    from $\hat x_0 = 0$, three times: what redundant rows leave open stays small, and the rest is
+    exact. The scaling $D$ keeps small rows from being taken for redundant ones.
     """
-    n = S.shape[0]
-    rho = share * jnp.trace(S)
-    near = S + rho * jnp.eye(n, dtype=S.dtype)
-    x = solve(near, b)
+    scale = 1 / jnp.sqrt(jnp.diag(S))
+    S, b = scale[:, None] * S * scale[None], scale * b
+    near = S + PROXIMAL * jnp.eye(len(S), dtype=S.dtype)
+    solved = partial(_substitute, _factor(near)) if len(S) <= _WRITTEN_OUT else _cholesky(near)
+    x = solved(b)
     for _ in range(2):
-        x = x + solve(near, b - S @ x)  # (1)
+        x = x + solved(b - S @ x)  # (1)
+    return scale * x
+
+
+def _cholesky(S: Float[Array, "n n"]) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
+    """Return the solution with a positive definite matrix of many rows."""
+    factor = jnp.linalg.cholesky(S)
+    return lambda b: cho_solve((factor, True), b)
+
+
+def _factor(S: Float[Array, "n n"]) -> list[tuple[Float[Array, ""], Float[Array, " rest"]]]:
+    """Return the pivots of a positive definite matrix, each with the column of L below it."""
+    found = []
+    for _ in range(len(S)):
+        pivot, below = S[0, 0], S[1:, 0] / S[0, 0]
+        found.append((pivot, below))
+        S = S[1:, 1:] - below[:, None] * S[None, 0, 1:]
+    return found
+
+
+def _substitute(
+    factor: list[tuple[Float[Array, ""], Float[Array, " rest"]]], b: Float[Array, " n"]
+) -> Float[Array, " n"]:
+    """Solve L D L^T x = b."""
+    given = []
+    for _, below in factor:
+        given.append(b[0])
+        b = b[1:] - below * b[0]
+    x = jnp.zeros(0, b.dtype)
+    for y, (pivot, below) in zip(reversed(given), reversed(factor), strict=True):
+        x = jnp.concatenate([(y / pivot - below @ x)[None], x])
     return x
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import as_integrator
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated, Actuators, Inputs
@@ -34,7 +34,7 @@ from retrax.planning.costs import MinimumEffort, MinimumTime
 from retrax.planning.duration import Free
 from retrax.planning.ends import Reach, end_function
 from retrax.planning.model import Model, Sizes
-from retrax.run.checks import require_fit, require_state
+from retrax.run.checks import require_state
 
 if TYPE_CHECKING:
     from retrax.planning.plan import Plan

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput, warn
-from retrax.integrators.base import AbstractIntegrator, StepInfo
+from retrax.integrators.base import AbstractIntegrator, StepInfo, require_fit
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
@@ -105,15 +105,6 @@ def _as_state(state: object) -> State:
     return state
 
 
-def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> None:
-    if integrator.needs_momentum and not system.has_momentum:
-        raise BadInput(
-            f"{integrator!r} steps systems with momenta, but the {system.name} has none; use "
-            "Collocation, RKMK or RungeKutta, or Kahan for a quadratic field."
-        )
-    integrator.check(system)
-
-
 def require_state(
     system: AbstractGroupSystem, state: object, integrator: AbstractIntegrator | None = None
 ) -> None:
@@ -149,7 +140,7 @@ def require_possible(
         return
     state = jax.tree.map(as_jax, state)
     system.check_state(state)
-    keeps = integrator is None or "constraint" in integrator.preserves
+    keeps = integrator is None or not {"constraint", "positions"}.isdisjoint(integrator.preserves)
     system.require_admissible(state, ALLOWED_AT_START if keeps else ALLOWED_OF_DRIFT)
 
 

@@ -15,7 +15,7 @@ from retrax.engine.passes.live import live
 from retrax.engine.trace.scalarise import Unscalarisable, scalarise
 from retrax.errors import BadInput, warn
 from retrax.groups.translation import Translation
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.mechanics.inertia import plainly_a_body, require_positive
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.split import AbstractSplitSystem
@@ -34,7 +34,6 @@ from retrax.run.checks import (
     is_possible_anywhere,
     require_arrays,
     require_count,
-    require_fit,
     require_members_time,
     require_parts,
     require_possible,

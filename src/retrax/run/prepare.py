@@ -4,14 +4,14 @@ from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from retrax.engine.backends import require_backend
-from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import as_float, is_traced, require_double_precision
 from retrax.numerics.known import explaining_leaks
-from retrax.run.checks import require_count, require_fit, require_step_size, require_system
+from retrax.run.checks import require_count, require_step_size, require_system
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
 from retrax.run.ready_loop import ReadyLoop, is_quiet

@@ -139,9 +139,15 @@ def bodies(run: "Trajectory") -> list[Body]:
         elif found and _carries(factor, found[0]):
             places = _positions(leaves.pop(0), found.pop(0))
         parts += _copies(factor, turns, places)
-    if len(parts) == 1:
-        return parts
-    return [body._replace(label=f"body {k + 1}") for k, body in enumerate(parts)]
+    return [body._replace(label=name) for body, name in zip(parts, _names(run, len(parts)), strict=True)]
+
+
+def _names(run: Trajectory, count: int) -> list[str]:
+    """What bodies are called: by their names in a mechanism, else by their numbers."""
+    said = (getattr(run.system, "drawing", None) or {}).get("mechanism")
+    if said is not None:
+        return said["names"]
+    return ["body"] if count == 1 else [f"body {k + 1}" for k in range(count)]
 
 
 def _carries(rotation: Factor, other: Factor) -> bool:

@@ -41,7 +41,8 @@ def drawn_panel(t: np.ndarray, panel: Panel) -> dict[str, Any]:
 
 def panels(run: Trajectory) -> list[Panel]:
     """Everything worth a plot, errors first."""
-    return [*_errors(run), *_motion(run), *_driven(run), *_constraint(run), *_measured(run)]
+    motion = joint_panels(run) or _motion(run)
+    return [*_errors(run), *motion, *_driven(run), *_constraint(run), *_measured(run)]
 
 
 def mechanical(run: Trajectory) -> bool:
@@ -94,6 +95,11 @@ def _motion(run: Trajectory) -> list[Panel]:
     if "string" in said or np.isnan(velocity).all():  # all NaN: a file without the functions
         return []
     return [components(velocity, "ξ", "body velocity", unit(run, "velocity"))]
+
+
+def joint_panels(run: Trajectory) -> list[Panel]:
+    """The angles, travels and forces of the joints of a mechanism."""
+    return []
 
 
 def _driven(run: Trajectory) -> list[Panel]:

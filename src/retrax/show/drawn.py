@@ -22,6 +22,17 @@ def told(run: Trajectory) -> Drawing:
     return getattr(run.system, "drawing", None) or {}
 
 
+def is_drawn(run: Trajectory) -> bool:
+    """Whether the system of a run has shapes: those of a mechanism, or its user's."""
+    by_function = callable(getattr(run.system, "draw", None))
+    return by_function or bool({"mechanism", "shapes"} & told(run).keys())
+
+
+def joint_forces(run: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Where each joint of a mechanism is, and its force on its second body; both in space."""
+    return {}
+
+
 def e3_points_up(run: Trajectory) -> bool:
     """Whether up is along e3 in the picture of a run, or against it."""
     return getattr(run.system, "e3_points_up", True)

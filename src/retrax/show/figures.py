@@ -5,6 +5,7 @@ import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import jax
 import numpy as np
 from jaxtyping import Float
 from matplotlib import rc_context
@@ -17,7 +18,10 @@ from retrax.errors import BadInput
 from retrax.estimation.smoothed import Smoothed
 from retrax.files import require_folder, written_whole
 from retrax.show.bodies import Body, unit
-from retrax.show.drawn import drawable, drawn_bodies, e3_points_up
+from retrax.show.curves import Panel, joint_panels
+from retrax.show.drawn import drawable, drawn_bodies, e3_points_up, is_drawn
+from retrax.show.movie import instants
+from retrax.show.pictures.own import Draw
 from retrax.show.sphere import draw_path, draw_sphere
 from retrax.show.style import (
     BLUE,
@@ -37,12 +41,18 @@ _SHOWN_INVARIANTS = 8
 
 _SHOWN_COMPONENTS = 6
 _POINTS, _CURVES = 400, 4
+_INSTANTS = 5
 
 
 @drawable()
-def overview(run: Trajectory) -> Figure:
-    """Draw errors of the invariants, group defect, velocity, inputs, and directions on a sphere."""
-    body = _turning_body(run)
+def overview(run: Trajectory, draw: Draw | None = None) -> Figure:
+    """Draw errors of the invariants, group defect, velocity, inputs, and how it moves.
+
+    A mechanism, and what has a `draw` of its own, is shown at a few instants with the angles and
+    forces of joints; other bodies that turn by their directions on a sphere.
+    """
+    moves = draw is not None or is_drawn(run)
+    body = None if moves else _turning_body(run)
     momenta = [name for name in run.observations.invariants if name != "energy"]
     rows: list[Callable[[Axes], None]] = []
     if "energy" in run.observations.invariants:
@@ -51,23 +61,28 @@ def overview(run: Trajectory) -> Figure:
         rows.append(lambda axes: draw_balance(axes, run))
     if momenta:
         rows.append(lambda axes: draw_error(axes, run, momenta[:6]))
-    rows += [
-        lambda axes: draw_defect(axes, run),
-        lambda axes: draw_velocity(axes, run),
-    ]
+    rows.append(lambda axes: draw_defect(axes, run))
+    joints = joint_panels(run)
+    rows += [lambda axes, panel=panel: draw_panel(axes, run, panel) for panel in joints]
+    if not joints:
+        rows.append(lambda axes: draw_velocity(axes, run))
     if run.inputs.shape[1]:
         rows.append(lambda axes: draw_inputs(axes, run))
+    beside = moves or body is not None
+    height = 1.9 * len(rows) + 0.4
     with style():
-        figure = new_figure(11.5 if body else 8.0, 1.9 * len(rows) + 0.4, title(run))
+        figure = new_figure(11.5 if beside else 8.0, height, title(run))
         grid = figure.add_gridspec(
-            len(rows), 2 if body else 1, width_ratios=[5, 4] if body else None
+            len(rows), 2 if beside else 1, width_ratios=[5, 4] if beside else None
         )
         stack = [figure.add_subplot(grid[k, 0]) for k in range(len(rows))]
-        for axes, draw in zip(stack, rows, strict=True):
-            draw(axes)
+        for axes, draw_row in zip(stack, rows, strict=True):
+            draw_row(axes)
         _share_time(stack)
         if body:
             _draw_in_space(_sphere_axes(figure, grid[:, 1]), run, body)
+        if moves:
+            _draw_instants(figure.add_subplot(grid[:, 1]), run, draw, height / 5.0)
     return figure
 
 
@@ -172,6 +187,34 @@ def _share_time(stack: list[Axes]) -> None:
         axes.sharex(stack[-1])
         axes.tick_params(labelbottom=False)
     stack[-1].set_xlabel("time (s)")
+
+
+def _draw_instants(axes: Axes, run: Trajectory, draw: Draw | None, tall: float) -> None:
+    """A picture of the motion at a few instants, `tall` times as high as it is wide."""
+    first = _first_seconds(run)
+    times = np.linspace(run.t[0], first, _INSTANTS)
+    axes.imshow(instants(run, times, (760, round(760 * min(tall, 1.6))), draw))
+    axes.set_axis_off()
+    axes.set_title(f"from t = {run.t[0]:g} s, pale, to {first:.4g} s", loc="center")
+
+
+def _first_seconds(run: Trajectory) -> float:
+    """The end of what a few instants can show: about half a turn or half of the way there is."""
+    places = np.concatenate(
+        [np.asarray(x).reshape(len(run.t), -1) for x in jax.tree.leaves(run.g)], axis=1
+    )
+    apart = np.linalg.norm(places - places[0], axis=1)
+    far = np.flatnonzero(apart >= 0.7 * np.max(apart))
+    return float(run.t[far[0]]) if len(far) and far[0] else float(run.t[-1])
+
+
+def draw_panel(axes: Axes, run: Trajectory, panel: Panel) -> None:
+    """Draw the curves that a page has as well."""
+    for name, values in panel.values.items():
+        _curve(axes, run.t, values, literal(name))
+    axes.set_title(literal(panel.title))
+    axes.set_ylabel(panel.unit)
+    _legend(axes)
 
 
 def _sphere_axes(figure: Figure, where: int | SubplotSpec) -> Axes3D:

@@ -22,11 +22,14 @@ from retrax.errors import BadInput
 from retrax.export.model import StepModel
 from retrax.export.wasm import Further, loader, state_place, wasm
 from retrax.groups.so3 import SO3
+from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.placement import placed
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.numerics.evaluate import evaluate
 from retrax.show.curves import panels
 from retrax.show.pictures.choose import picture
+from retrax.show.pictures.own import Draw
 from retrax.show.pictures.things import Track
 from retrax.trajectory.observe import deviations
 from retrax.trajectory.trajectory import Trajectory
@@ -41,7 +44,7 @@ _EXACT = 1e-8
 _COMPARED = 64
 
 
-def live_data(run: Trajectory) -> dict[str, Any]:
+def live_data(run: Trajectory, draw: Draw | None = None) -> dict[str, Any]:
     """Everything that the page needs to run on: code, sliders, tracks, curves."""
     system, integrator = run.system, run.integrator
     if system is None or integrator is None or isinstance(system, RememberedSystem):
@@ -63,7 +66,7 @@ def live_data(run: Trajectory) -> dict[str, Any]:
         "wasm": base64.b64encode(code).decode(),
         "layout": layout,
         "looks": len(names),
-        "tracks": tracks(run),
+        "tracks": tracks(run, draw),
         "panels": _curves(run, names),
         "sliders": {"place": _turns(run), "velocity": _velocities(run, start)},
         "params": _parameters(model),
@@ -129,6 +132,8 @@ def _placing(model: StepModel, start: State) -> Any:
         if system.flows or not system.has_momentum:
             return State(g, start.momentum, start.t)
         mu = system.momentum(g, xi)
+        if isinstance(system.constraint, AbstractHolonomic):
+            g = placed(system, system.constraint, g, mu, jnp.asarray(start.t))
         if system.constraint is not None:
             mu = system.projected(g, mu, start.t)
         return State(g, mu, start.t)
@@ -256,16 +261,16 @@ def _matching(
 _Term = tuple[float, int, int, int]
 
 
-def tracks(run: Trajectory) -> list[dict[str, Any]]:
+def tracks(run: Trajectory, draw: Draw | None = None) -> list[dict[str, Any]]:
     """For each thing of the picture its tracks, each column a sum of terms; see `_features`.
 
     A track that is no such sum is left out, and the page does not move its thing.
     """
-    real = picture(run)
+    real = picture(run, draw)
     few = _numbers(run).shape[1] <= _FEW
-    tries = [_Probe(run, products=few, angles=False)]
+    tries = [_Probe(run, draw, products=few, angles=False)]
     if few:
-        tries.append(_Probe(run, products=True, angles=True))
+        tries.append(_Probe(run, draw, products=True, angles=True))
     return [
         {
             key: next((t for t in (x.terms(value, k, key) for x in tries) if t is not None), None)
@@ -279,15 +284,15 @@ def tracks(run: Trajectory) -> list[dict[str, Any]]:
 class _Probe:
     """A picture of random states, made when it is first needed, and features of the states."""
 
-    def __init__(self, run: Trajectory, products: bool, angles: bool):
-        self.run, self.features = run, _features(run, products, angles)
+    def __init__(self, run: Trajectory, draw: Draw | None, products: bool, angles: bool):
+        self.run, self.draw, self.features = run, draw, _features(run, products, angles)
 
     @cached_property
     def drawn(self) -> tuple[np.ndarray, list[dict[str, Any]]]:
         """The features of the states, and the things of their picture."""
         probe = _random(self.run, 3 * len(self.features) + 20)
         try:
-            things = picture(probe).things
+            things = picture(probe, self.draw).things
         except (ArithmeticError, ValueError, np.linalg.LinAlgError):
             things = []  # a picture that not every state has
         return _valued(_numbers(probe), self.features), things
@@ -304,9 +309,10 @@ class _Probe:
         if not _alike(known @ factors, other.values):
             return None
         # Lengths of arrows depend on the run: one factor for the whole track.
-        run = self.run
-        few = np.unique(np.linspace(0, len(run.t) - 1, min(len(run.t), _COMPARED)).astype(int))
-        here = _valued(_numbers(run)[few], self.features) @ factors
+        run, last = self.run, len(track.values) - 1
+        few = np.unique(np.linspace(0, last, min(last + 1, _COMPARED)).astype(int))
+        every = -(-len(run.t) // (last + 1))  # a picture may have a track for every few states only
+        here = _valued(_numbers(run)[every * few], self.features) @ factors
         wanted = track.values[few]
         squares = float(np.sum(here * here))
         scale = float(np.sum(here * wanted)) / squares if squares else 1.0

@@ -8,27 +8,67 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from retrax.show.paint import Colour, Look, Mesh, mixed
+from retrax.draw.surface import coarser, unpacked
+from retrax.show.bodies import CORNERS
+from retrax.show.paint import Colour, Look, Mesh, mixed, painted
 
 # Corner 4i + 2j + k of a box is at the i-th x, j-th y and k-th z.
 _BOX = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
 _ROUND = 24
+# A mesh is painted with at most so many triangles.
+_TRIANGLES = 1500
 
 
 def meshes(part: dict[str, Any], look: Look) -> list[Mesh]:
     """The solids of one part of a body."""
-    own = look.cycle[part["colour"] % len(look.cycle)] if "colour" in part else look.body
+    own = painted(look, part["colour"]) if "colour" in part else look.body
+    if "line" in part:
+        return []
+    if "solid" in part:
+        return [_placed(mesh, np.asarray(part["pose"])) for mesh in _unit(part, own, look)]
     if "box" in part:
         return [box(np.asarray(part["box"]), own)]
     if "ball" in part:
         plain = own if "colour" in part else None
         return [_ball(part["ball"], np.asarray(part["at"]), plain, look)]
     if "disk" in part:
-        return _disk(part["disk"], part["thickness"], look)
+        return _disk(part["disk"], part["thickness"], look.body, look)
     if "table" in part:
         return [_table(part["table"], look)]
     start, end = (np.asarray(x, float) for x in part["bar"])
     return [bar(start, end, part["radius"], own)]
+
+
+def _unit(part: dict[str, Any], own: Colour, look: Look) -> list[Mesh]:
+    """A solid of size 1 about the origin, as `retrax.draw` has them."""
+    kind, low, high = part["solid"], np.array([0.0, 0.0, -0.5]), np.array([0.0, 0.0, 0.5])
+    if kind == "box":
+        return [box(CORNERS, own)]
+    if kind == "ball":
+        return [_ball(1.0, np.zeros(3), own if "colour" in part else None, look)]
+    if kind == "mesh":
+        corners, triangles = coarser(*unpacked(part["mesh"]["corners"], part["mesh"]["triangles"]), _TRIANGLES)
+        return [Mesh(corners, triangles.tolist(), [own] * len(triangles))]
+    if kind == "cone":
+        return [cone(low, high, 1.0, own)]
+    if kind == "wheel":
+        upright = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+        disk = _disk(1.0, 1.0, own, look)
+        return [mesh._replace(corners=mesh.corners @ upright.T) for mesh in disk]
+    return [_cylinder(low, high, 1.0, [own] * 3, _ROUND)]
+
+
+def _placed(mesh: Mesh, pose: Float[np.ndarray, "12"]) -> Mesh:
+    return mesh._replace(corners=mesh.corners @ pose[:9].reshape(3, 3).T + pose[9:])
+
+
+def cone(base: np.ndarray, tip: np.ndarray, radius: float, colour: Colour) -> Mesh:
+    """A cone from the middle of its base to its tip."""
+    found = bar(base, tip, radius, colour)
+    corners = found.corners.copy()
+    half = len(corners) // 2
+    corners[half:] = tip + 1e-3 * (corners[half:] - tip)
+    return found._replace(corners=corners)
 
 
 def box(corners: Float[np.ndarray, "8 3"], colour: Colour) -> Mesh:
@@ -85,10 +125,10 @@ def _ball(radius: float, at: np.ndarray, plain: Colour | None, look: Look) -> Me
     return Mesh(at + radius * grid, faces, colours)
 
 
-def _disk(radius: float, thickness: float, look: Look) -> list[Mesh]:
+def _disk(radius: float, thickness: float, own: Colour, look: Look) -> list[Mesh]:
     """A disk with its axle along the second axis, and spokes that show how far it has rolled."""
     half = np.array([0.0, thickness / 2, 0.0])
-    found = [_cylinder(-half, half, radius, [look.body] * 3, 2 * _ROUND)]
+    found = [_cylinder(-half, half, radius, [own] * 3, 2 * _ROUND)]
     for k, colour in enumerate((look.cycle[1], look.ink, look.ink)):
         x, z = 0.98 * radius, (0.045 if k == 0 else 0.02) * radius
         y = 0.58 * thickness

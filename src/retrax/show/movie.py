@@ -18,9 +18,10 @@ from retrax.errors import BadInput, RetraxError
 from retrax.files import require_place, written_whole
 from retrax.numerics.checks import require_number, require_whole, shown
 from retrax.show.drawn import drawable, e3_points_up
-from retrax.show.meshes import bar, box, meshes
-from retrax.show.paint import Camera, Colour, Look, Mesh, Painting, mixed, rgb
+from retrax.show.meshes import bar, box, cone, meshes
+from retrax.show.paint import Camera, Colour, Look, Mesh, Painting, mixed, painted, rgb
 from retrax.show.pictures.choose import picture
+from retrax.show.pictures.own import Draw
 from retrax.show.pictures.things import Picture, Thing, Track
 from retrax.show.scene import farthest
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
@@ -32,6 +33,8 @@ _TRAIL = 1.5
 _LARGEST = 4096
 # The way since the start of the movie is drawn through this many points.
 _PASSED = 400
+# Of the earliest of several instants this much colour is left.
+_PALEST = 0.25
 
 LIGHT = Look(
     (255, 255, 255), rgb("#1d2329"), rgb("#55606b"), rgb("#d3d9df"), rgb("#7d8fa3"),
@@ -52,6 +55,7 @@ def write_movie(
     fps: int = 25,
     size: tuple[int, int] = (640, 480),
     dark: bool = False,
+    draw: Draw | None = None,
 ) -> Path:
     """Write the motion of a run from its start on.
 
@@ -65,6 +69,7 @@ def write_movie(
     - `fps`: frames in a second.
     - `size`: width and height in pixels.
     - `dark`: on a dark ground.
+    - `draw`: what to draw, shapes of `rx.draw` or a function that returns them.
 
     **Raises:** `BadInput` for another suffix or impossible settings, or if the saved states of the
     run are too far apart to show it move; `RetraxError` where ffmpeg is missing or fails.
@@ -83,7 +88,8 @@ def write_movie(
     else:
         speed = require_number("speed", speed, "> 0") * float(np.sign(span))
     with drawable():
-        film = _Film(run, picture(run), DARK if dark else LIGHT, (width, height))
+        film = _Film(run, picture(run, draw), DARK if dark else LIGHT, (width, height))
+        film.require_smooth()
     length = min(seconds, span / speed) if span else 0.0
     times = run.t[0] + speed * np.arange(max(1, round(length * fps)) + 1) / fps
     with written_whole(path) as temporary:
@@ -95,16 +101,32 @@ def write_movie(
     return path
 
 
+def instants(
+    run: Trajectory, times: np.ndarray, size: tuple[int, int], draw: Draw | None = None
+) -> Image.Image:
+    """Paint a run at several instants in one picture, earlier ones paler, on light paper."""
+    shown = picture(run, draw)
+    films = [
+        _Film(run, shown, LIGHT.faded(float(part)), size)
+        for part in np.linspace(_PALEST, 1.0, len(times))
+    ]
+    painting = films[-1].blank()
+    for film, time in zip(films, times, strict=True):
+        film.add(painting, float(time))
+    return painting.image()
+
+
 class _Film:
     """A picture that is painted at any time of its run."""
 
     def __init__(self, run: Trajectory, drawn: Picture, look: Look, size: tuple[int, int]):
-        self._t, self._picture, self._look = np.asarray(run.t, float), drawn, look
+        self._t = np.asarray(run.t, float)[:: drawn.stride]
+        self._picture, self._look = drawn, look
         self._camera = Camera(
             np.asarray(drawn.centre, float),
             drawn.radius or 1.0,
             1 if e3_points_up(run) else -1,
-            bool(drawn.around.get("flat")),
+            next((view for view in ("front", "flat") if drawn.around.get(view)), "home"),
             size,
         )
         self._solids = {
@@ -113,7 +135,11 @@ class _Film:
             for thing in drawn.things
             if thing["kind"] == "body"
         }
-        if farthest([x for thing in drawn.things for x in thing.values() if _moves(x)]) > 1:
+
+    def require_smooth(self) -> None:
+        """Reject a run whose saved states are too far apart to show it move."""
+        things = self._picture.things
+        if farthest([x for thing in things for x in thing.values() if _moves(x)]) > 1:
             apart = abs(self._t[1] - self._t[0])
             raise BadInput(
                 f"the saved states of the run are {apart:.3g} s apart, too far to show it move: "
@@ -122,12 +148,23 @@ class _Film:
 
     def frame(self, time: float, start: float, speed: float) -> Image.Image:
         """Paint the instant `time` of a movie that began at `start`."""
-        painting = Painting(self._camera, self._look)
-        self._surroundings(painting)
+        painting = self.blank()
         for thing in self._picture.things:
             _KINDS[thing["kind"]](self, painting, thing, time, start, speed)
         painting.words(f"t = {time:.2f} s", 0.03, 0.93)
         return painting.image()
+
+    def blank(self) -> Painting:
+        """A painting of what does not move."""
+        painting = Painting(self._camera, self._look)
+        self._surroundings(painting)
+        return painting
+
+    def add(self, painting: Painting, time: float) -> None:
+        """Paint what is solid at one instant."""
+        for thing in self._picture.things:
+            if thing["kind"] in ("body", "line", "strand"):
+                _KINDS[thing["kind"]](self, painting, thing, time)
 
     def _at(self, track: Track, time: float) -> Float[np.ndarray, " width"]:
         """Numbers between saved states: cubic (Catmull-Rom)."""
@@ -155,6 +192,15 @@ class _Film:
         turn = pose[:9].reshape(3, 3)
         for mesh in self._solids[id(thing)]:
             painting.solid(mesh, turn, pose[9:])
+        for part in thing["parts"]:
+            if "line" in part:
+                points = np.asarray(part["line"], float) @ turn.T + pose[9:]
+                own = _colour(self._look, part)
+                painting.line(points, [own] * (len(points) - 1), 2.0)
+
+    def _strand(self, painting: Painting, thing: Thing, time: float, *_: float) -> None:
+        points = self._at(thing["points"], time).reshape(-1, 3)
+        painting.line(points, [_colour(self._look, thing)] * (len(points) - 1), 2.0)
 
     def _arrow(self, painting: Painting, thing: Thing, time: float, *_: float) -> None:
         start, way = self._at(thing["start"], time), self._at(thing["vector"], time)
@@ -163,7 +209,7 @@ class _Film:
             colour = _colour(self._look, thing)
             neck = start + way * max(0.5, 1 - 0.11 * size / length)
             painting.fixed(bar(start, neck, 0.014 * size, colour))
-            painting.fixed(_cone(neck, start + way, 0.04 * size, colour))
+            painting.fixed(cone(neck, start + way, 0.04 * size, colour))
 
     def _point(self, painting: Painting, thing: Thing, time: float, *_: float) -> None:
         place, radius = self._at(thing["places"], time), 0.03 * self._picture.radius
@@ -219,6 +265,7 @@ _KINDS: dict[str, Callable[..., None]] = {
     "point": _Film._point,
     "path": _Film._path,
     "line": _Film._line,
+    "strand": _Film._strand,
     "plane": _Film._plane,
     "bars": _Film._bars,
     "curve": _Film._curve,
@@ -273,20 +320,12 @@ def _axes(length: float, radius: float, look: Look) -> list[Mesh]:
     return [bar(np.zeros(3), length * axis, thick, look.cycle[k]) for axis, k in ends]
 
 
-def _cone(base: np.ndarray, tip: np.ndarray, radius: float, colour: Colour) -> Mesh:
-    found = bar(base, tip, radius, colour)
-    corners = found.corners.copy()
-    half = len(corners) // 2
-    corners[half:] = tip + 1e-3 * (corners[half:] - tip)
-    return found._replace(corners=corners)
-
-
 def _moves(value: Any) -> bool:
     return isinstance(value, Track)
 
 
 def _colour(look: Look, thing: Thing) -> Colour:
-    return look.cycle[thing["colour"] % len(look.cycle)]
+    return painted(look, thing["colour"]) if "colour" in thing else look.ink
 
 
 def _write_gif(path: Path, frames: Iterator[Image.Image], fps: int) -> None:

@@ -20,6 +20,7 @@ from retrax.show.curves import curves
 from retrax.show.drawn import drawable
 from retrax.show.live import live_data, stepper_script
 from retrax.show.pictures.choose import picture
+from retrax.show.pictures.own import Draw
 from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.store.run_objects import encode_run
@@ -33,6 +34,7 @@ _STYLES = ("vendor/uplot.min.css", "page.css")
 _SCRIPTS = (
     "data.js",
     "motion.js",
+    "toggles.js",
     "stage.js",
     "shapes.js",
     "tube.js",
@@ -46,16 +48,18 @@ _SCRIPTS = (
 _UNREAD = ("counted", "failure", "asked")
 
 
-def write_page(run: Trajectory, path: str | Path, live: bool = False) -> Path:
+def write_page(
+    run: Trajectory, path: str | Path, live: bool = False, draw: Draw | None = None
+) -> Path:
     """Write the page to `path`; it opens without a network and without a server.
 
-    With `live` it has the step of the run and sliders, and runs on.
+    With `live` it has the step of the run and sliders, and runs on. `draw` says what to draw.
     """
-    return write_text(path, lambda: page(run, live))
+    return write_text(path, lambda: page(run, live, draw))
 
 
 @drawable()
-def page(run: Trajectory, live: bool = False) -> str:
+def page(run: Trajectory, live: bool = False, draw: Draw | None = None) -> str:
     """The page as text."""
     made = run.provenance
     tables = Template(asset("run_tables.html")).substitute(
@@ -65,7 +69,7 @@ def page(run: Trajectory, live: bool = False) -> str:
         f"{made['integrator']}, {run.completed:,} steps of h = {run.h:g} s, "
         f"from t = {run.t[0]:g} s to {run.t[-1]:g} s"
     )
-    shown = page_data(run) | ({"live": live_data(run)} if live else {})
+    shown = page_data(run, draw) | ({"live": live_data(run, draw)} if live else {})
     return filled(made["system"], subtitle, failure(run), tables, shown)
 
 
@@ -92,10 +96,10 @@ def filled(title: str, subtitle: str, failure: str, tables: str, shown: dict[str
     )
 
 
-def page_data(run: Trajectory) -> dict[str, Any]:
+def page_data(run: Trajectory, draw: Draw | None = None) -> dict[str, Any]:
     """Everything that moves or is plotted, as small as it can be without losing an extreme."""
     return {
-        "scene": scene(run, picture(run)),
+        "scene": scene(run, picture(run, draw)),
         "panels": curves(run),
         "colours": {"light": CYCLE, "dark": CYCLE_ON_DARK},
         "run": encode_run(run),

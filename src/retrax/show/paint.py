@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 _FINER = 2
 # The angle of view, in degrees, and where the camera stands: about the vertical, above the ground.
 _VIEW = 32.0
-_HOME, _FLAT = (-0.9, 0.38), (-math.pi / 2, 1.45)
+_VIEWS = {"home": (-0.9, 0.38), "flat": (-math.pi / 2, 1.45), "front": (-math.pi / 2, 1.5705)}
 _LAMP = np.array([-0.6, 0.9, 1.0]) / math.sqrt(2.17)
 _AMBIENT = 0.52
 # Thin lines of the surroundings lie behind everything.
@@ -26,7 +26,7 @@ Colour = tuple[int, int, int]
 
 
 class Look(NamedTuple):
-    """The colours of a painting."""
+    """The colours of a painting, and how much of colours that are written out is left of them."""
 
     paper: Colour
     ink: Colour
@@ -35,6 +35,18 @@ class Look(NamedTuple):
     body: Colour
     body_light: Colour
     cycle: tuple[Colour, ...]
+    strength: float = 1.0
+
+    def faded(self, strength: float) -> "Look":
+        """The same look with only so much of every colour left on the paper."""
+        *colours, cycle, _ = self[1:]
+        pale = [_mixed(self.paper, colour, strength) for colour in colours]
+        return Look(
+            self.paper,
+            *pale,
+            tuple(_mixed(self.paper, colour, strength) for colour in cycle),
+            strength,
+        )
 
 
 class Mesh(NamedTuple):
@@ -52,9 +64,9 @@ class Camera:
     first.
     """
 
-    def __init__(self, centre: np.ndarray, radius: float, up: int, flat: bool, size: tuple):
+    def __init__(self, centre: np.ndarray, radius: float, up: int, view: str, size: tuple):
         self._turned = np.array([1.0, up, up])
-        azimuth, elevation = _FLAT if flat else _HOME
+        azimuth, elevation = _VIEWS[view]
         ce, se = math.cos(elevation), math.sin(elevation)
         towards = np.array([ce * math.cos(azimuth), ce * math.sin(azimuth), se])
         right = np.cross([0.0, 0.0, 1.0], towards)
@@ -93,17 +105,15 @@ class Painting:
         """A closed body, turned and placed; faces that look away are left out."""
         seen = self._camera.seen(mesh.corners @ turn.T + place)
         at, depth = self._camera.projected(seen)
-        for face, colour in zip(mesh.faces, mesh.colours, strict=True):
-            a, b, c = seen[face[0]], seen[face[1]], seen[face[2]]
-            normal = np.cross(b - a, c - a)
-            length = float(np.linalg.norm(normal))
-            xy = at[face]
-            turned = _area(xy)
-            if length == 0 or turned >= 0:
-                continue
-            light = max(float(normal @ _LAMP) / length, 0.0)
-            shade = _mixed((0, 0, 0), colour, min(1.0, _AMBIENT + 0.62 * light))
-            self._add(float(np.mean(depth[face])), "face", xy, shade, 0.0)
+        a, b, c = np.array([face[:3] for face in mesh.faces]).T
+        normals = np.cross(seen[b] - seen[a], seen[c] - seen[a])
+        lengths = np.linalg.norm(normals, axis=1)
+        light = np.maximum(normals @ _LAMP / np.where(lengths > 0, lengths, 1.0), 0.0)
+        shades = np.minimum(1.0, _AMBIENT + 0.62 * light)
+        (ux, uy), (vx, vy) = (at[b] - at[a]).T, (at[c] - at[a]).T
+        for k in np.flatnonzero((lengths > 0) & (ux * vy - uy * vx < 0)):
+            face, shade = mesh.faces[k], _mixed((0, 0, 0), mesh.colours[k], float(shades[k]))
+            self._add(float(np.mean(depth[face])), "face", at[face], shade, 0.0)
 
     def fixed(self, mesh: Mesh) -> None:
         """A closed body that is given where it is."""
@@ -167,6 +177,13 @@ def rgb(text: str) -> Colour:
     return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
 
 
+def painted(look: Look, colour: int | str) -> Colour:
+    """A colour by its number in the palette, or written out."""
+    if isinstance(colour, str):
+        return _mixed(look.paper, rgb(colour), look.strength)
+    return look.cycle[colour % len(look.cycle)]
+
+
 def _mixed(a: Colour, b: Colour, part: float) -> Colour:
     r, g, c = (round(x + part * (y - x)) for x, y in zip(a, b, strict=True))
     return r, g, c
@@ -175,9 +192,3 @@ def _mixed(a: Colour, b: Colour, part: float) -> Colour:
 def mixed(a: Colour, b: Colour, part: float) -> Colour:
     """The colour that lies this part of the way from one to another."""
     return _mixed(a, b, min(max(part, 0.0), 1.0))
-
-
-def _area(xy: Float[np.ndarray, "n 2"]) -> float:
-    """Twice the area of a polygon, negative where its corners go round as seen from outside."""
-    x, y = xy[:, 0], xy[:, 1]
-    return float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))

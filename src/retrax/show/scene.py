@@ -36,13 +36,14 @@ class Played(NamedTuple):
 def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
     """The things of a picture at the played times, and notes on what is shown of them."""
     tracks = [value for thing in shown.things for value in thing.values() if _moves(value)]
-    frames = played(len(run.t), tracks)
+    times = np.asarray(run.t)[:: shown.stride]
+    frames = played(len(times), tracks)
 
     def drawn(value: Any) -> Any:
         return packed(value.values[frames.states]) if _moves(value) else value
 
     return {
-        "t": single(np.asarray(run.t)[frames.states]),
+        "t": single(times[frames.states]),
         "joined": frames.joined,
         "up": 1 if e3_points_up(run) else -1,
         "things": [{key: drawn(value) for key, value in thing.items()} for thing in shown.things],
@@ -50,7 +51,8 @@ def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
         "centre": shown.centre,
         "radius": shown.radius,
         "follow": shown.follow,
-        "notes": [*shown.notes, *_notes(run, frames)],
+        "toggles": shown.toggles,
+        "notes": [*shown.notes, *_notes(times, frames)],
     }
 
 
@@ -91,9 +93,15 @@ def _apart(track: Track) -> float:
         return 0.0
     if values.shape[1] != _POSE:
         return _stepped(values)
-    turns = np.einsum("ti,ti->t", values[1:, :9], values[:-1, :9])
-    angle = float(np.arccos(np.clip((np.nanmin(turns) - 1) / 2, -1, 1)))
-    return max(angle / _FAR_TURN, _stepped(values[:, 9:]))
+    return max(_turned(values[:, :9]) / _FAR_TURN, _stepped(values[:, 9:]))
+
+
+def _turned(matrices: Float[np.ndarray, "time 9"]) -> float:
+    """The largest angle between neighbours; of matrices that stretch as well, the change in all."""
+    apart = np.linalg.norm(np.diff(matrices, axis=0), axis=1)
+    size = np.linalg.norm(matrices, axis=1)[:-1] / math.sqrt(3)
+    part = apart / np.where(size > 0, size, 1.0) / (2 * math.sqrt(2))
+    return float(2 * np.arcsin(np.clip(np.nanmax(part), 0, 1)))
 
 
 def _stepped(places: np.ndarray) -> float:
@@ -104,16 +112,16 @@ def _stepped(places: np.ndarray) -> float:
     return longest / (_FAR_STEP * span * math.sqrt(places.shape[1] / 3))
 
 
-def _notes(run: Trajectory, frames: Played) -> list[str]:
+def _notes(times: np.ndarray, frames: Played) -> list[str]:
     """What a viewer has to know about the motion, one sentence each."""
-    if len(run.t) < 2 or frames.joined == len(frames.states) - 1:
+    if len(times) < 2 or frames.joined == len(frames.states) - 1:
         return []
     if frames.joined == 0:
         return [
             "The saved states are too far apart to be joined: the picture jumps from one to the "
             "next. Save more often to see it move."
         ]
-    end, rest = run.t[frames.states[frames.joined]], len(frames.states) - 1 - frames.joined
+    end, rest = times[frames.states[frames.joined]], len(frames.states) - 1 - frames.joined
     return [
         f"Up to t = {end:.6g} s the motion is smooth; the run is too long to show all of it so, "
         f"and after that the picture jumps between {rest:,} instants."

@@ -56,6 +56,7 @@ def encode_objects(
     """
     data: dict[str, Data] = {}
     lacking: dict[str, str] = {}
+    system = None if system is None else system.stored()
     if isinstance(system, RememberedSystem) and system.recipe:
         data, lacking = encode_objects(None, integrator)
         return {

@@ -24,6 +24,16 @@ from retrax.systems.lotka_volterra import LotkaVolterra as LotkaVolterra
 from retrax.systems.matrix_flows import ContinuousQR as ContinuousQR
 from retrax.systems.matrix_flows import SubspaceFlow as SubspaceFlow
 from retrax.systems.matrix_flows import Toda as Toda
+from retrax.systems.mechanisms.andrews import andrews_squeezer as andrews_squeezer
+from retrax.systems.mechanisms.bicycle import bicycle as bicycle
+from retrax.systems.mechanisms.bricard import bricard as bricard
+from retrax.systems.mechanisms.chain import chain as chain
+from retrax.systems.mechanisms.chain import double_pendulum as double_pendulum
+from retrax.systems.mechanisms.following import JointsTo as JointsTo
+from retrax.systems.mechanisms.four_bar import four_bar as four_bar
+from retrax.systems.mechanisms.robot_arm import driven_arm as driven_arm
+from retrax.systems.mechanisms.robot_arm import robot_arm as robot_arm
+from retrax.systems.mechanisms.strandbeest import strandbeest_leg as strandbeest_leg
 from retrax.systems.nambu import Nambu as Nambu
 from retrax.systems.orbiting_body import OrbitingBody as OrbitingBody
 from retrax.systems.plants import Thrusters as Thrusters

@@ -4,25 +4,29 @@ The functions make them; the table `CASES` at the end names and describes them.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.groups.so3 import SO3
-from retrax.mechanics.state import State
-from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.systems import driven_examples
+from retrax.systems.case import Case, Example, driven_case
 from retrax.systems.cubic_hamiltonian import henon_heiles
-from retrax.systems.driven_examples import DrivenExample
 from retrax.systems.euler_top import BodyOnSphere, EulerTop
 from retrax.systems.heavy_top_orbit import HeavyTopOrbit
 from retrax.systems.kuramoto import Kuramoto
 from retrax.systems.lie_poisson import clebsch, zhukovski_volterra
 from retrax.systems.lotka_volterra import LotkaVolterra
 from retrax.systems.matrix_flows import ContinuousQR, SubspaceFlow, Toda
+from retrax.systems.mechanisms.examples import (
+    pushed_bicycle,
+    reaching_arm,
+    swinging_bricard,
+    swinging_double_pendulum,
+    turning_four_bar,
+    walking_leg,
+)
 from retrax.systems.orbiting_body import OrbitingBody
 from retrax.systems.rigid_body import FreeRigidBody, HeavyTop, Pendulum3D
 from retrax.systems.rods.crossing import crossed_rods
@@ -32,9 +36,6 @@ from retrax.systems.sliding_bodies import Blade, ChaplyginSleigh
 from retrax.systems.strings.string_pendulum import StringPendulum
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.systems.suslov import Suslov, Veselova
-
-Example = tuple[AbstractGroupSystem, State, float, int]
-
 
 def _turned(angle: float) -> Float[Array, "3 3"]:
     """The rotation by an angle about the first axis."""
@@ -148,45 +149,13 @@ def in_orbit() -> Example:
     return body, body.state(_turned(0.3), velocity=[0.0, 2e-4, 4e-4]), 5.0, 10_000
 
 
-@dataclass(frozen=True)
-class Case:
-    """A system with a start, a step and a number of steps worth looking at.
-
-    **Attributes:**
-
-    - `name`: its name on the command line.
-    - `description`: one line that `retrax list` prints.
-    - `make`: a function that returns (system, state, h, steps).
-    - `integrator`: the name of the integrator that runs it by default.
-    - `length`: h and steps again, known without making the system, which takes a while.
-    - `driven`: for a plant with inputs, a function that returns it with what drives it; `make` is
-        the same without inputs.
-    """
-
-    name: str
-    description: str
-    make: Callable[[], Example]
-    integrator: str = "lie-verlet"
-    length: tuple[float, int] | None = None
-    driven: Callable[[], DrivenExample] | None = None
-
-
-def _driven(
-    name: str,
-    description: str,
-    driven: Callable[[], DrivenExample],
-    length: tuple[float, int],
-    integrator: str = "lie-verlet",
-) -> Case:
-    """A case with inputs."""
-
-    def make() -> Example:
-        plant, _, state, h, steps = driven()
-        return plant.system, state, h, steps
-
-    return Case(name, description, make, integrator, length, driven)
-
-
+_MECHANISMS = (
+    ("four-bar", "a four-bar linkage that turns over", turning_four_bar, (0.005, 2_000)),
+    ("bricard", "Bricard's linkage of six hinges in space", swinging_bricard, (0.005, 2_000)),
+    ("bicycle", "a bicycle that rights itself after a push", pushed_bicycle, (0.005, 1_000)),
+    ("double-pendulum", "two bars in the plane", swinging_double_pendulum, (0.005, 4_000)),
+    ("strandbeest-leg", "a leg of a beach animal, walking", walking_leg, (0.005, 2_000)),
+)
 _CONSTRAINED = "lagrange-d-alembert"
 _ON_SPACES = "rkmk-5"
 
@@ -360,31 +329,38 @@ CASES: dict[str, Case] = {
             in_orbit,
             length=(5.0, 10_000),
         ),
-        _driven(
+        driven_case(
             "spacecraft",
             "a spacecraft that turns by its reaction wheels",
             driven_examples.turn_by_wheels,
             (0.05, 4_000),
         ),
-        _driven(
+        driven_case(
             "quadrotor",
             "a quadrotor that flies to a place and holds it",
             driven_examples.fly_to,
             (0.005, 2_000),
         ),
-        _driven(
+        driven_case(
             "crane",
             "a crane that moves its load and calms it",
             driven_examples.move_load,
             (2e-3, 8_000),
         ),
-        _driven(
+        driven_case(
             "upright-pendulum",
             "a 3D pendulum held upright by torques",
             driven_examples.hold_upright,
             (0.01, 1_500),
         ),
-        _driven(
+        *(Case(name, told, make, length=length) for name, told, make, length in _MECHANISMS),
+        driven_case(
+            "robot-arm",
+            "an arm with six axes whose motors reach for a place",
+            reaching_arm,
+            (0.002, 1_500),
+        ),
+        driven_case(
             "sleigh",
             "a sleigh on a knife edge, steered",
             driven_examples.steer,

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from retrax.errors import CheckFailed
 from retrax.integrators.base import VOCABULARY, AbstractIntegrator
 from retrax.integrators.catalogue import as_integrator
+from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.numerics.checks import require_instance
 from retrax.testing import measurements
 from retrax.testing.constrained import claims_problem
+from retrax.testing.held import held_problem
 from retrax.testing.measurements import COARSE_STEPS, Problem, roundoff
 
 # A claimed order and the slope of the last halving may differ by this much.
@@ -32,8 +34,9 @@ def check_integrator(
 
     **Arguments:** `problem`: a `retrax.testing.Problem(system, state, unit)`; the unit is the time
     in which the motion is of order one. Left out, it is an asymmetric heavy top, or for an
-    integrator that keeps constraints Suslov's problem. Choose one without accidental symmetry: on
-    an easy problem many false claims come out true.
+    integrator that keeps constraints Suslov's problem; one that keeps positions has all of its
+    claims measured on a body that is held by its hook as well. Choose one without accidental
+    symmetry: on an easy problem many false claims come out true.
 
     **Returns:** the numbers measured, by name: `order`, and for each word of `preserves` its
     defect; for `symplectic` also the `energy` error of a long run and its `drift`.
@@ -43,6 +46,9 @@ def check_integrator(
     integrator = as_integrator(integrator)
     if problem is not None:
         require_instance("problem", problem, Problem, "a rx.testing.Problem")
+    if problem is None and "positions" in integrator.preserves:
+        held = check_integrator(integrator, held_problem())["positions"]
+        return check_integrator(integrator, claims_problem(integrator)[1]) | {"positions": held}
     problem = claims_problem(integrator)[1] if problem is None else problem
     unknown = integrator.preserves - set(VOCABULARY)
     if unknown:
@@ -52,7 +58,9 @@ def check_integrator(
         )
     measured = {"order": check_order(integrator, problem)}
     forced = problem.system.force is not None
-    for word in sorted(integrator.preserves - (WITHOUT_FORCE if forced else frozenset())):
+    held = isinstance(problem.system.constraint, AbstractHolonomic)
+    skipped = (WITHOUT_FORCE if forced else set()) | (set() if held else {"positions"})
+    for word in sorted(integrator.preserves - skipped):
         measured.update(_MEASURE[word](integrator, problem))
     return measured
 
@@ -106,6 +114,12 @@ def _constraint(integrator: AbstractIntegrator, problem: Problem) -> dict[str, f
     return {"constraint": violation}
 
 
+def _positions(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
+    violation = measurements.kept(integrator, problem).constraint
+    _limit(integrator, "the constraint on positions", violation, roundoff(COARSE_STEPS))
+    return {"positions": violation}
+
+
 def _energy(integrator: AbstractIntegrator, problem: Problem) -> dict[str, float]:
     error = measurements.kept(integrator, problem).energy
     _limit(integrator, "the energy", error, roundoff(COARSE_STEPS))
@@ -137,6 +151,7 @@ _MEASURE: dict[str, Callable[[AbstractIntegrator, Problem], dict[str, float]]] =
     "energy": _energy,
     "group": _group,
     "momentum": _momentum,
+    "positions": _positions,
     "spatial momentum": _spatial_momentum,
     "symmetric": _symmetric,
     "symplectic": _symplectic,

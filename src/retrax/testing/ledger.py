@@ -14,6 +14,7 @@ from retrax.integrators.catalogue import INTEGRATORS
 from retrax.run.progress_bar import ProgressOption, reporter
 from retrax.testing import measurements
 from retrax.testing.constrained import claims_problem, constrained_problem
+from retrax.testing.held import HELD, held_problem
 from retrax.testing.integrators import check_integrator, check_order
 from retrax.testing.measurements import Problem
 from retrax.testing.problems import FIELDS, PROBLEMS
@@ -27,6 +28,7 @@ CONSTRAINED_ORDERS_ON = (
     "forced body with a skew plane",
     "Veselova's body",
 )
+HELD_CLAIMS_ON, *HELD_ORDERS_ON = HELD
 
 _INTRODUCTION = """\
 # Verification
@@ -38,7 +40,10 @@ Suslov's problem with a full inertia, with and without a weight, on Chaplygin's 
 on SE(3), on a forced body whose velocities lie in a skew plane, and on Veselova's problem, where
 the constraint depends on the configuration. Kahan's method is measured on quadratic fields: a
 gyrostat whose rotor has no principal axis, a body in a fluid that is not integrable, and Euler's
-top; the methods for strings in contact on a pair of strings that differ in everything.
+top; the methods for strings in contact on a pair of strings that differ in everything. Methods that
+keep constraints on positions are measured on a body whose hook slides on a sphere, by an equation
+that is written twice, on a forced body on a moving support, and on a plate on a plane and a knife
+edge.
 `retrax verify -o docs/verification.md` writes this page; the tests make the same measurements, and
 fail if a claim does not hold. What is left after 1e8 steps stands under
 [very long runs](long-runs.md).
@@ -47,7 +52,8 @@ fail if a claim does not hold. What is left after 1e8 steps stands under
 clear of rounding errors; the claim holds within 0.05. The laws are measured at a coarse step,
 where one that holds only as h goes to 0 fails. *Group*: the distance from the group, and
 *momentum*: the error of the momenta of symmetries, over 2,000 steps of h = 0.1, as is *constraint*:
-the velocity across it, relative to the fastest one. *Symplectic*: the
+the velocity across it, relative to the fastest one, and *positions*: that or the value of phi, if
+larger. *Symplectic*: the
 defect of the symplectic form in one step of h = 0.2. *Symmetric*: the way missed after 100 steps
 of h = 0.1 forward and back. *Energy*: the largest error over 20,000 steps of h = 0.05, and *drift*:
 the part of it that a straight line explains. A number in brackets belongs to no claim: it shows
@@ -68,6 +74,7 @@ class Row(NamedTuple):
     symplectic: float | None = None
     symmetric: float | None = None
     constraint: float | None = None
+    positions: float | None = None
     energy: float | None = None
     drift: float | None = None
     failure: str | None = None
@@ -100,16 +107,18 @@ class Ledger(NamedTuple):
 
     def tables(self) -> Iterable[tuple[str, list[str], list[list[str]]]]:
         """The tables of the page: title, columns, rows."""
-        laws = ["group", "momentum", "symplectic", "symmetric", "constraint"]
-        columns = ["integrator", "order", "measured", *laws, "energy", "drift", "claims hold"]
+        always = ["group", "momentum", "symplectic", "symmetric"]
+        columns = ["integrator", "order", "measured"]
         claims = [row for row in self.rows if row.energy is not None]
         for problem in dict.fromkeys(row.problem for row in claims):
+            laws = [*always, "positions" if problem in HELD else "constraint"]
             rows = [_claims_row(row, laws) for row in claims if row.problem == problem]
-            yield f"On the {problem}", columns, rows
+            headings = [*columns, *laws, "energy", "drift", "claims hold"]
+            yield f"On the {problem}", headings, rows
         orders = [row for row in self.rows if row.energy is None]
         for problem in dict.fromkeys(row.problem for row in orders):
             rows = [_order_cells(row) for row in orders if row.problem == problem]
-            yield f"Order on the {problem}", columns[:3], rows
+            yield f"Order on the {problem}", columns, rows
 
 
 def order_problems(integrator: AbstractIntegrator) -> dict[str, Problem]:
@@ -121,6 +130,8 @@ def order_problems(integrator: AbstractIntegrator) -> dict[str, Problem]:
         if not claims_problem(integrator)[1].system.has_momentum:
             problems = {title: Problem(*make()) for title, make in FIELDS.items()}
             del problems[claims_problem(integrator)[0]]
+    if "positions" in integrator.preserves:
+        problems |= {title: held_problem(title) for title in HELD_ORDERS_ON}
     return {title: p for title, p in problems.items() if fits(p.system, integrator)}
 
 
@@ -132,6 +143,11 @@ def verify(
     jobs: list[tuple[str, AbstractIntegrator, str, Problem, Callable]] = [
         (name, integrator, *claims_problem(integrator), _claims)
         for name, integrator in chosen.items()
+    ]
+    jobs += [
+        (name, integrator, HELD_CLAIMS_ON, held_problem(HELD_CLAIMS_ON), _claims)
+        for name, integrator in chosen.items()
+        if "positions" in integrator.preserves
     ]
     jobs += [
         (name, integrator, title, problem, _order)
@@ -158,7 +174,7 @@ def _claims(make, name: str, integrator: AbstractIntegrator, title: str, problem
     kept = measurements.conservation(integrator, problem)
     measured.setdefault("group", kept.group)
     measured.setdefault("momentum", kept.momentum)
-    if problem.system.constraint is not None:
+    if problem.system.constraint is not None and title not in HELD:
         measured.setdefault("constraint", measurements.kept(integrator, problem).constraint)
     if "group" in integrator.preserves:
         measured.setdefault("symmetric", measurements.symmetry_defect(integrator, problem))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from retrax.show.notebook import Animation
+    from retrax.show.pictures.own import Draw
     from retrax.trajectory.trajectory import Trajectory
 
 
@@ -25,37 +26,42 @@ class AbstractShown(abc.ABC):
     def _with_numbers(self, what: str) -> "Trajectory":
         """Return the run; reject `what` while JAX is tracing it."""
 
-    def plot(self, path: str | Path | None = None) -> "Figure":
+    def plot(self, path: str | Path | None = None, draw: "Draw | None" = None) -> "Figure":
         """Draw the invariants and the motion as one matplotlib figure; write it to `path`.
 
         The suffix chooses the format: `.svg` and `.pdf` hold vectors, `.png` pixels.
         `retrax.show` has more figures.
+
+        **Arguments:** `draw`: how the system looks, shapes of `rx.draw` on its bodies or a function
+        of the configuration that returns shapes, instead of what the system itself says.
         """
         from retrax.show import overview, save
 
-        figure = overview(self._with_numbers("plot()"))
+        figure = overview(self._with_numbers("plot()"), draw)
         if path is not None:
             save(figure, path)
         return figure
 
-    def report(self, path: str | Path, live: bool = False) -> Path:
+    def report(self, path: str | Path, live: bool = False, draw: "Draw | None" = None) -> Path:
         """Write one self-contained HTML page: the motion in 3-D with its invariants beside it.
 
         With `live` the page has the step of the run as WebAssembly: sliders for start and
-        parameters, and the motion goes on from there.
+        parameters, and the motion goes on from there. `draw` is that of `plot`.
         """
         from retrax.show.page import write_page
 
-        return write_page(self._with_numbers("report(path)"), path, live)
+        return write_page(self._with_numbers("report(path)"), path, live, draw)
 
-    def animate(self, height: int = 640) -> "Animation":
-        """Show the page of the run in a cell of a notebook, so many pixels high."""
+    def animate(self, height: int = 640, draw: "Draw | None" = None) -> "Animation":
+        """Show the page of the run in a cell of a notebook, so many pixels high.
+
+        `draw` is that of `plot`.
+        """
         from retrax.show.notebook import Animation
         from retrax.show.page import page
 
-        return Animation(
-            page(self._with_numbers("animate()")), require_whole("height", height, 100, 10_000)
-        )
+        height = require_whole("height", height, 100, 10_000)
+        return Animation(page(self._with_numbers("animate()"), draw=draw), height)
 
     def movie(self, path: str | Path, **settings: Any) -> Path:
         """Write the motion as a GIF, an MP4 or a PNG; see `retrax.show.movie.write_movie`."""

@@ -293,6 +293,16 @@ class AxisLoops:
 
         return _each_cell(array.cells, loaded)
 
+    def looked_up(self, array: KeptArray, places: KeptArray) -> KeptArray:
+        """Load the entries of an array, whose kept axis is the first, at many places."""
+        buffers = {cell.buffer for cell in array.cells.ravel() if isinstance(cell, View)}
+        if self._open is not None and not buffers.isdisjoint(self._open.made):
+            self.flush()
+        (cells,) = self.along(
+            places.length, lambda place: [self.entry_at(array, entry(place))], [places]
+        )
+        return KeptArray(cells, 0, places.length)
+
 
 def entry(array: Operands, index: tuple[int, ...] = ()) -> Operand:
     """Read one operand of an array."""

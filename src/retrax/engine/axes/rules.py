@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jax.extend.core import JaxprEqn as Equation
+from jax.lax import GatherScatterMode
 
 from retrax.engine.axes.loops import (
     AxisLoops,
@@ -29,6 +30,8 @@ from retrax.engine.trace.indexing import broadcast_in_dim, pad
 
 # What a kept axis may be cut down to and still be taken apart.
 _FEW = 4
+# From so many entries on, what is looked up keeps its axis.
+_LONG = 16
 # A sum along a long axis is made of this many, so that none waits for the one before it.
 _CHAINS = 8
 
@@ -326,6 +329,30 @@ class KeptRules:
         ]
         return self._joined([p for p in (blank[0], x, blank[1]) if p.length], x)
 
+    def gather(self, equation: Equation, ins: Inputs) -> list[ProgramArray]:
+        """Read at known places along the axis: neighbours as a view, others by looking them up."""
+        x, indices = ins
+        assert isinstance(x, KeptArray) and not isinstance(indices, KeptArray)
+        places = _places_along(equation, x, indices)
+        if places is None:
+            return self.taken_apart(equation, ins)
+        offsets = equation.params["dimension_numbers"].offset_dims
+        (axis,) = set(range(x.ndim)) - set(offsets)
+        x, count = KeptArray(x.cells, 0, x.length), len(places)
+        step = int(places[1] - places[0]) if count > 1 else 1
+        if step and np.all(np.diff(places) == step):
+            part = shifted(x, places[0], count, step)
+            found: Plain = self.loops.scalars(part) if count <= _FEW else part
+        elif count < _LONG:
+            found = np.concatenate([self.loops.scalars(shifted(x, k, 1)) for k in places])
+        elif not step and np.all(places == places[0]):
+            found = KeptArray(self.loops.scalars(shifted(x, places[0], 1))[0], 0, count)
+        else:
+            found = self.loops.looked_up(x, self.loops.keep(places.astype(object), 0))
+        if isinstance(found, KeptArray):
+            return [KeptArray(found.cells, axis, count)]
+        return [np.moveaxis(found, 0, axis)]
+
     def split(self, x: KeptArray, *, sizes: Sequence[int], axis: int, **_: object) -> list[Plain]:
         ends = np.cumsum(sizes)
         outs = []
@@ -338,6 +365,20 @@ class KeptRules:
 
 def _first_kept(ins: Sequence[Plain]) -> KeptArray:
     return next(x for x in ins if isinstance(x, KeptArray))
+
+
+def _places_along(equation: Equation, x: KeptArray, indices: Operands) -> np.ndarray | None:
+    """List the places that `x[places]` reads along the kept axis; `None` for any other gather."""
+    params, axis = equation.params, (x.axis,)
+    numbers, sizes = params["dimension_numbers"], list(params["slice_sizes"])
+    sizes[x.axis] = x.length
+    alone = numbers.start_index_map == axis and numbers.collapsed_slice_dims == axis
+    if not alone or indices.ndim != 2 or not len(indices) or tuple(sizes) != x.shape:
+        return None
+    places = indices[:, 0].astype(int)
+    if params["mode"] == GatherScatterMode.CLIP:
+        return np.clip(places, 0, x.length - 1)
+    return places if np.all((places >= 0) & (places < x.length)) else None
 
 
 def _kind_of_sum(equation: Equation) -> Kind:

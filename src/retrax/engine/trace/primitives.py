@@ -140,7 +140,7 @@ def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     if depends_on_state(ins[1]):
         return [on.tables.gather(equation, ins)]
     if isinstance(ins[0], KeptArray):
-        return taken_apart(on, equation, ins)
+        return on.kept.gather(equation, ins)
     return [on.indexing.gather(equation, ins)]
 
 

@@ -59,4 +59,5 @@ const Theme = (() => {
   };
 })();
 const { colours, css } = Theme;
-const colour = (k) => colours()[k % colours().length];
+// A colour of the palette by its number; any other is written out.
+const colour = (k) => (typeof k === "number" ? colours()[k % colours().length] : k);

@@ -146,6 +146,7 @@
   offerSpeeds();
   Plots.onPick(go);
   Theme.onChange(dress);
+  Toggles.onChange(show);
   dress();
   performance.mark("retrax-ready");
 })();

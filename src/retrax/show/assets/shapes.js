@@ -44,12 +44,12 @@ const Shapes = Stage && (() => {
   };
 
   // A disk with its axle along the second axis, and spokes that show how far it has rolled.
-  function disk(radius, thickness) {
+  function disk(radius, thickness, of = css("--body")) {
     const whole = new THREE.Mesh(
-      new THREE.CylinderGeometry(radius, radius, thickness, 64), matt(css("--body")));
-    for (const [k, of] of [colour(1), css("--ink"), css("--ink")].entries()) {
+      new THREE.CylinderGeometry(radius, radius, thickness, 64), matt(of));
+    for (const [k, paint] of [colour(1), css("--ink"), css("--ink")].entries()) {
       const size = [1.96 * radius, 1.15 * thickness, (k ? 0.04 : 0.09) * radius];
-      const spoke = new THREE.Mesh(new THREE.BoxGeometry(...size), matt(of));
+      const spoke = new THREE.Mesh(new THREE.BoxGeometry(...size), matt(paint));
       spoke.rotation.y = (k * Math.PI) / 3;
       whole.add(spoke);
     }
@@ -61,6 +61,42 @@ const Shapes = Stage && (() => {
     geometry.rotateX(Math.PI / 2).translate(0, 0, -0.01 * radius);
     const sector = ([x, y]) => Math.floor((Math.atan2(y, x) / Math.PI) * 6) % 2 === 0;
     return patterned(geometry, css("--panel-dark"), css("--line"), sector);
+  }
+
+  // Solids of size 1 about the origin, round ones along the third axis, as `retrax.draw` has them.
+  const upright = (geometry) => geometry.rotateX(Math.PI / 2);
+  const UNIT = {
+    box: (of) => box(CUBE, of),
+    ball: (of, plain) => ball(1, [0, 0, 0], plain ? of : null),
+    cylinder: (of) => new THREE.Mesh(upright(new THREE.CylinderGeometry(1, 1, 1, 40)), matt(of)),
+    cone: (of) => new THREE.Mesh(upright(new THREE.ConeGeometry(1, 1, 40)), matt(of)),
+    wheel: (of) => {
+      const turned = disk(1, 1, of);
+      turned.rotation.x = Math.PI / 2;
+      return new THREE.Group().add(turned);
+    },
+    mesh: (of, plain, { corners, triangles, wide }) => {
+      const levels = new Uint16Array(bytes(corners));
+      const faces = bytes(triangles);
+      const geometry = new THREE.BufferGeometry();
+      geometry.setAttribute("position", new THREE.BufferAttribute(Float32Array.from(levels, (x) => x / 65535), 3));
+      geometry.setIndex(new THREE.BufferAttribute(wide ? new Uint32Array(faces) : new Uint16Array(faces), 1));
+      const side = THREE.DoubleSide;
+      return new THREE.Mesh(geometry, matt(of, { flatShading: true, side }));
+    },
+  };
+  const HALVES = [-0.5, 0.5];
+  const CUBE = HALVES.flatMap((x) => HALVES.flatMap((y) => HALVES.map((z) => [x, y, z])));
+  // Rows of a matrix and then a place, as poses are written.
+  const setPose = (object, [a, b, c, d, e, f, g, h, i, x, y, z]) => {
+    object.matrixAutoUpdate = false;
+    object.matrix.set(a, b, c, x, d, e, f, y, g, h, i, z, 0, 0, 0, 1);
+    object.matrixWorldNeedsUpdate = true;
+  };
+  function solid(part, of) {
+    const whole = new THREE.Group().add(UNIT[part.solid](of, part.colour !== undefined, part.mesh));
+    setPose(whole, part.pose);
+    return whole;
   }
 
   const cylinder = (radius, of) =>
@@ -129,6 +165,6 @@ const Shapes = Stage && (() => {
   }
 
   return {
-    vector, matt, box, ball, disk, table, cylinder, lay, bar, label, wideLine, thinLines, UP,
+    vector, matt, box, ball, disk, table, solid, setPose, cylinder, lay, bar, label, wideLine, thinLines, UP,
   };
 })();

@@ -6,8 +6,9 @@ const Stage = (() => {
   const radius = run.scene.radius || 1;
   const [x, y, z] = run.scene.centre;
   const centre = new THREE.Vector3(x, up * y, up * z);
-  const home = run.scene.around.flat
-    ? { azimuth: -Math.PI / 2, elevation: 1.45 }
+  const { flat, front } = run.scene.around;
+  const home = flat || front
+    ? { azimuth: -Math.PI / 2, elevation: front ? 1.5705 : 1.45 }
     : { azimuth: -0.9, elevation: 0.38 };
   const VIEW = 32; // degrees
   let waiting = false;
@@ -78,7 +79,7 @@ const Stage = (() => {
     const distance = from.length();
     const elevation = Math.asin(from.z / distance) + down;
     const azimuth = Math.atan2(from.y, from.x) - right;
-    look(azimuth, Math.min(Math.max(elevation, -1.55), 1.55), distance / nearer);
+    look(azimuth, Math.min(Math.max(elevation, -1.5705), 1.5705), distance / nearer);
   }
 
   function fit() {

@@ -13,9 +13,15 @@ const Things = Stage && (() => {
     disk: (part) => Shapes.disk(part.disk, part.thickness),
     table: (part) => Shapes.table(part.table),
     bar: (part, of) => Shapes.bar(part.bar, part.radius, of),
+    solid: (part, of) => Shapes.solid(part, of),
+    line: (part, of) => {
+      const line = wideLine(part.line.length, { of, width: 2.5 });
+      line.place(new Float32Array(part.line.flat()));
+      return line.object;
+    },
   };
 
-  function body({ poses, parts, axes }) {
+  function body({ poses, parts, axes, name }) {
     const solid = parts.map((part) => {
       const kind = Object.keys(PARTS).find((name) => name in part);
       return PARTS[kind](part, part.colour === undefined ? css("--body") : colour(part.colour));
@@ -29,15 +35,21 @@ const Things = Stage && (() => {
         whole.add(label(`e${k + 1}`, tip.map((x) => 1.12 * x), size));
       });
     }
-    whole.matrixAutoUpdate = false;
-    return {
-      object: whole,
-      update(at) {
-        const [a, b, c, d, e, f, g, h, i, x, y, z] = between(poses, at);
-        whole.matrix.set(a, b, c, x, d, e, f, y, g, h, i, z, 0, 0, 0, 1);
-        whole.matrixWorldNeedsUpdate = true;
-      },
-    };
+    if (name) {
+      const words = label(name, [0, 0, 0], 0.075);
+      words.center.set(-0.12, -0.25); // beside the centre of mass
+      words.material.depthTest = false;
+      words.renderOrder = 1;
+      Toggles.add("names", words);
+      whole.add(words);
+    }
+    return { object: whole, update: (at) => Shapes.setPose(whole, between(poses, at)) };
+  }
+
+  // A line whose points move.
+  function strand({ nodes, points, colour: of }) {
+    const line = wideLine(nodes, { of: of === undefined ? css("--ink") : colour(of), width: 2.5 });
+    return { object: line.object, update: (at) => line.place(between(points, at)) };
   }
 
   function arrow({ start, vector: along, colour: of }) {
@@ -159,7 +171,7 @@ const Things = Stage && (() => {
     return { object: line.object, update() {} };
   }
 
-  const KINDS = { body, arrow, point, path, line, plane, bars, curve };
+  const KINDS = { body, arrow, point, path, line, strand, plane, bars, curve };
   // Packed tracks are unpacked once.
   const given = run.scene.things.map((thing) =>
     Object.fromEntries(Object.entries(thing).map(([k, x]) => [k, x?.data ? unpack(x) : x])));
@@ -168,11 +180,12 @@ const Things = Stage && (() => {
     // Where the first body is.
     place: (at) => between(given.find((thing) => thing.poses).poses, at).slice(9),
     build() {
+      Toggles.clear();
       shown = given.map((thing) => KINDS[thing.kind](thing));
       Stage.root.add(...shown.map((thing) => thing.object));
     },
     move: (at) => shown.forEach((thing, k) => {
-      thing.object.visible = !Motion.live?.hides(k);
+      thing.object.visible = !Motion.live?.hides(k) && Toggles.shows(given[k].toggle);
       if (thing.object.visible) thing.update(at);
     }),
     tracks: () => given,

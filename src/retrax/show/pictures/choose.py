@@ -1,11 +1,13 @@
-"""The picture of a run: that of its system, or else that of its group or space."""
+"""The picture of a run: as its user draws it, that of its system, or that of its group or space."""
 
 from retrax.show.drawn import told
-from retrax.show.pictures import craft, ground, lines, rigid, spaces
+from retrax.show.pictures import craft, ground, lines, mechanism, rigid, spaces
+from retrax.show.pictures.own import Draw, drawn_by_user
 from retrax.show.pictures.things import Picture
 from retrax.trajectory.trajectory import Trajectory
 
 _TOLD = {
+    "mechanism": mechanism.mechanism,
     "body": rigid.with_mass,
     "wheels": craft.spacecraft,
     "flyer": craft.flyer,
@@ -17,9 +19,12 @@ _TOLD = {
 }
 
 
-def picture(run: Trajectory) -> Picture:
-    """Draw a run; every run has a picture."""
+def picture(run: Trajectory, draw: Draw | None = None) -> Picture:
+    """Draw a run; every run has a picture. What `draw` says goes before what the system says."""
     said = told(run)
+    draw = said.get("shapes") or getattr(run.system, "draw", None) if draw is None else draw
+    if draw is not None:
+        return drawn_by_user(run, draw)
     if "string" in said:
         return lines.string_pendulum(run, said)
     if "rods" in said:

@@ -19,6 +19,7 @@ from retrax.show.pictures.things import (
     point,
 )
 from retrax.spaces.coadjoint_orbit import CoadjointOrbit
+from retrax.spaces.embedded import Embedded
 from retrax.spaces.grassmann import Grassmann
 from retrax.spaces.sphere import Sphere
 from retrax.spaces.stiefel import Stiefel
@@ -104,11 +105,13 @@ def bars(run: Trajectory) -> Picture:
 def of_space(run: Trajectory) -> Picture | None:
     """The picture of the space that a run moves on; `None` if the space has no picture."""
     space = None if run.system is None else run.system.configuration_space
+    if isinstance(space, Embedded) and all(_is_drawn(factor) for factor in space.factors):
+        return _on_spheres([_in_space(np.asarray(part)) for part in space.split(run.y)])
     if isinstance(run.y, tuple):
         return None
     y = np.asarray(run.y)
-    if isinstance(space, Sphere) and space.n <= 3:
-        return _on_sphere(_in_space(y))
+    if _is_drawn(space):
+        return _on_spheres([_in_space(y)])
     if isinstance(space, Torus):
         return _on_circle(y)
     if isinstance(space, Stiefel) and space.n in (2, 3):
@@ -125,9 +128,17 @@ def _in_space(y: np.ndarray) -> np.ndarray:
     return np.concatenate([y, np.zeros((*y.shape[:-1], 3 - y.shape[-1]))], axis=-1)
 
 
-def _on_sphere(y: Float[np.ndarray, "time 3"]) -> Picture:
-    start = np.zeros_like(y)
-    things = [arrow("point y", start, y, 1.0, "", colour=0), point("", y), path("path", y)]
+def _is_drawn(space: object) -> bool:
+    return isinstance(space, Sphere) and space.n <= 3
+
+
+def _on_spheres(points: list[Float[np.ndarray, "time 3"]]) -> Picture:
+    """Unit vectors, all from the origin."""
+    things: list[Thing] = []
+    for k, y in enumerate(points):
+        name = f"y{k + 1}" if len(points) > 1 else "y"
+        things.append(arrow(f"point {name}", np.zeros_like(y), y, 1.0, "", colour=k % 6))
+        things += [point("", y, k % 6), path("path" if k == 0 else f"path of {name}", y, k % 6)]
     return Picture(things, {"sphere": 1.0}, np.zeros(3), 1.25)
 
 

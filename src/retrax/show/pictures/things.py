@@ -2,7 +2,7 @@
 
 A thing is a dictionary with its `kind`, its `label` for the legend, numbers that stay and tracks
 that move. The page has one drawing for each kind: `body`, `arrow`, `point`, `path`, `line`,
-`plane`, `bars`.
+`strand`, `plane`, `bars`.
 """
 
 from typing import Any, NamedTuple
@@ -34,9 +34,11 @@ class Picture(NamedTuple):
 
     **Attributes:** `things`; `around`: the surroundings, one of `sphere` (a radius), `ground` (the
     side of a square in the plane of the first two axes) and `frame` (axes with their names), `flat`
-    if it is seen from above; `centre` and `radius`: a ball that holds everything; `notes`:
-    sentences that a viewer has to know; `follow`: the size of the first body if it is small
-    beside its path, so that the camera may go with it.
+    if it is seen from above, `front` if from exactly above; `centre` and `radius`: a ball that
+    holds everything; `notes`: sentences that a viewer has to know; `follow`: the size of the first
+    body if it is small beside its path, so that the camera may go with it; `stride`: its tracks
+    are those of every so many saved states; `toggles`: what a reader may hide, and whether it is
+    shown at first.
     """
 
     things: list[Thing]
@@ -45,6 +47,8 @@ class Picture(NamedTuple):
     radius: float
     notes: tuple[str, ...] = ()
     follow: float = 0.0
+    stride: int = 1
+    toggles: dict[str, bool] = {}
 
 
 def body(
@@ -93,7 +97,7 @@ def point(label: str, places: Vectors, colour: int = 0, *, inside: bool = False)
     return {"kind": "point", "label": label, **moving}
 
 
-def path(label: str, places: Vectors, colour: int = 0) -> Thing:
+def path(label: str, places: Vectors, colour: int | str = 0) -> Thing:
     """The whole path of a point, thin, and the last part of it up to the present, bright."""
     count = len(places)
     kept = np.unique(np.linspace(0, count - 1, min(count, _PATH_POINTS)).round().astype(int))
@@ -132,6 +136,13 @@ def line(
         "scale": scale,
         "radius": radius,
     }
+
+
+def strand(label: str, nodes: Float[np.ndarray, "time nodes 3"], colour: int | str | None) -> Thing:
+    """A line whose points move, all of one colour."""
+    track = Track(nodes.reshape(len(nodes), -1), leads=True)
+    own = {} if colour is None else {"colour": colour}
+    return {"kind": "strand", "label": label, "nodes": nodes.shape[1], "points": track, **own}
 
 
 def frame(places: np.ndarray, names: list[str]) -> dict[str, Any]:

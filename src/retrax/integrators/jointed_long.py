@@ -1,0 +1,253 @@
+r"""Verlet for many bodies with joints: loops along the joints, whose code does not grow with them."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from retrax.groups.base import AbstractLieGroup
+from retrax.groups.retractions import AbstractRetraction
+from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
+from retrax.mechanics.state import State
+from retrax.mechanics.system import Coordinates, Element
+from retrax.mechanisms.along import (
+    Along,
+    Impulses,
+    Momenta,
+    Rows,
+    Softness,
+    Speeds,
+    Spins,
+    band_of,
+)
+from retrax.mechanisms.band import Band
+from retrax.mechanisms.pose import Pose
+from retrax.mechanisms.reactions import Reactions
+from retrax.mechanisms.system import MechanismSystem
+from retrax.numerics import banded
+from retrax.numerics.newton import SMALLEST, NewtonStatus
+from retrax.numerics.small_matrices import inverse
+
+Scalar = Float[Array, ""]
+
+_EPS = float(jnp.finfo(jnp.float64).eps)
+_AIM, _ACCEPT = 2 * _EPS, 64 * _EPS
+# Iterations with one matrix are taken to gain no more than this each, whatever they have gained.
+_BEST = 1e-3
+# A matrix is made anew where an iteration gains less than this, and so often at most.
+_GAIN, _MATRICES, _CHORDS = 0.2, 6, 12
+
+
+class Last(NamedTuple):
+    """What the step before found: its velocity, the impulses at its end, and its size."""
+
+    xi: Coordinates
+    impulses: Impulses
+    h: Scalar
+
+
+class JointedLong(AbstractIntegrator):
+    r"""The equations of `Rattle` for a `MechanismSystem` whose joints are a band.
+
+    As in `Jointed`, Newton's matrix is made once, where the step is expected to end, and bodies are
+    eliminated before joints. All bodies are treated side by side, and so are all joints of one
+    kind; elimination goes along the joints, in an order in which those with a common body are
+    close (`retrax.mechanisms.band`).
+
+    References: [Andersen1983], [HairerLubichWanner2006] VII.1.
+    """
+
+    retraction: AbstractRetraction
+    order: int = eqx.field(static=True)
+    preserves: frozenset[str] = eqx.field(static=True)
+
+    def memory(self, system: MechanismSystem, state: State) -> Last:
+        xi = system.velocity(state.g, state.momentum)
+        return Last(xi, jnp.zeros(_band(system).held.shape), jnp.ones(()))
+
+    def step(self, system: MechanismSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
+
+    def next_step(
+        self, system: MechanismSystem, state: State, h: Scalar, memory: Last
+    ) -> tuple[State, StepInfo, Last]:
+        step = _Step(self.retraction, system, state, h)
+        it = step.solved(memory)
+        new, xi, impulses = step.end(it.spin, it.speed, it.lam)
+        covered = self.retraction.covers(system.group, h * xi)
+        status = NewtonStatus(it.size <= _ACCEPT, it.size, it.chords)
+        return new, step_info(status, h * xi, covered), Last(xi, impulses, h)
+
+
+class _Iterate(NamedTuple):
+    """Velocities and impulses; the size of what they leave, and of what those before left."""
+
+    spin: Spins
+    speed: Speeds
+    lam: Impulses
+    size: Scalar
+    before: Scalar
+    chords: Int[Array, ""]
+    matrices: Int[Array, ""]
+
+
+class _Matrix(NamedTuple):
+    """Newton's matrix: the factors of the joints, how bodies give way, and rows at the end."""
+
+    factors: banded.BandFactors
+    soft: Softness
+    ends: tuple[Rows, ...]
+
+
+class _Step:
+    """One step: its equations along bodies and along joints, and their solution."""
+
+    def __init__(
+        self, tau: AbstractRetraction, system: MechanismSystem, state: State, h: Scalar
+    ) -> None:
+        self.tau, self.system, self.state, self.h = tau, system, state, h
+        self.along = Along(system, _band(system))
+        self.turns = self.along.turns
+        self.turn: AbstractLieGroup = system.group.group.groups[0]
+        self.start = self.along.places(state.g)
+        self.momentum = self.along.bodies(state.momentum)
+        self.rows = self.along.rows(self.start)
+        self.by_body = self.along.by_body(self.rows)
+        self.fed_back = system.force is not None
+        self.kick = None if self.fed_back else self.kicked(state.g, None, state.t)
+        self.arms = self._arms()
+
+    def flat(self, spin: Spins, speed: Speeds) -> Coordinates:
+        return self.along.flat(jnp.concatenate([spin, speed], axis=1))
+
+    def drifted(self, spin: Spins, speed: Speeds) -> Pose:
+        def turned(R: Array, spin: Array) -> Array:
+            return self.turn.advance(R, self.tau.minus_identity(self.turn, self.h * spin))
+
+        return Pose(jax.vmap(turned)(self.start.R, spin), self.start.x + self.h * speed)
+
+    def spun(self, inertia: Array, spin: Array) -> Array:
+        return self.tau.dR_inv_dual(self.turn, self.h * spin, inertia @ spin)
+
+    def kicked(self, g: Element, xi: Coordinates | None, t: Scalar) -> Momenta:
+        velocity = jnp.zeros(self.system.group.dim) if xi is None else xi
+        mu = self.system.momentum(g, velocity)
+        return self.along.bodies(self.h / 2 * self.system.total_force(g, velocity, mu, t))
+
+    def first_kick(self, spin: Spins, speed: Speeds) -> Momenta:
+        if self.kick is not None:
+            return self.kick
+        return self.kicked(self.state.g, self.flat(spin, speed), self.state.t)
+
+    def _arms(self) -> Scalar:
+        """The size of the terms in the equations of the joints: lever arms and places."""
+        total = jnp.asarray(SMALLEST)
+        for rows, side in zip(self.rows, self.along.band.sides, strict=True):
+            size, t = jnp.abs(rows), self.turns
+            places = jnp.abs(self.start.x[side])
+            total = total + jnp.sum(size[:, :, :t])
+            total = total + jnp.sum(jnp.einsum("nki,ni->nk", size[:, :, t:], places))
+        return total
+
+    def mismatch(
+        self, spin: Spins, speed: Speeds, lam: Impulses
+    ) -> tuple[Momenta, Impulses, Scalar]:
+        """What bodies and joints miss, and its size relative to its terms."""
+        has = jnp.concatenate(
+            [jax.vmap(self.spun)(self.along.inertia, spin), self.along.mass[:, None] * speed],
+            axis=1,
+        )
+        kick, push = self.first_kick(spin, speed), self.along.pushes(self.by_body, lam)
+        bodies = has - (self.momentum + kick) - push
+        gaps = self.along.residual(self.drifted(spin, speed))
+        terms = SMALLEST + jnp.sum(jnp.abs(has) + jnp.abs(kick) + jnp.abs(push))
+        size = jnp.sum(jnp.abs(bodies)) / terms + jnp.sum(jnp.abs(gaps)) / self.arms
+        return bodies, gaps / self.h, size
+
+    def matrix(self, spin: Spins, speed: Speeds) -> _Matrix:
+        """Newton's matrix at a velocity."""
+        t, along = self.turns, self.along
+        soft = jax.vmap(lambda J, s: inverse(jax.jacfwd(self.spun, 1)(J, s)))(along.inertia, spin)
+
+        def carried(rows: Array, spin: Array) -> Array:
+            through = jax.vmap(lambda row: self.tau.dL_dual(self.turn, self.h * spin, row))
+            return jnp.concatenate([through(rows[:, :t]), rows[:, t:]], axis=1)
+
+        rows = along.rows(self.drifted(spin, speed))
+        ends = tuple(
+            jax.vmap(carried)(block, spin[side])
+            for block, side in zip(rows, along.band.sides, strict=True)
+        )
+        return _Matrix(along.factored(ends, self.rows, soft, symmetric=False), soft, ends)
+
+    def improved(self, matrix: _Matrix, it: _Iterate) -> _Iterate:
+        """Solve with a matrix that may belong to an iterate before, and move the unknowns."""
+        along = self.along
+        bodies, gaps, size = self.mismatch(it.spin, it.speed, it.lam)
+        free = jnp.concatenate(along.freed(matrix.soft, bodies), axis=1)
+        more = banded.solve(matrix.factors, along.across(matrix.ends, free) - gaps)
+        spin, speed = along.freed(matrix.soft, along.pushes(self.by_body, more) - bodies)
+        gain = jnp.clip(size / it.before, _BEST, 1.0)
+        stalled = (size <= _ACCEPT) & (size > it.before / 2)
+        left = jnp.where(stalled, jnp.minimum(size, _AIM), size * gain)
+        return it._replace(
+            spin=it.spin + spin,
+            speed=it.speed + speed,
+            lam=it.lam + more,
+            size=left,
+            before=size,
+            chords=it.chords + 1,
+        )
+
+    def solved(self, memory: Last) -> _Iterate:
+        system, state = self.system, self.state
+        v, share = system.velocity(state.g, state.momentum), self.h / memory.h
+        guess = self.along.bodies(v + share * (v - memory.xi))
+
+        def unfinished(it: _Iterate) -> Bool[Array, ""]:
+            return (it.size > _AIM) & (it.matrices < _MATRICES)
+
+        def again(it: _Iterate) -> _Iterate:
+            matrix, most = self.matrix(it.spin, it.speed), it.chords + _CHORDS
+
+            def going(it: _Iterate) -> Bool[Array, ""]:
+                slow = it.size > _GAIN * it.before
+                return (it.size > _AIM) & ~slow & (it.chords < most)
+
+            fresh = it._replace(before=jnp.asarray(jnp.inf))
+            it = lax.while_loop(going, lambda it: self.improved(matrix, it), fresh)
+            return it._replace(matrices=it.matrices + 1)
+
+        none, t = jnp.asarray(0), self.turns
+        size = jnp.asarray(jnp.inf)
+        first = _Iterate(
+            guess[:, :t], guess[:, t:], share * memory.impulses, size, size, none, none
+        )
+        return lax.while_loop(unfinished, again, first)
+
+    def end(self, spin: Spins, speed: Speeds, lam: Impulses) -> tuple[State, Coordinates, Impulses]:
+        """The state at the end of the step, its velocity, and the impulses at its end."""
+        h, t, t1 = self.h, self.turns, self.state.t + self.h
+        xi, places = self.flat(spin, speed), self.drifted(spin, speed)
+        g1 = places.R[1:], places.x[1:]
+        pushed = self.first_kick(spin, speed) + self.along.pushes(self.by_body, lam)
+
+        def turned(spin: Array, mu: Array) -> Array:
+            return self.turn.coAdm1(self.tau.minus_identity(self.turn, h * spin), mu)
+
+        turn = jax.vmap(turned)(spin, (self.momentum + pushed)[:, :t])
+        last = self.kicked(g1, xi if self.fed_back else None, t1)
+        change = pushed + last
+        mu = self.momentum + jnp.concatenate([change[:, :t] + turn, change[:, t:]], axis=1)
+        mu, found = Reactions(self.along, places).stopping(mu, jnp.zeros_like(lam))
+        return State(g1, self.along.flat(mu), t1), xi, found
+
+
+def _band(system: MechanismSystem) -> Band:
+    joints = band_of(system)
+    assert joints is not None
+    return joints

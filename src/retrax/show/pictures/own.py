@@ -1,0 +1,158 @@
+"""The picture of a system as its user draws it: `draw=`."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from retrax.errors import BadInput
+from retrax.mechanics.shape import SOLIDS, Shape, shapes_of
+from retrax.numerics.checks import reason
+from retrax.show.bodies import Body, bodies
+from retrax.show.pictures.shapes import carried, ends, part, reach, through
+from retrax.show.pictures.things import METRES, Picture, Thing, Track, frame, path
+from retrax.trajectory.trajectory import Trajectory
+
+Draw = Callable[..., Any] | Shape | Sequence[Shape]
+"""Shapes that bodies carry, or a function of the configuration, `draw(g)` or `draw(g, t)`."""
+
+# A function is asked at so many states at most, and so many places decide how much is seen.
+_ASKED, _LOOKED_AT = 3000, 200
+
+
+def drawn_by_user(run: Trajectory, draw: Draw) -> Picture:
+    """The picture that `draw` describes, instead of the one that retrax would make."""
+    return of_function(run, draw) if callable(draw) else of_bodies(run, draw)
+
+
+def of_bodies(run: Trajectory, draw: Any) -> Picture:
+    """Shapes on the bodies of a run; those that name no body belong to the first."""
+    found = bodies(run)
+    if not found:
+        raise BadInput(
+            f"the {run.provenance['system']} has no bodies to draw shapes on: give draw a function "
+            "of the configuration that returns shapes."
+        )
+    shapes: dict[int, list[Shape]] = {}
+    for shape in shapes_of("draw", draw):
+        shapes.setdefault(which(shape, found), []).append(shape)
+    still = Body("", None, np.zeros((len(run.t), 3)), None)
+    things: list[Thing] = []
+    places = []
+    for k, own in shapes.items():
+        one = still if k < 0 else found[k]
+        place = still.position if one.position is None else one.position
+        assert place is not None
+        things += carried(one.label, own, one.rotation, place)
+        places.append(corners(own, one.rotation, place))
+        if k >= 0 and one.position is not None:
+            things.append(path(f"path of {one.label}" if len(found) > 1 else "path", place))
+    flat = all(one.position is not None and _in_plane(one) for one in found)
+    return framed(things, np.concatenate(places, axis=1), flat)
+
+
+def _in_plane(one: Body) -> bool:
+    """Whether a body stays in the plane of the first two axes."""
+    assert one.position is not None
+    turns = one.rotation is not None and np.any(one.rotation[:, 2, :2])
+    return not turns and not np.any(one.position[:, 2])
+
+
+def which(shape: Shape, found: list[Body]) -> int:
+    """The number of the body that carries a shape; -1 for the ground."""
+    names = [one.label for one in found]
+    if shape.body is None or shape.body == "ground":
+        return 0 if shape.body is None else -1
+    if isinstance(shape.body, int) and 0 <= shape.body < len(found):
+        return shape.body
+    if shape.body in names:
+        return names.index(shape.body)
+    raise BadInput(
+        f"a shape is on the body {shape.body!r}; the bodies are {', '.join(map(repr, names[:12]))}, "
+        "or their numbers from 0, or 'ground'."
+    )
+
+
+def of_function(run: Trajectory, draw: Callable[..., Any]) -> Picture:
+    """Shapes that a function returns, in space axes, at every saved state or at every few."""
+    stride = -(-len(run.t) // _ASKED)
+    t = np.asarray(run.t)[::stride]
+    g = jax.tree.map(lambda x: np.asarray(x)[::stride], run.y)
+    timed = _takes_time(draw)
+    asked = []
+    for k, time in enumerate(t):
+        here = jax.tree.map(lambda x, k=k: x[k], g)
+        try:
+            said = draw(here, time) if timed else draw(here)
+        except BadInput:
+            raise
+        except Exception as cause:
+            raise BadInput(f"draw failed at t = {time:.6g} s: {reason(cause)}.") from cause
+        asked.append(shapes_of(f"what draw returns at t = {time:.6g} s", said))
+    things = [_moving(t, track) for track in zip_longest(*asked)]
+    seen = np.linspace(0, len(t) - 1, min(len(t), _LOOKED_AT)).astype(int)
+    places = np.stack([np.concatenate([reach(shape) for shape in asked[k]]) for k in seen])
+    heights = [x[2] for shapes in asked for shape in shapes for x in (shape.place, *shape.points)]
+    return framed(things, places, not any(heights))._replace(stride=stride)
+
+
+def _takes_time(draw: Callable[..., Any]) -> bool:
+    needed = [
+        p
+        for p in inspect.signature(draw).parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if not 1 <= len(needed) <= 2:
+        raise BadInput("draw must be a function of the configuration, draw(g), or draw(g, t).")
+    return len(needed) == 2
+
+
+def _moving(t: np.ndarray, shapes: Sequence[Shape | None]) -> Thing:
+    """The n-th shape that the function returned, along time."""
+    kept = [shape for shape in shapes if shape is not None]
+    first = kept[0]
+    same = all(
+        shape is not None and _staying(shape) == _staying(first) for shape in shapes
+    )
+    if not same:
+        at = next(k for k, s in enumerate(shapes) if s is None or _staying(s) != _staying(first))
+        raise BadInput(
+            f"draw returns other shapes at t = {t[at]:.6g} s than at the start: it must return as "
+            "many of the same kinds, in the same order, at all times."
+        )
+    if first.kind in SOLIDS:
+        poses = np.array([[*shape.matrix, *shape.place] for shape in kept])
+        unit = part(first) | {"pose": np.array([1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0], float)}
+        track = Track(poses, leads=True)
+        return {"kind": "body", "label": "", "poses": track, "parts": [unit], "axes": 0.0}
+    return through(first, np.array([ends(shape) for shape in kept]))
+
+
+def _staying(shape: Shape) -> tuple[str, str, str, int]:
+    """What of a shape may not change along time."""
+    return shape.kind, shape.colour, shape.data, len(shape.points)
+
+
+def corners(
+    shapes: Sequence[Shape], rotation: np.ndarray | None, position: np.ndarray
+) -> Float[np.ndarray, "time n 3"]:
+    """Points that hold the shapes of a body between them, at a few times."""
+    seen = np.linspace(0, len(position) - 1, min(len(position), _LOOKED_AT)).astype(int)
+    points = np.concatenate([reach(shape) for shape in shapes])
+    turns = np.eye(3)[None] if rotation is None else rotation[seen]
+    return points @ np.swapaxes(turns, 1, 2) + position[seen][:, None]
+
+
+def framed(things: list[Thing], places: Float[np.ndarray, "time n 3"], flat: bool) -> Picture:
+    """A picture with axes around it; one that lies in the plane of e1 and e2 is seen from the front."""
+    places = places[np.all(np.isfinite(places), axis=(1, 2))]
+    if not len(places):
+        raise BadInput("there is nothing to draw: no state of the run is finite.")
+    axes = frame(places, [*METRES[:2], ""] if flat else METRES)
+    around: dict[str, Any] = {"frame": axes} | ({"front": True} if flat else {})
+    across = float(np.linalg.norm(axes["high"] - axes["low"])) or 1.0
+    return Picture(things, around, (axes["low"] + axes["high"]) / 2, (0.58 if flat else 0.52) * across)

@@ -1,0 +1,1 @@
+"""Ready mechanisms: linkages, chains, a bicycle, an arm."""
