@@ -164,9 +164,10 @@ def test_packages_are_found_above_the_file(tmp_path):
     cube(folder / "box.stl", [1.0, 1.0, 1.0])
     visual = '<visual><geometry><mesh filename="package://my_robot/box.stl"/></geometry></visual>'
     mechanism = rx.load_urdf(robot(folder / "urdf", pair(SOLID + visual)))
-    assert [shape.kind for shape in mechanism._bodies["b"].shape] == ["mesh"]
+    assert [shape.kind for shape in mechanism.system().shapes[0]] == ["mesh"]
     (folder / "box.stl").unlink()
-    assert rx.load_urdf(robot(folder / "urdf", pair(SOLID + visual)), meshes=False)._bodies["b"].shape is None
+    unseen = rx.load_urdf(robot(folder / "urdf", pair(SOLID + visual)), meshes=False)
+    assert unseen.system().shapes == ((),)
 
 
 def test_solids_that_a_body_cannot_have_are_named_and_kept(tmp_path):
