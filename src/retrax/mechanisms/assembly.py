@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
-from retrax.mechanics.holonomic import ALLOWED_GAP
+from retrax.mechanics.placement import ALLOWED_GAP
 from retrax.mechanics.state import State
 from retrax.mechanisms.body import GROUND, Body
 from retrax.mechanisms.joined import Connection, gathered, spread
