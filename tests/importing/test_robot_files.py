@@ -33,7 +33,10 @@ def pair(inside=SOLID, joint=HINGE, more=""):
         (pair(joint=HINGE.replace('"b"', '"c"')), "there is no link 'c'"),
         (pair(more='<link name="b"/>'), "two links of the name 'b'"),
         (pair(more=HINGE), "two joints of the name 'j'"),
-        (pair(joint=HINGE.replace("continuous", "hinge")), "of the type 'hinge', which URDF does not"),
+        (
+            pair(joint=HINGE.replace("continuous", "hinge")),
+            "of the type 'hinge', which URDF does not",
+        ),
         (pair(joint=HINGE.replace("0 1 0", "0 0 0")), "has no direction"),
         (pair(joint=HINGE.replace("0 1 0", "0 1")), "must be 3 finite numbers"),
         (pair(joint=HINGE.replace("0 1 0", "0 nan 0")), "must be 3 finite numbers"),
@@ -50,20 +53,30 @@ def pair(inside=SOLID, joint=HINGE, more=""):
             pair(joint=HINGE.replace("</joint>", '<mimic joint="x"/></joint>')),
             "mimics 'x', which is not another joint",
         ),
-        (pair(joint=HINGE.replace("</joint>", '<dynamics damping="-1"/></joint>')), "is not negative"),
+        (
+            pair(joint=HINGE.replace("</joint>", '<dynamics damping="-1"/></joint>')),
+            "is not negative",
+        ),
         (
             pair(SOLID + '<visual><geometry><mesh filename="none.stl"/></geometry></visual>'),
             "the mesh 'none.stl' is missing",
         ),
         (
-            pair(SOLID + '<visual><geometry><mesh filename="package://p/m.stl"/></geometry></visual>'),
+            pair(
+                SOLID + '<visual><geometry><mesh filename="package://p/m.stl"/></geometry></visual>'
+            ),
             r"Pass packages=\{name: folder\}, or meshes=False",
         ),
         (
-            pair(SOLID + '<visual><geometry><mesh filename="https://x/m.stl"/></geometry></visual>'),
+            pair(
+                SOLID + '<visual><geometry><mesh filename="https://x/m.stl"/></geometry></visual>'
+            ),
             "retrax fetches none",
         ),
-        (pair(SOLID + '<visual><geometry><box size="1 -1 1"/></geometry></visual>'), "must be positive"),
+        (
+            pair(SOLID + '<visual><geometry><box size="1 -1 1"/></geometry></visual>'),
+            "must be positive",
+        ),
         (pair(SOLID + "<visual/>"), "has 0 shapes"),
     ],
 )
@@ -78,7 +91,10 @@ def test_bad_robots_are_told_in_a_sentence(tmp_path, body, sentence):
         ("<robot", "is not XML"),
         ("", "is not XML"),
         ("<sdf/>", "begins with <sdf>, not with <robot>"),
-        ('<!DOCTYPE r [<!ENTITY e SYSTEM "file:///etc/hostname">]><robot>&e;</robot>', "<!DOCTYPE>"),
+        (
+            '<!DOCTYPE r [<!ENTITY e SYSTEM "file:///etc/hostname">]><robot>&e;</robot>',
+            "<!DOCTYPE>",
+        ),
         ('<?xml version="1.0" encoding="klingon"?><robot/>', "is not XML"),
     ],
 )
@@ -147,7 +163,9 @@ def test_a_mesh_weighs_what_its_volume_does(tmp_path):
     found = np.linalg.eigvalsh(system.inertia[0])
     assert np.allclose(found, sorted(np.diag(expected)), rtol=1e-12)
     weighed = mesh + '<inertial><mass value="2.5"/></inertial>'
-    other = rx.load_urdf(robot(tmp_path, pair(weighed), "other.urdf"), packages={"robots": tmp_path})
+    other = rx.load_urdf(
+        robot(tmp_path, pair(weighed), "other.urdf"), packages={"robots": tmp_path}
+    )
     assert np.allclose(other.system().inertia[0], system.inertia[0] / 50, rtol=1e-12)
 
 

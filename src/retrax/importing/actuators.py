@@ -47,7 +47,9 @@ def actuators(
             bias = np.array(model.actuator_biasprm[k][:3], dtype=float)
             freedoms[target.name] = _with_servo(target, bias, gear, zero, name, unread)
         drives.append(Drive(name, target.name, _bounds(model, k, gear, gain, name, unread)))
-    changed = [edge._replace(freedoms=tuple(freedoms[f.name] for f in edge.freedoms)) for edge in edges]
+    changed = [
+        edge._replace(freedoms=tuple(freedoms[f.name] for f in edge.freedoms)) for edge in edges
+    ]
     return drives, changed
 
 

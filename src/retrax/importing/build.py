@@ -109,11 +109,17 @@ def _closing(edge: Edge, tree: Tree) -> AbstractJoint:
 
 def _add_elements(mechanism: Mechanism, freedom: Freedom, robot: Robot) -> None:
     lone = freedom.kind in ("hinge", "slide")
-    acts = {"damping": freedom.damping, "stiffness": freedom.stiffness, "armature": freedom.armature}
+    acts = {
+        "damping": freedom.damping,
+        "stiffness": freedom.stiffness,
+        "armature": freedom.armature,
+    }
     if not lone:
         told = [f"{name} {value:g}" for name, value in acts.items() if value]
         if told:
-            robot.unread.append(f"{' and '.join(told)} of the joint {freedom.name!r} ({freedom.kind})")
+            robot.unread.append(
+                f"{' and '.join(told)} of the joint {freedom.name!r} ({freedom.kind})"
+            )
         return
     if freedom.damping:
         mechanism.add(TorsionDamper(freedom.name, freedom.damping))

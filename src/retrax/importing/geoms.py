@@ -30,7 +30,9 @@ def shapes_of(model: MjModel, body: int) -> tuple[Shape, ...]:
 def _shapes(model: MjModel, k: int) -> list[Shape]:
     kind = int(model.geom_type[k])
     a, b, c = (float(x) for x in model.geom_size[k])
-    colour = "#" + "".join(f"{round(255 * float(x)):02x}" for x in np.clip(model.geom_rgba[k][:3], 0, 1))
+    colour = "#" + "".join(
+        f"{round(255 * float(x)):02x}" for x in np.clip(model.geom_rgba[k][:3], 0, 1)
+    )
     match kind:  # by the numbers of mjtGeom
         case 2:
             return [solids.sphere(a, colour)]

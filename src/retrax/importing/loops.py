@@ -121,9 +121,7 @@ def _frame(at: Vector, axis: Vector | None) -> Placement:
     return Placement(HERE.R if axis is None else along_z(axis), at)
 
 
-def _joint(
-    kind: str, a: str, b: str, at: Vector, axis: Vector | None, name: str
-) -> AbstractJoint:
+def _joint(kind: str, a: str, b: str, at: Vector, axis: Vector | None, name: str) -> AbstractJoint:
     if kind in ("fixed", "spherical"):
         return (Fixed if kind == "fixed" else Spherical)(a, b, at, name)
     assert axis is not None

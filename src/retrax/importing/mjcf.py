@@ -97,7 +97,9 @@ def _unread(model: MjModel, names: Names) -> list[str]:
     notes = []
     rough = [names.joint(int(model.dof_jntid[v])) for v in np.flatnonzero(model.dof_frictionloss)]
     counts = {
-        "contacts of geoms": int(np.count_nonzero(np.asarray(model.geom_contype) | model.geom_conaffinity)),
+        "contacts of geoms": int(
+            np.count_nonzero(np.asarray(model.geom_contype) | model.geom_conaffinity)
+        ),
         "tendons": model.ntendon,
         "flexes": getattr(model, "nflex", 0),
         "plugins": model.nplugin,
@@ -112,7 +114,11 @@ def _unread(model: MjModel, names: Names) -> list[str]:
             notes.append(f"{field}: springs or dampers that are not linear")
     if model.opt.density or model.opt.viscosity:
         notes.append("the fluid around the bodies (density, viscosity)")
-    balls = [j for j in range(model.njnt) if _KINDS[int(model.jnt_type[j])] == "ball" and model.jnt_limited[j]]
+    balls = [
+        j
+        for j in range(model.njnt)
+        if _KINDS[int(model.jnt_type[j])] == "ball" and model.jnt_limited[j]
+    ]
     if balls:
         notes.append(f"limits of the ball joints {', '.join(map(names.joint, balls))}")
     return notes

@@ -102,4 +102,6 @@ def freedom(
 ) -> Freedom:
     """Return a freedom through the origin of its child."""
     zero = HERE.x
-    return Freedom(kind, name, zero if at is None else at, np.eye(3)[2] if axis is None else axis, damping)
+    return Freedom(
+        kind, name, zero if at is None else at, np.eye(3)[2] if axis is None else axis, damping
+    )

@@ -18,9 +18,7 @@ class Unturning(AbstractJoint):
     point of `b`; `name`.
     """
 
-    def __init__(
-        self, a: str, b: str, normals: Sequence[np.ndarray], at: np.ndarray, name: str
-    ):
+    def __init__(self, a: str, b: str, normals: Sequence[np.ndarray], at: np.ndarray, name: str):
         self._write(a, b, name)
         self.normals, self.at = list(normals), at
 

@@ -63,7 +63,7 @@ def numbers(
         values = []
     if len(values) != count or not all(map(math.isfinite, values)):
         many = "a finite number" if count == 1 else f"{count} finite numbers"
-        raise BadInput(f'{name}={shown(text)} in <{element.tag}> of {where} must be {many}.')
+        raise BadInput(f"{name}={shown(text)} in <{element.tag}> of {where} must be {many}.")
     return np.array(values)
 
 

@@ -106,7 +106,7 @@ def _placement(
     system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Element, t: Time
 ) -> Placement:
     group = system.group
-    somewhere = jnp.cos(1.0 + jnp.arange(group.dim))  # along no axis
+    somewhere = jnp.cos(1.0 + jnp.arange(float(group.dim)))  # along no axis
     rows, turning = jax.jvp(
         lambda k: constraint.position_rows(k, t), (g,), (group.tangent(g, somewhere),)
     )

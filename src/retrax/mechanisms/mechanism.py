@@ -182,7 +182,8 @@ class Mechanism:
         """Add springs, dampers and motors."""
         for element in elements:
             what = "a spring, a damper or a motor"
-            require_instance("an element", element, Element, what)
+            if not isinstance(element, Element):
+                raise BadInput(f"{shown(element)} is not {what}.")
             kind = type(element).__name__
             count = len(self._springs) + len(self._dampers) + len(self._motors) + 1
             name = element.name or f"{kind} {count}"
