@@ -18,8 +18,8 @@ class Joint(NamedTuple):
 def state_at(mechanism, system, frames):
     """Return the state in which the frames of the bodies are at `frames[name] = R, x, omega, v`.
 
-    `R` and `x` place the frame of the link in space; `omega` is its angular velocity in its own axes,
-    `v` the velocity of its origin in space.
+    `R` and `x` place the frame of the link in space; `omega` is its angular velocity in its own
+    axes, `v` the velocity of its origin in space.
     """
     R, x, xi = [], [], []
     for name in system.names:

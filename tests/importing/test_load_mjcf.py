@@ -99,14 +99,17 @@ LOOP = """
 <mujoco>
   <option gravity="0 0 -9.81"/>
   <worldbody>
-    <body name="crank"><joint name="left" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 1" size="0.02"/>
+    <body name="crank"><joint name="left" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 0 0 1" size="0.02"/>
       <body name="coupler" pos="0 0 1"><joint name="top" axis="0 1 0"/>
         <geom type="capsule" fromto="0 0 0 1 0 0" size="0.02"/></body></body>
     <body name="rocker" pos="1 0 0"><joint name="right" axis="0 1 0"/>
       <geom type="capsule" fromto="0 0 0 0 0 1" size="0.02"/></body>
     <body name="wheel" pos="3 0 0"><joint name="wheel" axis="0 1 0"/><geom size="0.1"/></body>
-    <body name="cart" pos="4 0 0"><joint name="cart" type="slide" axis="1 0 0"/><geom size="0.1"/></body>
-    <body name="rider" pos="4 0 0.3" euler="0 40 0"><freejoint/><geom type="box" size="0.1 0.05 0.1"/></body>
+    <body name="cart" pos="4 0 0"><joint name="cart" type="slide" axis="1 0 0"/>
+      <geom size="0.1"/></body>
+    <body name="rider" pos="4 0 0.3" euler="0 40 0"><freejoint/>
+      <geom type="box" size="0.1 0.05 0.1"/></body>
   </worldbody>
   <equality>
     <connect body1="coupler" body2="rocker" anchor="1 0 0"/>
@@ -151,13 +154,19 @@ def test_what_is_not_understood_is_named(tmp_path):
     path = tmp_path / "odd.xml"
     path.write_text("""<mujoco><option density="1.2" viscosity="0.1"/><worldbody>
       <body><joint type="ball" damping="0.3" stiffness="2"/><geom size="0.1" pos="0.3 0 0"/>
-        <body pos="0.5 0 0" gravcomp="1"><joint name="rough" frictionloss="0.1"/><geom size="0.1"/></body>
+        <body pos="0.5 0 0" gravcomp="1"><joint name="rough" frictionloss="0.1"/>
+          <geom size="0.1"/></body>
       </body></worldbody></mujoco>""")
     with pytest.warns(UserWarning) as caught:
         rx.load_mjcf(path)
     (warning,) = caught
-    for words in ("contacts of geoms (2)", "gravity is compensated (1)", "dry friction of rough",
-                  "the fluid around the bodies", "damping 0.3 and stiffness 2 of the joint"):  # fmt: skip
+    for words in (
+        "contacts of geoms (2)",
+        "gravity is compensated (1)",
+        "dry friction of rough",
+        "the fluid around the bodies",
+        "damping 0.3 and stiffness 2 of the joint",
+    ):
         assert words in str(warning.message)
 
 
@@ -167,8 +176,8 @@ def test_what_is_not_understood_is_named(tmp_path):
         ("<mujoco><worldbody>", "MuJoCo rejects"),
         ("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>", "MuJoCo rejects"),
         (
-            '<mujoco><worldbody><body><joint axis="1 0 0"/><joint axis="1 1 0"/><geom size="1"/></body>'
-            "</worldbody></mujoco>",
+            '<mujoco><worldbody><body><joint axis="1 0 0"/><joint axis="1 1 0"/>'
+            '<geom size="1"/></body></worldbody></mujoco>',
             "together they are no joint that retrax has",
         ),
     ],

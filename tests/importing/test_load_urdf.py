@@ -115,8 +115,9 @@ def test_loops_close_a_four_bar(loop):
 def test_a_loop_that_is_drawn_open_is_closed_by_assembly(tmp_path):
     text = (MODELS / "four_bar.urdf").read_text()
     path = tmp_path / "open.urdf"
-    path.write_text(text.replace('<child link="coupler"/><origin xyz="0 0 1"/>',
-                                 '<child link="coupler"/><origin xyz="0 0 1" rpy="0 0.3 0"/>'))  # fmt: skip
+    closed = '<child link="coupler"/><origin xyz="0 0 1"'
+    assert closed in text
+    path.write_text(text.replace(closed, f'{closed} rpy="0 0.3 0"'))
     points, axes = [[1, 0, 0], [0, 0, 1]], [[0, 1, 0], [0, 1, 0]]
     system = rx.load_urdf(path, loops=[("coupler", "rocker", "revolute", points, axes)]).system()
     state = system.assemble()

@@ -10,7 +10,8 @@ import retrax as rx
 
 SOLID = """<inertial><mass value="1"/>
   <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>"""
-HINGE = """<joint name="j" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/></joint>"""
+HINGE = """<joint name="j" type="continuous"><parent link="a"/><child link="b"/>
+  <axis xyz="0 1 0"/></joint>"""
 
 
 def robot(tmp_path, body, name="robot.urdf"):
@@ -44,7 +45,7 @@ def pair(inside=SOLID, joint=HINGE, more=""):
         (pair(joint=HINGE.replace('name="j"', "")), "<joint> of a joint has no name="),
         (pair(inside=SOLID.replace('value="1"', 'value="-1"')), "a mass is not negative"),
         (pair(inside=SOLID.replace('iyy="0.1"', 'iyy="-0.1"')), "none may be negative"),
-        (pair(inside=SOLID.replace('ixx="0.1"', 'ixx="0"')), "needs positive ones"),
+        (pair(inside=SOLID.replace('ixx="0.1"', 'ixx="0"')), "a body needs positive ones"),
         (pair(inside=SOLID.replace('<mass value="1"/>', "")), "has no <mass>"),
         (pair(inside='<inertial><mass value="1"/></inertial>'), "nor a shape from which"),
         (pair(inside=""), "moves and has no mass, and nothing heavy hangs on it"),
@@ -135,8 +136,13 @@ def test_what_is_not_understood_is_named_once(tmp_path):
     with pytest.warns(UserWarning) as caught:
         rx.load_urdf(robot(tmp_path, body))
     (warning,) = caught
-    for words in ("<sensor> in <link>", "<safety_controller> in <joint>", "<gazebo> in <robot> (2 times)",
-                  "<capsule> in <geometry>", "dry friction of the joints j"):  # fmt: skip
+    for words in (
+        "<sensor> in <link>",
+        "<safety_controller> in <joint>",
+        "<gazebo> in <robot> (2 times)",
+        "<capsule> in <geometry>",
+        "dry friction of the joints j",
+    ):
         assert words in str(warning.message)
 
 
@@ -154,7 +160,8 @@ def test_a_mesh_weighs_what_its_volume_does(tmp_path):
     """A box as a mesh, scaled, mirrored and moved, against the same box in closed form."""
     (tmp_path / "meshes").mkdir()
     cube(tmp_path / "meshes" / "box.stl", [0.5, 0.25, 0.125])
-    shape = """<collision><origin xyz="0.1 0.2 0.3" rpy="0.3 0.2 0.1"/><geometry>{}</geometry></collision>"""
+    shape = """<collision><origin xyz="0.1 0.2 0.3" rpy="0.3 0.2 0.1"/>
+        <geometry>{}</geometry></collision>"""
     mesh = shape.format('<mesh filename="package://robots/meshes/box.stl" scale="2 2 -2"/>')
     path = robot(tmp_path, pair(mesh))
     system = rx.load_urdf(path, density=1000.0, packages={"robots": tmp_path}).system()

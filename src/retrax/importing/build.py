@@ -12,8 +12,8 @@ from retrax.importing.loops import Closing, closing_joint
 from retrax.importing.robot import Coupling, Edge, Freedom, Robot
 from retrax.importing.rotors import add_rotor
 from retrax.importing.tree import Part, Tree, bodies_of, body_name
-from retrax.mechanisms.joints import AbstractJoint, Fixed
 from retrax.mechanisms.frames import Frame
+from retrax.mechanisms.joints import AbstractJoint, Fixed
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.motors import Motor
 from retrax.mechanisms.springs import TorsionDamper, TorsionSpring
@@ -59,7 +59,7 @@ def _add_body(mechanism: Mechanism, part: Part) -> None:
     if not moments[0] > 0:
         raise BadInput(
             f"the link {part.name!r} has the mass {solid.mass:g} kg and the principal moments of "
-            f"inertia {', '.join(f'{m:.4g}' for m in moments)}; a body that turns needs positive ones."
+            f"inertia {', '.join(f'{m:.4g}' for m in moments)}; a body needs positive ones."
         )
     mechanism.body(
         body_name(part.name),

@@ -33,7 +33,7 @@ _SAME = 1e-7
 
 
 class Combined(NamedTuple):
-    """A joint, `None` for full freedom, and the coordinates of its freedoms if there are several."""
+    """A joint, `None` for full freedom, and the coordinates of several freedoms."""
 
     joint: AbstractJoint | None
     readings: tuple[Reading, ...] = ()
@@ -54,10 +54,10 @@ def combined(a: str, b: str, freedoms: Sequence[Freedom]) -> Combined:
     if kinds == ["slide", "slide", "slide", "ball"] and _apart(slides):
         return Combined(None, tuple(_travels(slides, freedoms[3].at)))
     raise BadInput(
-        f"between {a!r} and {b!r} lie {', '.join(f'{f.name!r} ({f.kind})' for f in freedoms)} with no "
-        "mass between them, and together they are no joint that retrax has: two or three hinges at "
-        "right angles through one point are, slides at right angles, and a hinge along a slide or at "
-        "right angles to two. Give the links between them masses."
+        f"between {a!r} and {b!r} lie {', '.join(f'{f.name!r} ({f.kind})' for f in freedoms)} with "
+        "no mass between them, and together they are no joint that retrax has: two or three hinges "
+        "at right angles through one point are, slides at right angles, and a hinge along a slide "
+        "or at right angles to two. Give the links between them masses."
     )
 
 

@@ -20,7 +20,7 @@ _SAME = 1e-9
 
 
 class Polynomial(AbstractLaw):
-    r"""A coordinate follows another, $q_1 - \sum_kc_kq_2^k = 0$; angles stay between $-\pi$ and $\pi$.
+    r"""A coordinate follows another, $q_1 - \sum_kc_kq_2^k = 0$; angles stay within $\pm\pi$.
 
     **Attributes:** `first`, `second`: the coordinates, of the first two and of the last two bodies;
     `coefficients`: $c_0, c_1, \dots$

@@ -1,4 +1,4 @@
-"""Coordinates of joints with several freedoms, one for each freedom, written as the bodies stand."""
+"""Coordinates of joints with several freedoms, one for each, written as the bodies stand."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -71,7 +71,7 @@ class Held(AbstractJoint):
     """
 
     def __init__(self, joint: AbstractJoint, readings: Sequence[Reading]):
-        self._write(*joint.bodies, joint.name)
+        self._write(joint.bodies[0], joint.bodies[1], joint.name)
         self.joint, self.readings, self.at = joint, tuple(readings), joint.at
 
     @property

@@ -15,7 +15,8 @@ FreedomKind = Literal["hinge", "slide", "ball", "planar", "free"]
 class Link(NamedTuple):
     """A frame that moves as one.
 
-    **Attributes:** `name`; `solid`: what it weighs, or `None`; `shapes`: how it looks, in its frame.
+    **Attributes:** `name`; `solid`: what it weighs, or `None`; `shapes`: how it looks, in its
+    frame.
     """
 
     name: str

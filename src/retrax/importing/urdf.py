@@ -173,8 +173,8 @@ def _tensor(element: Element, where: str, mass: float, unread: list[str]) -> np.
         unread.append(f"the inertia of {where}, which has no mass, taken as it is")
     if moments[0] + moments[1] < moments[2] * (1 - 1e-3):
         unread.append(
-            f"the inertia of {where}, which no rigid body has (principal moments {told}: the largest "
-            "exceeds the sum of the others), taken as it is"
+            f"the inertia of {where}, which no rigid body has (principal moments {told}: the "
+            "largest exceeds the sum of the others), taken as it is"
         )
     return J
 

@@ -49,8 +49,8 @@ def numbers(
 ) -> Float[np.ndarray, " count"]:
     """Return the numbers of an attribute.
 
-    **Arguments:** `where`: what the element belongs to, for the sentence; `default`: taken where the
-    attribute is missing; without one it must be there.
+    **Arguments:** `where`: what the element belongs to, for the sentence; `default`: taken where
+    the attribute is missing; without one it must be there.
     """
     text = element.get(name)
     if text is None:

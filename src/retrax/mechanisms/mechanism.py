@@ -71,8 +71,8 @@ class Mechanism:
     **Arguments:** `gravity`: the acceleration of free fall in m/s^2, three numbers; two for a
     mechanism in the plane.
 
-    **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was loaded;
-    limits do not act. The name of a frame works as that of its body.
+    **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was
+    loaded; limits do not act. The name of a frame works as that of its body.
     """
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)):
