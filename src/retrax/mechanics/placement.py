@@ -50,10 +50,10 @@ _MOST, _HALVINGS = 200, 12
 
 
 class Placement(NamedTuple):
-    r"""What is looked at in a place: $\varphi$, $\Phi$, how fast rows turn, the size of $g$."""
+    r"""What is looked at in a place: $\varphi$, the sums of $|\Phi|$, how fast rows turn, |g|."""
 
     positions: Array | np.ndarray
-    rows: Array | np.ndarray
+    slopes: Array | np.ndarray
     turning: Array | np.ndarray
     size: Array | np.ndarray
 
@@ -101,7 +101,7 @@ def _rates(
     """Return by how much a velocity breaks each equation, and its size along the rows."""
     xi = system.at_time(t).velocity(g, mu)
     broken = jnp.abs(constraint.violation(g, xi, t))
-    return broken, jnp.abs(constraint.rows(g, t)) @ jnp.abs(xi)
+    return broken, constraint.reach(g, xi, t)
 
 
 @Evaluated
@@ -110,17 +110,14 @@ def _placement(
 ) -> Placement:
     group = system.group
     somewhere = jnp.cos(1.0 + jnp.arange(float(group.dim)))  # along no axis
-    rows, turning = jax.jvp(
-        lambda k: constraint.position_rows(k, t), (g,), (group.tangent(g, somewhere),)
-    )
+    slopes, turning = constraint.steepness(g, group.tangent(g, somewhere), t)
     size = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(g)]))
-    return Placement(constraint.positions(g, t), rows, jnp.max(jnp.abs(turning), axis=-1), size)
+    return Placement(constraint.positions(g, t), slopes, turning, size)
 
 
 def _slopes(placement: Placement) -> tuple[np.ndarray, np.ndarray]:
     """Return the size of each row, and whether it is as good as none."""
-    _, rows, turning, size = placement
-    slopes = np.sum(np.abs(rows), axis=-1)
+    _, slopes, turning, size = placement
     return slopes, slopes <= _NO_SLOPE * turning * size[..., None]
 
 
@@ -147,7 +144,7 @@ def _require_placed(
             f"{constraint.equation(int(np.argmax(unknown)))} gives "
             f"{placement.positions[np.argmax(unknown)]}."
         )
-    rough = ~np.isfinite(placement.rows).all(axis=1)
+    rough = ~np.isfinite(placement.slopes)
     if rough.any():
         raise BadInput(
             f"{constraint.equation(int(np.argmax(rough)))} has no derivative at this g, so the "
@@ -157,8 +154,8 @@ def _require_placed(
     if flat.any():
         i = int(np.argmax(flat))
         raise BadInput(
-            f"the derivative of {constraint.equation(i)} vanishes at this g (its largest entry is "
-            f"{np.max(np.abs(placement.rows[i])):.3g}), so it says nothing about velocities: write "
+            f"the derivative of {constraint.equation(i)} vanishes at this g (its entries add up "
+            f"to {slopes[i]:.3g}), so it says nothing about velocities: write "
             "an equation that crosses zero with a slope, such as x = 1 in place of (x - 1)^2 = 0."
         )
     away = _distances(placement, slopes)

@@ -88,10 +88,11 @@ class Along:
         """Return the inverse of what bodies have for an inertia; the ground does not give way."""
         return jax.vmap(inverse)(stiff) * self.moves[:, None, None]
 
-    def freed(self, soft: Softness, mu: Momenta) -> tuple[Spins, Speeds]:
+    def freed(self, soft: Softness, mu: Momenta) -> Momenta:
         r"""Return $D^{-1}\mu$."""
         t = self.turns
-        return jnp.einsum("nij,nj->ni", soft, mu[:, :t]), mu[:, t:] * self.light[:, None]
+        spin = jnp.einsum("nij,nj->ni", soft, mu[:, :t])
+        return jnp.concatenate([spin, mu[:, t:] * self.light[:, None]], axis=1)
 
     # Joints.
 

@@ -49,6 +49,8 @@ def within(system: "MechanismSystem", g: Element) -> Bool[Array, ""] | None:
 
 def _broken(system: "MechanismSystem", margins: _Margins) -> Iterator[tuple[str, str]]:
     """Say which limits a configuration breaks: what happened, and why it ends the model."""
+    if all(np.all(np.asarray(margin) > 0) for margin in margins):
+        return
     constraint = system.constraint
     owners: list[tuple[str, str]] = []
     for c in constraint.connections if constraint is not None else ():

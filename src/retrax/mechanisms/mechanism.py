@@ -93,7 +93,7 @@ class Mechanism:
         self._contacts: list[Touching] = []
         self._springs: list[Acting] = []
         self._dampers: list[Acting] = []
-        self._motors: list[tuple[str, Motor, Coordinate, tuple[int, int]]] = []
+        self._motors: list[tuple[Motor, Coordinate, tuple[int, int]]] = []
         self._readings: dict[str, Connection] = {}
         self.limits: dict[str, Limits] = {}
         self.frames: dict[str, Frame] = {}
