@@ -11,6 +11,7 @@ from retrax.systems.mechanisms.four_bar import four_bar
 from retrax.systems.mechanisms.robot_arm import driven_arm
 from retrax.systems.mechanisms.strandbeest import strandbeest_leg
 
+
 def turning_four_bar() -> Example:
     """A four-bar linkage that starts upright and turns over, as in the benchmark of IFToMM."""
     linkage = four_bar()
