@@ -12,7 +12,6 @@ from retrax.numerics.checks import (
 )
 from retrax.systems.mechanisms.bars import bar
 
-
 # More would take minutes to write down.
 MOST_BARS = 5000
 
