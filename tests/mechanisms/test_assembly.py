@@ -73,9 +73,7 @@ def test_gears_stay_on_the_teeth_of_the_drawing():
         rx.Gear("first", "second", teeth=(20, 30)),
     )
     system = m.system()
-    seen = evaluate(
-        MechanismSystem.observables, system, system.assemble(joints={"first": 20.0})
-    )
+    seen = evaluate(MechanismSystem.observables, system, system.assemble(joints={"first": 20.0}))
     for name, angle in (("first", 20.0), ("second", -40.0 / 3)):
         off = float(seen[f"angle of {name}"]) - angle
         assert abs(np.arctan2(np.sin(off), np.cos(off))) < 1e-11

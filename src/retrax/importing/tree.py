@@ -98,8 +98,8 @@ def _ordered(robot: Robot) -> tuple[str, list[Edge]]:
         for link in (edge.parent, edge.child):
             if link not in robot.links:
                 raise BadInput(
-                    f"a joint of {robot.name} joins {edge.parent!r} and {edge.child!r}, but there is "
-                    f"no link {link!r}."
+                    f"a joint of {robot.name} joins {edge.parent!r} and {edge.child!r}, but there "
+                    f"is no link {link!r}."
                 )
         if edge.child in above:
             raise BadInput(
@@ -159,9 +159,9 @@ def _without_massless(
             why = "a loop is closed there" if name in needed else why
             why = "it is what floats" if not into else why
             raise BadInput(
-                f"the link {name!r} moves and has no mass, and {why}: its motion is not determined. "
-                "Give it an <inertial> with mass and inertia, fix its joint, or pass density= if it "
-                "has a shape."
+                f"the link {name!r} moves and has no mass, and {why}: its motion is not known. "
+                "Give it an <inertial> with mass and inertia, fix its joint, or pass density= if "
+                "it has a shape."
             )
         (one,), (two,) = into, onwards
         joined = Between(one.parent, two.child, one.freedoms + two.freedoms)

@@ -8,6 +8,7 @@ of each other lies at the same distance.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,7 +34,8 @@ class Meeting(NamedTuple):
     where: np.ndarray | None
 
 
-class Band(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Band:
     """The joints in order.
 
     **Attributes:** `order`: the numbers of the joints; `width`: how far apart joints with a common
@@ -147,7 +149,9 @@ def _continued(places: np.ndarray, last: int) -> np.ndarray:
         step, rest = divmod(places[known[1]] - places[known[0]], known[1] - known[0])
         even = places[known[0]] + step * (np.arange(len(places)) - known[0])
         within = np.all((even >= 0) & (even <= last))
-        fine = np.where(places >= 0, even == places, (even % last == 0) | (np.arange(len(even)) == 0))
+        fine = np.where(
+            places >= 0, even == places, (even % last == 0) | (np.arange(len(even)) == 0)
+        )
         if not rest and within and np.all(fine):
             return even
     return np.where(places >= 0, places, 0)
