@@ -1,6 +1,7 @@
 r"""Verlet for many bodies with joints: loops along the joints, whose code does not grow with them."""
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -29,7 +30,6 @@ from retrax.mechanisms.reactions import Reactions
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics import banded
 from retrax.numerics.newton import SMALLEST, NewtonStatus
-from retrax.numerics.small_matrices import inverse
 
 Scalar = Float[Array, ""]
 
@@ -75,20 +75,25 @@ class JointedLong(AbstractIntegrator):
     def next_step(
         self, system: MechanismSystem, state: State, h: Scalar, memory: Last
     ) -> tuple[State, StepInfo, Last]:
-        step = _Step(self.retraction, system, state, h)
-        it = step.solved(memory)
-        new, xi, impulses = step.end(it.spin, it.speed, it.lam)
+        found, (size, count) = _solution(self.retraction, system, state, h, memory)
+        new, xi, impulses = _Step(self.retraction, system, state, h).end(found)
         covered = self.retraction.covers(system.group, h * xi)
-        status = NewtonStatus(it.size <= _ACCEPT, it.size, it.chords)
+        status = NewtonStatus(size <= _ACCEPT, size, count.astype(int))
         return new, step_info(status, h * xi, covered), Last(xi, impulses, h)
 
 
-class _Iterate(NamedTuple):
-    """Velocities and impulses; the size of what they leave, and of what those before left."""
+class _Unknowns(NamedTuple):
+    """Velocities of the ground and of bodies, and impulses of joints."""
 
     spin: Spins
     speed: Speeds
     lam: Impulses
+
+
+class _Iterate(NamedTuple):
+    """Unknowns; the size of what they leave, and of what those before left."""
+
+    at: _Unknowns
     size: Scalar
     before: Scalar
     chords: Int[Array, ""]
@@ -153,10 +158,9 @@ class _Step:
             total = total + jnp.sum(jnp.einsum("nki,ni->nk", size[:, :, t:], places))
         return total
 
-    def mismatch(
-        self, spin: Spins, speed: Speeds, lam: Impulses
-    ) -> tuple[Momenta, Impulses, Scalar]:
+    def mismatch(self, at: _Unknowns) -> tuple[Momenta, Impulses, Scalar]:
         """What bodies and joints miss, and its size relative to its terms."""
+        spin, speed, lam = at
         has = jnp.concatenate(
             [jax.vmap(self.spun)(self.along.inertia, spin), self.along.mass[:, None] * speed],
             axis=1,
@@ -164,14 +168,14 @@ class _Step:
         kick, push = self.first_kick(spin, speed), self.along.pushes(self.by_body, lam)
         bodies = has - (self.momentum + kick) - push
         gaps = self.along.residual(self.drifted(spin, speed))
-        terms = SMALLEST + jnp.sum(jnp.abs(has) + jnp.abs(kick) + jnp.abs(push))
-        size = jnp.sum(jnp.abs(bodies)) / terms + jnp.sum(jnp.abs(gaps)) / self.arms
+        terms = SMALLEST + jnp.sum((jnp.abs(has) + jnp.abs(kick) + jnp.abs(push))[1:])
+        size = jnp.sum(jnp.abs(bodies[1:])) / terms + jnp.sum(jnp.abs(gaps)) / self.arms
         return bodies, gaps / self.h, size
 
-    def matrix(self, spin: Spins, speed: Speeds) -> _Matrix:
+    def matrix(self, at: _Unknowns) -> _Matrix:
         """Newton's matrix at a velocity."""
-        t, along = self.turns, self.along
-        soft = jax.vmap(lambda J, s: inverse(jax.jacfwd(self.spun, 1)(J, s)))(along.inertia, spin)
+        t, along, (spin, speed, _) = self.turns, self.along, at
+        soft = along.soft(jax.vmap(jax.jacfwd(self.spun, 1))(along.inertia, spin))
 
         def carried(rows: Array, spin: Array) -> Array:
             through = jax.vmap(lambda row: self.tau.dL_dual(self.turn, self.h * spin, row))
@@ -184,24 +188,22 @@ class _Step:
         )
         return _Matrix(along.factored(ends, self.rows, soft, symmetric=False), soft, ends)
 
+    def correction(self, matrix: _Matrix, bodies: Momenta, gaps: Impulses) -> _Unknowns:
+        """Solve for the change of the unknowns that takes away what bodies and joints miss."""
+        along, t = self.along, self.turns
+        free = along.freed(matrix.soft, bodies)
+        lam = banded.solve(matrix.factors, along.across(matrix.ends, free) - gaps)
+        xi = along.freed(matrix.soft, along.pushes(self.by_body, lam) - bodies)
+        return _Unknowns(xi[:, :t], xi[:, t:], lam)
+
     def improved(self, matrix: _Matrix, it: _Iterate) -> _Iterate:
         """Solve with a matrix that may belong to an iterate before, and move the unknowns."""
-        along = self.along
-        bodies, gaps, size = self.mismatch(it.spin, it.speed, it.lam)
-        free = jnp.concatenate(along.freed(matrix.soft, bodies), axis=1)
-        more = banded.solve(matrix.factors, along.across(matrix.ends, free) - gaps)
-        spin, speed = along.freed(matrix.soft, along.pushes(self.by_body, more) - bodies)
+        bodies, gaps, size = self.mismatch(it.at)
+        at = jax.tree.map(jnp.add, it.at, self.correction(matrix, bodies, gaps))
         gain = jnp.clip(size / it.before, _BEST, 1.0)
         stalled = (size <= _ACCEPT) & (size > it.before / 2)
         left = jnp.where(stalled, jnp.minimum(size, _AIM), size * gain)
-        return it._replace(
-            spin=it.spin + spin,
-            speed=it.speed + speed,
-            lam=it.lam + more,
-            size=left,
-            before=size,
-            chords=it.chords + 1,
-        )
+        return _Iterate(at, left, size, it.chords + 1, it.matrices)
 
     def solved(self, memory: Last) -> _Iterate:
         system, state = self.system, self.state
@@ -212,7 +214,7 @@ class _Step:
             return (it.size > _AIM) & (it.matrices < _MATRICES)
 
         def again(it: _Iterate) -> _Iterate:
-            matrix, most = self.matrix(it.spin, it.speed), it.chords + _CHORDS
+            matrix, most = self.matrix(it.at), it.chords + _CHORDS
 
             def going(it: _Iterate) -> Bool[Array, ""]:
                 slow = it.size > _GAIN * it.before
@@ -224,13 +226,12 @@ class _Step:
 
         none, t = jnp.asarray(0), self.turns
         size = jnp.asarray(jnp.inf)
-        first = _Iterate(
-            guess[:, :t], guess[:, t:], share * memory.impulses, size, size, none, none
-        )
-        return lax.while_loop(unfinished, again, first)
+        at = _Unknowns(guess[:, :t], guess[:, t:], share * memory.impulses)
+        return lax.while_loop(unfinished, again, _Iterate(at, size, size, none, none))
 
-    def end(self, spin: Spins, speed: Speeds, lam: Impulses) -> tuple[State, Coordinates, Impulses]:
+    def end(self, found: _Unknowns) -> tuple[State, Coordinates, Impulses]:
         """The state at the end of the step, its velocity, and the impulses at its end."""
+        spin, speed, lam = found
         h, t, t1 = self.h, self.turns, self.state.t + self.h
         xi, places = self.flat(spin, speed), self.drifted(spin, speed)
         g1 = places.R[1:], places.x[1:]
@@ -245,6 +246,34 @@ class _Step:
         mu = self.momentum + jnp.concatenate([change[:, :t] + turn, change[:, t:]], axis=1)
         mu, found = Reactions(self.along, places).stopping(mu, jnp.zeros_like(lam))
         return State(g1, self.along.flat(mu), t1), xi, found
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _solution(
+    tau: AbstractRetraction, system: MechanismSystem, state: State, h: Scalar, memory: Last
+) -> tuple[_Unknowns, tuple[Scalar, Scalar]]:
+    """The unknowns of a step, how well they solve its equations, and after how many iterations."""
+    it = _Step(tau, system, state, h).solved(memory)
+    return it.at, (it.size, it.chords.astype(it.size.dtype))
+
+
+@_solution.defjvp
+def _solution_jvp(tau: AbstractRetraction, primals: tuple, tangents: tuple) -> tuple:
+    """The solution depends on the system, the state and the step, not on the memory."""
+    found, status = _solution(tau, *primals)
+
+    def missed(at: _Unknowns, *given: Any) -> tuple[Momenta, Impulses]:
+        return _Step(tau, *given).mismatch(at)[:2]
+
+    step = _Step(tau, *primals[:3])
+    matrix = step.matrix(found)
+    _, turned = jax.jvp(lambda *given: missed(found, *given), primals[:3], tangents[:3])
+    change = step.correction(matrix, *turned)
+    for _ in range(2):  # takes out again what makes the matrix regular
+        _, moved = jax.jvp(lambda at: missed(at, *primals[:3]), (found,), (change,))
+        rest = step.correction(matrix, *jax.tree.map(jnp.add, turned, moved))
+        change = jax.tree.map(jnp.add, change, rest)
+    return (found, status), (change, jax.tree.map(jnp.zeros_like, status))
 
 
 def _band(system: MechanismSystem) -> Band:

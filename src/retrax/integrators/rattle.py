@@ -19,6 +19,8 @@ from retrax.numerics.small_matrices import PROXIMAL
 Scalar = Float[Array, ""]
 # The part of a velocity across the constraint that may be left where the equations agree.
 _LEFT = 1e-9
+# Up to so many velocities are eliminated one by one, written out.
+_IN_ORDER = 64
 
 
 class Rattle(AbstractIntegrator):
@@ -82,7 +84,8 @@ class Rattle(AbstractIntegrator):
         nowhere = jnp.full(n, unseen_velocity(h) * _extent(g0))
         unseen = jnp.concatenate([nowhere, jnp.zeros_like(lam)])
         added = jnp.concatenate([jnp.zeros(n), PROXIMAL * slopes])
-        z, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen, added)  # (2)
+        positive = n if system.quadratic and n <= _IN_ORDER else 0
+        z, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen, added, positive)  # (2)
         xi, lam = z[:n], z[n:]
         g1 = drift(xi)
         pushed = kick(first, g0, xi, t0) + lam @ rows0

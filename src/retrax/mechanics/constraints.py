@@ -73,9 +73,9 @@ class AbstractConstraint(Frozen):
         r"""$A(g, t)\,\xi - c(g, t)$: by how much a velocity breaks the constraint."""
         return self.rows(g, t) @ xi - self.offset(g, t)
 
-    def reach(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, ""]:
-        r"""$\max|A(g, t)||\xi|$: the size of the terms that cancel in the constraint."""
-        return jnp.max(jnp.abs(self.rows(g, t)) @ jnp.abs(xi), initial=0.0)
+    def reach(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, " k"]:
+        r"""$|A(g, t)||\xi|$: the size of the terms that cancel in each equation."""
+        return jnp.abs(self.rows(g, t)) @ jnp.abs(xi)
 
 
 class AbstractDistribution(AbstractConstraint):

@@ -50,6 +50,16 @@ class AbstractHolonomic(AbstractConstraint):
     def position_rates(self, g: Element, t: Time) -> Float[Array, " k"]:
         r"""Return $\partial_t\varphi(g, t)$; zero where the constraint does not move."""
 
+    def steepness(
+        self, g: Element, moved: Element, t: Time
+    ) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+        r"""Return how steep each equation is, the sum of $|\Phi|$ along its row, and how it turns.
+
+        That is the largest change of its row along the tangent vector `moved`.
+        """
+        rows, turning = jax.jvp(lambda k: self.position_rows(k, t), (g,), (moved,))
+        return jnp.sum(jnp.abs(rows), axis=-1), jnp.max(jnp.abs(turning), axis=-1)
+
     def rows(self, g: Element, t: Time) -> Rows:
         above = self.position_rows(g, t)
         return above if self.rolling is None else jnp.concatenate([above, self.rolling.rows(g, t)])

@@ -24,12 +24,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import Coordinates, Element
-from retrax.mechanics.constraints import Rows, Time
+from retrax.groups.base import Coordinates, Element, HostElement
+from retrax.mechanics.constraints import Time
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
-from retrax.numerics.evaluate import Evaluated, evaluated
+from retrax.numerics.evaluate import Evaluated, evaluate
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import newton
 from retrax.numerics.small_matrices import PROXIMAL, proximal_solve
@@ -37,6 +37,9 @@ from retrax.numerics.small_matrices import PROXIMAL, proximal_solve
 if TYPE_CHECKING:
     from retrax.mechanics.system import AbstractGroupSystem
 
+# What the host looks at may lie there already.
+Place = Element | HostElement
+HostTime = Time | Float[np.ndarray, ""]
 # Where a run starts, a place may lie this far off the constraint, relative to its coordinates.
 ALLOWED_GAP = 1e-10
 # An equation whose slope vanishes this close to a place, on the same scale, has none there.
@@ -47,16 +50,16 @@ _MOST, _HALVINGS = 200, 12
 
 
 class Placement(NamedTuple):
-    r"""What is looked at in a place: $\varphi$, $\Phi$, how fast rows turn, the size of $g$."""
+    r"""What is looked at in a place: $\varphi$, the sums of $|\Phi|$, how fast rows turn, |g|."""
 
-    positions: Float[Array, " k"]
-    rows: Rows
-    turning: Float[Array, " k"]
-    size: Float[Array, ""]
+    positions: Array | np.ndarray
+    slopes: Array | np.ndarray
+    turning: Array | np.ndarray
+    size: Array | np.ndarray
 
 
 def require_placed(
-    system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Element, t: Time
+    system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Place, t: HostTime
 ) -> None:
     """Reject a place off the constraint, and one where an equation of it has no slope."""
     check = partial(_require_placed, system, constraint)
@@ -66,9 +69,9 @@ def require_placed(
 def require_consistent(
     system: "AbstractGroupSystem",
     constraint: AbstractHolonomic,
-    g: Element,
-    mu: Coordinates,
-    t: Time,
+    g: Place,
+    mu: Coordinates | Float[np.ndarray, " dim"],
+    t: HostTime,
 ) -> None:
     """Reject a place where no velocity satisfies all equations; `mu` is the best that was found."""
 
@@ -98,7 +101,7 @@ def _rates(
     """Return by how much a velocity breaks each equation, and its size along the rows."""
     xi = system.at_time(t).velocity(g, mu)
     broken = jnp.abs(constraint.violation(g, xi, t))
-    return broken, jnp.abs(constraint.rows(g, t)) @ jnp.abs(xi)
+    return broken, constraint.reach(g, xi, t)
 
 
 @Evaluated
@@ -107,17 +110,14 @@ def _placement(
 ) -> Placement:
     group = system.group
     somewhere = jnp.cos(1.0 + jnp.arange(float(group.dim)))  # along no axis
-    rows, turning = jax.jvp(
-        lambda k: constraint.position_rows(k, t), (g,), (group.tangent(g, somewhere),)
-    )
+    slopes, turning = constraint.steepness(g, group.tangent(g, somewhere), t)
     size = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(g)]))
-    return Placement(constraint.positions(g, t), rows, jnp.max(jnp.abs(turning), axis=-1), size)
+    return Placement(constraint.positions(g, t), slopes, turning, size)
 
 
 def _slopes(placement: Placement) -> tuple[np.ndarray, np.ndarray]:
     """Return the size of each row, and whether it is as good as none."""
-    _, rows, turning, size = placement
-    slopes = np.sum(np.abs(rows), axis=-1)
+    _, slopes, turning, size = placement
     return slopes, slopes <= _NO_SLOPE * turning * size[..., None]
 
 
@@ -144,7 +144,7 @@ def _require_placed(
             f"{constraint.equation(int(np.argmax(unknown)))} gives "
             f"{placement.positions[np.argmax(unknown)]}."
         )
-    rough = ~np.isfinite(placement.rows).all(axis=1)
+    rough = ~np.isfinite(placement.slopes)
     if rough.any():
         raise BadInput(
             f"{constraint.equation(int(np.argmax(rough)))} has no derivative at this g, so the "
@@ -154,8 +154,8 @@ def _require_placed(
     if flat.any():
         i = int(np.argmax(flat))
         raise BadInput(
-            f"the derivative of {constraint.equation(i)} vanishes at this g (its largest entry is "
-            f"{np.max(np.abs(placement.rows[i])):.3g}), so it says nothing about velocities: write "
+            f"the derivative of {constraint.equation(i)} vanishes at this g (its entries add up "
+            f"to {slopes[i]:.3g}), so it says nothing about velocities: write "
             "an equation that crosses zero with a slope, such as x = 1 in place of (x - 1)^2 = 0."
         )
     away = _distances(placement, slopes)
@@ -197,18 +197,19 @@ def placed(
 
 
 def assembled(
-    system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Element, t: Time
-) -> Element:
+    system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Place, t: HostTime
+) -> HostElement:
     """Repeat (2) from `g` until it lies on the constraint.
 
     **Raises:** `BadInput`, with what is left of which equation, where it ends elsewhere.
     """
-    best = float(evaluated(AbstractHolonomic.gap, constraint, g, t))
+    g = jax.tree.map(np.asarray, g)
+    best = _gap(constraint, g, t)
     for _ in range(_MOST):
         move, part = _towards(system, constraint, g, t), 1.0
         for _ in range(_HALVINGS):
             tried = _gone(system, g, part * np.asarray(move))
-            gap = float(evaluated(AbstractHolonomic.gap, constraint, tried, t))
+            gap = _gap(constraint, tried, t)
             if gap < best:
                 break
             part /= 2
@@ -225,6 +226,10 @@ def assembled(
             "may contradict each other; or start closer to the place that you mean."
         )
     return g
+
+
+def _gap(constraint: AbstractHolonomic, g: HostElement, t: HostTime) -> float:
+    return float(evaluate(AbstractHolonomic.gap, constraint, g, t))
 
 
 @Evaluated

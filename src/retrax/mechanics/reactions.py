@@ -152,7 +152,7 @@ def _across(
     """Return the velocity, how far it crosses the constraint, and its size along the rows."""
     xi = system.velocity_at(state)
     broken = jnp.max(jnp.abs(constraint.violation(state.g, xi, state.t)))
-    return xi, broken, constraint.reach(state.g, xi, state.t)
+    return xi, broken, jnp.max(constraint.reach(state.g, xi, state.t))
 
 
 def _solved(

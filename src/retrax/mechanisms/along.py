@@ -21,6 +21,7 @@ from retrax.mechanisms.joined import Joints
 from retrax.mechanisms.pose import Pose, ground
 from retrax.mechanisms.stacks import Stack
 from retrax.numerics import banded
+from retrax.numerics.jax_hints import keep_axis
 from retrax.numerics.small_matrices import PROXIMAL, inverse
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ Softness = Float[Array, "places turns turns"]
 Impulses = Float[Array, "joints rows"]
 Rows = Float[Array, "joints rows dim"]
 
-# Fewer bodies are better written out one by one.
-_FEW = 15
+# So few equations are better written out one by one.
+_FEW = 30
 # The most numbers in a row of the window that elimination carries along the band.
-_WIDEST = 15
+_WIDEST = 30
 
 
 def band_of(system: "MechanismSystem") -> Band | None:
@@ -45,7 +46,7 @@ def band_of(system: "MechanismSystem") -> Band | None:
     joints = system.constraint
     if joints is None or joints.rolling is not None or not joints.names:
         return None
-    if len(system.names) <= _FEW:
+    if sum(joints.counts) <= _FEW:
         return None
     found = band(joints.bodies, joints.counts, joints.n)
     return found if found.width * found.rows <= _WIDEST else None
@@ -61,7 +62,8 @@ class Along:
         self.turns = self.d * (self.d - 1) // 2
         self.inertia = behind(jnp.eye(self.turns), system.inertia)
         self.mass = behind(jnp.ones(()), system.mass)
-        self.light = 1.0 / self.mass
+        self.light = behind(jnp.zeros(()), 1.0 / system.mass)
+        self.moves = np.arange(len(system.names) + 1) > 0
 
     # Bodies.
 
@@ -81,12 +83,17 @@ class Along:
 
     def softness(self) -> Softness:
         """Return how easily bodies turn: the inverse of their inertia."""
-        return jax.vmap(inverse)(self.inertia)
+        return self.soft(self.inertia)
 
-    def freed(self, soft: Softness, mu: Momenta) -> tuple[Spins, Speeds]:
+    def soft(self, stiff: Float[Array, "places turns turns"]) -> Softness:
+        """Return the inverse of what bodies have for an inertia; the ground does not give way."""
+        return jax.vmap(inverse)(stiff) * self.moves[:, None, None]
+
+    def freed(self, soft: Softness, mu: Momenta) -> Momenta:
         r"""Return $D^{-1}\mu$."""
         t = self.turns
-        return jnp.einsum("nij,nj->ni", soft, mu[:, :t]), mu[:, t:] * self.light[:, None]
+        spin = jnp.einsum("nij,nj->ni", soft, mu[:, :t])
+        return jnp.concatenate([spin, mu[:, t:] * self.light[:, None]], axis=1)
 
     # Joints.
 
@@ -104,11 +111,7 @@ class Along:
             blocks = [_filled(block, self.band.rows) for block in stack.rows(*poses)]
             more = len(self.band.sides) - len(blocks)
             found.append(blocks + [jnp.zeros_like(blocks[0])] * more)
-        whole = [self._in_order(list(parts)) for parts in zip(*found, strict=True)]
-        return tuple(
-            block if moves.all() else block * moves[:, None, None]
-            for block, moves in zip(whole, self.band.moves, strict=True)
-        )
+        return tuple(self._in_order(list(parts)) for parts in zip(*found, strict=True))
 
     def _stacks(self, places: Pose) -> list[tuple[Stack, tuple[Pose, ...]]]:
         """List the stacks of joints and where their bodies are; a single one is put in order."""
@@ -152,8 +155,8 @@ class Along:
 
     def by_body(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:
         """Return the rows of the joints of each body, one array for each slot."""
-        none = jnp.zeros_like(rows[0][:1])
-        padded = [jnp.concatenate([none, block, none]) for block in rows]
+        # Where there is no joint there are no impulses, whatever the rows.
+        padded = [jnp.concatenate([block[:1], block, block[-1:]]) for block in rows]
         return tuple(padded[slot.side][slot.joints] for slot in self.band.slots)
 
     def pushes(self, by_body: tuple[Rows, ...], lam: Impulses) -> Momenta:
@@ -217,8 +220,8 @@ class Along:
 
 
 def behind(first: Array, others: Array) -> Array:
-    """Return the others with one more in front of them."""
-    return jnp.concatenate([first[None], others])
+    """Return the others with one more in front of them, along an axis that is kept."""
+    return keep_axis(jnp.concatenate([first[None], others]))
 
 
 def _filled(x: Float[Array, "joints k *dim"], rows: int) -> Float[Array, "joints rows *dim"]:

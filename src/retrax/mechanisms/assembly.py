@@ -90,25 +90,17 @@ def _asked(system: "MechanismSystem", name: str, value: object) -> list[Asked]:
         known = ", ".join(repr(c.name) for c in found) or "none"
         raise BadInput(f"there is no joint {name!r}: this mechanism has {known}.")
     (joint,) = named
-    count = 1 if joint.kind == "Screw" else len(joint.coordinates)
+    lead = joint.lead
+    count = len(joint.coordinates) if lead is None else 1
     if count == 0:
         raise BadInput(
             f"the {joint.kind} {name!r} has no single angle or position that could be asked for."
         )
     numbers = host_finite64(f"{name!r}", value, () if count == 1 else (count,))
     asked = [Asked(joint, k, float(x)) for k, x in enumerate(np.atleast_1d(numbers))]
-    if joint.kind == "Screw":  # its travel tells the turns apart
-        lead = _lead(joint)
-        asked.append(Asked(joint, 1, lead * asked[0].value))
+    if lead is not None:  # the travel tells the turns apart
+        asked.append(Asked(joint, 1, float(lead) * asked[0].value))
     return asked
-
-
-def _lead(joint: Connection) -> float:
-    from retrax.mechanisms.laws import Screwed, Several
-
-    assert isinstance(joint.law, Several)
-    (screw,) = [law for law in joint.law.laws if isinstance(law, Screwed)]
-    return float(screw.thread.lead)
 
 
 def _bodies(
@@ -133,16 +125,14 @@ class _Equations(NamedTuple):
 
 
 @Evaluated
-def _equations(
-    system: "MechanismSystem", g: Element, chosen: tuple[tuple[Connection, Array], ...]
-) -> _Equations:
+def _equations(system: "MechanismSystem", g: Element, chosen: tuple[Connection, ...]) -> _Equations:
     """Return the equations of the joints, and the values and rows of all coordinates of some."""
     n = len(system.names)
     broken, rows = [jnp.zeros(0)], [jnp.zeros((0, system.group.dim))]
     if system.constraint is not None:
         broken.append(system.constraint.positions(g, jnp.zeros(())))
         rows.append(system.constraint.position_rows(g, jnp.zeros(())))
-    for joint, _ in chosen:
+    for joint in chosen:
         for q in joint.measured(g):
             broken.append(q.value[None])
             rows.append(spread(gathered(joint.bodies[:2], (q.first[None], q.second[None])), n))
@@ -155,9 +145,8 @@ class _Problem:
     def __init__(self, system: "MechanismSystem", asked: list[Asked]):
         self.system, self.asked = system, asked
         joints = {a.joint.name: a.joint for a in asked}
-        self._chosen = tuple((joint, np.zeros(0)) for joint in joints.values())
-        first, self._where = 0, []
-        starts = {}
+        self._chosen = tuple(joints.values())
+        first, starts = 0, {}
         for name, joint in joints.items():
             starts[name], first = first, first + len(joint.coordinates)
         self._where = [starts[a.joint.name] + a.which for a in asked]

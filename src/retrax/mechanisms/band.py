@@ -8,6 +8,7 @@ of each other lies at the same distance.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -26,21 +27,21 @@ class Slot(NamedTuple):
 class Meeting(NamedTuple):
     """Bodies that joints some places apart have in common: the `sides` of the first and the second.
 
-    `where` is 1 where they do and 0 else; `None` where all that have moving bodies there do.
+    `where` is 1 where they do and 0 else; `None` where all do, or share the ground.
     """
 
     sides: tuple[int, int]
     where: np.ndarray | None
 
 
-class Band(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Band:
     """The joints in order.
 
     **Attributes:** `order`: the numbers of the joints; `width`: how far apart joints with a common
     body are; `rows`: the most rows of a joint; `held`: 1 for the rows that joints have, 0 for those
-    that fill up; `sides`: for each body of a joint its place among ground and bodies; `moves`: 1
-    where it moves, 0 where it is the ground; `slots`: for ground and bodies, their joints;
-    `meetings`: for joints q = 0, ..., width places apart.
+    that fill up; `sides`: for each body of a joint its place among ground and bodies; `slots`: for
+    ground and bodies, their joints; `meetings`: for joints q = 0, ..., width places apart.
     """
 
     order: np.ndarray
@@ -48,7 +49,6 @@ class Band(NamedTuple):
     rows: int
     held: np.ndarray
     sides: tuple[np.ndarray, ...]
-    moves: tuple[np.ndarray, ...]
     slots: tuple[Slot, ...]
     meetings: tuple[tuple[Meeting, ...], ...]
 
@@ -59,11 +59,10 @@ def band(bodies: tuple[tuple[int, ...], ...], counts: tuple[int, ...], n: int) -
     pairs = _neighbours(bodies)
     order = _ordered(bodies, pairs)
     held = np.array([np.arange(max(counts)) < counts[j] for j in order]) * 1.0
-    sides, moves = [], []
+    sides = []
     for s in range(max(map(len, bodies))):
         found = np.array([bodies[j][s] if s < len(bodies[j]) else GROUND for j in order])
         sides.append(found - GROUND)
-        moves.append((found != GROUND) * 1.0)
     width = _width(order, pairs)
     return Band(
         np.array(order),
@@ -71,7 +70,6 @@ def band(bodies: tuple[tuple[int, ...], ...], counts: tuple[int, ...], n: int) -
         max(counts),
         held,
         tuple(sides),
-        tuple(moves),
         tuple(_slots(sides, n + 1)),
         tuple(tuple(_meetings(sides, q)) for q in range(width + 1)),
     )
@@ -122,10 +120,10 @@ def _meetings(sides: Sequence[np.ndarray], q: int) -> list[Meeting]:
     count, found = len(sides[0]) - q, []
     for s, a in enumerate(sides):
         for r, b in enumerate(sides):
-            both = (a[:count] > 0) & (b[q:] > 0)
-            common = both & (a[:count] == b[q:])
+            same = a[:count] == b[q:]
+            common = same & (a[:count] > 0)
             if common.any():
-                found.append(Meeting((s, r), None if np.all(common == both) else common * 1.0))
+                found.append(Meeting((s, r), None if same.all() else common * 1.0))
     return found
 
 
@@ -135,20 +133,25 @@ def _slots(sides: Sequence[np.ndarray], length: int) -> list[Slot]:
         joints: list[list[int]] = [[] for _ in range(length)]
         for k in np.flatnonzero(side):
             joints[side[k]].append(int(k) + 1)
-        idle = np.concatenate([[True], side == 0, [True]])
         for depth in range(max(map(len, joints))):
             places = np.array([j[depth] if depth < len(j) else -1 for j in joints])
-            found.append(Slot(s, _continued(places, idle)))
+            found.append(Slot(s, _continued(places, len(side) + 1)))
     return found
 
 
-def _continued(places: np.ndarray, idle: np.ndarray) -> np.ndarray:
-    """Fill unknown places, which are negative, with idle ones: evenly on where that is possible."""
+def _continued(places: np.ndarray, last: int) -> np.ndarray:
+    """Fill unknown places, which are negative, with those of no joint: 0, or `last` if even.
+
+    The ground, which comes first, may have any joint: nothing moves it.
+    """
     known = np.flatnonzero(places >= 0)
     if len(known) > 1:
         step, rest = divmod(places[known[1]] - places[known[0]], known[1] - known[0])
         even = places[known[0]] + step * (np.arange(len(places)) - known[0])
-        within = np.all((even >= 0) & (even < len(idle)))
-        if not rest and within and np.all(np.where(places >= 0, even == places, idle[even])):
+        within = np.all((even >= 0) & (even <= last))
+        fine = np.where(
+            places >= 0, even == places, (even % last == 0) | (np.arange(len(even)) == 0)
+        )
+        if not rest and within and np.all(fine):
             return even
     return np.where(places >= 0, places, 0)

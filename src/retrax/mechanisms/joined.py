@@ -3,6 +3,7 @@ r"""The joints of a mechanism as one constraint on its group."""
 from collections.abc import Callable
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -10,7 +11,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import Rows, Time
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanisms.body import GROUND
-from retrax.mechanisms.laws import AbstractLaw, Residual, Side
+from retrax.mechanisms.laws import AbstractLaw, Residual, Screwed, Several, Side
 from retrax.mechanisms.measures import Coordinate, Measured
 from retrax.mechanisms.pose import Pose, Vector, ground
 from retrax.mechanisms.rolling import Rolling
@@ -46,6 +47,13 @@ class Connection(Frozen):
             kind if kinds.count(kind) == 1 else f"{kind} {kinds[: k + 1].count(kind)}"
             for k, kind in enumerate(kinds)
         )
+
+    @property
+    def lead(self) -> Float[Array, ""] | None:
+        """The travel per radian of a Screw, whose travel tells its turns apart; else `None`."""
+        parts = self.law.laws if isinstance(self.law, Several) else ()
+        found = [law.thread.lead for law in parts if isinstance(law, Screwed)]
+        return found[0] if found else None
 
     def poses(self, g: Element) -> tuple[Pose, ...]:
         """Return where its bodies are."""
@@ -113,7 +121,9 @@ class Joints(AbstractHolonomic):
     def __init__(
         self, connections: tuple[Connection, ...], rolling: Rolling | None, n: int, d: int
     ):
-        self.stacks = stacked([(Joined(c.law, c.coordinates, c.at), c.bodies, c.kind) for c in connections])
+        self.stacks = stacked(
+            [(Joined(c.law, c.coordinates, c.at), c.bodies, c.kind) for c in connections]
+        )
         self.names = tuple(c.name for c in connections)
         self.rolling, self.n, self.d = rolling, n, d
 
@@ -171,10 +181,22 @@ class Joints(AbstractHolonomic):
             return above
         return jnp.concatenate([above, self.rolling.violation(g, xi, t)])
 
-    def reach(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, ""]:
+    def reach(self, g: Element, xi: Coordinates, t: Time) -> Float[Array, " k"]:
         parts = [self._speeds(stack, g, xi, jnp.abs) for stack in self.stacks]
-        largest = jnp.max(in_order(self.stacks, parts), initial=0.0)
-        return largest if self.rolling is None else jnp.maximum(largest, self.rolling.reach(g, xi, t))
+        above = in_order(self.stacks, parts)
+        if self.rolling is None:
+            return above
+        return jnp.concatenate([above, self.rolling.reach(g, xi, t)])
+
+    def steepness(
+        self, g: Element, moved: Element, t: Time
+    ) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+        steep, turns = [], []
+        for stack in self.stacks:
+            rows, turning = jax.jvp(lambda k, s=stack: s.rows(*self.poses(s, k)), (g,), (moved,))
+            steep.append(sum(jnp.sum(jnp.abs(block), axis=-1) for block in rows))
+            turns.append(jnp.max(jnp.abs(jnp.concatenate(turning, axis=-1)), axis=-1))
+        return in_order(self.stacks, steep), in_order(self.stacks, turns)
 
     def gap(self, g: Element, t: Time) -> Float[Array, ""]:
         return jnp.max(jnp.abs(self.positions(g, t)), initial=0.0)

@@ -12,29 +12,20 @@ import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanisms.body import Body
-from retrax.mechanisms.laws import (
-    AbstractLaw,
-    Aligned,
-    Apart,
-    Coincidence,
-    InPlanes,
-    Perpendicular,
-    Screwed,
-    Several,
-    Threaded,
-    Unturned,
+from retrax.mechanisms.drawn import (
+    aligned,
+    aside,
+    in_planes,
+    pin,
+    travel,
+    turn,
+    turn_of,
+    unturned,
 )
-from retrax.mechanisms.measures import Coordinate, Travel, Turn
+from retrax.mechanisms.laws import AbstractLaw, Apart, Perpendicular, Screwed, Several, Threaded
+from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.pose import Place, across
-from retrax.mechanisms.written import (
-    local,
-    require_name,
-    same,
-    seen_from,
-    unit,
-    vector,
-    whole_vector,
-)
+from retrax.mechanisms.written import local, require_name, seen_from, unit, vector, whole_vector
 from retrax.numerics.checks import ArrayLike, require_number
 
 Bodies = tuple[Body | str, ...]
@@ -62,6 +53,10 @@ class AbstractJoint(abc.ABC):
         """What it is called in sentences."""
         return type(self).__name__
 
+    def point(self, places: tuple[Place, ...]) -> np.ndarray:
+        """Return where forces and torques are told."""
+        return places[1][1] if self.at is None else self.at
+
     @abc.abstractmethod
     def law(self, *places: Place) -> AbstractLaw:
         """Return what the joint asks, with its numbers in the axes of its bodies."""
@@ -86,7 +81,7 @@ class Spherical(AbstractJoint):
         self.at = vector("at", at)
 
     def law(self, *places: Place) -> AbstractLaw:
-        return _pin(self.at, places)
+        return pin(self.point(places), places)
 
 
 class Revolute(AbstractJoint):
@@ -114,11 +109,11 @@ class Revolute(AbstractJoint):
             )
 
     def law(self, *places: Place) -> AbstractLaw:
-        pin = _pin(self.at, places)
-        return pin if self.axis is None else Several((pin, _aligned(self.axis, places)))
+        shared = pin(self.point(places), places)
+        return shared if self.axis is None else Several((shared, aligned(self.axis, places)))
 
     def coordinates(self, *places: Place) -> Coordinates:
-        return (Coordinate(_turn(self.axis, places)),)
+        return (Coordinate(turn(self.axis, places)),)
 
 
 class Fixed(AbstractJoint):
@@ -135,8 +130,7 @@ class Fixed(AbstractJoint):
         self.at = None if at is None else vector("at", at)
 
     def law(self, *places: Place) -> AbstractLaw:
-        at = places[1][1] if self.at is None else self.at
-        return Several((_pin(at, places), _unturned(places)))
+        return Several((pin(self.point(places), places), unturned(places)))
 
 
 class Prismatic(AbstractJoint):
@@ -159,15 +153,12 @@ class Prismatic(AbstractJoint):
             raise BadInput("a Prismatic joint needs an axis: the direction in which it slides.")
         self.at, self.axis = None if at is None else vector("at", at), unit("axis", axis)
 
-    def _point(self, places: tuple[Place, ...]) -> np.ndarray:
-        return places[1][1] if self.at is None else self.at
-
     def law(self, *places: Place) -> AbstractLaw:
-        aside = _aside(self.axis)
-        return Several((_unturned(places), _in_planes(aside, self._point(places), places)))
+        line = in_planes(aside(self.axis), self.point(places), places)
+        return Several((unturned(places), line))
 
     def coordinates(self, *places: Place) -> Coordinates:
-        return (Coordinate(_travel(self.axis, self._point(places), places)),)
+        return (Coordinate(travel(self.axis, self.point(places), places)),)
 
 
 class Cylindrical(AbstractJoint):
@@ -191,12 +182,12 @@ class Cylindrical(AbstractJoint):
 
     def law(self, *places: Place) -> AbstractLaw:
         self._in_space(places, "write a Prismatic one, or a PointOnLine where it may turn")
-        aside = _in_planes(_aside(self.axis), self.at, places)
-        return Several((_aligned(self.axis, places), aside))
+        line = in_planes(aside(self.axis), self.point(places), places)
+        return Several((aligned(self.axis, places), line))
 
     def coordinates(self, *places: Place) -> Coordinates:
-        travel = _travel(self.axis, self.at, places)
-        return Coordinate(_turn(self.axis, places)), Coordinate(travel)
+        along = travel(self.axis, self.point(places), places)
+        return Coordinate(turn(self.axis, places)), Coordinate(along)
 
 
 class Screw(AbstractJoint):
@@ -221,17 +212,21 @@ class Screw(AbstractJoint):
         if self.pitch == 0:
             raise BadInput("pitch = 0 m: a thread that does not advance is a Revolute joint.")
 
+    @property
+    def lead(self) -> float:
+        """The travel per radian."""
+        return self.pitch / (2 * math.pi)
+
     def law(self, *places: Place) -> AbstractLaw:
         self._in_space(places, "nothing can screw")
-        aside = _in_planes(_aside(self.axis), self.at, places)
-        turn, travel = (c.measure for c in self.coordinates(*places))
-        assert isinstance(turn, Turn) and isinstance(travel, Travel)
-        thread = Threaded(turn, travel, jnp.asarray(self.pitch / (2 * math.pi)))
-        return Several((_aligned(self.axis, places), aside, Screwed(thread)))
+        line = in_planes(aside(self.axis), self.point(places), places)
+        along = travel(self.axis, self.point(places), places)
+        thread = Threaded(turn(self.axis, places), along, jnp.asarray(self.lead))
+        return Several((aligned(self.axis, places), line, Screwed(thread)))
 
     def coordinates(self, *places: Place) -> Coordinates:
-        travel = _travel(self.axis, self.at, places)
-        return Coordinate(_turn(self.axis, places)), Coordinate(travel)
+        along = travel(self.axis, self.point(places), places)
+        return Coordinate(turn(self.axis, places)), Coordinate(along)
 
 
 class Universal(AbstractJoint):
@@ -270,13 +265,13 @@ class Universal(AbstractJoint):
         self._in_space(places, "write a Revolute one")
         first, second = seen_from(places[0], self.first), seen_from(places[1], self.second)
         cross = Perpendicular(jnp.asarray(first), jnp.asarray(second))
-        return Several((_pin(self.at, places), cross))
+        return Several((pin(self.point(places), places), cross))
 
     def coordinates(self, *places: Place) -> Coordinates:
         a, b = places
         third = np.cross(self.first, self.second)
-        arm = _turn_of(self.second, third, self.second, a, b)
-        body = _turn_of(self.first, third, self.first, b, a)
+        arm = turn_of(self.second, third, self.second, a, b)
+        body = turn_of(self.first, third, self.first, b, a)
         return Coordinate(arm), Coordinate(body, backwards=True)
 
 
@@ -302,12 +297,12 @@ class Planar(AbstractJoint):
 
     def law(self, *places: Place) -> AbstractLaw:
         self._in_space(places, "every body moves like this by itself")
-        plane = _in_planes((self.normal,), self.at, places)
-        return Several((_aligned(self.normal, places), plane))
+        plane = in_planes((self.normal,), self.point(places), places)
+        return Several((aligned(self.normal, places), plane))
 
     def coordinates(self, *places: Place) -> Coordinates:
-        ways = [Coordinate(_travel(e, self.at, places)) for e in across(self.normal)]
-        return *ways, Coordinate(_turn(self.normal, places))
+        ways = [Coordinate(travel(e, self.point(places), places)) for e in across(self.normal)]
+        return *ways, Coordinate(turn(self.normal, places))
 
 
 class Distance(AbstractJoint):
@@ -341,7 +336,7 @@ class Distance(AbstractJoint):
             )
 
     def law(self, *places: Place) -> AbstractLaw:
-        a, b = local(places[0], self.start), local(places[1], self.at)
+        a, b = local(places[0], self.start), local(places[1], self.point(places))
         return Apart(jnp.asarray(a), jnp.asarray(b), jnp.asarray(self.length))
 
 
@@ -366,10 +361,10 @@ class PointOnLine(AbstractJoint):
         self.at, self.axis = vector("at", at), unit("axis", axis)
 
     def law(self, *places: Place) -> AbstractLaw:
-        return _in_planes(_aside(self.axis), self.at, places)
+        return in_planes(aside(self.axis), self.point(places), places)
 
     def coordinates(self, *places: Place) -> Coordinates:
-        return (Coordinate(_travel(self.axis, self.at, places)),)
+        return (Coordinate(travel(self.axis, self.point(places), places)),)
 
 
 class PointOnPlane(AbstractJoint):
@@ -393,54 +388,7 @@ class PointOnPlane(AbstractJoint):
 
     def law(self, *places: Place) -> AbstractLaw:
         self._in_space(places, "write a PointOnLine")
-        return _in_planes((self.normal,), self.at, places)
+        return in_planes((self.normal,), self.point(places), places)
 
     def coordinates(self, *places: Place) -> Coordinates:
-        return tuple(Coordinate(_travel(e, self.at, places)) for e in across(self.normal))
-
-
-def _pin(at: np.ndarray, places: tuple[Place, ...]) -> Coincidence:
-    same("at", at, places)
-    return Coincidence(*(jnp.asarray(local(place, at)) for place in places))
-
-
-def _aligned(axis: np.ndarray, places: tuple[Place, ...]) -> Aligned:
-    same("axis", axis, places)
-    e = np.stack([seen_from(places[0], way) for way in across(axis)])
-    return Aligned(jnp.asarray(e), jnp.asarray(seen_from(places[1], axis)))
-
-
-def _unturned(places: tuple[Place, ...]) -> Unturned:
-    (Ra, _), (Rb, _) = places
-    return Unturned(jnp.asarray(Rb.T @ Ra))
-
-
-def _aside(axis: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the directions at right angles to an axis: two in space, one in the plane."""
-    return (np.array([-axis[1], axis[0]]),) if len(axis) == 2 else across(axis)
-
-
-def _in_planes(
-    normals: tuple[np.ndarray, ...], at: np.ndarray, places: tuple[Place, ...]
-) -> InPlanes:
-    same("at", at, places)
-    same("axis", normals[0], places)
-    n = np.stack([seen_from(places[0], normal) for normal in normals])
-    a, b = (local(place, at) for place in places)
-    return InPlanes(jnp.asarray(n), jnp.asarray(a), jnp.asarray(b))
-
-
-def _travel(axis: np.ndarray, at: np.ndarray, places: tuple[Place, ...]) -> Travel:
-    a, b = (jnp.asarray(local(place, at)) for place in places)
-    return Travel(jnp.asarray(seen_from(places[0], axis)), a, b)
-
-
-def _turn(axis: np.ndarray | None, places: tuple[Place, ...]) -> Turn:
-    """Return the angle about an axis, or of the plane."""
-    e, n = np.eye(2) if axis is None else across(axis)
-    return _turn_of(e, n, e, *places)
-
-
-def _turn_of(e: np.ndarray, n: np.ndarray, f: np.ndarray, first: Place, second: Place) -> Turn:
-    parts = seen_from(first, e), seen_from(first, n), seen_from(second, f)
-    return Turn(*(jnp.asarray(part) for part in parts))
+        return tuple(Coordinate(travel(e, self.point(places), places)) for e in across(self.normal))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool
 
 from retrax.errors import BadInput, StepFailed
 from retrax.groups.base import Element
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class _Margins(NamedTuple):
     """How far a configuration is from each limit; all above zero where the model holds."""
 
-    sides: Float[Array, " sides"]
-    wheels: Float[Array, " wheels"]
-    springs: Float[Array, " springs"]
+    sides: Array | np.ndarray
+    wheels: Array | np.ndarray
+    springs: Array | np.ndarray
 
 
 def _margins(system: "MechanismSystem", g: Element) -> _Margins:
@@ -49,6 +49,8 @@ def within(system: "MechanismSystem", g: Element) -> Bool[Array, ""] | None:
 
 def _broken(system: "MechanismSystem", margins: _Margins) -> Iterator[tuple[str, str]]:
     """Say which limits a configuration breaks: what happened, and why it ends the model."""
+    if all(np.all(np.asarray(margin) > 0) for margin in margins):
+        return
     constraint = system.constraint
     owners: list[tuple[str, str]] = []
     for c in constraint.connections if constraint is not None else ():

@@ -100,24 +100,20 @@ def motion_of(joint: Connection, g: Element, xi: Coordinates) -> Motion:
 
 def load_of(found: Part, g: Element, lam: Float[Array, " k"]) -> Load:
     """Return what a joint or wheel does to its second body, from the multipliers of all rows."""
-    total, body, at = 0.0, GROUND, None
+    parts, body, at = [], GROUND, None
     if found.joint is not None:
         joint, count = found.joint, found.joint.law.count
-        own, at = lam[found.first : found.first + count], joint.at
         blocks = joint.law.rows(*joint.poses(g))
         which = min(1, len(blocks) - 1)
-        body = joint.bodies[which]
-        total = own @ blocks[which]
+        body, at = joint.bodies[which], joint.at
+        parts.append(lam[found.first : found.first + count] @ blocks[which])
     if found.contact is not None:
-        contact = found.contact.contact
-        body = found.contact.body
+        contact, body = found.contact.contact, found.contact.body
         rows = contact.rows(found.contact.pose(g))
-        total = total + lam[found.rolls : found.rolls + contact.count] @ rows
-    pose = pose_of(g, body)
+        parts.append(lam[found.rolls : found.rolls + contact.count] @ rows)
+    total, pose = sum(parts[1:], parts[0]), pose_of(g, body)
     d = pose.x.shape[0]
-    assert not isinstance(total, float)
-    turns = total.shape[0] - d
-    spin, force = total[:turns], total[turns:]
+    spin, force = total[:-d], total[-d:]
     # From the centre of mass to the point of the joint.
     arm = jnp.zeros(d) if at is None else pose.R @ at
     if d == 2:

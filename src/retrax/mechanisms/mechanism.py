@@ -31,7 +31,7 @@ from retrax.mechanisms.pose import Place
 from retrax.mechanisms.rolling import Rolling, Touching, WheelHeight
 from retrax.mechanisms.springs import AbstractAtJoint, AbstractBetweenPoints, single
 from retrax.mechanisms.system import MechanismSystem
-from retrax.mechanisms.wheels import AbstractWheel, plane_under
+from retrax.mechanisms.wheels import AbstractWheel, plane_of
 from retrax.mechanisms.written import local, naming, require_name, rotation, vector
 from retrax.numerics.checks import (
     ArrayLike,
@@ -93,7 +93,7 @@ class Mechanism:
         self._contacts: list[Touching] = []
         self._springs: list[Acting] = []
         self._dampers: list[Acting] = []
-        self._motors: list[tuple[str, Motor, Coordinate, tuple[int, int]]] = []
+        self._motors: list[tuple[Motor, Coordinate, tuple[int, int]]] = []
         self._readings: dict[str, Connection] = {}
         self.limits: dict[str, Limits] = {}
         self.frames: dict[str, Frame] = {}
@@ -147,7 +147,7 @@ class Mechanism:
             places = [self._place(body) for body in pair]
             with naming(f"the joint {name!r}"):
                 law, free = joint.law(*places), joint.coordinates(*places)
-            at = local(places[1], places[1][1] if joint.at is None else joint.at)
+            at = local(places[1], joint.point(tuple(places)))
             bodies = tuple(body.index for body in pair)
             made = Connection(law, free, jnp.asarray(at), bodies, name, joint.kind)
             self._connect(joint, made)
@@ -161,12 +161,7 @@ class Mechanism:
             if body.index == GROUND:
                 raise BadInput("the ground cannot roll: name a body that moves.")
             name = self._new_name(wheel.name, "wheel")
-            plane = plane_under(self.gravity) if wheel.plane is None else wheel.plane
-            if plane is None:
-                raise BadInput(
-                    f"there is no gravity that says where {name!r} has its plane: give "
-                    "plane=(point, normal)."
-                )
+            plane = plane_of(wheel, name, self.gravity)
             place = self._place(body)
             with naming(f"{name!r}"):
                 contact = wheel.contact(place, plane, self._axle(body))
@@ -197,7 +192,8 @@ class Mechanism:
             joint = self._joint(element.joint)
             coordinate = single(_free(joint), f"a {kind}")
             if isinstance(element, Motor):
-                self._motors.append((name, element, coordinate, joint.bodies[:2]))
+                a, b = joint.bodies[:2]
+                self._motors.append((element, coordinate, (a, b)))
             else:
                 self._act(element.element(coordinate), joint.bodies[:2], name)
 
@@ -263,7 +259,7 @@ class Mechanism:
         """Return the system with its motors as inputs, in the order in which they were added."""
         if not self._motors:
             raise BadInput("this mechanism has no motors: add some with add(rx.Motor(joint)).")
-        _, motors, coordinates, bodies = zip(*self._motors, strict=True)
+        motors, coordinates, bodies = zip(*self._motors, strict=True)
         matrix = MotorMatrix(coordinates, bodies, len(self._bodies))
         bounds = None
         if any(motor.bounds is not None for motor in motors):

@@ -58,9 +58,9 @@ def moved(system: "MechanismSystem", g: Element, motion: Float[Array, " six"]) -
 class _Rates(NamedTuple):
     """What forces do along motions of the whole and turns of each body; the size of |mu||xi|."""
 
-    forces: Float[Array, "samples motions"]
-    torques: Float[Array, "samples n turns"]
-    size: Float[Array, " samples"]
+    forces: Array | np.ndarray
+    torques: Array | np.ndarray
+    size: Array | np.ndarray
 
 
 @Evaluated
@@ -90,11 +90,11 @@ def find_motions(system: "MechanismSystem") -> Symmetries:
             f"JAX hides the numbers in which to find the symmetries of the {system.name}: look for "
             "invariants outside of jax.jit and jax.vmap."
         )
-    rates = _Rates(*(np.asarray(x) for x in found.values[0]))
+    forces, torques, size = (np.asarray(x) for x in found.values[0])
     n, turns, dim = len(system.names), system.inertia.shape[1], system.group.dim
     constraint = system.constraint
-    whole = _unforced(rates.forces, rates.size)
-    axes = [_unforced(rates.torques[:, i], rates.size) for i in range(n)]
+    whole = _unforced(forces, size)
+    axes = [_unforced(torques[:, i], size) for i in range(n)]
     for place in () if constraint is None else _places(constraint):
         if len(whole) and (GROUND in place.bodies or len(place.bodies) == 1):
             whole = _uncrossed(whole, _across(place, turns))

@@ -73,7 +73,10 @@ def _settle(joints: list[Connection], d: int) -> Iterator[Settled]:
     for i, joint in enumerate(joints):
         kept = closed[i]
         yield Settled(
-            joint.bodies, R[i][kept], x[i][kept], tuple(block[i][kept] for block in blocks)
+            joint.bodies,
+            R[i][kept],
+            x[i][kept],
+            tuple(np.asarray(block)[i][kept] for block in blocks),
         )
 
 

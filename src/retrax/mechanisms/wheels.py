@@ -58,6 +58,11 @@ class AbstractWheel(abc.ABC):
         """What it is called in sentences."""
         return type(self).__name__
 
+    @property
+    def needs_plane(self) -> bool:
+        """Whether it needs to know its plane."""
+        return True
+
     @abc.abstractmethod
     def contact(self, place: Place, plane: Plane, axle: np.ndarray | None) -> AbstractContact:
         """Return what is asked of velocities; `axle`: of the one hinge of its body, if any."""
@@ -173,6 +178,10 @@ class KnifeEdge(AbstractWheel):
         self._write(body, name, plane)
         self.at, self.direction = vector("at", at), unit("direction", direction)
 
+    @property
+    def needs_plane(self) -> bool:
+        return len(self.at) == 3
+
     def contact(self, place: Place, plane: Plane, axle: np.ndarray | None) -> AbstractContact:
         same("at", self.at, (place,))
         same("direction", self.direction, (place,))
@@ -190,10 +199,19 @@ class KnifeEdge(AbstractWheel):
         return None
 
 
-def plane_under(gravity: np.ndarray) -> Plane | None:
-    """Return the plane through the origin against gravity; `None` without gravity."""
+def plane_of(wheel: AbstractWheel, name: str, gravity: np.ndarray) -> Plane:
+    """Return the plane of a wheel: its own, or the one under it."""
     size = float(np.linalg.norm(gravity))
-    return Plane(np.zeros(len(gravity)), -gravity / size) if size > 0 else None
+    if wheel.plane is not None:
+        return wheel.plane
+    if size > 0:
+        return Plane(np.zeros(len(gravity)), -gravity / size)
+    if wheel.needs_plane:
+        raise BadInput(
+            f"there is no gravity that says where {name!r} has its plane: give "
+            "plane=(point, normal)."
+        )
+    return Plane(np.zeros(2), np.array([0.0, 1.0]))
 
 
 def _plane(plane: object) -> Plane:

@@ -61,6 +61,26 @@ def solve(A: Float[Array, "n n"], b: Float[Array, " n *m"]) -> Float[Array, " n 
     return jnp.linalg.solve(A, b)
 
 
+def partly_ordered_solve(
+    A: Float[Array, "n n"], b: Float[Array, " n"], positive: int
+) -> Float[Array, " n"]:
+    """Solve A x = b, eliminating the first `positive` unknowns in order, then the others as usual.
+
+    Their block must be nearly symmetric and positive. Its zeros stay zeros in scalar programs.
+    """
+    if not positive:
+        return solve(A, b)
+    pivots = []
+    for _ in range(positive):
+        top, first, factor = A[0], b[0], A[1:, 0] / A[0, 0]
+        A, b = A[1:, 1:] - factor[:, None] * top[None, 1:], b[1:] - factor * first
+        pivots.append((top, first))
+    x = solve(A, b) if len(b) else b
+    for top, first in reversed(pivots):
+        x = jnp.concatenate([((first - top[1:] @ x) / top[0])[None], x])
+    return x
+
+
 def proximal_solve(S: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
     r"""Solve $S x = b$ for a symmetric $S \ge 0$ that may be singular, where `b` lies in its range.
 
@@ -86,7 +106,7 @@ def _cholesky(S: Float[Array, "n n"]) -> Callable[[Float[Array, " n"]], Float[Ar
     return lambda b: cho_solve((factor, True), b)
 
 
-def _factor(S: Float[Array, "n n"]) -> list[tuple[Float[Array, ""], Float[Array, " rest"]]]:
+def _factor(S: Float[Array, "n n"]) -> list[tuple[Float[Array, ""], Float[Array, " _"]]]:
     """Return the pivots of a positive definite matrix, each with the column of L below it."""
     found = []
     for _ in range(len(S)):
@@ -97,7 +117,7 @@ def _factor(S: Float[Array, "n n"]) -> list[tuple[Float[Array, ""], Float[Array,
 
 
 def _substitute(
-    factor: list[tuple[Float[Array, ""], Float[Array, " rest"]]], b: Float[Array, " n"]
+    factor: list[tuple[Float[Array, ""], Float[Array, " _"]]], b: Float[Array, " n"]
 ) -> Float[Array, " n"]:
     """Solve L D L^T x = b."""
     given = []

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
 
 from retrax.errors import BadInput
 from retrax.mechanisms.joined import Connection
-from retrax.mechanisms.laws import Screwed, Several
 from retrax.mechanisms.loads import Load, Motion, Part, load_of, motion_of, part, part_names
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.evaluate import Evaluated
@@ -51,6 +50,20 @@ class JointMotions(Mapping[str, "JointMotion"]):
         return f"<joints {', '.join(map(repr, self))}>"
 
 
+class _Moved(NamedTuple):
+    """The coordinates of a joint and their rates, along states."""
+
+    values: np.ndarray
+    rates: np.ndarray
+
+
+class _Loaded(NamedTuple):
+    """The force and the torque of a joint, along states."""
+
+    force: np.ndarray
+    torque: np.ndarray
+
+
 class JointMotion:
     """A joint or wheel along a run: all arrays have a row for each saved state.
 
@@ -74,9 +87,11 @@ class JointMotion:
         """
         chosen = self._chosen("angle", angles=True)
         wrapped, rates = self._motion.values[:, chosen], self._motion.rates[:, chosen]
-        if self.kind == "Screw":  # its travel tells the turns apart
-            wound = self._motion.values[:, 1:] / self._lead()
-            return (wound + np.arctan2(np.sin(wrapped - wound), np.cos(wrapped - wound)))[:, 0]
+        lead = None if self._part.joint is None else self._part.joint.lead
+        if lead is not None:  # the travel tells the turns apart
+            wound = self._motion.values[:, 1] / float(lead)
+            off = wrapped[:, 0] - wound
+            return wound + np.arctan2(np.sin(off), np.cos(off))
         t = np.asarray(self._run.t)
         columns = [self._continued(t, wrapped[:, k], rates[:, k]) for k in range(len(chosen))]
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
@@ -119,7 +134,7 @@ class JointMotion:
         return self._load.torque
 
     @cached_property
-    def _motion(self) -> Motion:
+    def _motion(self) -> _Moved:
         joint = self._part.joint
         if joint is None or not joint.coordinates:
             raise BadInput(
@@ -128,13 +143,13 @@ class JointMotion:
             )
         xi = np.asarray(self._run.velocity)
         seen = in_blocks(_moving, picked((self._run.states.g, xi)), len(xi), joint)
-        return Motion(*(np.asarray(x) for x in seen))
+        return _Moved(*seen)
 
     @cached_property
-    def _load(self) -> Load:
+    def _load(self) -> _Loaded:
         lam = np.asarray(self._run.multipliers)
         seen = in_blocks(_loaded, picked((self._run.states.g, lam)), len(lam), self._part)
-        return Load(*(np.asarray(x) for x in seen))
+        return _Loaded(*seen)
 
     def _chosen(self, what: str, angles: bool) -> list[int]:
         joint = self._part.joint
@@ -143,11 +158,6 @@ class JointMotion:
         if not chosen:
             raise BadInput(f"the {self.kind} {self.name!r} has no {what}.")
         return chosen
-
-    def _lead(self) -> float:
-        assert self._part.joint is not None and isinstance(self._part.joint.law, Several)
-        (screw,) = [law for law in self._part.joint.law.laws if isinstance(law, Screwed)]
-        return float(screw.thread.lead)
 
     def _continued(self, t: np.ndarray, wrapped: np.ndarray, rates: np.ndarray) -> np.ndarray:
         """Add whole turns to an angle, as many as its rates foretell."""

@@ -22,7 +22,7 @@ from retrax.engine.axes.loops import (
     shifted,
     stacked,
 )
-from retrax.engine.builder import Builder
+from retrax.engine.builder import Builder, same
 from retrax.engine.kinds import Kind, Unscalarisable, dtype_of, kind_of_variable
 from retrax.engine.program import View
 from retrax.engine.trace.arithmetic import Arithmetic, DimensionNumbers
@@ -297,14 +297,21 @@ class KeptRules:
         parts = [x if isinstance(x, KeptArray) else self.loops.keep(x, like.axis) for x in filled]
         if any(x.axis != like.axis for x in parts):
             raise Unscalarisable("it mixes two long axes")
-        length = sum(x.length for x in parts)
-        buffers = [self.build.buffer(length, kind_of_cell(cell)) for cell in like.cells.ravel()]
+        length, columns = sum(x.length for x in parts), [x.cells.ravel() for x in parts]
+        cells = np.empty(like.cells.size, object)
+        for c, alike in enumerate(zip(*columns, strict=True)):
+            # What is the same number for all things needs no memory.
+            if any(isinstance(x, View) or not same(x, alike[0]) for x in alike):
+                kind = kind_of_cell(like.cells.ravel()[c])
+                cells[c] = View(self.build.buffer(length, kind), 0, 1, length)
+            else:
+                cells[c] = alike[0]
+        made = [c for c, cell in enumerate(cells) if isinstance(cell, View)]
         start = 0
-        for part in parts:
-            self.loops.copy(part, [View(buffer, start, 1, part.length) for buffer in buffers])
+        for part, column in zip(parts, columns, strict=True):
+            targets = [View(cells[c].buffer, start, 1, part.length) for c in made]
+            self.loops.copy(KeptArray(column[made], 0, part.length), targets)
             start += part.length
-        cells = np.empty(len(buffers), object)
-        cells[:] = [View(buffer, 0, 1, length) for buffer in buffers]
         return KeptArray(cells.reshape(like.cells.shape), like.axis, length)
 
     def pad(

@@ -3,7 +3,13 @@
 from retrax.mechanisms.joints import Revolute, Spherical
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.system import MechanismSystem
-from retrax.numerics.checks import ArrayLike, host_finite64, require_flag, require_number, require_whole
+from retrax.numerics.checks import (
+    ArrayLike,
+    host_finite64,
+    require_flag,
+    require_number,
+    require_whole,
+)
 from retrax.systems.mechanisms.bars import bar
 
 
