@@ -21,8 +21,8 @@ loop in C++. Pinocchio computes accelerations only: with Euler's symplectic meth
 from Python, it is the least that a tree can take.
 
 Exudyn runs generalised alpha with modified Newton, a spectral radius of 0.9 (less loses energy, and
-1 does not converge), plane bodies for plane linkages, and a dense solver for small ones. MuJoCo runs
-trees in joint coordinates, loops closed by `connect` with a time constant of two steps and no
+1 does not converge), plane bodies for plane linkages, and a dense solver for small ones. MuJoCo
+runs trees in joint coordinates, loops closed by `connect` with a time constant of two steps and no
 contacts. `python -m benchmarks.mechanisms` makes the numbers anew.
 """
 
