@@ -40,6 +40,9 @@ SHOTS = {
     "torus": ("kuramoto", 400, 1, 0.4),
     "plane": ("subspace-flow", 400, 1, 0.2),
     "matrix": ("toda", 300, 1, 0.3),
+    "bricard": ("bricard", 800, 4, 0.3),
+    "bicycle": ("bicycle", 800, 4, 0.3),
+    "strandbeest-leg": ("strandbeest-leg", 800, 2, 0.3),
 }
 TO_TIME = """(part) => {
   const slider = document.getElementById("time");
@@ -83,10 +86,18 @@ def main(names: list[str]) -> None:
             case, steps, every, part = SHOTS[name]
             page = simulated(case, steps, every).report(Path(folder) / f"{name}.html")
             shoot(browser, page, FOLDER / f"{name}.png", part, viewport=WIDE)
-            if name == "top":
-                shoot(browser, page, FOLDER / "dark.png", part, viewport=WIDE, color_scheme="dark")
+            if name in ("top", "bricard"):
+                beside = "" if name == "top" else f"{name}-"
+                shoot(
+                    browser,
+                    page,
+                    FOLDER / f"{beside}dark.png",
+                    part,
+                    viewport=WIDE,
+                    color_scheme="dark",
+                )
                 phone = {"viewport": PHONE, "is_mobile": True, "has_touch": True}
-                shoot(browser, page, FOLDER / "phone.png", part, **phone)
+                shoot(browser, page, FOLDER / f"{beside}phone.png", part, **phone)
         browser.close()
 
 

@@ -37,7 +37,7 @@ def test_a_top_that_hangs_swings_at_two_equal_frequencies():
 
 @pytest.mark.parametrize("spin", [7.0, 25.0])
 def test_a_sleeping_top_has_the_eigenvalues_of_its_precession_and_nutation(spin):
-    """I z'' - i C w z' - m g l z = 0 for its tilt in axes that do not turn; 15.9 1/s keeps it up."""
+    """I z'' - i C w z' - m g l z = 0 for its tilt in axes that stand still; 15.9 1/s is enough."""
     found = rx.analysis.modes(TOP, TOP.state(np.eye(3), velocity=[0, 0, spin]))
     roots = np.roots([1.1, -0.5j * spin, -MASS * GRAVITY * ARM])
     exact = np.concatenate([roots, roots.conj(), [0, 0]])
@@ -46,13 +46,13 @@ def test_a_sleeping_top_has_the_eigenvalues_of_its_precession_and_nutation(spin)
 
 
 def test_a_top_that_precesses_steadily_nutates_at_the_known_frequency():
-    """At a right angle: W = m g l / (C w3), and nutation^2 = W^2 + (C w3 / I)^2 (for cos = 0)."""
-    I, C, spin = 1.1, 0.5, 40.0
+    """At a right angle: W = m g l / (C w3), and nutation^2 = W^2 + (C w3 / A)^2 (for cos = 0)."""
+    A, C, spin = 1.1, 0.5, 40.0
     rate = MASS * GRAVITY * ARM / (C * spin)
     R = turned(0.0, np.pi / 2, 0.0)  # the axis lies level
     state = TOP.state(R, velocity=R.T @ [0, 0, rate] + [0, 0, spin])
     found = rx.analysis.modes(TOP, state)
-    nutation = np.sqrt(rate**2 + (C * spin / I) ** 2)
+    nutation = np.sqrt(rate**2 + (C * spin / A) ** 2)
     assert abs(found.eigenvalues.imag.max() - nutation) < 1e-11
     kept = np.abs(found.eigenvalues) > 1
     assert kept.sum() == 2 and np.abs(found.eigenvalues[~kept]).max() < 1e-7

@@ -18,8 +18,8 @@ class Joint(NamedTuple):
 def state_at(mechanism, system, frames):
     """Return the state in which the frames of the bodies are at `frames[name] = R, x, omega, v`.
 
-    `R` and `x` place the frame of the link in space; `omega` is its angular velocity in its own axes,
-    `v` the velocity of its origin in space.
+    `R` and `x` place the frame of the link in space; `omega` is its angular velocity in its own
+    axes, `v` the velocity of its origin in space.
     """
     R, x, xi = [], [], []
     for name in system.names:
@@ -41,21 +41,21 @@ def body_rates(system, state):
 @jax.jit
 def _joints(system, state):
     each, rates = body_rates(system, state)
-    n, found = len(system.names), {}
-    moved = system.group.tangent(state.g, each.reshape(-1))
+    moved, found = system.group.tangent(state.g, each.reshape(-1)), {}
     for joint in system.constraint.connections:
-        if len(joint.coordinates) != 1:
+        # Freedoms that a joint combines keep their names.
+        names = joint.name.split(" and ")
+        if len(names) != len(joint.coordinates):
             continue
 
-        def speed(g, each, joint=joint):
-            q = joint.measured(g)[0]
+        def speeds(g, each, joint=joint):
             still = jnp.zeros(each.shape[1])
             one, two = (still if i < 0 else each[i] for i in joint.bodies[:2])
-            return q.first @ one + q.second @ two
+            return [q.first @ one + q.second @ two for q in joint.measured(g)]
 
-        value = joint.measured(state.g)[0].value
-        found[joint.name] = (value, *jax.jvp(speed, (state.g, each), (moved, rates)))
-    assert n
+        values = [q.value for q in joint.measured(state.g)]
+        both = jax.jvp(speeds, (state.g, each), (moved, rates))
+        found |= dict(zip(names, zip(values, *both, strict=True), strict=True))
     return found
 
 

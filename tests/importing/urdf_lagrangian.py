@@ -22,7 +22,9 @@ class Lagrangian:
         self.names = [j.get("name") for j in moving if j.find("mimic") is None]
         self.damping = jnp.array([_number(j.find("dynamics"), "damping") for j in moving
                                   if j.find("mimic") is None])  # fmt: skip
-        self.mimics = {j.get("name"): j.find("mimic") for j in moving if j.find("mimic") is not None}
+        self.mimics = {
+            j.get("name"): j.find("mimic") for j in moving if j.find("mimic") is not None
+        }
 
     def angles(self, q):
         """Return the value of every joint."""
@@ -97,11 +99,18 @@ def _origin(element):
     for k, angle in ((2, c), (1, b), (0, a)):
         i, j = (k + 1) % 3, (k + 2) % 3
         turn = np.eye(3)
-        turn[[i, j, i, j], [i, j, j, i]] = [np.cos(angle), np.cos(angle), -np.sin(angle), np.sin(angle)]
+        turn[[i, j, i, j], [i, j, j, i]] = [
+            np.cos(angle),
+            np.cos(angle),
+            -np.sin(angle),
+            np.sin(angle),
+        ]
         R = R @ turn
     return R, _vector(origin, "xyz")
 
 
 def _tensor(element):
-    xx, xy, xz, yy, yz, zz = (float(element.get(k)) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    xx, xy, xz, yy, yz, zz = (
+        float(element.get(k)) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    )
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

@@ -7,10 +7,10 @@ GRAVITY = 9.81
 
 
 def four_bar_angle(N, t, rate=1.0):
-    """The angle of the cranks of N four-bars that pass the top at t = 0 with angular velocity -rate.
+    """The angle of the cranks of N four-bars that pass the top at t = 0, at the rate -rate.
 
-    a phi'' = -b cos phi. With theta = phi + pi/2 from below, theta' = -s sqrt(1 - m sin^2(theta/2)),
-    where s is the rate below and m = 4 b / (a s^2) < 1: it goes round and round.
+    a phi'' = -b cos phi. With theta = phi + pi/2 from below, theta' = -s sqrt(1 - m
+    sin^2(theta/2)), where s is the rate below and m = 4 b / (a s^2) < 1: it goes round and round.
     """
     a, b = (N + 1) / 3 + N, GRAVITY * ((N + 1) / 2 + N)
     below = np.sqrt(rate**2 + 4 * b / a)

@@ -26,7 +26,7 @@ def test_a_swinging_bar_pulls_at_its_joint_as_a_physical_pendulum():
     """m (a - g), with the acceleration of the centre from theta'' = -m g l/2 sin(theta) / I."""
     mass, length, width, angle, rate = 1.3, 0.8, 0.1, 0.7, 2.5
     system = rx.systems.chain(1, mass=mass, length=length, width=width)
-    I = mass * (width**2 + length**2) / 12 + mass * length**2 / 4
+    moment = mass * (width**2 + length**2) / 12 + mass * length**2 / 4
     start = system.assemble()
     c, s = np.cos(angle), np.sin(angle)
     turn = np.array([[c, 0, -s], [0, 1, 0], [s, 0, c]])  # to the right, about -e2
@@ -36,9 +36,9 @@ def test_a_swinging_bar_pulls_at_its_joint_as_a_physical_pendulum():
         (R[None], (-length / 2 * inwards)[None]),
         velocity=[*(R.T @ [0, -rate, 0]), *(length / 2 * rate * ahead)],
     )
-    slows = -mass * GRAVITY * length / 2 * s / I
+    slows = -mass * GRAVITY * length / 2 * s / moment
     acceleration = length / 2 * (slows * ahead + rate**2 * inwards)
-    exact = mass * (acceleration + [0, 0, GRAVITY])
+    exact = mass * (acceleration + np.array([0, 0, GRAVITY]))
     assert np.abs(forces(system, state)[0] - exact).max() < 1e-12
 
 

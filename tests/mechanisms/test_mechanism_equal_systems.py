@@ -47,7 +47,8 @@ def test_two_plates_welded_on_a_blade_are_chaplygin_s_sleigh():
     sleigh = rx.Mechanism(gravity=[0.0, 0.0])
     plates = [sleigh.body(f"plate {i}", m[i], moments[i], at=at[i]) for i in range(2)]
     sleigh.join(rx.Fixed(*plates, name="weld"))
-    sleigh.roll(rx.KnifeEdge(plates[0], at=[0.0, 0.0], direction=[1.0, 0.0], name="blade"))
+    above = ([0.0, 0.0], [0.0, 1.0])  # seen from above there is no gravity that tells the plane
+    sleigh.roll(rx.KnifeEdge(plates[0], at=[0.0, 0.0], direction=[1.0, 0.0], plane=above))
     system = sleigh.system()
     start = system.assemble(
         velocities={f"plate {i}": [omega, v - omega * at[i, 1], omega * at[i, 0]] for i in range(2)}

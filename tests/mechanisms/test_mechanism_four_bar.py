@@ -22,13 +22,13 @@ def swing(N, integrator, h, T, save_every=1):
 
 @pytest.mark.parametrize("N", [1, 2, 5])
 def test_four_bars_in_a_row_move_as_one_pendulum_through_their_singular_places(N):
-    """Ten seconds: the bars lie in one line about ten times. Measured: 4.1e-8, 3.5e-8, 3.1e-8."""
+    """Ten seconds: the bars lie in one line about ten times. Measured: 8.6e-10."""
     run = swing(N, rx.Composition(rx.LieVerlet(), order=6), 0.01, 10.0, save_every=10)
     exact = four_bar_angle(N, run.t)
     turns = (exact[0] - exact[-1]) / np.pi
     assert turns > 9
-    assert np.abs(angles(run) - exact[:, None]).max() < 2e-7
-    assert np.max(run.constraint_violation()) < 2e-14
+    assert np.abs(angles(run) - exact[:, None]).max() < 5e-9
+    assert np.max(run.constraint_violation()) < 5e-13
 
 
 @pytest.mark.parametrize(("order", "h"), [(2, 0.01), (4, 0.02), (6, 0.04)])
@@ -40,3 +40,19 @@ def test_the_order_on_a_closed_loop_is_the_one_claimed(order, h):
         run = swing(2, integrator, size, 2.0)
         errors.append(np.abs(angles(run)[-1, 0] - four_bar_angle(2, 2.0)))
     assert abs(np.log2(errors[0] / errors[1]) - order) < 0.3
+
+
+def test_a_linkage_does_not_change_its_shape_unseen_where_it_is_singular():
+    """The bars stay parallel at every saved state, or the run stops.
+
+    Measured over 10.9 million steps of six kinds: five stops, no fold, joints within 7e-14. This
+    one passes 4,600 singular places and stops when a step would end 1e-4 rad beside the next.
+    """
+    try:
+        run = swing(1, rx.LieVerlet(), 0.01, 3000.0, save_every=100)
+    except rx.StepFailed as stop:
+        assert "singular" in str(stop)
+        run = stop.trajectory
+    assert run.t[-1] > 100
+    assert np.abs(np.diff(angles(run), axis=1)).max() < 1e-8
+    assert np.max(run.constraint_violation()) < 1e-13

@@ -12,6 +12,7 @@ from retrax.show.page import page_data
 from retrax.show.pictures.choose import picture
 from retrax.show.scene import farthest, scene
 
+ASIDE = np.array([2.0, 0.0, 0.0])
 BOX = rx.draw.box([0.4, 0.2, 0.1], colour="green")
 
 
@@ -37,7 +38,7 @@ def free_body():
 
 
 def two_points():
-    return written("R^3 x R^3", (WAVE, WAVE + [2.0, 0, 0]), momentum=np.ones((len(T), 6)))
+    return written("R^3 x R^3", (WAVE, WAVE + ASIDE), momentum=np.ones((len(T), 6)))
 
 
 def kinds(shown):
@@ -109,7 +110,7 @@ def test_a_function_may_depend_on_time_and_on_nested_configurations():
         return rx.draw.rod(a, b).at([0, 0, t])
 
     (rod,) = picture(two_points(), draw).things
-    assert np.allclose(rod["poses"].values[:, 9:], WAVE + [1.0, 0, 0] + np.outer(T, [0, 0, 1]))
+    assert np.allclose(rod["poses"].values[:, 9:], WAVE + ASIDE / 2 + np.outer(T, [0, 0, 1]))
 
 
 def test_a_function_in_jax_works():
@@ -128,7 +129,7 @@ def test_shapes_name_their_body_by_name_number_or_ground():
     ]
     shown = picture(two_points(), draw)
     bodies = {thing["label"]: thing for thing in shown.things if thing["kind"] == "body"}
-    assert np.allclose(bodies["body 2"]["poses"].values[:, 9:], WAVE + [2.0, 0, 0])
+    assert np.allclose(bodies["body 2"]["poses"].values[:, 9:], WAVE + ASIDE)
     assert np.allclose(bodies["body 1"]["poses"].values[:, 9:], WAVE)
     assert np.allclose(bodies[""]["poses"].values[:, 9:], 0.0)
 
@@ -148,7 +149,7 @@ def test_what_moves_in_the_plane_is_seen_from_the_front():
 def test_everything_drawn_lies_in_the_ball_that_is_shown():
     shown = picture(two_points(), [rx.draw.rod([0, 0, 0], [0, 0, 4]).on(1), BOX])
     for point in ([0.0, 0, 4], [0.0, 0, 0]):
-        away = np.linalg.norm(WAVE + [2.0, 0, 0] + point - shown.centre, axis=1)
+        away = np.linalg.norm(WAVE + ASIDE + point - shown.centre, axis=1)
         assert np.all(away < shown.radius)
 
 
@@ -206,7 +207,7 @@ def test_a_run_without_bodies_takes_a_function():
 
 @pytest.mark.parametrize("said", ["box", [BOX, "box"], 3.0, {"box": BOX}])
 def test_what_is_no_shape_is_rejected(said):
-    with pytest.raises(rx.BadInput, match="draw = .* must be a shape of rx.draw"):
+    with pytest.raises(rx.BadInput, match=r"draw = .* must be a shape of rx.draw"):
         shapes_of("draw", said)
 
 

@@ -203,7 +203,7 @@ def test_files_that_are_no_meshes_are_told(tmp_path, monkeypatch, name, text, sa
         (lambda: rx.draw.box(1.0, colour="pinkish"), "blue, orange"),
         (lambda: rx.draw.box(1.0).turned(2 * np.eye(3)), "not a rotation"),
         (lambda: rx.draw.box(1.0).turned(-np.eye(3)), "not a rotation"),
-        (lambda: rx.draw.box(1.0).turned([1.0, 2.0]), "an axis times an angle"),
+        (lambda: rx.draw.box(1.0).turned([1.0, 2.0]), "axis times angle"),
         (lambda: rx.draw.box(1.0).at([1.0]), "three numbers, or two"),
         (lambda: rx.draw.box(1.0).at([1.0, np.nan, 0.0]), "place"),
         (lambda: rx.draw.box(1.0).scaled(-1.0), "positive"),

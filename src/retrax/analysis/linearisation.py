@@ -56,7 +56,7 @@ def linearise(system: AbstractGroupSystem, state: State) -> Linearised:
     none = np.zeros(count)
     _, hidden, _ = _motion(system, g, mu, t, none)
     slopes = _slopes(system, g, mu, t, none)
-    back = _inverse_mobility(slopes.rows, slopes.velocity_by_mu)
+    back = _inverse_mobility(np.asarray(slopes.rows), np.asarray(slopes.velocity_by_mu))
     lam = -back @ hidden  # (2), linear in the multipliers
     field, _, _ = _motion(system, g, mu, t, lam)
     slopes = _slopes(system, g, mu, t, lam)
@@ -65,7 +65,7 @@ def linearise(system: AbstractGroupSystem, state: State) -> Linearised:
     scale = np.eye(len(field))
     scale[len(mu) :, len(mu) :] = slopes.velocity_by_mu
     back_to_momenta = np.linalg.inv(scale)
-    across = slopes.gap_by_y @ back_to_momenta
+    across = np.asarray(slopes.gap_by_y) @ back_to_momenta
     singular, right = np.linalg.svd(across)[1:]
     rank = int(np.sum(singular > REDUNDANT * max(singular, default=0.0)))
     return Linearised(

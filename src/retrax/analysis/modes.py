@@ -54,15 +54,14 @@ class Modes:
         return "\n".join(lines)
 
 
-def modes(
-    system: AbstractGroupSystem, state: State, *, drop_symmetries: bool = False
-) -> Modes:
+def modes(system: AbstractGroupSystem, state: State, *, drop_symmetries: bool = False) -> Modes:
     r"""Linearise the motion about an equilibrium or a steady motion, and return its modes.
 
     With $X$ the motion on the states that the constraint admits, and $Z$ the symmetry that carries
     the state along ($Z = 0$ at an equilibrium),
 
-    $$ \delta\dot y = D(X - Z)\,\delta y, \qquad \delta y = \mathrm{Re}\,(s\,e^{\lambda t}), \tag{1} $$
+    $$ \delta\dot y = D(X - Z)\,\delta y, \qquad
+       \delta y = \mathrm{Re}\,(s\,e^{\lambda t}), \tag{1} $$
 
     on changes $\delta y$ of the state that the constraint admits to first order: positions along
     it, velocities that also roll. $D(X - Z)$ is exact; rows may be redundant. Symmetries are found

@@ -49,7 +49,9 @@ def symplecticity(
     integrator = as_integrator(integrator)
     require_run(system, integrator, state, h, 1, 1)
     difference, across = map(np.asarray, _difference(system, integrator, state, float(h)))
-    admitted = null_space(across, _DEPENDENT * np.linalg.norm(across)) if len(across) else None
+    admitted = (
+        null_space(across, _DEPENDENT * float(np.linalg.norm(across))) if len(across) else None
+    )
     if admitted is not None:
         lengths = np.linalg.norm(admitted, axis=1, keepdims=True)
         difference = (admitted / lengths) @ difference @ (admitted / lengths).T

@@ -7,7 +7,6 @@ A shape is plain data. `.at(place)`, `.turned(rotation)` and `.scaled(factor)` p
 from retrax.draw.lines import arrow as arrow
 from retrax.draw.lines import line as line
 from retrax.draw.lines import trail as trail
-from retrax.draw.surface import mesh as mesh
 from retrax.draw.solids import box as box
 from retrax.draw.solids import cone as cone
 from retrax.draw.solids import cylinder as cylinder
@@ -15,4 +14,5 @@ from retrax.draw.solids import ellipsoid as ellipsoid
 from retrax.draw.solids import rod as rod
 from retrax.draw.solids import sphere as sphere
 from retrax.draw.solids import wheel as wheel
+from retrax.draw.surface import mesh as mesh
 from retrax.mechanics.shape import Shape as Shape

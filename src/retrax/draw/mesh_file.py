@@ -56,7 +56,9 @@ def _obj(path: Path) -> Surface:
             # Negative numbers count from the corner that was read last.
             face = [n - 1 if n > 0 else len(corners) + n for n in numbers]
             triangles += [[face[0], *face[k : k + 2]] for k in range(1, len(face) - 1)]
-    return np.array(corners, dtype=float).reshape(-1, 3), np.array(triangles).reshape(-1, 3).astype(int)
+    return np.array(corners, dtype=float).reshape(-1, 3), np.array(triangles).reshape(-1, 3).astype(
+        int
+    )
 
 
 def _other(path: Path) -> Surface:

@@ -17,7 +17,7 @@ def box(size: ArrayLike, colour: str = "") -> Shape:
 
 
 def sphere(radius: float, colour: str = "") -> Shape:
-    """A ball about the origin. Without a colour its octants have two, so that it is seen to turn."""
+    """A ball about the origin; without a colour its octants have two, which shows how it turns."""
     return _solid("ball", require_number("radius", radius, "> 0") * np.eye(3), colour)
 
 
@@ -66,14 +66,14 @@ def _solid(kind: str, matrix: np.ndarray, colour: str) -> Shape:
     return Shape(kind, tuple(matrix.ravel().tolist()), colour=require_colour(colour))
 
 
-def _between(
-    kind: str, a: ArrayLike, b: ArrayLike, radius: float | None, colour: str
-) -> Shape:
+def _between(kind: str, a: ArrayLike, b: ArrayLike, radius: float | None, colour: str) -> Shape:
     start, end = (np.array(triple(name, x)) for name, x in (("a", a), ("b", b)))
     along = end - start
     length = float(np.linalg.norm(along))
     if not length > 0:
-        raise BadInput(f"a and b are the same point, {shown(start.tolist())}: there is no {kind} between.")
+        raise BadInput(
+            f"a and b are the same point, {shown(start.tolist())}: there is no {kind} between."
+        )
     radius = _THICK * length if radius is None else radius
     return _solid(kind, _round(radius, along, length), colour).at((start + end) / 2)
 

@@ -13,7 +13,14 @@ from jaxtyping import Float, Int
 from retrax.draw.mesh_file import read_mesh
 from retrax.errors import BadInput
 from retrax.mechanics.shape import Shape, require_colour
-from retrax.numerics.checks import ArrayLike, host_float64, reason, require_finite, require_whole, shown
+from retrax.numerics.checks import (
+    ArrayLike,
+    host_float64,
+    reason,
+    require_finite,
+    require_whole,
+    shown,
+)
 
 # Triangles of a mesh unless told: about 100 kB on a page.
 MOST = 6000
@@ -106,7 +113,9 @@ def _merged(corners: Corners, triangles: Triangles, cells: np.ndarray) -> tuple[
     _, inverse = np.unique(_single(cells.astype(np.int64)), return_inverse=True)
     count = np.bincount(inverse)
     if len(count) > _CORNERS:
-        raise BadInput(f"a mesh of {len(count):,} corners is too fine to be drawn: make it coarser.")
+        raise BadInput(
+            f"a mesh of {len(count):,} corners is too fine to be drawn: make it coarser."
+        )
     means = np.stack([np.bincount(inverse, corners[:, k]) / count for k in range(3)], axis=1)
     faces = inverse[triangles]
     a, b, c = faces.T

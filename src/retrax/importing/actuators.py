@@ -1,17 +1,9 @@
 """The actuators of a MuJoCo model: motors, and servos as a motor with a spring and a damper."""
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
+from retrax.importing.compiled import Model, Names
 from retrax.importing.robot import Drive, Edge, Freedom
-
-if TYPE_CHECKING:
-    from mujoco import MjModel
-
-    from retrax.importing.mjcf import Names
-else:
-    MjModel = Names = Any
 
 # By the numbers of mjtTrn, mjtDyn, mjtGain, mjtBias.
 _AT_JOINT, _NO_DYNAMICS, _FIXED, _NO_BIAS, _AFFINE = 0, 0, 0, 0, 1
@@ -19,7 +11,7 @@ _ONE_COORDINATE = ("hinge", "slide")
 
 
 def actuators(
-    model: MjModel, names: "Names", edges: list[Edge], unread: list[str]
+    model: Model, names: Names, edges: list[Edge], unread: list[str]
 ) -> tuple[list[Drive], list[Edge]]:
     r"""Return the motors, and the edges with the springs and dampers of servos.
 
@@ -47,7 +39,9 @@ def actuators(
             bias = np.array(model.actuator_biasprm[k][:3], dtype=float)
             freedoms[target.name] = _with_servo(target, bias, gear, zero, name, unread)
         drives.append(Drive(name, target.name, _bounds(model, k, gear, gain, name, unread)))
-    changed = [edge._replace(freedoms=tuple(freedoms[f.name] for f in edge.freedoms)) for edge in edges]
+    changed = [
+        edge._replace(freedoms=tuple(freedoms[f.name] for f in edge.freedoms)) for edge in edges
+    ]
     return drives, changed
 
 
@@ -72,7 +66,7 @@ def _with_servo(
 
 
 def _bounds(
-    model: MjModel, k: int, gear: float, gain: float, name: str, unread: list[str]
+    model: Model, k: int, gear: float, gain: float, name: str, unread: list[str]
 ) -> tuple[float, float] | None:
     """Return between which torques or forces at the joint an input stays."""
     low, high = -np.inf, np.inf

@@ -6,14 +6,14 @@ import numpy as np
 
 from retrax.errors import BadInput, warn
 from retrax.importing.closed import Closed
-from retrax.importing.compound import joints_between
+from retrax.importing.compound import Combined, combined
 from retrax.importing.followed import Follow
 from retrax.importing.loops import Closing, closing_joint
 from retrax.importing.robot import Coupling, Edge, Freedom, Robot
 from retrax.importing.rotors import add_rotor
 from retrax.importing.tree import Part, Tree, bodies_of, body_name
-from retrax.mechanisms.joints import AbstractJoint, Fixed
 from retrax.mechanisms.frames import Frame
+from retrax.mechanisms.joints import AbstractJoint, Fixed
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.motors import Motor
 from retrax.mechanisms.springs import TorsionDamper, TorsionSpring
@@ -34,11 +34,10 @@ def build(
     _add_frames(mechanism, tree)
     freedoms = [f for between in tree.between for f in between.freedoms]
     for between in tree.between:
-        mechanism.join(
-            *joints_between(body_name(between.parent), body_name(between.child), between.freedoms)
-        )
+        bodies = body_name(between.parent), body_name(between.child)
+        _add_joint(mechanism, bodies, combined(*bodies, between.freedoms))
     for edge in robot.loops:
-        mechanism.join(*_closing(edge, tree))
+        mechanism.join(_closing(edge, tree))
     for k, loop in enumerate(closings):
         mechanism.join(closing_joint(loop, tree, f"loop {k + 1}"))
     freedoms += [f for edge in robot.loops for f in edge.freedoms]
@@ -60,7 +59,7 @@ def _add_body(mechanism: Mechanism, part: Part) -> None:
     if not moments[0] > 0:
         raise BadInput(
             f"the link {part.name!r} has the mass {solid.mass:g} kg and the principal moments of "
-            f"inertia {', '.join(f'{m:.4g}' for m in moments)}; a body that turns needs positive ones."
+            f"inertia {', '.join(f'{m:.4g}' for m in moments)}; a body needs positive ones."
         )
     mechanism.body(
         body_name(part.name),
@@ -77,8 +76,8 @@ def _add_frames(mechanism: Mechanism, tree: Tree) -> None:
     """Keep where the frames of all links are, in the axes of their bodies."""
     for link, place in tree.places.items():
         carrier = tree.carriers[link]
-        if carrier is not None and carrier not in tree.parts:
-            continue
+        if carrier is not None and (carrier not in tree.parts or link == "ground"):
+            continue  # left out, or called otherwise
         seen = place
         if carrier is not None:
             part = tree.parts[carrier]
@@ -88,25 +87,39 @@ def _add_frames(mechanism: Mechanism, tree: Tree) -> None:
         mechanism.frames[link] = Frame(body_name(carrier), seen.x, seen.R)
 
 
-def _closing(edge: Edge, tree: Tree) -> list[AbstractJoint]:
-    """Return the joints of a loop that the file itself closes."""
+def _add_joint(mechanism: Mechanism, bodies: tuple[str, str], found: Combined) -> None:
+    if found.joint is not None:
+        mechanism.join(found.joint)
+    for reading in found.readings:
+        mechanism.read(reading.name, bodies, reading.coordinate)
+
+
+def _closing(edge: Edge, tree: Tree) -> AbstractJoint:
+    """Return the joint of a loop that the file itself closes."""
     bodies = tree.body_of(edge.parent), tree.body_of(edge.child)
     stands = tree.places[edge.parent].then(edge.origin)
     moved = stands.then(tree.places[edge.child].inverse())
-    if edge.freedoms:
-        joints = joints_between(*bodies, [f.seen(stands) for f in edge.freedoms])
-    else:
-        joints = [Fixed(*bodies, stands.x)]
-    return [Closed(joint, moved) for joint in joints]
+    if not edge.freedoms:
+        return Closed(Fixed(*bodies, stands.x), moved)
+    joint = combined(*bodies, [f.seen(stands) for f in edge.freedoms]).joint
+    if joint is None:
+        raise BadInput(f"a joint that binds nothing cannot close the loop at {edge.child!r}.")
+    return Closed(joint, moved)
 
 
 def _add_elements(mechanism: Mechanism, freedom: Freedom, robot: Robot) -> None:
     lone = freedom.kind in ("hinge", "slide")
-    acts = {"damping": freedom.damping, "stiffness": freedom.stiffness, "armature": freedom.armature}
+    acts = {
+        "damping": freedom.damping,
+        "stiffness": freedom.stiffness,
+        "armature": freedom.armature,
+    }
     if not lone:
         told = [f"{name} {value:g}" for name, value in acts.items() if value]
         if told:
-            robot.unread.append(f"{' and '.join(told)} of the joint {freedom.name!r} ({freedom.kind})")
+            robot.unread.append(
+                f"{' and '.join(told)} of the joint {freedom.name!r} ({freedom.kind})"
+            )
         return
     if freedom.damping:
         mechanism.add(TorsionDamper(freedom.name, freedom.damping))

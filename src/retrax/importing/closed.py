@@ -17,7 +17,7 @@ class Closed(AbstractJoint):
 
     def __init__(self, joint: AbstractJoint, moved: Placement):
         self.joint, self.moved = joint, moved
-        self._write(*joint.bodies, joint.name)
+        self._write(joint.bodies[0], joint.bodies[1], joint.name)
         self.at = None if joint.at is None else moved.inverse().point(joint.at)
 
     @property

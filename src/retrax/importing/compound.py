@@ -10,14 +10,15 @@ $$ Qa_3 = \sin q_2\,a_1 + \cos q_2(\cos q_1\,a_3 - \sin q_1\,a_2),\qquad
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from retrax.errors import BadInput
 from retrax.importing.placement import Vector
-from retrax.importing.readings import Angle, Level, Position
-from retrax.importing.unturning import Unturning
+from retrax.importing.readings import Angle, Held, Level, Position, Reading
 from retrax.importing.robot import Freedom
+from retrax.importing.unturning import Unturning
 from retrax.mechanisms.joints import (
     AbstractJoint,
     Cylindrical,
@@ -31,97 +32,111 @@ from retrax.mechanisms.joints import (
 _SAME = 1e-7
 
 
-def joints_between(a: str, b: str, freedoms: Sequence[Freedom]) -> list[AbstractJoint]:
-    """Return the joints that leave exactly these freedoms, in space axes; none for all freedom."""
+class Combined(NamedTuple):
+    """A joint, `None` for full freedom, and the coordinates of several freedoms."""
+
+    joint: AbstractJoint | None
+    readings: tuple[Reading, ...] = ()
+
+
+def combined(a: str, b: str, freedoms: Sequence[Freedom]) -> Combined:
+    """Return what leaves exactly these freedoms between two bodies, written in space axes."""
     whole = " and ".join(f.name for f in freedoms)
+    if len(freedoms) == 1:
+        return Combined(_single(a, b, freedoms[0]))
     kinds = [f.kind for f in freedoms]
-    if kinds == ["free"]:
-        return []
-    if kinds == ["hinge"]:
-        return [Revolute(a, b, freedoms[0].at, freedoms[0].axis, whole)]
-    if kinds == ["slide"]:
-        return [Prismatic(a, b, freedoms[0].at, freedoms[0].axis, whole)]
-    if kinds == ["ball"]:
-        return [Spherical(a, b, freedoms[0].at, whole)]
-    if kinds == ["planar"]:
-        return [Planar(a, b, freedoms[0].at, freedoms[0].axis, whole)]
     slides = [f for f in freedoms if f.kind == "slide"]
     hinges = [f for f in freedoms if f.kind == "hinge"]
     if len(slides) + len(hinges) == len(freedoms):
-        found = _combined(a, b, whole, slides, hinges, kinds)
+        found = _several(a, b, whole, slides, hinges, kinds)
         if found is not None:
             return found
-    if set(kinds[:3]) == {"slide"} and kinds[3:] == ["ball"] and _apart(slides):
-        return _travels(a, b, slides, freedoms[3].at)
+    if kinds == ["slide", "slide", "slide", "ball"] and _apart(slides):
+        return Combined(None, tuple(_travels(slides, freedoms[3].at)))
     raise BadInput(
-        f"between {a!r} and {b!r} lie {', '.join(f'{f.name!r} ({f.kind})' for f in freedoms)} with no "
-        "mass between them, and together they are no joint that retrax has: two or three hinges at "
-        "right angles through one point are, slides at right angles, and a hinge along a slide or at "
-        "right angles to two. Give the links between them masses."
+        f"between {a!r} and {b!r} lie {', '.join(f'{f.name!r} ({f.kind})' for f in freedoms)} with "
+        "no mass between them, and together they are no joint that retrax has: two or three hinges "
+        "at right angles through one point are, slides at right angles, and a hinge along a slide "
+        "or at right angles to two. Give the links between them masses."
     )
 
 
-def _combined(
+def _single(a: str, b: str, freedom: Freedom) -> AbstractJoint | None:
+    match freedom.kind:
+        case "hinge":
+            return Revolute(a, b, freedom.at, freedom.axis, freedom.name)
+        case "slide":
+            return Prismatic(a, b, freedom.at, freedom.axis, freedom.name)
+        case "ball":
+            return Spherical(a, b, freedom.at, freedom.name)
+        case "planar":
+            return Planar(a, b, freedom.at, freedom.axis, freedom.name)
+        case "free":
+            return None
+
+
+def _several(
     a: str,
     b: str,
     whole: str,
     slides: list[Freedom],
     hinges: list[Freedom],
     kinds: list[str],
-) -> list[AbstractJoint] | None:
+) -> Combined | None:
     counts = len(slides), len(hinges)
-    ordered = kinds == ["slide"] * len(slides) + ["hinge"] * len(hinges)
     if counts == (1, 1) and _parallel(slides[0].axis, hinges[0].axis):
         at, axis = hinges[0].at, hinges[0].axis
-        along = slides[0].axis @ axis
-        sleeve = Cylindrical(a, b, at, axis, whole)
-        return [sleeve, *_turning(a, b, hinges, at), Position(a, b, at, along * axis, slides[0].name)]
+        both = {hinges[0].name: _turning(hinges)[0], slides[0].name: _travels(slides, at)[0]}
+        ordered = [both[name] for name in whole.split(" and ")]
+        return _held(Cylindrical(a, b, at, axis, whole), ordered)
     if not _apart(slides) or not _apart(hinges):
         return None
     if counts in ((0, 2), (0, 3)):
         at = _meeting(hinges)
         if at is None:
             return None
-        held = (
-            Universal(a, b, at, (hinges[0].axis, hinges[1].axis), whole)
-            if counts == (0, 2)
-            else Spherical(a, b, at, whole)
-        )
-        return [held, *_turning(a, b, hinges, at)]
+        axes = (hinges[0].axis, hinges[1].axis)
+        two = counts == (0, 2)
+        joint = Universal(a, b, at, axes, whole) if two else Spherical(a, b, at, whole)
+        return _held(joint, _turning(hinges))
     if counts in ((2, 0), (3, 0)):
+        at = slides[0].at
         plane = [] if counts == (3, 0) else [_normal(slides)]
-        return [Unturning(a, b, plane, slides[0].at, whole), *_travels(a, b, slides, slides[0].at)]
-    if not ordered:
+        return _held(Unturning(a, b, plane, at, whole), _travels(slides, at))
+    if kinds != ["slide"] * len(slides) + ["hinge"] * len(hinges):
         return None
     if counts == (2, 1) and _parallel(_normal(slides), hinges[0].axis):
         at, axis = hinges[0].at, hinges[0].axis
-        plate = Planar(a, b, at, axis, whole)
-        return [plate, *_travels(a, b, slides, at), *_turning(a, b, hinges, at)]
+        readings = [*_travels(slides, at), *_turning(hinges)]
+        return _held(Planar(a, b, at, axis, whole), readings)
     if counts == (3, 3) and (at := _meeting(hinges)) is not None:
-        return [*_travels(a, b, slides, at), *_turning(a, b, hinges, at)]
+        return Combined(None, (*_travels(slides, at), *_turning(hinges)))
     return None
 
 
-def _travels(a: str, b: str, slides: Sequence[Freedom], at: Vector) -> list[AbstractJoint]:
-    return [Position(a, b, at, slide.axis, slide.name) for slide in slides]
+def _held(joint: AbstractJoint, readings: Sequence[Reading]) -> Combined:
+    return Combined(Held(joint, readings), tuple(readings))
 
 
-def _turning(a: str, b: str, hinges: Sequence[Freedom], at: Vector) -> list[AbstractJoint]:
+def _travels(slides: Sequence[Freedom], at: Vector) -> list[Reading]:
+    return [Position(slide.name, at, slide.axis) for slide in slides]
+
+
+def _turning(hinges: Sequence[Freedom]) -> list[Reading]:
     """Return the angles of one, two or three hinges, by (1)."""
     first, last = hinges[0], hinges[-1]
     if len(hinges) == 1:
         e = _across(first.axis)
-        return [Angle(a, b, e, np.cross(first.axis, e), e, at, first.name)]
+        return [Angle(first.name, e, np.cross(first.axis, e), e)]
     a1, a2 = first.axis, hinges[1].axis
     a3 = np.cross(a1, a2)
     if len(hinges) == 2:
-        turned = Angle(a, b, a2, a3, a2, at, first.name)
-        return [turned, Angle(b, a, a1, a3, a1, at, last.name)]
+        return [Angle(first.name, a2, a3, a2), Angle(last.name, a1, a3, a1, backwards=True)]
     hand = float(np.sign(last.axis @ a3))
     return [
-        Angle(a, b, a3, -a2, a3, at, first.name),
-        Level(a, b, a1, a3, at, hinges[1].name),
-        Angle(b, a, a1, -hand * a2, a1, at, last.name),
+        Angle(first.name, a3, -a2, a3),
+        Level(hinges[1].name, a1, a3),
+        Angle(last.name, a1, -hand * a2, a1, backwards=True),
     ]
 
 

@@ -1,18 +1,10 @@
 """The equalities of a MuJoCo model: loops that are closed, and joints that follow others."""
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
+from retrax.importing.compiled import Model, Names
 from retrax.importing.placement import Placement, from_quaternion
 from retrax.importing.robot import Coupling, Edge, Freedom
-
-if TYPE_CHECKING:
-    from mujoco import MjModel
-
-    from retrax.importing.mjcf import Names
-else:
-    MjModel = Names = Any
 
 # By the numbers of mjtEq.
 _CONNECT, _WELD, _JOINT = 0, 1, 2
@@ -20,9 +12,7 @@ _CONNECT, _WELD, _JOINT = 0, 1, 2
 _BODY = 1
 
 
-def equalities(
-    model: MjModel, names: "Names", unread: list[str]
-) -> tuple[list[Edge], list[Coupling]]:
+def equalities(model: Model, names: Names, unread: list[str]) -> tuple[list[Edge], list[Coupling]]:
     """Return the loops and the couplings of a model; what is neither goes to `unread`."""
     loops, couplings = [], []
     for k in range(model.neq):

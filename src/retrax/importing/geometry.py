@@ -14,7 +14,7 @@ from retrax.importing import solid as weighed
 from retrax.importing.mesh_path import Packages, find_mesh
 from retrax.importing.placement import Placement, roll_pitch_yaw
 from retrax.importing.solid import Solid
-from retrax.importing.xml_file import number, numbers, only, text
+from retrax.importing.xml_file import numbers, only, text
 from retrax.mechanics.shape import Shape
 
 

@@ -1,24 +1,18 @@
 """The geoms of a MuJoCo model as shapes to draw."""
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
 from retrax.draw import solids
 from retrax.draw.surface import mesh
+from retrax.importing.compiled import Model
 from retrax.importing.placement import from_quaternion
 from retrax.mechanics.shape import Shape
-
-if TYPE_CHECKING:
-    from mujoco import MjModel
-else:
-    MjModel = Any
 
 _UP = (0.0, 0.0, 1.0)
 
 
-def shapes_of(model: MjModel, body: int) -> tuple[Shape, ...]:
-    """Return how a body looks, in its frame. Planes and height fields have no end and are left out."""
+def shapes_of(model: Model, body: int) -> tuple[Shape, ...]:
+    """Return how a body looks, in its frame; planes and height fields are left out."""
     first, count = int(model.body_geomadr[body]), int(model.body_geomnum[body])
     found = []
     for k in range(first, first + count):
@@ -27,10 +21,12 @@ def shapes_of(model: MjModel, body: int) -> tuple[Shape, ...]:
     return tuple(found)
 
 
-def _shapes(model: MjModel, k: int) -> list[Shape]:
+def _shapes(model: Model, k: int) -> list[Shape]:
     kind = int(model.geom_type[k])
     a, b, c = (float(x) for x in model.geom_size[k])
-    colour = "#" + "".join(f"{round(255 * float(x)):02x}" for x in np.clip(model.geom_rgba[k][:3], 0, 1))
+    colour = "#" + "".join(
+        f"{round(255 * float(x)):02x}" for x in np.clip(model.geom_rgba[k][:3], 0, 1)
+    )
     match kind:  # by the numbers of mjtGeom
         case 2:
             return [solids.sphere(a, colour)]
@@ -48,7 +44,7 @@ def _shapes(model: MjModel, k: int) -> list[Shape]:
     return []
 
 
-def _mesh(model: MjModel, m: int, colour: str) -> Shape:
+def _mesh(model: Model, m: int, colour: str) -> Shape:
     v, n = int(model.mesh_vertadr[m]), int(model.mesh_vertnum[m])
     f, t = int(model.mesh_faceadr[m]), int(model.mesh_facenum[m])
     corners = np.array(model.mesh_vert[v : v + n], dtype=float)

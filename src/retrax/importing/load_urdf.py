@@ -34,7 +34,7 @@ def load_urdf(
     - `path`: the file.
     - `loops`: what closes loops in the tree of a URDF. Each is the name of a joint of the file, or
         `(link, link, kind, at)`, with an axis behind where the kind has one. Kinds are `"fixed"`,
-        `"spherical"`, `"revolute"`, `"prismatic"`, `"cylindrical"` and `"planar"`. `at` and the axis
+        `"spherical"`, `"revolute"`, `"prismatic"`, `"cylindrical"`, `"planar"`. `at` and the axis
         are in space axes, as drawn; for a loop that is not closed as drawn they have two rows: in
         the frames of both links.
     - `gravity`: in m/s^2.

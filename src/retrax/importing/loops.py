@@ -77,7 +77,7 @@ def _closing(loop: object) -> Closing:
         raise BadInput("at and axis of a loop are both in space, or both a row for each link.")
     if place.shape == (2, 3) and kind not in _ANYWHERE:
         raise BadInput(
-            f"a {kind} loop is given in space, as drawn; points of both links are not enough for it."
+            f"a {kind} loop is given in space, as drawn: points of both links are not enough."
         )
     if axis is not None:
         lengths = np.linalg.norm(axis, axis=-1, keepdims=True)
@@ -91,8 +91,8 @@ def _rows(name: str, value: object) -> np.ndarray:
     array = host_float64(name, value)
     if array.shape not in ((3,), (2, 3)):
         raise BadInput(
-            f"{name} of a loop has shape {array.shape}; it has three numbers in space, or two rows of "
-            "them, one in the frame of each link."
+            f"{name} of a loop has shape {array.shape}; it has three numbers in space, or two rows "
+            "of them, one in the frame of each link."
         )
     require_finite(name, array)
     return array
@@ -103,17 +103,17 @@ def closing_joint(loop: Closing, tree: Tree, name: str) -> AbstractJoint:
     for link in (loop.a, loop.b):
         if link not in tree.places:
             raise BadInput(f"a loop names the link {link!r}, which the file does not have.")
-    carriers = [tree.body_of(link) for link in (loop.a, loop.b)]
-    if carriers[0] == carriers[1]:
+    a, b = tree.body_of(loop.a), tree.body_of(loop.b)
+    if a == b:
         raise BadInput(f"the loop between {loop.a!r} and {loop.b!r} lies within one body.")
     if loop.at.shape == (3,):
-        return _joint(loop.kind, *carriers, loop.at, loop.axis, name)
+        return _joint(loop.kind, a, b, loop.at, loop.axis, name)
     first, second = tree.places[loop.a], tree.places[loop.b]
     axes = [None, None] if loop.axis is None else list(loop.axis)
     here = first.then(_frame(loop.at[0], axes[0]))
     there = second.then(_frame(loop.at[1], axes[1]))
     axis = None if axes[0] is None else first.R @ axes[0]
-    joint = _joint(loop.kind, *carriers, here.x, axis, name)
+    joint = _joint(loop.kind, a, b, here.x, axis, name)
     return Closed(joint, here.then(there.inverse()))
 
 
@@ -121,9 +121,7 @@ def _frame(at: Vector, axis: Vector | None) -> Placement:
     return Placement(HERE.R if axis is None else along_z(axis), at)
 
 
-def _joint(
-    kind: str, a: str, b: str, at: Vector, axis: Vector | None, name: str
-) -> AbstractJoint:
+def _joint(kind: str, a: str, b: str, at: Vector, axis: Vector | None, name: str) -> AbstractJoint:
     if kind in ("fixed", "spherical"):
         return (Fixed if kind == "fixed" else Spherical)(a, b, at, name)
     assert axis is not None

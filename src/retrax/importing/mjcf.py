@@ -1,10 +1,9 @@
 """Read a model that MuJoCo has compiled: bodies, joints, equalities, actuators."""
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
 from retrax.importing.actuators import actuators
+from retrax.importing.compiled import Model, Names
 from retrax.importing.equalities import equalities
 from retrax.importing.geoms import shapes_of
 from retrax.importing.placement import Placement, from_quaternion
@@ -12,16 +11,11 @@ from retrax.importing.robot import Edge, Freedom, FreedomKind, Link, Robot
 from retrax.importing.solid import Solid
 from retrax.mechanisms.frames import Limits
 
-if TYPE_CHECKING:
-    from mujoco import MjModel
-else:
-    MjModel = Any
-
 # By the numbers of mjtJoint.
 _KINDS: tuple[FreedomKind, ...] = ("free", "ball", "slide", "hinge")
 
 
-def read_model(model: MjModel, name: str) -> Robot:
+def read_model(model: Model, name: str) -> Robot:
     """Return what a compiled model describes, drawn at its `qpos0`."""
     names = Names(model)
     links = {names.body(0): Link(names.body(0), None, shapes_of(model, 0))}
@@ -39,26 +33,7 @@ def read_model(model: MjModel, name: str) -> Robot:
     return Robot(name, links, edges, loops, couplings, drives, _limits(model, names), unread)
 
 
-class Names:
-    """The names of the parts of a model; those without one are numbered."""
-
-    def __init__(self, model: MjModel):
-        self.model = model
-
-    def body(self, i: int) -> str:
-        """Return the name of a body."""
-        return self.model.body(i).name or f"body {i}"
-
-    def joint(self, j: int) -> str:
-        """Return the name of a joint."""
-        return self.model.joint(j).name or f"joint {j + 1}"
-
-    def actuator(self, k: int) -> str:
-        """Return the name of an actuator."""
-        return self.model.actuator(k).name or f"motor {k + 1}"
-
-
-def _solid(model: MjModel, i: int) -> Solid | None:
+def _solid(model: Model, i: int) -> Solid | None:
     mass = float(model.body_mass[i])
     if mass == 0 and not np.any(model.body_inertia[i]):
         return None
@@ -66,7 +41,7 @@ def _solid(model: MjModel, i: int) -> Solid | None:
     return Solid(mass, np.array(model.body_ipos[i]), R @ np.diag(model.body_inertia[i]) @ R.T)
 
 
-def _freedom(model: MjModel, names: Names, j: int) -> Freedom:
+def _freedom(model: Model, names: Names, j: int) -> Freedom:
     kind = _KINDS[int(model.jnt_type[j])]
     dof, q = int(model.jnt_dofadr[j]), int(model.jnt_qposadr[j])
     rest = float(model.qpos_spring[q] - model.qpos0[q]) if kind in ("hinge", "slide") else 0.0
@@ -82,7 +57,7 @@ def _freedom(model: MjModel, names: Names, j: int) -> Freedom:
     )
 
 
-def _limits(model: MjModel, names: Names) -> dict[str, Limits]:
+def _limits(model: Model, names: Names) -> dict[str, Limits]:
     found = {}
     for j in range(model.njnt):
         if model.jnt_limited[j] and _KINDS[int(model.jnt_type[j])] in ("hinge", "slide"):
@@ -92,12 +67,14 @@ def _limits(model: MjModel, names: Names) -> dict[str, Limits]:
     return found
 
 
-def _unread(model: MjModel, names: Names) -> list[str]:
+def _unread(model: Model, names: Names) -> list[str]:
     """Name what a model has and a mechanism has not."""
     notes = []
     rough = [names.joint(int(model.dof_jntid[v])) for v in np.flatnonzero(model.dof_frictionloss)]
     counts = {
-        "contacts of geoms": int(np.count_nonzero(np.asarray(model.geom_contype) | model.geom_conaffinity)),
+        "contacts of geoms": int(
+            np.count_nonzero(np.asarray(model.geom_contype) | model.geom_conaffinity)
+        ),
         "tendons": model.ntendon,
         "flexes": getattr(model, "nflex", 0),
         "plugins": model.nplugin,
@@ -112,7 +89,11 @@ def _unread(model: MjModel, names: Names) -> list[str]:
             notes.append(f"{field}: springs or dampers that are not linear")
     if model.opt.density or model.opt.viscosity:
         notes.append("the fluid around the bodies (density, viscosity)")
-    balls = [j for j in range(model.njnt) if _KINDS[int(model.jnt_type[j])] == "ball" and model.jnt_limited[j]]
+    balls = [
+        j
+        for j in range(model.njnt)
+        if _KINDS[int(model.jnt_type[j])] == "ball" and model.jnt_limited[j]
+    ]
     if balls:
         notes.append(f"limits of the ball joints {', '.join(map(names.joint, balls))}")
     return notes

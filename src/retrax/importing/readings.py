@@ -1,79 +1,85 @@
-"""Joints that bind nothing: they give a name to one of several coordinates of another joint."""
+"""Coordinates of joints with several freedoms, one for each, written as the bodies stand."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from retrax.mechanisms.joints import AbstractJoint, Coordinates
-from retrax.mechanisms.laws import AbstractLaw, Blocks, Residual
+from retrax.mechanisms.laws import AbstractLaw
 from retrax.mechanisms.measures import Coordinate, Tilt, Travel, Turn
-from retrax.mechanisms.pose import Place, Pose
+from retrax.mechanisms.pose import Place
 from retrax.mechanisms.written import local, seen_from
 
-
-class Nothing(AbstractLaw):
-    """No equation."""
-
-    @property
-    def count(self) -> int:
-        return 0
-
-    def residual(self, *poses: Pose) -> Residual:
-        return jnp.zeros(0)
-
-    def rows(self, *poses: Pose) -> Blocks:
-        none = jnp.zeros((0, 6))
-        return none, none
+Vector = np.ndarray
 
 
-class Angle(AbstractJoint):
+class Angle(NamedTuple):
     """The angle of a direction `f` of the second body, in the plane of `e` and `n` of the first.
 
-    **Arguments:** `a`, `b`: the bodies; `e`, `n`, `f`: unit vectors, as drawn, `e` and `n` at right
-    angles; `at`: where torques are told; `name`.
+    **Attributes:** `name`; `e`, `n`, `f`: unit vectors, `e` and `n` at right angles; `backwards`:
+    whether the bodies change places.
     """
 
-    def __init__(
-        self, a: str, b: str, e: np.ndarray, n: np.ndarray, f: np.ndarray, at: np.ndarray, name: str
-    ):
-        self._write(a, b, name)
-        self.e, self.n, self.f, self.at = e, n, f, at
+    name: str
+    e: Vector
+    n: Vector
+    f: Vector
+    backwards: bool = False
 
-    def law(self, *places: Place) -> AbstractLaw:
-        return Nothing()
-
-    def coordinates(self, *places: Place) -> Coordinates:
-        first, second = places
+    def coordinate(self, *places: Place) -> Coordinate:
+        """Return it with its numbers in body axes."""
+        first, second = places[::-1] if self.backwards else places
         seen = seen_from(first, self.e), seen_from(first, self.n), seen_from(second, self.f)
-        return (Coordinate(Turn(*(jnp.asarray(v) for v in seen))),)
+        return Coordinate(Turn(*(jnp.asarray(v) for v in seen)), self.backwards)
 
 
-class Position(AbstractJoint):
-    """How far the point `at` of the second body has travelled along `axis` of the first."""
-
-    def __init__(self, a: str, b: str, at: np.ndarray, axis: np.ndarray, name: str):
-        self._write(a, b, name)
-        self.at, self.axis = at, axis
-
-    def law(self, *places: Place) -> AbstractLaw:
-        return Nothing()
-
-    def coordinates(self, *places: Place) -> Coordinates:
-        assert self.at is not None
-        a, b = (jnp.asarray(local(place, self.at)) for place in places)
-        return (Coordinate(Travel(jnp.asarray(seen_from(places[0], self.axis)), a, b)),)
-
-
-class Level(AbstractJoint):
+class Level(NamedTuple):
     """How far a direction `f` of the second body rises above the plane across `e` of the first."""
 
-    def __init__(self, a: str, b: str, e: np.ndarray, f: np.ndarray, at: np.ndarray, name: str):
-        self._write(a, b, name)
-        self.e, self.f, self.at = e, f, at
+    name: str
+    e: Vector
+    f: Vector
+
+    def coordinate(self, *places: Place) -> Coordinate:
+        """Return it with its numbers in body axes."""
+        seen = seen_from(places[0], self.e), seen_from(places[1], self.f)
+        return Coordinate(Tilt(*(jnp.asarray(v) for v in seen)))
+
+
+class Position(NamedTuple):
+    """How far the point `at` of the second body has travelled along `axis` of the first."""
+
+    name: str
+    at: Vector
+    axis: Vector
+
+    def coordinate(self, *places: Place) -> Coordinate:
+        """Return it with its numbers in body axes."""
+        a, b = (jnp.asarray(local(place, self.at)) for place in places)
+        return Coordinate(Travel(jnp.asarray(seen_from(places[0], self.axis)), a, b))
+
+
+Reading = Angle | Level | Position
+
+
+class Held(AbstractJoint):
+    """A joint with the coordinates that a file gives it, in place of its own.
+
+    **Arguments:** `joint`: what is held; `readings`: its coordinates.
+    """
+
+    def __init__(self, joint: AbstractJoint, readings: Sequence[Reading]):
+        self._write(joint.bodies[0], joint.bodies[1], joint.name)
+        self.joint, self.readings, self.at = joint, tuple(readings), joint.at
+
+    @property
+    def kind(self) -> str:
+        return self.joint.kind
 
     def law(self, *places: Place) -> AbstractLaw:
-        return Nothing()
+        return self.joint.law(*places)
 
     def coordinates(self, *places: Place) -> Coordinates:
-        first, second = places
-        seen = seen_from(first, self.e), seen_from(second, self.f)
-        return (Coordinate(Tilt(*(jnp.asarray(v) for v in seen))),)
+        return tuple(reading.coordinate(*places) for reading in self.readings)

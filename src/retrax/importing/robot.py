@@ -15,7 +15,8 @@ FreedomKind = Literal["hinge", "slide", "ball", "planar", "free"]
 class Link(NamedTuple):
     """A frame that moves as one.
 
-    **Attributes:** `name`; `solid`: what it weighs, or `None`; `shapes`: how it looks, in its frame.
+    **Attributes:** `name`; `solid`: what it weighs, or `None`; `shapes`: how it looks, in its
+    frame.
     """
 
     name: str
@@ -102,4 +103,6 @@ def freedom(
 ) -> Freedom:
     """Return a freedom through the origin of its child."""
     zero = HERE.x
-    return Freedom(kind, name, zero if at is None else at, np.eye(3)[2] if axis is None else axis, damping)
+    return Freedom(
+        kind, name, zero if at is None else at, np.eye(3)[2] if axis is None else axis, damping
+    )

@@ -20,11 +20,11 @@ def add_rotor(mechanism: Mechanism, freedom: Freedom) -> None:
     if freedom.kind == "hinge":
         mechanism.join(Revolute("ground", name, np.zeros(3), np.eye(3)[2], name))
     else:
-        mechanism.join(Prismatic("ground", name, np.zeros(3), _level(mechanism.gravity), name))
+        mechanism.join(Prismatic("ground", name, np.zeros(3), level(mechanism.gravity), name))
     mechanism.join(Follow(name, freedom.name, (0.0, 1.0), f"gear of the {name}"))
 
 
-def _level(gravity: np.ndarray) -> np.ndarray:
+def level(gravity: np.ndarray) -> np.ndarray:
     """Return a direction at right angles to gravity."""
     if not np.any(gravity):
         return np.eye(3)[0]

@@ -22,7 +22,7 @@ from retrax.mechanics import solids
 class Solid(NamedTuple):
     """What resists motion, in some frame.
 
-    **Attributes:** `mass`; `centre`: of mass; `inertia`: about the centre, in the axes of the frame.
+    **Attributes:** `mass`; `centre`: of mass; `inertia`: about the centre, in axes of the frame.
     """
 
     mass: float

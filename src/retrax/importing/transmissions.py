@@ -22,7 +22,9 @@ def drives(
     notes: list[str] = []
     for element in root.findall("transmission"):
         name = element.get("name", "")
-        joints = [text(joint, "name", f"transmission {name!r}") for joint in element.findall("joint")]
+        joints = [
+            text(joint, "name", f"transmission {name!r}") for joint in element.findall("joint")
+        ]
         odd = sorted({e.tag for e in element.iter() if e.tag not in ("transmission", *_READ)})
         if odd:
             notes.append(f"<{'>, <'.join(odd)}> in the transmission {name!r}")

@@ -14,17 +14,16 @@ from retrax.mechanisms.written import local, seen_from
 class Unturning(AbstractJoint):
     """The second body slides and does not turn; in planes, if there are any.
 
-    **Arguments:** `a`, `b`: the bodies; `normals`: of the planes of `a` in which `at` stays; `at`: a
-    point of `b`; `name`.
+    **Arguments:** `a`, `b`: the bodies; `normals`: of the planes of `a` in which `at` stays; `at`:
+    a point of `b`; `name`.
     """
 
-    def __init__(
-        self, a: str, b: str, normals: Sequence[np.ndarray], at: np.ndarray, name: str
-    ):
+    def __init__(self, a: str, b: str, normals: Sequence[np.ndarray], at: np.ndarray, name: str):
         self._write(a, b, name)
         self.normals, self.at = list(normals), at
 
     def law(self, *places: Place) -> AbstractLaw:
+        assert self.at is not None
         (Ra, _), (Rb, _) = places
         still = Unturned(jnp.asarray(Rb.T @ Ra))
         if not self.normals:

@@ -63,7 +63,11 @@ _NOTHING = 1e-20
 
 
 def read_urdf(
-    path: Path, files: Files, density: float | None, cut: Collection[str], motors: Collection[str] | None
+    path: Path,
+    files: Files,
+    density: float | None,
+    cut: Collection[str],
+    motors: Collection[str] | None,
 ) -> Robot:
     """Return what a URDF describes.
 
@@ -82,7 +86,9 @@ def read_urdf(
     edges = {name: _edge(element, name) for name, element in zip(names, elements, strict=True)}
     if strangers := [name for name in cut if name not in edges]:
         raise BadInput(f"loops names the joint {strangers[0]!r}, which the file does not have.")
-    limits = {name: found for name, e in zip(names, elements, strict=True) if (found := _limits(e, name))}
+    limits = {
+        name: found for name, e in zip(names, elements, strict=True) if (found := _limits(e, name))
+    }
     unread += _rubbing(elements)
     wanted, notes = drives(root, motors, limits)
     return Robot(
@@ -113,7 +119,8 @@ def _link(
     name = text(element, "name", "a link")
     where = f"link {name!r}"
     shapes = [
-        shape(visual, where, files, _painted(visual, colours)) for visual in element.findall("visual")
+        shape(visual, where, files, _painted(visual, colours))
+        for visual in element.findall("visual")
     ]
     solid = _solid(element, where, files, density, unread)
     return Link(name, solid, tuple(s for s in shapes if s is not None))
@@ -166,8 +173,8 @@ def _tensor(element: Element, where: str, mass: float, unread: list[str]) -> np.
         unread.append(f"the inertia of {where}, which has no mass, taken as it is")
     if moments[0] + moments[1] < moments[2] * (1 - 1e-3):
         unread.append(
-            f"the inertia of {where}, which no rigid body has (principal moments {told}: the largest "
-            "exceeds the sum of the others), taken as it is"
+            f"the inertia of {where}, which no rigid body has (principal moments {told}: the "
+            "largest exceeds the sum of the others), taken as it is"
         )
     return J
 

@@ -49,8 +49,8 @@ def numbers(
 ) -> Float[np.ndarray, " count"]:
     """Return the numbers of an attribute.
 
-    **Arguments:** `where`: what the element belongs to, for the sentence; `default`: taken where the
-    attribute is missing; without one it must be there.
+    **Arguments:** `where`: what the element belongs to, for the sentence; `default`: taken where
+    the attribute is missing; without one it must be there.
     """
     text = element.get(name)
     if text is None:
@@ -63,7 +63,7 @@ def numbers(
         values = []
     if len(values) != count or not all(map(math.isfinite, values)):
         many = "a finite number" if count == 1 else f"{count} finite numbers"
-        raise BadInput(f'{name}={shown(text)} in <{element.tag}> of {where} must be {many}.')
+        raise BadInput(f"{name}={shown(text)} in <{element.tag}> of {where} must be {many}.")
     return np.array(values)
 
 

@@ -24,12 +24,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import Coordinates, Element
+from retrax.groups.base import Coordinates, Element, HostElement
 from retrax.mechanics.constraints import Time
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
-from retrax.numerics.evaluate import Evaluated, evaluated
+from retrax.numerics.evaluate import Evaluated, evaluate
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import newton
 from retrax.numerics.small_matrices import PROXIMAL, proximal_solve
@@ -37,6 +37,9 @@ from retrax.numerics.small_matrices import PROXIMAL, proximal_solve
 if TYPE_CHECKING:
     from retrax.mechanics.system import AbstractGroupSystem
 
+# What the host looks at may lie there already.
+Place = Element | HostElement
+HostTime = Time | Float[np.ndarray, ""]
 # Where a run starts, a place may lie this far off the constraint, relative to its coordinates.
 ALLOWED_GAP = 1e-10
 # An equation whose slope vanishes this close to a place, on the same scale, has none there.
@@ -49,14 +52,14 @@ _MOST, _HALVINGS = 200, 12
 class Placement(NamedTuple):
     r"""What is looked at in a place: $\varphi$, the sums of $|\Phi|$, how fast rows turn, |g|."""
 
-    positions: Float[Array, " k"]
-    slopes: Float[Array, " k"]
-    turning: Float[Array, " k"]
-    size: Float[Array, ""]
+    positions: Array | np.ndarray
+    slopes: Array | np.ndarray
+    turning: Array | np.ndarray
+    size: Array | np.ndarray
 
 
 def require_placed(
-    system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Element, t: Time
+    system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Place, t: HostTime
 ) -> None:
     """Reject a place off the constraint, and one where an equation of it has no slope."""
     check = partial(_require_placed, system, constraint)
@@ -66,9 +69,9 @@ def require_placed(
 def require_consistent(
     system: "AbstractGroupSystem",
     constraint: AbstractHolonomic,
-    g: Element,
-    mu: Coordinates,
-    t: Time,
+    g: Place,
+    mu: Coordinates | Float[np.ndarray, " dim"],
+    t: HostTime,
 ) -> None:
     """Reject a place where no velocity satisfies all equations; `mu` is the best that was found."""
 
@@ -106,7 +109,7 @@ def _placement(
     system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Element, t: Time
 ) -> Placement:
     group = system.group
-    somewhere = jnp.cos(jnp.arange(1.0, group.dim + 1.0))  # along no axis
+    somewhere = jnp.cos(1.0 + jnp.arange(float(group.dim)))  # along no axis
     slopes, turning = constraint.steepness(g, group.tangent(g, somewhere), t)
     size = jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(g)]))
     return Placement(constraint.positions(g, t), slopes, turning, size)
@@ -194,18 +197,19 @@ def placed(
 
 
 def assembled(
-    system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Element, t: Time
-) -> Element:
+    system: "AbstractGroupSystem", constraint: AbstractHolonomic, g: Place, t: HostTime
+) -> HostElement:
     """Repeat (2) from `g` until it lies on the constraint.
 
     **Raises:** `BadInput`, with what is left of which equation, where it ends elsewhere.
     """
-    best = float(evaluated(AbstractHolonomic.gap, constraint, g, t))
+    g = jax.tree.map(np.asarray, g)
+    best = _gap(constraint, g, t)
     for _ in range(_MOST):
         move, part = _towards(system, constraint, g, t), 1.0
         for _ in range(_HALVINGS):
             tried = _gone(system, g, part * np.asarray(move))
-            gap = float(evaluated(AbstractHolonomic.gap, constraint, tried, t))
+            gap = _gap(constraint, tried, t)
             if gap < best:
                 break
             part /= 2
@@ -222,6 +226,10 @@ def assembled(
             "may contradict each other; or start closer to the place that you mean."
         )
     return g
+
+
+def _gap(constraint: AbstractHolonomic, g: HostElement, t: HostTime) -> float:
+    return float(evaluate(AbstractHolonomic.gap, constraint, g, t))
 
 
 @Evaluated

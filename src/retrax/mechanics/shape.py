@@ -66,10 +66,12 @@ class Shape(NamedTuple):
     def scaled(self, factor: ArrayLike) -> "Shape":
         """Make it larger by a factor, or by one along each axis, as seen from the origin."""
         factors = host_float64("factor", factor)
-        if factors.shape not in ((), (3,)) or not np.all(factors > 0) or not np.all(factors < 1e300):
-            raise BadInput(
-                f"factor = {shown(factor)} must be a positive number, or three of them."
-            )
+        if (
+            factors.shape not in ((), (3,))
+            or not np.all(factors > 0)
+            or not np.all(factors < 1e300)
+        ):
+            raise BadInput(f"factor = {shown(factor)} must be a positive number, or three of them.")
         S = np.diag(np.broadcast_to(factors, (3,)))
         return self._moved(S @ self.linear, S @ np.array(self.place))
 
@@ -101,7 +103,9 @@ def triple(name: str, value: ArrayLike) -> Triple:
     """Return three finite numbers; two in the plane get a zero behind them."""
     array = host_float64(name, value)
     if array.shape not in ((2,), (3,)):
-        raise BadInput(f"{name} has shape {array.shape}; it has three numbers, or two in the plane.")
+        raise BadInput(
+            f"{name} has shape {array.shape}; it has three numbers, or two in the plane."
+        )
     require_finite(name, array)
     x, y, *z = array.tolist()
     return x, y, *(z or [0.0])
@@ -118,7 +122,7 @@ def rotation_matrix(value: ArrayLike) -> Float[np.ndarray, "3 3"]:
     R = np.eye(3)
     if array.shape not in ((2, 2), (3, 3)):
         raise BadInput(
-            f"rotation has shape {array.shape}; it is a matrix, an axis times an angle, or an angle."
+            f"rotation has shape {array.shape}; it is a matrix, axis times angle, or an angle."
         )
     R[: len(array), : len(array)] = array
     if np.max(np.abs(R @ R.T - np.eye(3))) > _ORTHOGONAL or np.linalg.det(R) < 0:

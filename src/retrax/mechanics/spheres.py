@@ -12,8 +12,9 @@ from retrax.groups.base import AbstractLieGroup, Element, require_group
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.holonomic import AbstractHolonomic, Holonomic
+from retrax.numerics.checks import shown
 from retrax.spaces.base import AbstractSpace
-from retrax.spaces.embedded import Embedded
+from retrax.spaces.embedded import Embedded, Factor
 from retrax.spaces.sphere import Sphere
 
 
@@ -89,9 +90,15 @@ def placed_on(
     if not any(isinstance(part, Sphere) for part in parts):
         group = require_group(where)
         return group, checked_constraint(group, constraint)
-    space = Embedded(*parts)
+    space = Embedded(*(_factor(part) for part in parts))
     further = checked_constraint(space.group, constraint)
     if isinstance(further, Holonomic):
-        positions, rolling = further.alone(), further.rolling
-        return space.group, OnSpheres(space, positions, rolling)
-    return space.group, OnSpheres(space, None, further)
+        held = OnSpheres(space=space, further=further.alone(), rolling=further.rolling)
+        return space.group, held
+    return space.group, OnSpheres(space=space, rolling=further)
+
+
+def _factor(part: object) -> Factor:
+    if isinstance(part, Sphere | AbstractLieGroup):
+        return part
+    raise BadInput(f"group has {shown(part)} among its factors: no group and no sphere.")

@@ -21,6 +21,7 @@ from retrax.mechanisms.joined import Joints
 from retrax.mechanisms.pose import Pose, ground
 from retrax.mechanisms.stacks import Stack
 from retrax.numerics import banded
+from retrax.numerics.jax_hints import keep_axis
 from retrax.numerics.small_matrices import PROXIMAL, inverse
 
 if TYPE_CHECKING:
@@ -34,10 +35,10 @@ Softness = Float[Array, "places turns turns"]
 Impulses = Float[Array, "joints rows"]
 Rows = Float[Array, "joints rows each"]
 
-# Fewer bodies are better written out one by one.
-_FEW = 15
+# So few equations are better written out one by one.
+_FEW = 30
 # The most numbers in a row of the window that elimination carries along the band.
-_WIDEST = 15
+_WIDEST = 30
 
 
 def band_of(system: "MechanismSystem") -> Band | None:
@@ -45,7 +46,7 @@ def band_of(system: "MechanismSystem") -> Band | None:
     joints = system.constraint
     if joints is None or joints.rolling is not None or not joints.names:
         return None
-    if len(system.names) <= _FEW:
+    if sum(joints.counts) <= _FEW:
         return None
     found = band(joints.bodies, joints.counts, joints.n)
     return found if found.width * found.rows <= _WIDEST else None
@@ -219,8 +220,8 @@ class Along:
 
 
 def behind(first: Array, others: Array) -> Array:
-    """Return the others with one more in front of them."""
-    return jnp.concatenate([first[None], others])
+    """Return the others with one more in front of them, along an axis that is kept."""
+    return keep_axis(jnp.concatenate([first[None], others]))
 
 
 def _filled(x: Float[Array, "joints k *each"], rows: int) -> Float[Array, "joints rows *each"]:

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 
 class Limits(NamedTuple):
-    """Between which values a joint may move, and how hard and fast; `None` where nothing is said."""
+    """Between which values a joint may move, and how hard and fast; `None` if nothing is said."""
 
     lower: float | None = None
     upper: float | None = None

@@ -1,6 +1,6 @@
 """Write a mechanism down: bodies, joints, wheels, and what acts between them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -24,6 +24,7 @@ from retrax.mechanisms.elements import AbstractDamper, AbstractSpring, Acting, O
 from retrax.mechanisms.frames import Frame, Limits
 from retrax.mechanisms.joined import Connection, Joints
 from retrax.mechanisms.joints import AbstractJoint, Revolute
+from retrax.mechanisms.laws import Several
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.motors import Motor, MotorMatrix
 from retrax.mechanisms.pose import Place
@@ -70,8 +71,8 @@ class Mechanism:
     **Arguments:** `gravity`: the acceleration of free fall in m/s^2, three numbers; two for a
     mechanism in the plane.
 
-    **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was loaded;
-    limits do not act. The name of a frame works as that of its body.
+    **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was
+    loaded; limits do not act. The name of a frame works as that of its body.
     """
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)):
@@ -93,6 +94,7 @@ class Mechanism:
         self._springs: list[Acting] = []
         self._dampers: list[Acting] = []
         self._motors: list[tuple[Motor, Coordinate, tuple[int, int]]] = []
+        self._readings: dict[str, Connection] = {}
         self.limits: dict[str, Limits] = {}
         self.frames: dict[str, Frame] = {}
 
@@ -195,6 +197,25 @@ class Mechanism:
             else:
                 self._act(element.element(coordinate), joint.bodies[:2], name)
 
+    def read(
+        self,
+        name: str,
+        bodies: tuple[Body | str, Body | str],
+        coordinate: Callable[[Place, Place], Coordinate],
+    ) -> None:
+        """Name a coordinate between two bodies that is none of a joint, or one of several.
+
+        Springs, dampers, motors and couplings can refer to it as to a joint.
+
+        **Arguments:** `coordinate`: makes it from where the bodies stand.
+        """
+        pair = [self._find(body) for body in bodies]
+        one, two = (self._place(body) for body in pair)
+        indices = tuple(body.index for body in pair)
+        at = jnp.asarray(local(two, two[1]))
+        free = (coordinate(one, two),)
+        self._readings[name] = Connection(Several(()), free, at, indices, name, "reading")
+
     def system(
         self, potential: Potential | None = None, force: Force | None = None
     ) -> MechanismSystem:
@@ -277,6 +298,8 @@ class Mechanism:
                 f"{shown(joint)} is not a joint of this mechanism: join it before anything that "
                 "refers to it."
             )
+        if name in self._readings:
+            return self._readings[name]
         if name not in self._connections:
             known = ", ".join(map(repr, self._connections)) or "none"
             raise BadInput(f"there is no joint {name!r}: this mechanism has {known}.")

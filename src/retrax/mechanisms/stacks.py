@@ -14,6 +14,7 @@ from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.pose import Pose, Vector
 from retrax.numerics.checks import is_traced
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.jax_hints import keep_axis
 
 # So few joints are put in order one by one.
 _FEW = 15
@@ -52,11 +53,13 @@ class Stack(Frozen):
 
     def residual(self, *poses: Pose) -> Float[Array, "joints k"]:
         """Return by how much all laws are broken, with the poses of all joints stacked too."""
-        return jax.vmap(lambda law, *poses: law.residual(*poses))(self.parts.law, *poses)
+        law, poses = keep_axis((self.parts.law, poses))
+        return jax.vmap(lambda law, *poses: law.residual(*poses))(law, *poses)
 
     def rows(self, *poses: Pose) -> Blocks:
         """Return the rows of all laws."""
-        return jax.vmap(lambda law, *poses: law.rows(*poses))(self.parts.law, *poses)
+        law, poses = keep_axis((self.parts.law, poses))
+        return jax.vmap(lambda law, *poses: law.rows(*poses))(law, *poses)
 
     def side(self, *poses: Pose) -> Float[Array, "joints sides"]:
         """Return the numbers that are positive where joints are put together as drawn."""

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from retrax.numerics.small_matrices import solve
+from retrax.numerics.small_matrices import partly_ordered_solve
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # The residual cannot be evaluated more accurately than a few rounding errors of the terms it is
@@ -90,6 +90,7 @@ def newton(
     scale: Float[Array, ""] | float = 0.0,
     unseen: Float[Array, " n"] | Float[Array, ""] | float = 0.0,
     proximal: Float[Array, " n"] | None = None,
+    positive: int = 0,
 ) -> tuple[Float[Array, " n"], NewtonStatus]:
     r"""Solve $F(x) = 0$ from the guess `x0`, to round-off.
 
@@ -119,6 +120,8 @@ def newton(
     - `unseen`: errors in $x$ that change nothing, one for all of its entries or one for each.
     - `proximal`: what to add to the diagonal of $DF$ in (1), where unknowns may be redundant; it
         slows the iteration down, by as little as it is small, and leaves the solution as it is.
+    - `positive`: how many unknowns come first whose block of $DF$ is nearly symmetric and positive,
+        as an inertia is; they are eliminated in this order, whatever zeros there are.
     """
     # What `residual` closes over becomes an argument, so that derivatives can reach it.
     equation, closed_over = jax.closure_convert(residual, x0)
@@ -126,14 +129,22 @@ def newton(
     scale = jnp.asarray(scale, x0.dtype)
     regular = proximal is not None
     added = jnp.zeros_like(x0) if proximal is None else proximal
-    x, (achieved, count) = _root(equation, regular, x0, scale, unseen, added, *closed_over)
+    how = _Elimination(regular, positive)
+    x, (achieved, count) = _root(equation, how, x0, scale, unseen, added, *closed_over)
     return x, NewtonStatus(achieved <= _ACCEPT, achieved, count.astype(int))
+
+
+class _Elimination(NamedTuple):
+    """Whether something is added to the diagonal, and how many unknowns are taken in order."""
+
+    proximal: bool
+    positive: int
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _root(
     equation: Callable[..., Array],
-    regular: bool,
+    how: _Elimination,
     x0: Array,
     scale: Array,
     unseen: Array,
@@ -150,8 +161,8 @@ def _root(
     def improve(at: tuple[Array, Array]) -> tuple[tuple[Array, Array], Sizes]:
         x, r = at
         jacobian = jax.jacfwd(f)(x)
-        near = jacobian + jnp.diag(added) if regular else jacobian
-        x, before = x - solve(near, r), jnp.sum(jnp.abs(r))  # (1)
+        near = jacobian + jnp.diag(added) if how.proximal else jacobian
+        x, before = x - partly_ordered_solve(near, r, how.positive), jnp.sum(jnp.abs(r))  # (1)
         r = f(x)
         weights, size = jnp.sum(jnp.abs(jacobian), axis=0), jnp.sum(jnp.abs(r))
         settled = (size <= weights @ unseen) & (size > before / 2)
@@ -169,18 +180,18 @@ def _root(
 
 @_root.defjvp
 def _root_jvp(
-    equation: Callable[..., Array], regular: bool, primals: tuple, tangents: tuple
+    equation: Callable[..., Array], how: _Elimination, primals: tuple, tangents: tuple
 ) -> tuple:
     """(2), traced only where a derivative is asked for; linear in the tangents, so it transposes.
 
     The solution depends on what the equation closes over, not on the guess or on sizes.
     """
-    x, status = _root(equation, regular, *primals)
+    x, status = _root(equation, how, *primals)
     added, closed_over, moved = primals[3], primals[4:], tangents[4:]
     _, change = jax.jvp(lambda *a: equation(x, *a), closed_over, moved)
     jacobian = jax.jacfwd(equation)(x, *closed_over)
-    near = jacobian + jnp.diag(added) if regular else jacobian
-    dx = -solve(near, change)  # (2)
-    for _ in range(2 if regular else 0):  # takes out again what was added
-        dx = dx - solve(near, change + jacobian @ dx)
+    near = jacobian + jnp.diag(added) if how.proximal else jacobian
+    dx = -partly_ordered_solve(near, change, how.positive)  # (2)
+    for _ in range(2 if how.proximal else 0):  # takes out again what was added
+        dx = dx - partly_ordered_solve(near, change + jacobian @ dx, how.positive)
     return (x, status), (dx, jax.tree.map(jnp.zeros_like, status))

@@ -61,6 +61,26 @@ def solve(A: Float[Array, "n n"], b: Float[Array, " n *m"]) -> Float[Array, " n 
     return jnp.linalg.solve(A, b)
 
 
+def partly_ordered_solve(
+    A: Float[Array, "n n"], b: Float[Array, " n"], positive: int
+) -> Float[Array, " n"]:
+    """Solve A x = b, eliminating the first `positive` unknowns in order, then the others as usual.
+
+    Their block must be nearly symmetric and positive. Its zeros stay zeros in scalar programs.
+    """
+    if not positive:
+        return solve(A, b)
+    pivots = []
+    for _ in range(positive):
+        top, first, factor = A[0], b[0], A[1:, 0] / A[0, 0]
+        A, b = A[1:, 1:] - factor[:, None] * top[None, 1:], b[1:] - factor * first
+        pivots.append((top, first))
+    x = solve(A, b) if len(b) else b
+    for top, first in reversed(pivots):
+        x = jnp.concatenate([((first - top[1:] @ x) / top[0])[None], x])
+    return x
+
+
 def proximal_solve(S: Float[Array, "n n"], b: Float[Array, " n"]) -> Float[Array, " n"]:
     r"""Solve $S x = b$ for a symmetric $S \ge 0$ that may be singular, where `b` lies in its range.
 

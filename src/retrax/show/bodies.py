@@ -139,7 +139,9 @@ def bodies(run: "Trajectory") -> list[Body]:
         elif found and _carries(factor, found[0]):
             places = _positions(leaves.pop(0), found.pop(0))
         parts += _copies(factor, turns, places)
-    return [body._replace(label=name) for body, name in zip(parts, _names(run, len(parts)), strict=True)]
+    return [
+        body._replace(label=name) for body, name in zip(parts, _names(run, len(parts)), strict=True)
+    ]
 
 
 def _names(run: Trajectory, count: int) -> list[str]:

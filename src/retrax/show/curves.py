@@ -1,11 +1,19 @@
 """What a page plots against time: errors of invariants, and the system's own quantities."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from retrax.show.bodies import factors_of, unit
-from retrax.show.drawn import contact_force, middle_velocity, told, unit_of
+from retrax.show.drawn import (
+    contact_force,
+    joint_forces,
+    middle_velocity,
+    told,
+    turned,
+    unit_of,
+)
 from retrax.show.scene import single
 from retrax.show.style import extremes
 from retrax.trajectory.observe import balance_of, deviations
@@ -13,6 +21,10 @@ from retrax.trajectory.trajectory import Trajectory
 
 _POINTS = 2000
 _SHOWN = 6
+# What a mechanism calls the coordinates of its joints, and their rates.
+_COORDINATE = re.compile(
+    r"(?P<rate>rate of )?(?P<word>angle|position)(?P<which> \d+)? of (?P<joint>.+)", re.S
+)
 
 
 class Panel(NamedTuple):
@@ -99,7 +111,29 @@ def _motion(run: Trajectory) -> list[Panel]:
 
 def joint_panels(run: Trajectory) -> list[Panel]:
     """The angles, travels and forces of the joints of a mechanism."""
-    return []
+    if "mechanism" not in told(run):
+        return []
+    coordinates: dict[str, dict[str, np.ndarray]] = {"angle": {}, "position": {}}
+    for name, values in run.observations.observables.items():
+        found = _COORDINATE.fullmatch(name)
+        if found and not found["rate"]:
+            joint = found["joint"] + (found["which"] or "")
+            coordinates[found["word"]][joint] = values
+    angles = {name: turned(run, name, values) for name, values in coordinates["angle"].items()}
+    forces = {name: np.linalg.norm(x, axis=1) for name, (_, x) in joint_forces(run).items()}
+    panels = [
+        _first("angles of joints", "rad", angles),
+        _first("positions of joints", "m", coordinates["position"]),
+        _first("forces of joints", "N", forces),
+    ]
+    return [panel for panel in panels if panel.values]
+
+
+def _first(title: str, of: str, values: dict[str, np.ndarray]) -> Panel:
+    """A panel of a few of many curves."""
+    shown = dict(list(values.items())[:_SHOWN])
+    more = f", {len(shown)} of {len(values)}" if len(shown) < len(values) else ""
+    return Panel(title + more, of, shown)
 
 
 def _driven(run: Trajectory) -> list[Panel]:
@@ -114,6 +148,8 @@ def _constraint(run: Trajectory) -> list[Panel]:
         return []
     broken = run.constraint_violation()
     kept = Panel("velocity across the constraint", "SI", {"violation": broken}, True)
+    if "mechanism" in told(run):  # forces of joints say more than multipliers
+        return [kept] if np.any(broken > 0) else []
     return [
         *([kept] if np.any(broken > 0) else []),
         components(np.asarray(run.multipliers), "λ", "multipliers of the constraint", "SI"),
@@ -123,6 +159,8 @@ def _constraint(run: Trajectory) -> list[Panel]:
 def _measured(run: Trajectory) -> list[Panel]:
     """What the system measures: energies in one panel, each other number or vector in its own."""
     numbers = {name: y for name, y in run.observations.observables.items() if y.ndim == 1}
+    if "mechanism" in told(run):
+        numbers = {name: y for name, y in numbers.items() if not _COORDINATE.fullmatch(name)}
     vectors = {
         n: y for n, y in run.observations.observables.items() if y.ndim == 2 and y.shape[1] == 3
     }

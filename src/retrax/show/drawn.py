@@ -10,6 +10,8 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput, RetraxError
 from retrax.mechanics.remembered import Drawing
+from retrax.mechanics.shape import triple
+from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.bspline import weights
 from retrax.numerics.checks import reason
 from retrax.numerics.evaluate import evaluate
@@ -29,8 +31,55 @@ def is_drawn(run: Trajectory) -> bool:
 
 
 def joint_forces(run: Trajectory) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Where each joint of a mechanism is, and its force on its second body; both in space."""
-    return {}
+    """Where each joint or wheel of a mechanism is, and its force on its second body, in space.
+
+    A run that does not know its mechanism any more has none.
+    """
+    said = told(run).get("mechanism")
+    if said is None or not isinstance(run.system, MechanismSystem) or not run.multipliers.size:
+        return {}
+    found = bodies(run)
+    places = {joint["name"]: _shared_point(found, joint) for joint in said["joints"]}
+    places |= {wheel["name"]: _contact(found, wheel) for wheel in said["wheels"]}
+    return {name: (at, _in_space(run.joints[name].force)) for name, at in places.items()}
+
+
+def turned(run: Trajectory, joint: str, angle: np.ndarray) -> np.ndarray:
+    """The angle of a joint beyond half a turn, if saved states are close enough to tell it."""
+    if not isinstance(run.system, MechanismSystem) or joint not in run.joints:
+        return angle
+    try:
+        whole = run.joints[joint].angle
+    except BadInput:
+        return angle
+    return whole if whole.shape == angle.shape else angle
+
+
+def _shared_point(found: list[Body], joint: dict[str, Any]) -> Float[np.ndarray, "time 3"]:
+    n = next(n for n, body in enumerate(joint["bodies"]) if body >= 0)
+    return _carried(found[joint["bodies"][n]], np.array(triple("a joint", joint["points"][n])))
+
+
+def _contact(found: list[Body], wheel: dict[str, Any]) -> Float[np.ndarray, "time 3"]:
+    """Where a wheel or a ball touches its plane."""
+    one = found[wheel["body"]]
+    centre = _carried(one, np.array(triple("centre", wheel["centre"])))
+    down = np.tile(triple("normal", wheel["normal"]), (len(centre), 1))
+    if wheel["axle"] is not None:
+        assert one.rotation is not None
+        axle = one.rotation @ np.array(wheel["axle"])
+        down = down - np.sum(down * axle, axis=1, keepdims=True) * axle
+        down = down / np.linalg.norm(down, axis=1, keepdims=True)
+    return centre - wheel["radius"] * down
+
+
+def _carried(one: Body, p: np.ndarray) -> Float[np.ndarray, "time 3"]:
+    assert one.rotation is not None and one.position is not None
+    return one.position + one.rotation @ p
+
+
+def _in_space(force: np.ndarray) -> Float[np.ndarray, "time 3"]:
+    return np.pad(force, ((0, 0), (0, 3 - force.shape[1])))
 
 
 def e3_points_up(run: Trajectory) -> bool:

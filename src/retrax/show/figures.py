@@ -21,6 +21,7 @@ from retrax.show.bodies import Body, unit
 from retrax.show.curves import Panel, joint_panels
 from retrax.show.drawn import drawable, drawn_bodies, e3_points_up, is_drawn
 from retrax.show.movie import instants
+from retrax.show.pictures.choose import picture
 from retrax.show.pictures.own import Draw
 from retrax.show.sphere import draw_path, draw_sphere
 from retrax.show.style import (
@@ -42,6 +43,8 @@ _SHOWN_INVARIANTS = 8
 _SHOWN_COMPONENTS = 6
 _POINTS, _CURVES = 400, 4
 _INSTANTS = 5
+# What is followed is shown over this way, in sizes of its own.
+_APART = 16.0
 
 
 @drawable()
@@ -191,20 +194,23 @@ def _share_time(stack: list[Axes]) -> None:
 
 def _draw_instants(axes: Axes, run: Trajectory, draw: Draw | None, tall: float) -> None:
     """A picture of the motion at a few instants, `tall` times as high as it is wide."""
-    first = _first_seconds(run)
+    first = _first_seconds(run, draw)
     times = np.linspace(run.t[0], first, _INSTANTS)
     axes.imshow(instants(run, times, (760, round(760 * min(tall, 1.6))), draw))
     axes.set_axis_off()
     axes.set_title(f"from t = {run.t[0]:g} s, pale, to {first:.4g} s", loc="center")
 
 
-def _first_seconds(run: Trajectory) -> float:
-    """The end of what a few instants can show: about half a turn or half of the way there is."""
+def _first_seconds(run: Trajectory, draw: Draw | None) -> float:
+    """The end of what a few instants can show: most of the way, or a few sizes of the body."""
     places = np.concatenate(
         [np.asarray(x).reshape(len(run.t), -1) for x in jax.tree.leaves(run.g)], axis=1
     )
     apart = np.linalg.norm(places - places[0], axis=1)
-    far = np.flatnonzero(apart >= 0.7 * np.max(apart))
+    shown = picture(run, draw)
+    far = np.flatnonzero(
+        apart >= (_APART * shown.follow if shown.followed else 0.7 * np.max(apart))
+    )
     return float(run.t[far[0]]) if len(far) and far[0] else float(run.t[-1])
 
 

@@ -47,7 +47,9 @@ def _unit(part: dict[str, Any], own: Colour, look: Look) -> list[Mesh]:
     if kind == "ball":
         return [_ball(1.0, np.zeros(3), own if "colour" in part else None, look)]
     if kind == "mesh":
-        corners, triangles = coarser(*unpacked(part["mesh"]["corners"], part["mesh"]["triangles"]), _TRIANGLES)
+        corners, triangles = coarser(
+            *unpacked(part["mesh"]["corners"], part["mesh"]["triangles"]), _TRIANGLES
+        )
         return [Mesh(corners, triangles.tolist(), [own] * len(triangles))]
     if kind == "cone":
         return [cone(low, high, 1.0, own)]

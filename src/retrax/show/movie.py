@@ -35,6 +35,8 @@ _LARGEST = 4096
 _PASSED = 400
 # Of the earliest of several instants this much colour is left.
 _PALEST = 0.25
+# A body that is followed is seen with so much around it, in sizes of its own.
+_NEAR = 2.0
 
 LIGHT = Look(
     (255, 255, 255), rgb("#1d2329"), rgb("#55606b"), rgb("#d3d9df"), rgb("#7d8fa3"),
@@ -110,6 +112,7 @@ def instants(
         _Film(run, shown, LIGHT.faded(float(part)), size)
         for part in np.linspace(_PALEST, 1.0, len(times))
     ]
+    films[-1].look_at(times)
     painting = films[-1].blank()
     for film, time in zip(films, times, strict=True):
         film.add(painting, float(time))
@@ -122,13 +125,10 @@ class _Film:
     def __init__(self, run: Trajectory, drawn: Picture, look: Look, size: tuple[int, int]):
         self._t = np.asarray(run.t, float)[:: drawn.stride]
         self._picture, self._look = drawn, look
-        self._camera = Camera(
-            np.asarray(drawn.centre, float),
-            drawn.radius or 1.0,
-            1 if e3_points_up(run) else -1,
-            next((view for view in ("front", "flat") if drawn.around.get(view)), "home"),
-            size,
-        )
+        self._up, self._size = 1 if e3_points_up(run) else -1, size
+        # Arrows and dots are as large as what is seen of the picture at first.
+        self._unit = _NEAR * drawn.follow if drawn.followed else drawn.radius
+        self._camera = self._looking(np.asarray(drawn.centre, float), drawn.radius or 1.0)
         self._solids = {
             id(thing): [mesh for part in thing["parts"] for mesh in meshes(part, look)]
             + _axes(thing["axes"], drawn.radius, look)
@@ -146,8 +146,24 @@ class _Film:
                 "run it again with a smaller save_every."
             )
 
+    def _looking(self, centre: np.ndarray, radius: float) -> Camera:
+        around = self._picture.around
+        view = next((view for view in ("front", "flat") if around.get(view)), "home")
+        return Camera(centre, radius, self._up, view, self._size)
+
+    def look_at(self, times: np.ndarray) -> None:
+        """Turn the camera to where the first body is at some times, if it is followed."""
+        if not self._picture.followed:
+            return
+        first = next(thing for thing in self._picture.things if thing["kind"] == "body")
+        places = np.array([self._at(first["poses"], float(time))[9:] for time in times])
+        low, high = np.min(places, axis=0), np.max(places, axis=0)
+        near = _NEAR * self._picture.follow + float(np.linalg.norm(high - low)) / 2
+        self._camera = self._looking((low + high) / 2, near)
+
     def frame(self, time: float, start: float, speed: float) -> Image.Image:
         """Paint the instant `time` of a movie that began at `start`."""
+        self.look_at(np.array([time]))
         painting = self.blank()
         for thing in self._picture.things:
             _KINDS[thing["kind"]](self, painting, thing, time, start, speed)
@@ -204,15 +220,17 @@ class _Film:
 
     def _arrow(self, painting: Painting, thing: Thing, time: float, *_: float) -> None:
         start, way = self._at(thing["start"], time), self._at(thing["vector"], time)
-        length, size = float(np.linalg.norm(way)), self._picture.radius
+        length, size = float(np.linalg.norm(way)), self._unit
         if length > 0:
             colour = _colour(self._look, thing)
+            size = size * thing.get("thin", 1.0)
             neck = start + way * max(0.5, 1 - 0.11 * size / length)
+            size = min(size, length / 0.2)  # a short arrow is thinner
             painting.fixed(bar(start, neck, 0.014 * size, colour))
             painting.fixed(cone(neck, start + way, 0.04 * size, colour))
 
     def _point(self, painting: Painting, thing: Thing, time: float, *_: float) -> None:
-        place, radius = self._at(thing["places"], time), 0.03 * self._picture.radius
+        place, radius = self._at(thing["places"], time), 0.03 * self._unit
         painting.dot(place, radius, _colour(self._look, thing), over=bool(thing["inside"]))
 
     def _path(

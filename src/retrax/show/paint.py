@@ -39,12 +39,18 @@ class Look(NamedTuple):
 
     def faded(self, strength: float) -> "Look":
         """The same look with only so much of every colour left on the paper."""
-        *colours, cycle, _ = self[1:]
-        pale = [_mixed(self.paper, colour, strength) for colour in colours]
+
+        def pale(colour: Colour) -> Colour:
+            return _mixed(self.paper, colour, strength)
+
         return Look(
             self.paper,
-            *pale,
-            tuple(_mixed(self.paper, colour, strength) for colour in cycle),
+            pale(self.ink),
+            pale(self.quiet),
+            pale(self.grid),
+            pale(self.body),
+            pale(self.body_light),
+            tuple(map(pale, self.cycle)),
             strength,
         )
 

@@ -17,6 +17,8 @@ from retrax.trajectory.trajectory import Trajectory
 # Rotations further apart than this (rad) are not joined, nor places further apart than this part
 # of all places.
 _FAR_TURN, _FAR_STEP = 1.0, 0.6
+# What moves by less than this part of its distance from the origin, or of a millimetre, stands.
+_STILL, _SMALL = 1e-9, 1e-3
 # Numbers in all frames together, and frames: what a page of a few megabytes holds.
 _NUMBERS, _FRAMES = 1_000_000, 50_000
 # Where smooth motion needs more, this part of the frames shows the beginning smoothly.
@@ -51,7 +53,8 @@ def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
         "centre": shown.centre,
         "radius": shown.radius,
         "follow": shown.follow,
-        "toggles": shown.toggles,
+        "followed": shown.followed,
+        "toggles": dict(shown.toggles),
         "notes": [*shown.notes, *_notes(times, frames)],
     }
 
@@ -106,7 +109,7 @@ def _turned(matrices: Float[np.ndarray, "time 9"]) -> float:
 
 def _stepped(places: np.ndarray) -> float:
     span = float(np.max(np.ptp(places, axis=0)))
-    if not span > 0:
+    if not span > _STILL * max(float(np.nanmax(np.abs(places))), _SMALL):
         return 0.0
     longest = float(np.max(np.linalg.norm(np.diff(places, axis=0), axis=1)))
     return longest / (_FAR_STEP * span * math.sqrt(places.shape[1] / 3))

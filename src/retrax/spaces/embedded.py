@@ -10,7 +10,6 @@ from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates
 from retrax.groups.product import Product
 from retrax.groups.translation import Translation
-from retrax.numerics.checks import shown
 from retrax.spaces.base import AbstractHomogeneousSpace, Point, Tangent
 from retrax.spaces.group_itself import GroupItself
 from retrax.spaces.sphere import Sphere
@@ -32,9 +31,6 @@ class Embedded(AbstractHomogeneousSpace):
     side: ClassVar[int] = -1
 
     def __init__(self, *factors: Factor):
-        for factor in factors:
-            if not isinstance(factor, Factor):
-                raise BadInput(f"{shown(factor)} is neither a group nor a sphere.")
         if not any(isinstance(factor, Sphere) for factor in factors):
             raise BadInput("Embedded has no sphere: take the group itself, or Product(...).")
         self.factors = factors
@@ -55,7 +51,7 @@ class Embedded(AbstractHomogeneousSpace):
     def dimension(self) -> int:
         return sum(f.dimension if isinstance(f, Sphere) else f.dim for f in self.factors)
 
-    def split(self, y: Point) -> tuple[Point, ...]:
+    def split(self, y: PyTree) -> tuple[PyTree, ...]:
         """Return the parts of a point, one for each factor."""
         return (y,) if len(self.factors) == 1 else y
 

@@ -37,6 +37,7 @@ from retrax.systems.strings.string_pendulum import StringPendulum
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.systems.suslov import Suslov, Veselova
 
+
 def _turned(angle: float) -> Float[Array, "3 3"]:
     """The rotation by an angle about the first axis."""
     return evaluated(SO3.exp, SO3(), np.array([angle, 0.0, 0.0]))

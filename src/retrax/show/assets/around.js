@@ -35,11 +35,14 @@ const Around = Stage && (() => {
     const step = square(side);
     const count = Math.ceil(side / 2 / step);
     const [left, low] = [x, y].map((at) => Math.round(at / step) * step);
-    const span = count * step;
+    // Square by square: a long line with one end behind the camera is not drawn everywhere.
     const lines = [];
     for (let k = -count; k <= count; k++) {
-      lines.push([left + k * step, low - span, 0], [left + k * step, low + span, 0]);
-      lines.push([left - span, low + k * step, 0], [left + span, low + k * step, 0]);
+      for (let n = -count; n < count; n++) {
+        const [here, from, to] = [k, n, n + 1].map((x) => x * step);
+        lines.push([left + here, low + from, 0], [left + here, low + to, 0]);
+        lines.push([left + from, low + here, 0], [left + to, low + here, 0]);
+      }
     }
     return [thinLines(lines)];
   }

@@ -138,6 +138,7 @@
   });
   follow.addEventListener("change", () => (follow.checked ? show() : Stage.reset()));
   follow.parentElement.hidden = !(Stage && run.scene.follow);
+  follow.checked = Boolean(Stage && run.scene.followed);
   document.addEventListener("keydown", keys);
   for (const each of document.querySelectorAll(".copy")) each.addEventListener("click", copy);
   const missing = "This browser draws no 3-D pictures (WebGL is off); the plots and tables work.";

@@ -130,7 +130,7 @@ const Shapes = Stage && (() => {
     const map = new THREE.CanvasTexture(sheet);
     map.colorSpace = "srgb";
     const sprite = new THREE.Sprite(new THREE.SpriteMaterial({ map, alphaTest: 0.05 }));
-    const height = size * Stage.radius;
+    const height = size * Stage.unit;
     sprite.scale.set((height * sheet.width) / sheet.height, height, 1);
     sprite.position.set(...at);
     return sprite;

@@ -4,6 +4,8 @@ const Stage = (() => {
   const canvas = get("scene");
   const { up } = run.scene;
   const radius = run.scene.radius || 1;
+  // Arrows, dots and words are as large as what is seen of the picture at first.
+  const unit = run.scene.followed ? 2 * run.scene.follow : radius;
   const [x, y, z] = run.scene.centre;
   const centre = new THREE.Vector3(x, up * y, up * z);
   const { flat, front } = run.scene.around;
@@ -121,5 +123,5 @@ const Stage = (() => {
     root.clear();
   }
 
-  return { root, radius, draw, clear, reset, follow };
+  return { root, radius, unit, draw, clear, reset, follow };
 })();

@@ -3,7 +3,7 @@
 const Things = Stage && (() => {
   const { vector, matt, cylinder, lay, label, wideLine } = Shapes;
   const { between } = Motion;
-  const R = Stage.radius;
+  const R = Stage.unit;
   const group = (...objects) => new THREE.Group().add(...objects);
   const AXES = [[[1, 0, 0], 2], [[0, 1, 0], 3], [[0, 0, 1], 0]];
 
@@ -52,7 +52,7 @@ const Things = Stage && (() => {
     return { object: line.object, update: (at) => line.place(between(points, at)) };
   }
 
-  function arrow({ start, vector: along, colour: of }) {
+  function arrow({ start, vector: along, colour: of, thin = 1 }) {
     const shaft = cylinder(0.016 * R, colour(of));
     const head = new THREE.Mesh(new THREE.ConeGeometry(0.042 * R, 1, 18), matt(colour(of)));
     return {
@@ -62,9 +62,13 @@ const Things = Stage && (() => {
         const way = vector(between(along, at));
         const length = way.length();
         const tip = from.clone().add(way);
-        const neck = from.clone().addScaledVector(way, length ? 1 - Math.min(0.5, (0.11 * R) / length) : 1);
+        const tapered = Math.min(0.5, (0.11 * thin * R) / length);
+        const neck = from.clone().addScaledVector(way, length ? 1 - tapered : 1);
         lay(shaft, from, neck);
         lay(head, neck, tip);
+        // A short arrow is thinner, or it would not be seen to be one.
+        const slim = thin * Math.min(1, length / (0.2 * thin * R));
+        for (const part of [shaft, head]) Object.assign(part.scale, { x: slim, z: slim });
       },
     };
   }

@@ -29,7 +29,7 @@ def picture(run: Trajectory, draw: Draw | None = None) -> Picture:
         return lines.string_pendulum(run, said)
     if "rods" in said:
         return lines.rods(run, said)
-    for kind, draw in _TOLD.items():
+    for kind, usual in _TOLD.items():
         if kind in said:
-            return draw(run, said[kind])
+            return usual(run, said[kind])
     return rigid.of_group(run) or spaces.of_space(run) or spaces.bars(run)

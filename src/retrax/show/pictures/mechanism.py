@@ -17,13 +17,19 @@ from retrax.trajectory.trajectory import Trajectory
 
 # The thickness of rods that are drawn where no shape is given, in sizes of the mechanism.
 _ROD, _BALL, _PIN = 0.022, 0.035, 0.03
-_JOINT, _GROUND = "#5d6873", "#8a949e"
+_JOINT, _GROUND, _FORCE = "#5d6873", "#8a949e", "#e5263e"
 # More names make the picture unreadable, and more forces make the page too large.
 _NAMED, _FORCES, _LISTED = 12, 40, 10
 # A body whose joints are nearer to its centre of mass than this part of the size is an ellipsoid.
 _NEAR = 0.02
 # A spring in parts of its length and of its width.
-_ZIGZAG = [(0.0, 0.0), (0.1, 0.0), *((0.15 + 0.1 * k, (-1.0) ** k) for k in range(8)), (0.9, 0.0), (1.0, 0.0)]
+_ZIGZAG = [
+    (0.0, 0.0),
+    (0.1, 0.0),
+    *((0.15 + 0.1 * k, (-1.0) ** k) for k in range(8)),
+    (0.9, 0.0),
+    (1.0, 0.0),
+]
 # The longest force is drawn this long, in radii of the picture.
 _LONGEST = 0.4
 
@@ -52,21 +58,21 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
         places.append(corners(fixed, None, still))
     things += _lines(found, said, turn, size)
     if not any(shape.kind == "trail" for own in said["shapes"] for shape in own):
-        rotation, position = _seen(found[-1], turn)
+        _, position = _seen(found[-1], turn)
         things.append(path(f"path of {found[-1].label}", position, colour=4))
     every = np.concatenate(places, axis=1)
     every = every[np.all(np.isfinite(every), axis=(1, 2))]
     axes = frame(every, _names(turn, flat))
     across = float(np.linalg.norm(axes["high"] - axes["low"])) or 1.0
     radius, centre = (0.58 if flat else 0.52) * across, (axes["low"] + axes["high"]) / 2
-    forces, notes = _forces(run, said, turn, radius)
-    around, follow = _around(said, axes, across, turn, flat), 0.0
     grounded = any(-1 in joint["bodies"] for joint in said["joints"])
-    if not grounded and 4 * size < radius:
-        follow = size
+    followed = not grounded and 4 * size < radius
+    follow = size if followed else 0.0
+    forces, notes = _forces(run, said, turn, 2 * size if followed else radius)
+    around = _around(said, axes, across, turn, flat)
     toggles = {"names": len(found) <= _NAMED} | ({"forces": True} if forces else {})
     return Picture(
-        [*things, *forces], around, centre, radius, notes, follow, toggles=toggles
+        [*things, *forces], around, centre, radius, notes, follow, followed, toggles=toggles
     )
 
 
@@ -136,9 +142,7 @@ def _fixed(said: dict[str, Any], size: float, turn: np.ndarray) -> list[Shape]:
     return feet
 
 
-def _lines(
-    found: list[Body], said: dict[str, Any], turn: np.ndarray, size: float
-) -> list[Thing]:
+def _lines(found: list[Body], said: dict[str, Any], turn: np.ndarray, size: float) -> list[Thing]:
     """Springs as zigzags, dampers and bars without mass as straight lines."""
     things = []
     for one in said["lines"]:
@@ -188,9 +192,8 @@ def _forces(
     for at, force in shown:
         tracks = {"start": Track(at @ turn.T), "vector": Track(scale * force @ turn.T)}
         label = f"forces of joints (the longest is {strongest:.3g} N)" if not things else ""
-        things.append(
-            {"kind": "arrow", "label": label, **tracks, "colour": 1, "toggle": "forces"}
-        )
+        look = {"colour": _FORCE, "thin": 0.6, "toggle": "forces"}
+        things.append({"kind": "arrow", "label": label, **tracks, **look})
     return things, notes
 
 
@@ -200,7 +203,7 @@ def _around(
     """The ground, where something rolls on a level one; else axes."""
     normals = [turn @ np.array(triple("normal", one["normal"])) for one in said["wheels"]]
     if normals and not flat and all(abs(n[2]) > 1 - 1e-9 for n in normals):
-        return {"ground": 1.3 * across}
+        return {"ground": 1.6 * across}
     return {"frame": axes} | ({"front": True} if flat else {})
 
 
@@ -228,7 +231,7 @@ def _names(turn: np.ndarray, flat: bool) -> list[str]:
 
 
 def _size(said: dict[str, Any]) -> float:
-    """How large bodies are: the mean distance of joints from centres of mass, or radius of wheels."""
+    """How large bodies are: twice the distance of joints from centres of mass, or their radius."""
     arms = [
         float(np.linalg.norm(p))
         for joint in said["joints"]

@@ -72,8 +72,8 @@ def which(shape: Shape, found: list[Body]) -> int:
     if shape.body in names:
         return names.index(shape.body)
     raise BadInput(
-        f"a shape is on the body {shape.body!r}; the bodies are {', '.join(map(repr, names[:12]))}, "
-        "or their numbers from 0, or 'ground'."
+        f"a shape is on the body {shape.body!r}; the bodies are "
+        f"{', '.join(map(repr, names[:12]))}, or their numbers from 0, or 'ground'."
     )
 
 
@@ -115,9 +115,7 @@ def _moving(t: np.ndarray, shapes: Sequence[Shape | None]) -> Thing:
     """The n-th shape that the function returned, along time."""
     kept = [shape for shape in shapes if shape is not None]
     first = kept[0]
-    same = all(
-        shape is not None and _staying(shape) == _staying(first) for shape in shapes
-    )
+    same = all(shape is not None and _staying(shape) == _staying(first) for shape in shapes)
     if not same:
         at = next(k for k, s in enumerate(shapes) if s is None or _staying(s) != _staying(first))
         raise BadInput(
@@ -148,11 +146,13 @@ def corners(
 
 
 def framed(things: list[Thing], places: Float[np.ndarray, "time n 3"], flat: bool) -> Picture:
-    """A picture with axes around it; one that lies in the plane of e1 and e2 is seen from the front."""
+    """A picture with axes around it; what is flat, in the first two, is seen from the front."""
     places = places[np.all(np.isfinite(places), axis=(1, 2))]
     if not len(places):
         raise BadInput("there is nothing to draw: no state of the run is finite.")
     axes = frame(places, [*METRES[:2], ""] if flat else METRES)
     around: dict[str, Any] = {"frame": axes} | ({"front": True} if flat else {})
     across = float(np.linalg.norm(axes["high"] - axes["low"])) or 1.0
-    return Picture(things, around, (axes["low"] + axes["high"]) / 2, (0.58 if flat else 0.52) * across)
+    return Picture(
+        things, around, (axes["low"] + axes["high"]) / 2, (0.58 if flat else 0.52) * across
+    )

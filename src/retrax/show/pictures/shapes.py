@@ -16,7 +16,7 @@ Places = Float[np.ndarray, "time 3"]
 
 
 def paint(shape: Shape) -> int | str | None:
-    """The number of a colour in the palette, or the colour written out; `None` for that of bodies."""
+    """The number of a colour in the palette, or the colour itself; `None` for that of bodies."""
     if not shape.colour:
         return None
     return COLOURS.index(shape.colour) if shape.colour in COLOURS else shape.colour

@@ -5,6 +5,8 @@ that move. The page has one drawing for each kind: `body`, `arrow`, `point`, `pa
 `strand`, `plane`, `bars`.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +38,8 @@ class Picture(NamedTuple):
     side of a square in the plane of the first two axes) and `frame` (axes with their names), `flat`
     if it is seen from above, `front` if from exactly above; `centre` and `radius`: a ball that
     holds everything; `notes`: sentences that a viewer has to know; `follow`: the size of the first
-    body if it is small beside its path, so that the camera may go with it; `stride`: its tracks
+    body if it is small beside its path, so that the camera may go with it, and `followed`, whether
+    it does so from the start; `stride`: its tracks
     are those of every so many saved states; `toggles`: what a reader may hide, and whether it is
     shown at first.
     """
@@ -47,8 +50,9 @@ class Picture(NamedTuple):
     radius: float
     notes: tuple[str, ...] = ()
     follow: float = 0.0
+    followed: bool = False
     stride: int = 1
-    toggles: dict[str, bool] = {}
+    toggles: Mapping[str, bool] = MappingProxyType({})
 
 
 def body(

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from retrax.draw.solids import rod, sphere
+from retrax.mechanics.shape import Shape
 from retrax.mechanisms.joints import Revolute
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.system import MechanismSystem
@@ -11,6 +13,8 @@ from retrax.mechanisms.wheels import RollingWheel
 from retrax.numerics.checks import require_number
 
 _REAR_RADIUS, _FRONT_RADIUS = 0.3, 0.35
+# Centres of mass of the frame with its rider, and of the fork with the handlebar.
+_FRAME, _FORK = np.array([0.3, 0.0, -0.9]), np.array([0.9, 0.0, -0.7])
 
 
 def bicycle(
@@ -42,15 +46,21 @@ def bicycle(
     trail, tilt = require_number("trail", trail), require_number("tilt", tilt)
     bike = Mechanism(gravity=[0.0, 0.0, require_number("gravity", gravity, "> 0", "m/s^2")])
     hub, nose = [0.0, 0.0, -_REAR_RADIUS], [wheelbase, 0.0, -_FRONT_RADIUS]
+    shapes = _looks(np.array(hub), np.array(nose))
     rear = bike.body("rear wheel", 2.0, [0.0603, 0.12, 0.0603], at=hub)
     frame = bike.body(
-        "frame", 85.0, [[9.2, 0.0, 2.4], [0.0, 11.0, 0.0], [2.4, 0.0, 2.8]], at=[0.3, 0.0, -0.9]
+        "frame",
+        85.0,
+        [[9.2, 0.0, 2.4], [0.0, 11.0, 0.0], [2.4, 0.0, 2.8]],
+        at=_FRAME,
+        shape=shapes["frame"],
     )
     fork = bike.body(
         "fork",
         4.0,
         [[0.05892, 0.0, -0.00756], [0.0, 0.06, 0.0], [-0.00756, 0.0, 0.00708]],
-        at=[0.9, 0.0, -0.7],
+        at=_FORK,
+        shape=shapes["fork"],
     )
     front = bike.body("front wheel", 3.0, [0.1405, 0.28, 0.1405], at=nose)
     across, steer = np.array([0.0, 1.0, 0.0]), [math.sin(tilt), 0.0, math.cos(tilt)]
@@ -65,3 +75,21 @@ def bicycle(
         RollingWheel(front, _FRONT_RADIUS, axis=across, name="front contact"),
     )
     return bike.system()
+
+
+def _looks(hub: np.ndarray, nose: np.ndarray) -> dict[str, list[Shape]]:
+    """Return the shapes of the frame and the fork, from their centres of mass."""
+    seat, pedals = np.array([0.2, 0.0, -0.85]), np.array([0.42, 0.0, -0.28])
+    head, grips = np.array([0.84, 0.0, -0.78]), np.array([0.82, 0.0, -0.98])
+    tubes = [(hub, pedals), (hub, seat), (pedals, seat), (seat, head), (pedals, head)]
+    aside = np.array([0.0, 0.28, 0.0])
+    bars = [(nose, head), (head, grips), (grips - aside, grips + aside)]
+    hips, shoulders = seat - np.array([0.0, 0.0, 0.1]), np.array([0.5, 0.0, -1.35])
+    rider = [
+        rod(hips - _FRAME, shoulders - _FRAME, 0.09, "sky"),
+        sphere(0.11, "sky").at(shoulders + np.array([0.06, 0.0, -0.22]) - _FRAME),
+    ]
+    return {
+        "frame": [rod(a - _FRAME, b - _FRAME, 0.018, "orange") for a, b in tubes] + rider,
+        "fork": [rod(a - _FORK, b - _FORK, 0.016, "green") for a, b in bars],
+    }

@@ -1,5 +1,7 @@
 """Bricard's linkage: a loop that moves although its joints are one too many."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from retrax.mechanisms.joints import Revolute
@@ -28,7 +30,7 @@ def bricard(*, width: float = 0.1, gravity: float = 9.81) -> MechanismSystem:
     """
     width = require_number("width", width, "> 0")
     linkage = Mechanism(gravity=[0.0, -require_number("gravity", gravity), 0.0])
-    ends = list(zip(_CORNERS[:-1], _CORNERS[1:], strict=True))
+    ends = list(pairwise(_CORNERS))
     bars = [
         linkage.body(f"bar {k + 1}", 1.0, bar(1.0, 1.0, width), (a + b) / 2, lying(a, b))
         for k, (a, b) in enumerate(ends)

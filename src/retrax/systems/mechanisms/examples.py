@@ -1,6 +1,8 @@
 """Mechanisms that `retrax run` runs, each with a start, a step and a number of steps."""
 
 from retrax.mechanics.sampled import Sampled
+from retrax.mechanisms.body import Body
+from retrax.mechanisms.system import MechanismSystem
 from retrax.systems.case import Example
 from retrax.systems.driven_examples import DrivenExample
 from retrax.systems.mechanisms.bicycle import bicycle
@@ -10,6 +12,7 @@ from retrax.systems.mechanisms.following import JointsTo
 from retrax.systems.mechanisms.four_bar import four_bar
 from retrax.systems.mechanisms.robot_arm import driven_arm
 from retrax.systems.mechanisms.strandbeest import strandbeest_leg
+
 
 def turning_four_bar() -> Example:
     """A four-bar linkage that starts upright and turns over, as in the benchmark of IFToMM."""
@@ -29,7 +32,7 @@ def pushed_bicycle() -> Example:
     # All of it tips about the line on the ground through both contacts, at `tip` rad/s.
     heights = {"rear wheel": 0.3, "frame": 0.9, "fork": 0.7, "front wheel": 0.35}
     spins = {"rear wheel": -ahead / 0.3, "front wheel": -ahead / 0.35}
-    velocities = {
+    velocities: dict[Body | str, list[float]] = {
         name: [tip, spins.get(name, 0.0), 0.0, ahead, tip * height, 0.0]
         for name, height in heights.items()
     }
@@ -61,5 +64,6 @@ def reaching_arm() -> DrivenExample:
         damping=[25.0, 150.0, 60.0, 0.5, 1.0, 0.01],
     )
     names = ("base", "shoulder", "elbow", "roll", "pitch", "yaw")
+    assert isinstance(plant.system, MechanismSystem)
     state = plant.system.assemble(joints=dict(zip(names, start, strict=True)))
     return DrivenExample(plant, Sampled(law, period), state, period, 1_500)

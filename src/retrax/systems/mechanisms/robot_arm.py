@@ -38,7 +38,7 @@ def robot_arm(*, gravity: float = 9.81) -> MechanismSystem:
 
 
 def driven_arm(*, gravity: float = 9.81) -> Actuated:
-    """`robot_arm` with a motor at each joint, from the base on: inputs of 150 and 28 N m at most."""
+    """`robot_arm` with a motor at each joint, from the base on: at most 150 and 28 N m."""
     arm = _arm(gravity)
     for name, limit in zip(_JOINTS, _TORQUES, strict=True):
         arm.add(Motor(name, bounds=(-limit, limit), name=f"{name} motor"))

@@ -1,14 +1,30 @@
 """A leg of Theo Jansen's beach animals: a crank turns, and a foot walks."""
 
+from itertools import pairwise
+
 import numpy as np
 from jaxtyping import Float
 
+from retrax.draw.lines import trail as draw_trail
+from retrax.draw.solids import rod
+from retrax.mechanisms.body import Body
 from retrax.mechanisms.joints import Revolute
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.checks import require_number
 
 Point = Float[np.ndarray, "2"]
+# How bars are drawn.
+_THICK = 0.008
+_COLOURS = {
+    "crank": "orange",
+    "upper rod": "sky",
+    "lower rod": "sky",
+    "hip": "green",
+    "thigh": "blue",
+    "shin": "blue",
+    "foot": "green",
+}
 # Jansen's thirteen numbers, in cm.
 _a, _b, _c, _d, _e, _f, _g = 38.0, 41.5, 39.3, 40.1, 55.8, 39.4, 36.7
 _h, _i, _j, _k, _l, _m = 65.7, 49.0, 50.0, 61.9, 7.8, 15.0
@@ -40,7 +56,7 @@ def strandbeest_leg(*, density: float = 1.0, gravity: float = 9.81) -> Mechanism
     hip = _of_bars(leg, "hip", density, pivot, top, back, pivot)
     thigh = _of_bars(leg, "thigh", density, pivot, knee)
     shin = _of_bars(leg, "shin", density, back, ankle)
-    foot = _of_bars(leg, "foot", density, knee, ankle, toe, knee)
+    foot = _of_bars(leg, "foot", density, knee, ankle, toe, knee, trail=toe)
     leg.join(
         Revolute(leg.ground, crank, at=centre, name="crank"),
         Revolute(crank, upper, at=tip, name="upper tip"),
@@ -66,12 +82,16 @@ def _meeting(a: Point, from_a: float, b: Point, from_b: float, left: bool) -> Po
     return a + ahead * along + aside * np.array([-along[1], along[0]])
 
 
-def _of_bars(leg: Mechanism, name: str, density: float, *corners: Point):
-    """Add a body made of thin bars from corner to corner."""
-    ends = list(zip(corners[:-1], corners[1:], strict=True))
+def _of_bars(
+    leg: Mechanism, name: str, density: float, *corners: Point, trail: Point | None = None
+) -> Body:
+    """Add a body made of thin bars from corner to corner; a point of it may leave a trail."""
+    ends = list(pairwise(corners))
     lengths = np.array([np.linalg.norm(b - a) for a, b in ends])
     middles = np.array([(a + b) / 2 for a, b in ends])
     centre = lengths @ middles / lengths.sum()
     away = np.sum((middles - centre) ** 2, axis=1)
     moment = density * float(lengths @ (lengths**2 / 12 + away))
-    return leg.body(name, density * float(lengths.sum()), moment, at=centre)
+    shape = [rod(a - centre, b - centre, _THICK, _COLOURS[name]) for a, b in ends]
+    shape += [] if trail is None else [draw_trail(trail - centre)]
+    return leg.body(name, density * float(lengths.sum()), moment, at=centre, shape=shape)
