@@ -315,11 +315,11 @@ def test_a_fit_finds_mass_and_damping_from_the_angle_of_a_joint():
     truth = pendulum({"mass": 2.0, "damping": 0.8})
     start = truth.assemble(joints={"pin": 1.0})
     run = rx.simulate(truth, rx.LieVerlet(), start, h=0.01, steps=60)
-    noise = 2e-3 * np.random.default_rng(0).normal(size=61)
+    noise = 5e-3 * np.random.default_rng(0).normal(size=61)
     seen = run.observables()["angle of pin"] + noise
     found = rx.fit(
         pendulum,
-        rx.Measurements(run.t, seen, of="angle of pin", noise=2e-3),
+        rx.Measurements(run.t, seen, of="angle of pin", noise=5e-3),
         start={"mass": 2.4, "damping": 0.6},
         state=lambda system: system.state(start.g, velocity=np.zeros(6)),
         free_state=False,
@@ -327,4 +327,4 @@ def test_a_fit_finds_mass_and_damping_from_the_angle_of_a_joint():
         h=0.01,
     )
     for name, value in (("mass", 2.0), ("damping", 0.8)):
-        assert abs(found.p[name] - value) < 4 * found.standard_errors[name] < 0.1 * value
+        assert abs(found.p[name] - value) < 4 * found.standard_errors[name] < 0.2 * value

@@ -77,7 +77,7 @@ class MechanismSystem(AbstractMechanicalSystem):
         force: Function | None,
         reference: Element,
         names: tuple[str, ...],
-        shapes: tuple[object, ...],
+        shapes: tuple[tuple[Shape, ...], ...],
     ):
         self.group, self.mass, self.inertia, self.gravity = group, mass, inertia, gravity
         self.constraint, self.springs = constraint, springs
