@@ -6,6 +6,7 @@ One process, processor time over all threads. What is timed is the whole `rx.sim
 first call that compiles. A library that is not installed is left out, with a sentence.
 """
 
+import json
 import math
 import sys
 import time
@@ -25,7 +26,7 @@ Make = Callable[[float, int], Call]  # of a step and a number of steps
 LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 SPIN = np.array([0.5, 1.0, 0.3])
 # A setting that takes longer is not waited for, nor any finer one.
-PATIENCE = 20.0
+PATIENCE = 6.0
 
 
 class Solver(NamedTuple):
@@ -232,8 +233,6 @@ def main() -> None:
     chosen = sys.argv[1:] or list(PROBLEMS)
     found = {}
     if (RESULTS / "mechanisms.json").is_file():
-        import json
-
         found = json.loads((RESULTS / "mechanisms.json").read_text())["results"]
     for name in chosen:
         print(name)

@@ -8,6 +8,7 @@ from . import files as files
 from . import measures as measures
 from . import quadratic as quadratic
 from . import ready as ready
+from . import ready_mechanisms as ready_mechanisms
 from . import restarts as restarts
 from . import rods as rods
 from . import runs as runs

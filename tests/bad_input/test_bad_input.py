@@ -13,7 +13,8 @@ from .as_user import run
 RESULTS = {
     "Fit", "Smoothed", "analysis.ModifiedEnergy", "analysis.Poincare",
     "Trajectory", "PreparedRun", "systems.CharacteristicPath", "analysis.Convergence",
-    "analysis.Lyapunov", "analysis.Relations", "analysis.Slope", "analysis.Spectrum",
+    "analysis.Lyapunov", "analysis.Modes", "analysis.Relations", "analysis.Slope",
+    "analysis.Spectrum",
     "Trajectory.of_records", "testing.Problem", "solids.require_rigid_body",
 }  # fmt: skip
 NAMESPACES = {"": rx, "systems.": rx.systems, "analysis.": rx.analysis, "testing.": rx.testing}

@@ -9,19 +9,21 @@ import jax
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.composition import Composition
+from retrax.integrators.driven import Driven
 from retrax.mechanisms.joined import Connection
 from retrax.mechanisms.loads import Load, Motion, Part, load_of, motion_of, part, part_names
 from retrax.mechanisms.system import MechanismSystem
+from retrax.numerics.compositions import fractions
 from retrax.numerics.evaluate import Evaluated
 from retrax.trajectory.observe import Values, in_blocks, picked
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
 
-# Between saved states, the rates must foretell an angle to within this (rad), ...
-_FORETOLD = 1.0
-# ... and may not change so much that the angle could be another by this.
-_UNSURE = 2.0
+# Two turns at the most between saved states (rad), foretold by the rates there to this much (rad).
+_FARTHEST, _FORETOLD = 4 * math.pi, 0.3
 
 
 class JointMotions(Mapping[str, "JointMotion"]):
@@ -161,12 +163,18 @@ class JointMotion:
 
     def _continued(self, t: np.ndarray, wrapped: np.ndarray, rates: np.ndarray) -> np.ndarray:
         """Add whole turns to an angle, as many as its rates foretell."""
-        passed = np.diff(t)
-        foretold = passed * (rates[1:] + rates[:-1]) / 2
+        passed = np.abs(np.diff(t))
+        foretold = np.diff(t) * (rates[1:] + rates[:-1]) / 2
         off = np.diff(wrapped) - foretold
         off = off - 2 * math.pi * np.round(off / (2 * math.pi))
-        unsure = np.abs(passed * np.diff(rates)) / 2
-        lost = np.flatnonzero(~((np.abs(off) <= _FORETOLD) & (unsure <= _UNSURE)))
+        # No coordinate of a velocity was larger than this since the last saved state.
+        longest = _share(self._run.integrator) * abs(self._run.h)
+        fastest = np.asarray(self._run.info.increment)[1:] / longest
+        below_half = 2 * math.sqrt(3) * fastest * passed < math.pi
+        ends = np.maximum(np.abs(rates[1:]), np.abs(rates[:-1]))
+        steady = (np.abs(off) <= _FORETOLD) & (np.abs(foretold) <= _FARTHEST)
+        steady &= (fastest - ends) * passed <= math.pi
+        lost = np.flatnonzero(~(below_half | steady))
         if len(lost):
             k = int(lost[0])
             raise BadInput(
@@ -175,10 +183,22 @@ class JointMotion:
                 f"rad/s and then {rates[k + 1]:.4g} rad/s: save more states (save_every), or ask "
                 f"run.observables()['angle of {self.name}'] for the angle between -pi and pi."
             )
-        steps = foretold + off
+        # Below half a turn the nearest angle is the next one, whatever the rates foretell.
+        nearest = np.diff(wrapped)
+        nearest = nearest - 2 * math.pi * np.round(nearest / (2 * math.pi))
+        steps = np.where(below_half, nearest, foretold + off)
         total = wrapped[0] + np.concatenate([[0.0], np.cumsum(steps)])
         # Whole turns beside the measured angle, so that nothing adds up.
         return wrapped + 2 * math.pi * np.round((total - wrapped) / (2 * math.pi))
+
+
+def _share(integrator: AbstractIntegrator | None) -> float:
+    """Return how long the longest part of a step is, whose increment the run has noted."""
+    if isinstance(integrator, Driven):
+        integrator = integrator.integrator
+    if isinstance(integrator, Composition):
+        return max(map(abs, fractions(integrator.order)))
+    return 1.0
 
 
 @Evaluated

@@ -12,6 +12,9 @@ from retrax.numerics.checks import (
 )
 from retrax.systems.mechanisms.bars import bar
 
+# More would take minutes to write down.
+MOST_BARS = 5000
+
 
 def chain(
     n: int,
@@ -30,7 +33,7 @@ def chain(
     **Arguments:** `n`: how many; `length`, `mass`, `width`: of each bar, m and kg; `anchored`:
     whether the first one hangs from the ground, or all are free; `gravity`: m/s^2, downwards.
     """
-    n = require_whole("n", n, 1)
+    n = require_whole("n", n, 1, MOST_BARS)
     length = require_number("length", length, "> 0")
     mass = require_number("mass", mass, "> 0")
     width = require_number("width", width, "> 0")

@@ -6,6 +6,8 @@ from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.checks import require_number, require_whole
 
 _LENGTH, _MASS = 1.0, 1.0
+# More would take minutes to write down.
+MOST_LOOPS = 1000
 
 
 def four_bar(N: int = 1, *, gravity: float = 9.81) -> MechanismSystem:
@@ -24,7 +26,7 @@ def four_bar(N: int = 1, *, gravity: float = 9.81) -> MechanismSystem:
 
     References: [GonzalezDopicoLugrisCuadrado2006].
     """
-    N = require_whole("N", N, 1)
+    N = require_whole("N", N, 1, MOST_LOOPS)
     gravity = require_number("gravity", gravity)
     linkage = Mechanism(gravity=[0.0, -gravity])
     moment = _MASS * _LENGTH**2 / 12
