@@ -54,7 +54,7 @@ def four_bar(N: int, h: float, steps: int, integrator: str, violation: bool = Fa
 def chain(n: int, h: float, steps: int, integrator: str) -> Call:
     """Return a call that swings a chain of `n` bars and gives where its last bar is."""
     system = rx.systems.chain(n)
-    a, b, _ = np.diag(np.asarray(system.inertia[0]))
+    a, b, _ = (float(moment) for moment in np.diag(np.asarray(system.inertia[0])))
     solid = f'<inertial pos="0 0 -0.5" mass="1" diaginertia="{b!r} {b!r} {a!r}"/>'
     inside = ""
     for k in reversed(range(n)):

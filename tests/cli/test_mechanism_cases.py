@@ -77,7 +77,7 @@ def test_a_run_file_names_a_mechanism_and_its_joints(tmp_path):
 
 def test_a_start_that_is_no_start_of_a_mechanism_is_told(tmp_path):
     path = tmp_path / "swing.toml"
-    start = "h = 0.01\nsteps = 10\nsystem = 'double_pendulum'\n[state]\n"
+    start = "h = 0.01\nsteps = 10\nsystem = { name = 'double_pendulum' }\n[state]\n"
     path.write_text(start + "joint = { shoulder = 0.7 }")
     with pytest.raises(rx.BadInput, match="Did you mean 'joints'"):
         read(path)

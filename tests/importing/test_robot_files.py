@@ -202,6 +202,14 @@ def test_solids_that_a_body_cannot_have_are_named_and_kept(tmp_path):
     assert np.array_equal(mechanism.system().inertia[0], np.diag([0.1, 0.1, 0.3]))
 
 
+def test_a_link_that_is_called_ground_moves_all_the_same(tmp_path):
+    text = pair().replace('"b"', '"ground"')
+    mechanism = rx.load_urdf(robot(tmp_path, text))
+    system = mechanism.system()
+    assert system.names == ("the link ground",)
+    assert system.constraint.connections[0].bodies == (-1, 0)
+
+
 def test_a_planar_joint_leaves_three_freedoms(tmp_path):
     joint = HINGE.replace("continuous", "planar").replace("0 1 0", "1 2 2")
     with warnings.catch_warnings():

@@ -105,7 +105,7 @@ def test_what_cannot_be_reached_is_a_sentence_with_the_joint_and_how_far_it_is_o
 
 def test_velocities_that_joints_forbid_are_rejected_by_name_or_projected():
     system = four_bar()
-    with pytest.raises(rx.BadInput, match="the rate of the joint '(pivot|closing)'"):
+    with pytest.raises(rx.BadInput, match=r"the rate of the joint '(pivot|closing)'"):
         system.assemble(joint_rates={"pivot": 0.8, "closing": 0.3})
     with pytest.raises(rx.BadInput, match="the velocity of 'rod'"):
         system.assemble(velocities={"rod": [0, 0, 0, 1, 1, 0]})

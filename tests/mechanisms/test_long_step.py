@@ -1,5 +1,7 @@
 """The step of many bodies is the one of few, on everything that can be joined."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +24,7 @@ def tilted(k):
 
 def bodies(m, points):
     """Asymmetric bodies between points."""
-    for k, (p, q) in enumerate(zip(points, points[1:], strict=False)):
+    for k, (p, q) in enumerate(itertools.pairwise(points)):
         at = (np.array(p) + q) / 2 + [0.0, 0.02 * k, 0.01]
         m.body(f"b{k}", 1.0 + 0.3 * k, [0.1, 0.2 + 0.01 * k, 0.25], at=at, turned=tilted(k))
 
@@ -51,7 +53,7 @@ def ring():
     points = [[0, 0, 0], [0, 1, 0], [1.5, 1.3, 0], [1.5, 0, 0]]
     bodies(m, points)
     names = ["ground", "b0", "b1", "b2", "ground"]
-    for k, (a, b) in enumerate(zip(names, names[1:], strict=False)):
+    for k, (a, b) in enumerate(itertools.pairwise(names)):
         m.join(rx.Revolute(a, b, at=points[k], axis=[0, 0, 1]))
     return m
 

@@ -182,6 +182,44 @@ def _plane():
     return written("G_2(R^3)", np.eye(3) - normal[:, :, None] * normal[:, None, :])
 
 
+def wheeled():
+    """One wheel with a frame on it, z down, that rolls along e1; nothing is simulated."""
+    bike = rx.Mechanism(gravity=[0.0, 0.0, 9.81])
+    wheel = bike.body("wheel", 1.0, [0.1, 0.2, 0.1], at=[0.0, 0.0, -0.5])
+    frame = bike.body("frame", 3.0, [0.3, 0.3, 0.1], at=[0.0, 0.0, -1.0])
+    bike.join(rx.Revolute(wheel, frame, at=[0.0, 0.0, -0.5], axis=[0.0, 1.0, 0.0], name="axle"))
+    bike.roll(rx.RollingWheel(wheel, radius=0.5, axis=[0.0, 1.0, 0.0], name="contact"))
+    system = bike.system()
+    ahead = np.outer(T, [4.0, 0.0, 0.0])
+    rolls = turned((0.0, 1.0, 0.0), -4 * T / 0.5)
+    still, up = np.tile(np.eye(3), (COUNT, 1, 1)), np.array([0.0, 0.0, -1.0])
+    g = (
+        np.stack([rolls, still], axis=1),
+        np.stack([ahead + up / 2, ahead + up], axis=1),
+    )
+    told = {"drawing": system.drawing, "up": system.e3_points_up}
+    return written("(SO(3) x R^3)^2", g, momentum=np.zeros((COUNT, 12)), **told)
+
+
+def _shapes():
+    """A body made of every shape there is."""
+    draw = rx.draw
+    corners = [[0.0, 0, 0], [0.5, 0, 0], [0, 0.5, 0], [0, 0, 0.5]]
+    shapes = (
+        draw.box([0.5, 0.3, 0.2], colour="green"),
+        draw.rod([0, 0, 0], [0, 0, 1], colour="#884422"),
+        draw.ellipsoid([0.2, 0.1, 0.1]).at([0, 0, 1]),
+        draw.cylinder(0.1, [1, 0, 0], 0.4).at([0, 1, 0]),
+        draw.wheel(0.3).at([0, -1, 0]),
+        draw.cone([1, 0, 0], [1.5, 0, 0], 0.1),
+        draw.mesh(corners, [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]]).at([-1, 0, 0]),
+        draw.line([[0, 0, 0], [1, 1, 0], [1, 1, 1]]),
+        draw.arrow([0, 0, 1], [0, 0, 0.5]),
+        draw.trail([0, 0, 1.5]),
+    )
+    return written("SO(3)", TURNING, drawing={"shapes": shapes}, momentum=WAVE)
+
+
 KINDS = {
     "body": _body,
     "failed": _failed,
@@ -200,5 +238,7 @@ KINDS = {
     "frame": lambda: written("V_2(R^3)", TURNING[:, :, :2]),
     "plane": _plane,
     "matrix": lambda: written("Sym(3)", TURNING + np.swapaxes(TURNING, 1, 2)),
+    "mechanism": wheeled,
+    "shapes": _shapes,
     "two vectors": lambda: written("coadjoint orbit of SE(3)", np.tile(WAVE, (1, 2))),
 }

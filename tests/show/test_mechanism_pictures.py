@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from page_kinds import COUNT, TURNING, WAVE, T, turned, written
+from page_kinds import COUNT, TURNING, WAVE, turned, wheeled, written
 
 import retrax as rx
 from retrax.mechanics.remembered import RememberedSystem
@@ -39,25 +39,6 @@ def things(run, kind):
 
 def named(run):
     return {thing["name"]: thing for thing in things(run, "body") if thing.get("name")}
-
-
-def wheeled():
-    """One wheel with a frame on it, z down, that rolls along e1; nothing is simulated."""
-    bike = rx.Mechanism(gravity=[0.0, 0.0, 9.81])
-    wheel = bike.body("wheel", 1.0, [0.1, 0.2, 0.1], at=[0.0, 0.0, -0.5])
-    frame = bike.body("frame", 3.0, [0.3, 0.3, 0.1], at=[0.0, 0.0, -1.0])
-    bike.join(rx.Revolute(wheel, frame, at=[0.0, 0.0, -0.5], axis=[0.0, 1.0, 0.0], name="axle"))
-    bike.roll(rx.RollingWheel(wheel, radius=0.5, axis=[0.0, 1.0, 0.0], name="contact"))
-    system = bike.system()
-    ahead = np.outer(T, [4.0, 0.0, 0.0])
-    rolls = turned((0.0, 1.0, 0.0), -4 * T / 0.5)
-    still, up = np.tile(np.eye(3), (COUNT, 1, 1)), np.array([0.0, 0.0, -1.0])
-    g = (
-        np.stack([rolls, still], axis=1),
-        np.stack([ahead + up / 2, ahead + up], axis=1),
-    )
-    told = {"drawing": system.drawing, "up": system.e3_points_up}
-    return written("(SO(3) x R^3)^2", g, momentum=np.zeros((COUNT, 12)), **told)
 
 
 def test_bodies_have_their_names_and_their_places(swinging):

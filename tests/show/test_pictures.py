@@ -29,6 +29,8 @@ DRAWN = {
     "frame": {"arrow", "path"},
     "plane": {"arrow", "path", "plane"},
     "matrix": {"bars"},
+    "mechanism": {"body", "path"},
+    "shapes": {"body", "arrow", "path"},
     "two vectors": {"arrow", "path"},
 }
 

@@ -14,6 +14,8 @@ import numpy as np
 from retrax.bench.problems import TimedProblem
 from retrax.errors import CheckFailed, RetraxError
 from retrax.mechanics.state import State
+from retrax.mechanisms.laws import Coincidence
+from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.compositions import fractions
 from retrax.numerics.nodes import gauss
 from retrax.systems.strings.string_pendulum import StringPendulum
@@ -35,6 +37,7 @@ _SIGNATURES = {
     "euler_top": [_POINTER, _POINTER, _DOUBLE, _LONG, _LONG, _POINTER],
     "heavy_body_gauss": [_POINTER] * 3 + [_LONG, _POINTER, _LONG],
     "string_pendulum": [_POINTER] * 3 + [_LONG, _DOUBLE, _LONG, _LONG, _POINTER],
+    "chain": [_POINTER] * 2 + [_LONG, _DOUBLE, _LONG, _POINTER],
     "free_bodies": [_POINTER, _POINTER, _DOUBLE, _LONG, _LONG, _LONG, _LONG],
 }
 
@@ -163,6 +166,26 @@ def string_pendulum(
     if iterations < 0:
         raise RetraxError(f"The C kernel string_pendulum at h = {h:g}: Newton diverged.")
     return out, iterations
+
+
+def chain(system: MechanismSystem, state: State, h: float, steps: int) -> tuple[np.ndarray, int]:
+    """The last state (R, x, momenta) of a chain of balls in sockets, and the iterations."""
+    n, (R, x) = len(system.names), state.g
+    assert system.constraint is not None
+    (stack,) = system.constraint.stacks
+    law = stack.parts.law
+    assert isinstance(law, Coincidence)
+    inertia = np.asarray(system.inertia)
+    own = np.zeros((n, 10))
+    own[:, 0], own[:, 1:4] = system.mass, inertia[:, range(3), range(3)]
+    own[:, 4:7], own[:-1, 7:] = law.b, np.asarray(law.a)[1:]
+    start = np.concatenate([np.ravel(R), np.ravel(x), state.momentum])
+    data, end = np.concatenate([np.asarray(system.gravity), own.ravel()]), np.empty(18 * n)
+    addresses = [_address(start), _address(data)]
+    iterations = _function("chain", "chain")(*addresses, n, h, steps, _address(end))
+    if iterations < 0:
+        raise RetraxError(f"The C kernel chain at h = {h:g}: Newton diverged.")
+    return end, iterations
 
 
 def ensemble(

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.engine.changing import CHANGING
+from retrax.engine.kinds import Unscalarisable
 from retrax.engine.passes.fusion import fuse
 from retrax.engine.passes.live import live
 from retrax.engine.passes.sinking import sink
@@ -21,6 +22,10 @@ from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Content, Fingerprint, content
 from retrax.numerics.held import example, replaced
 from retrax.numerics.reuse import Reused, Signature
+
+# Axes of a step that has no program with them kept are taken apart if they are shorter than this,
+# and the program is not longer than that.
+_TAKEN_APART, _LONG = 64, 20_000
 
 
 class Structure:
@@ -137,8 +142,20 @@ def step_program(
 
     examples = (params, state, jax.ShapeDtypeStruct((), jnp.float64))
     memory = Packing(memory_of(parts.system, parts.integrator, state))
-    program = scalarise_in_turn(opening, step, *examples, invariant=len(params), unroll=unroll)
-    program = fuse(sink(live(program)))
+
+    def program_of(**settings: int) -> Program:
+        how = {"invariant": len(params), "unroll": unroll, **settings}
+        return fuse(sink(live(scalarise_in_turn(opening, step, *examples, **how))))
+
+    try:
+        program = program_of()
+    except Unscalarisable:  # some work goes along two axes: take both apart, if they are short
+        longest = max((x.shape[0] for x in jax.tree.leaves(examples) if x.shape), default=0)
+        if longest >= _TAKEN_APART:
+            raise
+        program = program_of(keep=_TAKEN_APART)
+        if program.count() > _LONG:
+            raise
     items = len(program.outputs) - len(StepInfo._fields) - 1
     return program, StepInputs(len(program.inputs) - items - 1, items, memory)
 

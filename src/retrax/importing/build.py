@@ -76,8 +76,8 @@ def _add_frames(mechanism: Mechanism, tree: Tree) -> None:
     """Keep where the frames of all links are, in the axes of their bodies."""
     for link, place in tree.places.items():
         carrier = tree.carriers[link]
-        if carrier is not None and carrier not in tree.parts:
-            continue
+        if carrier is not None and (carrier not in tree.parts or link == "ground"):
+            continue  # left out, or called otherwise
         seen = place
         if carrier is not None:
             part = tree.parts[carrier]

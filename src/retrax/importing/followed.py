@@ -94,6 +94,10 @@ class Follow(AbstractCoupling):
         self.joints, self.name = (follower, leader), require_name(name)
         self.coefficients = coefficients
 
+    @property
+    def kind(self) -> str:
+        return "Gear"
+
     def law(self, first: Free, second: Free) -> AbstractLaw:
         one, two = single(first, "a coupling"), single(second, "a coupling")
         offset, ratio, *more = (*self.coefficients, 0.0, 0.0)

@@ -35,8 +35,8 @@ def origin(element: Element, where: str) -> Placement:
     found = only(element, "origin", where)
     if found is None:
         return Placement(np.eye(3), np.zeros(3))
-    place = numbers(found, "xyz", where, 3, (0, 0, 0))
-    return Placement(roll_pitch_yaw(numbers(found, "rpy", where, 3, (0, 0, 0))), place)
+    place = numbers(found, "xyz", where, 3, (0.0, 0.0, 0.0))
+    return Placement(roll_pitch_yaw(numbers(found, "rpy", where, 3, (0.0, 0.0, 0.0))), place)
 
 
 def shape(element: Element, where: str, files: Files, colour: str) -> Shape | None:
@@ -93,7 +93,7 @@ def _kind(element: Element, where: str) -> Element:
 def _surface(kind: Element, where: str, files: Files) -> Surface:
     path = find_mesh(text(kind, "filename", where), files.description, files.packages)
     corners, triangles = read_mesh(path)
-    scale = numbers(kind, "scale", where, 3, (1, 1, 1))
+    scale = numbers(kind, "scale", where, 3, (1.0, 1.0, 1.0))
     # A mirrored surface has its triangles the other way round.
     return corners * scale, triangles if np.prod(scale) > 0 else triangles[:, ::-1]
 

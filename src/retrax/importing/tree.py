@@ -35,15 +35,13 @@ class Tree(NamedTuple):
 
     **Attributes:** `parts`: by name, parents first, without what is fixed to the ground; `between`:
     in the same order; `places`: of the frames of all links, as drawn; `carriers`: the name of the
-    part that each link belongs to, `None` for what does not move; `fixed`: the shapes of that, in
-    space; `unread`: what is left out.
+    part that each link belongs to, `None` for what does not move; `unread`: what is left out.
     """
 
     parts: dict[str, Part]
     between: list[Between]
     places: dict[str, Placement]
     carriers: dict[str, str | None]
-    fixed: tuple[Shape, ...]
     unread: list[str]
 
     def body_of(self, link: str) -> str:
@@ -78,15 +76,12 @@ def bodies_of(robot: Robot, floating: bool) -> Tree:
         for edge in order
         if edge.freedoms
     ]
-    fixed = tuple(
-        shape.turned(places[name].R).at(places[name].x)
-        for name, carrier in carriers.items()
-        if carrier is None
-        for shape in robot.links[name].shapes
-    )
+    seen = [n for n, c in carriers.items() if c is None and robot.links[n].shapes]
     needed = {carriers[name] for loop in robot.loops for name in (loop.parent, loop.child)}
     parts, between, unread = _without_massless(parts, between, needed)
-    return Tree(parts, between, places, carriers, fixed, unread)
+    if seen:
+        unread.append(f"the look of {', '.join(map(repr, seen))}, which the ground carries")
+    return Tree(parts, between, places, carriers, unread)
 
 
 def _ordered(robot: Robot) -> tuple[str, list[Edge]]:
@@ -94,13 +89,14 @@ def _ordered(robot: Robot) -> tuple[str, list[Edge]]:
     if not robot.links:
         raise BadInput(f"{robot.name} has no links.")
     above: dict[str, Edge] = {}
-    for edge in robot.edges:
+    for edge in (*robot.edges, *robot.loops):
         for link in (edge.parent, edge.child):
             if link not in robot.links:
                 raise BadInput(
                     f"a joint of {robot.name} joins {edge.parent!r} and {edge.child!r}, but there "
                     f"is no link {link!r}."
                 )
+    for edge in robot.edges:
         if edge.child in above:
             raise BadInput(
                 f"{robot.name} has a loop: the link {edge.child!r} hangs on {edge.parent!r} and on "

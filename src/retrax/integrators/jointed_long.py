@@ -1,4 +1,4 @@
-r"""Verlet for many bodies with joints: loops along the joints, whose code does not grow with them."""
+r"""Verlet for many bodies with joints: loops along them, whose code does not grow with n."""
 
 from functools import partial
 from typing import Any, NamedTuple

@@ -19,8 +19,8 @@ from retrax.numerics.small_matrices import PROXIMAL
 Scalar = Float[Array, ""]
 # The part of a velocity across the constraint that may be left where the equations agree.
 _LEFT = 1e-9
-# Up to so many velocities are eliminated one by one, written out.
-_IN_ORDER = 64
+# Up to so many unknowns are eliminated one by one, written out; so few impulses by exchanging rows.
+_IN_ORDER, _EXCHANGED = 64, 3
 
 
 class Rattle(AbstractIntegrator):
@@ -84,7 +84,8 @@ class Rattle(AbstractIntegrator):
         nowhere = jnp.full(n, unseen_velocity(h) * _extent(g0))
         unseen = jnp.concatenate([nowhere, jnp.zeros_like(lam)])
         added = jnp.concatenate([jnp.zeros(n), PROXIMAL * slopes])
-        positive = n if system.quadratic and n <= _IN_ORDER else 0
+        in_order = n if len(lam) <= _EXCHANGED else n + len(lam)
+        positive = in_order if system.quadratic and in_order <= _IN_ORDER else 0
         z, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen, added, positive)  # (2)
         xi, lam = z[:n], z[n:]
         g1 = drift(xi)

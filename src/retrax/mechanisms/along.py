@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 # Along ground and bodies, and along joints.
 Spins = Float[Array, "places turns"]
 Speeds = Float[Array, "places d"]
-Momenta = Float[Array, "places dim"]
+Momenta = Float[Array, "places each"]
 Softness = Float[Array, "places turns turns"]
 Impulses = Float[Array, "joints rows"]
-Rows = Float[Array, "joints rows dim"]
+Rows = Float[Array, "joints rows each"]
 
 # So few equations are better written out one by one.
 _FEW = 30
@@ -63,7 +63,7 @@ class Along:
         self.inertia = behind(jnp.eye(self.turns), system.inertia)
         self.mass = behind(jnp.ones(()), system.mass)
         self.light = behind(jnp.zeros(()), 1.0 / system.mass)
-        self.moves = np.arange(len(system.names) + 1) > 0
+        self.moves = (np.arange(len(system.names) + 1) > 0) * 1.0
 
     # Bodies.
 
@@ -191,10 +191,10 @@ class Along:
             )
             for rows, side in zip(left, self.band.sides, strict=True)
         ]
-        diagonal = self._blocks(through, right, 0, False) * (1.0 + PROXIMAL * one)
+        diagonal = self._blocks(through, right, 0, False) * (1.0 + PROXIMAL * one)[None]
         idle = 1.0 - self.band.held
         if idle.any():
-            diagonal = diagonal + idle[:, :, None] * one
+            diagonal = diagonal + idle[:, :, None] * one[None]
         further = range(1, self.band.width + 1)
         above = tuple(self._blocks(through, right, q, False) for q in further)
         below = None if symmetric else tuple(self._blocks(through, right, q, True) for q in further)
@@ -224,7 +224,7 @@ def behind(first: Array, others: Array) -> Array:
     return keep_axis(jnp.concatenate([first[None], others]))
 
 
-def _filled(x: Float[Array, "joints k *dim"], rows: int) -> Float[Array, "joints rows *dim"]:
+def _filled(x: Float[Array, "joints k *each"], rows: int) -> Float[Array, "joints rows *each"]:
     """Fill up with zeros to so many rows."""
     more = rows - x.shape[1]
     return jnp.pad(x, [(0, 0), (0, more), *[(0, 0)] * (x.ndim - 2)]) if more else x

@@ -39,6 +39,8 @@ _STAGE, _PART, _MOST_STAGES = 0.2, 0.05, 400
 _ITERATIONS = 30
 # Singular values below this part of the largest are directions in which nothing can be moved.
 _RANK = 1e-11
+# A drawing is closed, up to rounding, where it is open by no more than this part of its size.
+_CLOSED = 1e-15
 # What was asked for is met where it is missed by no more than this.
 _MET = 1e-10
 
@@ -182,7 +184,10 @@ class _Problem:
 
 def _positions(system: "MechanismSystem", asked: list[Asked]) -> Element:
     """Return the configuration nearest to the drawing with the asked coordinates."""
-    problem, g = _Problem(system, asked), system.reference
+    g = system.reference
+    if not asked and float(_gap(system, g)) <= _CLOSED * (1 + _extent(system)):
+        return g
+    problem = _Problem(system, asked)
     goal = np.array([a.value for a in asked])
     drawn = problem.values(g) if asked else goal
     size = _extent(system)
@@ -198,6 +203,13 @@ def _positions(system: "MechanismSystem", asked: list[Asked]) -> Element:
     if not left <= ALLOWED_GAP:
         _cannot(problem, broken)
     return g
+
+
+@Evaluated
+def _gap(system: "MechanismSystem", g: Element) -> Float[Array, ""]:
+    """Return by how much joints are open."""
+    constraint = system.constraint
+    return jnp.zeros(()) if constraint is None else constraint.gap(g, jnp.zeros(()))
 
 
 def _solved(
@@ -268,7 +280,10 @@ def _velocity(
     project: bool,
 ) -> np.ndarray:
     """Return the velocity of least energy with the asked rates, or the nearest admissible one."""
-    problem, dim = _Problem(system, rates), system.group.dim
+    dim = system.group.dim
+    if not rates and not bodies:
+        return np.zeros(dim)
+    problem = _Problem(system, rates)
     root = problem.root
     fixed = _all_rows(system, g) @ root
     asked = problem.at(g, np.zeros(len(rates)))[1][problem.count :]

@@ -20,7 +20,7 @@ from retrax.numerics.frozen import Frozen
 from retrax.numerics.small_matrices import cross
 
 # A wheel whose axle makes a smaller angle with the normal (in radians) lies flat.
-FLAT = 1e-3
+FLAT = 1e-2
 
 
 class AbstractContact(Frozen):

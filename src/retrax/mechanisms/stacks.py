@@ -73,7 +73,7 @@ class Stack(Frozen):
 
 
 def stacked(joints: Sequence[tuple[Joined, tuple[int, ...], str]]) -> tuple[Stack, ...]:
-    """Put joints of the same kind together, given with their bodies and the names of their kinds."""
+    """Put joints of one kind together, given with their bodies and the names of their kinds."""
     kinds: dict[object, list[int]] = {}
     for k, (parts, bodies, kind) in enumerate(joints):
         leaves, form = jax.tree.flatten(parts)

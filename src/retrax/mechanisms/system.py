@@ -77,7 +77,7 @@ class MechanismSystem(AbstractMechanicalSystem):
         force: Function | None,
         reference: Element,
         names: tuple[str, ...],
-        shapes: tuple[object, ...],
+        shapes: tuple[tuple[Shape, ...], ...],
     ):
         self.group, self.mass, self.inertia, self.gravity = group, mass, inertia, gravity
         self.constraint, self.springs = constraint, springs
@@ -106,6 +106,15 @@ class MechanismSystem(AbstractMechanicalSystem):
     @property
     def invariant_inertia(self) -> bool:
         return True
+
+    @property
+    def turns_far(self) -> bool:
+        """Whether it has wheels, screws, gears or racks, whose bodies turn far in a step."""
+        held = self.constraint
+        if held is None:
+            return False
+        winding = any(stack.kind in ("Screw", "Gear", "Rack") for stack in held.stacks)
+        return winding or held.rolling is not None
 
     @property
     def free(self) -> bool:

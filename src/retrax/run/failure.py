@@ -78,7 +78,7 @@ def explain(
         why = f"{why} {diagnose(system, at.state, h, takes)}"
     if isinstance(integrator, Driven) and ended is None:
         why = f"{why} {_told_inputs(integrator, system, at.state, h)}"
-    if issubclass(error, ContactLost):
+    if issubclass(error, ContactLost) or (ended is not None and error is StepFailed):
         return error, f"{where} {what}. {why} {kept.capitalize()}"
     advice = advised_step(shorter, h, takes)
     if advice is None:

@@ -9,9 +9,13 @@ import jax
 import numpy as np
 
 from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.composition import Composition
+from retrax.integrators.driven import Driven
 from retrax.mechanisms.joined import Connection
 from retrax.mechanisms.loads import Load, Motion, Part, load_of, motion_of, part, part_names
 from retrax.mechanisms.system import MechanismSystem
+from retrax.numerics.compositions import fractions
 from retrax.numerics.evaluate import Evaluated
 from retrax.trajectory.observe import Values, in_blocks, picked
 
@@ -164,7 +168,8 @@ class JointMotion:
         off = np.diff(wrapped) - foretold
         off = off - 2 * math.pi * np.round(off / (2 * math.pi))
         # No coordinate of a velocity was larger than this since the last saved state.
-        fastest = np.asarray(self._run.info.increment)[1:] / abs(self._run.h)
+        longest = _share(self._run.integrator) * abs(self._run.h)
+        fastest = np.asarray(self._run.info.increment)[1:] / longest
         below_half = 2 * math.sqrt(3) * fastest * passed < math.pi
         ends = np.maximum(np.abs(rates[1:]), np.abs(rates[:-1]))
         steady = (np.abs(off) <= _FORETOLD) & (np.abs(foretold) <= _FARTHEST)
@@ -185,6 +190,15 @@ class JointMotion:
         total = wrapped[0] + np.concatenate([[0.0], np.cumsum(steps)])
         # Whole turns beside the measured angle, so that nothing adds up.
         return wrapped + 2 * math.pi * np.round((total - wrapped) / (2 * math.pi))
+
+
+def _share(integrator: AbstractIntegrator | None) -> float:
+    """Return how long the longest part of a step is, whose increment the run has noted."""
+    if isinstance(integrator, Driven):
+        integrator = integrator.integrator
+    if isinstance(integrator, Composition):
+        return max(map(abs, fractions(integrator.order)))
+    return 1.0
 
 
 @Evaluated

@@ -41,7 +41,7 @@ Loop = TypeVar("Loop")
 # Operations of a program that XLA compiles on arrays in a reasonable time: half a minute.
 _MOST_ON_ARRAYS = 5000
 # Operations of a program that LLVM compiles in about a minute; its time grows like their square.
-_MOST_NATIVE = 30_000
+_MOST_NATIVE = 40_000
 
 
 def require_backend(backend: str) -> str:

@@ -46,27 +46,29 @@ def scalarise_in_turn(
     *examples: Any,
     invariant: int = 0,
     unroll: bool = False,
+    keep: int = _KEPT,
 ) -> Program:
     """The program of a function that is repeated and has a memory from one time to the next.
 
     `function` takes what `opening` returns of the same examples, and gives it back renewed as the
-    last of its results.
+    last of its results. First axes from the length `keep` on are kept.
     """
     first, remembered = jax.make_jaxpr(opening, return_shape=True)(*examples)
     closed = jax.make_jaxpr(function)(*examples, remembered)
     build = Builder()
     evaluator = Evaluator(build, unroll)
     count = len(first.out_avals)
-    arguments = _arguments(build, closed.in_avals, invariant)
+    arguments = _arguments(build, closed.in_avals, invariant, keep)
     given, memory = arguments[: len(arguments) - count], arguments[len(arguments) - count :]
     build.open()
     opened = [
-        _outputs(evaluator.loops, r) for r in evaluator.inlined(first, [kept for kept, _ in given])
+        _outputs(evaluator.loops, r, keep)
+        for r in evaluator.inlined(first, [kept for kept, _ in given])
     ]
     evaluator.loops.flush()
     block = build.close()
     results = evaluator.inlined(closed, [kept for kept, _ in (*given, *memory)])
-    outputs = [_outputs(evaluator.loops, r) for r in results]
+    outputs = [_outputs(evaluator.loops, r, keep) for r in results]
     evaluator.loops.flush()
     new, last = outputs[: len(outputs) - count], outputs[len(outputs) - count :]
     return Program(
@@ -81,12 +83,14 @@ def _joined(parts: Iterable[Sequence]) -> tuple:
     return tuple(x for items in parts for x in items)
 
 
-def _arguments(build: Builder, avals: Sequence, invariant: int) -> list[tuple[Any, Sequence]]:
+def _arguments(
+    build: Builder, avals: Sequence, invariant: int, keep: int = _KEPT
+) -> list[tuple[Any, Sequence]]:
     """Arguments as the evaluator sees them, each with the inputs that it is made of.
 
     One long axis that is a few times as long as that of another argument is taken as flat.
     """
-    counts = {a.shape[0] for a in avals if len(a.shape) > 1 and a.shape[0] >= _KEPT}
+    counts = {a.shape[0] for a in avals if len(a.shape) > 1 and a.shape[0] >= keep}
 
     def things(aval) -> int | None:
         if len(aval.shape) != 1:
@@ -94,14 +98,14 @@ def _arguments(build: Builder, avals: Sequence, invariant: int) -> list[tuple[An
         few = [n for n in counts if aval.size % n == 0 and 1 < aval.size // n <= _KEPT]
         return max(few, default=None)
 
-    return [_inputs(build, a, k < invariant, things(a)) for k, a in enumerate(avals)]
+    return [_inputs(build, a, k < invariant, things(a), keep) for k, a in enumerate(avals)]
 
 
 def _inputs(
-    build: Builder, aval: Any, invariant: bool, things: int | None
+    build: Builder, aval: Any, invariant: bool, things: int | None, keep: int
 ) -> tuple[Operands | KeptArray | FlatArray, Sequence]:
     kind = kind_of_aval(aval)
-    if aval.shape and aval.shape[0] >= _KEPT:
+    if aval.shape and aval.shape[0] >= keep:
         buffer, length = build.buffer(aval.size, kind), things or aval.shape[0]
         width = aval.size // length
         cells = np.empty(width, object)
@@ -115,11 +119,13 @@ def _inputs(
     return values, tuple(values.ravel())
 
 
-def _outputs(loops: AxisLoops, result: Operands | KeptArray | FlatArray) -> tuple:
+def _outputs(
+    loops: AxisLoops, result: Operands | KeptArray | FlatArray, keep: int = _KEPT
+) -> tuple:
     """A result as an argument of its shape would come in, so that a step can be repeated."""
     if isinstance(result, FlatArray):
         return (loops.packed(result.things),)
-    if len(result.shape) > 0 and result.shape[0] >= _KEPT:
+    if len(result.shape) > 0 and result.shape[0] >= keep:
         if not isinstance(result, KeptArray):
             result = loops.keep(result, 0)
         return (loops.packed(result),)
