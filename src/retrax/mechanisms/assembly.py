@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -18,8 +19,9 @@ from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.placement import ALLOWED_GAP
 from retrax.mechanics.state import State
 from retrax.mechanisms.body import GROUND, Body
+from retrax.mechanisms.elements import JointSpring
 from retrax.mechanisms.joined import Connection, gathered, spread
-from retrax.mechanisms.limits import require_within
+from retrax.mechanisms.limits import require_within, require_wound, wound, wound_springs
 from retrax.mechanisms.rank import inverse_root
 from retrax.numerics.checks import (
     finite64,
@@ -161,7 +163,7 @@ class _Problem:
         where = [self.count + k for k in self._where]
         off = np.asarray(broken)[where] - goal
         angles = np.array([a.is_angle for a in self.asked], bool)
-        off = np.where(angles, np.arctan2(np.sin(off), np.cos(off)), off)
+        off = np.where(angles, _nearest(off), off)
         kept = [*range(self.count), *where]
         return np.concatenate([broken[: self.count], off]), np.asarray(rows)[kept] @ self.root
 
@@ -196,13 +198,38 @@ def _positions(system: "MechanismSystem", asked: list[Asked]) -> Element:
         for a, q in zip(asked, drawn, strict=True)
     ]
     stages = min(max(1, math.ceil(max(steps, default=0.0))), _MOST_STAGES)
+    winding = np.asarray(wound(system, g))
+    require_wound(system, _as_asked(system, asked, winding))
     for k in range(1, stages + 1):
         now = goal if k == stages else drawn + (goal - drawn) * k / stages
         g, broken = _solved(problem, g, now, _ITERATIONS if k == stages else 6)
+        winding = winding + _nearest(np.asarray(wound(system, g)) - winding)
     left = float(np.max(np.abs(broken), initial=0.0))
     if not left <= ALLOWED_GAP:
         _cannot(problem, broken)
+    require_wound(system, winding)
     return g
+
+
+def _nearest(angle: np.ndarray) -> np.ndarray:
+    """Return angles without whole turns."""
+    return np.arctan2(np.sin(angle), np.cos(angle))
+
+
+def _as_asked(system: "MechanismSystem", asked: list[Asked], winding: np.ndarray) -> np.ndarray:
+    """Return how far springs are wound, those at joints that are asked for with all turns."""
+    found = winding.copy()
+    for k, spring in enumerate(wound_springs(system)):
+        for one in asked:
+            own = one.joint.coordinates[one.which]
+            element = spring.element
+            if (
+                isinstance(element, JointSpring)
+                and spring.bodies == one.joint.bodies[:2]
+                and eqx.tree_equal(own, element.coordinate)
+            ):
+                found[k] = one.value - float(element.rest)
+    return found
 
 
 @Evaluated
