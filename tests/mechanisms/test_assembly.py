@@ -151,7 +151,7 @@ def test_a_spring_that_is_wound_by_half_a_turn_as_drawn_is_rejected(rest):
 
 @pytest.mark.parametrize(("rest", "angle"), [(0.0, 6.0), (-2.0, 2.0), (2.5, -0.4), (0.0, 1e4)])
 def test_turns_that_are_asked_for_wind_a_spring(rest, angle):
-    told = rf"winds the spring 'coil' by {abs(angle - rest):.4g} rad"
+    told = rf"wound the spring 'coil' by {abs(angle - rest):.4g} rad"
     with pytest.raises(rx.BadInput, match=told.replace("+", r"\+")):
         sprung(rest).assemble(joints={"hinge": angle})
 
@@ -173,3 +173,15 @@ def test_a_spring_at_a_joint_that_another_turns_is_wound_with_it():
     np.testing.assert_allclose(system.energy(system.assemble(joints={"slow axle": 0.8})), 2.88)
     with pytest.raises(rx.BadInput, match="'coil' by 6 rad"):
         system.assemble(joints={"slow axle": 2.0})
+
+
+def test_a_target_at_which_branches_meet_is_rejected_and_passed_by():
+    system = rx.systems.four_bar()
+    for flat in (-np.pi / 2, np.pi / 2):
+        with pytest.raises(rx.BadInput, match="is singular with 'A0' = "):
+            system.assemble(joints={"A0": flat})
+    # Half way there it is flat. Opposite bars stay parallel beyond it.
+    for angle in (-np.pi, np.pi / 2 - 1e-4):
+        seen = evaluate(MechanismSystem.observables, system, system.assemble(joints={"A0": angle}))
+        off = seen["angle of A1"] - angle
+        np.testing.assert_allclose(np.sin(off / 2), 0, atol=3e-11)

@@ -43,6 +43,9 @@ _ITERATIONS = 30
 _RANK = 1e-11
 # A drawing is closed, up to rounding, where it is open by no more than this part of its size.
 _CLOSED = 1e-15
+# Equations hold a direction whose singular value is above this part of the largest, and lose it
+# where it falls below that part of what it was.
+_HELD, _LOST = 1e-8, 1e-6
 # What was asked for is met where it is missed by no more than this.
 _MET = 1e-10
 
@@ -200,13 +203,24 @@ def _positions(system: "MechanismSystem", asked: list[Asked]) -> Element:
     stages = min(max(1, math.ceil(max(steps, default=0.0))), _MOST_STAGES)
     winding = np.asarray(wound(system, g))
     require_wound(system, _as_asked(system, asked, winding))
-    for k in range(1, stages + 1):
+    branch = _Branch()
+    for k in range(stages + 1) if asked else (stages,):
         now = goal if k == stages else drawn + (goal - drawn) * k / stages
-        g, broken = _solved(problem, g, now, _ITERATIONS if k == stages else 6)
+        there, broken, rows = _solved(problem, g, now, _ITERATIONS if k == stages else 6)
+        if branch.meets_another(rows, broken) and k < stages:
+            continue  # the next stage starts from before, where the way on is clear
+        g = there
         winding = winding + _nearest(np.asarray(wound(system, g)) - winding)
     left = float(np.max(np.abs(broken), initial=0.0))
     if not left <= ALLOWED_GAP:
         _cannot(problem, broken)
+    if branch.is_lost:
+        told = _told(asked)
+        raise BadInput(
+            f"the {system.name} is singular with {told}: branches meet there, and what is asked "
+            "for does not say how the other joints stand. Ask for another joint, or for a value "
+            "a little beside it."
+        )
     require_wound(system, winding)
     return g
 
@@ -239,10 +253,30 @@ def _gap(system: "MechanismSystem", g: Element) -> Float[Array, ""]:
     return jnp.zeros(()) if constraint is None else constraint.gap(g, jnp.zeros(()))
 
 
+class _Branch:
+    """How well the equations of an assembly tell, stage after stage, where the mechanism stands."""
+
+    def __init__(self) -> None:
+        self.rank, self.usual, self.is_lost = 0, 0.0, False
+
+    def meets_another(self, rows: np.ndarray, broken: np.ndarray) -> bool:
+        """Tell whether they have lost a direction in which earlier stages were held."""
+        if not len(rows) or float(np.max(np.abs(broken))) > ALLOWED_GAP:
+            return False
+        singular = np.linalg.svd(rows, compute_uv=False)
+        rank = int(np.sum(singular > _HELD * singular[0]))
+        if rank > self.rank:
+            self.rank, self.usual = rank, 0.0
+        weakest = float(singular[self.rank - 1])
+        self.is_lost = weakest < _LOST * self.usual
+        self.usual = max(self.usual, weakest)
+        return self.is_lost
+
+
 def _solved(
     problem: _Problem, g: Element, goal: np.ndarray, iterations: int
-) -> tuple[Element, np.ndarray]:
-    """Take damped Gauss-Newton steps until round-off, or until nothing improves."""
+) -> tuple[Element, np.ndarray, np.ndarray]:
+    """Take damped Gauss-Newton steps until round-off; return what is broken, and the rows."""
     broken, rows = problem.at(g, goal)
     error = float(np.linalg.norm(broken))
     for _ in range(iterations):
@@ -262,7 +296,7 @@ def _solved(
         (g, broken, rows), error = better, float(np.linalg.norm(better[1]))
         if small:
             break
-    return g, broken
+    return g, broken, rows
 
 
 def _advanced(system: "MechanismSystem", g: Element, delta: Coordinates) -> Element:
@@ -284,13 +318,16 @@ def _extent(system: "MechanismSystem") -> float:
     return max(float(np.max(np.ptp(np.concatenate(points), axis=0))), 1e-3)
 
 
+def _told(asked: list[Asked]) -> str:
+    return ", ".join(f"{a.joint.name!r} = {a.value:.6g}" for a in asked)
+
+
 def _cannot(problem: _Problem, broken: np.ndarray) -> None:
     """Say which joint stays open, and what was asked for."""
     name, kind, left = problem.worst(broken)
     asked = ""
     if problem.asked:
-        told = ", ".join(f"{a.joint.name!r} = {a.value:.6g}" for a in problem.asked)
-        asked = f" with {told}"
+        asked = f" with {_told(problem.asked)}"
     where = "singular there or cannot reach so far"
     raise BadInput(
         f"the {problem.system.name} cannot be assembled{asked}: the {kind} joint {name!r} stays "

@@ -26,7 +26,7 @@ class Connection(Frozen):
 
     - `law`: what is asked.
     - `coordinates`: the angles and travels that it leaves free, between its first two bodies.
-    - `at`: the point of the second body at which forces and torques are told, in body axes.
+    - `at`: the point of the last body at which forces and torques are told, in body axes.
     - `bodies`: the indices of its bodies, `GROUND` for what does not move. Of a gear or a rack they
         are those of both joints, so that one may come twice.
     - `name`; `kind`: the name of its class as users write it.

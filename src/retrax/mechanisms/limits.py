@@ -111,7 +111,7 @@ def require_wound(system: "MechanismSystem", angles: np.ndarray) -> None:
     for one, angle in zip(wound_springs(system), angles, strict=True):
         if not abs(angle) < FARTHEST:
             raise BadInput(
-                f"what is asked for winds the spring {one.name!r} by {abs(angle):.4g} rad, counted "
+                f"this state has wound the spring {one.name!r} by {abs(angle):.4g} rad, counted "
                 f"from the drawing: beyond {FARTHEST:g} rad (half a turn is 3.14) an angle does "
                 "not tell how far the spring is wound."
             )
