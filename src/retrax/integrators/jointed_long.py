@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
+from retrax.integrators.joint_equations import turn_group
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates, Element
 from retrax.mechanisms.along import (
@@ -132,7 +132,7 @@ class _Step:
         self.tau, self.system, self.state, self.h = tau, system, state, h
         self.along = Along(system, _band(system))
         self.turns = self.along.turns
-        self.turn: AbstractLieGroup = system.group.group.groups[0]
+        self.turn = turn_group(system)
         self.start = self.along.places(state.g)
         self.momentum = self.along.bodies(state.momentum)
         self.rows = self.along.rows(self.start)

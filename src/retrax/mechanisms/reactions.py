@@ -57,12 +57,12 @@ class Reactions:
 
 def _opening(
     along: Along,
+    lam: Impulses,
     soft: Softness,
     rows: tuple[Rows, ...],
     by_body: tuple[Rows, ...],
     mu: Momenta,
     more: Impulses,
-    lam: Impulses,
 ) -> Impulses:
     """Return what is left of (1)."""
     return along.across(rows, along.freed(soft, mu + along.pushes(by_body, lam))) + more
@@ -87,7 +87,7 @@ def _impulses(
 
     def improve(at: tuple[Impulses, Impulses]) -> tuple[tuple[Impulses, Impulses], Sizes]:
         lam = at[0] - banded.solve(factors, at[1])
-        speeds = _opening(along, soft, rows, by_body, mu, more, lam)
+        speeds = _opening(along, lam, soft, rows, by_body, mu, more)
         return (lam, speeds), (jnp.sum(jnp.abs(speeds)), total)
 
     begin = jnp.zeros_like(more), along.across(rows, along.freed(soft, mu)) + more
@@ -104,7 +104,7 @@ def _impulses_jvp(joints: Band, primals: tuple, tangents: tuple) -> tuple:
     lam, left = _impulses(joints, *primals)
 
     def opening(lam: Impulses, system: "MechanismSystem", *given: Any) -> Impulses:
-        return _opening(Along(system, joints), *given, lam)
+        return _opening(Along(system, joints), lam, *given)
 
     system, soft, rows, *_ = given = primals[:-1]
     factors = Along(system, joints).factored(rows, rows, soft, symmetric=True)
