@@ -26,7 +26,7 @@ Make = Callable[[float, int], Call]  # of a step and a number of steps
 LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 SPIN = np.array([0.5, 1.0, 0.3])
 # A setting that takes longer is not waited for, nor any finer one.
-PATIENCE = 6.0
+PATIENCE = 3.0
 
 
 class Solver(NamedTuple):
@@ -135,8 +135,8 @@ def long() -> list[dict]:
 
 
 def chain() -> list[dict]:
-    """Time a step of chains."""
-    rows = []
+    """Time a step of chains; who takes too long is not asked for longer ones."""
+    rows, slow = [], set()
     for n in LENGTHS:
         system = rx.systems.chain(n)
         R, x = (np.asarray(part) for part in system.reference)
@@ -149,7 +149,9 @@ def chain() -> list[dict]:
             swing = pinocchio.chain
             solvers.append(Solver("Pinocchio, ABA", lambda h, k, n=n, swing=swing: swing(n, h, k)))
         for solver in solvers:
-            steps = max(20, 20_000 // n) if "Exudyn" not in solver.name else max(20, 2_000 // n)
+            if solver.name in slow:
+                continue
+            steps = 2_000 if "retrax" in solver.name else max(20, 4_000 // n)
             try:
                 seconds = _least(solver.make(1e-3, steps)) / steps
             except Exception as failure:  # every library has its own
@@ -157,6 +159,8 @@ def chain() -> list[dict]:
                 continue
             rows.append({"n": n, "solver": solver.name, "microseconds": seconds * 1e6})
             _tell(rows)
+            if 4 * steps * seconds > PATIENCE:
+                slow.add(solver.name)
     return rows
 
 

@@ -327,4 +327,4 @@ def test_a_fit_finds_mass_and_damping_from_the_angle_of_a_joint():
         h=0.01,
     )
     for name, value in (("mass", 2.0), ("damping", 0.8)):
-        assert abs(found.p[name] - value) < 4 * found.standard_errors[name] < 0.2 * value
+        assert abs(found.p[name] - value) < 4 * found.standard_errors[name] < 0.3 * value

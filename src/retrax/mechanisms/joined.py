@@ -201,6 +201,15 @@ class Joints(AbstractHolonomic):
     def gap(self, g: Element, t: Time) -> Float[Array, ""]:
         return jnp.max(jnp.abs(self.positions(g, t)), initial=0.0)
 
+    def equation(self, i: int) -> str:
+        owners = [
+            name for name, count in zip(self.names, self.counts, strict=True) for _ in range(count)
+        ]
+        if self.rolling is not None:
+            owners += [one.name for one in self.rolling.contacts for _ in range(one.contact.count)]
+        first = owners.index(owners[i])
+        return f"equation {i - first + 1} of {owners[i]!r}"
+
     def check(self, group: AbstractLieGroup) -> None:
         """Do nothing: `Mechanism.system` makes the group and its joints together."""
 
