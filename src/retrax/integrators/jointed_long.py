@@ -139,7 +139,7 @@ class _Step:
         self.by_body = self.along.by_body(self.rows)
         self.fed_back = system.force is not None
         self.kick = None if self.fed_back else self.kicked(state.g, None, state.t)
-        self.arms = self._arms()
+        self.arms, self.weights = self._arms(), self._weights()
 
     def flat(self, spin: Spins, speed: Speeds) -> Coordinates:
         return self.along.flat(jnp.concatenate([spin, speed], axis=1))
@@ -173,6 +173,11 @@ class _Step:
             total = total + jnp.sum(jnp.einsum("nki,ni->nk", size[:, :, t:], places))
         return total
 
+    def _weights(self) -> Impulses:
+        r"""The size of all terms of $W^T\lambda$ for each impulse: redundant ones cancel in it."""
+        sizes = [jnp.sum(jnp.abs(rows), axis=2) for rows in self.rows]
+        return sum(sizes[1:], sizes[0])
+
     def mismatch(self, at: _Unknowns) -> _Mismatch:
         """Return what is left of equations (1) to (3) of `Rattle`."""
         spin, speed, lam = at
@@ -183,7 +188,8 @@ class _Step:
         kick, push = self.first_kick(spin, speed), self.along.pushes(self.by_body, lam)
         bodies = has - (self.momentum + kick) - push
         gaps = self.along.residual(self.drifted(spin, speed))
-        terms = SMALLEST + jnp.sum((jnp.abs(has) + jnp.abs(kick) + jnp.abs(push))[1:])
+        terms = SMALLEST + jnp.sum((jnp.abs(has) + jnp.abs(kick))[1:])
+        terms = terms + jnp.sum(self.weights * jnp.abs(lam))
         size = jnp.sum(jnp.abs(bodies[1:])) / terms + jnp.sum(jnp.abs(gaps)) / self.arms
         return _Mismatch(bodies, gaps / self.h, size)
 
