@@ -26,7 +26,7 @@ Make = Callable[[float, int], Call]  # of a step and a number of steps
 LENGTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 SPIN = np.array([0.5, 1.0, 0.3])
 # A setting that takes longer is not waited for, nor any finer one.
-PATIENCE = 3.0
+PATIENCE = 20.0
 
 
 class Solver(NamedTuple):

@@ -178,7 +178,10 @@ class StepEquations:
         kick = self.first_kick
         kick = self.kick(self.state.g, xi, self.state.t) if kick is None else kick
         bodies, impulses = [], self.by_joint(lam)
-        pushes, terms = self.pushes(self.rows, impulses), SMALLEST + self.pushed(self.rows, impulses)
+        pushes, terms = (
+            self.pushes(self.rows, impulses),
+            SMALLEST + self.pushed(self.rows, impulses),
+        )
         for i, (kicked, pushed) in enumerate(zip(self.by_body(kick), pushes, strict=True)):
             has = self.carried(i, each[i])
             bodies.append(has - (self.momenta[i] + kicked) - pushed)  # (1), (2)
