@@ -1,7 +1,7 @@
 """Mechanisms from MJCF: the accelerations of MuJoCo itself."""
 
-import sys
 import warnings
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -247,7 +247,7 @@ def test_flags_disable_what_they_disable_in_mujoco(tmp_path, monkeypatch, flag, 
         robots.append(robot)
         return build(robot, gravity, floating)
 
-    monkeypatch.setattr(sys.modules["retrax.importing.load_mjcf"], "build", build_and_keep)
+    monkeypatch.setattr(import_module("retrax.importing.load_mjcf"), "build", build_and_keep)
     with pytest.warns(UserWarning) as caught:
         mechanism = rx.load_mjcf(path)
     every = ("contacts of geoms", "gravity is compensated", "the fluid", "dry friction")
