@@ -20,6 +20,8 @@ R = jnp.asarray(RNG.normal(size=(N, 3, 3)))
 W = jnp.asarray(RNG.uniform(0.5, 2.0, size=N))
 M = jnp.asarray(RNG.normal(size=(3, 3)))
 S = jnp.asarray(0.7)
+# Each place once, in no order, and then some of them again.
+PLACES = np.concatenate([RNG.permutation(N), [3, 3, 0, N - 1]])
 
 
 def cube_root(x):
@@ -76,6 +78,16 @@ FUNCTIONS = {
         lambda x: jnp.all(x > -9.0, axis=1).astype(float) + jnp.any(x > 1.0).astype(float),
         (X,),
     ),
+    "known places": (lambda x: jnp.sin(x)[PLACES] * 2.0, (X,)),
+    "known places of what is known": (lambda x: (x * x)[PLACES][PLACES[:N]] - x, (X,)),
+    "known places of a later axis": (lambda r: (r[:, :, 1].T[:, PLACES] + 1.0) ** 2, (R,)),
+    "places evenly spaced": (lambda x: x[np.arange(17, 0, -2)] + x[np.arange(2, 20, 2)], (X,)),
+    "a few places": (lambda x: (2.0 * x)[np.array([7, 2, 11])], (X,)),
+    "one place many times": (lambda x: x[np.full(N, 6)] * x, (X,)),
+    "the gradient at known places": (
+        lambda x: jax.jvp(lambda y: jnp.sum(y[PLACES] ** 3, axis=1), (x,), (x + 1.0,)),
+        (X,),
+    ),
     "stages": (
         lambda m: jnp.sum(lax.map(lambda c: jnp.sin(c * m) @ m, jnp.linspace(0.1, 1.0, 6)), 0),
         (M,),
@@ -106,6 +118,15 @@ def test_the_program_does_not_grow_with_the_axis():
         return len(list(walk(program.block)))
 
     assert springs_of(2000) == springs_of(50)
+
+
+def test_known_places_do_not_make_the_program_grow():
+    def operations(n):
+        places = np.random.default_rng(5).permutation(n)
+        program = live(scalarise(lambda x: jnp.sin(x)[places] + x, jnp.ones((n, 3))))
+        return len(list(walk(program.block)))
+
+    assert operations(2000) == operations(50)
 
 
 def test_a_listing_shows_loops_and_neighbours():

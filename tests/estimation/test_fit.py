@@ -167,6 +167,35 @@ def test_what_cannot_be_fitted_is_refused(run, change, match):
         rx.fit(usual.pop("system_of"), usual.pop("data"), usual.pop("start"), **usual)
 
 
+def on_a_circle(p):
+    return rx.MechanicalSystem(
+        rx.Translation(2),
+        [1.0, 1.0],
+        potential=lambda x: p["k"] * x[1],
+        constraint=rx.Holonomic(lambda x: jnp.sum(x**2) - 1.0),
+    )
+
+
+def on_a_sphere(p):
+    return rx.LagrangianSystem(rx.Sphere(3), lambda x, v: v @ v / 2 - p["k"] * x[2])
+
+
+@pytest.mark.parametrize(
+    ("system_of", "where", "match"),
+    [
+        (on_a_circle, [0.8, -0.6], "starts on a constraint on positions"),
+        (on_a_sphere, [0.6, 0.0, -0.8], r"are points of S\^2, not of a group"),
+    ],
+)
+def test_a_start_that_is_not_free_must_be_given(system_of, where, match):
+    """Also where places off the constraint were measured, of which no state could be made."""
+    places = np.outer(np.linspace(1.0, 1.02, 11), where)
+    data = rx.Measurements(np.linspace(0, 1, 11), places, of="configuration", noise=0.01)
+    for given in ({}, {"state": lambda system: system.state(1.1 * np.array(where))}):
+        with pytest.raises(rx.BadInput, match=f"{match}.*give state=... and free_state=False"):
+            rx.fit(system_of, data, start={"k": 9.0}, **given)
+
+
 @pytest.mark.campaign
 def test_a_fit_of_the_wrong_axes_is_told(run):
     """Attitudes from space to body axes: a number comes out, and a warning with it."""

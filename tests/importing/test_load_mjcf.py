@@ -1,6 +1,7 @@
 """Mechanisms from MJCF: the accelerations of MuJoCo itself."""
 
 import warnings
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from joint_accelerations import body_rates, joints_at, state_at
 
 import retrax as rx
+from retrax.importing.build import build
 from retrax.importing.rotors import level
 
 MODELS = Path(__file__).parent / "models"
@@ -189,3 +191,91 @@ def test_files_that_describe_no_mechanism_are_told(tmp_path, text, sentence):
         load(path)
     with pytest.raises(rx.BadInput, match="is not a file"):
         rx.load_mjcf(tmp_path / "missing.xml")
+
+
+SWITCHES = """
+<mujoco>
+  <option density="1.2" {option}><flag {flag}/></option>
+  <worldbody>
+    <body gravcomp="0.5"><joint name="j" axis="0 1 0" damping="1" stiffness="3" springref="20"
+      frictionloss="0.1" limited="true" range="-90 90"/><geom size="0.1" pos="0.3 0 0"/></body>
+    <body pos="2 0 0"><joint name="k" axis="0 1 0" armature="0.1"/>
+      <geom size="0.1" pos="0.2 0 0.1"/></body>
+  </worldbody>
+  <equality><joint joint1="k" joint2="j" polycoef="0 -1.5 0 0 0"/></equality>
+  <actuator><position joint="k" kp="7" kv="0.3" group="2"/>
+    <motor joint="j" gear="3" ctrllimited="true" ctrlrange="-2 1"/></actuator>
+</mujoco>
+"""
+
+
+def switched(folder, flag="", option=""):
+    """Write the model with flags off; return its path and MuJoCo's data at a state."""
+    path = folder / "switches.xml"
+    flags = " ".join(f'{name}="disable"' for name in flag.split())
+    path.write_text(SWITCHES.format(flag=flags, option=option))
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.disableflags |= int(IGNORED)
+    model.opt.density, model.body_gravcomp[:] = 0, 0
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = [0.4, -0.6], [0.8, -1.2]
+    mujoco.mj_forward(model, data)
+    return path, model, data
+
+
+@pytest.mark.parametrize(
+    ("flag", "option", "unsaid"),
+    [
+        ("", "", ()),
+        ("gravity", "", ("gravity is compensated",)),
+        ("spring", "", ()),
+        ("damper", "", ()),
+        ("spring damper", "", ("gravity is compensated", "the fluid")),
+        ("actuation", "", ()),
+        ("", 'actuatorgroupdisable="2"', ()),
+        ("clampctrl", "", ()),
+        ("equality", "", ()),
+        ("contact limit", "", ("contacts of geoms", "the limits of")),
+        ("constraint", "", ("contacts of geoms", "the limits of", "dry friction")),
+    ],
+)
+def test_flags_disable_what_they_disable_in_mujoco(tmp_path, monkeypatch, flag, option, unsaid):
+    path, _, data = switched(tmp_path, flag, option)
+    robots = []
+
+    def build_and_keep(robot, gravity, floating):
+        robots.append(robot)
+        return build(robot, gravity, floating)
+
+    monkeypatch.setattr(import_module("retrax.importing.load_mjcf"), "build", build_and_keep)
+    with pytest.warns(UserWarning) as caught:
+        mechanism = rx.load_mjcf(path)
+    every = ("contacts of geoms", "gravity is compensated", "the fluid", "dry friction")
+    for words in (*every, "the limits of"):
+        assert (words in str(caught[0].message)) == (words not in unsaid)
+
+    (robot,) = robots
+    weightless = np.linalg.norm(data.qfrc_bias) < 1e-15
+    assert np.array_equal(mechanism.gravity, [0, 0, 0 if weightless else -9.81])
+    torques = data.qfrc_passive + data.qfrc_actuator
+    for edge, q, rate, torque in zip(robot.edges, data.qpos, data.qvel, torques, strict=True):
+        (f,) = edge.freedoms
+        assert abs(-f.stiffness * (q - f.rest) - f.damping * rate - torque) < 1e-13
+    assert len(robot.couplings) == data.nefc
+    unclamped, clamped = ("motor 1", "k", None), ("motor 2", "j", (-6.0, 3.0))
+    drives = {
+        "actuation": [],
+        "clampctrl": [unclamped, ("motor 2", "j", None)],
+    }.get(flag, [clamped] if option else [unclamped, clamped])
+    assert robot.drives == drives
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("flag", ["gravity equality", "spring equality", "actuation equality"])
+def test_joints_accelerate_as_in_mujoco_with_flags(tmp_path, flag):
+    path, model, data = switched(tmp_path, flag)
+    mechanism = load(path)
+    system = mechanism.system()
+    found = joints_at(system, state_of(mechanism, system, model, data))
+    for name, value in zip("jk", data.qacc, strict=True):
+        assert abs(found[name].acceleration - value) < 1e-12 * (1 + abs(value))

@@ -26,6 +26,13 @@ def pair(inside=SOLID, joint=HINGE, more=""):
     return f'<link name="a"/><link name="b">{inside}</link>{joint}{more}'
 
 
+def limited(attributes):
+    """Return the hinge with limits."""
+    return HINGE.replace("continuous", "revolute").replace(
+        "</joint>", f"<limit {attributes}/></joint>"
+    )
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
@@ -43,6 +50,15 @@ def pair(inside=SOLID, joint=HINGE, more=""):
         (pair(joint=HINGE.replace("0 1 0", "0 nan 0")), "must be 3 finite numbers"),
         (pair(joint=HINGE.replace('<child link="b"/>', "")), "needs a <parent> and a <child>"),
         (pair(joint=HINGE.replace('name="j"', "")), "<joint> of a joint has no name="),
+        (
+            pair(joint=HINGE.replace('child link="b"', 'child link="a"')),
+            "joint 'j' has the link 'a' as <parent> and as <child>",
+        ),
+        (
+            pair(joint=limited('lower="1" upper="-1"')),
+            "joint 'j' has the limits lower = 1 and upper = -1",
+        ),
+        (pair(joint=limited('effort="-2"')), "the effort -2 in <limit>; it is not negative"),
         (pair(inside=SOLID.replace('value="1"', 'value="-1"')), "a mass is not negative"),
         (pair(inside=SOLID.replace('iyy="0.1"', 'iyy="-0.1"')), "none may be negative"),
         (pair(inside=SOLID.replace('ixx="0.1"', 'ixx="0"')), "a body needs positive ones"),
@@ -106,6 +122,34 @@ def test_files_that_are_no_robots_are_told(tmp_path, text, sentence):
         rx.load_urdf(path)
     with pytest.raises(rx.BadInput, match="cannot be read"):
         rx.load_urdf(tmp_path / "missing.urdf")
+
+
+def test_an_effort_of_zero_is_no_bound_and_told(tmp_path):
+    path = robot(tmp_path, pair(joint=limited('effort="0"')))
+    with pytest.warns(UserWarning, match="the effort 0 in <limit> of j: the motor there has no"):
+        mechanism = rx.load_urdf(path, motors=["j"])
+    assert mechanism.plant().actuators.lower is None
+    bounded = rx.load_urdf(robot(tmp_path, pair(joint=limited('effort="2"'))), motors=["j"])
+    assert np.array_equal(bounded.plant().actuators.lower, [-2.0])
+
+
+def test_an_inertia_that_no_body_has_is_taken_and_told(tmp_path):
+    path = robot(tmp_path, pair(inside=SOLID.replace('izz="0.1"', 'izz="0.3"')))
+    with pytest.warns(UserWarning, match=r"taken as it is: the inertia of link 'b'") as caught:
+        rx.load_urdf(path)
+    assert "do not act" not in str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"path": None}, "path = None must be the path of a URDF"),
+        ({"gravity": (0, -9.81)}, r"gravity has shape \(2,\)"),
+    ],
+)
+def test_bad_arguments_are_told_in_a_sentence(tmp_path, arguments, sentence):
+    with pytest.raises(rx.BadInput, match=sentence):
+        rx.load_urdf(**{"path": robot(tmp_path, pair())} | arguments)
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,60 @@ def test_rates_that_are_asked_for_are_met_exactly_also_where_velocities_are_proj
     seen = evaluate(MechanismSystem.observables, system, state)
     np.testing.assert_allclose(seen["rate of angle of pivot"], 2.0, rtol=1e-13)
     np.testing.assert_allclose(seen["rate of angle of closing"], -2.0, rtol=1e-13)
+
+
+def sprung(rest=0.0, stiffness=2.0):
+    m = rx.Mechanism(gravity=[0.0, 0.0])
+    arm = m.body("arm", 1.0, 0.1, at=[0.5, 0.0])
+    m.join(rx.Revolute("ground", arm, at=[0.0, 0.0], name="hinge"))
+    m.add(rx.TorsionSpring("hinge", stiffness, rest=rest, name="coil"))
+    return m.system()
+
+
+@pytest.mark.parametrize("rest", [4.0, -2.8, 6.5, 2 * np.pi])
+def test_a_spring_that_is_wound_by_half_a_turn_as_drawn_is_rejected(rest):
+    with pytest.raises(rx.BadInput, match=r"rest = .* winds this TorsionSpring"):
+        sprung(rest)
+    rail = rx.Mechanism(gravity=[0.0, 0.0])
+    rail.join(rx.Prismatic("ground", rail.body("b", 1.0, 0.1, at=[0, 0]), axis=[1, 0], name="x"))
+    rail.add(rx.TorsionSpring("x", 2.0, rest=rest))
+    system = rail.system()
+    np.testing.assert_allclose(system.energy(system.assemble()), rest**2, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("rest", "angle"), [(0.0, 6.0), (-2.0, 2.0), (2.5, -0.4), (0.0, 1e4)])
+def test_turns_that_are_asked_for_wind_a_spring(rest, angle):
+    told = rf"wound the spring 'coil' by {abs(angle - rest):.4g} rad"
+    with pytest.raises(rx.BadInput, match=told.replace("+", r"\+")):
+        sprung(rest).assemble(joints={"hinge": angle})
+
+
+def test_a_spring_far_from_the_drawing_has_its_energy():
+    system = sprung(2.7)
+    state = system.assemble(joints={"hinge": 5.0})
+    np.testing.assert_allclose(system.energy(state), (5.0 - 2.7) ** 2, rtol=1e-14)
+
+
+def test_a_spring_at_a_joint_that_another_turns_is_wound_with_it():
+    m = rx.Mechanism(gravity=[0.0, 0.0])
+    for k, name in enumerate(("slow", "fast")):
+        wheel = m.body(name, 1.0, 0.1, at=[k, 0.0])
+        m.join(rx.Revolute("ground", wheel, at=[k, 0.0], name=f"{name} axle"))
+    m.join(rx.Gear("slow axle", "fast axle", teeth=(30, 10)))
+    m.add(rx.TorsionSpring("fast axle", 1.0, name="coil"))
+    system = m.system()
+    np.testing.assert_allclose(system.energy(system.assemble(joints={"slow axle": 0.8})), 2.88)
+    with pytest.raises(rx.BadInput, match="'coil' by 6 rad"):
+        system.assemble(joints={"slow axle": 2.0})
+
+
+def test_a_target_at_which_branches_meet_is_rejected_and_passed_by():
+    system = rx.systems.four_bar()
+    for flat in (-np.pi / 2, np.pi / 2):
+        with pytest.raises(rx.BadInput, match="is singular with 'A0' = "):
+            system.assemble(joints={"A0": flat})
+    # Half way there it is flat. Opposite bars stay parallel beyond it.
+    for angle in (-np.pi, np.pi / 2 - 1e-4):
+        seen = evaluate(MechanismSystem.observables, system, system.assemble(joints={"A0": angle}))
+        off = seen["angle of A1"] - angle
+        np.testing.assert_allclose(np.sin(off / 2), 0, atol=3e-11)

@@ -171,3 +171,28 @@ def test_a_checkpoint_of_a_mechanism_is_resumed_bit_for_bit(tmp_path):
     rest = rx.resume(path, steps=40)
     np.testing.assert_array_equal(rest.momentum[-1], whole.momentum[-1])
     np.testing.assert_array_equal(rest.joints["rim"].force[-1], whole.joints["rim"].force[-1])
+
+
+def test_a_mesh_tells_what_it_does_to_the_second_body_of_its_second_joint():
+    m = rx.Mechanism(gravity=[0.0, 0.0, -9.81])
+    pinion = m.body("pinion", 1.0, [0.1, 0.12, 0.15], at=[0, 0, 0])
+    wheel = m.body("wheel", 1.0, [0.3, 0.32, 0.35], at=[0, -0.6, 0])
+    bar = m.body("bar", 2.0, [0.3, 0.31, 0.35], at=[0, 0.2, 0])
+    m.join(
+        rx.Revolute("ground", pinion, at=[0, 0, 0], axis=[1, 0, 0], name="hinge"),
+        rx.Revolute("ground", wheel, at=[0, -0.6, 0], axis=[1, 0, 0], name="axle"),
+        rx.Prismatic("ground", bar, axis=[0, 0, 1], name="slide"),
+        rx.Rack("hinge", "slide", radius=0.2, name="rack"),
+        rx.Gear("hinge", "axle", teeth=(10, 20), name="mesh"),
+    )
+    system = m.system()
+    run = rx.simulate(system, rx.LieVerlet(), system.assemble(), h=0.01, steps=3)
+    # Reduced to the travel of the bar: the pinion turns by x/r, the wheel by -x/(2 r).
+    r = 0.2
+    a = -2.0 * 9.81 / (2.0 + 0.1 / r**2 + 0.3 / (4 * r**2))
+    found = run.joints
+    np.testing.assert_allclose(found["rack"].force[-1], [0, 0, 2 * (a + 9.81)], atol=1e-12)
+    np.testing.assert_allclose(found["rack"].torque[-1], 0, atol=1e-12)
+    np.testing.assert_allclose(found["mesh"].force[-1], 0, atol=1e-12)
+    np.testing.assert_allclose(found["mesh"].torque[-1], [-0.3 * a / (2 * r), 0, 0], atol=1e-12)
+    np.testing.assert_allclose(found["hinge"].force[-1], [0, 0, 9.81], atol=1e-12)

@@ -166,3 +166,17 @@ def test_four_bar_through_its_singular_configuration():
     assert np.max(np.abs(energy - energy[0])) < 3e-4
     R, _ = run.g
     assert np.max(np.abs(R[:, 0] - R[:, 1])) < 1e-9
+
+
+def test_two_wheels_on_one_axle_are_told_apart():
+    """Both keep the axle from sliding sideways, and a step that turns would hear it twice."""
+    m = rx.Mechanism(gravity=[0, 0, -9.81])
+    m.body("frame", 20.0, [1.0, 2.0, 2.5], at=[0, 0, 0.6])
+    for k, y in enumerate((0.5, -0.5)):
+        m.body(f"wheel {k}", 1.5, [0.05, 0.09, 0.05], at=[-1, y, 0.3])
+        m.join(rx.Revolute("frame", f"wheel {k}", at=[-1, y, 0.3], axis=[0, 1, 0], name=f"hub {k}"))
+        m.roll(rx.RollingWheel(f"wheel {k}", radius=0.3, name=f"tyre {k}"))
+    system = m.system()
+    state = system.assemble(joint_rates={"hub 0": 3.0}, project=True)
+    with pytest.raises(rx.BadInput, match=r"'tyre 1' may not slip"):
+        rx.simulate(system, rx.LieVerlet(), state, h=0.001, steps=5)

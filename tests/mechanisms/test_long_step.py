@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import retrax as rx
+from retrax.integrators import jointed_long
 from retrax.integrators.jointed import Jointed
 from retrax.integrators.jointed_long import JointedLong
-from retrax.mechanisms import along
+from retrax.mechanisms import along, reactions
 from retrax.mechanisms.along import band_of
 
 H = 0.01
@@ -130,6 +131,22 @@ def test_reactions_are_those_of_large_matrices(kind, monkeypatch):
     late = system.vector_field(state.g, state.momentum, state.t).momentum_rate
     assert largest(rate, late) < 1e-9 * size
     assert largest(put, system.projected(state.g, skew, state.t)) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("part", "limits"),
+    [(reactions, {"_ROUNDS": 1}), (jointed_long, {"_CHORDS": 1, "_MATRICES": 1})],
+)
+def test_what_is_left_of_a_step_is_reported(part, limits, short, monkeypatch):
+    """Neither velocities at the end nor the step itself are taken to hold: they are looked at."""
+    for name, limit in limits.items():
+        monkeypatch.setattr(part, name, limit)
+    monkeypatch.setattr(along, "ADDED", 1e-3)
+    system, state = start(ladder())
+    method = JointedLong(retraction=rx.Cayley(), **CLAIMS)
+    _, info = jax.jit(method.step)(system, state, jnp.asarray(H))
+    assert not bool(info.converged)
+    assert 1e-9 < float(info.residual) < 1e-2
 
 
 def test_derivatives_of_a_step(short):

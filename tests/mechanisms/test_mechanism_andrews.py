@@ -33,7 +33,7 @@ def test_the_squeezer_ends_where_the_ivp_test_set_says():
     rates = np.asarray(system.velocity_at(run.final)).reshape(7, 3)[:, 0]
     assert np.abs(MIXED @ ends - ANDREWS).max() < 5e-9
     assert np.abs(MIXED @ rates - ANDREWS_RATES).max() < 2e-6
-    assert np.max(run.constraint_violation()) < 1e-14
+    assert np.max(run.constraint_violation()) < 1e-13  # m/s, at speeds of 10 m/s
 
 
 def test_the_motor_gives_what_the_squeezer_gains():

@@ -60,38 +60,35 @@ def spinning(n):
     return system, start
 
 
-def momenta(system, states):
-    """Momentum and angular momentum about the origin, in space axes, at each saved state."""
-    R, x = (np.asarray(part) for part in states.g)
-    mu = np.asarray(states.momentum).reshape(*x.shape[:-1], 6)
-    linear = mu[..., 3:].sum(-2)
-    spin = np.einsum("...nij,...nj->...ni", R, mu[..., :3])
-    return linear, (spin + np.cross(x, mu[..., 3:])).sum(-2)
-
-
-def drift(system, run):
-    linear, angular = momenta(system, run.states)
-    # The chain travels, so its angular momentum is a difference of growing terms.
-    size = np.abs(angular[0]).max() + np.abs(np.asarray(run.g[1])).max() * np.abs(linear[0]).max()
-    return max(np.abs(linear - linear[0]).max(), np.abs(angular - angular[0]).max() / size)
+def drift(run):
+    """The change of momentum and angular momentum, relative to the terms of these sums."""
+    R, x = (np.asarray(part) for part in run.g)
+    mu = np.asarray(run.states.momentum).reshape(*x.shape[:-1], 6)
+    spins = np.einsum("tnij,tnj->tni", R, mu[..., :3]) + np.cross(x, mu[..., 3:])
+    changes = []
+    for terms in (mu[..., 3:], spins):
+        total = terms.sum(axis=1)
+        changes.append(np.abs(total - total[0]).max() / np.abs(terms).sum(axis=1).max())
+    return max(changes)
 
 
 def test_a_free_chain_keeps_momentum_and_angular_momentum():
     system, start = spinning(4)
     run = rx.simulate(system, rx.LieVerlet(), start, h=0.01, steps=2000, save_every=20)
-    assert drift(system, run) < 1e-13
+    assert drift(run) < 1e-13
     assert np.max(run.constraint_violation()) < 1e-13
 
 
 @pytest.mark.slow
 def test_a_free_chain_keeps_its_momenta_over_a_million_steps():
+    """Measured: 4.7e-14."""
     system, start = spinning(3)
     centre = start.momentum.reshape(-1, 6)[:, 3:].sum(0) / float(np.sum(system.mass))
     xi = np.array(system.velocity_at(start)).reshape(-1, 6)
     xi[:, 3:] -= np.asarray(centre)  # it stays where it is
     start = system.state(start.g, velocity=xi.reshape(-1), project=True)
     run = rx.simulate(system, rx.LieVerlet(), start, h=0.01, steps=1_000_000, save_every=10_000)
-    assert drift(system, run) < 1e-13
+    assert drift(run) < 1e-13
     assert np.max(run.constraint_violation()) < 1e-13
 
 

@@ -1,15 +1,18 @@
 """Every system has the picture that is meant for it, and nothing in it is made up."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import numpy as np
 import pytest
-from page_kinds import COUNT, KINDS, T, million
+from page_kinds import COUNT, KINDS, TURNING, T, million, written
 
 import retrax as rx
 from retrax.show.page import page, page_data
 from retrax.show.pictures.choose import picture
 from retrax.show.pictures.things import Track
 from retrax.show.scene import packed, played, read_single, single, unpacked
+from retrax.spaces.embedded import Embedded
 
 DRAWN = {
     "body": {"body", "arrow", "path"},
@@ -42,6 +45,13 @@ def drawn():
 
 def thing(shown, kind):
     return next(one for one in shown.things if one["kind"] == kind)
+
+
+def test_points_of_several_spheres_are_told_apart():
+    run = written("S^2", (TURNING[:, :, 0], TURNING[:, :, 1]))
+    run.system = replace(run.system, space=Embedded(rx.Sphere(3), rx.Sphere(3)))
+    labels = [one["label"] for one in picture(run).things if one["label"]]
+    assert labels == ["point 1", "path of point 1", "point 2", "path of point 2"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

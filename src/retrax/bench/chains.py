@@ -1,5 +1,6 @@
 """Chains of spherical pendulums: the native back end against C, and how both grow."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,10 +49,7 @@ def per_step(bodies: int, pairs: int) -> dict[str, Any]:
     if kernels.compiler() is not None:
         row["difference"] = difference = disagreement(system, state)
         kernels.require_agreement(f"chain of {bodies} bodies", difference / bodies)
-
-        def c() -> tuple[np.ndarray, int]:
-            return kernels.chain(system, state, H, steps)
-
+        c = partial(kernels.chain, system, state, H, steps)
     native = make_loop("native", system, LieVerlet(), state, H)
     at = start(state)
     timing = paired(lambda: native.run(at, 1, steps, 1), c, pairs)

@@ -23,6 +23,7 @@ from retrax.estimation.unknowns import (
     Unknowns,
     made_plant,
     parameters,
+    require_any_start,
     unknowns,
     without_inputs,
 )
@@ -91,7 +92,8 @@ def fit(
     - `state`: the state at the start, or a function of the system that returns it; without it the
         first guess is read off the measurements.
     - `free_state`: whether the state at the start is unknown too, and `state` only a first guess.
-        A `State` that is not free keeps its momentum; a function decides for itself.
+        A `State` that is not free keeps its momentum; a function decides for itself. On spheres
+        and under constraints on positions the start is not free: give it, with `False` here.
     - `integrator`: how a step is taken, by default `RKMK("dopri5")` where it can step the system.
     - `h`: the longest step. By default steps are halved until their error moves nothing by more
         than a tenth of its standard error. Measurements need not lie on steps.
@@ -117,6 +119,8 @@ def fit(
     _require_recorded(control)
     system = without_inputs(plant)
     free = require_flag("free_state", free_state)
+    if free:
+        require_any_start(system)
     given = _given_state(state, system, free)
     for one in sensors:
         require_measured(one, system)

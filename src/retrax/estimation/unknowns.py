@@ -146,6 +146,21 @@ def parameters(start: object) -> tuple[Float[np.ndarray, " parameter"], Nesting]
     return np.concatenate(rows), Nesting(tree, tuple(shapes), tuple(constants), tuple(names))
 
 
+def require_any_start(system: AbstractGroupSystem) -> None:
+    """Reject a system whose start cannot be changed freely, as a search would change it."""
+    if not isinstance(system.configuration_space, GroupItself):
+        raise BadInput(
+            f"the configurations of the {system.name} are points of "
+            f"{system.configuration_space.name}, not of a group, and their start cannot be "
+            "fitted: give state=... and free_state=False."
+        )
+    if isinstance(system.constraint, AbstractHolonomic):
+        raise BadInput(
+            f"the {system.name} starts on a constraint on positions, where not every change of the "
+            "start is possible: give state=... and free_state=False."
+        )
+
+
 def unknowns(
     system_of: object, start: object, state: State, free: bool, velocity_known: bool
 ) -> tuple[Unknowns, Point]:
@@ -157,17 +172,6 @@ def unknowns(
     p, nesting = parameters(start)
     system = without_inputs(made_plant(system_of, nesting.nested(p)))
     by_momentum = not system.has_momentum or not (free or velocity_known)
-    if free and not isinstance(system.configuration_space, GroupItself):
-        raise BadInput(
-            f"the configurations of the {system.name} are points of "
-            f"{system.configuration_space.name}, not of a group: give state=... and "
-            "free_state=False."
-        )
-    if free and isinstance(system.constraint, AbstractHolonomic):
-        raise BadInput(
-            f"the {system.name} starts on a constraint on positions, where not every change of the "
-            "start is possible: give state=... and free_state=False."
-        )
     motion = np.asarray(state.momentum)
     if not by_momentum:
         motion = np.asarray(evaluate(lambda s, x: s.velocity_at(x), system, state))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from retrax.importing.compiled import Model, Names
+from retrax.importing.flags import Off
 from retrax.importing.robot import Drive, Edge, Freedom
 
 # By the numbers of mjtTrn, mjtDyn, mjtGain, mjtBias.
@@ -11,7 +12,7 @@ _ONE_COORDINATE = ("hinge", "slide")
 
 
 def actuators(
-    model: Model, names: Names, edges: list[Edge], unread: list[str]
+    model: Model, names: Names, edges: list[Edge], off: Off, unread: list[str]
 ) -> tuple[list[Drive], list[Edge]]:
     r"""Return the motors, and the edges with the springs and dampers of servos.
 
@@ -21,6 +22,8 @@ def actuators(
     freedoms = {f.name: f for edge in edges for f in edge.freedoms}
     drives = []
     for k in range(model.nu):
+        if off.actuator(int(model.actuator_group[k])):
+            continue
         name, joint = names.actuator(k), int(model.actuator_trnid[k][0])
         plain = (
             int(model.actuator_trntype[k]) == _AT_JOINT
@@ -38,7 +41,8 @@ def actuators(
             zero = float(model.qpos0[model.jnt_qposadr[joint]])
             bias = np.array(model.actuator_biasprm[k][:3], dtype=float)
             freedoms[target.name] = _with_servo(target, bias, gear, zero, name, unread)
-        drives.append(Drive(name, target.name, _bounds(model, k, gear, gain, name, unread)))
+        bounds = _bounds(model, k, gear, gain, name, off, unread)
+        drives.append(Drive(name, target.name, bounds))
     changed = [
         edge._replace(freedoms=tuple(freedoms[f.name] for f in edge.freedoms)) for edge in edges
     ]
@@ -66,11 +70,11 @@ def _with_servo(
 
 
 def _bounds(
-    model: Model, k: int, gear: float, gain: float, name: str, unread: list[str]
+    model: Model, k: int, gear: float, gain: float, name: str, off: Off, unread: list[str]
 ) -> tuple[float, float] | None:
     """Return between which torques or forces at the joint an input stays."""
     low, high = -np.inf, np.inf
-    if model.actuator_ctrllimited[k]:
+    if model.actuator_ctrllimited[k] and not off.clampctrl:
         low, high = sorted(float(x) * gear * gain for x in model.actuator_ctrlrange[k])
     if model.actuator_forcelimited[k]:
         if int(model.actuator_biastype[k]) == _AFFINE:

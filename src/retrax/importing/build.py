@@ -140,10 +140,13 @@ def _warn(robot: Robot, tree: Tree) -> None:
     bounded = [name for name, limits in robot.limits.items() if limits.bounded]
     if bounded:
         notes.append(f"the limits of {_listed(bounded)}, which are kept in .limits and do not act")
-    if notes:
-        warn(f"{robot.name}: these parts do not act or are not read: {_listed(notes, '; ')}.")
+    said = [f"these parts do not act or are not read: {_listed(notes, '; ')}"] if notes else []
+    if robot.doubtful:
+        said.append(f"taken as it is: {_listed(robot.doubtful, '; ')}")
+    if said:
+        warn(f"{robot.name}: {'. And '.join(said)}.")
 
 
-def _listed(names: list[str], between: str = ", ") -> str:
+def _listed(names: Sequence[str], between: str = ", ") -> str:
     more = len(names) - _NAMED
     return between.join(names[:_NAMED]) + (f"{between}and {more} more" if more > 0 else "")

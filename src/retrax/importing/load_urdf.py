@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from retrax.errors import BadInput
+from retrax.files import as_path
 from retrax.importing.build import build
 from retrax.importing.geometry import Files
 from retrax.importing.loops import Loop, split_loops
 from retrax.importing.mesh_path import Packages
 from retrax.importing.urdf import read_urdf
 from retrax.mechanisms.mechanism import Mechanism
-from retrax.numerics.checks import ArrayLike, require_flag, require_number
+from retrax.numerics.checks import ArrayLike, host_finite64, require_flag, require_number
 
 
 def load_urdf(
@@ -37,7 +38,7 @@ def load_urdf(
         `"spherical"`, `"revolute"`, `"prismatic"`, `"cylindrical"`, `"planar"`. `at` and the axis
         are in space axes, as drawn; for a loop that is not closed as drawn they have two rows: in
         the frames of both links.
-    - `gravity`: in m/s^2.
+    - `gravity`: in m/s^2, three numbers.
     - `floating`: whether the first link moves freely. Else it is the ground.
     - `motors`: the names of the joints that have one; if not given, those with a transmission. An
         input is the torque or force at the joint.
@@ -48,7 +49,8 @@ def load_urdf(
 
     **Raises:** `BadInput` for a file that describes no mechanism.
     """
-    file = Path(path)
+    file = as_path(path, "a URDF")
+    gravity = host_finite64("gravity", gravity, (3,))
     cut, closings = split_loops(loops)
     if isinstance(motors, str):
         raise BadInput(f"motors = {motors!r} must be a list of names.")

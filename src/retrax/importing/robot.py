@@ -1,5 +1,6 @@
 """A machine as a file describes it: links, what lies between them, and what acts on it."""
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -81,7 +82,8 @@ class Robot(NamedTuple):
     **Attributes:** `name`: of the file, for sentences; `links` by their names; `edges`: a tree;
     `loops`: what closes loops, with the frame of the child where it stands in that of the parent
     when the loop is closed; `couplings`; `drives`; `limits` by the names of joints; `unread`: what
-    was not understood, and what was done about it.
+    was not understood, and what was done about it; `doubtful`: what acts though it can hardly be
+    meant so.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Robot(NamedTuple):
     drives: list[Drive]
     limits: dict[str, Limits]
     unread: list[str]
+    doubtful: Sequence[str] = ()
 
 
 def freedom(

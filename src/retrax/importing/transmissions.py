@@ -47,9 +47,12 @@ def drives(
             )
         notes.append(f"the transmission of {name!r}, which is not a joint that a motor can drive")
         del found[name]
+    idle = [name for name in found if limits.get(name, Limits()).effort == 0]
+    if idle:
+        notes.append(f"the effort 0 in <limit> of {', '.join(idle)}: the motor there has no bounds")
     return [_limited(drive, limits) for drive in found.values()], notes
 
 
 def _limited(drive: Drive, limits: Mapping[str, Limits]) -> Drive:
     effort = limits.get(drive.joint, Limits()).effort
-    return drive._replace(limit=(-effort, effort)) if effort and effort > 0 else drive
+    return drive._replace(limit=(-effort, effort)) if effort else drive

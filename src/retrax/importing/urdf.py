@@ -77,8 +77,9 @@ def read_urdf(
     """
     root = read_xml(path, "robot")
     unread = not_understood(root, _UNDERSTOOD, "transmission")
+    doubtful: list[str] = []
     colours = {m.get("name", ""): _colour(m, {}) for m in root.findall("material")}
-    links = [_link(element, files, density, colours, unread) for element in root.findall("link")]
+    links = [_link(element, files, density, colours, doubtful) for element in root.findall("link")]
     _unique("link", [link.name for link in links])
     elements = root.findall("joint")
     names = [text(element, "name", "a joint") for element in elements]
@@ -100,6 +101,7 @@ def read_urdf(
         wanted,
         limits,
         unread + notes,
+        doubtful,
     )
 
 
@@ -114,7 +116,7 @@ def _link(
     files: Files,
     density: float | None,
     colours: dict[str, str],
-    unread: list[str],
+    doubtful: list[str],
 ) -> Link:
     name = text(element, "name", "a link")
     where = f"link {name!r}"
@@ -122,12 +124,12 @@ def _link(
         shape(visual, where, files, _painted(visual, colours))
         for visual in element.findall("visual")
     ]
-    solid = _solid(element, where, files, density, unread)
+    solid = _solid(element, where, files, density, doubtful)
     return Link(name, solid, tuple(s for s in shapes if s is not None))
 
 
 def _solid(
-    element: Element, where: str, files: Files, density: float | None, unread: list[str]
+    element: Element, where: str, files: Files, density: float | None, doubtful: list[str]
 ) -> Solid | None:
     inertial = only(element, "inertial", where)
     if inertial is None:
@@ -146,7 +148,7 @@ def _solid(
                 f"{where} has a mass and no <inertia>, nor a shape from which it could be found."
             )
         return None if found is None or mass == 0 else found.weighing(mass)
-    J = _tensor(tensor, where, mass, unread)
+    J = _tensor(tensor, where, mass, doubtful)
     if mass == 0 and not np.any(J):
         return None
     place = origin(inertial, where)
@@ -158,7 +160,7 @@ def _weights(element: Element, where: str, files: Files, density: float) -> list
     return [weight(found, where, files, density) for found in shapes]
 
 
-def _tensor(element: Element, where: str, mass: float, unread: list[str]) -> np.ndarray:
+def _tensor(element: Element, where: str, mass: float, doubtful: list[str]) -> np.ndarray:
     xx, yy, zz = (number(element, name, where) for name in ("ixx", "iyy", "izz"))
     xy, xz, yz = (number(element, name, where, 0.0) for name in ("ixy", "ixz", "iyz"))
     J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -170,11 +172,11 @@ def _tensor(element: Element, where: str, mass: float, unread: list[str]) -> np.
     if size < _NOTHING:
         return np.zeros((3, 3))
     if mass == 0:
-        unread.append(f"the inertia of {where}, which has no mass, taken as it is")
+        doubtful.append(f"the inertia of {where}, which has no mass")
     if moments[0] + moments[1] < moments[2] * (1 - 1e-3):
-        unread.append(
+        doubtful.append(
             f"the inertia of {where}, which no rigid body has (principal moments {told}: the "
-            "largest exceeds the sum of the others), taken as it is"
+            "largest exceeds the sum of the others)"
         )
     return J
 
@@ -185,6 +187,8 @@ def _edge(element: Element, name: str) -> Edge:
     if None in ends:
         raise BadInput(f"{where} needs a <parent> and a <child>.")
     parent, child = (text(end, "link", where) for end in ends if end is not None)
+    if parent == child:
+        raise BadInput(f"{where} has the link {parent!r} as <parent> and as <child>.")
     kind = text(element, "type", where)
     if kind not in _FREEDOMS:
         raise BadInput(
@@ -217,7 +221,16 @@ def _limits(element: Element, name: str) -> Limits | None:
     said = {key: number(found, key, where) for key in Limits._fields if found.get(key) is not None}
     if element.get("type") == "continuous":  # goes round
         said = {key: value for key, value in said.items() if key not in ("lower", "upper")}
-    return Limits(**said) if said else None
+    found = Limits(**said)
+    if found.lower is not None and found.upper is not None and found.lower > found.upper:
+        raise BadInput(
+            f"{where} has the limits lower = {found.lower:g} and upper = {found.upper:g}; the "
+            "lower is the smaller one."
+        )
+    for what, value in (("effort", found.effort), ("velocity", found.velocity)):
+        if value is not None and value < 0:
+            raise BadInput(f"{where} has the {what} {value:g} in <limit>; it is not negative.")
+    return found if said else None
 
 
 def _coupling(element: Element, name: str, names: list[str]) -> Coupling | None:

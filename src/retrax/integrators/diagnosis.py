@@ -23,27 +23,32 @@ _REDUNDANT, _SINGULAR, _NEAR_SINGULAR = 1e-13, 1e-7, 1e-2
 Takes = Callable[[float], bool]
 
 
-def diagnose(system: AbstractGroupSystem, state: State, h: float, takes: Takes) -> str:
-    """Say in one sentence why the step of size `h` from `state` could not be taken.
+def fault_of_constraint(system: AbstractGroupSystem, state: State, h: float) -> str | None:
+    """Say in one sentence why the constraint forbids a step of size `h`, if it is that."""
+    state, constraint = jax.tree.map(jnp.asarray, state), system.constraint
+    if isinstance(constraint, AbstractHolonomic):
+        found = _singular(system, constraint, state, h)
+        return found or _contradiction(system, constraint, state, h)
+    if constraint is None:
+        return None
+    least, first = _singular_values(system, constraint, state, h)
+    if least > 0.05 * first:
+        return None
+    return (
+        f"The constraint loses rank on the way: the smallest singular value of A falls "
+        f"from {first:.3g} to {least:.3g} within the step, and must stay above 0."
+    )
 
-    `takes` says whether a step of another size can be.
+
+def reach(system: AbstractGroupSystem, state: State, h: float, takes: Takes) -> str:
+    """Say in one sentence how long a step from `state` can be, `h` being too long.
+
+    `takes` says whether a step of another size can be taken.
     """
-    state = jax.tree.map(jnp.asarray, state)
-    if isinstance(system.constraint, AbstractHolonomic):
-        found = _singular(system, system.constraint, state, h)
-        found = found or _contradiction(system, system.constraint, state, h)
-        if found is not None:
-            return found
-    elif system.constraint is not None:
-        least, first = _singular_values(system, system.constraint, state, h)
-        if not least > 0.05 * first:
-            return (
-                f"The constraint loses rank on the way: the smallest singular value of A falls "
-                f"from {first:.3g} to {least:.3g} within the step, and must stay above 0."
-            )
     longest = bisected(takes, h)
     if longest == 0:
         return f"No step from there can be solved, down to h = {h / 2**_HALVINGS:.1g}."
+    state = jax.tree.map(jnp.asarray, state)
     moved = abs(float(jnp.max(jnp.abs(system.velocity_at(state)))) * longest)
     return (
         f"The longest step that can be solved from there is h = {longest:.3g} "

@@ -163,17 +163,29 @@ class StepEquations:
                 given[i] = given[i] + impulse @ block
         return given
 
+    def pushed(self, rows: list[Rows], lam: Sequence[Vector]) -> Scalar:
+        r"""Return the size of all terms of $W^T\lambda$: redundant impulses cancel in it."""
+        parts = [
+            jnp.sum(jnp.abs(impulse) @ jnp.abs(block))
+            for blocks, impulse in zip(rows, lam, strict=True)
+            for block in blocks.values()
+        ]
+        return sum(parts, jnp.zeros(()))
+
     def residuals(self, xi: Vector, lam: Vector) -> Residuals:
         """Return what is left of equations (1) to (4) of `Rattle`."""
         places, each = self.drifted(xi), self.by_body(xi)
         kick = self.first_kick
         kick = self.kick(self.state.g, xi, self.state.t) if kick is None else kick
-        bodies, terms = [], jnp.asarray(SMALLEST)
-        pushes = self.pushes(self.rows, self.by_joint(lam))
+        bodies, impulses = [], self.by_joint(lam)
+        pushes, terms = (
+            self.pushes(self.rows, impulses),
+            SMALLEST + self.pushed(self.rows, impulses),
+        )
         for i, (kicked, pushed) in enumerate(zip(self.by_body(kick), pushes, strict=True)):
             has = self.carried(i, each[i])
             bodies.append(has - (self.momenta[i] + kicked) - pushed)  # (1), (2)
-            terms = terms + _sum(has) + _sum(kicked) + _sum(pushed)
+            terms = terms + _sum(has) + _sum(kicked)
         joints = [c.law.residual(*_poses(c, places, self.d)) / self.h for c in self.joints]  # (3)
         for k, wheel in enumerate(self.wheels):
             joints.append(self._slip(k, wheel, each[wheel.body]))  # (4)

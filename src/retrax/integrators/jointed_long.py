@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
+from retrax.integrators.joint_equations import turn_group
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates, Element
 from retrax.mechanisms.along import (
@@ -34,11 +34,11 @@ from retrax.numerics.newton import SMALLEST, NewtonStatus
 Scalar = Float[Array, ""]
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
+# Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
 _AIM, _ACCEPT = 2 * _EPS, 64 * _EPS
-# Iterations with one matrix are taken to gain no more than this each, whatever they have gained.
-_BEST = 1e-3
-# A matrix is made anew where an iteration gains less than this, and so often at most.
-_GAIN, _MATRICES, _CHORDS = 0.2, 6, 12
+# A new matrix is made where an iteration leaves more than this of the residual, or after so many.
+_SLOW, _CHORDS = 0.2, 12
+_MATRICES = 6
 
 
 class Last(NamedTuple):
@@ -76,7 +76,8 @@ class JointedLong(AbstractIntegrator):
         self, system: MechanismSystem, state: State, h: Scalar, memory: Last
     ) -> tuple[State, StepInfo, Last]:
         found, (size, count) = _solution(self.retraction, system, state, h, memory)
-        new, xi, impulses = _Step(self.retraction, system, state, h).end(found)
+        new, xi, impulses, opening = _Step(self.retraction, system, state, h).end(found)
+        size = jnp.maximum(size, opening)
         covered = self.retraction.covers(system.group, h * xi)
         status = NewtonStatus(size <= _ACCEPT, size, count.astype(int))
         return new, step_info(status, h * xi, covered), Last(xi, impulses, h)
@@ -90,14 +91,28 @@ class _Unknowns(NamedTuple):
     lam: Impulses
 
 
+class _Mismatch(NamedTuple):
+    """What bodies and joints miss: momenta, and speeds; and its size relative to its terms."""
+
+    bodies: Momenta
+    joints: Impulses
+    size: Scalar
+
+
 class _Iterate(NamedTuple):
-    """Unknowns; the size of what they leave, and of what those before left."""
+    """Unknowns, what they leave, and the size of what those before left."""
 
     at: _Unknowns
-    size: Scalar
+    left: _Mismatch
     before: Scalar
     chords: Int[Array, ""]
     matrices: Int[Array, ""]
+
+    @property
+    def finished(self) -> Bool[Array, ""]:
+        """Whether the mismatch is lost in rounding errors, or stalls near there."""
+        size = self.left.size
+        return (size <= _AIM) | ((size <= _ACCEPT) & (size > self.before / 2))
 
 
 class _Matrix(NamedTuple):
@@ -117,14 +132,14 @@ class _Step:
         self.tau, self.system, self.state, self.h = tau, system, state, h
         self.along = Along(system, _band(system))
         self.turns = self.along.turns
-        self.turn: AbstractLieGroup = system.group.group.groups[0]
+        self.turn = turn_group(system)
         self.start = self.along.places(state.g)
         self.momentum = self.along.bodies(state.momentum)
         self.rows = self.along.rows(self.start)
         self.by_body = self.along.by_body(self.rows)
         self.fed_back = system.force is not None
         self.kick = None if self.fed_back else self.kicked(state.g, None, state.t)
-        self.arms = self._arms()
+        self.arms, self.weights = self._arms(), self._weights()
 
     def flat(self, spin: Spins, speed: Speeds) -> Coordinates:
         return self.along.flat(jnp.concatenate([spin, speed], axis=1))
@@ -158,8 +173,13 @@ class _Step:
             total = total + jnp.sum(jnp.einsum("nki,ni->nk", size[:, :, t:], places))
         return total
 
-    def mismatch(self, at: _Unknowns) -> tuple[Momenta, Impulses, Scalar]:
-        """What bodies and joints miss, and its size relative to its terms."""
+    def _weights(self) -> Impulses:
+        r"""The size of all terms of $W^T\lambda$ for each impulse: redundant ones cancel in it."""
+        sizes = [jnp.sum(jnp.abs(rows), axis=2) for rows in self.rows]
+        return sum(sizes[1:], sizes[0])
+
+    def mismatch(self, at: _Unknowns) -> _Mismatch:
+        """Return what is left of equations (1) to (3) of `Rattle`."""
         spin, speed, lam = at
         has = jnp.concatenate(
             [jax.vmap(self.spun)(self.along.inertia, spin), self.along.mass[:, None] * speed],
@@ -168,9 +188,10 @@ class _Step:
         kick, push = self.first_kick(spin, speed), self.along.pushes(self.by_body, lam)
         bodies = has - (self.momentum + kick) - push
         gaps = self.along.residual(self.drifted(spin, speed))
-        terms = SMALLEST + jnp.sum((jnp.abs(has) + jnp.abs(kick) + jnp.abs(push))[1:])
+        terms = SMALLEST + jnp.sum((jnp.abs(has) + jnp.abs(kick))[1:])
+        terms = terms + jnp.sum(self.weights * jnp.abs(lam))
         size = jnp.sum(jnp.abs(bodies[1:])) / terms + jnp.sum(jnp.abs(gaps)) / self.arms
-        return bodies, gaps / self.h, size
+        return _Mismatch(bodies, gaps / self.h, size)
 
     def matrix(self, at: _Unknowns) -> _Matrix:
         """Newton's matrix at a velocity."""
@@ -196,46 +217,46 @@ class _Step:
         xi = along.freed(matrix.soft, along.pushes(self.by_body, lam) - bodies)
         return _Unknowns(xi[:, :t], xi[:, t:], lam)
 
-    def improved(self, matrix: _Matrix, it: _Iterate) -> _Iterate:
-        """Solve with a matrix that may belong to an iterate before, and move the unknowns."""
-        bodies, gaps, size = self.mismatch(it.at)
-        at = jax.tree.map(jnp.add, it.at, self.correction(matrix, bodies, gaps))
-        gain = jnp.clip(size / it.before, _BEST, 1.0)
-        stalled = (size <= _ACCEPT) & (size > it.before / 2)
-        left = jnp.where(stalled, jnp.minimum(size, _AIM), size * gain)
-        return _Iterate(at, left, size, it.chords + 1, it.matrices)
-
     def solved(self, memory: Last) -> _Iterate:
         system, state = self.system, self.state
         v, share = system.velocity(state.g, state.momentum), self.h / memory.h
         guess = self.along.bodies(v + share * (v - memory.xi))
 
         def unfinished(it: _Iterate) -> Bool[Array, ""]:
-            return (it.size > _AIM) & (it.matrices < _MATRICES)
+            return ~it.finished & (it.matrices < _MATRICES)
 
-        def again(it: _Iterate) -> _Iterate:
-            matrix, most = self.matrix(it.at), it.chords + _CHORDS
+        def with_new_matrix(it: _Iterate) -> _Iterate:
+            matrix, begun = self.matrix(it.at), it.chords
 
-            def going(it: _Iterate) -> Bool[Array, ""]:
-                slow = it.size > _GAIN * it.before
-                return (it.size > _AIM) & ~slow & (it.chords < most)
+            def goes_on(it: _Iterate) -> Bool[Array, ""]:
+                slow = (it.left.size > _SLOW * it.before) & (it.left.size > _ACCEPT)
+                enough = slow | (it.chords >= begun + _CHORDS)
+                return (it.chords == begun) | ~(it.finished | enough)
 
-            fresh = it._replace(before=jnp.asarray(jnp.inf))
-            it = lax.while_loop(going, lambda it: self.improved(matrix, it), fresh)
+            def chord(it: _Iterate) -> _Iterate:
+                change = self.correction(matrix, it.left.bodies, it.left.joints)
+                at = jax.tree.map(jnp.add, it.at, change)
+                return _Iterate(at, self.mismatch(at), it.left.size, it.chords + 1, it.matrices)
+
+            it = lax.while_loop(goes_on, chord, it)
             return it._replace(matrices=it.matrices + 1)
 
         none, t = jnp.asarray(0), self.turns
-        size = jnp.asarray(jnp.inf)
         at = _Unknowns(guess[:, :t], guess[:, t:], share * memory.impulses)
-        return lax.while_loop(unfinished, again, _Iterate(at, size, size, none, none))
+        first = _Iterate(at, self.mismatch(at), jnp.asarray(jnp.inf), none, none)
+        return lax.while_loop(unfinished, with_new_matrix, first)
 
-    def end(self, found: _Unknowns) -> tuple[State, Coordinates, Impulses]:
-        """The state at the end of the step, its velocity, and the impulses at its end."""
+    def end(self, found: _Unknowns) -> tuple[State, Coordinates, Impulses, Scalar]:
+        """Return the state at the end, the velocity of the step, and the impulses at its end.
+
+        The last number is how fast joints still open there, relatively.
+        """
         spin, speed, lam = found
         h, t, t1 = self.h, self.turns, self.state.t + self.h
         xi, places = self.flat(spin, speed), self.drifted(spin, speed)
         g1 = places.R[1:], places.x[1:]
-        pushed = self.first_kick(spin, speed) + self.along.pushes(self.by_body, lam)
+        kick, push = self.first_kick(spin, speed), self.along.pushes(self.by_body, lam)
+        pushed = kick + push
 
         def turned(spin: Array, mu: Array) -> Array:
             return self.turn.coAdm1(self.tau.minus_identity(self.turn, h * spin), mu)
@@ -244,8 +265,9 @@ class _Step:
         last = self.kicked(g1, xi if self.fed_back else None, t1)
         change = pushed + last
         mu = self.momentum + jnp.concatenate([change[:, :t] + turn, change[:, t:]], axis=1)
-        mu, found = Reactions(self.along, places).stopping(mu, jnp.zeros_like(lam))
-        return State(g1, self.along.flat(mu), t1), xi, found
+        terms = jnp.abs(self.momentum) + jnp.abs(kick) + jnp.abs(push) + jnp.abs(last)
+        met = Reactions(self.along, places).stopping(mu, jnp.zeros_like(lam), terms)
+        return State(g1, self.along.flat(met.mu), t1), xi, met.impulses, met.left
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -254,7 +276,7 @@ def _solution(
 ) -> tuple[_Unknowns, tuple[Scalar, Scalar]]:
     """The unknowns of a step, how well they solve its equations, and after how many iterations."""
     it = _Step(tau, system, state, h).solved(memory)
-    return it.at, (it.size, it.chords.astype(it.size.dtype))
+    return it.at, (it.left.size, it.chords.astype(h.dtype))
 
 
 @_solution.defjvp

@@ -24,6 +24,7 @@ from retrax.mechanics.split import AbstractSplitSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.mechanisms.along import band_of
+from retrax.mechanisms.rank import require_wheels_apart
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.newton import newton
 
@@ -94,6 +95,8 @@ class LieVerlet(AbstractIntegrator):
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
         if self._splits(system):
             KickDriftKick().check_step(system, state, h)
+        if isinstance(system, MechanismSystem):
+            require_wheels_apart(system, state)
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return self._method(system).refusal(system, state, h, moved)

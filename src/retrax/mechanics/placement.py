@@ -117,7 +117,7 @@ def _placement(
 
 def _slopes(placement: Placement) -> tuple[np.ndarray, np.ndarray]:
     """Return the size of each row, and whether it is as good as none."""
-    _, slopes, turning, size = placement
+    _, slopes, turning, size = map(np.asarray, placement)
     return slopes, slopes <= _NO_SLOPE * turning * size[..., None]
 
 

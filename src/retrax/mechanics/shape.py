@@ -107,8 +107,8 @@ def triple(name: str, value: ArrayLike) -> Triple:
             f"{name} has shape {array.shape}; it has three numbers, or two in the plane."
         )
     require_finite(name, array)
-    x, y, *z = array.tolist()
-    return x, y, *(z or [0.0])
+    x, y, z = (*array.tolist(), 0.0)[:3]
+    return x, y, z
 
 
 def rotation_matrix(value: ArrayLike) -> Float[np.ndarray, "3 3"]:

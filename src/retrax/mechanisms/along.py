@@ -17,12 +17,13 @@ from jaxtyping import Array, Float
 
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanisms.band import Band, band
+from retrax.mechanisms.elimination import ADDED
 from retrax.mechanisms.joined import Joints
 from retrax.mechanisms.pose import Pose, ground
 from retrax.mechanisms.stacks import Stack
 from retrax.numerics import banded
 from retrax.numerics.jax_hints import keep_axis
-from retrax.numerics.small_matrices import PROXIMAL, inverse
+from retrax.numerics.small_matrices import inverse
 
 if TYPE_CHECKING:
     from retrax.mechanisms.system import MechanismSystem
@@ -191,7 +192,7 @@ class Along:
             )
             for rows, side in zip(left, self.band.sides, strict=True)
         ]
-        diagonal = self._blocks(through, right, 0, False) * (1.0 + PROXIMAL * one)[None]
+        diagonal = self._blocks(through, right, 0, False) * (1.0 + ADDED * one)[None]
         idle = 1.0 - self.band.held
         if idle.any():
             diagonal = diagonal + idle[:, :, None] * one[None]

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -18,8 +19,9 @@ from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.placement import ALLOWED_GAP
 from retrax.mechanics.state import State
 from retrax.mechanisms.body import GROUND, Body
+from retrax.mechanisms.elements import JointSpring
 from retrax.mechanisms.joined import Connection, gathered, spread
-from retrax.mechanisms.limits import require_within
+from retrax.mechanisms.limits import require_within, require_wound, wound, wound_springs
 from retrax.mechanisms.rank import inverse_root
 from retrax.numerics.checks import (
     finite64,
@@ -41,6 +43,9 @@ _ITERATIONS = 30
 _RANK = 1e-11
 # A drawing is closed, up to rounding, where it is open by no more than this part of its size.
 _CLOSED = 1e-15
+# Equations hold a direction whose singular value is above this part of the largest, and lose it
+# where it falls below that part of what it was.
+_HELD, _LOST = 1e-8, 1e-6
 # What was asked for is met where it is missed by no more than this.
 _MET = 1e-10
 
@@ -161,7 +166,7 @@ class _Problem:
         where = [self.count + k for k in self._where]
         off = np.asarray(broken)[where] - goal
         angles = np.array([a.is_angle for a in self.asked], bool)
-        off = np.where(angles, np.arctan2(np.sin(off), np.cos(off)), off)
+        off = np.where(angles, _nearest(off), off)
         kept = [*range(self.count), *where]
         return np.concatenate([broken[: self.count], off]), np.asarray(rows)[kept] @ self.root
 
@@ -196,13 +201,49 @@ def _positions(system: "MechanismSystem", asked: list[Asked]) -> Element:
         for a, q in zip(asked, drawn, strict=True)
     ]
     stages = min(max(1, math.ceil(max(steps, default=0.0))), _MOST_STAGES)
-    for k in range(1, stages + 1):
+    winding = np.asarray(wound(system, g))
+    require_wound(system, _as_asked(system, asked, winding))
+    branch = _Branch()
+    for k in range(stages + 1) if asked else (stages,):
         now = goal if k == stages else drawn + (goal - drawn) * k / stages
-        g, broken = _solved(problem, g, now, _ITERATIONS if k == stages else 6)
+        there, broken, rows = _solved(problem, g, now, _ITERATIONS if k == stages else 6)
+        if branch.meets_another(rows, broken) and k < stages:
+            continue  # the next stage starts from before, where the way on is clear
+        g = there
+        winding = winding + _nearest(np.asarray(wound(system, g)) - winding)
     left = float(np.max(np.abs(broken), initial=0.0))
     if not left <= ALLOWED_GAP:
         _cannot(problem, broken)
+    if branch.is_lost:
+        told = _told(asked)
+        raise BadInput(
+            f"the {system.name} is singular with {told}: branches meet there, and what is asked "
+            "for does not say how the other joints stand. Ask for another joint, or for a value "
+            "a little beside it."
+        )
+    require_wound(system, winding)
     return g
+
+
+def _nearest(angle: np.ndarray) -> np.ndarray:
+    """Return angles without whole turns."""
+    return np.arctan2(np.sin(angle), np.cos(angle))
+
+
+def _as_asked(system: "MechanismSystem", asked: list[Asked], winding: np.ndarray) -> np.ndarray:
+    """Return how far springs are wound, those at joints that are asked for with all turns."""
+    found = winding.copy()
+    for k, spring in enumerate(wound_springs(system)):
+        for one in asked:
+            own = one.joint.coordinates[one.which]
+            element = spring.element
+            if (
+                isinstance(element, JointSpring)
+                and spring.bodies == one.joint.bodies[:2]
+                and eqx.tree_equal(own, element.coordinate)
+            ):
+                found[k] = one.value - float(element.rest)
+    return found
 
 
 @Evaluated
@@ -212,10 +253,30 @@ def _gap(system: "MechanismSystem", g: Element) -> Float[Array, ""]:
     return jnp.zeros(()) if constraint is None else constraint.gap(g, jnp.zeros(()))
 
 
+class _Branch:
+    """How well the equations of an assembly tell, stage after stage, where the mechanism stands."""
+
+    def __init__(self) -> None:
+        self.rank, self.usual, self.is_lost = 0, 0.0, False
+
+    def meets_another(self, rows: np.ndarray, broken: np.ndarray) -> bool:
+        """Tell whether they have lost a direction in which earlier stages were held."""
+        if not len(rows) or float(np.max(np.abs(broken))) > ALLOWED_GAP:
+            return False
+        singular = np.linalg.svd(rows, compute_uv=False)
+        rank = int(np.sum(singular > _HELD * singular[0]))
+        if rank > self.rank:
+            self.rank, self.usual = rank, 0.0
+        weakest = float(singular[self.rank - 1])
+        self.is_lost = weakest < _LOST * self.usual
+        self.usual = max(self.usual, weakest)
+        return self.is_lost
+
+
 def _solved(
     problem: _Problem, g: Element, goal: np.ndarray, iterations: int
-) -> tuple[Element, np.ndarray]:
-    """Take damped Gauss-Newton steps until round-off, or until nothing improves."""
+) -> tuple[Element, np.ndarray, np.ndarray]:
+    """Take damped Gauss-Newton steps until round-off; return what is broken, and the rows."""
     broken, rows = problem.at(g, goal)
     error = float(np.linalg.norm(broken))
     for _ in range(iterations):
@@ -235,7 +296,7 @@ def _solved(
         (g, broken, rows), error = better, float(np.linalg.norm(better[1]))
         if small:
             break
-    return g, broken
+    return g, broken, rows
 
 
 def _advanced(system: "MechanismSystem", g: Element, delta: Coordinates) -> Element:
@@ -257,13 +318,16 @@ def _extent(system: "MechanismSystem") -> float:
     return max(float(np.max(np.ptp(np.concatenate(points), axis=0))), 1e-3)
 
 
+def _told(asked: list[Asked]) -> str:
+    return ", ".join(f"{a.joint.name!r} = {a.value:.6g}" for a in asked)
+
+
 def _cannot(problem: _Problem, broken: np.ndarray) -> None:
     """Say which joint stays open, and what was asked for."""
     name, kind, left = problem.worst(broken)
     asked = ""
     if problem.asked:
-        told = ", ".join(f"{a.joint.name!r} = {a.value:.6g}" for a in problem.asked)
-        asked = f" with {told}"
+        asked = f" with {_told(problem.asked)}"
     where = "singular there or cannot reach so far"
     raise BadInput(
         f"the {problem.system.name} cannot be assembled{asked}: the {kind} joint {name!r} stays "

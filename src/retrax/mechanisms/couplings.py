@@ -12,6 +12,8 @@ from retrax.mechanisms.measures import Coordinate, Travel, Turn
 from retrax.mechanisms.written import require_name
 from retrax.numerics.checks import as_float, require_number, shown
 
+# Angles of wheels with more teeth do not tell, to many digits, which of them mesh.
+_MOST_TEETH = 100_000
 # A joint itself, or its name.
 JointOrName = AbstractJoint | str
 
@@ -120,5 +122,10 @@ def _teeth(teeth: object) -> tuple[int, int]:
             f"teeth = {shown(teeth)} must be two whole numbers other than zero, (n1, n2): a ratio "
             "that is not one of whole numbers would not know, after some turns, which teeth mesh. "
             "Write 1.5 as (3, 2)."
+        )
+    if max(map(abs, whole)) > _MOST_TEETH:
+        raise BadInput(
+            f"teeth = {shown(teeth)} is more than {_MOST_TEETH:,} on a wheel: rounding of its "
+            "angle would take it from tooth to tooth. Write a large ratio as several gears."
         )
     return whole[0], whole[1]

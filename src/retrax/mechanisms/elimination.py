@@ -24,7 +24,7 @@ Blocks = dict[tuple[int, int], Block]
 
 _WRITTEN_OUT = 3
 # The part of each diagonal entry that is added to it.
-_ADDED = 1e-13
+ADDED = 1e-13
 
 
 class Order(NamedTuple):
@@ -87,7 +87,7 @@ def eliminate(order: Order, S: Blocks, symmetric: bool) -> Factors:
         left[i, j] = left[i, j] - product if (i, j) in left else -product
 
     for p, later in zip(order.pivots, order.later, strict=True):
-        near = left[p, p] + jnp.diag(_ADDED * jnp.diagonal(S[p, p]))
+        near = left[p, p] + jnp.diag(ADDED * jnp.diagonal(S[p, p]))
         if symmetric:
             pivots[p] = _mirrored(unpivoted_inverse(_mirrored(near)))
         else:

@@ -26,7 +26,7 @@ class Connection(Frozen):
 
     - `law`: what is asked.
     - `coordinates`: the angles and travels that it leaves free, between its first two bodies.
-    - `at`: the point of the second body at which forces and torques are told, in body axes.
+    - `at`: the point of the last body at which forces and torques are told, in body axes.
     - `bodies`: the indices of its bodies, `GROUND` for what does not move. Of a gear or a rack they
         are those of both joints, so that one may come twice.
     - `name`; `kind`: the name of its class as users write it.
@@ -200,6 +200,15 @@ class Joints(AbstractHolonomic):
 
     def gap(self, g: Element, t: Time) -> Float[Array, ""]:
         return jnp.max(jnp.abs(self.positions(g, t)), initial=0.0)
+
+    def equation(self, i: int) -> str:
+        owners = [
+            name for name, count in zip(self.names, self.counts, strict=True) for _ in range(count)
+        ]
+        if self.rolling is not None:
+            owners += [one.name for one in self.rolling.contacts for _ in range(one.contact.count)]
+        first = owners.index(owners[i])
+        return f"equation {i - first + 1} of {owners[i]!r}"
 
     def check(self, group: AbstractLieGroup) -> None:
         """Do nothing: `Mechanism.system` makes the group and its joints together."""

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput, StepFailed
 from retrax.groups.base import Element
 from retrax.mechanics.state import Ending, State, bracket
-from retrax.mechanisms.elements import FARTHEST, AbstractSpring
+from retrax.mechanisms.elements import FARTHEST, AbstractSpring, Acting
 from retrax.mechanisms.rolling import FLAT
-from retrax.numerics.evaluate import as_jax, evaluate
+from retrax.numerics.evaluate import Evaluated, as_jax, evaluate
 from retrax.numerics.known import require_each
 
 if TYPE_CHECKING:
@@ -33,12 +33,11 @@ def _margins(system: "MechanismSystem", g: Element) -> _Margins:
     sides = nothing if constraint is None else constraint.sides(g)
     rolling = None if constraint is None else constraint.rolling
     wheels = nothing if rolling is None else rolling.upright(g) - FLAT
-    wound = []
-    for one in system.springs:
+    margins = []
+    for one in wound_springs(system):
         assert isinstance(one.element, AbstractSpring)
-        if one.element.winds:
-            wound.append(FARTHEST - jnp.abs(one.element.wound(*one.poses(g))))
-    return _Margins(sides, wheels, jnp.stack(wound) if wound else nothing)
+        margins.append(FARTHEST - jnp.abs(one.element.wound(*one.poses(g))))
+    return _Margins(sides, wheels, jnp.stack(margins) if margins else nothing)
 
 
 def within(system: "MechanismSystem", g: Element) -> Bool[Array, ""] | None:
@@ -71,10 +70,7 @@ def _broken(system: "MechanismSystem", margins: _Margins) -> Iterator[tuple[str,
                 "it then touches its plane everywhere and not in one point, so that there is no "
                 "rolling",
             )
-    winding = [
-        s for s in system.springs if isinstance(s.element, AbstractSpring) and s.element.winds
-    ]
-    for one, margin in zip(winding, margins.springs, strict=True):
+    for one, margin in zip(wound_springs(system), margins.springs, strict=True):
         if not margin > 0:
             yield (
                 f"wound the spring {one.name!r} by {FARTHEST - float(margin):.3g} rad",
@@ -93,6 +89,32 @@ def require_within(system: "MechanismSystem", g: Element) -> None:
             raise BadInput(f"this state has {what}: {why}.")
 
     require_each(check, *evaluate(_margins, system, g))
+
+
+def wound_springs(system: "MechanismSystem") -> list[Acting]:
+    """Return the springs that an angle winds."""
+    return [s for s in system.springs if isinstance(s.element, AbstractSpring) and s.element.winds]
+
+
+@Evaluated
+def wound(system: "MechanismSystem", g: Element) -> Float[Array, " springs"]:
+    """Return by how much each of these is wound, between -pi and pi."""
+    found = [jnp.zeros(())]
+    for one in wound_springs(system):
+        assert isinstance(one.element, AbstractSpring)
+        found.append(one.element.wound(*one.poses(g)))
+    return jnp.stack(found)[1:]
+
+
+def require_wound(system: "MechanismSystem", angles: np.ndarray) -> None:
+    """Reject springs that are wound too far, counting turns."""
+    for one, angle in zip(wound_springs(system), angles, strict=True):
+        if not abs(angle) < FARTHEST:
+            raise BadInput(
+                f"this state has wound the spring {one.name!r} by {abs(angle):.4g} rad, counted "
+                f"from the drawing: beyond {FARTHEST:g} rad (half a turn is 3.14) an angle does "
+                "not tell how far the spring is wound."
+            )
 
 
 def ending(system: "MechanismSystem", step: Callable[[float], State], h: float) -> Ending | None:

@@ -29,7 +29,8 @@ class Motion(NamedTuple):
 class Load(NamedTuple):
     """What a joint does to its second body: a force, and a torque about its point, in space axes.
 
-    In the plane the torque is one number.
+    A gear or rack acts on the second body of its second joint, about the point of that. In the
+    plane the torque is one number.
     """
 
     force: Vector
@@ -104,9 +105,12 @@ def load_of(found: Part, g: Element, lam: Float[Array, " k"]) -> Load:
     if found.joint is not None:
         joint, count = found.joint, found.joint.law.count
         blocks = joint.law.rows(*joint.poses(g))
-        which = min(1, len(blocks) - 1)
-        body, at = joint.bodies[which], joint.at
-        parts.append(lam[found.first : found.first + count] @ blocks[which])
+        body, at = joint.bodies[-1], joint.at
+        own = lam[found.first : found.first + count]
+        # A mesh has the bodies of two joints, and may hold its last body twice.
+        parts += [
+            own @ block for one, block in zip(joint.bodies, blocks, strict=True) if one == body
+        ]
     if found.contact is not None:
         contact, body = found.contact.contact, found.contact.body
         rows = contact.rows(found.contact.pose(g))

@@ -139,7 +139,10 @@ class Mechanism:
             if isinstance(joint, AbstractCoupling):
                 self._couple(joint)
                 continue
-            require_instance("a joint", joint, AbstractJoint, "a joint such as rx.Revolute")
+            if not isinstance(joint, AbstractJoint):
+                raise BadInput(
+                    f"{_called(joint)} is not a joint such as rx.Revolute{_instead(joint)}."
+                )
             name = self._new_name(joint.name, "joint")
             pair = [self._find(body) for body in joint.bodies]
             if pair[0] is pair[1]:
@@ -155,8 +158,9 @@ class Mechanism:
     def roll(self, *wheels: AbstractWheel) -> None:
         """Add what rolls on a plane: wheels, balls, blades."""
         for wheel in wheels:
-            what = "a RollingWheel, a RollingBall or a KnifeEdge"
-            require_instance("a wheel", wheel, AbstractWheel, what)
+            if not isinstance(wheel, AbstractWheel):
+                what = "a RollingWheel, a RollingBall or a KnifeEdge"
+                raise BadInput(f"{_called(wheel)} is not {what}{_instead(wheel)}.")
             body = self._find(wheel.body)
             if body.index == GROUND:
                 raise BadInput("the ground cannot roll: name a body that moves.")
@@ -176,9 +180,9 @@ class Mechanism:
     def add(self, *elements: Element) -> None:
         """Add springs, dampers and motors."""
         for element in elements:
-            what = "a spring, a damper or a motor"
             if not isinstance(element, Element):
-                raise BadInput(f"{shown(element)} is not {what}.")
+                what = "a spring, a damper or a motor"
+                raise BadInput(f"{_called(element)} is not {what}{_instead(element)}.")
             kind = type(element).__name__
             count = len(self._springs) + len(self._dampers) + len(self._motors) + 1
             name = element.name or f"{kind} {count}"
@@ -312,7 +316,7 @@ class Mechanism:
             raise BadInput(f"{name!r} couples the joint {first.name!r} with itself.")
         law = coupling.law(_free(first), _free(second))
         bodies = (*first.bodies[:2], *second.bodies[:2])
-        self._connect(coupling, Connection(law, (), first.at, bodies, name, coupling.kind))
+        self._connect(coupling, Connection(law, (), second.at, bodies, name, coupling.kind))
 
     def _connect(self, written: object, made: Connection) -> None:
         self._connections[made.name] = made
@@ -342,6 +346,22 @@ class Mechanism:
             if isinstance(w, Revolute) and any(self._find(b) is body for b in w.bodies)
         ]
         return hinges[0].axis if len(hinges) == 1 else None
+
+
+def _called(part: object) -> str:
+    """Return what a sentence calls something: the parts of mechanisms by their kind."""
+    if isinstance(part, AbstractJoint | AbstractCoupling | AbstractWheel | Element):
+        return f"a {type(part).__name__}"
+    return shown(part)
+
+
+def _instead(part: object) -> str:
+    """Say which method takes a part of a mechanism."""
+    if isinstance(part, AbstractJoint | AbstractCoupling):
+        return ": write mechanism.join(...)"
+    if isinstance(part, AbstractWheel):
+        return ": write mechanism.roll(...)"
+    return ": write mechanism.add(...)" if isinstance(part, Element) else ""
 
 
 def _free(joint: Connection) -> Free:

@@ -2,13 +2,16 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from retrax.errors import BadInput
 from retrax.groups.base import Element
 from retrax.mechanics.constraints import Rows
 from retrax.mechanics.state import State
+from retrax.numerics.checks import is_traced
 from retrax.numerics.evaluate import evaluate
 
 if TYPE_CHECKING:
@@ -84,6 +87,26 @@ def redundant(system: "MechanismSystem", state: State) -> tuple[str, ...]:
     kept = independent(rows)
     names = [name for name, own in zip(owners, kept, strict=True) if not own]
     return tuple(dict.fromkeys(names))
+
+
+def require_wheels_apart(system: "MechanismSystem", state: State) -> None:
+    """Reject wheels that roll as joints and other wheels make them roll already.
+
+    Their equations agree at every place, but not over a step that turns them.
+    """
+    joints = system.constraint
+    if joints is None or joints.rolling is None or is_traced(*jax.tree.leaves((system, state))):
+        return
+    first = joints.position_count
+    rows, owners = rows_of(system, state.g)
+    found = zip(owners[first:], independent(rows)[first:], strict=True)
+    names = dict.fromkeys(name for name, own in found if not own)
+    if names:
+        raise BadInput(
+            f"{', '.join(map(repr, names))} may not slip where other wheels and joints leave no "
+            "slip already, as two wheels on one axle do sideways: over a step that turns them such "
+            "equations contradict each other. Let only one wheel of an axle roll."
+        )
 
 
 def freedoms(system: "MechanismSystem", state: State) -> int:

@@ -5,7 +5,7 @@ $$ W M^{-1}W^T\lambda = -(\dot W\xi + W M^{-1}\dot\mu_{\text{free}}), \qquad
 """
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,8 +23,18 @@ from retrax.numerics.newton import SMALLEST, Sizes, to_stagnation
 if TYPE_CHECKING:
     from retrax.mechanisms.system import MechanismSystem
 
-# What regularity adds to the matrix is taken out again, to this part of velocities.
-_AIM, _ACCEPT, _ROUNDS = 2e-16, 1e-13, 6
+_EPS = float(jnp.finfo(jnp.float64).eps)
+# What regularity adds to the matrix is taken out again, to this part of the terms of velocities;
+# where that stalls above, `_ACCEPT` will do.
+_AIM, _ACCEPT, _ROUNDS = 2 * _EPS, 64 * _EPS, 12
+
+
+class Stopped(NamedTuple):
+    """A momentum that joints allow, their impulses, and how fast they still open, relatively."""
+
+    mu: Momenta
+    impulses: Impulses
+    left: Float[Array, ""]
 
 
 class Reactions:
@@ -34,11 +44,28 @@ class Reactions:
         self.along, self.rows, self.soft = along, along.rows(places), along.softness()
         self.by_body = along.by_body(self.rows)
 
-    def stopping(self, mu: Momenta, more: Impulses) -> tuple[Momenta, Impulses]:
-        r"""Return $\mu + W^T\lambda$ whose velocities joints see as -`more`, and $\lambda$."""
+    def stopping(self, mu: Momenta, more: Impulses, terms: Momenta) -> Stopped:
+        r"""Return $\mu + W^T\lambda$ whose velocities joints see as -`more`, and $\lambda$.
+
+        `terms` are the sizes of what $\mu$ is made of: it is no more accurate than they are.
+        """
         along = self.along
-        lam = _impulses(along.band, along.system, self.soft, self.rows, self.by_body, mu, more)
-        return mu + along.pushes(self.by_body, lam), lam
+        given = self.soft, self.rows, self.by_body, mu, more, terms
+        lam, left = _impulses(along.band, along.system, *given)
+        return Stopped(mu + along.pushes(self.by_body, lam), lam, left)
+
+
+def _opening(
+    along: Along,
+    lam: Impulses,
+    soft: Softness,
+    rows: tuple[Rows, ...],
+    by_body: tuple[Rows, ...],
+    mu: Momenta,
+    more: Impulses,
+) -> Impulses:
+    """Return what is left of (1)."""
+    return along.across(rows, along.freed(soft, mu + along.pushes(by_body, lam))) + more
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -50,59 +77,52 @@ def _impulses(
     by_body: tuple[Rows, ...],
     mu: Momenta,
     more: Impulses,
-) -> Impulses:
-    """Solve (1) to round-off, from nothing."""
+    terms: Momenta,
+) -> tuple[Impulses, Float[Array, ""]]:
+    """Solve (1) to round-off, from nothing; also return what is left, relative to its terms."""
     along = Along(system, joints)
     factors = along.factored(rows, rows, soft, symmetric=True)
+    sizes = along.across(tuple(map(jnp.abs, rows)), along.freed(jnp.abs(soft), terms))
+    total = SMALLEST + jnp.sum(sizes) + jnp.sum(jnp.abs(more))
 
-    def improve(at: tuple[Impulses, Float[Array, ""]]) -> tuple[tuple, Sizes]:
-        lam, before = at
-        v = along.freed(soft, mu + along.pushes(by_body, lam))
-        wrong = along.across(rows, v) + more
-        size = jnp.sum(jnp.abs(wrong))
-        # Each round leaves as much of the error as the one before it has.
-        left = size * jnp.minimum(size / before, 1.0)
-        terms = jnp.sum(jnp.abs(v)) + jnp.sum(jnp.abs(more))
-        return (lam - banded.solve(factors, wrong), size), (left, terms)
+    def improve(at: tuple[Impulses, Impulses]) -> tuple[tuple[Impulses, Impulses], Sizes]:
+        lam = at[0] - banded.solve(factors, at[1])
+        speeds = _opening(along, lam, soft, rows, by_body, mu, more)
+        return (lam, speeds), (jnp.sum(jnp.abs(speeds)), total)
 
-    first, unknown = (jnp.zeros_like(more), jnp.asarray(SMALLEST)), jnp.asarray(jnp.inf)
-    sizes = (unknown, jnp.zeros(()))
-    (lam, _), _ = to_stagnation(improve, first, sizes, aim=_AIM, accept=_ACCEPT, most=_ROUNDS)
-    return lam
+    begin = jnp.zeros_like(more), along.across(rows, along.freed(soft, mu)) + more
+    unknown = jnp.asarray(jnp.inf), total
+    (lam, _), status = to_stagnation(
+        improve, begin, unknown, aim=_AIM, accept=_ACCEPT, most=_ROUNDS
+    )
+    return lam, status.residual
 
 
 @_impulses.defjvp
-def _impulses_jvp(joints: Band, primals: tuple, tangents: tuple) -> tuple[Impulses, Impulses]:
-    lam = _impulses(joints, *primals)
+def _impulses_jvp(joints: Band, primals: tuple, tangents: tuple) -> tuple:
+    """Differentiate (1); terms only say how accurate it is."""
+    lam, left = _impulses(joints, *primals)
 
-    def wrong(
-        lam: Impulses,
-        system: "MechanismSystem",
-        soft: Softness,
-        rows: tuple[Rows, ...],
-        by_body: tuple[Rows, ...],
-        mu: Momenta,
-        more: Impulses,
-    ) -> Impulses:
-        along = Along(system, joints)
-        return along.across(rows, along.freed(soft, mu + along.pushes(by_body, lam))) + more
+    def opening(lam: Impulses, system: "MechanismSystem", *given: Any) -> Impulses:
+        return _opening(Along(system, joints), lam, *given)
 
-    system, soft, rows, *_ = primals
+    system, soft, rows, *_ = given = primals[:-1]
     factors = Along(system, joints).factored(rows, rows, soft, symmetric=True)
-    _, turned = jax.jvp(lambda *given: wrong(lam, *given), primals, tangents)
+    _, turned = jax.jvp(lambda *given: opening(lam, *given), given, tangents[:-1])
     change = -banded.solve(factors, turned)
     for _ in range(2):  # takes out again what makes the matrix regular
-        _, moved = jax.jvp(lambda lam: wrong(lam, *primals), (lam,), (change,))
+        _, moved = jax.jvp(lambda lam: opening(lam, *given), (lam,), (change,))
         change = change - banded.solve(factors, turned + moved)
-    return lam, change
+    return (lam, left), (change, jnp.zeros_like(left))
 
 
 def admissible(system: "MechanismSystem", joints: Band, g: Element, mu: Coordinates) -> Coordinates:
     """Return the nearest momentum that all joints allow."""
     along = Along(system, joints)
     nothing = jnp.zeros((len(joints.order), joints.rows))
-    met = Reactions(along, along.places(g)).stopping(along.bodies(mu), nothing)
-    return along.flat(met[0])
+    each = along.bodies(mu)
+    met = Reactions(along, along.places(g)).stopping(each, nothing, jnp.abs(each))
+    return along.flat(met.mu)
 
 
 def reacting(
@@ -113,8 +133,9 @@ def reacting(
     assert constraint is not None
     free = system.group.coad(xi, mu) + system.total_force(g, xi, mu, t)
     drift = along.ordered(drift_of_constraint(system, constraint, g, xi, t))
-    rate, lam = Reactions(along, along.places(g)).stopping(along.bodies(free), drift)
-    return Derivative(xi, along.flat(rate)), along.listed(lam)
+    each = along.bodies(free)
+    met = Reactions(along, along.places(g)).stopping(each, drift, jnp.abs(each))
+    return Derivative(xi, along.flat(met.mu)), along.listed(met.impulses)
 
 
 def pushed(

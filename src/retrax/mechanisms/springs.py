@@ -10,6 +10,7 @@ from retrax.errors import BadInput
 from retrax.mechanisms.body import Body
 from retrax.mechanisms.couplings import Free, JointOrName
 from retrax.mechanisms.elements import (
+    FARTHEST,
     AbstractDamper,
     AbstractSpring,
     JointDamper,
@@ -122,7 +123,8 @@ class AbstractAtJoint(abc.ABC):
 class TorsionSpring(AbstractAtJoint):
     """A spring at a joint, against its angle; at a Prismatic joint against its position.
 
-    An angle is known up to whole turns only: a run stops before the spring is wound by half a turn.
+    An angle is known up to whole turns only: a spring can be wound by less than 2.8 rad, as drawn,
+    as assembled and along a run, which stops there.
 
     **Arguments:** `joint`: one with a single coordinate, or its name; `stiffness` in N m/rad, or
     N/m; `rest`: where it is slack, as drawn if not given; `name`.
@@ -139,6 +141,8 @@ class TorsionSpring(AbstractAtJoint):
         self.stiffness, self.rest = not_negative("stiffness", stiffness), finite64("rest", rest)
 
     def element(self, coordinate: Coordinate) -> AbstractSpring:
+        if coordinate.is_angle:
+            require_each(_winding, self.rest)
         return JointSpring(coordinate, self.stiffness, self.rest)
 
 
@@ -168,6 +172,15 @@ def single(free: Free, who: str) -> Coordinate:
             f"which has {count or 'none'}."
         )
     return free.coordinates[0]
+
+
+def _winding(rest: np.ndarray) -> None:
+    if not abs(rest) < FARTHEST:
+        raise BadInput(
+            f"rest = {float(rest):g} rad winds this TorsionSpring by {abs(float(rest)):g} rad as "
+            f"drawn: beyond {FARTHEST:g} rad (half a turn is 3.14) an angle does not tell which "
+            "way the spring is wound. Draw the mechanism nearer to where the spring is slack."
+        )
 
 
 def not_negative(name: str, value: object) -> Scalar:

@@ -272,7 +272,9 @@ class MechanismSystem(AbstractMechanicalSystem):
         **Arguments:**
 
         - `joints`: the angle (rad) or position (m) of joints, by name; of a joint with several
-            coordinates all of them, in the order of its docstring, and of a Screw its angle.
+            coordinates all of them, in the order of its docstring, and of a Screw its angle. A
+            state holds no turns: an angle is taken modulo a whole turn, but of a Screw. With a
+            TorsionSpring there all turns count, and what winds it too far is rejected.
         - `joint_rates`: the same for their rates.
         - `velocities`: of bodies, by name or as `Mechanism.body` returned them: the angular
             velocity in body axes and the velocity of the centre of mass in space axes, one after

@@ -13,6 +13,7 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.checks import is_traced, shown
 from retrax.numerics.reuse import remember
 
@@ -35,9 +36,14 @@ def unwrapped(
     if not isinstance(plant, Actuated):
         if not isinstance(plant, AbstractGroupSystem):
             return plant, integrator  # the checks of a run say what is wrong with it
+        what = "rx.Actuated(system, inputs=B), with a column of B for each input"
+        if isinstance(plant, MechanismSystem):
+            what = (
+                "mechanism.plant(), after mechanism.add(rx.Motor(joint)) for each input, in place "
+                f"of mechanism.system(); or {what}"
+            )
         raise BadInput(
-            f"control = {control!r} drives inputs, but the {plant.name} has none: run "
-            "rx.Actuated(system, inputs=B), with a column of B for each input."
+            f"control = {control!r} drives inputs, but the {plant.name} has none: run {what}."
         )
     return plant.system, _DRIVEN.of(integrator, plant, drives)
 

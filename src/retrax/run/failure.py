@@ -7,7 +7,7 @@ import numpy as np
 from retrax.engine.progress import Progress
 from retrax.errors import ContactLost, StepFailed
 from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
-from retrax.integrators.diagnosis import Takes, advised_step, diagnose
+from retrax.integrators.diagnosis import Takes, advised_step, fault_of_constraint, reach
 from retrax.integrators.driven import Driven
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -16,6 +16,8 @@ from retrax.trajectory.run import Run
 
 # A step whose increment is so many times that of its start has run away.
 _RUN_AWAY = 20
+# A step shorter than this part of another only hides that equations contradict each other.
+_USEFUL = 1e-3
 
 
 def ending_of(
@@ -51,6 +53,7 @@ def explain(
         return StepFailed, f"{where} could not be taken: {culprit}; {kept}"
     moved, tried = _move(system, at.state, h), float(info.increment)
     shorter, error = shorter_step(h, moved), StepFailed
+    blamed: str | None = None
     if ended is not None:
         what, why, error, _ = ended
     elif bool(info.converged) and not bool(info.in_chart):
@@ -68,19 +71,28 @@ def explain(
             f"did not converge: relative residual {float(info.residual):.1e} after "
             f"{int(info.iterations)} iterations"
         )
-        why = (
-            f"The step moves by |h xi| = {moved:.3g} on the group; above about {LONG:g} a step is "
-            "too long to solve for."
-            if not moved <= LONG / 2
-            else f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
-            "or not a regular function of velocity or momentum."
-        )
-        why = f"{why} {diagnose(system, at.state, h, takes)}"
+        blamed = fault_of_constraint(system, at.state, h)
+        reasons = [blamed or reach(system, at.state, h, takes)]
+        if not moved <= LONG / 2:
+            reasons.insert(
+                0,
+                f"The step moves by |h xi| = {moved:.3g} on the group; above about {LONG:g} a step "
+                "is too long to solve for.",
+            )
+        elif blamed is None:
+            reasons.insert(
+                0,
+                f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
+                "or not a regular function of velocity or momentum.",
+            )
+        why = " ".join(reasons)
     if isinstance(integrator, Driven) and ended is None:
         why = f"{why} {_told_inputs(integrator, system, at.state, h)}"
     if issubclass(error, ContactLost) or (ended is not None and error is StepFailed):
         return error, f"{where} {what}. {why} {kept.capitalize()}"
     advice = advised_step(shorter, h, takes)
+    if blamed is not None and advice is not None and abs(advice) < _USEFUL * abs(h):
+        return error, f"{where} {what}. {why} Shorter steps come to the same; {kept}"
     if advice is None:
         return error, f"{where} {what}. {why} No shorter step works there either; {kept}"
     return error, f"{where} {what}. {why} Try h = {advice:.2g} (it is {h:.2g} now); {kept}"

@@ -123,7 +123,9 @@ class JointMotion:
         """The force of the joint on its second body, in space axes (N).
 
         From the multipliers of continuous time at the saved states. Of joints that share a load in
-        more than one way it is the smallest. A wheel tells the force of the ground on it.
+        more than one way it is the smallest. A wheel tells the force of the ground on it, a Gear or
+        Rack what it does to the second body of its second joint: along the travel of a rack, none
+        from a Gear, for a mesh couples coordinates and has no forces between teeth.
         """
         return self._load.force
 
@@ -131,7 +133,8 @@ class JointMotion:
     def torque(self) -> Values:
         """The torque of the joint on its second body about the point of the joint (N m).
 
-        In space axes; in the plane one number. A wheel tells it about its centre of mass.
+        In space axes; in the plane one number. The point moves with the second body. A wheel tells
+        it about its centre of mass, a Gear or Rack about the point of its second joint.
         """
         return self._load.torque
 

@@ -321,6 +321,10 @@ class Trajectory(AbstractShown):
     def energy_balance(self) -> EnergyBalance | None:
         """Compare the change of the energy with the work done.
 
+        The work is a quadrature over the saved states. So with `save_every` above 1, or with forces
+        that jump, the difference is the error of that too, and not of the integrator alone;
+        `uncertainty` estimates it.
+
         Return `None` where the energy is conserved, and for flows, which have no energy.
         """
         self._require_numbers("energy_balance()")

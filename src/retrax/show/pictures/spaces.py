@@ -136,9 +136,10 @@ def _on_spheres(points: list[Float[np.ndarray, "time 3"]]) -> Picture:
     """Unit vectors, all from the origin."""
     things: list[Thing] = []
     for k, y in enumerate(points):
-        name = f"y{k + 1}" if len(points) > 1 else "y"
-        things.append(arrow(f"point {name}", np.zeros_like(y), y, 1.0, "", colour=k % 6))
-        things += [point("", y, k % 6), path("path" if k == 0 else f"path of {name}", y, k % 6)]
+        name = f"point {k + 1}" if len(points) > 1 else "point y"
+        things.append(arrow(name, np.zeros_like(y), y, 1.0, "", colour=k % 6))
+        of = f" of {name}" if len(points) > 1 else ""
+        things += [point("", y, k % 6), path(f"path{of}", y, k % 6)]
     return Picture(things, {"sphere": 1.0}, np.zeros(3), 1.25)
 
 

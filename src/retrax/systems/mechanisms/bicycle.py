@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from retrax.draw.solids import rod, sphere
+from retrax.errors import BadInput
 from retrax.mechanics.shape import Shape
 from retrax.mechanisms.joints import Revolute
 from retrax.mechanisms.mechanism import Mechanism
@@ -44,6 +45,11 @@ def bicycle(
     """
     wheelbase = require_number("wheelbase", wheelbase, "> 0", "m")
     trail, tilt = require_number("trail", trail), require_number("tilt", tilt)
+    if not abs(tilt) < math.pi / 2:
+        raise BadInput(
+            f"tilt = {tilt:g} rad must be less than a right angle (1.57 rad): the steer axis "
+            "meets the ground."
+        )
     bike = Mechanism(gravity=[0.0, 0.0, require_number("gravity", gravity, "> 0", "m/s^2")])
     hub, nose = [0.0, 0.0, -_REAR_RADIUS], [wheelbase, 0.0, -_FRONT_RADIUS]
     shapes = _looks(np.array(hub), np.array(nose))
