@@ -37,7 +37,7 @@ def on_page_content(content: str, page, **_) -> str:
 def _line(key: str) -> str:
     work = works()[key]
     source = work.get("journal") or work.get("booktitle")
-    where = f"*{source}*" if source else work["publisher"]
+    where = f"*{source}*" if source else work.get("publisher") or work["institution"]
     if "volume" in work:
         number = f"({work['number']})" if "number" in work else ""
         where += f" {work['volume']}{number}:{work['pages']}".replace("--", "–")
