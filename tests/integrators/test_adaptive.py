@@ -83,7 +83,7 @@ def test_a_fast_passage_costs_a_fraction_of_the_steps():
 
 def test_what_it_claims_and_says():
     method = rx.Adaptive(rx.LieVerlet(), 1e-6)
-    assert method.preserves == {"group"} and method.order == 2
+    assert method.preserves == {"group", "positions"} and method.order == 2
     assert rx.Adaptive(rx.RungeKutta(), 1e-6).preserves == frozenset()
     system, state, _, _ = rx.systems.Pendulum3D.paper()
     run = rx.simulate(system, method, state, h=0.5, steps=4)

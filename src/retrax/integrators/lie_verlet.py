@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from retrax.groups.retractions import AbstractRetraction, Cayley, Exp
+from retrax.groups.retractions import AbstractRetraction, Cayley
 from retrax.integrators.base import (
     AbstractIntegrator,
     Memory,
@@ -61,30 +61,28 @@ class LieVerlet(AbstractIntegrator):
 
     With a retraction that is not symmetric, such as `SecondKind`, the order is 1.
 
-    **Arguments:** `retraction`: the map $\tau$. Without one it is `Cayley()`, which needs no
-    trigonometric function, and `Exp()` on mechanisms whose wheels or screws turn far in a step:
-    Cayley's rates are those of the momenta up to $1 + h^2\omega^2/4$ only, and a wheel that rolls
-    hands that on to its speed.
+    **Arguments:** `retraction`: the map $\tau$; `Cayley()` needs no trigonometric function. For
+    mechanisms whose wheels or screws turn far in a step take `Exp()`: Cayley's rates are those of
+    the momenta up to $1 + h^2\omega^2/4$ only, and a wheel that rolls hands that on to its speed.
 
     References: [BouRabeeMarsden2009] (the method); [MarsdenWest2001] (why it is symplectic).
     """
 
     retraction: AbstractRetraction
-    usual: bool = eqx.field(static=True)
     order: int = eqx.field(static=True)
     preserves: frozenset[str] = eqx.field(static=True)
     memory_saves_work: ClassVar[bool] = True
 
-    def __init__(self, retraction: AbstractRetraction | None = None):
-        self.usual = retraction is None
-        self.retraction = Cayley() if retraction is None else retraction
-        symmetric = getattr(self.retraction, "symmetric", True)  # `__check_init__` rejects the rest
+    def __init__(self, retraction: AbstractRetraction = Cayley()):
+        self.retraction = retraction
+        symmetric = getattr(retraction, "symmetric", True)  # `__check_init__` rejects the rest
         self.order = 2 if symmetric else 1
         always = {"group", "momentum", "positions", "symplectic"}
         self.preserves = frozenset(always | {"symmetric"} if symmetric else always)
 
     def __repr__(self) -> str:
-        return "LieVerlet()" if self.usual else f"LieVerlet(retraction={self.retraction!r})"
+        usual = self.retraction == Cayley()
+        return "LieVerlet()" if usual else f"LieVerlet(retraction={self.retraction!r})"
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.retraction.check(system.group)
@@ -126,12 +124,7 @@ class LieVerlet(AbstractIntegrator):
             made_for = Jointed if band_of(system) is None else JointedLong
         else:
             made_for = Rattle if isinstance(system.constraint, AbstractHolonomic) else _GroupVerlet
-        tau = self._retraction_on(system)
-        return made_for(retraction=tau, order=self.order, preserves=self.preserves)
-
-    def _retraction_on(self, system: AbstractGroupSystem) -> AbstractRetraction:
-        winds = isinstance(system, MechanismSystem) and system.turns_far
-        return Exp() if self.usual and winds else self.retraction
+        return made_for(retraction=self.retraction, order=self.order, preserves=self.preserves)
 
 
 class _GroupVerlet(AbstractIntegrator):

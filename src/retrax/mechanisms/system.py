@@ -108,15 +108,6 @@ class MechanismSystem(AbstractMechanicalSystem):
         return True
 
     @property
-    def turns_far(self) -> bool:
-        """Whether it has wheels, screws, gears or racks, whose bodies turn far in a step."""
-        held = self.constraint
-        if held is None:
-            return False
-        winding = any(stack.kind in ("Screw", "Gear", "Rack") for stack in held.stacks)
-        return winding or held.rolling is not None
-
-    @property
     def free(self) -> bool:
         return False
 
