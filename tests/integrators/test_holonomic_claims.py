@@ -18,17 +18,9 @@ def test_the_methods_are_verlet_and_its_compositions():
     assert expected == NAMES
 
 
-@pytest.mark.parametrize("name", NAMES[:-1])
+@pytest.mark.parametrize("name", NAMES)
 def test_claims_on_a_body_that_is_held_twice(name):
     check_integrator(rx.INTEGRATORS[name], held_problem(CLAIMS_ON))
-
-
-def test_order_eight_on_a_body_that_is_held_twice():
-    """Rounding leaves little room between steps too long and errors too small."""
-    problem, method = held_problem(CLAIMS_ON), rx.INTEGRATORS["composition-8"]
-    assert abs(measurements.order(method, problem).order - 8) < 0.1  # measured: 7.94 to 8.01
-    assert measurements.kept(method, problem).constraint < 1e-14
-    assert measurements.symplectic_defect(method, problem) < 1e-13
 
 
 @pytest.mark.parametrize("title", ORDERS_ON)
@@ -40,7 +32,7 @@ def test_order_with_forces_a_clock_and_what_rolls(name, title):
 @pytest.mark.parametrize("title", ORDERS_ON)
 def test_positions_and_velocities_hold_on_every_problem(title):
     kept = measurements.kept(rx.LieVerlet(), held_problem(title))
-    assert kept.constraint < 4e-13  # measured: 4.3e-14, the support 4 km away, and 1.6e-16
+    assert kept.constraint < 5e-14  # measured: 8.5e-15, of an inertia of full matrix, and 1.6e-16
 
 
 class Boastful(rx.RKMK):
