@@ -10,9 +10,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.mechanics.remembered import Drawing
-from retrax.mechanics.state import State
-from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ArrayLike, Coordinates, refuse_overrides
+from retrax.mechanics.system import ArrayLike, refuse_overrides
 from retrax.numerics.checks import (
     MOST_NODES,
     finite64,
@@ -26,13 +24,14 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.known import require_each
-from retrax.systems.rods.elastic import AbstractRod, Placement
+from retrax.systems.rods.elastic import AbstractRod
+from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.section import Number, circular
 from retrax.systems.rods.strain import STRAINS
 
 ENDS = ("free", "pinned", "clamped")
 # A subclass must not redefine these: the forces follow from the strains, not from them.
-_FIXED = (
+FIXED = (
     "constraint", "differential", "drift", "flight", "group", "hamiltonian_energy", "held",
     "inertia_at", "kick", "kinetic_energy", "load", "momentum", "potential_energy", "resultants",
     "segments", "strains", "symmetry", "total_force", "vector_field", "velocity",
@@ -135,9 +134,25 @@ class Rod(AbstractRod):
         _require_free_end(self.ends[1], end_force, end_torque)
         self.damping = None if damping is None else positive64("damping", damping)
 
+    @property
+    def nodes(self) -> int:
+        return self.elements + 1
+
+    @property
+    def name(self) -> str:
+        return f"rod of {self.elements} elements"
+
+    @property
+    def length(self) -> Float[Array, ""]:
+        return self.spacing * self.elements
+
+    @property
+    def holds(self) -> bool:
+        return self.ends != ("free", "free")
+
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
-        refuse_overrides(cls, _FIXED, "add loads by a method force(self, g, xi, t)")
+        refuse_overrides(cls, FIXED, "add loads by a method force(self, g, xi, t)")
 
     @classmethod
     def from_material(
@@ -201,75 +216,11 @@ class Rod(AbstractRod):
         begin = finite64("start", start, (3,))
         return evaluated(partial(_laid_out, self.nodes), frame, begin, stretch, self.spacing)
 
-    def velocity_of(
-        self, omega: ArrayLike | None = None, v: ArrayLike | None = None
-    ) -> Coordinates:
-        """Coordinates from angular velocities in the body and velocities in space, row by row.
-
-        Held nodes stay at rest: their rows are ignored.
-        """
-        given, shape = {"omega": omega, "v": v}, (self.nodes, 3)
-        rows = [
-            np.zeros(shape) if part is None else finite64(name, part, shape)
-            for name, part in given.items()
-        ]
-        return evaluated(_velocity_of, self.mobility, rows)
-
-    def check_state(self, state: State) -> None:
-        super().check_state(state)
-        require_each(self._require_held, state.momentum, self.mobility, fine=_held)
-        self.require_bent(state.g)
-
-    def _require_held(self, momentum: np.ndarray, mobility: np.ndarray) -> None:
-        if np.any(momentum[mobility == 0]):
-            raise BadInput(
-                f"velocity moves a held node: with ends = {self.ends} the entries of held nodes "
-                "must be 0, as velocity_of(...) makes them."
-            )
-
-    def require_bent(self, g: Placement) -> None:
-        """Reject a placement in which the ends of a segment are half a turn apart."""
-        require_each(_require_bent, g[0], fine=lambda frames: _traces(frames).min(axis=1) > _UNBENT)
-
     @property
     def drawing(self) -> Drawing | None:
         """What a picture needs: the spacing, and the radius of a round section of this inertia."""
         many = is_traced(self) or self.spacing.ndim != 0 or self.inertia.ndim != 1
-        return None if many else {"rods": [drawn(self)]}
-
-    def symmetries(self) -> Symmetries:
-        """None: rigid motions turn all nodes together and are not translations of the group."""
-        none = np.zeros((0, self.group.dim))
-        return Symmetries(none, none)
-
-    def total_momentum(self, state: State) -> Float[Array, "3"]:
-        """The sum of the momenta of all nodes, in space."""
-        _, p = self.parts(state.momentum)
-        return jnp.sum(p, axis=0)
-
-    def total_angular_momentum(self, state: State) -> Float[Array, "3"]:
-        """The angular momentum about the origin, in space."""
-        spin, p = self.parts(state.momentum)
-        frames, places = state.g
-        return jnp.sum(jnp.cross(places, p) + jnp.einsum("kij,kj->ki", frames, spin), axis=0)
-
-    @property
-    def isolated(self) -> bool:
-        """Whether no support and no load acts on the rod."""
-        loads = (self.gravity, self.end_force, self.end_torque)
-        return not self.holds and not self.feedback and all(load is None for load in loads)
-
-    @property
-    def conservative(self) -> bool:
-        working = self.damping is not None or self.end_torque is not None
-        return super().conservative and not working
-
-    def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
-        if not self.isolated:
-            return {}
-        return named("momentum", self.total_momentum(state)) | named(
-            "angular momentum", self.total_angular_momentum(state)
-        )
+        return None if many else {"rods": [drawn(self.spacing, self.inertia)]}
 
 
 def _frame(t: Float[Array, "3"], across: Float[Array, "3"] | None) -> Float[Array, "3 3"]:
@@ -293,10 +244,6 @@ def _laid_out(
     along = stretch * spacing * jnp.arange(nodes, dtype=float)
     places = start[None] + jnp.outer(along, frame[:, 2])
     return jnp.broadcast_to(frame, (nodes, 3, 3)), places
-
-
-def _velocity_of(mobility: Coordinates, rows: list[Float[Array, "nodes 3"]]) -> Coordinates:
-    return jnp.where(mobility > 0, jnp.concatenate(rows, axis=1).reshape(-1), 0.0)
 
 
 def _require_free_end(end: str, force: object, torque: object) -> None:
@@ -334,36 +281,7 @@ def _masses(
     return inertia, jnp.asarray(mask.ravel()) / inertia
 
 
-def _held(momentum: np.ndarray, mobility: np.ndarray) -> np.ndarray:
-    """Whether held nodes of members are at rest."""
-    return ~np.any((momentum != 0) & (mobility == 0), axis=-1)
-
-
-def _traces(frames: np.ndarray) -> np.ndarray:
-    """The traces of the relative rotations of neighbours."""
-    return np.sum(frames[..., :-1, :, :] * frames[..., 1:, :, :], axis=(-2, -1))
-
-
-# A relative rotation by half a turn has this trace.
-_UNBENT = -1 + 1e-8
-
-
-def _require_bent(frames: np.ndarray) -> None:
-    traces = _traces(frames)
-    worst = int(np.argmin(traces))
-    if not traces[worst] > _UNBENT:
-        raise BadInput(
-            f"the frames of nodes {worst} and {worst + 1} of the rod are half a turn apart, where "
-            "the curvature of a segment is not defined; use more elements."
-        )
-
-
-def drawn(rod: Rod) -> dict[str, float]:
+def drawn(spacing: Float[Array, ""], inertia: Float[Array, " dim"]) -> dict[str, float]:
     """Spacing and radius of one rod of a picture."""
-    turn, _, _, mass, _, _ = np.asarray(rod.inertia)[:6]
-    return {"spacing": float(rod.spacing), "radius": 2 * float(np.sqrt(turn / mass))}
-
-
-def named(what: str, vector: Float[Array, "3"]) -> dict[str, Float[Array, ""]]:
-    """The components of a vector, by the name `what` and the axis."""
-    return {f"{what} {axis}": vector[k] for k, axis in enumerate("xyz")}
+    turn, _, _, mass, _, _ = np.asarray(inertia)[:6]
+    return {"spacing": float(spacing), "radius": 2 * float(np.sqrt(turn / mass))}
