@@ -120,7 +120,7 @@ class AbstractRod(AbstractNodes):
         now = self.at_time(t)
         muscle = None if now.muscle is None else now.muscle.rows()
         more = None if now.loads is None else now.loads.on(g[0])
-        return now.held(now._pushed(g, now._at_the_end(torque=True), muscle, more))
+        return now.left(g, now._pushed(g, now._at_the_end(torque=True), muscle, more))
 
     def _pushed(
         self,
@@ -132,7 +132,7 @@ class AbstractRod(AbstractNodes):
         """The loads of segments and of gravity, those on the last node and `more` on all."""
         seg = self.segments(g)
         n, m = self.resultants(seg.strain)
-        stress = Strain(n, m if muscle is None else m + muscle)
+        stress = Strain(n, m if muscle is None else m - muscle)
         flat = self._on_nodes(self._between(g, seg, stress), last)
         if self.gravity is not None:
             weight = jnp.concatenate([jnp.zeros_like(self.gravity), self.gravity], axis=-1)
@@ -155,9 +155,9 @@ class AbstractRod(AbstractNodes):
         if self.feedback:
             acting = acting + self.load(g, xi, t)
         if self.drag is not None:
-            acting = acting + self.drag.force(g[0], *self.parts(self.momentum(g, xi))).reshape(-1)
-        acting = acting if self.damping is None else acting + self._friction(g, xi)
-        return acting if self.drag is None else self.held(acting)
+            dragged = self.drag.force(g[0], *self.parts(self.momentum(g, xi)))
+            acting = acting + self.left(g, dragged.reshape(-1))
+        return acting if self.damping is None else acting + self._friction(g, xi)
 
     def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
         """The free flight; drag and damping act before and after it, for half a step each."""
@@ -202,7 +202,7 @@ class AbstractRod(AbstractNodes):
         """The change of the momentum by drag in a time `h`."""
         if self.drag is None:
             return None
-        return self.drag.lost(g[0], *self.parts(mu), h).reshape(-1)
+        return self.left(g, self.drag.lost(g[0], *self.parts(mu), h).reshape(-1))
 
     def _friction(self, g: Placement, xi: Coordinates) -> Coordinates:
         """The forces of damping, from stresses proportional to the rates of the strains."""
@@ -213,7 +213,7 @@ class AbstractRod(AbstractNodes):
             scaled(times * moved.strain.stretch, self.stretching),
             scaled(times * moved.strain.curvature, self.bending),
         )
-        return self.held(self._on_nodes(self._between(g, seg, stress)))
+        return self.left(g, self._on_nodes(self._between(g, seg, stress)))
 
     def _damped(
         self, g: Placement, mu: Coordinates, h: Float[Array, ""], carried: Coordinates | None

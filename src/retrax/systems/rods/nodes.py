@@ -127,9 +127,13 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         return self.force is not None
 
     def load(self, g: Placement, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
-        """The external force, without its parts on held nodes."""
+        """The external force, without what supports take up."""
         assert self.force is not None
-        return self.held(jnp.asarray(self.force(g, xi, t)))
+        return self.left(g, jnp.asarray(self.force(g, xi, t)))
+
+    def left(self, g: Placement, flat: Coordinates) -> Coordinates:
+        """What supports leave of loads, or of momenta."""
+        return self.held(flat)
 
     def held(self, flat: Coordinates) -> Coordinates:
         """Loads without those on held nodes, which the supports take up."""

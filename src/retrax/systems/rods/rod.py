@@ -86,7 +86,8 @@ class Rod(AbstractRod):
     - `follower_end_force`: on the last node, in the body (N).
     - `dead_end_torque`: on the last node, in space (N m). It has no potential either.
     - `line_force`, `line_torque`, `follower_line_force`, `dead_line_torque`: the same per length.
-    - `muscle`: the active moment $m_a$ in the body (N m), which is added to the elastic one.
+    - `muscle`: the active moment $m_a$ in the body (N m): $m = C_2(\Omega - \Omega_0) - m_a$, so
+        that alone it bends the rod by $C_2^{-1}m_a$.
     - `rest_curvature`, `rest_stretch`: $\Omega_0$ (1/m) and $\Gamma_0$ where no stress acts, if
         they are not $0$ and $e_3$.
     - `drag`, `spin_drag`: $c$ (N s/m^2) and $c_r$ (N s) of a fluid at rest, one number or three

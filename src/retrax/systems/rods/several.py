@@ -12,12 +12,17 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.mechanics.remembered import Drawing
-from retrax.mechanics.system import refuse_overrides
+from retrax.mechanics.split import Drift
+from retrax.mechanics.system import Coordinates, element, refuse_overrides
+from retrax.mechanisms.body import GROUND
+from retrax.mechanisms.joints import AbstractJoint
 from retrax.numerics.checks import is_traced, require_instance, shown
 from retrax.numerics.evaluate import evaluated
 from retrax.systems.rods.acting import Drag, NodeLoads
 from retrax.systems.rods.along import Profile, stacked
 from retrax.systems.rods.elastic import AbstractRod
+from retrax.systems.rods.joints import EndJoints, end_joints, worst
+from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.rod import FIXED, Rod, drawn
 
 _E3 = (0.0, 0.0, 1.0)
@@ -30,7 +35,12 @@ class Rods(AbstractRod):
     node. Between the last node of a rod and the first of the next there is no segment. A step is
     one loop along all nodes, however many rods there are.
 
-    **Arguments:** `rods`: `Rod`s with any numbers of elements and options, but the same `strain`.
+    **Arguments:**
+
+    - `rods`: `Rod`s with any numbers of elements and options, but the same `strain`.
+    - `joints`: `Spherical`, `Fixed`, `Revolute` and other joints of mechanisms, whose bodies are
+        ends of rods, `"rod 0 first"` or `"rod 1 last"`, and the `"ground"`. They hold to round-off.
+    - `drawn`: the placement of all nodes as the joints are written, with points and axes in space.
 
     **Invariants:** as of a `Rod`: energy; momenta where no support and no load acts.
 
@@ -49,11 +59,18 @@ class Rods(AbstractRod):
     mobility: Float[Array, " dim"]
     gravity: Float[Array, "nodes 3"] | None
     damping: Float[Array, " segments"] | None
+    constraint: EndJoints | None
 
     end_force: ClassVar[None] = None  # those of the rods are among the loads
     end_torque: ClassVar[None] = None
 
-    def __init__(self, rods: Sequence[Rod]):
+    def __init__(
+        self,
+        rods: Sequence[Rod],
+        *,
+        joints: Sequence[AbstractJoint] = (),
+        drawn: object = None,
+    ):
         if not isinstance(rods, list | tuple) or not rods:
             raise BadInput(f"rods = {shown(rods)} must be a list of Rods.")
         for k, rod in enumerate(rods):
@@ -74,6 +91,18 @@ class Rods(AbstractRod):
             setattr(self, name, value)
         first = zip(rods, self.starts, strict=True)
         self.bases = tuple(base.moved(k) for rod, k in first for base in rod.bases)
+        self.constraint = self._joined(joints, drawn)
+
+    def _joined(self, joints: Sequence[AbstractJoint], drawn: object) -> EndJoints | None:
+        known = None if is_traced(self.mobility) else np.asarray(self.mobility)
+        if drawn is not None:
+            if not joints:
+                raise BadInput("drawn says where joints are, but there are none; leave it out.")
+            drawn = element("drawn", drawn, self.group.layout())
+            self.group.check("drawn", drawn)
+            drawn = jax.tree.map(np.asarray, drawn)
+        carried = tuple(base.node for base in self.bases)
+        return end_joints(joints, drawn, self.sizes, known, carried)
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -103,6 +132,36 @@ class Rods(AbstractRod):
     @property
     def holds(self) -> bool:
         return self.supported
+
+    def left(self, g: Placement, flat: Coordinates) -> Coordinates:
+        flat = self.held(flat)
+        if self.constraint is None:
+            return flat
+        return flat - self.constraint.taken_up(g, self.mobility, flat)
+
+    def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
+        if self.constraint is None:
+            return super().drift(g, mu, h)
+        carried = self._carried(g, h)
+        first = self._lost(g, mu, h / 2, carried, dragged_first=True)
+        change = jnp.zeros_like(mu) if first is None else first
+        push, met = self.constraint.impulses(g, self.inertia, self.mobility, mu + change, h)
+        change = change + push
+        flown = self.flight(g, mu + change, h)
+        turned = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
+        change = change + turned
+        change = change - self.constraint.taken_up(flown.g, self.mobility, mu + change)
+        last = self._lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
+        if last is not None:
+            change = change + last
+        move = jnp.max(jnp.abs(h * flown.w), axis=1)
+        status = worst([flown.status, *met])
+        return Drift(flown.g, change, move, status, self._unfolded(flown.g))
+
+    @property
+    def isolated(self) -> bool:
+        joints = () if self.constraint is None else self.constraint.ends
+        return super().isolated and not any(GROUND in ends for ends in joints)
 
     def split(self, x: PyTree) -> tuple[PyTree, ...]:
         """Cut a placement, rows of nodes, or coordinates into those of each rod."""
