@@ -170,7 +170,7 @@ class Rods(AbstractRod):
             for start, size in zip(self.starts, self.sizes, strict=True)
         )
 
-    def _cut(self, start: int, size: int, x: Array) -> Array:
+    def _cut(self, start: int, size: int, x: Array | np.ndarray) -> Array | np.ndarray:
         each = x.shape[0] // self.nodes
         return x[each * start : each * (start + size)]
 
