@@ -158,13 +158,13 @@ def test_a_slanting_rod_sinks_sideways():
     start = rod.state((frames, places), velocity=np.zeros(rod.group.dim))
     exact = np.asarray(frames[0] @ ((frames[0].T @ weight) / c))
     errors = []
-    for h in (0.02, 0.01):
+    for h in (0.01, 0.005):
         steps = round(25 / h)
         end = rx.simulate(rod, rx.LieVerlet(), start, h=h, steps=steps, save_every=steps).final
         rows = np.asarray(rod.mobility * end.momentum).reshape(-1, 6)[:, 3:]
         assert np.ptp(rows, axis=0).max() < 1e-9
         errors.append(np.abs(rows[0] - exact).max())
-    assert errors[1] < 2e-4
+    assert errors[1] < 5e-5
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.01)
 
 
@@ -178,16 +178,14 @@ def test_a_line_force_is_a_weight():
 
 
 def test_a_cantilever_under_a_line_force():
-    """It bends by w L^4/(8 EI) + w L^2/(2 GA), of order two."""
+    """Its tip moves by w L^4/(8 EI) + w L^2/(2 GA), on any lattice: the errors of order two cancel.
+
+    That is for small loads; the rest is of the order of the square of the slope.
+    """
     load = 1e-4
-    exact = load / 8 + load / 800
-    tips = [
-        S.equilibrium(rod, rod.straight())[1][-1, 0] / exact - 1
-        for rod in (
-            S.Rod(n, 1.0, **SLENDER, ends=CANTILEVER, line_force=[load, 0.0, 0.0]) for n in (8, 16)
-        )
-    ]
-    assert np.log2(tips[0] / tips[1]) == pytest.approx(2, abs=0.05)
+    rod = S.Rod(8, 1.0, **SLENDER, ends=CANTILEVER, line_force=[load, 0.0, 0.0])
+    bent = float(S.equilibrium(rod, rod.straight())[1][-1, 0])
+    assert bent == pytest.approx(load / 8 + load / 800, rel=1e-8)
 
 
 def follower_cantilever(push):
@@ -215,7 +213,7 @@ def test_a_follower_force_bends_a_cantilever_far():
     """Against the plane rod integrated from its tip by SciPy; of order two."""
     exact = follower_cantilever(np.array([4.0, 0.0]))
     errors = []
-    for n in (16, 32):
+    for n in (32, 64):
         g = None
         for part in (0.25, 0.5, 0.75, 1.0):
             rod = S.Rod(
@@ -246,7 +244,7 @@ def test_a_muscle_bends_a_rod_as_a_rest_curvature_does():
         jax.jit(one.strains)(g).curvature, np.tile(active / MADE["bending"], (12, 1)), atol=1e-13
     )
     for rod in (one, two):
-        assert np.abs(jax.jit(rod.kick)(two.relaxed(), jnp.zeros(()))).max() < 1e-15
+        assert np.abs(jax.jit(rod.kick)(two.relaxed(), jnp.zeros(()))).max() < 5e-14
 
 
 @pytest.mark.parametrize("strain", ["mid", "cay", "left"])
@@ -268,10 +266,8 @@ def test_a_rest_shape_of_constant_curvature_and_twist_is_a_helix(strain):
         found.append(
             [radius[0] / (k / (k**2 + twist**2)) - 1, along[0] * np.hypot(k, twist) / twist - 1]
         )
-    order = 2
-    (a, b), (c, d) = found
-    assert np.log2(a / c) == pytest.approx(order, abs=0.05)
-    assert abs(d) < 1e-12 or np.log2(b / d) == pytest.approx(order, abs=0.05)
+    for coarse, fine in zip(*found, strict=True):
+        assert abs(fine) < 1e-11 or np.log2(coarse / fine) == pytest.approx(2, abs=0.05)
 
 
 def test_a_base_that_falls_is_a_weight():
