@@ -122,6 +122,11 @@ class RodsInContact(AbstractRollingPair):
         self.arcs = one, two
         for rod in (first, second):
             require_each(partial(_require_multiple, rod.name), self.width, rod.spacing)
+            if rod.moving or rod.drag is not None:
+                raise BadInput(
+                    f"the {rod.name} has a base or a rest shape that moves, or drag: rods that "
+                    "roll on each other have neither."
+                )
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)

@@ -209,9 +209,10 @@ def material(
         )
     if section is not None:
         require_instance("section", section, AbstractSection, "an Ellipse, a Rectangle or a Tube")
-    elif callable(radius) or np.ndim(radius) > 0:
+    elif radius is not None and (callable(radius) or float64("radius", radius).ndim > 0):
         section = Circle(radius)
     if section is None:
+        assert radius is not None and not callable(radius)
         made = circular(young, poisson, density, radius)
     else:
         elements = require_whole("elements", elements, 2, MOST_NODES)
