@@ -1,0 +1,269 @@
+r"""Impulses that push and rub: a semi-smooth Newton method in the velocities.
+
+Velocities $\xi$, impulses $z_i = (p_i, q_i)$ of contacts with friction $f_i$, along and across
+their normals, and $\lambda$ of joints satisfy
+
+$$
+\begin{aligned}
+R(\xi) &= \sum_iW_i^Tz_i + B^T\lambda, \qquad c(\xi) = 0                     &&\text{(1)}\\
+z_i &= \pi_i\bigl(z_i - \rho_iu_i(\xi)\bigr)                                 &&\text{(2)}
+\end{aligned}
+$$
+
+with $R$ the momentum that a velocity needs beyond what there is, $u_i = (u_n, u_t)$ the speeds at
+which a contact opens and slips, and
+
+$$
+\pi(y) = \begin{cases}
+0 & y_n \le 0 \qquad\text{(open)}\\
+y & |y_t| \le f y_n \qquad\text{(sticks)}\\
+(y_n, f y_n\,y_t/|y_t|) & \text{otherwise (slips).}
+\end{cases} \tag{3}
+$$
+
+(2) says $0 \le u_n \perp p \ge 0$ and that $|q| \le fp$ opposes the slip, for every
+$\rho > 0$. Newton's method on (1) and (2) eliminates the impulses: each contact answers a change of
+the velocities by $\Delta z_i = -a_i - E_iV_i\Delta\xi$, $V = u'$, with $E = \kappa\rho$ where it
+must not give way at all, so that what is left is one matrix of the size of the velocities,
+
+$$ \bigl(R' + \sum_iW_i^TE_iV_i + \kappa\rho B^Tc'\bigr)\Delta\xi
+    = -R + \sum_iW_i^T(z_i - a_i) + B^T(\lambda - \kappa\rho c). \tag{4} $$
+
+$\kappa$ is large but finite: contacts that say the same twice share their load, and what it leaves
+the next iteration takes away. Where Newton's method cycles between cases of (3), sweeps of
+Gauss-Seidel over (2), contact by contact, find the right ones.
+
+References: [AlartCurnier1991], [AcaryBrogliato2008].
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from retrax.numerics.newton import SMALLEST, NewtonStatus
+from retrax.numerics.small_matrices import partly_ordered_solve
+
+Scalar = Float[Array, ""]
+Velocity = Float[Array, " n"]
+Impulses = Float[Array, "m 3"]
+Tensions = Float[Array, " k"]
+
+_EPS = float(jnp.finfo(jnp.float64).eps)
+# Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
+_AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
+_STIFF = 1e6  # kappa
+_MOST = 60  # iterations of Newton's method
+_PATIENCE, _SWEEPS = 6, 10  # after so many of them without success come so many sweeps
+
+OPEN, STICKS, SLIPS = 0, 1, 2
+
+
+class Contact(NamedTuple):
+    """The equations of one solve.
+
+    **Attributes:**
+
+    - `need`: $R(\\xi)$ of (1), without impulses.
+    - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
+    - `rows`: $W$, three for each contact.
+    - `friction`: $f$ of each contact; `touching`: whether it can push at all.
+    - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
+    - `inertia`: approximately $R'$, to weigh impulses with.
+    - `terms`: the size of the terms that cancel in `need`; `unseen`: that of the rounding errors
+        of `speeds` and `held`.
+    """
+
+    need: Callable[[Velocity], Velocity]
+    speeds: Callable[[Velocity], Impulses]
+    rows: Float[Array, "m 3 n"]
+    friction: Float[Array, " m"]
+    touching: Bool[Array, " m"]
+    held: Callable[[Velocity], Tensions]
+    ties: Float[Array, "k n"]
+    answers: Float[Array, "m 3 n"]
+    tied: Float[Array, "k n"]
+    terms: Scalar
+    unseen: Scalar
+
+
+class Found(NamedTuple):
+    """Velocities and impulses."""
+
+    xi: Velocity
+    z: Impulses
+    lam: Tensions
+
+
+class _Iterate(NamedTuple):
+    at: Found
+    size: Scalar
+    best: Scalar
+    waited: Int[Array, ""]
+    iterations: Int[Array, ""]
+
+
+class _Looked(NamedTuple):
+    """What is known at an iterate: the left sides, their derivatives, and what is left."""
+
+    need: Velocity
+    u: Impulses
+    c: Tensions
+    size: Scalar
+
+
+def projected(y: Impulses, friction: Float[Array, " m"]) -> Impulses:
+    """Return (3)."""
+    push = jnp.maximum(y[:, 0], 0.0)
+    across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
+    limit = friction * push
+    share = jnp.where(across > limit, limit / jnp.where(across > 0, across, 1.0), 1.0)
+    return jnp.concatenate([push[:, None], share[:, None] * y[:, 1:]], axis=1)
+
+
+def modes(y: Impulses, friction: Float[Array, " m"]) -> Int[Array, " m"]:
+    """Return which case of (3) holds for each contact."""
+    across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
+    closed = jnp.where(across > friction * y[:, 0], SLIPS, STICKS)
+    return jnp.where(y[:, 0] > 0, closed, OPEN)
+
+
+def weights(problem: Contact) -> tuple[Impulses, Tensions]:
+    r"""Return $\rho$: the masses that contacts and joints feel, the same in all slip directions."""
+    give = jnp.sum(problem.rows * problem.answers, axis=2)
+    slip = jnp.maximum(give[:, 1], give[:, 2])
+    give = jnp.stack([give[:, 0], slip, slip], axis=1)
+    tied = jnp.sum(problem.ties * problem.tied, axis=1)
+    return _reciprocal(give), _reciprocal(tied)
+
+
+def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
+    """Solve (1) and (2) to round-off from a guess."""
+    rho, sigma = weights(problem)
+    rows, ties, friction = problem.rows, problem.ties, problem.friction
+
+    def pushed(z: Impulses, lam: Tensions) -> Velocity:
+        return jnp.einsum("ijk,ij->k", rows, z) + lam @ ties
+
+    def looked(at: Found) -> _Looked:
+        need = problem.need(at.xi) - pushed(at.z, at.lam)
+        u, c = problem.speeds(at.xi), problem.held(at.xi)
+        missed = at.z - _allowed(problem, at.z - rho * u)
+        reach = jnp.sum(jnp.abs(rows), axis=2)
+        left = jnp.sum(jnp.abs(need))
+        left = left + jnp.sum(reach * jnp.abs(missed)) + jnp.sum(_reach(ties) * jnp.abs(sigma * c))
+        terms = problem.terms + jnp.sum(reach * (jnp.abs(at.z) + rho * problem.unseen))
+        terms = terms + jnp.sum(_reach(ties) * (jnp.abs(at.lam) + sigma * problem.unseen))
+        return _Looked(need, u, c, left / (terms + SMALLEST))
+
+    def newton(at: Found) -> Found:
+        here = looked(at)
+        V, D, G = (jax.jacfwd(f)(at.xi) for f in (problem.speeds, problem.need, problem.held))
+        a, E = _answer(problem, at.z, here.u, rho)
+        across = jnp.einsum("iab,ibk->iak", E, V)
+        K = D + jnp.einsum("iaj,iak->jk", rows, across) + ties.T @ ((_STIFF * sigma)[:, None] * G)
+        right = -here.need - jnp.einsum("iaj,ia->j", rows, a)
+        right = right - (_STIFF * sigma * here.c) @ ties
+        change = partly_ordered_solve(K, right, len(K))
+        z = at.z - a - jnp.einsum("iak,k->ia", across, change)  # (4)
+        lam = at.lam - _STIFF * sigma * (here.c + G @ change)
+        return Found(at.xi + change, z, lam)
+
+    def swept(at: Found) -> Found:
+        """Sweep over contacts and joints, each with the others as they are."""
+        here = looked(at)
+        V, G = jax.jacfwd(problem.speeds)(at.xi), jax.jacfwd(problem.held)(at.xi)
+        start = -problem.need(at.xi) + pushed(at.z, at.lam)
+
+        def sweep(_: Int[Array, ""], carried: tuple) -> tuple:
+            move, z, lam = carried
+            new, tensions = [], []
+            for i in range(len(friction)):
+                u = here.u[i] + V[i] @ move
+                one = _allowed_one(problem, i, z[i] - rho[i] * u)
+                move = move + (one - z[i]) @ problem.answers[i]
+                new.append(one)
+            for j in range(len(ties)):
+                tension = lam[j] - sigma[j] * (here.c[j] + G[j] @ move)
+                move = move + (tension - lam[j]) * problem.tied[j]
+                tensions.append(tension)
+            z = jnp.stack(new) if new else z
+            return move, z, jnp.stack(tensions) if tensions else lam
+
+        del start
+        move, z, lam = lax.fori_loop(
+            0, _SWEEPS, sweep, (jnp.zeros_like(at.xi), at.z, at.lam)
+        )
+        return Found(at.xi + move, z, lam)
+
+    def unfinished(it: _Iterate) -> Bool[Array, ""]:
+        near = (it.size <= _ACCEPT) & (it.waited > 1)
+        return (it.size > _AIM) & ~near & (it.iterations < _MOST)
+
+    def again(it: _Iterate) -> _Iterate:
+        tired = it.waited >= _PATIENCE
+        at = lax.cond(tired, swept, newton, it.at)
+        size = looked(at).size
+        better = size < 0.5 * it.best
+        waited = jnp.where(better | tired, 0, it.waited + 1)
+        return _Iterate(at, size, jnp.minimum(size, it.best), waited, it.iterations + 1)
+
+    none = jnp.asarray(0)
+    first = looked(guess).size
+    it = lax.while_loop(unfinished, again, _Iterate(guess, first, first, none, none))
+    return it.at, NewtonStatus(it.size <= _ACCEPT, it.size, it.iterations)
+
+
+def _allowed(problem: Contact, y: Impulses) -> Impulses:
+    z = projected(y, problem.friction)
+    return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
+
+
+def _allowed_one(problem: Contact, i: int, y: Float[Array, "3"]) -> Float[Array, "3"]:
+    z = projected(y[None], problem.friction[i : i + 1])[0]
+    return jnp.where(problem.touching[i], z, jnp.zeros_like(z))
+
+
+def _answer(
+    problem: Contact, z: Impulses, u: Impulses, rho: Impulses
+) -> tuple[Impulses, Float[Array, "m 3 3"]]:
+    """Return the answer of each contact to a change of velocities: $a$ and $E$ of (4)."""
+
+    def one(
+        z: Float[Array, "3"], u: Float[Array, "3"], rho: Float[Array, "3"], f: Scalar, may: Array
+    ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
+        y = z - rho * u
+        stiff = _STIFF * rho
+        size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
+        closed = may & (y[0] > 0)
+        slips = size > f * y[0]
+        safe = jnp.where(size > 0, size, 1.0)
+        d = y[1:] / safe
+        share = jnp.minimum(f * y[0] / safe, 1.0)
+        loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
+        off = jnp.eye(2) - d[:, None] * d[None]
+        rest = f * z[0] * d - z[1:]
+        # Slip: q follows f p along d, and d turns with the slip.
+        slip_a = f * stiff[0] * u[0] * d - (d @ rest) * d - loose * (off @ rest)
+        slip_E = share * loose * rho[1] * off
+        stick_a, stick_E = stiff[1:] * u[1:], stiff[1] * jnp.eye(2)
+        a_t = jnp.where(slips, slip_a, stick_a)
+        E_t = jnp.where(slips, slip_E, stick_E)
+        E_n = jnp.where(slips, f * stiff[0] * d, jnp.zeros(2))
+        a = jnp.concatenate([(stiff[0] * u[0])[None], a_t])
+        top = jnp.stack([stiff[0], jnp.zeros(()), jnp.zeros(())])
+        E = jnp.concatenate([top[None], jnp.concatenate([E_n[:, None], E_t], axis=1)])
+        return jnp.where(closed, a, z), jnp.where(closed, E, jnp.zeros_like(E))
+
+    return jax.vmap(one)(z, u, rho, problem.friction, problem.touching)
+
+
+def _reach(rows: Float[Array, "k n"]) -> Tensions:
+    return jnp.sum(jnp.abs(rows), axis=1)
+
+
+def _reciprocal(x: Array) -> Array:
+    return jnp.where(x > 0, 1 / jnp.where(x > 0, x, 1.0), 0.0)
