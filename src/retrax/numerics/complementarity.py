@@ -37,6 +37,7 @@ References: [AlartCurnier1991], [AcaryBrogliato2008].
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -69,6 +70,7 @@ class Contact(NamedTuple):
 
     - `need`: $R(\\xi)$ of (1), without impulses.
     - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
+    - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
     - `rows`: $W$, three for each contact.
     - `friction`: $f$ of each contact; `touching`: whether it can push at all.
     - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
@@ -80,6 +82,7 @@ class Contact(NamedTuple):
 
     need: Callable[[Velocity], Velocity]
     speeds: Callable[[Velocity], Impulses]
+    slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
     rows: Float[Array, "m 3 n"]
     friction: Float[Array, " m"]
     touching: Bool[Array, " m"]
@@ -173,12 +176,17 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
     def newton(slopes: _Slopes, seen: _Seen) -> _Seen:
         (xi, z, lam), (V, D, G) = seen.at, slopes
-        a, E = _answer(problem, z, seen.u, rho)
-        stiff, across = _STIFF * sigma, jnp.einsum("iab,ibk->iak", E, V)
-        K = D + jnp.einsum("iaj,iak->jk", rows, across) + ties.T @ (stiff[:, None] * G)
-        right = -seen.need - jnp.einsum("iaj,ia->j", rows, a) - (stiff * seen.c) @ ties
+        stiff, y = _STIFF * sigma, z - rho * seen.u
+        K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
+        answers = []
+        for i in range(len(friction)):
+            closed = problem.touching[i] & (y[i, 0] > 0)
+            given = (z[i], seen.u[i], rho[i], friction[i], rows[i], V[i])
+            one = lax.cond(closed, partial(_answer, *given), partial(_let_go, z[i], rows[i]))
+            answers.append(one)
+            K, right = K + one.K, right - one.force
         move = partly_ordered_solve(K, right, len(K))  # (4)
-        z = z - a - jnp.einsum("iak,k->ia", across, move)
+        z = z - jnp.stack([one.a + one.across @ move for one in answers])
         return looked(Found(xi + move, z, lam - stiff * (seen.c + G @ move)))
 
     def swept(slopes: _Slopes, seen: _Seen, sweeps: Int[Array, ""]) -> _Seen:
@@ -210,9 +218,9 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
     def again(it: _Round) -> _Round:
         seen = it.seen
-        slopes = _Slopes(
-            *(jax.jacfwd(f)(seen.at.xi) for f in (problem.speeds, problem.need, problem.held))
-        )
+        xi = seen.at.xi
+        V, G = problem.slopes(xi)
+        slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
 
         def tries(carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]) -> Array:
             seen, before, failed, _ = carried
@@ -251,38 +259,49 @@ def _allowed(problem: Contact, y: Impulses) -> Impulses:
     return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
 
 
+class _Answer(NamedTuple):
+    """What a contact adds to (4): $a$, $EV$, $W^TEV$ and $W^Ta$."""
+
+    a: Float[Array, "3"]
+    across: Float[Array, "3 n"]
+    K: Float[Array, "n n"]
+    force: Velocity
+
+
+def _let_go(z: Float[Array, "3"], W: Float[Array, "3 n"]) -> _Answer:
+    """Return the answer of an open contact: its impulse goes."""
+    n = W.shape[1]
+    return _Answer(z, jnp.zeros((3, n)), jnp.zeros((n, n)), z @ W)
+
+
 def _answer(
-    problem: Contact, z: Impulses, u: Impulses, rho: Impulses
-) -> tuple[Impulses, Float[Array, "m 3 3"]]:
-    """Return the answer of each contact to a change of velocities: $a$ and $E$ of (4)."""
-
-    def one(
-        z: Float[Array, "3"], u: Float[Array, "3"], rho: Float[Array, "3"], f: Scalar, may: Array
-    ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
-        y = z - rho * u
-        stiff = _STIFF * rho
-        size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
-        closed = may & (y[0] > 0)
-        slips = size > f * y[0]
-        safe = jnp.where(size > 0, size, 1.0)
-        d = y[1:] / safe
-        share = jnp.minimum(f * y[0] / safe, 1.0)
-        loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
-        off = jnp.eye(2) - d[:, None] * d[None]
-        rest = f * z[0] * d - z[1:]
-        # Slip: q follows f p along d, and d turns with the slip.
-        slip_a = f * stiff[0] * u[0] * d - (d @ rest) * d - loose * (off @ rest)
-        slip_E = share * loose * rho[1] * off
-        stick_a, stick_E = stiff[1:] * u[1:], stiff[1] * jnp.eye(2)
-        a_t = jnp.where(slips, slip_a, stick_a)
-        E_t = jnp.where(slips, slip_E, stick_E)
-        E_n = jnp.where(slips, f * stiff[0] * d, jnp.zeros(2))
-        a = jnp.concatenate([(stiff[0] * u[0])[None], a_t])
-        top = jnp.stack([stiff[0], jnp.zeros(()), jnp.zeros(())])
-        E = jnp.concatenate([top[None], jnp.concatenate([E_n[:, None], E_t], axis=1)])
-        return jnp.where(closed, a, z), jnp.where(closed, E, jnp.zeros_like(E))
-
-    return jax.vmap(one)(z, u, rho, problem.friction, problem.touching)
+    z: Float[Array, "3"],
+    u: Float[Array, "3"],
+    rho: Float[Array, "3"],
+    f: Scalar,
+    W: Float[Array, "3 n"],
+    V: Float[Array, "3 n"],
+) -> _Answer:
+    """Return the answer of a closed contact, in slip along `d` and across it."""
+    y, stiff = z - rho * u, _STIFF * rho
+    size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
+    slips, safe = size > f * y[0], jnp.where(size > 0, size, 1.0)
+    d = jnp.where(size > 0, y[1:] / safe, jnp.array([1.0, 0.0]))
+    share = jnp.minimum(f * y[0] / safe, 1.0)
+    loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
+    turn = jnp.stack([jnp.stack([d[0], d[1]]), jnp.stack([-d[1], d[0]])])
+    u_t, rest, V_t, W_t = turn @ u[1:], turn @ z[1:], turn @ V[1:], turn @ W[1:]
+    # Along the slip q = f p, so that it answers as p does; across it the direction turns.
+    along = jnp.where(slips, f * stiff[0] * u[0] - (f * z[0] - rest[0]), stiff[1] * u_t[0])
+    beside = jnp.where(slips, loose * rest[1], stiff[1] * u_t[1])
+    ways = jnp.where(slips, f * stiff[0] * V[0], stiff[1] * V_t[0])
+    aside = jnp.where(slips, share * loose * rho[1], stiff[1]) * V_t[1]
+    push = stiff[0] * V[0]
+    K = W[0][:, None] * push[None] + W_t[0][:, None] * ways[None] + W_t[1][:, None] * aside[None]
+    a_t = jnp.stack([along, beside])
+    a = jnp.concatenate([(stiff[0] * u[0])[None], a_t @ turn])
+    across = jnp.concatenate([push[None], turn.T @ jnp.stack([ways, aside])])
+    return _Answer(a, across, K, a[0] * W[0] + a_t @ W_t)
 
 
 def _reciprocal(x: Array) -> Array:
