@@ -4,12 +4,12 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info, worse
-from retrax.mechanics.contact import AbstractContacts, Gaps, Touch
+from retrax.mechanics.contact import AbstractContacts, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
@@ -165,11 +165,22 @@ class NonsmoothRattle(AbstractIntegrator):
             return V, jax.vmap(carried)(G) if len(G) else G
 
         pushed = kick(now, g0, xi0, t0)
-        problem = _problem(now, g0, mu0, before, ties, contact.friction)._replace(
+
+        def gives(rows: Array) -> Array:
+            return answers(now, rows, g0, mu0)
+
+        rho = weights(before.rows, ties, gives)
+        problem = Contact(
             need=need,
             speeds=speeds,
             slopes=slopes,
+            rows=before.rows,
+            friction=contact.friction,
+            touching=jnp.ones(len(contact.names), bool),
             held=held,
+            ties=ties,
+            weights=rho,
+            answers=gives,
             terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(pushed)),
             unseen=extent / jnp.abs(h),
         )
@@ -200,12 +211,17 @@ class NonsmoothRattle(AbstractIntegrator):
             return ends @ xi
 
         speed = jnp.max(jnp.abs(xi0)) + jnp.max(jnp.abs(free))
-        second = _problem(then, g1, off, after, ends, contact.friction)._replace(
+        second = Contact(
             need=left,
             speeds=rates,
             slopes=lambda xi: (after.rows, ends),
-            held=opening,
+            rows=after.rows,
+            friction=contact.friction,
             touching=closed,
+            held=opening,
+            ties=ends,
+            weights=rho,
+            answers=lambda rows: answers(then, rows, g1, off),
             terms=jnp.sum(jnp.abs(off)),
             unseen=speed,
         )
@@ -222,8 +238,7 @@ class NonsmoothRattle(AbstractIntegrator):
         u1 = jnp.einsum("iak,k->ia", after.rows, end.xi)
         total = found.z + end.z
         work = total * (u0 + u1) / 2
-        rho, _ = weights(second)
-        mode = jnp.where(closed, modes(end.z - rho * rates(end.xi), contact.friction), 0)
+        mode = jnp.where(closed, modes(end.z - rho[0] * rates(end.xi), contact.friction), 0)
         record = ContactRecord(
             after.gap,
             mode,
@@ -235,33 +250,6 @@ class NonsmoothRattle(AbstractIntegrator):
             work[:, 0],
         )
         return new, info, last, record
-
-
-def _problem(
-    now: AbstractGroupSystem,
-    g: Element,
-    mu: Coordinates,
-    touch: Touch,
-    ties: Float[Array, "k n"],
-    friction: Gaps,
-) -> Contact:
-    """Return the parts of a solve that both stages share; the others are filled in."""
-    m, n = touch.rows.shape[0], touch.rows.shape[2]
-
-    def nothing(xi: Coordinates) -> Array:
-        raise NotImplementedError
-
-    gives = answers(now, touch.rows.reshape(3 * m, n), g, mu).reshape(m, 3, n)
-    gone = answers(now, ties, g, mu) if len(ties) else ties
-
-    def settled(off: Coordinates) -> Coordinates:
-        return answers(now, off[None], g, mu)[0]
-
-    always: Bool[Array, " m"] = jnp.ones(m, bool)
-    zero = jnp.zeros(())
-    return Contact(
-        nothing, nothing, nothing, touch.rows, friction, always, nothing, ties, gives, gone, settled, zero, zero
-    )
 
 
 def _ties(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Array, "k n"]:
