@@ -85,6 +85,9 @@ if _TYPE_CHECKING:
     from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle as NonsmoothRattle
     from retrax.contact.contacts import Contacts as Contacts
     from retrax.contact.shapes import Ball as Ball
+    from retrax.contact.shapes import Box as Box
+    from retrax.contact.shapes import Capsule as Capsule
+    from retrax.contact.shapes import Cylinder as Cylinder
     from retrax.contact.shapes import Plane as Plane
     from retrax.integrators.magnus import Magnus as Magnus
     from retrax.integrators.projected_lift import ProjectedLift as ProjectedLift
@@ -246,7 +249,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.integrators.lie_verlet": ("LieVerlet",),
     "retrax.integrators.contact.nonsmooth_rattle": ("NonsmoothRattle",),
     "retrax.contact.contacts": ("Contacts",),
-    "retrax.contact.shapes": ("Ball", "Plane"),
+    "retrax.contact.shapes": ("Ball", "Box", "Capsule", "Cylinder", "Plane"),
     "retrax.integrators.magnus": ("Magnus",),
     "retrax.integrators.projected_lift": ("ProjectedLift",),
     "retrax.integrators.retraction_flow": ("RetractionFlow",),
