@@ -37,6 +37,7 @@ References: [AlartCurnier1991], [AcaryBrogliato2008].
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -56,8 +57,8 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 # Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
 _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _STIFF = 1e6  # kappa
-_MOST = 60  # iterations of Newton's method
-_PATIENCE, _SWEEPS = 6, 10  # after so many of them without success come so many sweeps
+# After so many iterations that do not halve the residual come sweeps, each time twice as many.
+_PATIENCE, _SWEEPS, _MOST_SWEEPS = 4, 16, 20_000
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -69,16 +70,19 @@ class Contact(NamedTuple):
 
     - `need`: $R(\\xi)$ of (1), without impulses.
     - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
+    - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
     - `rows`: $W$, three for each contact.
     - `friction`: $f$ of each contact; `touching`: whether it can push at all.
     - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
-    - `inertia`: approximately $R'$, to weigh impulses with.
+    - `answers`, `tied`: what impulses along `rows` and `ties` do to the velocities, nearly.
+    - `settled`: the change of the velocities that takes a momentum, nearly.
     - `terms`: the size of the terms that cancel in `need`; `unseen`: that of the rounding errors
         of `speeds` and `held`.
     """
 
     need: Callable[[Velocity], Velocity]
     speeds: Callable[[Velocity], Impulses]
+    slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
     rows: Float[Array, "m 3 n"]
     friction: Float[Array, " m"]
     touching: Bool[Array, " m"]
@@ -86,6 +90,7 @@ class Contact(NamedTuple):
     ties: Float[Array, "k n"]
     answers: Float[Array, "m 3 n"]
     tied: Float[Array, "k n"]
+    settled: Callable[[Velocity], Velocity]
     terms: Scalar
     unseen: Scalar
 
@@ -98,21 +103,30 @@ class Found(NamedTuple):
     lam: Tensions
 
 
-class _Iterate(NamedTuple):
+class _Seen(NamedTuple):
+    """A place of the iteration, both sides of (1) and (2) there, and the size of what is left."""
+
     at: Found
-    size: Scalar
-    best: Scalar
-    waited: Int[Array, ""]
-    iterations: Int[Array, ""]
-
-
-class _Looked(NamedTuple):
-    """What is known at an iterate: the left sides, their derivatives, and what is left."""
-
     need: Velocity
     u: Impulses
     c: Tensions
     size: Scalar
+
+
+class _Slopes(NamedTuple):
+    """The derivatives of both sides: of speeds, of what velocities need, and of joints."""
+
+    V: Float[Array, "m 3 n"]
+    D: Float[Array, "n n"]
+    G: Float[Array, "k n"]
+
+
+class _Round(NamedTuple):
+    """Where the iteration stands, how many sweeps come next, and how many iterations there were."""
+
+    seen: _Seen
+    sweeps: Int[Array, ""]
+    iterations: Int[Array, ""]
 
 
 def projected(y: Impulses, friction: Float[Array, " m"]) -> Impulses:
@@ -141,80 +155,103 @@ def weights(problem: Contact) -> tuple[Impulses, Tensions]:
 
 
 def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
-    """Solve (1) and (2) to round-off from a guess."""
+    """Solve (1) and (2) to round-off from a guess.
+
+    Derivatives are taken once, where a round of iterations begins. A round that fails ends with
+    sweeps from where it began, twice as many as the one before.
+    """
     rho, sigma = weights(problem)
     rows, ties, friction = problem.rows, problem.ties, problem.friction
+    reach, tied = jnp.sum(jnp.abs(rows), axis=2), jnp.sum(jnp.abs(ties), axis=1)
+    unseen = problem.terms + problem.unseen * (jnp.sum(reach * rho) + jnp.sum(tied * sigma))
 
-    def pushed(z: Impulses, lam: Tensions) -> Velocity:
-        return jnp.einsum("ijk,ij->k", rows, z) + lam @ ties
-
-    def looked(at: Found) -> _Looked:
-        need = problem.need(at.xi) - pushed(at.z, at.lam)
+    def looked(at: Found) -> _Seen:
+        need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
         u, c = problem.speeds(at.xi), problem.held(at.xi)
         missed = at.z - _allowed(problem, at.z - rho * u)
-        reach = jnp.sum(jnp.abs(rows), axis=2)
-        left = jnp.sum(jnp.abs(need))
-        left = left + jnp.sum(reach * jnp.abs(missed)) + jnp.sum(_reach(ties) * jnp.abs(sigma * c))
-        terms = problem.terms + jnp.sum(reach * (jnp.abs(at.z) + rho * problem.unseen))
-        terms = terms + jnp.sum(_reach(ties) * (jnp.abs(at.lam) + sigma * problem.unseen))
-        return _Looked(need, u, c, left / (terms + SMALLEST))
+        left = jnp.sum(jnp.abs(need)) + jnp.sum(reach * jnp.abs(missed))
+        left = left + jnp.sum(tied * jnp.abs(sigma * c))
+        terms = unseen + jnp.sum(reach * jnp.abs(at.z)) + jnp.sum(tied * jnp.abs(at.lam))
+        return _Seen(at, need, u, c, left / (terms + SMALLEST))
 
-    def newton(at: Found) -> Found:
-        here = looked(at)
-        V, D, G = (jax.jacfwd(f)(at.xi) for f in (problem.speeds, problem.need, problem.held))
-        a, E = _answer(problem, at.z, here.u, rho)
-        across = jnp.einsum("iab,ibk->iak", E, V)
-        K = D + jnp.einsum("iaj,iak->jk", rows, across) + ties.T @ ((_STIFF * sigma)[:, None] * G)
-        right = -here.need - jnp.einsum("iaj,ia->j", rows, a)
-        right = right - (_STIFF * sigma * here.c) @ ties
-        change = partly_ordered_solve(K, right, len(K))
-        z = at.z - a - jnp.einsum("iak,k->ia", across, change)  # (4)
-        lam = at.lam - _STIFF * sigma * (here.c + G @ change)
-        return Found(at.xi + change, z, lam)
+    def newton(slopes: _Slopes, seen: _Seen) -> _Seen:
+        (xi, z, lam), (V, D, G) = seen.at, slopes
+        stiff, y = _STIFF * sigma, z - rho * seen.u
+        K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
+        answers = []
+        for i in range(len(friction)):
+            closed = problem.touching[i] & (y[i, 0] > 0)
+            given = (z[i], seen.u[i], rho[i], friction[i], rows[i], V[i])
+            one = lax.cond(closed, partial(_answer, *given), partial(_let_go, z[i], rows[i]))
+            answers.append(one)
+            K, right = K + one.K, right - one.force
+        move = partly_ordered_solve(K, right, len(K))  # (4)
+        z = z - jnp.stack([one.a + one.across @ move for one in answers])
+        return looked(Found(xi + move, z, lam - stiff * (seen.c + G @ move)))
 
-    def swept(at: Found) -> Found:
+    def swept(slopes: _Slopes, seen: _Seen, sweeps: Int[Array, ""]) -> _Seen:
         """Sweep over contacts and joints, each with the others as they are."""
-        here = looked(at)
-        V, G = jax.jacfwd(problem.speeds)(at.xi), jax.jacfwd(problem.held)(at.xi)
-        start = -problem.need(at.xi) + pushed(at.z, at.lam)
+        (xi, z, lam), (V, _, G) = seen.at, slopes
 
-        def sweep(_: Int[Array, ""], carried: tuple) -> tuple:
-            move, z, lam = carried
-            new, tensions = [], []
+        def sweep(carried: tuple[Int[Array, ""], Found]) -> tuple[Int[Array, ""], Found]:
+            count, (move, z, lam) = carried
+            impulses, tensions = [], []
             for i in range(len(friction)):
-                u = here.u[i] + V[i] @ move
-                one = _allowed_one(problem, i, z[i] - rho[i] * u)
-                move = move + (one - z[i]) @ problem.answers[i]
-                new.append(one)
+                y = z[i] - rho[i] * (seen.u[i] + V[i] @ move)
+                one = projected(y[None], friction[i : i + 1])[0]
+                impulses.append(jnp.where(problem.touching[i], one, 0.0))
+                move = move + (impulses[i] - z[i]) @ problem.answers[i]
             for j in range(len(ties)):
-                tension = lam[j] - sigma[j] * (here.c[j] + G[j] @ move)
-                move = move + (tension - lam[j]) * problem.tied[j]
-                tensions.append(tension)
-            z = jnp.stack(new) if new else z
-            return move, z, jnp.stack(tensions) if tensions else lam
+                tensions.append(lam[j] - sigma[j] * (seen.c[j] + G[j] @ move))
+                move = move + (tensions[j] - lam[j]) * problem.tied[j]
+            lam = jnp.stack(tensions) if tensions else lam
+            return count + 1, Found(move, jnp.stack(impulses), lam)
 
-        del start
-        move, z, lam = lax.fori_loop(
-            0, _SWEEPS, sweep, (jnp.zeros_like(at.xi), at.z, at.lam)
+        begun = Found(-problem.settled(seen.need), z, lam)
+        _, (move, z, lam) = lax.while_loop(
+            lambda carried: carried[0] < sweeps, sweep, (jnp.asarray(0), begun)
         )
-        return Found(at.xi + move, z, lam)
+        return looked(Found(xi + move, z, lam))
 
-    def unfinished(it: _Iterate) -> Bool[Array, ""]:
-        near = (it.size <= _ACCEPT) & (it.waited > 1)
-        return (it.size > _AIM) & ~near & (it.iterations < _MOST)
+    def unfinished(it: _Round) -> Bool[Array, ""]:
+        return ~(it.seen.size <= _ACCEPT) & (it.sweeps < _MOST_SWEEPS)
 
-    def again(it: _Iterate) -> _Iterate:
-        tired = it.waited >= _PATIENCE
-        at = lax.cond(tired, swept, newton, it.at)
-        size = looked(at).size
-        better = size < 0.5 * it.best
-        waited = jnp.where(better | tired, 0, it.waited + 1)
-        return _Iterate(at, size, jnp.minimum(size, it.best), waited, it.iterations + 1)
+    def again(it: _Round) -> _Round:
+        seen = it.seen
+        xi = seen.at.xi
+        V, G = problem.slopes(xi)
+        slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
 
-    none = jnp.asarray(0)
-    first = looked(guess).size
-    it = lax.while_loop(unfinished, again, _Iterate(guess, first, first, none, none))
-    return it.at, NewtonStatus(it.size <= _ACCEPT, it.size, it.iterations)
+        def tries(carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]) -> Array:
+            seen, before, failed, _ = carried
+            stalls = (seen.size <= _ACCEPT) & (seen.size > before / 2)
+            return ~(seen.size <= _AIM) & ~stalls & (failed < _PATIENCE)
+
+        def chord(
+            carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]],
+        ) -> tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]:
+            seen, _, failed, count = carried
+            new = newton(slopes, seen)
+            failed = jnp.where(new.size < seen.size / 2, failed, failed + 1)
+            return new, seen.size, failed, count + 1
+
+        none = jnp.asarray(0)
+        found, _, _, count = lax.while_loop(
+            tries, chord, (seen, jnp.asarray(jnp.inf), none, it.iterations)
+        )
+        solved = found.size <= _ACCEPT
+        last = lax.cond(solved, lambda: found, lambda: swept(slopes, seen, it.sweeps))
+        return _Round(last, jnp.where(solved, it.sweeps, 2 * it.sweeps), count)
+
+    start = _Round(looked(guess), jnp.asarray(_SWEEPS), jnp.asarray(0))
+    it = lax.while_loop(unfinished, again, start._replace(seen=_unsolved(start.seen)))
+    size = it.seen.size
+    return it.seen.at, NewtonStatus(size <= _ACCEPT, size, it.iterations)
+
+
+def _unsolved(seen: _Seen) -> _Seen:
+    """Return a place that asks for at least one iteration, unless it solves everything."""
+    return seen._replace(size=jnp.where(seen.size <= _AIM, seen.size, jnp.inf))
 
 
 def _allowed(problem: Contact, y: Impulses) -> Impulses:
@@ -222,47 +259,49 @@ def _allowed(problem: Contact, y: Impulses) -> Impulses:
     return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
 
 
-def _allowed_one(problem: Contact, i: int, y: Float[Array, "3"]) -> Float[Array, "3"]:
-    z = projected(y[None], problem.friction[i : i + 1])[0]
-    return jnp.where(problem.touching[i], z, jnp.zeros_like(z))
+class _Answer(NamedTuple):
+    """What a contact adds to (4): $a$, $EV$, $W^TEV$ and $W^Ta$."""
+
+    a: Float[Array, "3"]
+    across: Float[Array, "3 n"]
+    K: Float[Array, "n n"]
+    force: Velocity
+
+
+def _let_go(z: Float[Array, "3"], W: Float[Array, "3 n"]) -> _Answer:
+    """Return the answer of an open contact: its impulse goes."""
+    n = W.shape[1]
+    return _Answer(z, jnp.zeros((3, n)), jnp.zeros((n, n)), z @ W)
 
 
 def _answer(
-    problem: Contact, z: Impulses, u: Impulses, rho: Impulses
-) -> tuple[Impulses, Float[Array, "m 3 3"]]:
-    """Return the answer of each contact to a change of velocities: $a$ and $E$ of (4)."""
-
-    def one(
-        z: Float[Array, "3"], u: Float[Array, "3"], rho: Float[Array, "3"], f: Scalar, may: Array
-    ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
-        y = z - rho * u
-        stiff = _STIFF * rho
-        size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
-        closed = may & (y[0] > 0)
-        slips = size > f * y[0]
-        safe = jnp.where(size > 0, size, 1.0)
-        d = y[1:] / safe
-        share = jnp.minimum(f * y[0] / safe, 1.0)
-        loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
-        off = jnp.eye(2) - d[:, None] * d[None]
-        rest = f * z[0] * d - z[1:]
-        # Slip: q follows f p along d, and d turns with the slip.
-        slip_a = f * stiff[0] * u[0] * d - (d @ rest) * d - loose * (off @ rest)
-        slip_E = share * loose * rho[1] * off
-        stick_a, stick_E = stiff[1:] * u[1:], stiff[1] * jnp.eye(2)
-        a_t = jnp.where(slips, slip_a, stick_a)
-        E_t = jnp.where(slips, slip_E, stick_E)
-        E_n = jnp.where(slips, f * stiff[0] * d, jnp.zeros(2))
-        a = jnp.concatenate([(stiff[0] * u[0])[None], a_t])
-        top = jnp.stack([stiff[0], jnp.zeros(()), jnp.zeros(())])
-        E = jnp.concatenate([top[None], jnp.concatenate([E_n[:, None], E_t], axis=1)])
-        return jnp.where(closed, a, z), jnp.where(closed, E, jnp.zeros_like(E))
-
-    return jax.vmap(one)(z, u, rho, problem.friction, problem.touching)
-
-
-def _reach(rows: Float[Array, "k n"]) -> Tensions:
-    return jnp.sum(jnp.abs(rows), axis=1)
+    z: Float[Array, "3"],
+    u: Float[Array, "3"],
+    rho: Float[Array, "3"],
+    f: Scalar,
+    W: Float[Array, "3 n"],
+    V: Float[Array, "3 n"],
+) -> _Answer:
+    """Return the answer of a closed contact, in slip along `d` and across it."""
+    y, stiff = z - rho * u, _STIFF * rho
+    size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
+    slips, safe = size > f * y[0], jnp.where(size > 0, size, 1.0)
+    d = jnp.where(size > 0, y[1:] / safe, jnp.array([1.0, 0.0]))
+    share = jnp.minimum(f * y[0] / safe, 1.0)
+    loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
+    turn = jnp.stack([jnp.stack([d[0], d[1]]), jnp.stack([-d[1], d[0]])])
+    u_t, rest, V_t, W_t = turn @ u[1:], turn @ z[1:], turn @ V[1:], turn @ W[1:]
+    # Along the slip q = f p, so that it answers as p does; across it the direction turns.
+    along = jnp.where(slips, f * stiff[0] * u[0] - (f * z[0] - rest[0]), stiff[1] * u_t[0])
+    beside = jnp.where(slips, loose * rest[1], stiff[1] * u_t[1])
+    ways = jnp.where(slips, f * stiff[0] * V[0], stiff[1] * V_t[0])
+    aside = jnp.where(slips, share * loose * rho[1], stiff[1]) * V_t[1]
+    push = stiff[0] * V[0]
+    K = W[0][:, None] * push[None] + W_t[0][:, None] * ways[None] + W_t[1][:, None] * aside[None]
+    a_t = jnp.stack([along, beside])
+    a = jnp.concatenate([(stiff[0] * u[0])[None], a_t @ turn])
+    across = jnp.concatenate([push[None], turn.T @ jnp.stack([ways, aside])])
+    return _Answer(a, across, K, a[0] * W[0] + a_t @ W_t)
 
 
 def _reciprocal(x: Array) -> Array:

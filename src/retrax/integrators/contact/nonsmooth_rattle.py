@@ -152,10 +152,23 @@ class NonsmoothRattle(AbstractIntegrator):
         def held(xi: Coordinates) -> Array:
             return _positions(system, drift(xi), t1) / h
 
+        def slopes(xi: Coordinates) -> tuple[Array, Array]:
+            g = drift(xi)
+
+            def carried(row: Coordinates) -> Coordinates:
+                return tau.dL_dual(group, h * xi, row)
+
+            rows = contact.look(g, before.frame).rows
+            opening = jax.vmap(carried)(rows[:, 0])
+            V = jnp.concatenate([opening[:, None], (before.rows + rows)[:, 1:] / 2], axis=1)
+            G = _ties(system, g, t1)
+            return V, jax.vmap(carried)(G) if len(G) else G
+
         pushed = kick(now, g0, xi0, t0)
         problem = _problem(now, g0, mu0, before, ties, contact.friction)._replace(
             need=need,
             speeds=speeds,
+            slopes=slopes,
             held=held,
             terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(pushed)),
             unseen=extent / jnp.abs(h),
@@ -190,6 +203,7 @@ class NonsmoothRattle(AbstractIntegrator):
         second = _problem(then, g1, off, after, ends, contact.friction)._replace(
             need=left,
             speeds=rates,
+            slopes=lambda xi: (after.rows, ends),
             held=opening,
             touching=closed,
             terms=jnp.sum(jnp.abs(off)),
@@ -239,10 +253,14 @@ def _problem(
 
     gives = answers(now, touch.rows.reshape(3 * m, n), g, mu).reshape(m, 3, n)
     gone = answers(now, ties, g, mu) if len(ties) else ties
+
+    def settled(off: Coordinates) -> Coordinates:
+        return answers(now, off[None], g, mu)[0]
+
     always: Bool[Array, " m"] = jnp.ones(m, bool)
     zero = jnp.zeros(())
     return Contact(
-        nothing, nothing, touch.rows, friction, always, nothing, ties, gives, gone, zero, zero
+        nothing, nothing, nothing, touch.rows, friction, always, nothing, ties, gives, gone, settled, zero, zero
     )
 
 
