@@ -3,7 +3,6 @@
 import itertools
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 

@@ -120,9 +120,7 @@ class Contacts(AbstractContacts):
     def look(self, g: Element, along: Frames | None = None) -> Touch:
         there = self._there(g)
         meetings = self._meetings(there)
-        gap, normal = (
-            jnp.concatenate([found[k] for found in meetings]) for k in range(2)
-        )
+        gap, normal = (jnp.concatenate([found[k] for found in meetings]) for k in range(2))
         frames, rows, start = _frames(normal, along), [], 0
         for found, (i, j) in zip(meetings, self.bodies, strict=True):
             ways = frames[start : start + len(found.gap)]

@@ -56,9 +56,7 @@ PAIRS: dict[tuple[type, type], Pair] = {
 }
 
 
-def names_of(
-    a: AbstractSurface, b: AbstractSurface, first: str, second: str
-) -> tuple[str, ...]:
+def names_of(a: AbstractSurface, b: AbstractSurface, first: str, second: str) -> tuple[str, ...]:
     """Return what sentences call the candidates of a pair, from what they call its shapes.
 
     **Raises:** `BadInput` where no formula is known for the pair.

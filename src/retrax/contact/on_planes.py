@@ -37,7 +37,8 @@ def cylinder_on_plane(cylinder: Cylinder, plane: Plane, at: Placed, on: Placed) 
     r"""Return where the rims of a cylinder meet a plane.
 
     Of each rim there is its lowest point, on which a cylinder leans and rolls: two of them carry
-    one that lies. With $w$ the part of the normal across the axis and $s = |w|$, its gap and arm are
+    one that lies. With $w$ the part of the normal across the axis and $s = |w|$, its gap and its
+    arm are
 
     $$ \gamma = h - a\frac{s^3}{s^2 + \epsilon^2}, \qquad
         -a\frac{s(s^2 + 3\epsilon^2)}{(s^2 + \epsilon^2)^2}\,w $$

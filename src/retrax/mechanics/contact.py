@@ -1,6 +1,7 @@
 r"""Contact: what must not overlap, how rough it is, and how it bounces.
 
-$$ \gamma_i(g) \ge 0, \qquad N_i = d\gamma_i, \qquad T_i\,\xi = \text{slip of the material points}. $$
+$$ \gamma_i(g) \ge 0, \qquad N_i = d\gamma_i, \qquad
+    T_i\,\xi = \text{slip of the material points}. $$
 """
 
 import abc
@@ -60,7 +61,7 @@ class AbstractContacts(Frozen):
 
     @abc.abstractmethod
     def look(self, g: Element, along: Frames | None = None) -> Touch:
-        """Return gaps, frames and rows at a place; tangents turn as little as they can from `along`."""
+        """Return gaps, frames and rows at a place; tangents turn little from those of `along`."""
 
     @abc.abstractmethod
     def gaps(self, g: Element) -> Gaps:
