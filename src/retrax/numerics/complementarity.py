@@ -57,9 +57,9 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _GUESSED = 16 * _EPS  # what rests goes on with the impulses of the step before
 # kappa at first, how it grows where an iteration leaves more than `_SLOW`, and where that ends
-_STIFF, _STIFFER, _SLOW, _STIFFEST = 1e4, 30.0, 0.1, 1e10
+_STIFF, _STIFFER, _SLOW, _STIFFEST = 1e4, 100.0, 0.1, 1e10
 # After so many iterations that do not halve the residual come sweeps, each time twice as many.
-_PATIENCE, _SWEEPS, _MOST_SWEEPS = 8, 16, 20_000
+_PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 20_000
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
