@@ -41,7 +41,8 @@ class Contacts(AbstractContacts):
     - `friction`: Coulomb's coefficient $f \ge 0$, one for all pairs or one for each.
     - `restitution`: which part $e$ of the approach comes back at an impact, from 0 to 1, likewise.
 
-    **Attributes:** `friction`, `restitution`, `names`: of each candidate.
+    **Attributes:** `friction`, `restitution`, `names`: of each candidate; `counts`: how many
+    candidates each pair has.
 
     **Raises:** `BadInput` for pairs that cannot touch, that are given twice, or that stand still;
     for friction and restitution out of their ranges.
@@ -51,6 +52,7 @@ class Contacts(AbstractContacts):
     friction: Gaps
     restitution: Gaps
     names: tuple[str, ...] = eqx.field(static=True)
+    counts: tuple[int, ...] = eqx.field(static=True)
     group: AbstractLieGroup | None
     bodies: tuple[tuple[int, int], ...] = eqx.field(static=True)
 
@@ -64,7 +66,8 @@ class Contacts(AbstractContacts):
         called = _called(self.pairs)
         names = [names_of(a, b, called[id(a)], called[id(b)]) for a, b in self.pairs]
         self.names = tuple(name for of_pair in names for name in of_pair)
-        owners = np.repeat(np.arange(len(names)), [len(of_pair) for of_pair in names])
+        self.counts = tuple(len(of_pair) for of_pair in names)
+        owners = np.repeat(np.arange(len(names)), self.counts)
         self.friction = _each("friction", friction, owners)
         self.restitution = _each("restitution", restitution, owners)
         self.group, self.bodies = None, ()
@@ -108,25 +111,30 @@ class Contacts(AbstractContacts):
         assert self.group is not None, "these contacts belong to no system yet"
         return [*placed(self.group, g), Placed(jnp.eye(3), jnp.zeros(3))]
 
-    def _meetings(self, there: list[Placed]) -> list[Meeting]:
-        return [
-            meeting(a, b, there[i], there[j])
-            for (a, b), (i, j) in zip(self.pairs, self.bodies, strict=True)
-        ]
+    def _meetings(self, there: list[Placed], along: Frames | None = None) -> list[Meeting]:
+        found: list[Meeting] = []
+        start = 0
+        for (a, b), (i, j), count in zip(self.pairs, self.bodies, self.counts, strict=True):
+            before = None if along is None else along[start : start + count, 1]
+            found.append(meeting(a, b, there[i], there[j], before))
+            start += count
+        return found
 
     def gaps(self, g: Element) -> Gaps:
         return jnp.concatenate([found.gap for found in self._meetings(self._there(g))])
 
     def look(self, g: Element, along: Frames | None = None) -> Touch:
         there = self._there(g)
-        meetings = self._meetings(there)
-        gap, normal = (jnp.concatenate([found[k] for found in meetings]) for k in range(2))
-        frames, rows, start = _frames(normal, along), [], 0
-        for found, (i, j) in zip(meetings, self.bodies, strict=True):
-            ways = frames[start : start + len(found.gap)]
+        meetings = self._meetings(there, along)
+        frames, rows, start = [], [], 0
+        for found, (i, j), count in zip(meetings, self.bodies, self.counts, strict=True):
+            before = None if along is None else along[start : start + count, 1]
+            ways = _frames(found, before)
+            frames.append(ways)
             rows.append(_rows(ways, found, there[i], there[j], self.group.dim))
-            start += len(found.gap)
-        return Touch(gap, frames, jnp.concatenate(rows))
+            start += count
+        gaps = jnp.concatenate([found.gap for found in meetings])
+        return Touch(gaps, jnp.concatenate(frames), jnp.concatenate(rows))
 
 
 def _rows(ways: Frames, found: Meeting, a: Placed, b: Placed, dim: int) -> Float[Array, "k 3 dim"]:
@@ -138,17 +146,17 @@ def _rows(ways: Frames, found: Meeting, a: Placed, b: Placed, dim: int) -> Float
     return a.rows(ways, found.first, dim) - b.rows(ways, found.second, dim)
 
 
-def _frames(normal: Points, along: Frames | None) -> Frames:
+def _frames(found: Meeting, before: Points | None) -> Frames:
     """Return the normals and two tangents each: the nearest to those before, or any."""
-    some = jax.vmap(across)(normal)[:, 0]
-    if along is None:
-        first = some
+    n = found.normal
+    if found.way is not None:
+        first = found.way
     else:
-        before = along[:, 1]
-        flat = before - jnp.sum(before * normal, axis=1, keepdims=True) * normal
-        _, first = length_and_way(flat, some)
-    second = jax.vmap(cross)(normal, first)
-    return jnp.stack([normal, first, second], axis=1)
+        first = jax.vmap(across)(n)[:, 0]
+        if before is not None:
+            flat = before - jnp.sum(before * n, axis=1, keepdims=True) * n
+            _, first = length_and_way(flat, first)
+    return jnp.stack([n, first, jax.vmap(cross)(n, first)], axis=1)
 
 
 def _start(system: AbstractGroupSystem) -> tuple[AbstractLieGroup, Element]:
