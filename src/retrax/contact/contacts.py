@@ -16,8 +16,7 @@ from retrax.contact.pictures import picture
 from retrax.contact.shapes import AbstractSurface
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Element
-from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Touch
-from retrax.mechanics.shape import Shape
+from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, float64, is_traced, require_finite, shown
 from retrax.numerics.known import require_each
@@ -103,8 +102,11 @@ class Contacts(AbstractContacts):
         return other
 
     @property
-    def drawn(self) -> tuple[Shape, ...]:
-        return () if is_traced(self) or np.ndim(self.friction) != 1 else picture(self.pairs)
+    def drawn(self) -> Seen:
+        many = is_traced(self) or any(
+            np.ndim(shape.at) != 1 for pair in self.pairs for shape in pair
+        )
+        return Seen() if many else picture(self.pairs)
 
     def _there(self, g: Element) -> list[Placed]:
         """Return where the bodies are; last comes what stands still."""

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import Element
-from retrax.mechanics.shape import Shape
+from retrax.mechanics.shape import Shape, Triple
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
@@ -26,6 +26,17 @@ Gaps = Float[Array, " m"]
 Frames = Float[Array, "m 3 3"]
 # A start may overlap by this much, relative to its coordinates: rounding.
 _ROUNDING = 1e-11
+
+
+class Seen(NamedTuple):
+    """What there is to see of things that touch.
+
+    **Attributes:** `shapes`: each on its body or on the ground; `planes`: their normals, a point
+    and the body of each, for they have no end.
+    """
+
+    shapes: tuple[Shape, ...] = ()
+    planes: tuple[tuple[Triple, Triple, int | str], ...] = ()
 
 
 class Touch(NamedTuple):
@@ -51,9 +62,9 @@ class AbstractContacts(Frozen):
     names: eqx.AbstractVar[tuple[str, ...]]
 
     @property
-    def drawn(self) -> tuple[Shape, ...]:
+    def drawn(self) -> Seen:
         """What to draw of the things that touch."""
-        return ()
+        return Seen()
 
     @abc.abstractmethod
     def on(self, system: "AbstractGroupSystem") -> "AbstractContacts":
