@@ -74,7 +74,7 @@ def test_rows_of_limits_are_the_derivatives_of_angles_and_positions():
 
 def test_a_start_beyond_a_limit_is_rejected():
     system = pendulum(limits=(-0.9, 0.3)).system()
-    with pytest.raises(rx.BadInput, match="'hinge' is 0.2 rad beyond its upper limit of 0.3 rad"):
+    with pytest.raises(rx.BadInput, match=r"'hinge' is 0.2 rad beyond its upper limit of 0.3"):
         system.assemble(joints={"hinge": 0.5})
 
 

@@ -26,6 +26,7 @@ Gaps = Float[Array, " m"]
 Frames = Float[Array, "m 3 3"]
 # A start may overlap by this much, relative to its coordinates: rounding.
 _ROUNDING = 1e-11
+_ALIKE = 1 - 1e-6
 
 
 class Seen(NamedTuple):
@@ -91,7 +92,8 @@ def require_apart(contact: AbstractContacts, g: Element) -> None:
 
     def check(gaps: np.ndarray, *leaves: np.ndarray) -> None:
         size = max(1.0, *(float(np.max(np.abs(leaf))) for leaf in leaves))
-        worst = int(np.argmin(gaps))
+        # Of several that overlap alike, the first.
+        worst = int(np.argmax(gaps <= _ALIKE * np.min(gaps)))
         if gaps[worst] < -_ROUNDING * size:
             raise BadInput(contact.overlap(worst, -float(gaps[worst])))
 
