@@ -100,6 +100,15 @@ class Contacts(AbstractContacts):
         return other
 
     @property
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        called = _called(self.pairs)
+        return tuple(
+            (called[id(a)], called[id(b)])
+            for a, b in self.pairs
+            for _ in names_of(a, b, called[id(a)], called[id(b)])
+        )
+
+    @property
     def drawn(self) -> tuple[Shape, ...]:
         return () if is_traced(self) or np.ndim(self.friction) != 1 else picture(self.pairs)
 

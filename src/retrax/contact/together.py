@@ -27,6 +27,10 @@ class Together(AbstractContacts):
         self.names = tuple(name for part in parts for name in part.names)
 
     @property
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(both for part in self.parts for both in part.parties)
+
+    @property
     def drawn(self) -> tuple[Shape, ...]:
         return tuple(shape for part in self.parts for shape in part.drawn)
 

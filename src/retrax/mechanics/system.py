@@ -359,12 +359,12 @@ class AbstractGroupSystem(Frozen):
 
     @property
     def conservative(self) -> bool:
-        """Whether nothing does work: no force, no driven constraint, no energy that moves.
+        """Whether nothing does work: no force, contact, driven constraint or energy that moves.
 
         A system with damping of its own says so by overriding this.
         """
         driven = self.constraint is not None and self.constraint.driven
-        return self.force is None and not driven and not self.moving
+        return self.force is None and self.contact is None and not driven and not self.moving
 
     def power(self, state: State) -> Float[Array, ""]:
         r"""Return the rate of the energy: the work of forces, damping and driven constraints.

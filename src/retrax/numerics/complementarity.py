@@ -137,13 +137,6 @@ def projected(y: Impulses, friction: Float[Array, " m"]) -> Impulses:
     return jnp.concatenate([push[:, None], share[:, None] * y[:, 1:]], axis=1)
 
 
-def modes(y: Impulses, friction: Float[Array, " m"]) -> Int[Array, " m"]:
-    """Return which case of (3) holds for each contact."""
-    across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
-    closed = jnp.where(across > friction * y[:, 0], SLIPS, STICKS)
-    return jnp.where(y[:, 0] > 0, closed, OPEN)
-
-
 def weights(
     rows: Float[Array, "m 3 n"],
     ties: Float[Array, "k n"],
