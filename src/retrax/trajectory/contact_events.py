@@ -2,7 +2,9 @@
 
 A contact is closed from the step on in which it first pushes with its gap closed, up to the step at
 whose end its gap is open: above a billionth of the coordinates, so that rounding errors make no
-events. Where a contact is closed, it slips or sticks at the end of a step.
+events. Where a contact is closed, it slips or sticks at the end of a step. It jams, which is
+Painlevé's case, where friction is so large that pushing harder makes it sink faster: an impact
+without a collision.
 """
 
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from retrax.mechanics.contact import AbstractContacts
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 from retrax.trajectory.retaken import Retaken
 
-KINDS = ("impact", "slip", "stick", "release")
+KINDS = ("impact", "jam", "slip", "stick", "release")
 # Of more times a text tells only the first.
 _SHOWN = 4
 
@@ -22,9 +24,9 @@ _SHOWN = 4
 class ContactEvent(NamedTuple):
     """Something that happened to a contact.
 
-    **Attributes:** `kind`: "impact", "slip", "stick" or "release"; `time`: the end of the step in
-    which it happened (s); `contact`: its name; `bodies`: who touches; `impulse`: the normal impulse
-    of that step (N s).
+    **Attributes:** `kind`: "impact", "slip", "stick", "release" or "jam"; `time`: the end of the
+    step in which it happened (s); `contact`: its name; `bodies`: who touches; `impulse`: the normal
+    impulse of that step (N s).
     """
 
     kind: str
@@ -71,7 +73,7 @@ class Listening:
     def __init__(self, contact: AbstractContacts, closed: np.ndarray, mode: np.ndarray):
         self.events: list[ContactEvent] = []
         self._names, self._parties = contact.names, contact.parties
-        self._last = np.where(closed, mode, OPEN)
+        self._last, self._jams = np.where(closed, mode, OPEN), np.zeros(closed.shape, bool)
 
     def hear(self, steps: Retaken) -> None:
         """Find the events of more steps."""
@@ -85,23 +87,19 @@ class Listening:
         closed = np.take_along_axis(known, latest, axis=0)[1:] == 1
         now = np.where(closed, mode, OPEN)
         before = np.concatenate([self._last[None], now[:-1]])
-        self._last = now[-1]
+        jams = np.zeros(now.shape, bool)
+        if hasattr(steps.record, "jams"):
+            jams = (before != OPEN) & pushes & np.asarray(steps.record.jams)
+        jammed = np.concatenate([self._jams[None], jams[:-1]])
+        self._last, self._jams = now[-1], jams[-1]
         changes = {
             "impact": (before == OPEN) & (now != OPEN),
+            "jam": jams & ~jammed,
             "slip": (before == STICKS) & (now == SLIPS),
             "stick": (before == SLIPS) & (now == STICKS),
             "release": (before != OPEN) & (now == OPEN),
         }
-        kinds = np.full(now.shape, -1)
-        for number, kind in enumerate(KINDS):
-            kinds[changes[kind]] = number
-        for k, i in zip(*np.nonzero(kinds >= 0), strict=True):
-            self.events.append(
-                ContactEvent(
-                    KINDS[kinds[k, i]],
-                    float(steps.t[k]),
-                    self._names[i],
-                    self._parties[i],
-                    float(normal[k, i]),
-                )
-            )
+        happens = np.stack([changes[kind] for kind in KINDS], axis=2)
+        for k, i, kind in zip(*np.nonzero(happens), strict=True):
+            name, who, push = self._names[i], self._parties[i], float(normal[k, i])
+            self.events.append(ContactEvent(KINDS[kind], float(steps.t[k]), name, who, push))

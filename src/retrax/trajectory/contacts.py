@@ -32,7 +32,8 @@ class History(NamedTuple):
     """What contacts did along a run, a column for each.
 
     **Attributes:** `gap`, `mode`, `slip`: at saved states; `normal`, `tangential`, `friction_work`,
-    `impact_loss`: sums over the steps between saved states; `events`: in the order of time.
+    `impact_loss`: sums over the steps between saved states; `joint_work`: what all joints did in
+    them; `events`: in the order of time.
     """
 
     names: tuple[str, ...]
@@ -43,6 +44,7 @@ class History(NamedTuple):
     tangential: np.ndarray
     friction_work: np.ndarray
     impact_loss: np.ndarray
+    joint_work: np.ndarray
     events: tuple[ContactEvent, ...]
 
 
@@ -148,6 +150,7 @@ def history_of(run: "Trajectory") -> History:
         name: np.zeros((max(count - 1, 0), len(names)))
         for name in ("normal", "tangential", "friction_work", "impact_loss")
     }
+    joint_work = np.zeros(max(count - 1, 0))
     at["gap"][0], at["mode"][0], at["slip"][0] = start.gap, start.mode, start.slip
     for steps in retaken(run):
         if listening is not None:
@@ -157,11 +160,13 @@ def history_of(run: "Trajectory") -> History:
             values[steps.interval + 1] = found[name]
         for name, values in sums.items():
             np.add.at(values, steps.interval, found[name])
+        np.add.at(joint_work, steps.interval, getattr(steps.record, "joint_work", 0.0))
     events = () if listening is None else tuple(listening.events)
     mode = at["mode"].astype(int)
     if named is None and count > 1:
         mode[0] = mode[1]
-    return History(names, at["gap"], mode, at["slip"], **sums, events=events)
+    at |= {"mode": mode} | sums
+    return History(names, **at, joint_work=joint_work, events=events)
 
 
 def _columns(steps: Retaken, together: bool) -> dict[str, np.ndarray]:

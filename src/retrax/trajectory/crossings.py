@@ -57,8 +57,8 @@ class Found(NamedTuple):
 class Events(Mapping[str, Crossings | ContactEvents]):
     """The events of a run by name: `run.events["ground"].t`.
 
-    A system with contact has "impact", "slip", "stick" and "release" among them, unless an event of
-    the user's has that name. They are found when somebody asks.
+    A system with contact has "impact", "slip", "stick", "release" and "jam" among them, unless an
+    event of the user's has that name. They are found when somebody asks.
 
     **Attributes:** `names`: of the events that were looked for; `ended_by`: the name of the event
     that ended the run, or `None`.

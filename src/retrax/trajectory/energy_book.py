@@ -27,12 +27,12 @@ class EnergyBook(NamedTuple):
     **Attributes:**
 
     - `change`: $H(t) - H(t_0)$.
-    - `work`: of forces, damping and driven constraints, by quadrature over the saved states; zero
-        without any. `uncertainty`: how well it is known.
-    - `friction_work`, `impact_loss`: what friction and impacts took, exact for the impulses of the
-        steps. A contact that rests or sticks books $O(h^2)$, which does not add up.
-    - `difference`: what is left: the error of the integrator, $O(h^2)$, and of `work`. It is zero to
-        round-off where a step without contact keeps the energy, as in free flight.
+    - `work`: of forces and damping, by quadrature over the saved states, which `uncertainty` says
+        the quality of; and of joints, from the impulses of the steps.
+    - `friction_work`, `impact_loss`: what friction and impacts took, from the impulses of steps. A
+        contact that rests or sticks books $O(h^2)$, which does not add up.
+    - `difference`: what is left: the error of the integrator, $O(h^2)$, and of `work`. It is zero
+        to round-off where a step without contact keeps the energy, as in free flight.
     - `contacts`: `friction_work` and `impact_loss` of each contact, by name.
     """
 
@@ -54,8 +54,8 @@ class EnergyBook(NamedTuple):
         """Tell in one sentence what changed the energy."""
         outside = ""
         if np.any(self.work):
-            known = "" if np.isnan(self.uncertainty) else f" (to {self.uncertainty:.1e} J or better)"
-            outside = f", forces did {self.work[-1]:+.6g} J{known}"
+            known = f" (to {self.uncertainty:.1e} J or better)" if self.uncertainty > 0 else ""
+            outside = f", forces and joints did {self.work[-1]:+.6g} J{known}"
         return (
             f"it changed by {self.change[-1]:+.6g} J: friction took {self.friction_work[-1]:.6g} "
             f"J, impacts {self.impact_loss[-1]:.6g} J{outside}; difference "
@@ -72,14 +72,12 @@ def book_of(run: "Trajectory", history: History) -> EnergyBook:
 
     friction, impacts = summed(history.friction_work), summed(history.impact_loss)
     taken = np.sum(friction, axis=1), np.sum(impacts, axis=1)
+    joints = summed(history.joint_work[:, None])[:, 0]
     return EnergyBook(
         forces.change,
-        forces.work,
+        forces.work + joints,
         *taken,
-        forces.difference + taken[0] + taken[1],
+        forces.difference - joints + taken[0] + taken[1],
         forces.uncertainty,
-        {
-            name: Taken(friction[:, k], impacts[:, k])
-            for k, name in enumerate(history.names)
-        },
+        {name: Taken(friction[:, k], impacts[:, k]) for k, name in enumerate(history.names)},
     )

@@ -89,7 +89,8 @@ def retaken(run: "Trajectory") -> Iterator[Retaken]:
         here = (before, after, np.array([step.h for step in steps]), handed)
         if prepared is None:
             prepared = _look.prepared(here, system, method)
-        record = jax.tree.map(lambda x: np.asarray(x)[: len(waiting)], prepared(here, system, method))
+        found = prepared(here, system, method)
+        record = jax.tree.map(lambda x: np.asarray(x)[: len(waiting)], found)
         interval = np.array([step.interval for step in waiting])
         return Retaken(interval, np.asarray(after.t)[: len(waiting)], record)
 

@@ -328,8 +328,8 @@ class Trajectory(AbstractShown):
 
         These are the energy, the momentum of each symmetry, and what else the system and the
         integrator know. The energy is left out where a force, contact, damping or a driven
-        constraint does work: see `energy_balance`. Where `jax.jit` hides the numbers of the system, its symmetries
-        must be declared.
+        constraint does work: see `energy_balance`. Where `jax.jit` hides the numbers of the system,
+        its symmetries must be declared.
         """
         if self.traced and self.system is not None:
             found = self.system.symmetries()

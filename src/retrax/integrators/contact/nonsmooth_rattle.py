@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info, worse
+from retrax.integrators.contact.faults import fault_of_contact
 from retrax.integrators.contact.records import ContactRecord, Given, recorded
 from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.holonomic import AbstractHolonomic
@@ -93,6 +94,9 @@ class NonsmoothRattle(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
     ) -> tuple[State, StepInfo, Last]:
         return self._taken(system, state, h, memory)
+
+    def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        return fault_of_contact(system, state, h)
 
     def contact_record(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | None = None

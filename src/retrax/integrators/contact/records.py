@@ -9,14 +9,19 @@ $$ z_i\cdot\tfrac12W_i\bigl(\xi(\mu_k) + \xi(\mu_k + J)\bigr)
 
 its entries along the normal in impacts, those across in friction. What else the energy changes by
 is the error of the step without contact.
+
+A contact that slips along $d$ jams where its own push $p$ makes it sink faster, Painlevé's case:
+
+$$ A_{nn} - f\,A_{nt}\cdot d \le 0, \qquad A = W_i\,\partial_\mu\xi\,W_i^T. \tag{2} $$
 """
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from retrax.mechanics.contact import Gaps
+from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
@@ -31,7 +36,9 @@ class ContactRecord(NamedTuple):
 
     **Attributes:** `gap`: at its end; `mode`: 0 open, 1 sticks, 2 slips; `normal`, `tangential`:
     impulses of both stages; `approach`: the normal velocity before; `slip`: velocity at the end;
-    `friction_work`, `impact_work`: what friction and the normal impulses did.
+    `friction_work`, `impact_work`: what friction and the normal impulses did; `jams`: whether its
+    slip at the start is Painlevé's case, in bodies without joints; `joint_work`: what all joints did
+    together.
     """
 
     gap: Gaps
@@ -42,6 +49,8 @@ class ContactRecord(NamedTuple):
     slip: Float[Array, "m 2"]
     friction_work: Gaps
     impact_work: Gaps
+    jams: Bool[Array, " m"]
+    joint_work: Float[Array, ""]
 
 
 class Given(NamedTuple):
@@ -77,6 +86,7 @@ def recorded(
     xi0, xi1 = now.velocity(before.g, before.momentum), then.velocity(after.g, after.momentum)
     pushed = now.velocity(before.g, before.momentum + total(here.rows, first))
     free = then.velocity(after.g, after.momentum - total(there.rows, last))
+    joints = first.joints @ (first.ties @ (xi0 + pushed)) + last.joints @ (last.ties @ (free + xi1))
     u0, pushed = speeds(here.rows, xi0), speeds(here.rows, pushed)
     free, u1 = speeds(there.rows, free), speeds(there.rows, xi1)
     work = (first.contacts * (u0 + pushed) + last.contacts * (free + u1)) / 2  # (1)
@@ -84,6 +94,13 @@ def recorded(
     size = reach + jnp.sum(jnp.abs(pushed - u0) + jnp.abs(u1 - free), axis=1)
     across = jnp.sqrt(jnp.sum(u1[:, 1:] ** 2, axis=1))
     moves = (across > _SMALL * size) | (contact.friction == 0)
+    sinks = jnp.zeros(len(u0), bool)
+    if not len(first.ties):
+        own = answers(now, here.rows[:, 0], before.g, before.momentum)
+        own = jnp.einsum("iak,ik->ia", here.rows, own)
+        slip = jnp.sqrt(jnp.sum(u0[:, 1:] ** 2, axis=1))
+        rubbed = contact.friction * jnp.sum(own[:, 1:] * u0[:, 1:], axis=1)
+        sinks = (own[:, 0] * slip <= rubbed) & (slip > _SMALL * size)  # (2)
     closed = there.gap <= _SMALL * extent
     impulse = first.contacts + last.contacts
     return ContactRecord(
@@ -95,4 +112,6 @@ def recorded(
         u1[:, 1:],
         work[:, 1] + work[:, 2],
         work[:, 0],
+        sinks,
+        joints / 2,
     )
