@@ -13,9 +13,9 @@ from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
-from retrax.numerics.evaluate import evaluate
+from retrax.numerics.evaluate import Evaluated, evaluate
 from retrax.trajectory.contact_events import ContactEvent, Listening
-from retrax.trajectory.observe import Values
+from retrax.trajectory.observe import Values, in_blocks, picked
 from retrax.trajectory.retaken import Retaken, has_contact, retaken
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class History(NamedTuple):
 
     **Attributes:** `gap`, `mode`, `slip`: at saved states; `normal`, `tangential`, `friction_work`,
     `impact_loss`: sums over the steps between saved states; `joint_work`: what all joints did in
-    them; `events`: in the order of time.
+    them; `tension`: of the constraint at saved states; `events`: in the order of time.
     """
 
     names: tuple[str, ...]
@@ -45,6 +45,7 @@ class History(NamedTuple):
     friction_work: np.ndarray
     impact_loss: np.ndarray
     joint_work: np.ndarray
+    tension: np.ndarray
     events: tuple[ContactEvent, ...]
 
 
@@ -150,7 +151,7 @@ def history_of(run: "Trajectory") -> History:
         name: np.zeros((max(count - 1, 0), len(names)))
         for name in ("normal", "tangential", "friction_work", "impact_loss")
     }
-    joint_work = np.zeros(max(count - 1, 0))
+    joint_work, tension = np.zeros(max(count - 1, 0)), None
     at["gap"][0], at["mode"][0], at["slip"][0] = start.gap, start.mode, start.slip
     for steps in retaken(run):
         if listening is not None:
@@ -160,13 +161,33 @@ def history_of(run: "Trajectory") -> History:
             values[steps.interval + 1] = found[name]
         for name, values in sums.items():
             np.add.at(values, steps.interval, found[name])
-        np.add.at(joint_work, steps.interval, getattr(steps.record, "joint_work", 0.0))
+        if hasattr(steps.record, "tensions"):
+            np.add.at(joint_work, steps.interval, steps.record.joint_work)
+            ends = steps.record.tensions
+            if tension is None:
+                tension = np.empty((count, ends.shape[2]))
+                tension[0] = ends[0, 0]
+            tension[steps.interval + 1] = ends[:, 1]
     events = () if listening is None else tuple(listening.events)
     mode = at["mode"].astype(int)
     if named is None and count > 1:
         mode[0] = mode[1]
     at |= {"mode": mode} | sums
-    return History(names, **at, joint_work=joint_work, events=events)
+    tension = np.zeros((count, 0)) if tension is None else tension
+    return History(names, **at, joint_work=joint_work, tension=tension, events=events)
+
+
+def reaction_of(run: "Trajectory", lam: np.ndarray) -> Values:
+    """Return the reaction of the constraint along a run, from its multipliers."""
+    if run.system is None or run.system.constraint is None:
+        return np.zeros_like(run.momentum)
+    seen = picked((run.states.g, np.asarray(run.t), lam))
+    return in_blocks(_reacting, seen, len(lam), run.system)
+
+
+@Evaluated
+def _reacting(seen: tuple, system: AbstractGroupSystem) -> Array:
+    return jax.vmap(lambda g, t, lam: lam @ system.constraint.rows(g, t))(*seen)
 
 
 def _columns(steps: Retaken, together: bool) -> dict[str, np.ndarray]:

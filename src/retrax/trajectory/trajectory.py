@@ -20,7 +20,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.fingerprint import Fingerprint
-from retrax.trajectory.contacts import ContactMotions, History, history_of
+from retrax.trajectory.contacts import ContactMotions, History, history_of, reaction_of
 from retrax.trajectory.crossings import Events, events_of
 from retrax.trajectory.dense import DenseOutput
 from retrax.trajectory.energy_book import EnergyBook, book_of
@@ -377,13 +377,20 @@ class Trajectory(AbstractShown):
 
     @property
     def multipliers(self) -> Values:
-        """The multipliers of the constraint at every saved state, one column for each equation."""
-        return self.observations.multipliers
+        """The multipliers of the constraint at every saved state, one column for each equation.
+
+        Of a system with contact they are those of the step that ends there.
+        """
+        if self._measured or self.traced or not has_contact(self):
+            return self.observations.multipliers
+        return self._history.tension
 
     @property
     def reaction(self) -> Values:
         """The reaction of the constraint, a body covector, at every saved state."""
-        return self.observations.reaction
+        if self._measured or self.traced or not has_contact(self):
+            return self.observations.reaction
+        return reaction_of(self, self._history.tension)
 
     def constraint_violation(self) -> Values:
         """Return by how much every saved velocity breaks the constraint; zero without one."""

@@ -90,13 +90,10 @@ def _jam(problem: _Problem, A: np.ndarray, i: int) -> float:
 
 def _delassus(problem: _Problem) -> np.ndarray:
     """Return A, with joints that hold."""
-    W, Y = problem.rows.reshape(-1, problem.rows.shape[2]), problem.give
-    A = W @ Y.T
-    if len(problem.ties):
-        hold = np.linalg.pinv(problem.ties @ problem.tied.T)
-        across = W @ problem.tied.T
-        A = A - across @ hold @ across.T
-    return A
+    W, Y, G, X = (np.asarray(x) for x in (problem.rows, problem.give, problem.ties, problem.tied))
+    W = W.reshape(-1, W.shape[2])
+    across = W @ X.T
+    return W @ Y.T - across @ np.linalg.pinv(G @ X.T) @ across.T
 
 
 def _left(problem: _Problem, A: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:

@@ -112,7 +112,7 @@ class NonsmoothRattle(AbstractIntegrator):
         """Return what contacts did in a step between two states that handed on `memory`."""
         first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
-        return recorded(system, state, new, first, last, _extent(state.g))
+        return recorded(system, state, new, first, last, h, _extent(state.g))
 
     def _taken(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last

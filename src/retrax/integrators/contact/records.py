@@ -37,8 +37,8 @@ class ContactRecord(NamedTuple):
     **Attributes:** `gap`: at its end; `mode`: 0 open, 1 sticks, 2 slips; `normal`, `tangential`:
     impulses of both stages; `approach`: the normal velocity before; `slip`: velocity at the end;
     `friction_work`, `impact_work`: what friction and the normal impulses did; `jams`: whether its
-    slip at the start is Painlevé's case, in bodies without joints; `joint_work`: what all joints did
-    together.
+    slip at the start is Painlevé's case, in bodies without joints; `joint_work`: what all joints
+    did together; `tensions`: their forces at the two ends, rows of the constraint each.
     """
 
     gap: Gaps
@@ -51,6 +51,7 @@ class ContactRecord(NamedTuple):
     impact_work: Gaps
     jams: Bool[Array, " m"]
     joint_work: Float[Array, ""]
+    tensions: Float[Array, "2 k"]
 
 
 class Given(NamedTuple):
@@ -67,9 +68,10 @@ def recorded(
     after: State,
     first: Given,
     last: Given,
+    h: Float[Array, ""],
     extent: Float[Array, ""],
 ) -> ContactRecord:
-    """Return what contacts did in a step between two states with impulses at its ends.
+    """Return what contacts did in a step of size `h` between two states, with impulses at both.
 
     `extent` is how large the coordinates of the place are.
     """
@@ -114,4 +116,5 @@ def recorded(
         work[:, 0],
         sinks,
         joints / 2,
+        2 / h * jnp.stack([first.joints, last.joints]),
     )
