@@ -102,6 +102,15 @@ class Contacts(AbstractContacts):
         return other
 
     @property
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        called = _called(self.pairs)
+        return tuple(
+            (called[id(a)], called[id(b)])
+            for a, b in self.pairs
+            for _ in names_of(a, b, called[id(a)], called[id(b)])
+        )
+
+    @property
     def drawn(self) -> Seen:
         many = is_traced(self) or any(
             np.ndim(shape.at) != 1 for pair in self.pairs for shape in pair

@@ -179,6 +179,10 @@ class AbstractIntegrator(Frozen):
             shorter_step(h, moved),
         )
 
+    def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        """Say why the equations of the step from `state` were not solved, if the method knows."""
+        return None
+
     def integrals_kept(self, system: AbstractGroupSystem) -> tuple:
         """Which integrals of its steps depend on the numbers of a system, as hashable data.
 

@@ -67,6 +67,11 @@ class AbstractContacts(Frozen):
         """What to draw of the things that touch."""
         return Seen()
 
+    @property
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        """Who touches in each candidate."""
+        return tuple((name,) for name in self.names)
+
     @abc.abstractmethod
     def on(self, system: "AbstractGroupSystem") -> "AbstractContacts":
         """Return the same contacts, which know the system they belong to."""

@@ -149,15 +149,6 @@ def projected(y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " 
     return jnp.concatenate([push[:, None], share[:, None] * y[:, 1:]], axis=1)
 
 
-def modes(
-    y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " m"]
-) -> Int[Array, " m"]:
-    """Return which case of (3) holds for each contact."""
-    push = jnp.maximum(y[:, 0], 0.0) + pushed
-    across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
-    return jnp.where(push > 0, jnp.where(across > friction * push, SLIPS, STICKS), OPEN)
-
-
 def weights(
     rows: Float[Array, "m 3 n"],
     ties: Float[Array, "k n"],
