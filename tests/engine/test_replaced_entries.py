@@ -15,7 +15,7 @@ from retrax.engine.trace.scalarise import Unscalarisable, scalarise
 
 N, M, LANES = 40, 64, 8
 X, V, R = ((N, 3), float), ((M, 3), float), ((N, 3, 3), float)
-W, I, K = ((N,), float), ((M,), jnp.int32), ((), jnp.int32)
+W, AT, K = ((N,), float), ((M,), jnp.int32), ((), jnp.int32)
 
 
 def halved(x, i, count):
@@ -38,7 +38,7 @@ def while_far(x, i, count):
     """Rounds that differ from member to member, and a second array beside the first."""
 
     def test(carry):
-        x, p, k = carry
+        x, _, k = carry
         return (jnp.abs(x[k % N, 0]) > 0.125) & (k < 3 * count)
 
     def improve(carry):
@@ -79,34 +79,34 @@ def along(x, i, v, reverse=False):
 
 
 FORMS = {
-    "rows": (lambda x, i: x[i], X, I),
-    "numbers": (lambda x, i: 2.0 * x[i], W, I),
-    "matrices": (lambda x, i: jnp.swapaxes(x[i], 1, 2), R, I),
-    "each row": (lambda x, i: jax.vmap(lambda j: -x[j])(i), X, I),
-    "rows, filled": (lambda x, i: x.at[i].get(mode="fill", fill_value=3.0), X, I),
-    "rows, clipped": (lambda x, i: x.at[i].get(mode="clip"), X, I),
-    "pairs of rows": (lambda x, i: x[i.reshape(M // 2, 2)].sum(1), X, I),
-    "a column of rows": (lambda x, i: x[i, 1], X, I),
-    "entries of each": (lambda v, i: jax.vmap(lambda a, j: a[j % 3])(v, i), V, I),
-    "of what is made": (lambda x, i: (2.0 * x)[i] + x[i], X, I),
-    "of a few": (lambda i: jnp.array([1.0, 2.0, 3.0, 5.0, 7.0])[i % 5], I),
-    "of eight bits": (lambda x, i: x[i.astype(jnp.uint8)], ((300, 2), float), I),
-    "add": (lambda x, i, v: x.at[i].add(v), X, I, V),
-    "add, clipped": (lambda x, i, v: x.at[i].add(v, mode="clip"), X, I, V),
-    "add, in bounds": (lambda x, i, v: x.at[i % N].add(v, mode="promise_in_bounds"), X, I, V),
-    "add to nothing": (lambda i, v: jnp.zeros((N, 3)).at[i].add(v), I, V),
-    "add to a few": (lambda x, i, v: x[:5].at[i % 5].add(v), X, I, V),
-    "add one number": (lambda x, i: x.at[i].add(1.0), W, I),
+    "rows": (lambda x, i: x[i], X, AT),
+    "numbers": (lambda x, i: 2.0 * x[i], W, AT),
+    "matrices": (lambda x, i: jnp.swapaxes(x[i], 1, 2), R, AT),
+    "each row": (lambda x, i: jax.vmap(lambda j: -x[j])(i), X, AT),
+    "rows, filled": (lambda x, i: x.at[i].get(mode="fill", fill_value=3.0), X, AT),
+    "rows, clipped": (lambda x, i: x.at[i].get(mode="clip"), X, AT),
+    "pairs of rows": (lambda x, i: x[i.reshape(M // 2, 2)].sum(1), X, AT),
+    "a column of rows": (lambda x, i: x[i, 1], X, AT),
+    "entries of each": (lambda v, i: jax.vmap(lambda a, j: a[j % 3])(v, i), V, AT),
+    "of what is made": (lambda x, i: (2.0 * x)[i] + x[i], X, AT),
+    "of a few": (lambda i: jnp.array([1.0, 2.0, 3.0, 5.0, 7.0])[i % 5], AT),
+    "of eight bits": (lambda x, i: x[i.astype(jnp.uint8)], ((300, 2), float), AT),
+    "add": (lambda x, i, v: x.at[i].add(v), X, AT, V),
+    "add, clipped": (lambda x, i, v: x.at[i].add(v, mode="clip"), X, AT, V),
+    "add, in bounds": (lambda x, i, v: x.at[i % N].add(v, mode="promise_in_bounds"), X, AT, V),
+    "add to nothing": (lambda i, v: jnp.zeros((N, 3)).at[i].add(v), AT, V),
+    "add to a few": (lambda x, i, v: x[:5].at[i % 5].add(v), X, AT, V),
+    "add one number": (lambda x, i: x.at[i].add(1.0), W, AT),
     "add pairs": (
         lambda x, i, v: x.at[i.reshape(M // 2, 2)].add(v.reshape(M // 2, 2, 3)),
-        *(X, I, V),
+        *(X, AT, V),
     ),
-    "add matrices": (lambda r, i, v: r.at[i].add(v[:, :, None] * v[:, None, :]), R, I, V),
-    "set": (lambda x, i, v: x.at[i].set(v), X, I, V),
-    "multiply": (lambda x, i, v: x.at[i].multiply(v), X, I, V),
-    "largest": (lambda x, i, v: x.at[i].max(v), X, I, V),
-    "smallest": (lambda x, i, v: x.at[i].min(v), X, I, V),
-    "whole numbers": (lambda x, i: jnp.arange(N, dtype=jnp.int32).at[i].add(i), X, I),
+    "add matrices": (lambda r, i, v: r.at[i].add(v[:, :, None] * v[:, None, :]), R, AT, V),
+    "set": (lambda x, i, v: x.at[i].set(v), X, AT, V),
+    "multiply": (lambda x, i, v: x.at[i].multiply(v), X, AT, V),
+    "largest": (lambda x, i, v: x.at[i].max(v), X, AT, V),
+    "smallest": (lambda x, i, v: x.at[i].min(v), X, AT, V),
+    "whole numbers": (lambda x, i: jnp.arange(N, dtype=jnp.int32).at[i].add(i), X, AT),
     "one row": (lambda x, k, v: x.at[k].set(v[0]), X, K, V),
     "one row, in bounds": (
         lambda x, k, v: x.at[k].set(v[0], mode="promise_in_bounds"),
@@ -116,6 +116,12 @@ FORMS = {
     "one entry": (lambda x, k: x.at[k, 1].set(5.0), X, K),
     "an entry of a row": (lambda x, k: x.at[k, k % 3].add(5.0), X, K),
     "known rows": (lambda x, v: x.at[0].set(v[0]).at[-1].add(v[1]), X, V),
+    "a known column": (lambda x, v: x.at[:, 1].add(v[:N, 0]), X, V),
+    "known columns": (lambda x, v: x.at[:, 1:].set(v[:N, :2]), X, V),
+    "one of the columns": (lambda x, v, k: x.at[:, k].add(v[:N, 0]), X, V, K),
+    "a known part": (lambda x, v: x.at[2:-1].add(v[: N - 3]).at[::1, 0].multiply(2.0), X, V),
+    "a part of a column": (lambda x, v: x.at[1:30, 2].set(v[:29, 0]), X, V),
+    "a column of what is made": (lambda v: jnp.zeros((N, 3)).at[:, 1].set(v[:N, 0]), V),
     "of three": (lambda x, k: x[0].at[k % 3].add(5.0), X, K),
     "a window": (lambda x, v, k: lax.dynamic_update_slice(x, v[:2, :2], (k, k % 2)), X, V, K),
     "a long window": (lambda x, v, k: lax.dynamic_update_slice(x, v[:30], (k, k * 0)), X, V, K),
@@ -123,13 +129,13 @@ FORMS = {
         lambda k: lax.dynamic_update_slice(jnp.zeros((N, 3)), jnp.ones((2, 3)), (k, k * 0)),
         K,
     ),
-    "one after the other": (halved, X, I, K),
-    "sweeps": (swept, X, I, K),
-    "while": (while_far, X, I, K),
+    "one after the other": (halved, X, AT, K),
+    "sweeps": (swept, X, AT, K),
+    "while": (while_far, X, AT, K),
     "a list": (lambda x: near(x, False), W),
     "a list by choice": (lambda x: near(x, True), W),
-    "along": (along, X, I, V),
-    "back": (lambda x, i, v: along(x, i, v, reverse=True), X, I, V),
+    "along": (along, X, AT, V),
+    "back": (lambda x, i, v: along(x, i, v, reverse=True), X, AT, V),
     "chosen or not": (
         lambda x, k: lax.cond(k > 5, lambda x: x.at[k].set(1.0), lambda x: x, x),
         *(X, K),
@@ -170,7 +176,9 @@ def numbers(shapes, seed):
     def one(shape, dtype):
         if dtype is float:
             return jnp.asarray(rng.integers(-64, 64, size=shape) / 64)
-        return jnp.asarray(rng.integers(-3, N + 3, size=shape) if shape else rng.integers(12), dtype)
+        return jnp.asarray(
+            rng.integers(-3, N + 3, size=shape) if shape else rng.integers(12), dtype
+        )
 
     return [one(shape, dtype) for shape, dtype in shapes]
 
@@ -261,4 +269,4 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_has_no_program_says_so(what):
     with pytest.raises(Unscalarisable):
-        scalarise(REFUSED[what], *numbers((X, I), 0))
+        scalarise(REFUSED[what], *numbers((X, AT), 0))
