@@ -91,3 +91,43 @@ def jostled(balls=30, room=64, seed=3):
     places = rng.uniform(0.0, 1.2 * balls ** (1 / 3), size=n)
     state = system.state(jnp.asarray(places), velocity=jnp.asarray(rng.normal(size=n)))
     return system, Jostling(room, 3), state
+
+
+class Ticking(AbstractIntegrator):
+    """A small body with a long memory: each step marks a place in a list, and reads another."""
+
+    order: ClassVar[int] = 1
+    preserves: ClassVar[frozenset[str]] = frozenset()
+
+    def memory(self, system, state):
+        return {"marks": jnp.zeros(40), "last": jnp.zeros(())}
+
+    def step(self, system, state, h):
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
+
+    def next_step(self, system, state, h, memory):
+        marks, last = memory["marks"], memory["last"].astype(int)
+        place = jnp.floor(20.0 * jnp.abs(state.momentum[0])).astype(int) % 40
+        found = marks[(place + last) % 40]
+        marks = lax.cond(
+            found < 3.0, lambda m: m.at[place].add(1.0), lambda m: m.at[last].set(0.0), marks
+        )
+
+        def smoothed(k, m):
+            return m.at[k].set(0.5 * (m[k] + m[k + 1]))
+
+        marks = lax.fori_loop(0, place // 8, smoothed, marks)
+        xi = system.velocity(state.g, state.momentum)
+        mu = state.momentum + h * jnp.cross(state.momentum, xi) + h * found
+        g = state.g @ system.group.exp(h * xi)
+        new = State(g, mu, state.t + h)
+        return new, explicit_step(h * xi), {"marks": marks, "last": place.astype(float)}
+
+
+def ticking(members):
+    """A system, the method, and states of so many members."""
+    body = rx.systems.FreeRigidBody([1.0, 2.0, 3.0])
+    spins = np.random.default_rng(5).normal(size=(members, 3))
+    states = [body.state(jnp.eye(3), velocity=jnp.asarray(spin)) for spin in spins]
+    return body, Ticking(), states

@@ -1,11 +1,11 @@
-"""Lists of pairs in the memory of a step, and sweeps over them: all back ends take the same steps."""
+"""Lists of pairs in the memory of a step, and sweeps over them, on all back ends."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from gpu_emulator import Emulator
-from jostling import jostled
+from jostling import jostled, ticking
 
 import retrax as rx
 from retrax.engine.llvm import ptx
@@ -68,3 +68,13 @@ def test_threads_of_a_gpu_take_the_same_steps():
     np.testing.assert_allclose(found, native["momentum"][-1], rtol=0, atol=1e-14)
     assembly, _ = assemble_kernel(*program, True)
     assert ".visible .entry run(" in ptx.compiled_ptx(assembly, "sm_90")
+
+
+def test_lanes_have_lists_of_their_own():
+    body, method, states = ticking(11)
+    together = jax.tree.map(lambda *x: jnp.stack(x), *states)
+    members = rx.ensemble(body, method, together, h=H, steps=300, save_every=100, backend="native")
+    for k in (0, 4, 10):
+        alone = rx.simulate(body, method, states[k], h=H, steps=300, backend="xla")
+        found = members["momentum"][-1][k]
+        np.testing.assert_allclose(found, alone.final.momentum, rtol=0, atol=1e-12)

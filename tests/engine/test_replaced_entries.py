@@ -12,6 +12,7 @@ from retrax.engine.passes.fusion import fuse
 from retrax.engine.passes.live import live
 from retrax.engine.program import Choose, Each, Repeat, StoreAt, While, walk
 from retrax.engine.trace.scalarise import Unscalarisable, scalarise
+from retrax.numerics.host.rules import host_program
 
 N, M, LANES = 40, 64, 8
 X, V, R = ((N, 3), float), ((M, 3), float), ((N, 3, 3), float)
@@ -199,6 +200,14 @@ def test_programs_read_and_replace_what_jax_does(form):
         )
         for found, want in zip(run_members(program, members), wanted, strict=True):
             np.testing.assert_allclose(found, want, rtol=0, atol=error)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numpy_reads_and_replaces_the_same(form):
+    function, *shapes = FORMS[form]
+    arguments = numbers(shapes, 0)
+    found = host_program(jax.make_jaxpr(function)(*arguments))([np.asarray(x) for x in arguments])
+    np.testing.assert_array_equal(flat(found), flat(jax.jit(function)(*arguments)))
 
 
 def loops_of(form):
