@@ -137,6 +137,10 @@ FORMS = {
     "a list by choice": (lambda x: near(x, True), W),
     "along": (along, X, AT, V),
     "back": (lambda x, i, v: along(x, i, v, reverse=True), X, AT, V),
+    "arrays collected": (
+        lambda x, k: lax.scan(lambda x, t: (x.at[k].add(t), x), x, jnp.arange(4.0))[1].sum(0),
+        *(X, K),
+    ),
     "chosen or not": (
         lambda x, k: lax.cond(k > 5, lambda x: x.at[k].set(1.0), lambda x: x, x),
         *(X, K),

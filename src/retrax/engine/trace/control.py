@@ -19,6 +19,7 @@ from retrax.engine.axes.loops import (
     entry,
     kind_of_cell,
     shifted,
+    stays,
 )
 from retrax.engine.axes.rules import KeptRules, Plain
 from retrax.engine.builder import Builder
@@ -275,7 +276,13 @@ class ControlRules:
             outs = self.closed(body, [*consts, *carried, *(np.asarray(x[k], object) for x in xs)])
             carried, stacked[k] = outs[:n_carry], outs[n_carry:]
         columns = zip(*(stacked[k] for k in sorted(stacked)), strict=True)
-        return [*carried, *(np.stack(_plain(column)) for column in columns)]
+        return [*carried, *map(self.stacked, columns)]
+
+    def stacked(self, parts: Sequence[Plain]) -> Plain:
+        """Put what the rounds of a loop have made one after the other."""
+        if any(isinstance(x, KeptArray) for x in parts):
+            return self.kept.stack(*parts, axis=0)
+        return np.stack(_plain(parts))
 
     def choice(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
         index, *arguments = ins
@@ -296,16 +303,9 @@ class ControlRules:
             self.build.resume(frame)
             outs[:] = self.handed_over(outs, merged)
             blocks.append(self.close())
-        made = [cell for x in merged if isinstance(x, KeptArray) for cell in x.cells.ravel()]
-        self.build.append(
-            Choose(
-                which,
-                tuple(blocks),
-                tuple(_all(r) for r in results),
-                _all(merged),
-                tuple(view.buffer for view in made),
-            )
-        )
+        rows, kept = tuple(map(_all, results)), [x for x in merged if isinstance(x, KeptArray)]
+        made = tuple(view.buffer for x in kept for view in x.cells.ravel())
+        self.build.append(Choose(which, tuple(blocks), rows, _all(merged), made))
         return merged
 
     def merged(self, results: Sequence[Plain]) -> Plain:
@@ -354,7 +354,7 @@ class ControlRules:
         pairs = [
             (u, c)
             for u, c in zip(updated, carried, strict=True)
-            if isinstance(u, KeptArray) and isinstance(c, KeptArray) and not _stays(u, c)
+            if isinstance(u, KeptArray) and isinstance(c, KeptArray) and not stays(u, c)
         ]
         own = {cell.buffer for _, c in pairs for cell in c.cells.ravel()}
         safe = []
@@ -382,18 +382,11 @@ class ControlRules:
         return out
 
 
-def _stays(new: KeptArray, old: KeptArray) -> bool:
-    """Return whether a round leaves an array as it is."""
-    return new.axis == old.axis and all(
-        isinstance(a, View) and a == b
-        for a, b in zip(new.cells.ravel(), old.cells.ravel(), strict=True)
-    )
-
-
 def _plain(arrays: Sequence[Plain]) -> list[Operands]:
     """Require that no array has a kept axis."""
     plain = [x for x in arrays if not isinstance(x, KeptArray)]
-    assert len(plain) == len(arrays)
+    if len(plain) < len(arrays):
+        raise Unscalarisable("a loop or a choice has numbers along a long axis")
     return plain
 
 
