@@ -25,6 +25,12 @@ if _TYPE_CHECKING:
     from retrax import systems as systems
     from retrax import testing as testing
     from retrax.citations import cite as cite
+    from retrax.contact.contacts import Contacts as Contacts
+    from retrax.contact.shapes import Ball as Ball
+    from retrax.contact.shapes import Box as Box
+    from retrax.contact.shapes import Capsule as Capsule
+    from retrax.contact.shapes import Cylinder as Cylinder
+    from retrax.contact.shapes import Plane as Plane
     from retrax.errors import BadInput as BadInput
     from retrax.errors import CheckFailed as CheckFailed
     from retrax.errors import CheckpointFailed as CheckpointFailed
@@ -68,6 +74,7 @@ if _TYPE_CHECKING:
     from retrax.integrators.collocation import Collocation as Collocation
     from retrax.integrators.collocation import PlainCollocation as PlainCollocation
     from retrax.integrators.composition import Composition as Composition
+    from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle as NonsmoothRattle
     from retrax.integrators.contact.rods import RollingDKD as RollingDKD
     from retrax.integrators.contact.rods import RollingVerlet as RollingVerlet
     from retrax.integrators.contact.strings import ContactDKD as ContactDKD
@@ -240,6 +247,9 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.integrators.kahan_attitude": ("KahanAttitude",),
     "retrax.integrators.lagrange_d_alembert": ("LagrangeDAlembert",),
     "retrax.integrators.lie_verlet": ("LieVerlet",),
+    "retrax.integrators.contact.nonsmooth_rattle": ("NonsmoothRattle",),
+    "retrax.contact.contacts": ("Contacts",),
+    "retrax.contact.shapes": ("Ball", "Box", "Capsule", "Cylinder", "Plane"),
     "retrax.integrators.magnus": ("Magnus",),
     "retrax.integrators.projected_lift": ("ProjectedLift",),
     "retrax.integrators.retraction_flow": ("RetractionFlow",),
