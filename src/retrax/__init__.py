@@ -82,6 +82,10 @@ if _TYPE_CHECKING:
     from retrax.integrators.kahan_attitude import KahanAttitude as KahanAttitude
     from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert as LagrangeDAlembert
     from retrax.integrators.lie_verlet import LieVerlet as LieVerlet
+    from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle as NonsmoothRattle
+    from retrax.contact.contacts import Contacts as Contacts
+    from retrax.contact.shapes import Ball as Ball
+    from retrax.contact.shapes import Plane as Plane
     from retrax.integrators.magnus import Magnus as Magnus
     from retrax.integrators.projected_lift import ProjectedLift as ProjectedLift
     from retrax.integrators.retraction_flow import RetractionFlow as RetractionFlow
@@ -240,6 +244,9 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.integrators.kahan_attitude": ("KahanAttitude",),
     "retrax.integrators.lagrange_d_alembert": ("LagrangeDAlembert",),
     "retrax.integrators.lie_verlet": ("LieVerlet",),
+    "retrax.integrators.contact.nonsmooth_rattle": ("NonsmoothRattle",),
+    "retrax.contact.contacts": ("Contacts",),
+    "retrax.contact.shapes": ("Ball", "Plane"),
     "retrax.integrators.magnus": ("Magnus",),
     "retrax.integrators.projected_lift": ("ProjectedLift",),
     "retrax.integrators.retraction_flow": ("RetractionFlow",),

@@ -32,6 +32,7 @@ VOCABULARY: dict[str, str] = {
     "symmetric": "a step forward followed by a step back returns to the start",
     "constraint": "the velocity is admissible at every step, to round-off",
     "positions": "constraints on positions, and on velocities beside them, hold to round-off",
+    "contact": "bodies touch without overlapping and stick without creeping, to round-off",
     "energy": "the energy is conserved to round-off, at any step size",
 }
 
@@ -215,6 +216,11 @@ def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> 
         raise BadInput(
             f"{integrator!r} would let the {system.name} drift off its constraint on positions; "
             "use LieVerlet(), or Composition(LieVerlet(), order=4), 6 or 8."
+        )
+    if system.contact is not None and "contact" not in integrator.preserves:
+        raise BadInput(
+            f"{integrator!r} would let the bodies of the {system.name} pass through each other; "
+            "use NonsmoothRattle()."
         )
     integrator.check(system)
 

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import AbstractConstraint
+from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.functions import (
     Force,
     Function,
@@ -125,6 +126,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
     - `physical`: whether to insist that the inertia is one that a body can have.
     - `constraint`: a `Distribution`, a `VelocityConstraint` or, on positions, a `Holonomic`; a
         notice is given where a distribution is a subalgebra, and so constrains positions as well.
+    - `contact`: what must not overlap, such as `rx.Contacts`.
     - `draw`: how it looks: shapes of `rx.draw`, each on its body, or a function of `g`, or of `g`
         and `t`, that returns shapes in space. A file keeps shapes, but not a function.
 
@@ -138,6 +140,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
     force: Function | None
     symmetry: Generators | None = eqx.field(static=True)
     constraint: AbstractConstraint | None
+    contact: AbstractContacts | None
     draw: tuple[Shape, ...] | Callable[..., object] | None = eqx.field(static=True, default=None)
 
     def __init__(
@@ -150,6 +153,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
         symmetry: ArrayLike | None = None,
         physical: bool = True,
         constraint: AbstractConstraint | None = None,
+        contact: AbstractContacts | None = None,
         draw: Shape | Sequence[Shape] | Callable[..., object] | None = None,
     ):
         parts = checked_parts(group, force, symmetry, constraint)
@@ -161,6 +165,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
             None if potential is None else checked_energy("potential", potential, (g,), ("g",))
         )
         self.require_declared()
+        self.contact = None if contact is None else contact.on(self)
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Element, require_group
+from retrax.groups.product import Product
 from retrax.mechanics.constraints import AbstractConstraint, Rows, Time
 from retrax.mechanics.hamel import checked_constraint
 from retrax.mechanics.holonomic import AbstractHolonomic, Holonomic
@@ -88,7 +89,8 @@ def placed_on(
                 "the equations of its points."
             )
     if not any(isinstance(part, Sphere) for part in parts):
-        group = require_group(where)
+        several = isinstance(where, tuple) and len(parts) > 1
+        group = Product(*map(require_group, parts)) if several else require_group(parts[0])
         return group, checked_constraint(group, constraint)
     space = Embedded(*(_factor(part) for part in parts))
     further = checked_constraint(space.group, constraint)

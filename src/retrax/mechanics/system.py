@@ -80,6 +80,7 @@ class AbstractGroupSystem(Frozen):
     force: eqx.AbstractVar[Function | None]
     symmetry: eqx.AbstractVar[Generators | None]
     constraint: ClassVar[Any] = None  # an AbstractConstraint, here or in the fields of a subclass
+    contact: ClassVar[Any] = None  # an AbstractContacts, likewise
     has_momentum: ClassVar[bool] = True  # or else a flow of first order, whose momenta are zero
     has_energy: ClassVar[bool] = True  # or else a field that was given without one
     flows: ClassVar[bool] = False  # of first order: a state is a place, and its momentum is zero

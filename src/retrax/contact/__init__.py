@@ -1,0 +1,1 @@
+"""Bodies that touch: shapes on bodies, and which of them may meet."""

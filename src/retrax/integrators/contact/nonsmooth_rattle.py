@@ -1,0 +1,270 @@
+"""Contact that sticks, slips, lets go and comes back: RATTLE with unilateral constraints."""
+
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from retrax.errors import BadInput
+from retrax.groups.retractions import AbstractRetraction, Exp
+from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info, worse
+from retrax.mechanics.contact import AbstractContacts, Gaps
+from retrax.mechanics.holonomic import AbstractHolonomic
+from retrax.mechanics.reactions import answers
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
+from retrax.numerics.complementarity import (
+    Contact,
+    Found,
+    Impulses,
+    modes,
+    solve_contact,
+    weights,
+)
+
+Scalar = Float[Array, ""]
+_EPS = float(jnp.finfo(jnp.float64).eps)
+# A gap this small, relative to the coordinates of the place, is closed.
+_CLOSED = 64 * _EPS
+
+
+class Last(NamedTuple):
+    """What the step before found: its velocity, and the impulses of both stages, per time."""
+
+    xi: Coordinates
+    first: Impulses
+    last: Impulses
+    ties: Float[Array, " k"]
+    ends: Float[Array, " k"]
+
+
+class ContactRecord(NamedTuple):
+    """What contacts did in one step, an entry for each.
+
+    **Attributes:** `gap`: at its end; `mode`: 0 open, 1 sticks, 2 slips; `normal`, `tangential`:
+    impulses of both stages; `approach`: the normal velocity before; `slip`: velocity at the end;
+    `friction_work`, `impact_work`: what friction and the normal impulses did.
+    """
+
+    gap: Gaps
+    mode: Int[Array, " m"]
+    normal: Gaps
+    tangential: Float[Array, "m 2"]
+    approach: Gaps
+    slip: Float[Array, "m 2"]
+    friction_work: Gaps
+    impact_work: Gaps
+
+
+class NonsmoothRattle(AbstractIntegrator):
+    r"""`LieVerlet` with impulses that keep bodies apart and rub, and joints beside them.
+
+    With gaps $\gamma \ge 0$, their rows $N$, rows $T$ of the slip, friction $f$ and restitution
+    $e$,
+
+    $$
+    \begin{aligned}
+    (d^R\tau^{-1}_{h\xi})^*\,p(\xi) &= \mu_k + \tfrac h2F_k + \Phi_k^T\lambda
+        + N_k^Tp + T_k^Tq, \qquad g_{k+1} = g_k\,\tau(h\xi)                       &&\text{(1)}\\
+    0 \le \gamma(g_{k+1}) &\perp p \ge 0, \qquad \varphi(g_{k+1}) = 0             &&\text{(2)}\\
+    q &= \mathrm{proj}_{|q| \le fp}\bigl(q - \rho\,\tfrac12(T_k + T_{k+1})\xi\bigr) &&\text{(3)}\\
+    \mu_{k+1} &= \mathrm{Ad}^*_{\tau(h\xi)}(\ldots) + \tfrac h2F_{k+1} + \Phi_{k+1}^T\lambda'
+        + N_{k+1}^Tp' + T_{k+1}^Tq'                                               &&\text{(4)}\\
+    0 \le N_{k+1}\xi_{k+1} + e\,\min(N_k\xi_k, 0) &\perp p' \ge 0, \qquad
+        q' = \mathrm{proj}_{|q'| \le fp'}(q' - \rho\,T_{k+1}\xi_{k+1})            &&\text{(5)}
+    \end{aligned}
+    $$
+
+    (5) for contacts that are closed. A contact that sticks is a rolling constraint: it does not
+    creep. Without contact this is `LieVerlet`, of order 2; in impacts of order 1.
+
+    **Arguments:** `retraction`: $\tau$. With `Exp()` the velocity of a step agrees with the
+    momenta of a body that spins; `Cayley()` asks friction for what it misses.
+
+    References: [AcaryBrogliato2008], [Moreau1988].
+    """
+
+    retraction: AbstractRetraction = Exp()
+    order: ClassVar[int] = 2
+    preserves: ClassVar[frozenset[str]] = frozenset({"group", "positions", "contact"})
+    memory_saves_work: ClassVar[bool] = True
+
+    def check(self, system: AbstractGroupSystem) -> None:
+        self.retraction.check(system.group)
+        if system.contact is None:
+            raise BadInput(
+                f"NonsmoothRattle needs contacts, and the {system.name} has none; use LieVerlet()."
+            )
+        if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
+            self.refuse_constraint(system)
+
+    def memory(self, system: AbstractGroupSystem, state: State) -> Last:
+        xi = system.velocity(state.g, state.momentum)
+        none = jnp.zeros((len(system.contact.names), 3))
+        ties = jnp.zeros(len(_ties(system, state.g, state.t)))
+        return Last(xi, none, none, ties, ties)
+
+    def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
+
+    def next_step(
+        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
+    ) -> tuple[State, StepInfo, Last]:
+        new, info, last, _ = self._taken(system, state, h, memory)
+        return new, info, last
+
+    def contact_record(
+        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | None = None
+    ) -> tuple[State, ContactRecord]:
+        """Take a step again, and return what its contacts do."""
+        begun = self.memory(system, state) if memory is None else memory
+        new, _, _, record = self._taken(system, state, h, begun)
+        return new, record
+
+    def _taken(
+        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
+    ) -> tuple[State, StepInfo, Last, ContactRecord]:
+        group, tau = system.group, self.retraction
+        contact: AbstractContacts = system.contact
+        g0, mu0, t0, t1 = state.g, state.momentum, state.t, state.t + h
+        now, then = system.at_time(t0), system.at_time(t1)
+        before, ties = contact.look(g0), _ties(system, g0, t0)
+        extent = _extent(g0)
+        xi0 = now.velocity(g0, mu0)
+
+        def kick(at: AbstractGroupSystem, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
+            return h / 2 * at.total_force(g, xi, at.momentum(g, xi), t)
+
+        def drift(xi: Coordinates) -> Element:
+            return group.advance(g0, tau.minus_identity(group, h * xi))
+
+        def need(xi: Coordinates) -> Coordinates:
+            p = (now.momentum(g0, xi) + then.momentum(drift(xi), xi)) / 2
+            return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(now, g0, xi, t0))  # (1)
+
+        def speeds(xi: Coordinates) -> Impulses:
+            after = contact.look(drift(xi), before.frame)
+            slip = jnp.einsum("iak,k->ia", (before.rows + after.rows)[:, 1:], xi) / 2
+            return jnp.concatenate([(after.gap / h)[:, None], slip], axis=1)  # (2), (3)
+
+        def held(xi: Coordinates) -> Array:
+            return _positions(system, drift(xi), t1) / h
+
+        def slopes(xi: Coordinates) -> tuple[Array, Array]:
+            g = drift(xi)
+
+            def carried(row: Coordinates) -> Coordinates:
+                return tau.dL_dual(group, h * xi, row)
+
+            rows = contact.look(g, before.frame).rows
+            opening = jax.vmap(carried)(rows[:, 0])
+            V = jnp.concatenate([opening[:, None], (before.rows + rows)[:, 1:] / 2], axis=1)
+            G = _ties(system, g, t1)
+            return V, jax.vmap(carried)(G) if len(G) else G
+
+        pushed = kick(now, g0, xi0, t0)
+
+        def gives(rows: Array) -> Array:
+            return answers(now, rows, g0, mu0)
+
+        rho = weights(before.rows, ties, gives)
+        problem = Contact(
+            need=need,
+            speeds=speeds,
+            slopes=slopes,
+            rows=before.rows,
+            friction=contact.friction,
+            touching=jnp.ones(len(contact.names), bool),
+            held=held,
+            ties=ties,
+            weights=rho,
+            answers=gives,
+            terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(pushed)),
+            unseen=extent / jnp.abs(h),
+        )
+        guess = Found(2 * xi0 - memory.xi, memory.first * h, memory.ties * h)
+        found, status = solve_contact(problem, guess)
+        xi = found.xi
+        g1 = drift(xi)
+        push = kick(now, g0, xi, t0)
+        impulse = jnp.einsum("iak,ia->k", before.rows, found.z) + found.lam @ ties
+        push = push + impulse
+        turn = group.coAdm1(tau.minus_identity(group, h * xi), mu0 + push)
+        off = mu0 + (push + turn + kick(then, g1, xi, t1))  # (4) without impulses
+
+        after, ends = contact.look(g1, before.frame), _ties(system, g1, t1)
+        approach = jnp.einsum("ik,k->i", before.rows[:, 0], xi0)
+        closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
+        bounce = contact.restitution * jnp.minimum(approach, 0.0)
+        free = then.velocity(g1, off)
+
+        def left(xi: Coordinates) -> Coordinates:
+            return then.momentum(g1, xi) - off
+
+        def rates(xi: Coordinates) -> Impulses:
+            u = jnp.einsum("iak,k->ia", after.rows, xi)
+            return u.at[:, 0].add(bounce)  # (5)
+
+        def opening(xi: Coordinates) -> Array:
+            return ends @ xi
+
+        speed = jnp.max(jnp.abs(xi0)) + jnp.max(jnp.abs(free))
+        second = Contact(
+            need=left,
+            speeds=rates,
+            slopes=lambda xi: (after.rows, ends),
+            rows=after.rows,
+            friction=contact.friction,
+            touching=closed,
+            held=opening,
+            ties=ends,
+            weights=rho,
+            answers=lambda rows: answers(then, rows, g1, off),
+            terms=jnp.sum(jnp.abs(off)),
+            unseen=speed,
+        )
+        started = jnp.where(closed[:, None], memory.last * h, 0.0)
+        end, met = solve_contact(second, Found(free, started, memory.ends * h))
+        impulse = jnp.einsum("iak,ia->k", after.rows, end.z) + end.lam @ ends
+        mu1 = off + impulse
+        new = State(g1, mu1, t1)
+        both = worse(status, met)
+        info = step_info(both, h * xi, tau.covers(group, h * xi))
+        last = Last(xi, found.z / h, end.z / h, found.lam / h, end.lam / h)
+        # The book: impulses times the mean of the velocities before and after.
+        u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
+        u1 = jnp.einsum("iak,k->ia", after.rows, end.xi)
+        total = found.z + end.z
+        work = total * (u0 + u1) / 2
+        mode = jnp.where(closed, modes(end.z - rho[0] * rates(end.xi), contact.friction), 0)
+        record = ContactRecord(
+            after.gap,
+            mode,
+            total[:, 0],
+            total[:, 1:],
+            approach,
+            u1[:, 1:],
+            work[:, 1] + work[:, 2],
+            work[:, 0],
+        )
+        return new, info, last, record
+
+
+def _ties(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Array, "k n"]:
+    if system.constraint is None:
+        return jnp.zeros((0, system.group.dim))
+    return system.constraint.rows(g, t)
+
+
+def _positions(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Array, " k"]:
+    if system.constraint is None:
+        return jnp.zeros(0)
+    return system.constraint.positions(g, t)
+
+
+def _extent(g: Element) -> Scalar:
+    """Return how large the coordinates of a place are, and so how far rounding moves it."""
+    largest = [jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(g)]
+    return jnp.maximum(jnp.max(jnp.stack(largest)), 1.0)

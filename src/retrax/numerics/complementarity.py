@@ -1,0 +1,331 @@
+r"""Impulses that push and rub: a semi-smooth Newton method in the velocities.
+
+Velocities $\xi$, impulses $z_i = (p_i, q_i)$ of contacts with friction $f_i$, along and across
+their normals, and $\lambda$ of joints satisfy
+
+$$
+\begin{aligned}
+R(\xi) &= \sum_iW_i^Tz_i + B^T\lambda, \qquad c(\xi) = 0                     &&\text{(1)}\\
+z_i &= \pi_i\bigl(z_i - \rho_iu_i(\xi)\bigr)                                 &&\text{(2)}
+\end{aligned}
+$$
+
+with $R$ the momentum that a velocity needs beyond what there is, $u_i = (u_n, u_t)$ the speeds at
+which a contact opens and slips, and
+
+$$
+\pi(y) = \begin{cases}
+0 & y_n \le 0 \qquad\text{(open)}\\
+y & |y_t| \le f y_n \qquad\text{(sticks)}\\
+(y_n, f y_n\,y_t/|y_t|) & \text{otherwise (slips).}
+\end{cases} \tag{3}
+$$
+
+(2) says $0 \le u_n \perp p \ge 0$ and that $|q| \le fp$ opposes the slip, for every
+$\rho > 0$. Newton's method on (1) and (2) eliminates the impulses: each contact answers a change of
+the velocities by $\Delta z_i = -a_i - E_iV_i\Delta\xi$, $V = u'$, with $E = \kappa\rho$ where it
+must not give way at all, so that what is left is one matrix of the size of the velocities,
+
+$$ \bigl(R' + \sum_iW_i^TE_iV_i + \kappa\rho B^Tc'\bigr)\Delta\xi
+    = -R + \sum_iW_i^T(z_i - a_i) + B^T(\lambda - \kappa\rho c). \tag{4} $$
+
+$\kappa$ is large but finite: contacts that say the same twice share their load, and what it leaves
+the next iteration takes away. Where Newton's method cycles between cases of (3), sweeps of
+Gauss-Seidel over (2), contact by contact, find the right ones.
+
+References: [AlartCurnier1991], [AcaryBrogliato2008].
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from retrax.numerics.newton import SMALLEST, NewtonStatus
+from retrax.numerics.small_matrices import partly_ordered_solve
+
+Scalar = Float[Array, ""]
+Velocity = Float[Array, " n"]
+Impulses = Float[Array, "m 3"]
+Tensions = Float[Array, " k"]
+
+_EPS = float(jnp.finfo(jnp.float64).eps)
+# Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
+_AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
+_STIFF = 1e6  # kappa
+# After so many iterations that do not halve the residual come sweeps, each time twice as many.
+_PATIENCE, _SWEEPS, _MOST_SWEEPS = 4, 16, 20_000
+
+OPEN, STICKS, SLIPS = 0, 1, 2
+
+
+class Contact(NamedTuple):
+    """The equations of one solve.
+
+    **Attributes:**
+
+    - `need`: $R(\\xi)$ of (1), without impulses.
+    - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
+    - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
+    - `rows`: $W$, three for each contact.
+    - `friction`: $f$ of each contact; `touching`: whether it can push at all.
+    - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
+    - `weights`: $\rho$ of contacts and of joints.
+    - `answers`: the changes of the velocities that impulses make, nearly.
+    - `terms`: the size of the terms that cancel in `need`; `unseen`: that of the rounding errors
+        of `speeds` and `held`.
+    """
+
+    need: Callable[[Velocity], Velocity]
+    speeds: Callable[[Velocity], Impulses]
+    slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
+    rows: Float[Array, "m 3 n"]
+    friction: Float[Array, " m"]
+    touching: Bool[Array, " m"]
+    held: Callable[[Velocity], Tensions]
+    ties: Float[Array, "k n"]
+    weights: tuple[Impulses, Tensions]
+    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
+    terms: Scalar
+    unseen: Scalar
+
+
+class Found(NamedTuple):
+    """Velocities and impulses."""
+
+    xi: Velocity
+    z: Impulses
+    lam: Tensions
+
+
+class _Seen(NamedTuple):
+    """A place of the iteration, both sides of (1) and (2) there, and the size of what is left."""
+
+    at: Found
+    need: Velocity
+    u: Impulses
+    c: Tensions
+    size: Scalar
+
+
+class _Slopes(NamedTuple):
+    """The derivatives of both sides: of speeds, of what velocities need, and of joints."""
+
+    V: Float[Array, "m 3 n"]
+    D: Float[Array, "n n"]
+    G: Float[Array, "k n"]
+
+
+class _Round(NamedTuple):
+    """Where the iteration stands, how many sweeps come next, and how many iterations there were."""
+
+    seen: _Seen
+    sweeps: Int[Array, ""]
+    iterations: Int[Array, ""]
+
+
+def projected(y: Impulses, friction: Float[Array, " m"]) -> Impulses:
+    """Return (3)."""
+    push = jnp.maximum(y[:, 0], 0.0)
+    across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
+    limit = friction * push
+    share = jnp.where(across > limit, limit / jnp.where(across > 0, across, 1.0), 1.0)
+    return jnp.concatenate([push[:, None], share[:, None] * y[:, 1:]], axis=1)
+
+
+def modes(y: Impulses, friction: Float[Array, " m"]) -> Int[Array, " m"]:
+    """Return which case of (3) holds for each contact."""
+    across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
+    closed = jnp.where(across > friction * y[:, 0], SLIPS, STICKS)
+    return jnp.where(y[:, 0] > 0, closed, OPEN)
+
+
+def weights(
+    rows: Float[Array, "m 3 n"],
+    ties: Float[Array, "k n"],
+    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]],
+) -> tuple[Impulses, Tensions]:
+    r"""Return $\rho$: the masses that contacts and joints feel, the same in all slip directions."""
+    flat = rows.reshape(-1, rows.shape[2])
+    give = jnp.sum(flat * answers(flat), axis=1).reshape(len(rows), 3)
+    slip = jnp.maximum(give[:, 1], give[:, 2])
+    give = jnp.stack([give[:, 0], slip, slip], axis=1)
+    tied = jnp.sum(ties * answers(ties), axis=1) if len(ties) else jnp.zeros(0)
+    return _reciprocal(give), _reciprocal(tied)
+
+
+def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
+    """Solve (1) and (2) to round-off from a guess.
+
+    Derivatives are taken once, where a round of iterations begins. A round that fails ends with
+    sweeps from where it began, twice as many as the one before.
+    """
+    rho, sigma = problem.weights
+    rows, ties, friction = problem.rows, problem.ties, problem.friction
+    reach, tied = jnp.sum(jnp.abs(rows), axis=2), jnp.sum(jnp.abs(ties), axis=1)
+    unseen = problem.terms + problem.unseen * (jnp.sum(reach * rho) + jnp.sum(tied * sigma))
+
+    def looked(at: Found) -> _Seen:
+        need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
+        u, c = problem.speeds(at.xi), problem.held(at.xi)
+        missed = at.z - _allowed(problem, at.z - rho * u)
+        left = jnp.sum(jnp.abs(need)) + jnp.sum(reach * jnp.abs(missed))
+        left = left + jnp.sum(tied * jnp.abs(sigma * c))
+        terms = unseen + jnp.sum(reach * jnp.abs(at.z)) + jnp.sum(tied * jnp.abs(at.lam))
+        return _Seen(at, need, u, c, left / (terms + SMALLEST))
+
+    def newton(slopes: _Slopes, seen: _Seen) -> _Seen:
+        (xi, z, lam), (V, D, G) = seen.at, slopes
+        stiff, y = _STIFF * sigma, z - rho * seen.u
+        K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
+        answers = []
+        for i in range(len(friction)):
+            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i])
+            closed = problem.touching[i] & (y[i, 0] > 0)
+            K, right, answer = lax.cond(
+                closed,
+                partial(_add, K, right, rows[i], V[i], one),
+                partial(_let_go, K, right, rows[i], z[i]),
+            )
+            answers.append(answer)
+        move = partly_ordered_solve(K, right, len(K))  # (4)
+        z = z - jnp.stack([a + E @ (V[i] @ move) for i, (a, E) in enumerate(answers)])
+        return looked(Found(xi + move, z, lam - stiff * (seen.c + G @ move)))
+
+    def swept(slopes: _Slopes, seen: _Seen, sweeps: Int[Array, ""]) -> _Seen:
+        """Sweep over contacts and joints, each with the others as they are."""
+        (xi, z, lam), (V, _, G) = seen.at, slopes
+        pushes = problem.answers(rows.reshape(-1, rows.shape[2])).reshape(rows.shape)
+        pulls = problem.answers(ties) if len(ties) else ties
+
+        def sweep(carried: tuple[Int[Array, ""], Found]) -> tuple[Int[Array, ""], Found]:
+            count, (move, z, lam) = carried
+            impulses, tensions = [], []
+            for i in range(len(friction)):
+                y = z[i] - rho[i] * (seen.u[i] + V[i] @ move)
+                one = projected(y[None], friction[i : i + 1])[0]
+                impulses.append(jnp.where(problem.touching[i], one, 0.0))
+                move = move + (impulses[i] - z[i]) @ pushes[i]
+            for j in range(len(ties)):
+                tensions.append(lam[j] - sigma[j] * (seen.c[j] + G[j] @ move))
+                move = move + (tensions[j] - lam[j]) * pulls[j]
+            lam = jnp.stack(tensions) if tensions else lam
+            return count + 1, Found(move, jnp.stack(impulses), lam)
+
+        begun = Found(-problem.answers(seen.need[None])[0], z, lam)
+        _, (move, z, lam) = lax.while_loop(
+            lambda carried: carried[0] < sweeps, sweep, (jnp.asarray(0), begun)
+        )
+        return looked(Found(xi + move, z, lam))
+
+    def unfinished(it: _Round) -> Bool[Array, ""]:
+        return ~(it.seen.size <= _ACCEPT) & (it.sweeps < _MOST_SWEEPS)
+
+    def again(it: _Round) -> _Round:
+        seen = it.seen
+        xi = seen.at.xi
+        V, G = problem.slopes(xi)
+        slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
+
+        def tries(carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]) -> Array:
+            seen, before, failed, _ = carried
+            stalls = (seen.size <= _ACCEPT) & (seen.size > before / 2)
+            return ~(seen.size <= _AIM) & ~stalls & (failed < _PATIENCE)
+
+        def chord(
+            carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]],
+        ) -> tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]:
+            seen, _, failed, count = carried
+            new = newton(slopes, seen)
+            failed = jnp.where(new.size < seen.size / 2, failed, failed + 1)
+            return new, seen.size, failed, count + 1
+
+        none = jnp.asarray(0)
+        found, _, _, count = lax.while_loop(
+            tries, chord, (seen, jnp.asarray(jnp.inf), none, it.iterations)
+        )
+        solved = found.size <= _ACCEPT
+        last = lax.cond(solved, lambda: found, lambda: swept(slopes, seen, it.sweeps))
+        return _Round(last, jnp.where(solved, it.sweeps, 2 * it.sweeps), count)
+
+    start = _Round(looked(guess), jnp.asarray(_SWEEPS), jnp.asarray(0))
+    it = lax.while_loop(unfinished, again, start._replace(seen=_unsolved(start.seen)))
+    size = it.seen.size
+    return it.seen.at, NewtonStatus(size <= _ACCEPT, size, it.iterations)
+
+
+def _unsolved(seen: _Seen) -> _Seen:
+    """Return a place that asks for at least one iteration, unless it solves everything."""
+    return seen._replace(size=jnp.where(seen.size <= _AIM, seen.size, jnp.inf))
+
+
+def _allowed(problem: Contact, y: Impulses) -> Impulses:
+    z = projected(y, problem.friction)
+    return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
+
+
+class _Answer(NamedTuple):
+    """How a contact answers a change of velocities: $a$ and $E$ of (4)."""
+
+    a: Float[Array, "3"]
+    E: Float[Array, "3 3"]
+
+
+_System = tuple[Float[Array, "n n"], Velocity, _Answer]
+
+
+def _add(
+    K: Float[Array, "n n"],
+    right: Velocity,
+    W: Float[Array, "3 n"],
+    V: Float[Array, "3 n"],
+    one: _Answer,
+) -> _System:
+    """Add a closed contact to (4)."""
+    across = one.E @ V
+    for row, answer in zip(W, across, strict=True):
+        K = K + row[:, None] * answer[None]
+    return K, right - one.a @ W, one
+
+
+def _let_go(
+    K: Float[Array, "n n"], right: Velocity, W: Float[Array, "3 n"], z: Float[Array, "3"]
+) -> _System:
+    """Add an open contact to (4): its impulse goes."""
+    return K, right - z @ W, _Answer(z, jnp.zeros((3, 3)))
+
+
+def _answer(
+    z: Float[Array, "3"],
+    y: Float[Array, "3"],
+    u: Float[Array, "3"],
+    rho: Float[Array, "3"],
+    f: Scalar,
+) -> _Answer:
+    """Return the answer of a closed contact."""
+    stiff = _STIFF * rho
+    size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
+    slips, safe = size > f * y[0], jnp.where(size > 0, size, 1.0)
+    d = y[1:] / safe
+    share = jnp.minimum(f * y[0] / safe, 1.0)
+    loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
+    rest = f * z[0] * d - z[1:]
+    along, off = d @ rest, jnp.eye(2) - d[:, None] * d[None]
+    # Along the slip q = f p, so that it answers as p does; across it the direction turns.
+    slip_a = f * stiff[0] * u[0] * d - along * d - loose * (rest - along * d)
+    a = jnp.where(slips, slip_a, stiff[1] * u[1:])
+    E = jnp.where(slips, share * loose * rho[1] * off, stiff[1] * jnp.eye(2))
+    couples = jnp.where(slips, f * stiff[0] * d, 0.0)
+    top = jnp.stack([stiff[0], jnp.zeros(()), jnp.zeros(())])
+    below = jnp.concatenate([couples[:, None], E], axis=1)
+    return _Answer(
+        jnp.concatenate([(stiff[0] * u[0])[None], a]), jnp.concatenate([top[None], below])
+    )
+
+
+def _reciprocal(x: Array) -> Array:
+    return jnp.where(x > 0, 1 / jnp.where(x > 0, x, 1.0), 0.0)
