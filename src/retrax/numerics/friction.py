@@ -24,7 +24,7 @@ from retrax.numerics.small_matrices import determinant, solve
 # those of round rods differ by less than a factor of three.
 _ITERATIONS = 10
 # Where the disc is so much smaller than the impulse aimed at, friction opposes the slip itself.
-_POINT = 1e-12
+_POINT = 1e-60
 
 Across = Float[Array, "2"]
 

@@ -20,7 +20,7 @@ first, then for $q$ (`numerics/friction.py`). (2) is linear, and solved at once.
 
 The impulses work on the velocities before and after them,
 
-$$ -\Delta E = -P\cdot(C_k + \tfrac12S_kP) - P'\cdot(C_{k+1} - \tfrac12S_{k+1}P') + O(h^3), \tag{3} $$
+$$ \Delta E = P\cdot(C_k + \tfrac12S_kP) + P'\cdot(C_{k+1} - \tfrac12S_{k+1}P') + O(h^3), \tag{3} $$
 
 $O(h^3)$ being the error of the step itself, also where the rods meet. The parts of (3) across the
 contact are the work of friction, those along $n$ the loss of an impact. A contact that sticks does
@@ -47,6 +47,8 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT, _MOST = _EPS / 4, 64 * _EPS, 50
 
 OPEN, STICKS, SLIPS = 0, 1, 2
+# What a unit push opens the gap by, and unit forces across the contact let it slip by.
+_Gives = tuple[Scalar, Float[Array, "2 2"]]
 
 
 class ContactRecord(NamedTuple):
@@ -91,7 +93,6 @@ class _Stage(NamedTuple):
     p: Scalar
     q: Across
     slips: Bool[Array, ""]
-    opening: Scalar
     loss: Scalar
     rubbed: Scalar
 
@@ -136,9 +137,9 @@ def coulomb_step(system: RodsInContact, state: State, h: Scalar) -> CoulombStep:
     here = meeting(system, g)
     opening, across = here.parts(system.slip(g, system.mobile(state.momentum)))
     pushed = state.momentum + h / 2 * forces(system, g, state.momentum, state.t)
-    stiff, give = here.give(system.yielding(rows))
-    tried, met = _first(system, state, here, rows, pushed, h)
-    first = _stage(here, (stiff, give), (tried.p, tried.q, tried.slips), (opening, across), 0.5)
+    gives = here.give(system.yielding(rows))
+    tried, met = _first(system, state, (here, gives, rows), pushed, h)
+    first = _stage(here, gives, (tried.p, tried.q, tried.slips), (opening, across), 0.5)
 
     kicked = pushed + along(first.impulse, rows)
     places, change, u, status = flight(system, g, kicked, h)
@@ -169,7 +170,7 @@ def coulomb_step(system: RodsInContact, state: State, h: Scalar) -> CoulombStep:
 
 def _stage(
     where: Meeting,
-    gives: tuple[Scalar, Float[Array, "2 2"]],
+    gives: _Gives,
     impulse: tuple[Scalar, Across, Bool[Array, ""]],
     velocity: tuple[Scalar, Across],
     half: float,
@@ -178,21 +179,19 @@ def _stage(
     (stiff, give), (p, q, slips), (opening, across) = gives, impulse, velocity
     loss = -p * (opening + half * stiff * p)
     rubbed = -q @ (across + half * (give @ q))
-    return _Stage(where, p, q, slips, opening, loss, rubbed)
+    return _Stage(where, p, q, slips, loss, rubbed)
 
 
 def _first(
     system: RodsInContact,
     state: State,
-    here: Meeting,
-    rows: Rows,
+    start: tuple[Meeting, _Gives, Rows],
     pushed: Coordinates,
     h: Scalar,
 ) -> tuple[_Tried, NewtonStatus]:
     """Find the impulses of (1) and the points of contact at the end of the step."""
-    g0 = state.g
-    n0 = here.axes[0]
-    stiff, give = here.give(system.yielding(rows))
+    here, (stiff, give), rows = start
+    g0, n0 = state.g, here.axes[0]
     # Places are as large as the rods are long: so are the terms that cancel in the gap.
     terms = system.first.length + system.second.length
 
@@ -226,8 +225,8 @@ def _first(
 
     opening, across = here.parts(system.slip(g0, system.mobile(pushed)))
     none, still = jnp.zeros(()), jnp.zeros(2)
-    start = predicted(none, still, here.gap + h * opening, across)
+    guess = predicted(none, still, here.gap + h * opening, across)
     s = g0[2] + h * system.travel(g0, *system.split(system.mobile(state.momentum)))
-    tried = _Tried(none, still, jnp.asarray(False), s, across, *start)
+    tried = _Tried(none, still, jnp.asarray(False), s, across, *guess)
     sizes = jnp.asarray(jnp.inf), jnp.ones(())
     return to_stagnation(improve, tried, sizes, aim=_AIM, accept=_ACCEPT, most=_MOST)

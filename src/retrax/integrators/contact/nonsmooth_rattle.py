@@ -22,6 +22,7 @@ from retrax.numerics.complementarity import (
     solve_contact,
     weights,
 )
+from retrax.systems.rods.pair import RodsInContact
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
@@ -95,6 +96,10 @@ class NonsmoothRattle(AbstractIntegrator):
         if system.contact is None:
             raise BadInput(
                 f"NonsmoothRattle needs contacts, and the {system.name} has none; use LieVerlet()."
+            )
+        if isinstance(system, RodsInContact):
+            raise BadInput(
+                f"the {system.name} has a step of its own for its contact; use RollingVerlet()."
             )
         if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
             self.refuse_constraint(system)

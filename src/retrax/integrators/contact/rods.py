@@ -15,7 +15,7 @@ from retrax.integrators.contact.coulomb_rods import ContactRecord, coulomb_step
 from retrax.integrators.contact.flights import Placements, Rows, Scalar, along, flight, forces
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.contact import Pair
@@ -85,12 +85,16 @@ class RollingVerlet(AbstractRolling):
     The contact force at $t_k$ is $\tfrac12(\lambda^-_k + \lambda^+_k)$ up to $O(h^2)$;
     `system.multipliers` gives it from the state.
 
+    Rods that are `unilateral` stick by these equations, and otherwise slip, part and meet under
+    Coulomb's law (`contact/coulomb_rods.py`); then steps are not symmetric, and across an impact
+    of order 1.
+
     References: [CortesMartinez2001]; [GayBalmazPutkaradze2012].
     """
 
     order: ClassVar[int] = 2
     preserves: ClassVar[frozenset[str]] = frozenset(
-        {"group", "momentum", "symmetric", "constraint"}
+        {"group", "momentum", "symmetric", "constraint", "contact"}
     )
 
     def check(self, system: AbstractGroupSystem) -> None:
@@ -128,14 +132,22 @@ class RollingVerlet(AbstractRolling):
         )
         return State(g1, mu, state.t + h), info, (before + after) / 2
 
-    def contact_record(self, system: RodsInContact, state: State, h: Scalar) -> ContactRecord:
+    def check_step(self, system: RodsInContact, state: State, h: float) -> None:
+        super().check_step(system, state, h)
+        if system.unilateral and not h > 0:
+            raise BadInput(
+                f"h = {h:g} s runs back in time, and rods that rub and meet lose energy on the way "
+                "that no step back can return; h must be positive."
+            )
+
+    def contact_record(self, system: RodsInContact, state: State, h: ArrayLike) -> ContactRecord:
         """What the contact of rods that may slip and part does in the step from `state`."""
         if not system.unilateral:
             raise BadInput(
                 f"the {system.name} rolls for as long as the contact lasts, and has no record of "
                 "it; unilateral=True lets it slip and part."
             )
-        return coulomb_step(system, state, h).record(system)
+        return coulomb_step(system, state, jnp.asarray(h)).record(system)
 
     def _multipliers(
         self, system: RodsInContact, state: State, rows: Rows, pushed: Coordinates, h: Scalar

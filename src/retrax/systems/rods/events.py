@@ -7,8 +7,9 @@ while
 $$ N > 0, \qquad |\lambda_t| \le \mu N, \qquad 3W \le s_i \le L_i - 3W, \qquad H > 0: \tag{1} $$
 
 they press on each other, friction holds them, the bump lies within both rods, and the points of
-contact are the closest ones; the last two also where rods may slip and part. The force is that of continuous time at a state, so (1) does not
-depend on the integrator: it is tested at the end of every step of every integrator.
+contact are the closest ones; the last two also where rods may slip and part. The force is that of
+continuous time at a state, so (1) does not depend on the integrator: it is tested at the end of
+every step of every integrator.
 
 The model has one contact, so rods can pass through each other elsewhere. Two segments of
 centrelines, $p + \sigma u$ and $q + \tau w$ with $\sigma, \tau \in [0, 1]$, have the distance

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from retrax.errors import BadInput
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Symmetries
@@ -48,12 +47,12 @@ from retrax.systems.rods.starts import (
     require_touching,
     require_within,
 )
-from retrax.systems.rods.unilateral import broken, limited_force
+from retrax.systems.rods.unilateral import RodContact, broken, limited_force
 
 VARIANTS = ("rolling", "printed 8", "printed 10")
 # A subclass must not redefine these: the integrators of the contact take them from the rods.
 _FIXED = (
-    "constraint", "differential", "force", "group", "hamiltonian_energy", "momentum",
+    "constraint", "contact", "differential", "force", "group", "hamiltonian_energy", "momentum",
     "multipliers", "reaction", "reactions", "slip", "symmetry", "tangency", "total_force", "travel",
     "vector_field", "velocity",
 )  # fmt: skip
@@ -158,6 +157,10 @@ class RodsInContact(AbstractRollingPair):
         return None if self.unilateral else NoSlip(self)
 
     @property
+    def contact(self) -> RodContact | None:
+        return RodContact(self) if self.unilateral else None
+
+    @property
     def drawing(self) -> Drawing | None:
         """What a picture needs: spacings and radii, and the width of the bump."""
         fields = (self.radius, self.width, self.first.spacing, self.second.spacing)
@@ -258,9 +261,7 @@ class RodsInContact(AbstractRollingPair):
         turn = turn + self.second.total_angular_momentum(second)
         return named("momentum", p) | named("angular momentum", turn)
 
-    def crossed(
-        self, angle: float = 90.0, meet: ArrayLike | None = None, gap: float = 0.0
-    ) -> Pair:
+    def crossed(self, angle: float = 90.0, meet: ArrayLike | None = None, gap: float = 0.0) -> Pair:
         """Straight rods, rod 1 along x and below, `angle` degrees between them.
 
         `meet` are the arc lengths at which they cross, by default the middles of the rods; `gap`

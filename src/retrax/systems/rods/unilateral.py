@@ -24,10 +24,12 @@ cone; where that is too much, the surfaces part with the tangential force neares
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from retrax.mechanics.system import Coordinates
+from retrax.mechanics.contact import AbstractContacts, Gaps, Touch
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.friction import Across, rubbing
 from retrax.numerics.small_matrices import cross, solve
 
@@ -68,9 +70,39 @@ class Meeting(NamedTuple):
         return seen[0, 0], seen[1:, 1:]
 
 
-def meeting(pair: "AbstractRollingPair", g: "Pair") -> Meeting:
-    """Look at the rods where they are closest."""
-    d, (along, _) = pair.gap_vector(g), pair.tangents(g)
+class RodContact(AbstractContacts):
+    """The one contact of two rods."""
+
+    pair: "AbstractRollingPair"
+    friction: Gaps
+    restitution: Gaps
+    names: tuple[str, ...] = eqx.field(static=True)
+
+    def __init__(self, pair: "AbstractRollingPair"):
+        self.pair, self.restitution = pair, pair.restitution[None]
+        self.friction = (jnp.asarray(jnp.inf) if pair.friction is None else pair.friction)[None]
+        self.names = ("the contact of the two rods",)
+
+    def on(self, system: AbstractGroupSystem) -> "RodContact":
+        return self
+
+    def gaps(self, g: "Pair") -> Gaps:
+        return (self.pair.gap(g) - 2 * self.pair.radius)[None]
+
+    def look(self, g: "Pair", along: Float[Array, "m 3 3"] | None = None) -> Touch:
+        here = meeting(self.pair, g, None if along is None else along[0, 1])
+        rows = here.axes @ jnp.stack(self.pair.reactions(g))
+        rows = rows.at[0].multiply(-1.0)
+        return Touch(here.gap[None], here.axes[None], rows[None])
+
+
+def meeting(pair: "AbstractRollingPair", g: "Pair", along: Vector | None = None) -> Meeting:
+    """Look at the rods where they are closest.
+
+    The second of the axes is as near to `along` as it can be, by default to the first rod.
+    """
+    d = pair.gap_vector(g)
+    along = pair.tangents(g)[0] if along is None else along
     far = jnp.sqrt(d @ d)
     n = d / far
     along = along - (along @ n) * n
