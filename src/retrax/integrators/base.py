@@ -179,6 +179,10 @@ class AbstractIntegrator(Frozen):
             shorter_step(h, moved),
         )
 
+    def unsolved(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        """Say in one sentence why a step from `state` did not converge, where the method knows."""
+        return None
+
     def integrals_kept(self, system: AbstractGroupSystem) -> tuple:
         """Which integrals of its steps depend on the numbers of a system, as hashable data.
 

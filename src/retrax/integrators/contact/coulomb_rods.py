@@ -163,7 +163,7 @@ def coulomb_step(system: RodsInContact, state: State, h: Scalar) -> CoulombStep:
         jnp.maximum(status.residual, met.residual),
         met.iterations,
         jnp.max(jnp.abs(h * u[:-2])),
-        jnp.asarray(True),
+        h > 0,
     )
     return CoulombStep(State(g1, mu, state.t + h), info, first, second, tried.slip)
 

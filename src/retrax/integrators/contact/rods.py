@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3, Rotation, Vector
-from retrax.integrators.base import AbstractIntegrator, StepInfo, worse
+from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, worse
 from retrax.integrators.contact.coulomb_rods import ContactRecord, coulomb_step
 from retrax.integrators.contact.flights import Placements, Rows, Scalar, along, flight, forces
 from retrax.mechanics.state import State
@@ -20,6 +20,7 @@ from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.contact import Pair
 from retrax.systems.rods.pair import RodsInContact
+from retrax.systems.rods.unilateral import meeting
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT, _MOST = _EPS / 4, 64 * _EPS, 30
@@ -132,13 +133,27 @@ class RollingVerlet(AbstractRolling):
         )
         return State(g1, mu, state.t + h), info, (before + after) / 2
 
-    def check_step(self, system: RodsInContact, state: State, h: float) -> None:
-        super().check_step(system, state, h)
-        if system.unilateral and not h > 0:
-            raise BadInput(
-                f"h = {h:g} s runs back in time, and rods that rub and meet lose energy on the way "
-                "that no step back can return; h must be positive."
-            )
+    def refusal(self, system: RodsInContact, state: State, h: float, moved: float) -> Refusal:
+        if not (system.unilateral and h < 0):
+            return super().refusal(system, state, h, moved)
+        return Refusal(
+            "would go back in time",
+            "Rods that rub and meet lose energy that no step back can return: h must be positive.",
+            -h / 2,
+        )
+
+    def unsolved(self, system: RodsInContact, state: State, h: float) -> str | None:
+        if system.contact is None:
+            return None
+        at = jax.tree.map(jnp.asarray, state)
+        left, gap, opening, slid, way = (float(x) for x in _unsolved(system, at, jnp.asarray(h)))
+        (name,) = system.contact.names
+        return (
+            f"No impulses were found for {name}: the last ones tried miss the law by {left:.2g} m. "
+            f"The gap of {gap:.3g} m opens at {opening:.3g} m/s, the surfaces slip at {slid:.3g} "
+            f"m/s, and the points of contact travel {way:.2g} widths of the bump in the step, "
+            "which must be well below 1."
+        )
 
     def contact_record(self, system: RodsInContact, state: State, h: ArrayLike) -> ContactRecord:
         """What the contact of rods that may slip and part does in the step from `state`."""
@@ -230,6 +245,18 @@ class RollingDKD(AbstractRolling):
         s, closed = system.touching(*places, 2 * s - state.g[2])
         info = StepInfo(*worse(status, closed), turn, jnp.asarray(True))
         return State((*places, s), mu, state.t + h), info, lam
+
+
+@jax.jit
+def _unsolved(system: RodsInContact, state: State, h: Scalar) -> tuple[Scalar, ...]:
+    """What is left of the law in metres; gap, opening and slip; travel of the points of contact."""
+    here, nodes = meeting(system, state.g), system.mobile(state.momentum)
+    opening, across = here.parts(system.slip(state.g, nodes))
+    way = system.travel(state.g, *system.split(nodes))
+    left = coulomb_step(system, state, h).info.residual
+    left = left * (system.first.length + system.second.length)
+    far = jnp.max(jnp.abs(h * way)) / system.width
+    return left, here.gap, opening, jnp.sqrt(across @ across), far
 
 
 def _spinning_flight(

@@ -25,6 +25,7 @@ CASES: dict[str, tuple[float, float]] = {
     "k = 0.2": (0.2, 1.0),
     "k = 0.2, kick x 8": (0.2, 8.0),
 }
+_HARD = list(CASES)[-1]  # drawn on its own
 _SLIPS = 2
 
 
@@ -99,20 +100,21 @@ def _records(pair: RodsInContact, states: State, h: jax.Array) -> ContactRecord:
 def figure(found: Mapping[str, Slide]) -> DataFigure:
     """Friction, slip, gap and energy along time."""
     with style():
-        sheet = new_figure(9.0, 8.0, "Two crossed rods beyond the end of rolling")
-        used, slip, gap, energy = sheet.subplots(4, 1, sharex=True)
+        sheet = new_figure(10.0, 6.6, "Two crossed rods beyond the end of rolling")
+        left, right = sheet.subplots(3, 2, sharex=True).T
         for colour, (name, one) in zip(CYCLE, found.items(), strict=False):
-            touching = np.where(one.mode > 0, one.slip, np.nan)
-            used.plot(one.t, one.used, color=colour, label=name)
-            slip.plot(one.t, touching, color=colour)
-            gap.plot(one.t, 1e3 * one.gap, color=colour)
-            energy.plot(one.t, one.energy, color=colour)
-            energy.plot(one.t, -one.rubbed - one.struck, "--", color=GREY, lw=1.2)
-        used.set_ylabel("friction / pressure")
-        used.legend(loc="upper right", ncols=3)
-        slip.set_ylabel("slip (m/s)")
-        gap.set_ylabel("gap (mm)")
-        energy.set(ylabel="energy (J)", xlabel="t (s)")
+            hard = name == _HARD
+            above, slip, energy = right if hard else left
+            above.plot(one.t, 1e3 * one.gap if hard else one.used, color=colour, label=name)
+            slip.plot(one.t, 1e3 * np.where(one.mode > 0, one.slip, np.nan), color=colour)
+            energy.plot(one.t, 1e3 * one.energy, color=colour)
+            energy.plot(one.t, -1e3 * (one.rubbed + one.struck), ":", color=GREY, lw=2)
+        left[0].set_ylabel("friction / pressure")
+        right[0].set_ylabel("gap (mm)")
+        for side in (left, right):
+            side[0].legend(loc="upper right")
+            side[1].set_ylabel("slip (mm/s)")
+            side[2].set(ylabel="energy (mJ)", xlabel="t (s)")
     named: dict[str, Column] = {}
     for key, units, words in (
         ("mode", "1", "0 open, 1 sticks, 2 slips"),
@@ -133,7 +135,7 @@ def figure(found: Mapping[str, Slide]) -> DataFigure:
         "Where the paper stops: Coulomb's law at the two material points. With k = 1 the rods of "
         "the contact force roll for ever; with k = 0.2 they stick and slip by turns; kicked eight "
         "times as hard they also part and meet again. Below, the change of the energy, and "
-        "(dashed) minus what friction and impacts have taken.",
+        "(dotted) minus what friction and impacts have taken.",
         sheet,
         columns(**named),
     )
