@@ -76,8 +76,8 @@ class Contact(NamedTuple):
     - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
     - `weights`: $\rho$ of contacts and of joints.
     - `answers`: the changes of the velocities that impulses make, nearly.
-    - `terms`: the size of the terms that cancel in `need`; `unseen`: that of the rounding errors
-        of `speeds` and `held`.
+    - `terms`: the size of the terms that cancel in `need`; `unseen`: of those in the speeds of
+        opening and in `held`.
     """
 
     need: Callable[[Velocity], Velocity]
@@ -167,16 +167,18 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     rho, sigma = problem.weights
     rows, ties, friction = problem.rows, problem.ties, problem.friction
     reach, tied = jnp.sum(jnp.abs(rows), axis=2), jnp.sum(jnp.abs(ties), axis=1)
-    unseen = problem.terms + problem.unseen * (jnp.sum(reach * rho) + jnp.sum(tied * sigma))
+    blurred = problem.unseen * (jnp.sum(reach[:, 0] * rho[:, 0]) + jnp.sum(tied * sigma))
 
     def looked(at: Found) -> _Seen:
         need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
         u, c = problem.speeds(at.xi), problem.held(at.xi)
         missed = at.z - _allowed(problem, at.z - rho * u)
-        left = jnp.sum(jnp.abs(need)) + jnp.sum(reach * jnp.abs(missed))
-        left = left + jnp.sum(tied * jnp.abs(sigma * c))
-        terms = unseen + jnp.sum(reach * jnp.abs(at.z)) + jnp.sum(tied * jnp.abs(at.lam))
-        return _Seen(at, need, u, c, left / (terms + SMALLEST))
+        left = reach * jnp.abs(missed)
+        rough = jnp.sum(left[:, 0]) + jnp.sum(tied * jnp.abs(sigma * c))
+        fine = jnp.sum(jnp.abs(need)) + jnp.sum(left[:, 1:])
+        terms = jnp.sum(reach * jnp.abs(at.z)) + jnp.sum(tied * jnp.abs(at.lam))
+        terms = problem.terms + terms + SMALLEST
+        return _Seen(at, need, u, c, jnp.maximum(fine / terms, rough / (terms + blurred)))
 
     def newton(slopes: _Slopes, seen: _Seen) -> _Seen:
         (xi, z, lam), (V, D, G) = seen.at, slopes

@@ -31,9 +31,8 @@ _CLOSED = 64 * _EPS
 
 
 class Last(NamedTuple):
-    """What the step before found: its velocity, and the impulses of both stages, per time."""
+    """What the step before found: the impulses of both stages, per time."""
 
-    xi: Coordinates
     first: Impulses
     last: Impulses
     ties: Float[Array, " k"]
@@ -105,10 +104,9 @@ class NonsmoothRattle(AbstractIntegrator):
             self.refuse_constraint(system)
 
     def memory(self, system: AbstractGroupSystem, state: State) -> Last:
-        xi = system.velocity(state.g, state.momentum)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
-        return Last(xi, none, none, ties, ties)
+        return Last(none, none, ties, ties)
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.next_step(system, state, h, self.memory(system, state))
@@ -189,7 +187,9 @@ class NonsmoothRattle(AbstractIntegrator):
             terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(pushed)),
             unseen=extent / jnp.abs(h),
         )
-        guess = Found(2 * xi0 - memory.xi, memory.first * h, memory.ties * h)
+        z, lam = h * memory.first, h * memory.ties
+        loaded = jnp.einsum("iak,ia->k", before.rows, z) + lam @ ties
+        guess = Found(now.velocity(g0, mu0 + pushed + loaded), z, lam)
         found, status = solve_contact(problem, guess)
         xi = found.xi
         g1 = drift(xi)
@@ -203,8 +203,6 @@ class NonsmoothRattle(AbstractIntegrator):
         approach = jnp.einsum("ik,k->i", before.rows[:, 0], xi0)
         closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
         bounce = contact.restitution * jnp.minimum(approach, 0.0)
-        free = then.velocity(g1, off)
-
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
@@ -215,7 +213,6 @@ class NonsmoothRattle(AbstractIntegrator):
         def opening(xi: Coordinates) -> Array:
             return ends @ xi
 
-        speed = jnp.max(jnp.abs(xi0)) + jnp.max(jnp.abs(free))
         second = Contact(
             need=left,
             speeds=rates,
@@ -227,17 +224,19 @@ class NonsmoothRattle(AbstractIntegrator):
             ties=ends,
             weights=rho,
             answers=lambda rows: answers(then, rows, g1, off),
-            terms=jnp.sum(jnp.abs(off)),
-            unseen=speed,
+            terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(push)) + jnp.sum(jnp.abs(off)),
+            unseen=extent / jnp.abs(h),
         )
         started = jnp.where(closed[:, None], memory.last * h, 0.0)
-        end, met = solve_contact(second, Found(free, started, memory.ends * h))
+        loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends
+        begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends)
+        end, met = solve_contact(second, begun)
         impulse = jnp.einsum("iak,ia->k", after.rows, end.z) + end.lam @ ends
         mu1 = off + impulse
         new = State(g1, mu1, t1)
         both = worse(status, met)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
-        last = Last(xi, found.z / h, end.z / h, found.lam / h, end.lam / h)
+        last = Last(found.z / h, end.z / h, found.lam / h, end.lam / h)
         # The book: impulses times the mean of the velocities before and after.
         u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
         u1 = jnp.einsum("iak,k->ia", after.rows, end.xi)
