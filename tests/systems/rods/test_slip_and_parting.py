@@ -216,7 +216,7 @@ def test_which_starts_and_steps_are_refused():
     lift = np.array([0.0, 0.0, 0.01])
     into, off = (((frames, np.asarray(places) + by * lift), two, s) for by in (1, -1))
     rest = np.zeros(pair.group.dim)
-    with pytest.raises(rx.BadInput, match=r"must be at least two radii, 0\.1, apart"):
+    with pytest.raises(rx.BadInput, match=r"rods overlap by 0\.01 m .* at least two radii apart"):
         pair.state(into, velocity=rest)
     with pytest.raises(rx.BadInput, match=r"they must be two radii, 0\.1, apart"):
         pair.state(off, velocity=rest, project=True)

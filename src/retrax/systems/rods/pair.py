@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from retrax.mechanics.contact import require_apart
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Symmetries
@@ -307,6 +308,8 @@ class RodsInContact(AbstractRollingPair):
     def check_state(self, state: State) -> None:
         for rod, at in zip(self.rods, state.g[:2], strict=True):
             rod.require_bent(at)
+        if self.contact is not None:
+            require_apart(self.contact, state.g)
 
     def projected(self, g: Pair, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
         return _projected(self, g, mu)

@@ -20,19 +20,17 @@ def require_touching(
     skew: np.ndarray,
     H: np.ndarray,
 ) -> None:
-    """Reject rods that do not touch at the arc lengths `s` or, if they may be `apart`, overlap.
+    """Reject rods that do not touch at the arc lengths `s`, or are not closest there if `apart`.
 
     `sizes` are the radius, the width of the bump and the lengths of both rods.
     """
     radius, width, lengths = sizes
     _require_contact(s, float(t), H, SUPPORT * float(width), np.array(lengths))
     expected = 2 * float(radius)
-    missed = expected - gap if apart else abs(gap - expected)
-    if not missed <= _ALLOWED * expected:
-        least = "at least " if apart else ""
+    if not (apart or abs(gap - expected) <= _ALLOWED * expected):
         raise BadInput(
             f"g has the centrelines {float(gap):.9g} apart at the contact, but they must be "
-            f"{least}two radii, {expected:.9g}, apart."
+            f"two radii, {expected:.9g}, apart."
         )
     if not skew <= _ALLOWED * expected:
         raise BadInput(

@@ -89,6 +89,12 @@ class RodContact(AbstractContacts):
     def gaps(self, g: "Pair") -> Gaps:
         return (self.pair.gap(g) - 2 * self.pair.radius)[None]
 
+    def overlap(self, candidate: int, depth: float) -> str:
+        return (
+            f"the rods overlap by {depth:.3g} m where they are closest in g: their centrelines "
+            "must be at least two radii apart."
+        )
+
     def look(self, g: "Pair", along: Float[Array, "m 3 3"] | None = None) -> Touch:
         here = meeting(self.pair, g, None if along is None else along[0, 1])
         rows = here.axes @ jnp.stack(self.pair.reactions(g))
