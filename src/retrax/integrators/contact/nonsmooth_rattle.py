@@ -24,6 +24,7 @@ from retrax.numerics.complementarity import (
     solve_contact,
     weights,
 )
+from retrax.systems.rods.pair import RodsInContact
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
@@ -83,6 +84,10 @@ class NonsmoothRattle(AbstractIntegrator):
         if system.contact is None:
             raise BadInput(
                 f"NonsmoothRattle needs contacts, and the {system.name} has none; use LieVerlet()."
+            )
+        if isinstance(system, RodsInContact):
+            raise BadInput(
+                f"the {system.name} has a step of its own for its contact; use RollingVerlet()."
             )
         if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
             self.refuse_constraint(system)
@@ -200,7 +205,7 @@ class NonsmoothRattle(AbstractIntegrator):
 
         after, ends = contact.look(g1, before.frame), _ties(system, g1, t1)
         closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
-        # What meets in this step slides freely until then, and rubs with all of its push at the end.
+        # What meets in this step slides freely until then, and rubs with all of its push after.
         met = jnp.where(touched, 0.0, found.z[:, 0])
         apart = then.velocity(g1, off - _turned(group, tau, h * xi, impulse))
         u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
