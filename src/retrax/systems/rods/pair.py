@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from retrax.errors import BadInput
 from retrax.mechanics.contact import require_apart
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import Ending, State
