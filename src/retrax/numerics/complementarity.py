@@ -57,9 +57,9 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _GUESSED = 16 * _EPS  # what rests goes on with the impulses of the step before
 # kappa at first, how it grows where an iteration leaves more than `_SLOW`, and where that ends
-_STIFF, _STIFFER, _SLOW, _STIFFEST = 1e4, 30.0, 0.1, 1e10
+_STIFF, _STIFFER, _SLOW, _STIFFEST = 1e4, 100.0, 0.1, 1e10
 # After so many iterations that do not halve the residual come sweeps, each time twice as many.
-_PATIENCE, _SWEEPS, _MOST_SWEEPS = 8, 16, 20_000
+_PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 20_000
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -147,15 +147,6 @@ def projected(y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " 
     limit = friction * (push + pushed)
     share = jnp.where(across > limit, limit / jnp.where(across > 0, across, 1.0), 1.0)
     return jnp.concatenate([push[:, None], share[:, None] * y[:, 1:]], axis=1)
-
-
-def modes(
-    y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " m"]
-) -> Int[Array, " m"]:
-    """Return which case of (3) holds for each contact."""
-    push = jnp.maximum(y[:, 0], 0.0) + pushed
-    across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
-    return jnp.where(push > 0, jnp.where(across > friction * push, SLIPS, STICKS), OPEN)
 
 
 def weights(

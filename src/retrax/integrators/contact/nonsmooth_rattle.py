@@ -4,12 +4,14 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info, worse
+from retrax.integrators.contact.faults import fault_of_contact
+from retrax.integrators.contact.records import ContactRecord, Given, recorded
 from retrax.mechanics.contact import AbstractContacts, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
@@ -19,10 +21,10 @@ from retrax.numerics.complementarity import (
     Contact,
     Found,
     Impulses,
-    modes,
     solve_contact,
     weights,
 )
+from retrax.systems.rods.pair import RodsInContact
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
@@ -40,24 +42,6 @@ class Last(NamedTuple):
     last: Impulses
     ties: Float[Array, " k"]
     ends: Float[Array, " k"]
-
-
-class ContactRecord(NamedTuple):
-    """What contacts did in one step, an entry for each.
-
-    **Attributes:** `gap`: at its end; `mode`: 0 open, 1 sticks, 2 slips; `normal`, `tangential`:
-    impulses of both stages; `approach`: the normal velocity before; `slip`: velocity at the end;
-    `friction_work`, `impact_work`: what friction and the normal impulses did.
-    """
-
-    gap: Gaps
-    mode: Int[Array, " m"]
-    normal: Gaps
-    tangential: Float[Array, "m 2"]
-    approach: Gaps
-    slip: Float[Array, "m 2"]
-    friction_work: Gaps
-    impact_work: Gaps
 
 
 class NonsmoothRattle(AbstractIntegrator):
@@ -101,6 +85,10 @@ class NonsmoothRattle(AbstractIntegrator):
             raise BadInput(
                 f"NonsmoothRattle needs contacts, and the {system.name} has none; use LieVerlet()."
             )
+        if isinstance(system, RodsInContact):
+            raise BadInput(
+                f"the {system.name} has a step of its own for its contact; use RollingVerlet()."
+            )
         if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
             self.refuse_constraint(system)
 
@@ -116,20 +104,30 @@ class NonsmoothRattle(AbstractIntegrator):
     def next_step(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
     ) -> tuple[State, StepInfo, Last]:
-        new, info, last, _ = self._taken(system, state, h, memory)
-        return new, info, last
+        return self._taken(system, state, h, memory)
+
+    def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        return fault_of_contact(system, state, h)
 
     def contact_record(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | None = None
     ) -> tuple[State, ContactRecord]:
         """Take a step again, and return what its contacts do."""
         begun = self.memory(system, state) if memory is None else memory
-        new, _, _, record = self._taken(system, state, h, begun)
-        return new, record
+        new, _, last = self._taken(system, state, h, begun)
+        return new, self.record(system, state, new, h, last)
+
+    def record(
+        self, system: AbstractGroupSystem, state: State, new: State, h: Scalar, memory: Last
+    ) -> ContactRecord:
+        """Return what contacts did in a step between two states that handed on `memory`."""
+        first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
+        last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
+        return recorded(system, state, new, first, last, h, _extent(state.g))
 
     def _taken(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
-    ) -> tuple[State, StepInfo, Last, ContactRecord]:
+    ) -> tuple[State, StepInfo, Last]:
         group, tau = system.group, self.retraction
         contact: AbstractContacts = system.contact
         g0, mu0, t0, t1 = state.g, state.momentum, state.t, state.t + h
@@ -207,7 +205,7 @@ class NonsmoothRattle(AbstractIntegrator):
 
         after, ends = contact.look(g1, before.frame), _ties(system, g1, t1)
         closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
-        # What meets in this step slides freely until then, and rubs with all of its push at the end.
+        # What meets in this step slides freely until then, and rubs with all of its push after.
         met = jnp.where(touched, 0.0, found.z[:, 0])
         apart = then.velocity(g1, off - _turned(group, tau, h * xi, impulse))
         u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
@@ -215,6 +213,7 @@ class NonsmoothRattle(AbstractIntegrator):
         approach = _approach(before.gap, start, end, h)
         hits = ~touched & (-h * approach > _SOFT * extent)
         bounce = jnp.where(hits, contact.restitution * approach, 0.0)
+
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
@@ -248,24 +247,8 @@ class NonsmoothRattle(AbstractIntegrator):
         new = State(g1, mu1, t1)
         both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
-        memory = Last(found.z / h, last.z / h, found.lam / h, last.lam / h)
-        # The book: impulses times the mean of the velocities before and after.
-        u1 = jnp.einsum("iak,k->ia", after.rows, last.xi)
-        total = found.z + last.z
-        work = total * (u0 + u1) / 2
-        tried = last.z - rho[0] * rates(last.xi)
-        mode = jnp.where(closed, modes(tried, contact.friction, met), 0)
-        record = ContactRecord(
-            after.gap,
-            mode,
-            total[:, 0],
-            total[:, 1:],
-            approach,
-            u1[:, 1:],
-            work[:, 1] + work[:, 2],
-            work[:, 0],
-        )
-        return new, info, memory, record
+        handed = Last(found.z / h, last.z / h, found.lam / h, last.lam / h)
+        return new, info, handed
 
 
 def _turned(
