@@ -127,13 +127,14 @@ class Contacts(AbstractContacts):
 
     def look(self, g: Element, along: Frames | None = None) -> Touch:
         there = self._there(g)
-        meetings = self._meetings(there, along)
+        assert self.group is not None
+        meetings, dim = self._meetings(there, along), self.group.dim
         frames, rows, start = [], [], 0
         for found, (i, j), count in zip(meetings, self.bodies, self.counts, strict=True):
             before = None if along is None else along[start : start + count, 1]
             ways = _frames(found, before)
             frames.append(ways)
-            rows.append(_rows(ways, found, there[i], there[j], self.group.dim))
+            rows.append(_rows(ways, found, there[i], there[j], dim))
             start += count
         gaps = jnp.concatenate([found.gap for found in meetings])
         return Touch(gaps, jnp.concatenate(frames), jnp.concatenate(rows))
