@@ -15,7 +15,7 @@ from retrax.contact.nearest import Points, across, length_and_way
 from retrax.contact.pictures import picture
 from retrax.contact.shapes import AbstractSurface
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Element
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, float64, is_traced, require_finite, shown
@@ -102,6 +102,15 @@ class Contacts(AbstractContacts):
         return other
 
     @property
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        called = _called(self.pairs)
+        return tuple(
+            (called[id(a)], called[id(b)])
+            for a, b in self.pairs
+            for _ in names_of(a, b, called[id(a)], called[id(b)])
+        )
+
+    @property
     def drawn(self) -> Seen:
         many = is_traced(self) or any(
             np.ndim(shape.at) != 1 for pair in self.pairs for shape in pair
@@ -129,15 +138,33 @@ class Contacts(AbstractContacts):
         there = self._there(g)
         assert self.group is not None
         meetings, dim = self._meetings(there, along), self.group.dim
-        frames, rows, start = [], [], 0
-        for found, (i, j), count in zip(meetings, self.bodies, self.counts, strict=True):
-            before = None if along is None else along[start : start + count, 1]
-            ways = _frames(found, before)
-            frames.append(ways)
+        frames, rows = self._ways(meetings, along), []
+        for found, ways, (i, j) in zip(meetings, frames, self.bodies, strict=True):
             rows.append(_rows(ways, found, there[i], there[j], dim))
-            start += count
         gaps = jnp.concatenate([found.gap for found in meetings])
         return Touch(gaps, jnp.concatenate(frames), jnp.concatenate(rows))
+
+    def speeds(
+        self, g: Element, xi: Coordinates, along: Frames | None = None
+    ) -> tuple[Gaps, Float[Array, "m 3"]]:
+        there = self._there(g)
+        meetings = self._meetings(there, along)
+        moves = [
+            there[i].velocities(found.first, xi) - there[j].velocities(found.second, xi)
+            for found, (i, j) in zip(meetings, self.bodies, strict=True)
+        ]
+        frames = jnp.concatenate(self._ways(meetings, along))
+        gaps = jnp.concatenate([found.gap for found in meetings])
+        return gaps, jnp.einsum("iad,id->ia", frames, jnp.concatenate(moves))
+
+    def _ways(self, meetings: list[Meeting], along: Frames | None) -> list[Frames]:
+        """Return the frames of all candidates, pair by pair."""
+        frames, start = [], 0
+        for found, count in zip(meetings, self.counts, strict=True):
+            before = None if along is None else along[start : start + count, 1]
+            frames.append(_frames(found, before))
+            start += count
+        return frames
 
 
 def _rows(ways: Frames, found: Meeting, a: Placed, b: Placed, dim: int) -> Float[Array, "k 3 dim"]:

@@ -26,6 +26,10 @@ class Together(AbstractContacts):
         self.names = tuple(name for part in parts for name in part.names)
 
     @property
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(both for part in self.parts for both in part.parties)
+
+    @property
     def drawn(self) -> Seen:
         seen = [part.drawn for part in self.parts]
         return Seen(*(tuple(x for one in each for x in one) for each in zip(*seen, strict=True)))

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import Element
+from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.shape import Shape, Triple
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
@@ -67,6 +67,11 @@ class AbstractContacts(Frozen):
         """What to draw of the things that touch."""
         return Seen()
 
+    @property
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        """Who touches in each candidate."""
+        return tuple((name,) for name in self.names)
+
     @abc.abstractmethod
     def on(self, system: "AbstractGroupSystem") -> "AbstractContacts":
         """Return the same contacts, which know the system they belong to."""
@@ -78,6 +83,13 @@ class AbstractContacts(Frozen):
     @abc.abstractmethod
     def gaps(self, g: Element) -> Gaps:
         r"""Return $\gamma(g)$."""
+
+    def speeds(
+        self, g: Element, xi: Coordinates, along: Frames | None = None
+    ) -> tuple[Gaps, Float[Array, "m 3"]]:
+        """Return gaps, and the speeds of a velocity along the frames of `look`."""
+        found = self.look(g, along)
+        return found.gap, found.rows @ xi
 
     def overlap(self, candidate: int, depth: float) -> str:
         """Return a sentence about a start at which a candidate overlaps."""
