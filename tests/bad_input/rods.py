@@ -6,7 +6,7 @@ import numpy as np
 
 import retrax as rx
 
-from .entries import entry
+from .entries import entry, simple
 
 KIND = "rods and strings"
 LENGTHS = {
@@ -31,7 +31,9 @@ def _rod():
     return {
         "elements": 3, "length": 1.0, **LENGTHS, "ends": ("clamped", "free"), "strain": "mid",
         "gravity": [0.0, 0.0, -9.81], "end_force": None, "end_torque": [0.1, 0.0, 0.0],
-        "damping": None,
+        "damping": None, "follower_end_force": [0.0, 0.1, 0.0], "dead_end_torque": None,
+        "line_force": [0.0, 0.0, 1.0], "line_torque": None, "muscle": [[0.0, 0.1, 0.0]] * 3,
+        "rest_curvature": [0.0, 1.0, 0.0], "rest_stretch": None, "drag": 0.1, "spin_drag": None,
     }  # fmt: skip
 
 
@@ -39,7 +41,18 @@ def _rod():
 def _material():
     return {
         "elements": 3, "length": 1.0, "young": 2e4, "poisson": 0.3, "density": 1e3, "radius": 0.03,
+        "shear_correction": 0.9,
     }  # fmt: skip
+
+
+@entry("systems.Rods", kind=KIND)
+def _rods():
+    return {"rods": [rod(), rod()]}
+
+
+simple(KIND, "systems.Ellipse", first=0.02, second=0.01)
+simple(KIND, "systems.Rectangle", first=0.02, second=0.01)
+simple(KIND, "systems.Tube", outer=0.02, inner=0.01)
 
 
 @entry("systems.RodsInContact", kind=KIND)

@@ -142,7 +142,7 @@ class RollingVerlet(AbstractRolling):
             -h / 2,
         )
 
-    def unsolved(self, system: RodsInContact, state: State, h: float) -> str | None:
+    def fault(self, system: RodsInContact, state: State, h: float) -> str | None:
         if system.contact is None:
             return None
         at = jax.tree.map(jnp.asarray, state)

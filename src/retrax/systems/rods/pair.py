@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from retrax.errors import BadInput
 from retrax.mechanics.contact import require_apart
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import Ending, State
@@ -40,7 +41,8 @@ from retrax.systems.rods.contact import (
     Part,
 )
 from retrax.systems.rods.events import ending, margins, overlooked
-from retrax.systems.rods.rod import Rod, drawn, named
+from retrax.systems.rods.nodes import named
+from retrax.systems.rods.rod import Rod, drawn
 from retrax.systems.rods.starts import (
     require_law,
     require_multiple,
@@ -142,6 +144,11 @@ class RodsInContact(AbstractRollingPair):
         self.arcs = one, two
         for rod in (first, second):
             require_each(partial(require_multiple, rod.name), self.width, rod.spacing)
+            if rod.moving or rod.drag is not None:
+                raise BadInput(
+                    f"the {rod.name} has a base or a rest shape that moves, or drag: rods that "
+                    "roll on each other have neither."
+                )
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -172,7 +179,8 @@ class RodsInContact(AbstractRollingPair):
         fields = (self.radius, self.width, self.first.spacing, self.second.spacing)
         if is_traced(self) or any(x.ndim for x in fields) or self.first.inertia.ndim != 1:
             return None
-        rods = [drawn(rod) | {"radius": float(self.radius)} for rod in self.rods]
+        radius = {"radius": float(self.radius)}
+        rods = [drawn(rod.spacing, rod.inertia) | radius for rod in self.rods]
         return {"rods": rods, "width": float(self.width)}
 
     def momentum(self, g: Pair, xi: Coordinates) -> Coordinates:
