@@ -4,8 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from retrax.groups.base import Element
-from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Touch
-from retrax.mechanics.shape import Shape
+from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 
 
@@ -31,8 +30,9 @@ class Together(AbstractContacts):
         return tuple(both for part in self.parts for both in part.parties)
 
     @property
-    def drawn(self) -> tuple[Shape, ...]:
-        return tuple(shape for part in self.parts for shape in part.drawn)
+    def drawn(self) -> Seen:
+        seen = [part.drawn for part in self.parts]
+        return Seen(*(tuple(x for one in each for x in one) for each in zip(*seen, strict=True)))
 
     def on(self, system: AbstractGroupSystem) -> "Together":
         return Together(*(part.on(system) for part in self.parts))

@@ -224,7 +224,7 @@ def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> 
     if system.contact is not None and "contact" not in integrator.preserves:
         raise BadInput(
             f"{integrator!r} would let the bodies of the {system.name} pass through each other; "
-            "use NonsmoothRattle()."
+            "use NonsmoothRattle(), or RollingVerlet() for RodsInContact."
         )
     integrator.check(system)
 

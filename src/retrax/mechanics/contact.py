@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import Element
-from retrax.mechanics.shape import Shape
+from retrax.groups.base import Coordinates, Element
+from retrax.mechanics.shape import Shape, Triple
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
@@ -26,6 +26,18 @@ Gaps = Float[Array, " m"]
 Frames = Float[Array, "m 3 3"]
 # A start may overlap by this much, relative to its coordinates: rounding.
 _ROUNDING = 1e-11
+_ALIKE = 1 - 1e-6
+
+
+class Seen(NamedTuple):
+    """What there is to see of things that touch.
+
+    **Attributes:** `shapes`: each on its body or on the ground; `planes`: their normals, a point
+    and the body of each, for they have no end.
+    """
+
+    shapes: tuple[Shape, ...] = ()
+    planes: tuple[tuple[Triple, Triple, int | str], ...] = ()
 
 
 class Touch(NamedTuple):
@@ -51,9 +63,9 @@ class AbstractContacts(Frozen):
     names: eqx.AbstractVar[tuple[str, ...]]
 
     @property
-    def drawn(self) -> tuple[Shape, ...]:
+    def drawn(self) -> Seen:
         """What to draw of the things that touch."""
-        return ()
+        return Seen()
 
     @property
     def parties(self) -> tuple[tuple[str, ...], ...]:
@@ -72,6 +84,13 @@ class AbstractContacts(Frozen):
     def gaps(self, g: Element) -> Gaps:
         r"""Return $\gamma(g)$."""
 
+    def speeds(
+        self, g: Element, xi: Coordinates, along: Frames | None = None
+    ) -> tuple[Gaps, Float[Array, "m 3"]]:
+        """Return gaps, and the speeds of a velocity along the frames of `look`."""
+        found = self.look(g, along)
+        return found.gap, found.rows @ xi
+
     def overlap(self, candidate: int, depth: float) -> str:
         """Return a sentence about a start at which a candidate overlaps."""
         return (
@@ -85,7 +104,8 @@ def require_apart(contact: AbstractContacts, g: Element) -> None:
 
     def check(gaps: np.ndarray, *leaves: np.ndarray) -> None:
         size = max(1.0, *(float(np.max(np.abs(leaf))) for leaf in leaves))
-        worst = int(np.argmin(gaps))
+        # Of several that overlap alike, the first.
+        worst = int(np.argmax(gaps <= _ALIKE * np.min(gaps)))
         if gaps[worst] < -_ROUNDING * size:
             raise BadInput(contact.overlap(worst, -float(gaps[worst])))
 

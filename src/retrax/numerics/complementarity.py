@@ -14,12 +14,11 @@ with $R$ the momentum that a velocity needs beyond what there is, $u_i = (u_n, u
 which a contact opens and slips, and
 
 $$
-\pi(y) = \begin{cases}
-0 & y_n \le 0 \qquad\text{(open)}\\
-y & |y_t| \le f y_n \qquad\text{(sticks)}\\
-(y_n, f y_n\,y_t/|y_t|) & \text{otherwise (slips).}
-\end{cases} \tag{3}
+\pi(y) = \bigl(p, \min(1, f(p + p_0)/|y_t|)\,y_t\bigr), \qquad p = \max(y_n, 0):   \tag{3}
 $$
+
+open where $p + p_0 = 0$; sticking where $|y_t| \le f(p + p_0)$, else slipping. $p_0$ is a push that
+was there before and lets the contact rub.
 
 (2) says $0 \le u_n \perp p \ge 0$ and that $|q| \le fp$ opposes the slip, for every
 $\rho > 0$. Newton's method on (1) and (2) eliminates the impulses: each contact answers a change of
@@ -56,9 +55,11 @@ Tensions = Float[Array, " k"]
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
 _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
-_STIFF = 1e6  # kappa
+_GUESSED = 16 * _EPS  # what rests goes on with the impulses of the step before
+# kappa at first, how it grows where an iteration leaves more than `_SLOW`, and where that ends
+_STIFF, _STIFFER, _SLOW, _STIFFEST = 1e4, 100.0, 0.1, 1e10
 # After so many iterations that do not halve the residual come sweeps, each time twice as many.
-_PATIENCE, _SWEEPS, _MOST_SWEEPS = 4, 16, 20_000
+_PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 20_000
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -72,7 +73,7 @@ class Contact(NamedTuple):
     - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
     - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
     - `rows`: $W$, three for each contact.
-    - `friction`: $f$ of each contact; `touching`: whether it can push at all.
+    - `friction`, `pushed`: $f$ and $p_0$ of each contact; `touching`: whether it can push at all.
     - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
     - `weights`: $\rho$ of contacts and of joints.
     - `answers`: the changes of the velocities that impulses make, nearly.
@@ -85,6 +86,7 @@ class Contact(NamedTuple):
     slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
     rows: Float[Array, "m 3 n"]
     friction: Float[Array, " m"]
+    pushed: Float[Array, " m"]
     touching: Bool[Array, " m"]
     held: Callable[[Velocity], Tensions]
     ties: Float[Array, "k n"]
@@ -120,6 +122,16 @@ class _Slopes(NamedTuple):
     G: Float[Array, "k n"]
 
 
+class _Chord(NamedTuple):
+    """An iteration with derivatives that stay: how stiff it is, and how often it failed."""
+
+    seen: _Seen
+    kappa: Scalar
+    best: Scalar
+    failed: Int[Array, ""]
+    count: Int[Array, ""]
+
+
 class _Round(NamedTuple):
     """Where the iteration stands, how many sweeps come next, and how many iterations there were."""
 
@@ -128,11 +140,11 @@ class _Round(NamedTuple):
     iterations: Int[Array, ""]
 
 
-def projected(y: Impulses, friction: Float[Array, " m"]) -> Impulses:
+def projected(y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " m"]) -> Impulses:
     """Return (3)."""
     push = jnp.maximum(y[:, 0], 0.0)
     across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
-    limit = friction * push
+    limit = friction * (push + pushed)
     share = jnp.where(across > limit, limit / jnp.where(across > 0, across, 1.0), 1.0)
     return jnp.concatenate([push[:, None], share[:, None] * y[:, 1:]], axis=1)
 
@@ -159,28 +171,26 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     """
     rho, sigma = problem.weights
     rows, ties, friction = problem.rows, problem.ties, problem.friction
-    reach, tied = jnp.sum(jnp.abs(rows), axis=2), jnp.sum(jnp.abs(ties), axis=1)
-    blurred = problem.unseen * (jnp.sum(reach[:, 0] * rho[:, 0]) + jnp.sum(tied * sigma))
+    blurred = problem.unseen * (jnp.sum(rho[:, 0]) + jnp.sum(sigma))
 
     def looked(at: Found) -> _Seen:
         need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
         u, c = problem.speeds(at.xi), problem.held(at.xi)
-        missed = at.z - _allowed(problem, at.z - rho * u)
-        left = reach * jnp.abs(missed)
-        rough = jnp.sum(left[:, 0]) + jnp.sum(tied * jnp.abs(sigma * c))
+        left = jnp.abs(at.z - _allowed(problem, at.z - rho * u))
+        rough = jnp.sum(left[:, 0]) + jnp.sum(jnp.abs(sigma * c))
         fine = jnp.sum(jnp.abs(need)) + jnp.sum(left[:, 1:])
-        terms = jnp.sum(reach * jnp.abs(at.z)) + jnp.sum(tied * jnp.abs(at.lam))
-        terms = problem.terms + terms + SMALLEST
+        terms = problem.terms + jnp.sum(jnp.abs(at.z)) + jnp.sum(jnp.abs(at.lam)) + SMALLEST
         return _Seen(at, need, u, c, jnp.maximum(fine / terms, rough / (terms + blurred)))
 
-    def newton(slopes: _Slopes, seen: _Seen) -> _Seen:
+    def newton(slopes: _Slopes, seen: _Seen, kappa: Scalar) -> _Seen:
         (xi, z, lam), (V, D, G) = seen.at, slopes
-        stiff, y = _STIFF * sigma, z - rho * seen.u
+        stiff, y = kappa * sigma, z - rho * seen.u
         K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
         answers = []
         for i in range(len(friction)):
-            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i])
-            closed = problem.touching[i] & (y[i, 0] > 0)
+            pushed = problem.pushed[i]
+            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i], pushed, kappa)
+            closed = problem.touching[i] & ((y[i, 0] > 0) | (pushed > 0))
             K, right, answer = lax.cond(
                 closed,
                 partial(_add, K, right, rows[i], V[i], one),
@@ -202,7 +212,7 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
             impulses, tensions = [], []
             for i in range(len(friction)):
                 y = z[i] - rho[i] * (seen.u[i] + V[i] @ move)
-                one = projected(y[None], friction[i : i + 1])[0]
+                one = projected(y[None], friction[i : i + 1], problem.pushed[i : i + 1])[0]
                 impulses.append(jnp.where(problem.touching[i], one, 0.0))
                 move = move + (impulses[i] - z[i]) @ pushes[i]
             for j in range(len(ties)):
@@ -226,23 +236,21 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         V, G = problem.slopes(xi)
         slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
 
-        def tries(carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]) -> Array:
-            seen, before, failed, _ = carried
-            stalls = (seen.size <= _ACCEPT) & (seen.size > before / 2)
-            return ~(seen.size <= _AIM) & ~stalls & (failed < _PATIENCE)
+        def tries(it: _Chord) -> Bool[Array, ""]:
+            stalls = (it.seen.size <= _ACCEPT) & (it.failed > 0)
+            return ~(it.seen.size <= _AIM) & ~stalls & (it.failed < _PATIENCE)
 
-        def chord(
-            carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]],
-        ) -> tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]:
-            seen, _, failed, count = carried
-            new = newton(slopes, seen)
-            failed = jnp.where(new.size < seen.size / 2, failed, failed + 1)
-            return new, seen.size, failed, count + 1
+        def chord(it: _Chord) -> _Chord:
+            new = newton(slopes, it.seen, it.kappa)
+            slow = new.size > _SLOW * it.seen.size
+            kappa = jnp.where(slow, jnp.minimum(_STIFFER * it.kappa, _STIFFEST), it.kappa)
+            failed = jnp.where(new.size < it.best / 2, 0, it.failed + 1)
+            return _Chord(new, kappa, jnp.minimum(it.best, new.size), failed, it.count + 1)
 
-        none = jnp.asarray(0)
-        found, _, _, count = lax.while_loop(
-            tries, chord, (seen, jnp.asarray(jnp.inf), none, it.iterations)
+        begun = _Chord(
+            seen, jnp.asarray(_STIFF), jnp.asarray(jnp.inf), jnp.asarray(0), it.iterations
         )
+        found, _, _, _, count = lax.while_loop(tries, chord, begun)
         solved = found.size <= _ACCEPT
         last = lax.cond(solved, lambda: found, lambda: swept(slopes, seen, it.sweeps))
         return _Round(last, jnp.where(solved, it.sweeps, 2 * it.sweeps), count)
@@ -255,11 +263,11 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
 def _unsolved(seen: _Seen) -> _Seen:
     """Return a place that asks for at least one iteration, unless it solves everything."""
-    return seen._replace(size=jnp.where(seen.size <= _AIM, seen.size, jnp.inf))
+    return seen._replace(size=jnp.where(seen.size <= _GUESSED, seen.size, jnp.inf))
 
 
 def _allowed(problem: Contact, y: Impulses) -> Impulses:
-    z = projected(y, problem.friction)
+    z = projected(y, problem.friction, problem.pushed)
     return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
 
 
@@ -300,26 +308,28 @@ def _answer(
     u: Float[Array, "3"],
     rho: Float[Array, "3"],
     f: Scalar,
+    pushed: Scalar,
+    kappa: Scalar,
 ) -> _Answer:
     """Return the answer of a closed contact."""
-    stiff = _STIFF * rho
+    pushes, stiff = y[0] > 0, kappa * rho
     size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
-    slips, safe = size > f * y[0], jnp.where(size > 0, size, 1.0)
-    d = y[1:] / safe
-    share = jnp.minimum(f * y[0] / safe, 1.0)
-    loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
-    rest = f * z[0] * d - z[1:]
+    limit = f * (jnp.maximum(y[0], 0.0) + pushed)
+    slips, safe = size > limit, jnp.where(size > 0, size, 1.0)
+    d, share = y[1:] / safe, jnp.minimum(limit / safe, 1.0)
+    loose = 1 / jnp.maximum(1 - share, 1 / kappa)
+    # Along the normal: it must not open, or its push goes.
+    a_n, E_n = jnp.where(pushes, stiff[0] * u[0], z[0]), jnp.where(pushes, stiff[0], 0.0)
+    # Along the slip q = f (p + p0), so that it answers as p does; across it the direction turns.
+    rest = f * (z[0] + pushed) * d - z[1:]
     along, off = d @ rest, jnp.eye(2) - d[:, None] * d[None]
-    # Along the slip q = f p, so that it answers as p does; across it the direction turns.
-    slip_a = f * stiff[0] * u[0] * d - along * d - loose * (rest - along * d)
-    a = jnp.where(slips, slip_a, stiff[1] * u[1:])
-    E = jnp.where(slips, share * loose * rho[1] * off, stiff[1] * jnp.eye(2))
-    couples = jnp.where(slips, f * stiff[0] * d, 0.0)
-    top = jnp.stack([stiff[0], jnp.zeros(()), jnp.zeros(())])
-    below = jnp.concatenate([couples[:, None], E], axis=1)
-    return _Answer(
-        jnp.concatenate([(stiff[0] * u[0])[None], a]), jnp.concatenate([top[None], below])
-    )
+    slip_a = f * a_n * d - along * d - loose * (rest - along * d)
+    a_t = jnp.where(slips, slip_a, stiff[1] * u[1:])
+    E_t = jnp.where(slips, share * loose * rho[1] * off, stiff[1] * jnp.eye(2))
+    couples = jnp.where(slips, f * E_n * d, 0.0)
+    top = jnp.stack([E_n, jnp.zeros(()), jnp.zeros(())])
+    below = jnp.concatenate([couples[:, None], E_t], axis=1)
+    return _Answer(jnp.concatenate([a_n[None], a_t]), jnp.concatenate([top[None], below]))
 
 
 def _reciprocal(x: Array) -> Array:

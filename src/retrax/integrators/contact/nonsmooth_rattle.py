@@ -7,11 +7,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info, worse
 from retrax.integrators.contact.faults import fault_of_contact
 from retrax.integrators.contact.records import ContactRecord, Given, recorded
-from retrax.mechanics.contact import AbstractContacts
+from retrax.mechanics.contact import AbstractContacts, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
@@ -23,11 +24,15 @@ from retrax.numerics.complementarity import (
     solve_contact,
     weights,
 )
+from retrax.systems.rods.pair import RodsInContact
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
-# A gap this small, relative to the coordinates of the place, is closed.
-_CLOSED = 64 * _EPS
+# A gap this small, relative to the coordinates of the place, is closed: rounding errors of contacts
+# that say the same twice would otherwise push against each other.
+_CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
+# What would go in a step no further than this does not bounce.
+_SOFT = 1e-12
 
 
 class Last(NamedTuple):
@@ -53,13 +58,15 @@ class NonsmoothRattle(AbstractIntegrator):
     q &= \mathrm{proj}_{|q| \le fp}\bigl(q - \rho\,\tfrac12(T_k + T_{k+1})\xi\bigr) &&\text{(3)}\\
     \mu_{k+1} &= \mathrm{Ad}^*_{\tau(h\xi)}(\ldots) + \tfrac h2F_{k+1} + \Phi_{k+1}^T\lambda'
         + N_{k+1}^Tp' + T_{k+1}^Tq'                                               &&\text{(4)}\\
-    0 \le N_{k+1}\xi_{k+1} + e\,\min(N_k\xi_k, 0) &\perp p' \ge 0, \qquad
+    0 \le N_{k+1}\xi_{k+1} + e\,\min(v, 0) &\perp p' \ge 0, \qquad
         q' = \mathrm{proj}_{|q'| \le fp'}(q' - \rho\,T_{k+1}\xi_{k+1})            &&\text{(5)}
     \end{aligned}
     $$
 
-    (5) for contacts that are closed. A contact that sticks is a rolling constraint: it does not
-    creep. Without contact this is `LieVerlet`, of order 2; in impacts of order 1.
+    (5) for contacts that are closed. One that was open at $g_k$ meets at the speed $v$, found
+    between both ends of the step, and rubs at the end of it alone: $q = 0$, $|q'| \le f(p + p')$;
+    otherwise $v = 0$. A contact that sticks is a rolling constraint: it does
+    not creep. Without contact this is `LieVerlet`, of order 2; in impacts of order 1.
 
     **Arguments:** `retraction`: $\tau$. With `Exp()` the velocity of a step agrees with the
     momenta of a body that spins; `Cayley()` asks friction for what it misses.
@@ -77,6 +84,10 @@ class NonsmoothRattle(AbstractIntegrator):
         if system.contact is None:
             raise BadInput(
                 f"NonsmoothRattle needs contacts, and the {system.name} has none; use LieVerlet()."
+            )
+        if isinstance(system, RodsInContact):
+            raise BadInput(
+                f"the {system.name} has a step of its own for its contact; use RollingVerlet()."
             )
         if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
             self.refuse_constraint(system)
@@ -124,6 +135,7 @@ class NonsmoothRattle(AbstractIntegrator):
         before, ties = contact.look(g0), _ties(system, g0, t0)
         extent = _extent(g0)
         xi0 = now.velocity(g0, mu0)
+        touched = before.gap <= _TOUCHED * extent
 
         def kick(at: AbstractGroupSystem, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
             return h / 2 * at.total_force(g, xi, at.momentum(g, xi), t)
@@ -135,13 +147,16 @@ class NonsmoothRattle(AbstractIntegrator):
             p = (now.momentum(g0, xi) + then.momentum(drift(xi), xi)) / 2
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(now, g0, xi, t0))  # (1)
 
+        def seen(gap: Array) -> Array:
+            return jnp.where(jnp.abs(gap) <= _CLOSED * extent, 0.0, gap)
+
         def speeds(xi: Coordinates) -> Impulses:
-            after = contact.look(drift(xi), before.frame)
-            slip = jnp.einsum("iak,k->ia", (before.rows + after.rows)[:, 1:], xi) / 2
-            return jnp.concatenate([(after.gap / h)[:, None], slip], axis=1)  # (2), (3)
+            gap, there = contact.speeds(drift(xi), xi, before.frame)
+            slip = (jnp.einsum("iak,k->ia", before.rows[:, 1:], xi) + there[:, 1:]) / 2
+            return jnp.concatenate([(seen(gap) / h)[:, None], slip], axis=1)  # (2), (3)
 
         def held(xi: Coordinates) -> Array:
-            return _positions(system, drift(xi), t1) / h
+            return seen(_positions(system, drift(xi), t1)) / h
 
         def slopes(xi: Coordinates) -> tuple[Array, Array]:
             g = drift(xi)
@@ -166,7 +181,8 @@ class NonsmoothRattle(AbstractIntegrator):
             speeds=speeds,
             slopes=slopes,
             rows=before.rows,
-            friction=contact.friction,
+            friction=jnp.where(touched, contact.friction, 0.0),
+            pushed=jnp.zeros_like(contact.friction),
             touching=jnp.ones(len(contact.names), bool),
             held=held,
             ties=ties,
@@ -188,9 +204,16 @@ class NonsmoothRattle(AbstractIntegrator):
         off = mu0 + (push + turn + kick(then, g1, xi, t1))  # (4) without impulses
 
         after, ends = contact.look(g1, before.frame), _ties(system, g1, t1)
-        approach = jnp.einsum("ik,k->i", before.rows[:, 0], xi0)
         closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
-        bounce = contact.restitution * jnp.minimum(approach, 0.0)
+        # What meets in this step slides freely until then, and rubs with all of its push after.
+        met = jnp.where(touched, 0.0, found.z[:, 0])
+        apart = then.velocity(g1, off - _turned(group, tau, h * xi, impulse))
+        u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
+        start, end = u0[:, 0], jnp.einsum("ik,k->i", after.rows[:, 0], apart)
+        approach = _approach(before.gap, start, end, h)
+        hits = ~touched & (-h * approach > _SOFT * extent)
+        bounce = jnp.where(hits, contact.restitution * approach, 0.0)
+
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
@@ -207,25 +230,43 @@ class NonsmoothRattle(AbstractIntegrator):
             slopes=lambda xi: (after.rows, ends),
             rows=after.rows,
             friction=contact.friction,
+            pushed=met,
             touching=closed,
             held=opening,
             ties=ends,
             weights=rho,
             answers=lambda rows: answers(then, rows, g1, off),
             terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(push)) + jnp.sum(jnp.abs(off)),
-            unseen=extent / jnp.abs(h),
+            unseen=jnp.zeros(()),
         )
         started = jnp.where(closed[:, None], memory.last * h, 0.0)
         loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends
         begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends)
-        end, met = solve_contact(second, begun)
-        impulse = jnp.einsum("iak,ia->k", after.rows, end.z) + end.lam @ ends
-        mu1 = off + impulse
+        last, settled = solve_contact(second, begun)
+        mu1 = off + jnp.einsum("iak,ia->k", after.rows, last.z) + last.lam @ ends
         new = State(g1, mu1, t1)
-        both = worse(status, met)
+        both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
-        last = Last(found.z / h, end.z / h, found.lam / h, end.lam / h)
-        return new, info, last
+        handed = Last(found.z / h, last.z / h, found.lam / h, last.lam / h)
+        return new, info, handed
+
+
+def _turned(
+    group: AbstractLieGroup, tau: AbstractRetraction, move: Coordinates, mu: Coordinates
+) -> Coordinates:
+    r"""Return $\mathrm{Ad}^*_{\tau(x)}\mu$."""
+    return mu + group.coAdm1(tau.minus_identity(group, move), mu)
+
+
+def _approach(gap: Gaps, start: Gaps, end: Gaps, h: Scalar) -> Gaps:
+    """Return the speeds at which contacts meet: between those at both ends of a step.
+
+    `end` is the speed that there would be at its end without contact. The part of the step until
+    they meet is that of their gap in the way on which they close.
+    """
+    way = -h * (start + end) / 2
+    part = jnp.where(way > gap, gap / jnp.where(way > gap, way, 1.0), 1.0)
+    return start + part * (end - start)
 
 
 def _ties(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Array, "k n"]:
