@@ -372,13 +372,13 @@ class AbstractGroupSystem(Frozen):
         $$ \dot H = \langle f, \xi\rangle + \langle A^T\lambda, \xi\rangle + \partial_tH
             = \langle f, \xi\rangle + \lambda\cdot c + \partial_tH \tag{4} $$
 
-        With contact, which forces of constraints depend on, without theirs.
+        Beside contacts, on which they depend, the forces of a constraint are left out.
         """
         if self.conservative:
             return jnp.zeros(())
         g, mu, t, xi = state.g, state.momentum, state.t, self.velocity_at(state)
         outside = self.total_force(g, xi, mu, t) - self.at_time(t).differential(g, xi, mu)
-        if self.contact is None:
+        if self.contact is None or self.constraint is None:
             outside = outside + self.reaction(state)
         work = outside @ xi  # (4)
         return work + self.energy_rate(g, xi, mu, t) if self.moving else work

@@ -138,7 +138,8 @@ def history_of(run: "Trajectory") -> History:
         raise BadInput(
             f"{run.lacking}."
             if run.lacking
-            else f"the {run.provenance['system']} has no contact: give it some with contact=...."
+            else f"this run of the {run.provenance['system']} has no contacts to tell about: "
+            "MechanicalSystem(..., contact=rx.Contacts(...)) has, by NonsmoothRattle."
         )
     assert run.system is not None
     contact, count = run.system.contact, len(run.t)
@@ -247,8 +248,7 @@ def _first(tree: PyTree) -> PyTree:
 
 
 def _length(x: np.ndarray) -> np.ndarray:
-    """Return the lengths of vectors; numbers stay as they are."""
-    return np.linalg.norm(x, axis=-1) if np.ndim(x) > 1 and x.shape[-1] == 2 else np.asarray(x)
+    return np.linalg.norm(x, axis=-1)
 
 
 def _is(mode: str) -> str:

@@ -58,11 +58,16 @@ class _Block(NamedTuple):
 
 
 def has_contact(run: "Trajectory") -> bool:
-    """Tell whether the steps of a run can be asked what contacts did in them."""
+    """Tell whether the steps of a run can be asked what contacts did in them.
+
+    They can where a step hands on the impulses that it found. The two rods of `RollingVerlet`,
+    whose steps remember nothing, have records of their own.
+    """
     system = run.system
     if system is None or isinstance(system, RememberedSystem) or system.contact is None:
         return False
-    return hasattr(_method(run), "contact_record")
+    method = _method(run)
+    return hasattr(method, "contact_record") and getattr(method, "memory_saves_work", False)
 
 
 def retaken(run: "Trajectory") -> Iterator[Retaken]:
