@@ -84,6 +84,7 @@ if _TYPE_CHECKING:
     from retrax.integrators.lie_verlet import LieVerlet as LieVerlet
     from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle as NonsmoothRattle
     from retrax.contact.contacts import Contacts as Contacts
+    from retrax.contact.self_contact import SelfContact as SelfContact
     from retrax.contact.shapes import Ball as Ball
     from retrax.contact.shapes import Plane as Plane
     from retrax.integrators.magnus import Magnus as Magnus
@@ -246,6 +247,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.integrators.lie_verlet": ("LieVerlet",),
     "retrax.integrators.contact.nonsmooth_rattle": ("NonsmoothRattle",),
     "retrax.contact.contacts": ("Contacts",),
+    "retrax.contact.self_contact": ("SelfContact",),
     "retrax.contact.shapes": ("Ball", "Plane"),
     "retrax.integrators.magnus": ("Magnus",),
     "retrax.integrators.projected_lift": ("ProjectedLift",),

@@ -85,6 +85,16 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         return self.elements + 1
 
     @property
+    def strands(self) -> tuple[int, ...]:
+        """How many nodes each rod has, one after the other."""
+        return (self.nodes,)
+
+    @property
+    def arcs(self) -> Float[Array, " nodes"]:
+        """The arc length of every node."""
+        return self.spacing * jnp.arange(self.nodes, dtype=float)
+
+    @property
     def group(self) -> Power:
         return Power(Product(SO3(), Translation(3)), self.nodes)
 
@@ -185,14 +195,14 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
 
     def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
         """The free flight; damping acts before and after it, for half a step each."""
-        lost = None if self.damping is None else self._damped(g, mu, h / 2)
+        lost = None if self.damping is None else self.damped(g, mu, h / 2)
         flown = self.flight(g, mu if lost is None else mu + lost, h)
         change = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
         if lost is not None:
             change = change + lost
-            change = change + self._damped(flown.g, mu + change, h / 2)
+            change = change + self.damped(flown.g, mu + change, h / 2)
         move = jnp.max(jnp.abs(h * flown.w), axis=1)
-        return Drift(flown.g, change, move, flown.status, self._unfolded(flown.g))
+        return Drift(flown.g, change, move, flown.status, self.unfolded(flown.g))
 
     def _friction(self, g: Placement, xi: Coordinates) -> Coordinates:
         """The forces of damping, from stresses proportional to the rates of the strains."""
@@ -203,12 +213,12 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         )
         return self.held(self._on_nodes(self._between(g, seg, stress)))
 
-    def _damped(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
+    def damped(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
         """The change of the momentum by damping in a time `h`, to order 2, with `g` constant."""
         half = h / 2 * self._friction(g, self.mobility * mu)
         return h * self._friction(g, self.mobility * (mu + half))
 
-    def _unfolded(self, g: Placement) -> Bool[Array, ""]:
+    def unfolded(self, g: Placement) -> Bool[Array, ""]:
         """Whether all segments are bent by clearly less than half a turn."""
         frames, _ = g
         traces = jnp.sum(frames[:-1] * frames[1:], axis=(1, 2))

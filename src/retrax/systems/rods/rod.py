@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from retrax.contact.self_contact import SelfContact
 from retrax.errors import BadInput
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import State
@@ -20,6 +21,7 @@ from retrax.numerics.checks import (
     is_traced,
     positive64,
     require_choice,
+    require_instance,
     require_number,
     require_whole,
     shown,
@@ -74,6 +76,8 @@ class Rod(AbstractRod):
     - `end_force`: a dead load $F$ on the last node, in space (N).
     - `end_torque`: on the last node, in the body: it turns with the cross-section (N m).
     - `damping`: the time $\beta$ in s.
+    - `contact`: what the rod may touch, itself included: `rx.SelfContact`. Its step is that of
+        `NonsmoothRattle`.
 
     **Invariants:** energy, unless there is damping or a torque; with free ends and no load also the
     momentum $\sum m_kv_k$ and the angular momentum
@@ -97,6 +101,7 @@ class Rod(AbstractRod):
     end_force: Float[Array, "3"] | None
     end_torque: Float[Array, "3"] | None
     damping: Float[Array, ""] | None
+    contact: SelfContact | None
 
     def __init__(
         self,
@@ -113,6 +118,7 @@ class Rod(AbstractRod):
         end_force: ArrayLike | None = None,
         end_torque: ArrayLike | None = None,
         damping: ArrayLike | None = None,
+        contact: SelfContact | None = None,
     ):
         self.elements = require_whole("elements", elements, 2, MOST_NODES)
         if not isinstance(ends, list | tuple) or len(ends) != 2:
@@ -134,6 +140,10 @@ class Rod(AbstractRod):
         self.end_torque = None if end_torque is None else finite64("end_torque", end_torque, (3,))
         _require_free_end(self.ends[1], end_force, end_torque)
         self.damping = None if damping is None else positive64("damping", damping)
+        if contact is not None:
+            what = "what the rod may touch: an rx.SelfContact"
+            require_instance("contact", contact, SelfContact, what)
+        self.contact = contact
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -155,6 +165,7 @@ class Rod(AbstractRod):
         end_force: ArrayLike | None = None,
         end_torque: ArrayLike | None = None,
         damping: ArrayLike | None = None,
+        contact: SelfContact | None = None,
     ) -> "Rod":
         r"""A round rod of $E$ (Pa), $\nu$, $\rho$ (kg/m^3) and its radius (m).
 
@@ -170,6 +181,7 @@ class Rod(AbstractRod):
             end_force=end_force,
             end_torque=end_torque,
             damping=damping,
+            contact=contact,
         )
 
     def straight(

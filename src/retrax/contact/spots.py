@@ -1,0 +1,192 @@
+r"""All places where rods may touch, as arrays: pairs of segments first, then what stands in space.
+
+A spot joins the points $\sum_a w_ax_a$ of the four nodes of two segments, the weights of the second
+one being negative. An impulse $P$ there gives node $a$ the momentum $w_aP$ and the angular momentum
+$l_a\,n\times P$: it acts at one point on both of the rods, which lies $l$ from the line of nodes,
+so that friction turns them about their axes and the angular momentum of all is conserved.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from retrax.contact.capsules import Nearest, Numbers, Points, crossed, dot, foot, within
+from retrax.contact.self_contact import SelfContact
+from retrax.contact.shapes import Ball, Plane
+
+Places = Float[Array, "nodes 3"]
+Whole = Int[Array, " m"]
+
+# The gap of what cannot touch.
+FAR = 1e30
+
+
+class Chains(NamedTuple):
+    """How nodes hang together: the next node of each, itself at ends; its rod; its arc length."""
+
+    following: np.ndarray
+    rod: np.ndarray
+    arc: Float[Array, " nodes"]
+
+
+class Spots(NamedTuple):
+    """Pairs of segments by their first nodes, and how many of them count."""
+
+    chains: Chains
+    contact: SelfContact
+    first: Whole
+    second: Whole
+    used: Bool[Array, " m"]
+
+
+class Rows(NamedTuple):
+    """What takes velocities of nodes to the speeds of spots, and impulses back.
+
+    **Attributes:** `nodes`: four for each spot; `weights`: $w$; `arms`: $l$; `frame`: normal and
+    two tangents as rows.
+    """
+
+    nodes: Int[Array, "m 4"]
+    weights: Float[Array, "m 4"]
+    arms: Float[Array, "m 4"]
+    frame: Float[Array, "m 3 3"]
+
+
+def chains(lengths: tuple[int, ...], arc: Float[Array, " nodes"]) -> Chains:
+    """Return how nodes hang together in rods with so many nodes each."""
+    ends = np.cumsum(lengths)
+    following = np.arange(1, ends[-1] + 1)
+    following[ends - 1] = ends - 1
+    return Chains(following, np.repeat(np.arange(len(lengths)), lengths), arc)
+
+
+def nodes_of(spots: Spots) -> Int[Array, "m 4"]:
+    """Return the nodes of the two segments of every spot; those of space have one segment."""
+    after = jnp.asarray(spots.chains.following)
+    pair = jnp.stack(
+        [spots.first, after[spots.first], spots.second, after[spots.second]], axis=1
+    )
+    every = jnp.arange(len(after))
+    alone = jnp.stack([every, after, every, after], axis=1)
+    return jnp.concatenate([pair] * 3 + [alone] * len(spots.contact.against))
+
+
+def nearest(spots: Spots, places: Places) -> Nearest:
+    """Return where on its segments every spot lies, and whether it may touch there."""
+    after = jnp.asarray(spots.chains.following)
+    parts = []
+    if spots.contact.itself:
+        a, b = places[spots.first], places[spots.second]
+        da, db = places[after[spots.first]] - a, places[after[spots.second]] - b
+        last = after[spots.second] == spots.second
+        r, used = a - b, spots.used
+        inside = within(r, da, db)
+        on_b, beyond_b = foot(r, db)
+        on_a, beyond_a = foot(-r, da)
+        none = jnp.zeros_like(on_a)
+        strictly = (beyond_a > 0) & (beyond_a < 1)
+        parts = [
+            inside._replace(valid=inside.valid & used),
+            Nearest(none, on_b, used & ((beyond_b < 1) | last)),
+            Nearest(on_a, none, used & strictly),
+        ]
+    every = jnp.arange(len(after))
+    d, last = places[after] - places, after == every
+    for shape in spots.contact.against:
+        none = jnp.zeros(len(after))
+        if isinstance(shape, Plane):
+            parts.append(Nearest(none, none, jnp.ones(len(after), bool)))
+            continue
+        assert isinstance(shape, Ball)
+        on, beyond = foot(shape.at[None] - places, d)
+        parts.append(Nearest(on, none, (beyond < 1) | last))
+    return Nearest(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def met(
+    spots: Spots, places: Places, near: Nearest
+) -> tuple[Numbers, Points, Float[Array, "m 4"], Float[Array, "m 4"]]:
+    """Return the gaps, normals, weights and arms of spots with their points on their segments."""
+    contact = spots.contact
+    after = jnp.asarray(spots.chains.following)
+    count = len(spots.first)
+    radius, gaps, normals, arms = contact.radius, [], [], []
+    if contact.itself:
+        a, b = places[spots.first], places[spots.second]
+        da, db = places[after[spots.first]] - a, places[after[spots.second]] - b
+        for k in range(3):
+            part = slice(k * count, (k + 1) * count)
+            sigma, tau = near.sigma[part, None], near.tau[part, None]
+            apart = (a - b) + (sigma * da - tau * db)
+            far = jnp.sqrt(dot(apart, apart))
+            gaps.append(far - 2 * radius)
+            normals.append(apart / jnp.where(far > 0, far, 1.0)[:, None])
+            arms.append(far / 2)
+    d, n = places[after] - places, len(after)
+    for k, shape in enumerate(contact.against):
+        part = slice(3 * count + k * n, 3 * count + (k + 1) * n)
+        point = places + near.sigma[part, None] * d - shape.at[None]
+        if isinstance(shape, Plane):
+            normal = jnp.broadcast_to(shape.normal, (n, 3))
+            gaps.append(dot(point, normal) - radius)
+        else:
+            far = jnp.sqrt(dot(point, point))
+            normal = point / jnp.where(far > 0, far, 1.0)[:, None]
+            gaps.append(far - shape.radius - radius)
+        normals.append(normal)
+        arms.append(jnp.broadcast_to(radius, (n,)))
+    gap, arm = jnp.concatenate(gaps), jnp.concatenate(arms)
+    pairs = jnp.arange(len(gap)) < 3 * count
+    second = jnp.where(pairs, 1.0, 0.0)
+    weights = jnp.stack(
+        [1 - near.sigma, near.sigma, -second * (1 - near.tau), -second * near.tau], axis=1
+    )
+    sides = jnp.stack([-arm, -arm, arm, arm], axis=1)
+    return (
+        jnp.where(near.valid, gap, FAR),
+        jnp.concatenate(normals),
+        weights,
+        weights * sides,
+    )
+
+
+def frames(n: Points, before: Float[Array, "m 3 3"] | None = None) -> Float[Array, "m 3 3"]:
+    """Return normals and two tangents each: any, or the nearest to those of `before`."""
+    if before is None:
+        # Duff et al. (2017): no direction is close to where this is singular.
+        sign = jnp.where(n[:, 2] >= 0, 1.0, -1.0)
+        a = -1 / (sign + n[:, 2])
+        b = n[:, 0] * n[:, 1] * a
+        first = jnp.stack([1 + sign * n[:, 0] * n[:, 0] * a, sign * b, -sign * n[:, 0]], axis=1)
+    else:
+        first = before[:, 1] - dot(before[:, 1], n)[:, None] * n
+        size = jnp.sqrt(dot(first, first))
+        first = first / jnp.where(size > 0, size, 1.0)[:, None]
+    return jnp.stack([n, first, crossed(n, first)], axis=1)
+
+
+def speeds(rows: Rows, v: Places, spin: Places) -> Points:
+    """Return the speeds of spots along their frames, from velocities and spins in space."""
+    moved = jnp.zeros((len(rows.nodes), 3))
+    turned = moved
+    for k in range(4):
+        node = rows.nodes[:, k]
+        moved = moved + rows.weights[:, k, None] * v[node]
+        turned = turned + rows.arms[:, k, None] * spin[node]
+    apart = moved + crossed(turned, rows.frame[:, 0])
+    return jnp.stack([dot(rows.frame[:, k], apart) for k in range(3)], axis=1)
+
+
+def impulses(rows: Rows, z: Points, nodes: int) -> tuple[Places, Places]:
+    """Return what impulses of spots give to the nodes: momenta and angular momenta, in space."""
+    P = sum((z[:, k, None] * rows.frame[:, k] for k in range(3)), jnp.zeros_like(z))
+    turn = crossed(rows.frame[:, 0], P)
+    moved = jnp.zeros((nodes, 3))
+    turned = moved
+    for k in range(4):
+        node = rows.nodes[:, k]
+        moved = moved.at[node].add(rows.weights[:, k, None] * P)
+        turned = turned.at[node].add(rows.arms[:, k, None] * turn)
+    return moved, turned

@@ -1,0 +1,197 @@
+r"""Many contacts between nodes with diagonal inertia: projected Gauss-Seidel, contact by contact.
+
+Impulses $z_i = (p_i, q_i)$ and the speeds $u_i(z)$ at which contacts open and slip satisfy
+
+$$ 0 \le u_{n,i} \perp p_i \ge 0, \qquad
+   q_i = \mathrm{proj}_{|q| \le fp_i}(q_i - \rho u_{t,i}). \tag{1} $$
+
+An impulse changes the velocities of four nodes at most, so that in a sweep every contact finds the
+speeds that those before it have left, and answers with the impulse that satisfies (1) alone. Speeds
+are linear in the impulses but for the motion within a step: a few sweeps with the rows at the start
+of the step, then the true speeds again, until they are right to round-off.
+
+References: [Moreau1988], [AcaryBrogliato2008].
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from retrax.contact.capsules import dot
+from retrax.contact.spots import Places, Points, Rows
+from retrax.numerics.newton import NewtonStatus
+
+Scalar = Float[Array, ""]
+Numbers = Float[Array, " m"]
+# From impulses to the speeds of contacts, and what else was found on the way.
+Look = Callable[[Points], tuple[Points, PyTree]]
+
+_SWEEPS = 5  # between two looks at the true speeds
+_MOST = 400  # looks
+
+
+class Response(NamedTuple):
+    """How nodes answer impulses: inverse masses, and inverse moments in space."""
+
+    moves: Float[Array, " nodes"]
+    turns: Float[Array, "nodes 3 3"]
+
+
+class Block(NamedTuple):
+    """How a contact answers its own impulse: along the normal, and across it in two directions."""
+
+    normal: Numbers
+    across: Float[Array, "m 3"]  # entries 11, 22, 12
+    highest: Numbers
+
+
+class Solved(NamedTuple):
+    """Impulses, what was found with them, and how much is left of (1), as speeds."""
+
+    z: Points
+    found: PyTree
+    left: Numbers
+    status: NewtonStatus
+
+
+class _Iterate(NamedTuple):
+    z: Points
+    u: Points
+    found: PyTree
+    left: Numbers
+    best: Scalar
+    waited: Int[Array, ""]
+    looks: Int[Array, ""]
+
+
+def blocks(rows: Rows, response: Response) -> Block:
+    """Return the blocks on the diagonal of the Delassus operator."""
+    normal = jnp.zeros(len(rows.nodes))
+    across = [normal] * 3
+    t1, t2 = rows.frame[:, 1], rows.frame[:, 2]
+    for k in range(4):
+        node = rows.nodes[:, k]
+        A = response.turns[node]
+        first = jnp.einsum("mij,mj->mi", A, t1)
+        second = jnp.einsum("mij,mj->mi", A, t2)
+        size = rows.arms[:, k] ** 2
+        normal = normal + rows.weights[:, k] ** 2 * response.moves[node]
+        # (turn x n) . t1 = turn . t2, and (turn x n) . t2 = -turn . t1
+        across = [
+            across[0] + size * dot(t2, second),
+            across[1] + size * dot(t1, first),
+            across[2] - size * dot(t1, second),
+        ]
+    a, b, c = across[0] + normal, across[1] + normal, across[2]
+    highest = (a + b) / 2 + jnp.sqrt((a - b) ** 2 / 4 + c * c)
+    return Block(normal, jnp.stack([a, b, c], axis=1), highest)
+
+
+def solve(
+    look: Look,
+    guess: Points,
+    rows: Rows,
+    response: Response,
+    friction: Scalar,
+    aim: Scalar,
+    accept: Scalar,
+) -> Solved:
+    """Solve (1) from a guess until what is left is below `aim`, or stalls below `accept`."""
+    block = blocks(rows, response)
+
+    def begun(z: Points) -> tuple[Points, PyTree, Numbers]:
+        u, found = look(z)
+        return u, found, left_over(z, u, block, friction)
+
+    def unfinished(it: _Iterate) -> Bool[Array, ""]:
+        size = jnp.max(it.left)
+        enough = (size <= aim) | ((size <= accept) & (it.waited > 1))
+        return ~enough & (it.looks < _MOST)
+
+    def again(it: _Iterate) -> _Iterate:
+        z = _swept(it.z, it.u, rows, block, response, friction)
+        u, found, left = begun(z)
+        size = jnp.max(left)
+        waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
+        return _Iterate(z, u, found, left, jnp.minimum(size, it.best), waited, it.looks + 1)
+
+    u, found, left = begun(guess)
+    none = jnp.asarray(0)
+    it = lax.while_loop(
+        unfinished, again, _Iterate(guess, u, found, left, jnp.max(left), none, none)
+    )
+    size = jnp.max(it.left)
+    return Solved(it.z, it.found, it.left, NewtonStatus(size <= accept, size, it.looks))
+
+
+def left_over(z: Points, u: Points, block: Block, friction: Scalar) -> Numbers:
+    """Return by how much (1) fails, as a speed, for each contact."""
+    along = jnp.abs(jnp.minimum(u[:, 0], block.normal * z[:, 0]))
+    along = jnp.maximum(along, -z[:, 0] * block.normal)
+    high = jnp.where(block.highest > 0, block.highest, 1.0)
+    y = z[:, 1:] - u[:, 1:] / high[:, None]
+    off = z[:, 1:] - _in_disk(y, friction * z[:, 0])
+    across = jnp.sqrt(jnp.sum(off * off, axis=1)) * block.highest
+    return along + across
+
+
+def _in_disk(y: Float[Array, "*m 2"], radius: Float[Array, "*m"]) -> Float[Array, "*m 2"]:
+    """Return the points of disks nearest to `y`."""
+    size = jnp.sqrt(y[..., 0] ** 2 + y[..., 1] ** 2)
+    share = jnp.where(size > radius, radius / jnp.where(size > 0, size, 1.0), 1.0)
+    return share[..., None] * y
+
+
+def _swept(
+    z: Points, u: Points, rows: Rows, block: Block, response: Response, friction: Scalar
+) -> Points:
+    """Return the impulses after a few sweeps over the contacts that touch."""
+    m = len(z)
+    touching = (z[:, 0] > 0) | (u[:, 0] < 0)
+    counted = jnp.cumsum(jnp.where(touching, 1, 0))
+    where = jnp.where(touching, counted - 1, m)
+    active = jnp.zeros(m, int).at[where].set(jnp.arange(m), mode="drop")
+
+    def one(k: Int[Array, ""], at: tuple[Points, Places, Places]) -> tuple[Points, Places, Places]:
+        z, dv, dw = at
+        c = active[k]
+        nodes, w, arm, F = rows.nodes[c], rows.weights[c], rows.arms[c], rows.frame[c]
+        old, n = z[c], F[0]
+        moved, turned = w @ dv[nodes], arm @ dw[nodes]
+        now = u[c] + F @ (moved + jnp.cross(turned, n))
+        new = _answer(old, now, block.normal[c], block.across[c], block.highest[c], friction)
+        P = (new - old) @ F
+        turn = jnp.cross(n, P)
+        dv = dv.at[nodes].add((w * response.moves[nodes])[:, None] * P[None])
+        dw = dw.at[nodes].add(arm[:, None] * (response.turns[nodes] @ turn))
+        return z.at[c].set(new), dv, dw
+
+    def sweep(_: Int[Array, ""], at: tuple[Points, Places, Places]) -> tuple:
+        return lax.fori_loop(0, counted[-1], one, at)
+
+    rest = jnp.zeros((len(response.moves), 3))
+    z, _, _ = lax.fori_loop(0, _SWEEPS, sweep, (z, rest, rest))
+    return z
+
+
+def _answer(
+    z: Float[Array, "3"],
+    u: Float[Array, "3"],
+    normal: Scalar,
+    across: Float[Array, "3"],
+    highest: Scalar,
+    friction: Scalar,
+) -> Float[Array, "3"]:
+    """Return the impulse of one contact that satisfies (1), the others being as they are."""
+    p = jnp.maximum(z[0] - u[0] / jnp.where(normal > 0, normal, jnp.inf), 0.0)
+    a, b, c = across[0], across[1], across[2]
+    det = a * b - c * c
+    safe = jnp.where(det > 0, det, jnp.inf)
+    sticks = z[1:] - jnp.stack([b * u[1] - c * u[2], a * u[2] - c * u[1]]) / safe
+    high = jnp.where(highest > 0, highest, jnp.inf)
+    slips = _in_disk(z[1:] - u[1:] / high, friction * p)
+    inside = sticks @ sticks <= (friction * p) ** 2
+    return jnp.concatenate([p[None], jnp.where(inside, sticks, slips)])

@@ -1,0 +1,369 @@
+"""Rods that touch themselves, each other, and what stands in space."""
+
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from retrax.contact.capsules import Numbers, Points
+from retrax.contact.spots import (
+    FAR,
+    Places,
+    Rows,
+    Spots,
+    chains,
+    frames,
+    impulses,
+    met,
+    nearest,
+    nodes_of,
+    speeds,
+)
+from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step, worse
+from retrax.integrators.contact.gauss_seidel import Response, Solved, solve
+from retrax.integrators.contact.neighbours import (
+    Neighbours,
+    carried,
+    far_gone,
+    found,
+    nobody,
+    spots_of,
+)
+from retrax.integrators.kick_drift_kick import loaded
+from retrax.mechanics.state import State
+from retrax.mechanics.system import Coordinates
+from retrax.numerics.newton import NewtonStatus
+from retrax.systems.rods.elastic import AbstractRod, Flight, Placement
+
+Scalar = Float[Array, ""]
+_EPS = float(jnp.finfo(jnp.float64).eps)
+# What is left of the law, relative to the coordinates of the rod: aimed at, and accepted.
+_AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
+# A gap this small, relative to them, is closed.
+_CLOSED = 64 * _EPS
+
+
+class LastTouch(NamedTuple):
+    """The force at the end of a step, who is near whom, and impulses of both stages per time."""
+
+    force: Coordinates
+    near: Neighbours
+    first: Points
+    last: Points
+
+
+class RodContactRecord(NamedTuple):
+    """What contacts did in one step, an entry for each spot where rods may touch.
+
+    **Attributes:** `gap`: at its end, infinite where there is no contact; `mode`: 0 open, 1 sticks,
+    2 slips; `normal`, `tangential`: impulses of both stages; `approach`: the normal velocity
+    before; `slip`: velocity at the end; `friction_work`, `impact_work`: what friction and the
+    normal impulses did; `first`, `second`: the nodes at which the two segments begin, or -1, -2 for
+    the first and second of the bodies `against`; `place`: where it is in space.
+    """
+
+    gap: Numbers
+    mode: Int[Array, " m"]
+    normal: Numbers
+    tangential: Float[Array, "m 2"]
+    approach: Numbers
+    slip: Float[Array, "m 2"]
+    friction_work: Numbers
+    impact_work: Numbers
+    first: Int[Array, " m"]
+    second: Int[Array, " m"]
+    place: Points
+
+
+class _Ended(NamedTuple):
+    """Where the first stage ends: the flight, and the contacts there."""
+
+    flown: Flight
+    push: Coordinates
+    gap: Numbers
+    weights: Float[Array, "m 4"]
+    arms: Float[Array, "m 4"]
+    frame: Float[Array, "m 3 3"]
+
+
+class RodContact(AbstractIntegrator):
+    r"""The step of `NonsmoothRattle` on rods: kick, impulses, flight, kick, impulses.
+
+    Nodes fly freely within a step, so that only contacts join them:
+
+    $$
+    \begin{aligned}
+    \mu^+ &= \mu_k + \tfrac h2F_k + \sum_iR_i^Tz_i, \qquad (g_{k+1}, \mu^-) = \mathrm{flight}_h(g_k,
+        \mu^+)                                                                     &&\text{(1)}\\
+    0 \le \gamma_i(g_{k+1}) &\perp p_i \ge 0, \qquad
+      q_i = \mathrm{proj}_{|q| \le fp_i}\bigl(q_i - \tfrac\rho2(T_i(g_k) + T_i(g_{k+1}))\xi\bigr)
+                                                                                   &&\text{(2)}\\
+    \mu_{k+1} &= \mu^- + \tfrac h2F_{k+1} + \sum_iR_i'^Tz_i'                       &&\text{(3)}
+    \end{aligned}
+    $$
+
+    with the impulses of (3) as in `NonsmoothRattle`. The rows $R_i$ of (1) are those of the points
+    that will be closest at the end of the step with the velocities of its start, seen at $g_k$;
+    the gaps are those of the points that are closest then. Impulses between rods act along one line
+    and at one point, and so keep momentum and angular momentum to round-off.
+
+    References: [Moreau1988], [AcaryBrogliato2008].
+    """
+
+    order: ClassVar[int] = 2
+    preserves: ClassVar[frozenset[str]] = frozenset({"group", "contact"})
+    memory_saves_work: ClassVar[bool] = True
+
+    def check(self, system: AbstractRod) -> None:
+        if not isinstance(system, AbstractRod):
+            raise BadInput(f"rx.SelfContact is the contact of rods, not of the {system.name}.")
+
+    def check_step(self, system: AbstractRod, state: State, h: float) -> None:
+        if not h > 0:
+            raise BadInput(f"h = {h:g}: friction and impacts have no way back, so h must be > 0.")
+        system.check_step(state, h)
+
+    def memory(self, system: AbstractRod, state: State) -> LastTouch:
+        contact, places = system.contact, state.g[1]
+        none = jnp.zeros((contact.slots(system.nodes), 3))
+        force = system.kick(state.g, state.t)
+        return LastTouch(force, nobody(contact, places), none, none)
+
+    def step(self, system: AbstractRod, state: State, h: Scalar) -> tuple[State, StepInfo]:
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
+
+    def next_step(
+        self, system: AbstractRod, state: State, h: Scalar, memory: LastTouch
+    ) -> tuple[State, StepInfo, LastTouch]:
+        new, info, last, _, _ = _taken(system, state, h, memory)
+        return new, info, last
+
+    def contact_record(
+        self, system: AbstractRod, state: State, h: Scalar, memory: LastTouch | None = None
+    ) -> tuple[State, RodContactRecord]:
+        """Take a step again, and return what its contacts do."""
+        begun = self.memory(system, state) if memory is None else memory
+        new, _, _, record, _ = _taken(system, state, h, begun)
+        return new, record
+
+
+class _Faults(NamedTuple):
+    """What may have gone wrong: pairs found, the way of the fastest node, what is left of (2)."""
+
+    number: Scalar
+    moved: Scalar
+    left: Numbers
+
+
+def _taken(
+    system: AbstractRod, state: State, h: Scalar, memory: LastTouch
+) -> tuple[State, StepInfo, LastTouch, RodContactRecord, _Faults]:
+    contact, g0, mu0, t1 = system.contact, state.g, state.momentum, state.t + h
+    turned0, places = g0
+    xi0 = system.velocity(g0, mu0)
+    w0, v0 = _in_space(system, turned0, xi0)
+    spots, memory = _updated(system, places, jnp.abs(h) * _fastest(v0), memory)
+    nodes = nodes_of(spots)
+    extent = jnp.max(jnp.abs(places)) + contact.radius
+
+    # The rows at the start, of the points that are about to be closest.
+    ahead = nearest(spots, places + h * v0)
+    _, normals, weights, arms = met(spots, places, ahead)
+    rows = Rows(nodes, weights, arms, frames(normals))
+    approach = speeds(rows, v0, w0)
+
+    kick = h / 2 * memory.force
+    lost = jnp.zeros_like(mu0)
+    if system.damping is not None:
+        free, _ = _loaded(system, state, h, kick)
+        lost = system.damped(g0, mu0 + free, h / 2)
+
+    def look(z: Points) -> tuple[Points, _Ended]:
+        push, met_load = _loaded(system, state, h, kick + _given(system, turned0, rows, z))
+        push = push + lost
+        flown = system.flight(g0, mu0 + push, h)
+        if met_load is not None:
+            flown = flown._replace(status=worse(flown.status, met_load))
+        turned = jnp.einsum("kij,kj->ki", turned0, flown.w)  # the same at both ends
+        after = flown.g[1]
+        gap, normals, weights, arms = met(spots, after, nearest(spots, after))
+        ends = _Ended(flown, push, gap, weights, arms, frames(normals, rows.frame))
+        last = Rows(nodes, weights, arms, ends.frame)
+        slip = (speeds(rows, flown.v, turned) + speeds(last, flown.v, turned))[:, 1:] / 2
+        return jnp.concatenate([(gap / h)[:, None], slip], axis=1), ends
+
+    start = jnp.einsum("mij,mj->mi", rows.frame, memory.first * h)
+    size = extent / jnp.abs(h)
+    first = solve(
+        look, start, rows, _response(system, turned0), contact.friction, _AIM * size, _ACCEPT * size
+    )
+    ends: _Ended = first.found
+    g1 = ends.flown.g
+    change = ends.push + _flat(ends.flown.change)
+    if system.damping is not None:
+        change = change + system.damped(g1, mu0 + change, h / 2)
+    force = system.kick(g1, t1)
+    pull = h / 2 * force
+    if system.feedback:
+        pull = pull + h / 2 * system.load(g1, system.velocity(g1, mu0 + change), t1)
+    mu = mu0 + (change + pull)
+
+    last = Rows(nodes, ends.weights, ends.arms, ends.frame)
+    closed = (ends.gap < FAR) & ((first.z[:, 0] > 0) | (ends.gap <= _CLOSED * extent))
+    bounce = contact.restitution * jnp.minimum(approach[:, 0], 0.0)
+
+    def rebound(z: Points) -> tuple[Points, Points]:
+        xi = system.velocity(g1, mu + _given(system, g1[0], last, z))
+        turned, moved = _in_space(system, g1[0], xi)
+        u = speeds(last, moved, turned)
+        along = jnp.where(closed, u[:, 0] + bounce, FAR)
+        return jnp.concatenate([along[:, None], u[:, 1:]], axis=1), u
+
+    start = jnp.where(
+        closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0
+    )
+    speed = _fastest(v0) + _fastest(w0) * contact.radius
+    speed = speed + _fastest(ends.flown.v)
+    second = solve(
+        rebound, start, last, _response(system, g1[0]), contact.friction, _AIM * speed, _ACCEPT * speed
+    )
+    mu1 = mu + _given(system, g1[0], last, second.z)
+    new = State(g1, mu1, t1)
+    info, faults = _went(system, spots, memory, g1, h, ends.flown, first, second, extent, speed)
+    hand_on = LastTouch(
+        force, memory.near, _directed(rows, first.z) / h, _directed(last, second.z) / h
+    )
+    record = _recorded(spots, g1, ends, first.z, second.z, approach, second.found, closed, contact.friction)
+    return new, info, hand_on, record, faults
+
+
+def _updated(
+    system: AbstractRod, places: Places, ahead: Scalar, memory: LastTouch
+) -> tuple[Spots, LastTouch]:
+    """Return the spots of this step, from lists that are made anew where nodes have moved."""
+    contact = system.contact
+    linked = chains(system.strands, system.arcs)
+    if not contact.itself:
+        return spots_of(linked, contact, memory.near), memory
+
+    def fresh(memory: LastTouch) -> LastTouch:
+        near = found(linked, contact, places)
+        first, last = carried(len(places), memory.near, near, (memory.first, memory.last))
+        return LastTouch(memory.force, near, first, last)
+
+    stale = ~(far_gone(memory.near, places) + ahead < contact.skin / 2)
+    memory = lax.cond(stale, fresh, lambda memory: memory, memory)
+    return spots_of(linked, contact, memory.near), memory
+
+
+def _went(
+    system: AbstractRod,
+    spots: Spots,
+    memory: LastTouch,
+    g1: Placement,
+    h: Scalar,
+    flown: Flight,
+    first: Solved,
+    second: Solved,
+    extent: Scalar,
+    speed: Scalar,
+) -> tuple[StepInfo, _Faults]:
+    """Return how a step went; what only contacts can explain counts as out of the chart."""
+    status = flown.status
+    ok = system.unfolded(g1) & first.status.converged & second.status.converged
+    moved, room = jnp.zeros(()), len(spots.first)
+    if spots.contact.itself:
+        moved = far_gone(memory.near, g1[1])
+        ok = ok & (memory.near.number <= room) & (moved <= spots.contact.skin / 2)
+    residual = jnp.maximum(
+        first.status.residual * jnp.abs(h) / extent, second.status.residual / (speed + _EPS)
+    )
+    iterations = first.status.iterations + second.status.iterations
+    info = StepInfo(
+        status.converged,
+        jnp.maximum(status.residual, residual),
+        iterations,
+        jnp.max(jnp.abs(h * flown.w)),
+        ok,
+    )
+    left = jnp.maximum(first.left * jnp.abs(h), second.left * jnp.abs(h))
+    return info, _Faults(memory.near.number, moved, left)
+
+
+def _recorded(
+    spots: Spots,
+    g1: Placement,
+    ends: _Ended,
+    z: Points,
+    end: Points,
+    before: Points,
+    after: Points,
+    closed: Bool[Array, " m"],
+    friction: Scalar,
+) -> RodContactRecord:
+    """Book the impulses of a step with the mean of the velocities before and after it."""
+    total = z + end
+    work = total * (before + after) / 2
+    across = jnp.sqrt(jnp.sum(end[:, 1:] ** 2, axis=1))
+    slipping = across >= friction * end[:, 0] * (1 - 1e-9)
+    mode = jnp.where(closed & (end[:, 0] > 0), jnp.where(slipping, 2, 1), 0)
+    nodes, count = nodes_of(spots), 3 * len(spots.first)
+    bodies = np.repeat(-1 - np.arange(len(spots.contact.against)), len(g1[1]))
+    second = jnp.concatenate([nodes[:count, 2], jnp.asarray(bodies, nodes.dtype)])
+    point = sum((ends.weights[:, k, None] * g1[1][nodes[:, k]] for k in (0, 1)), jnp.zeros_like(z))
+    arm = ends.arms[:, 0] + ends.arms[:, 1]
+    return RodContactRecord(
+        jnp.where(ends.gap < FAR, ends.gap, jnp.inf),
+        mode,
+        total[:, 0],
+        total[:, 1:],
+        before[:, 0],
+        after[:, 1:],
+        work[:, 1] + work[:, 2],
+        work[:, 0],
+        nodes[:, 0],
+        second,
+        point + arm[:, None] * ends.frame[:, 0],
+    )
+
+
+def _loaded(
+    system: AbstractRod, state: State, h: Scalar, kick: Coordinates
+) -> tuple[Coordinates, NewtonStatus | None]:
+    """Return a kick with the loads that depend on velocities."""
+    return loaded(system, state, h, kick) if system.feedback else (kick, None)
+
+
+def _in_space(system: AbstractRod, frames: Array, xi: Coordinates) -> tuple[Places, Places]:
+    """Return spins and velocities of nodes in space."""
+    w, v = system.parts(xi)
+    return jnp.einsum("kij,kj->ki", frames, w), v
+
+
+def _fastest(v: Places) -> Scalar:
+    return jnp.sqrt(jnp.max(jnp.sum(v * v, axis=1)))
+
+
+def _given(system: AbstractRod, frames: Array, rows: Rows, z: Points) -> Coordinates:
+    """Return the momenta that impulses give to nodes that are not held."""
+    moved, turned = impulses(rows, z, system.nodes)
+    spin = jnp.einsum("kji,kj->ki", frames, turned)
+    return system.held(jnp.concatenate([spin, moved], axis=1).reshape(-1))
+
+
+def _flat(spin: Places) -> Coordinates:
+    return jnp.concatenate([spin, jnp.zeros_like(spin)], axis=1).reshape(-1)
+
+
+def _response(system: AbstractRod, frames: Array) -> Response:
+    turns, moves = system.parts(system.mobility)
+    return Response(moves[:, 0], jnp.einsum("kij,kj,klj->kil", frames, turns, frames))
+
+
+def _directed(rows: Rows, z: Points) -> Points:
+    """Return impulses as vectors in space."""
+    return sum((z[:, k, None] * rows.frame[:, k] for k in range(3)), jnp.zeros_like(z))
