@@ -56,8 +56,8 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 # Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
 _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _STIFF = 1e6  # kappa
-_MOST = 60  # iterations of Newton's method
-_PATIENCE, _SWEEPS = 6, 10  # after so many of them without success come so many sweeps
+# After so many iterations that do not halve the residual come sweeps, each time twice as many.
+_PATIENCE, _SWEEPS, _MOST_SWEEPS = 4, 16, 20_000
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -72,7 +72,8 @@ class Contact(NamedTuple):
     - `rows`: $W$, three for each contact.
     - `friction`: $f$ of each contact; `touching`: whether it can push at all.
     - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
-    - `inertia`: approximately $R'$, to weigh impulses with.
+    - `answers`, `tied`: what impulses along `rows` and `ties` do to the velocities, nearly.
+    - `settled`: the change of the velocities that takes a momentum, nearly.
     - `terms`: the size of the terms that cancel in `need`; `unseen`: that of the rounding errors
         of `speeds` and `held`.
     """
@@ -86,6 +87,7 @@ class Contact(NamedTuple):
     ties: Float[Array, "k n"]
     answers: Float[Array, "m 3 n"]
     tied: Float[Array, "k n"]
+    settled: Callable[[Velocity], Velocity]
     terms: Scalar
     unseen: Scalar
 
@@ -98,21 +100,30 @@ class Found(NamedTuple):
     lam: Tensions
 
 
-class _Iterate(NamedTuple):
+class _Seen(NamedTuple):
+    """A place of the iteration, both sides of (1) and (2) there, and the size of what is left."""
+
     at: Found
-    size: Scalar
-    best: Scalar
-    waited: Int[Array, ""]
-    iterations: Int[Array, ""]
-
-
-class _Looked(NamedTuple):
-    """What is known at an iterate: the left sides, their derivatives, and what is left."""
-
     need: Velocity
     u: Impulses
     c: Tensions
     size: Scalar
+
+
+class _Slopes(NamedTuple):
+    """The derivatives of both sides: of speeds, of what velocities need, and of joints."""
+
+    V: Float[Array, "m 3 n"]
+    D: Float[Array, "n n"]
+    G: Float[Array, "k n"]
+
+
+class _Round(NamedTuple):
+    """Where the iteration stands, how many sweeps come next, and how many iterations there were."""
+
+    seen: _Seen
+    sweeps: Int[Array, ""]
+    iterations: Int[Array, ""]
 
 
 def projected(y: Impulses, friction: Float[Array, " m"]) -> Impulses:
@@ -141,90 +152,103 @@ def weights(problem: Contact) -> tuple[Impulses, Tensions]:
 
 
 def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
-    """Solve (1) and (2) to round-off from a guess."""
+    """Solve (1) and (2) to round-off from a guess.
+
+    Derivatives are taken once, where a round of iterations begins. A round that fails ends with
+    sweeps from where it began, twice as many as the one before.
+    """
     rho, sigma = weights(problem)
     rows, ties, friction = problem.rows, problem.ties, problem.friction
+    reach, tied = jnp.sum(jnp.abs(rows), axis=2), jnp.sum(jnp.abs(ties), axis=1)
+    unseen = problem.terms + problem.unseen * (jnp.sum(reach * rho) + jnp.sum(tied * sigma))
 
-    def pushed(z: Impulses, lam: Tensions) -> Velocity:
-        return jnp.einsum("ijk,ij->k", rows, z) + lam @ ties
-
-    def looked(at: Found) -> _Looked:
-        need = problem.need(at.xi) - pushed(at.z, at.lam)
+    def looked(at: Found) -> _Seen:
+        need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
         u, c = problem.speeds(at.xi), problem.held(at.xi)
         missed = at.z - _allowed(problem, at.z - rho * u)
-        reach = jnp.sum(jnp.abs(rows), axis=2)
-        left = jnp.sum(jnp.abs(need))
-        left = left + jnp.sum(reach * jnp.abs(missed)) + jnp.sum(_reach(ties) * jnp.abs(sigma * c))
-        terms = problem.terms + jnp.sum(reach * (jnp.abs(at.z) + rho * problem.unseen))
-        terms = terms + jnp.sum(_reach(ties) * (jnp.abs(at.lam) + sigma * problem.unseen))
-        return _Looked(need, u, c, left / (terms + SMALLEST))
+        left = jnp.sum(jnp.abs(need)) + jnp.sum(reach * jnp.abs(missed))
+        left = left + jnp.sum(tied * jnp.abs(sigma * c))
+        terms = unseen + jnp.sum(reach * jnp.abs(at.z)) + jnp.sum(tied * jnp.abs(at.lam))
+        return _Seen(at, need, u, c, left / (terms + SMALLEST))
 
-    def newton(at: Found) -> Found:
-        here = looked(at)
-        V, D, G = (jax.jacfwd(f)(at.xi) for f in (problem.speeds, problem.need, problem.held))
-        a, E = _answer(problem, at.z, here.u, rho)
-        across = jnp.einsum("iab,ibk->iak", E, V)
-        K = D + jnp.einsum("iaj,iak->jk", rows, across) + ties.T @ ((_STIFF * sigma)[:, None] * G)
-        right = -here.need - jnp.einsum("iaj,ia->j", rows, a)
-        right = right - (_STIFF * sigma * here.c) @ ties
-        change = partly_ordered_solve(K, right, len(K))
-        z = at.z - a - jnp.einsum("iak,k->ia", across, change)  # (4)
-        lam = at.lam - _STIFF * sigma * (here.c + G @ change)
-        return Found(at.xi + change, z, lam)
+    def newton(slopes: _Slopes, seen: _Seen) -> _Seen:
+        (xi, z, lam), (V, D, G) = seen.at, slopes
+        a, E = _answer(problem, z, seen.u, rho)
+        stiff, across = _STIFF * sigma, jnp.einsum("iab,ibk->iak", E, V)
+        K = D + jnp.einsum("iaj,iak->jk", rows, across) + ties.T @ (stiff[:, None] * G)
+        right = -seen.need - jnp.einsum("iaj,ia->j", rows, a) - (stiff * seen.c) @ ties
+        move = partly_ordered_solve(K, right, len(K))  # (4)
+        z = z - a - jnp.einsum("iak,k->ia", across, move)
+        return looked(Found(xi + move, z, lam - stiff * (seen.c + G @ move)))
 
-    def swept(at: Found) -> Found:
+    def swept(slopes: _Slopes, seen: _Seen, sweeps: Int[Array, ""]) -> _Seen:
         """Sweep over contacts and joints, each with the others as they are."""
-        here = looked(at)
-        V, G = jax.jacfwd(problem.speeds)(at.xi), jax.jacfwd(problem.held)(at.xi)
-        start = -problem.need(at.xi) + pushed(at.z, at.lam)
+        (xi, z, lam), (V, _, G) = seen.at, slopes
 
-        def sweep(_: Int[Array, ""], carried: tuple) -> tuple:
-            move, z, lam = carried
-            new, tensions = [], []
+        def sweep(carried: tuple[Int[Array, ""], Found]) -> tuple[Int[Array, ""], Found]:
+            count, (move, z, lam) = carried
+            impulses, tensions = [], []
             for i in range(len(friction)):
-                u = here.u[i] + V[i] @ move
-                one = _allowed_one(problem, i, z[i] - rho[i] * u)
-                move = move + (one - z[i]) @ problem.answers[i]
-                new.append(one)
+                y = z[i] - rho[i] * (seen.u[i] + V[i] @ move)
+                one = projected(y[None], friction[i : i + 1])[0]
+                impulses.append(jnp.where(problem.touching[i], one, 0.0))
+                move = move + (impulses[i] - z[i]) @ problem.answers[i]
             for j in range(len(ties)):
-                tension = lam[j] - sigma[j] * (here.c[j] + G[j] @ move)
-                move = move + (tension - lam[j]) * problem.tied[j]
-                tensions.append(tension)
-            z = jnp.stack(new) if new else z
-            return move, z, jnp.stack(tensions) if tensions else lam
+                tensions.append(lam[j] - sigma[j] * (seen.c[j] + G[j] @ move))
+                move = move + (tensions[j] - lam[j]) * problem.tied[j]
+            lam = jnp.stack(tensions) if tensions else lam
+            return count + 1, Found(move, jnp.stack(impulses), lam)
 
-        del start
-        move, z, lam = lax.fori_loop(
-            0, _SWEEPS, sweep, (jnp.zeros_like(at.xi), at.z, at.lam)
+        begun = Found(-problem.settled(seen.need), z, lam)
+        _, (move, z, lam) = lax.while_loop(
+            lambda carried: carried[0] < sweeps, sweep, (jnp.asarray(0), begun)
         )
-        return Found(at.xi + move, z, lam)
+        return looked(Found(xi + move, z, lam))
 
-    def unfinished(it: _Iterate) -> Bool[Array, ""]:
-        near = (it.size <= _ACCEPT) & (it.waited > 1)
-        return (it.size > _AIM) & ~near & (it.iterations < _MOST)
+    def unfinished(it: _Round) -> Bool[Array, ""]:
+        return ~(it.seen.size <= _ACCEPT) & (it.sweeps < _MOST_SWEEPS)
 
-    def again(it: _Iterate) -> _Iterate:
-        tired = it.waited >= _PATIENCE
-        at = lax.cond(tired, swept, newton, it.at)
-        size = looked(at).size
-        better = size < 0.5 * it.best
-        waited = jnp.where(better | tired, 0, it.waited + 1)
-        return _Iterate(at, size, jnp.minimum(size, it.best), waited, it.iterations + 1)
+    def again(it: _Round) -> _Round:
+        seen = it.seen
+        slopes = _Slopes(
+            *(jax.jacfwd(f)(seen.at.xi) for f in (problem.speeds, problem.need, problem.held))
+        )
 
-    none = jnp.asarray(0)
-    first = looked(guess).size
-    it = lax.while_loop(unfinished, again, _Iterate(guess, first, first, none, none))
-    return it.at, NewtonStatus(it.size <= _ACCEPT, it.size, it.iterations)
+        def tries(carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]) -> Array:
+            seen, before, failed, _ = carried
+            stalls = (seen.size <= _ACCEPT) & (seen.size > before / 2)
+            return ~(seen.size <= _AIM) & ~stalls & (failed < _PATIENCE)
+
+        def chord(
+            carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]],
+        ) -> tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]:
+            seen, _, failed, count = carried
+            new = newton(slopes, seen)
+            failed = jnp.where(new.size < seen.size / 2, failed, failed + 1)
+            return new, seen.size, failed, count + 1
+
+        none = jnp.asarray(0)
+        found, _, _, count = lax.while_loop(
+            tries, chord, (seen, jnp.asarray(jnp.inf), none, it.iterations)
+        )
+        solved = found.size <= _ACCEPT
+        last = lax.cond(solved, lambda: found, lambda: swept(slopes, seen, it.sweeps))
+        return _Round(last, jnp.where(solved, it.sweeps, 2 * it.sweeps), count)
+
+    start = _Round(looked(guess), jnp.asarray(_SWEEPS), jnp.asarray(0))
+    it = lax.while_loop(unfinished, again, start._replace(seen=_unsolved(start.seen)))
+    size = it.seen.size
+    return it.seen.at, NewtonStatus(size <= _ACCEPT, size, it.iterations)
+
+
+def _unsolved(seen: _Seen) -> _Seen:
+    """Return a place that asks for at least one iteration, unless it solves everything."""
+    return seen._replace(size=jnp.where(seen.size <= _AIM, seen.size, jnp.inf))
 
 
 def _allowed(problem: Contact, y: Impulses) -> Impulses:
     z = projected(y, problem.friction)
     return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
-
-
-def _allowed_one(problem: Contact, i: int, y: Float[Array, "3"]) -> Float[Array, "3"]:
-    z = projected(y[None], problem.friction[i : i + 1])[0]
-    return jnp.where(problem.touching[i], z, jnp.zeros_like(z))
 
 
 def _answer(
@@ -259,10 +283,6 @@ def _answer(
         return jnp.where(closed, a, z), jnp.where(closed, E, jnp.zeros_like(E))
 
     return jax.vmap(one)(z, u, rho, problem.friction, problem.touching)
-
-
-def _reach(rows: Float[Array, "k n"]) -> Tensions:
-    return jnp.sum(jnp.abs(rows), axis=1)
 
 
 def _reciprocal(x: Array) -> Array:

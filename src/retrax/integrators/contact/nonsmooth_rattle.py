@@ -239,10 +239,14 @@ def _problem(
 
     gives = answers(now, touch.rows.reshape(3 * m, n), g, mu).reshape(m, 3, n)
     gone = answers(now, ties, g, mu) if len(ties) else ties
+
+    def settled(off: Coordinates) -> Coordinates:
+        return answers(now, off[None], g, mu)[0]
+
     always: Bool[Array, " m"] = jnp.ones(m, bool)
     zero = jnp.zeros(())
     return Contact(
-        nothing, nothing, touch.rows, friction, always, nothing, ties, gives, gone, zero, zero
+        nothing, nothing, touch.rows, friction, always, nothing, ties, gives, gone, settled, zero, zero
     )
 
 
