@@ -13,6 +13,7 @@ from retrax.engine.program import (
     LoadEntry,
     Operation,
     Repeat,
+    StoreAt,
     StoreEntry,
     Value,
     While,
@@ -37,6 +38,8 @@ OPERATIONS = {
     "not": lambda a: not a,
     "select": lambda p, x, y: y if p else x,
     "isfinite": math.isfinite,
+    "rem": lambda a, b: type(a)(math.fmod(a, b)),
+    "stored": lambda a: a,
     **{kind: lambda x, kind=kind: constant(x, kind) for kind in DTYPE},
 }
 
@@ -95,6 +98,10 @@ def evaluate_program(program, numbers):
                     known[out] = memory[view.buffer][view.offset + k * view.stride]
                 case StoreEntry(row, index, operand):
                     memory[row][index] = float(read(operand))
+                case StoreAt(view, index, operand):
+                    k = int(read(index))
+                    assert 0 <= k < view.length
+                    memory[view.buffer][view.offset + k * view.stride] = float(read(operand))
                 case Each():
                     bind(i.carried, i.initial)
                     for k in range(i.length):

@@ -45,7 +45,7 @@ def function_of(program, lanes):
         for k in range(item.length if isinstance(item, Buffer) else 1):
             where = out.let(f"getelementptr double, ptr %out, i64 {place * lanes}")
             if isinstance(item, Buffer):
-                number = out.let(f"load double, ptr {buffers.single(item, k)}")
+                number = out.let(f"load {vector}, ptr {buffers.single(item, k)}, align 8")
             elif kind_of(item) == "float":
                 number = out.name(item)
             else:
@@ -59,7 +59,7 @@ def function_of(program, lanes):
             *sorted(out.declarations),
             "define void @run(ptr noalias %in, ptr noalias %out) {",
             "start:",
-            f"  %scratch = alloca i8, i64 {8 * max(plan.size, 1)}, align 64",
+            f"  %scratch = alloca i8, i64 {8 * max(plan.size, 1) * lanes}, align 64",
             "  br label %entry",
             *out.lines,
             "}",
@@ -80,6 +80,14 @@ def flat(tree):
 
 def run_natively(program, *arguments, lanes=1):
     """The results of a program as machine code, in order; those of the first lane."""
+    results = run_members(program, [arguments] * lanes)
+    assert all(np.array_equal(results[0], r, equal_nan=True) for r in results)
+    return results[0]
+
+
+def run_members(program, members):
+    """The results of a program as machine code for several bodies, each in a lane."""
+    lanes = len(members)
     text, count = function_of(program, lanes)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -95,12 +103,10 @@ def run_natively(program, *arguments, lanes=1):
         run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
             engine.get_function_address("run")
         )
-        given = np.repeat(flat(arguments), lanes)
+        given = np.stack([flat(arguments) for arguments in members], axis=1).ravel()
         out = np.full(max(count, 1) * lanes, np.nan)
         run(given.ctypes.data, out.ctypes.data)
-    results = out[: count * lanes].reshape(count, lanes)
-    assert all(np.array_equal(results[:, 0], r, equal_nan=True) for r in results.T)
-    return results[:, 0]
+    return out[: count * lanes].reshape(count, lanes).T
 
 
 def has_buffers(program):
@@ -110,4 +116,4 @@ def has_buffers(program):
     )
 
 
-__all__ = ["Value", "flat", "has_buffers", "programme", "run_natively"]
+__all__ = ["Value", "flat", "has_buffers", "programme", "run_members", "run_natively"]

@@ -14,6 +14,7 @@ from retrax.engine.program import (
     Operation,
     Program,
     Repeat,
+    StoreAt,
     StoreEntry,
     Value,
     View,
@@ -84,6 +85,8 @@ class _Listing:
                 yield f"{self.name(out)} = {self.at(view, self.name(index))}"
             case StoreEntry(buffer, index, operand):
                 yield f"{self.name(buffer)}[{index}] = {self.name(operand)}"
+            case StoreAt(view, index, operand):
+                yield f"{self.at(view, self.name(index))} = {self.name(operand)}"
             case Each():
                 yield from self.each(instruction)
             case Choose():
@@ -97,7 +100,7 @@ class _Listing:
     def each(self, loop: Each) -> Iterator[str]:
         if loop.carried:
             yield f"{self.names(loop.carried)} = {self.names(loop.initial)}"
-        yield f"{'for k in order' if loop.carried else 'for each k'} below {loop.length}:"
+        yield f"{'for k in order' if loop.in_order else 'for each k'} below {loop.length}:"
         for value, view in loop.reads:
             yield f"    {self.name(value)} = {self.at(view)}"
         yield from self.block(loop.body, "    ")

@@ -63,12 +63,16 @@ class Repeat:
 
 @dataclass(slots=True)
 class Choose:
-    """Run one of `blocks`, the one numbered `index`; `outs` take its `results`."""
+    """Run one of `blocks`, the one numbered `index`; `outs` take its `results`.
+
+    `buffers` are those that blocks write and that others read or write too.
+    """
 
     index: Operand
     blocks: tuple["CodeBlock", ...]
     results: tuple[tuple[Operand, ...], ...]
     outs: tuple[Value, ...]
+    buffers: tuple["Buffer", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +126,21 @@ class StoreEntry:
 
 
 @dataclass(slots=True)
+class StoreAt:
+    """The entry of a view at a place found at run time, which lies within it, becomes `operand`."""
+
+    view: View
+    index: Operand
+    operand: Operand
+
+
+@dataclass(slots=True)
 class Each:
     """Run `body` once for each k: `reads` are its values of views at k, `writes` go to views at k.
 
-    Where nothing is `carried` from one k to the next, the rounds are independent of each other and
-    may run side by side. No buffer is both read and written in one loop.
+    Where nothing is `carried` from one k to the next, and the body stores nothing at places of its
+    own, the rounds are independent of each other and may run side by side. No buffer is both read
+    and written at k in one loop.
     """
 
     length: int
@@ -137,8 +151,13 @@ class Each:
     initial: tuple[Operand, ...] = ()
     updated: tuple[Operand, ...] = ()
 
+    @property
+    def in_order(self) -> bool:
+        """Whether a round may need what the rounds before it have done."""
+        return bool(self.carried) or stores_at(self.body)
 
-Instruction = Operation | While | Repeat | Choose | LoadEntry | LoadAt | StoreEntry | Each
+
+Instruction = Operation | While | Repeat | Choose | LoadEntry | LoadAt | StoreEntry | StoreAt | Each
 
 
 @dataclass(slots=True)
@@ -196,7 +215,12 @@ class Program:
 def _touches_memory(instruction: Instruction) -> bool:
     if isinstance(instruction, LoadAt):
         return instruction.view.buffer.table is None
-    return isinstance(instruction, LoadEntry | StoreEntry | Each)
+    return isinstance(instruction, LoadEntry | StoreEntry | StoreAt | Each)
+
+
+def stores_at(block: CodeBlock) -> bool:
+    """Tell whether a block writes at places that are found at run time."""
+    return any(isinstance(x, StoreAt) for x in walk(block))
 
 
 def walk(block: CodeBlock) -> Iterable[Instruction]:
@@ -253,6 +277,8 @@ def operands_of(instruction: Instruction) -> Sequence[Operand]:
             return (instruction.operand,)
         case LoadAt():
             return (instruction.index,)
+        case StoreAt():
+            return (instruction.index, instruction.operand)
     return ()
 
 

@@ -17,6 +17,7 @@ from retrax.engine.program import (
     Operand,
     Operation,
     Repeat,
+    StoreAt,
     StoreEntry,
     Value,
     View,
@@ -130,6 +131,9 @@ class CBlocks:
                 self.let(out, Text(self._at(view, f"(size_t){self.text(index).within(ATOM)}")))
             case StoreEntry(buffer, index, operand):
                 place = self._place(buffer, self.plan.place_of(buffer, index))
+                self.line(f"{place} = {self.number(operand)};")
+            case StoreAt(view, index, operand):
+                place = self._at(view, f"(size_t){self.text(index).within(ATOM)}")
                 self.line(f"{place} = {self.number(operand)};")
 
     def _operation(self, operation: Operation) -> None:

@@ -16,6 +16,7 @@ from retrax.engine.program import (
     Operand,
     Operation,
     Repeat,
+    StoreAt,
     StoreEntry,
     Value,
     View,
@@ -109,15 +110,17 @@ class WasmBlocks:
                 code.load(F64, self.address(buffer) + 8 * self.plan.place_of(buffer, index))
                 code.set(self.local(out))
             case LoadAt(out, view, index):
-                self.push(index, "int")
-                if MACHINE[kind_of(index)] != I32:
-                    code.op("i32.wrap_i64")
-                self._load_at(self.plan.stored(view))
+                self._address_at(self.plan.stored(view), index)
+                code.load(F64, 0)
                 code.set(self.local(out))
             case StoreEntry(buffer, index, operand):
                 code.i32(0)
                 self.number(operand)
                 code.store(self.address(buffer) + 8 * self.plan.place_of(buffer, index))
+            case StoreAt(view, index, operand):
+                self._address_at(self.plan.stored(view), index)
+                self.number(operand)
+                code.store(0)
 
     def _operation(self, operation: Operation) -> None:
         depth = 1 + max(
@@ -245,13 +248,16 @@ class WasmBlocks:
     def _offset(self, view: View) -> int:
         return 0 if view.stride < 0 else self.address(view.buffer) + 8 * view.offset
 
-    def _load_at(self, view: View) -> None:
+    def _address_at(self, view: View, index: Operand) -> None:
+        """Leave the address of the entry at a place found at run time on the stack."""
         code = self.code
+        self.push(index, "int")
+        if not isinstance(index, Value) or MACHINE[kind_of(index)] != I32:
+            code.op("i32.wrap_i64")
         code.i32(8 * view.stride)
         code.op("i32.mul")
         code.i32(self.address(view.buffer) + 8 * view.offset)
         code.op("i32.add")
-        code.load(F64, 0)
 
     def address(self, buffer: Buffer) -> int:
         """Where a buffer begins, in bytes."""

@@ -23,6 +23,7 @@ from retrax.engine.program import (
     LoadAt,
     LoadEntry,
     Operand,
+    StoreAt,
     StoreEntry,
     Value,
     View,
@@ -126,7 +127,9 @@ class AxisLoops:
             self._open = _OpenLoop(length, self.build.suspend())
         return self._open
 
-    def _local(self, loop: _OpenLoop, array: KeptArray) -> Operands:
+    def _local(self, loop: _OpenLoop, array: KeptArray, as_stored: bool = False) -> Operands:
+        """Read the numbers of a thing, as those of their kinds or as the floats in memory."""
+
         def value(cell):
             if not isinstance(cell, View):
                 return cell
@@ -134,7 +137,8 @@ class AxisLoops:
                 return loop.made[cell.buffer]
             if cell not in loop.reads:
                 loop.reads[cell] = self.build.value("float")
-            return self._typed(loop.reads[cell], cell.buffer)
+            read = loop.reads[cell]
+            return read if as_stored else self._typed(read, cell.buffer)
 
         return _each_cell(array.cells, value)
 
@@ -199,11 +203,29 @@ class AxisLoops:
         self.flush()
         self.build.open()
         loop = _OpenLoop(source.length)
-        values = self._local(loop, source).ravel()
+        cells = source.cells.ravel()
+        pairs = zip(cells, targets, strict=True)
+        alike = all(kind_of_cell(cell) == target.buffer.kind for cell, target in pairs)
+        values = self._local(loop, source, as_stored=alike).ravel()
         block = self.build.close()
         reads = tuple((value, view) for view, value in loop.reads.items())
         writes = tuple(zip(targets, values, strict=True))
         self.build.append(Each(source.length, reads, block, writes))
+
+    def in_own_buffers(self, x: KeptArray) -> KeptArray:
+        """Copy an array with a kept axis to buffers of its own."""
+        own = self.new_buffers(x)
+        self.copy(x, list(own.cells.ravel()))
+        return own
+
+    def new_buffers(self, like: KeptArray) -> KeptArray:
+        """Make buffers for an array with a kept axis."""
+        if self.inside:
+            raise Unscalarisable("it makes a long axis inside a loop along another")
+        cells = _each_cell(
+            like.cells, lambda cell: _whole(self.build.buffer(like.length, kind_of_cell(cell)))
+        )
+        return KeptArray(cells, like.axis, like.length)
 
     def packed(self, array: KeptArray) -> Buffer:
         """Copy all numbers of an array to a new buffer, in C order."""
@@ -293,11 +315,22 @@ class AxisLoops:
 
         return _each_cell(array.cells, loaded)
 
-    def looked_up(self, array: KeptArray, places: KeptArray) -> KeptArray:
-        """Load the entries of an array, whose kept axis is the first, at many places."""
+    def store_at(self, view: View, index: Operand, x: Operand) -> None:
+        """Replace an entry of a buffer of its own at a place that is found at run time."""
+        if not self.inside:
+            self.flush()
+        self._require_narrow([x])
+        self.build.append(StoreAt(view, index, self.build.emit("float", x)))
+
+    def settle(self, array: KeptArray) -> None:
+        """End the open loop if it makes an array, so that it can be read at any place."""
         buffers = {cell.buffer for cell in array.cells.ravel() if isinstance(cell, View)}
         if self._open is not None and not buffers.isdisjoint(self._open.made):
             self.flush()
+
+    def looked_up(self, array: KeptArray, places: KeptArray) -> KeptArray:
+        """Load the entries of an array, whose kept axis is the first, at many places."""
+        self.settle(array)
         (cells,) = self.along(
             places.length, lambda place: [self.entry_at(array, entry(place))], [places]
         )

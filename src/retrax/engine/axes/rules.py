@@ -20,7 +20,6 @@ from retrax.engine.axes.loops import (
     ProgramArray,
     kind_of_cell,
     shifted,
-    stacked,
 )
 from retrax.engine.builder import Builder, same
 from retrax.engine.kinds import Kind, Unscalarisable, dtype_of, kind_of_variable
@@ -71,7 +70,7 @@ class KeptRules:
 
     def taken_apart(self, equation: Equation, ins: Inputs) -> list[ProgramArray]:
         """Use the plain rule of a primitive that has none here, if the arrays are small enough."""
-        if any(isinstance(x, KeptArray) and math.prod(x.shape) > 16 * _FEW for x in ins):
+        if not self.is_short(ins):
             name = equation.primitive.name
             raise Unscalarisable(f"the primitive '{name}' has no form along a long axis")
         plain: list[ProgramArray] = [
@@ -79,11 +78,15 @@ class KeptRules:
         ]
         return self.evaluate(equation, plain)
 
+    def is_short(self, ins: Inputs) -> bool:
+        """Tell whether arrays are small enough to be taken apart."""
+        return not any(isinstance(x, KeptArray) and math.prod(x.shape) > 16 * _FEW for x in ins)
+
     def aligned(self, x: Plain, like: KeptArray) -> Plain:
         """Give an operand the same kept axis; leave single numbers as they are."""
-        return x if x.ndim == 0 else self._with_axis(x, like)
+        return x if x.ndim == 0 else self.with_axis(x, like)
 
-    def _with_axis(self, x: Plain, like: KeptArray) -> KeptArray:
+    def with_axis(self, x: Plain, like: KeptArray) -> KeptArray:
         if not isinstance(x, KeptArray):
             return self.loops.keep(x, like.axis)
         if (x.axis, x.length) != (like.axis, like.length):
@@ -234,11 +237,11 @@ class KeptRules:
                 return KeptArray(x.cells.reshape(smaller), axis, n)
         if x.axis == 0 and len(new_sizes) == 1:
             return FlatArray(KeptArray(x.cells.reshape(-1), 0, x.length))
-        if x.ndim == 1 and x.length % new_sizes[0] == 0:
+        if x.axis == 0 and x.length % new_sizes[0] == 0:
             n, inner = new_sizes[0], new_sizes[1:]
             width = x.length // n
-            columns = stacked([shifted(x, c, n, width) for c in range(width)])
-            return KeptArray(columns.cells.reshape(inner), 0, n)
+            columns = [shifted(x, c, n, width).cells for c in range(width)]
+            return KeptArray(np.stack(columns).reshape(inner), 0, n)
         raise Unscalarisable(f"it reshapes {x.shape} to {tuple(new_sizes)} across a long axis")
 
     def slice(
@@ -270,7 +273,7 @@ class KeptRules:
     def concatenate(self, *arrays: Plain, dimension: int, **_: object) -> KeptArray:
         like = _first_kept(arrays)
         if dimension != like.axis:
-            parts = [self._with_axis(x, like) for x in arrays]
+            parts = [self.with_axis(x, like) for x in arrays]
             where = dimension - (dimension > like.axis)
             return KeptArray(
                 np.concatenate([x.cells for x in parts], where), like.axis, like.length
@@ -280,7 +283,7 @@ class KeptRules:
     def stack(self, *arrays: Plain, axis: int, **_: object) -> KeptArray:
         like = _first_kept(arrays)
         before = axis <= like.axis
-        cells = [self._with_axis(x, like).cells for x in arrays]
+        cells = [self.with_axis(x, like).cells for x in arrays]
         where = axis if before else axis - 1
         return KeptArray(np.stack(cells, where), like.axis + before, like.length)
 

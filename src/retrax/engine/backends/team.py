@@ -18,7 +18,7 @@ import numpy as np
 from retrax.engine.llvm.meeting import PARTED, PLACE, SCRATCH
 from retrax.engine.passes.placement import LINE
 from retrax.engine.passes.work import work
-from retrax.engine.program import Program
+from retrax.engine.program import Program, stores_at
 
 # Seconds: an operation of a loop that is shared out, one of anything else, and what each thread
 # adds to a meeting: its cache line goes round among the cores.
@@ -43,6 +43,9 @@ def cores() -> int:
 
 def team_for(program: Program, most: int) -> tuple[int, float]:
     """Choose how many threads, up to `most`, step a program; return the seconds of a step too."""
+    if stores_at(program.block):
+        # What is stored at places found at run time is read again at once: threads would only wait.
+        return 1, 0.0
     loops, alike = work(program.block)
     operations = sum(length * each for length, each in loops)
 

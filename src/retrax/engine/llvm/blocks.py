@@ -1,15 +1,16 @@
 """Print blocks, loops and choices of a program as LLVM assembly."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from retrax.engine.kinds import Constant, Kind
+from retrax.engine.kinds import Constant
 from retrax.engine.llvm.emitter import SCALAR, Emitter, literal
 from retrax.engine.llvm.host import lanes
 from retrax.engine.llvm.memory import BufferAccess
 from retrax.engine.passes.live import buffers_of
 from retrax.engine.passes.sinking import is_costly, zero_of
 from retrax.engine.program import (
+    Buffer,
     Choose,
     CodeBlock,
     Each,
@@ -19,6 +20,7 @@ from retrax.engine.program import (
     Operand,
     Operation,
     Repeat,
+    StoreAt,
     StoreEntry,
     Value,
     While,
@@ -71,6 +73,8 @@ class BlockPrinter:
                 self.buffers.read_at(result, view, index)
             case StoreEntry(buffer, index, operand):
                 self.buffers.store(buffer, index, operand)
+            case StoreAt(view, index, operand):
+                self.buffers.write_at(view, index, operand)
 
     def _phi(self, value: Value, *sources: tuple[str, str]) -> None:
         out = self.out
@@ -97,7 +101,7 @@ class BlockPrinter:
         more = self.goes_on(out.any(test))
         out.line(f"br i1 {more}, label %{body}, label %{done}")
         out.begin(body)
-        with self._going(loop, test):
+        with self._going(buffers_of(loop.body)[1], test):
             self.block(loop.body)
         out.line(f"br label %{latch}")
         out.begin(latch)
@@ -112,15 +116,17 @@ class BlockPrinter:
         out.begin(done)
 
     @contextmanager
-    def _going(self, loop: While, test: str) -> Iterator[None]:
-        """Where bodies are done and others go on, what the loop carries in memory stays too.
+    def _going(self, buffers: Collection[Buffer], test: str) -> Iterator[None]:
+        """Where bodies are done and others go on, what a loop carries in memory stays too.
 
-        These are the buffers that the loop writes and that have been written before it.
+        These are the `buffers` it writes that have been written before. So it is with the block of
+        a choice, where some bodies have chosen another.
         """
         out, outside = self.out, self.buffers.going
         if out.lanes > 1:
             b, masks = out.type("bool"), dict(outside)
-            for buffer in buffers_of(loop.body)[1] & self.buffers.written:
+            carried = self.buffers.written.intersection(buffers)
+            for buffer in sorted(carried, key=lambda buffer: buffer.number):
                 before = outside.get(buffer)
                 masks[buffer] = out.let(f"and {b} {before}, {test}") if before else test
             self.buffers.going = masks
@@ -172,7 +178,10 @@ class BlockPrinter:
         out.line(f"{out.name(column)} = select {out.type('bool')} {true}, {t} {wide}, {t} {wide}")
 
     def _choose(self, choice: Choose) -> None:
-        """Blocks have no side effects: cheap ones all run, costly ones where a lane needs them."""
+        """Blocks that write nothing others see all run if they are cheap.
+
+        Costly ones and those that write run where a lane needs them.
+        """
         out = self.out
         kind, b = kind_of(choice.index), out.type("bool")
         tests = [
@@ -180,7 +189,7 @@ class BlockPrinter:
             for k in range(len(choice.blocks))
         ]
         results = [
-            self._chosen(block, test, [(y.kind, x) for y, x in zip(choice.outs, row, strict=True)])
+            self._chosen(choice, block, test, row)
             for block, test, row in zip(choice.blocks, tests, choice.results, strict=True)
         ]
         for j, result in enumerate(choice.outs):
@@ -193,11 +202,13 @@ class BlockPrinter:
                     out.line(f"{out.name(result)} = {text}")
 
     def _chosen(
-        self, block: CodeBlock, test: str, results: Sequence[tuple[Kind, Operand]]
+        self, choice: Choose, block: CodeBlock, test: str, row: Sequence[Operand]
     ) -> list[str]:
         """The results of a block, which do not matter in lanes where the test is false."""
         out = self.out
-        if not is_costly(block):
+        results = [(value.kind, x) for value, x in zip(choice.outs, row, strict=True)]
+        writes = not buffers_of(block)[1].isdisjoint(choice.buffers)
+        if not writes and not is_costly(block):
             self.block(block)
             return [out.name(x, kind) for kind, x in results]
         run, end, done, before = *(out.fresh(x) for x in ("costly", "end", "done")), out.label
@@ -209,7 +220,8 @@ class BlockPrinter:
             # A loop inside does not wait for lanes that have chosen otherwise.
             both = f"and {out.type('bool')} {test}, {outside}"
             self.active = out.let(both) if outside else test
-        self.block(block)
+        with self._going(choice.buffers, test):
+            self.block(block)
         self.active = outside
         names = [out.name(x, kind) for kind, x in results]
         out.line(f"br label %{end}")
@@ -227,11 +239,11 @@ class BlockPrinter:
     def _each(self, loop: Each) -> None:
         """Independent rounds run several at a time, the last ones again where they do not fill."""
         out = self.out
-        side_by_side = not loop.carried and out.lanes == 1
+        side_by_side = not loop.in_order and out.lanes == 1
         if side_by_side and loop.length <= SHORT:
             self._each_at_once(loop)
             return
-        if self.buffers.going and not loop.carried:
+        if self.buffers.going and not loop.in_order:
             self._each_of_some(loop)
             return
         self._each_in_turn(loop, lanes() if side_by_side else 1)
@@ -239,7 +251,7 @@ class BlockPrinter:
     def _each_in_turn(self, loop: Each, width: int) -> None:
         out = self.out
         last, rounds = loop.length - width, -(-loop.length // width)
-        first, own = (None, rounds) if loop.carried else self._share(rounds)
+        first, own = (None, rounds) if loop.in_order else self._share(rounds)
         with self._widened(loop, width), self._counted(loop, ("each", "block"), own) as counter:
             block = counter if first is None else out.let(f"add i64 {counter}, {first}")
             scaled = out.let(f"mul i64 {block}, {width}")
@@ -259,7 +271,10 @@ class BlockPrinter:
             self._each_in_turn(loop, 1)
             return
         some, every, done = (out.fresh(x) for x in ("some", "every", "done"))
-        (mask,) = masks
+        every_mask = sorted(masks)
+        mask = every_mask[0]
+        for other in every_mask[1:]:
+            mask = out.let(f"and {out.type('bool')} {mask}, {other}")
         stopped = out.let(f"xor {out.type('bool')} {mask}, {out.name(True)}")
         out.line(f"br i1 {out.any(stopped)}, label %{some}, label %{every}")
         for label, masked in ((every, {}), (some, going)):

@@ -1,5 +1,7 @@
 """Buffers as LLVM sees them: where they begin, and how their entries are loaded and stored."""
 
+from collections.abc import Iterator
+
 from retrax.engine.llvm.emitter import Emitter, literal
 from retrax.engine.passes.placement import MemoryPlan
 from retrax.engine.program import Buffer, Operand, Value, View, kind_of
@@ -127,17 +129,9 @@ class BufferAccess:
 
     def read_at(self, value: Value, view: View, index: Operand) -> None:
         """Load the entry of a view at an index, one of its own for each lane."""
-        out = self.out
-        view, vector, places = self.plan.stored(view), out.type("float"), out.name(index, "int")
+        out, vector = self.out, self.out.type("float")
         loaded = "poison"
-        for lane in range(out.lanes):
-            place = places
-            if out.lanes > 1:
-                place = out.let(f"extractelement {out.type('int')} {places}, i64 {lane}")
-            further = out.let(f"mul i64 {place}, {view.stride}")
-            where = self.entry(view.buffer, view.offset, further)
-            if self.bodies > 1 and view.buffer.table is None:
-                where = out.let(f"getelementptr double, ptr {where}, i64 {lane}")
+        for lane, where in enumerate(self._places_at(view, index)):
             text = f"load double, ptr {where}"
             if out.lanes > 1:
                 one = out.let(text)
@@ -146,6 +140,35 @@ class BufferAccess:
                 out.line(f"{out.name(value)} = {text}")
             else:
                 loaded = out.let(text)
+
+    def write_at(self, view: View, index: Operand, operand: Operand) -> None:
+        """Store to the entry of a view at an index, one of its own for each body."""
+        out, vector, number = self.out, self.out.type("float"), self.out.name(operand, "float")
+        self.written.add(view.buffer)
+        mask = self.going.get(view.buffer)
+        for lane, where in enumerate(self._places_at(view, index)):
+            one = number
+            if out.lanes > 1:
+                one = out.let(f"extractelement {vector} {number}, i64 {lane}")
+            if mask is not None:
+                old = out.let(f"load double, ptr {where}")
+                goes = out.let(f"extractelement {out.type('bool')} {mask}, i64 {lane}")
+                one = out.let(f"select i1 {goes}, double {one}, double {old}")
+            out.line(f"store double {one}, ptr {where}")
+
+    def _places_at(self, view: View, index: Operand) -> Iterator[str]:
+        """The addresses of the entries of a view at an index, which each lane has of its own."""
+        out = self.out
+        view, places = self.plan.stored(view), out.name(index, "int")
+        for lane in range(out.lanes):
+            place = places
+            if out.lanes > 1:
+                place = out.let(f"extractelement {out.type('int')} {places}, i64 {lane}")
+            further = out.let(f"mul i64 {place}, {view.stride}")
+            where = self.entry(view.buffer, view.offset, further)
+            if self.bodies > 1 and view.buffer.table is None:
+                where = out.let(f"getelementptr double, ptr {where}, i64 {lane}")
+            yield where
 
     def write(self, view: View, operand: Operand, k: str) -> None:
         """Store to the entries of a view from k on, one for each lane; memory holds floats."""

@@ -29,9 +29,11 @@ from retrax.engine.program import (
     Each,
     Instruction,
     Program,
+    StoreAt,
     StoreEntry,
     kind_of,
     numbers,
+    stores_at,
 )
 from retrax.engine.progress import FAILURE, INTERVAL, StepInputs, length
 
@@ -290,7 +292,7 @@ class WarpPrinter(BlockPrinter):
         self._apart = False  # inside a round each lane goes its own way
 
     def instruction(self, instruction: Instruction) -> None:
-        alone = isinstance(instruction, StoreEntry) and not self._apart
+        alone = isinstance(instruction, StoreEntry | StoreAt) and not self._apart
         if alone:
             self.access.meet()
         super().instruction(instruction)
@@ -304,8 +306,9 @@ class WarpPrinter(BlockPrinter):
                 self._round(loop, k)
             return
         self.access.meet()
-        self._apart = True
-        if loop.carried:
+        # Lanes that store at places of their own do so together, round by round.
+        self._apart = not stores_at(loop.body)
+        if loop.in_order:
             with self._counted(loop, ("each", "thing"), loop.length) as k:
                 self._round(loop, k)
         elif loop.length <= self.lanes:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TypeGuard
 
+from retrax.engine.passes.in_place import in_place
 from retrax.engine.passes.live import live
 from retrax.engine.passes.overlap import Footprint, apart
 from retrax.engine.program import (
@@ -38,6 +39,7 @@ def fuse(program: Program) -> Program:
     """Join loops wherever that saves a way through memory."""
     if not program.has_buffers:
         return program
+    program = in_place(program)
     memory = program.memory
     opening = _fused(memory.opening, _buffers(memory.first))
     block = _fused(program.block, _buffers((*program.outputs, *memory.last)))
@@ -56,7 +58,7 @@ def _fused(block: CodeBlock, results: Collection[Buffer] = ()) -> CodeBlock:
             for inner in inner_blocks(instruction):
                 inner.instructions = _fused(inner).instructions
             done.append(instruction)
-        elif instruction.carried or _copies(instruction, results) or not done.takes(instruction):
+        elif instruction.in_order or _copies(instruction, results) or not done.takes(instruction):
             done.append(instruction)
     return done.block()
 
@@ -97,7 +99,7 @@ class _Joining:
             self.made[value.number] = slot
         if not isinstance(instruction, Operation):
             self.prints[slot] = Footprint(instruction)
-        if isinstance(instruction, Each) and not instruction.carried:
+        if isinstance(instruction, Each) and not instruction.in_order:
             self._offer(slot, instruction)
 
     def _offer(self, slot: int, host: Each) -> None:

@@ -15,6 +15,7 @@ from retrax.engine.program import (
     Operation,
     Program,
     Repeat,
+    StoreAt,
     StoreEntry,
     Value,
     While,
@@ -49,6 +50,8 @@ def buffers_of(block: CodeBlock) -> tuple[set[Buffer], set[Buffer]]:
                 read.add(instruction.view.buffer)
             case StoreEntry():
                 written.add(instruction.buffer)
+            case StoreAt():
+                written.add(instruction.view.buffer)
     return read, written
 
 
@@ -61,8 +64,8 @@ def _swept(block: CodeBlock, needed: set[Value | Buffer]) -> CodeBlock:
                 if out not in needed:
                     continue
                 needed.update(_values(operands))
-            case Choose(outs=outs):
-                if needed.isdisjoint(outs):
+            case Choose(outs=outs, buffers=buffers):
+                if needed.isdisjoint(outs) and needed.isdisjoint(buffers):
                     continue
                 instruction = _swept_choice(instruction, needed)
             case While() | Repeat():
@@ -87,6 +90,10 @@ def _swept(block: CodeBlock, needed: set[Value | Buffer]) -> CodeBlock:
                 if buffer not in needed:
                     continue
                 needed.update(_values([operand]))
+            case StoreAt(view=view, index=index, operand=operand):
+                if view.buffer not in needed:
+                    continue
+                needed.update(_values([index, operand]))
             case Each():
                 instruction = _swept_each(instruction, needed)
                 if instruction is None:
@@ -97,8 +104,12 @@ def _swept(block: CodeBlock, needed: set[Value | Buffer]) -> CodeBlock:
 
 def _swept_each(loop: Each, needed: set[Value | Buffer]) -> Each | None:
     writes = tuple((view, x) for view, x in loop.writes if view.buffer in needed)
-    if not writes and needed.isdisjoint(loop.carried):
+    read, stored = buffers_of(loop.body)
+    if not writes and needed.isdisjoint(loop.carried) and needed.isdisjoint(stored):
         return None
+    if stored:
+        # A buffer written in one round may be read in the next.
+        needed |= read
     needed.update(_values(x for _, x in writes))
     needed.update(_values((*loop.updated, *loop.initial)))
     body = _swept(loop.body, needed)
@@ -115,7 +126,9 @@ def _swept_choice(choice: Choose, needed: set[Value | Buffer]) -> Choose:
         needed.update(_values(result))
         blocks.append(_swept(block, needed))
     needed.update(_values([choice.index]))
-    return Choose(choice.index, tuple(blocks), results, tuple(choice.outs[k] for k in wanted))
+    outs = tuple(choice.outs[k] for k in wanted)
+    buffers = tuple(buffer for buffer in choice.buffers if buffer in needed)
+    return Choose(choice.index, tuple(blocks), results, outs, buffers)
 
 
 def _swept_loop(loop: While | Repeat, needed: set[Value | Buffer]) -> While | Repeat:

@@ -8,6 +8,7 @@ from retrax.engine.program import (
     Instruction,
     LoadAt,
     LoadEntry,
+    StoreAt,
     StoreEntry,
     View,
     walk,
@@ -31,6 +32,8 @@ def touched(instruction: Instruction) -> tuple[list[View], list[View]]:
                 reads.append(x.view)
             case StoreEntry():
                 writes.append(View(x.buffer, x.index, 1, 1))
+            case StoreAt():
+                writes.append(x.view)
     return reads, writes
 
 

@@ -23,6 +23,7 @@ from retrax.engine.program import (
     LoadEntry,
     Operand,
     Program,
+    StoreAt,
     StoreEntry,
     Value,
     View,
@@ -116,7 +117,7 @@ def _touched(instruction: Instruction) -> Iterator[Buffer]:
     """List the buffers that an instruction reads and writes, in the order of its code."""
     if isinstance(instruction, LoadEntry | StoreEntry):
         yield instruction.buffer
-    if isinstance(instruction, LoadAt):
+    if isinstance(instruction, LoadAt | StoreAt):
         yield instruction.view.buffer
     if isinstance(instruction, Each):
         yield from (view.buffer for _, view in instruction.reads)
@@ -137,7 +138,7 @@ def widths(program: Program, alike: Iterable[tuple[Buffer, Buffer]]) -> Widths:
             for view in (*views, *(view for view, _ in instruction.writes)):
                 if view.length > 1:
                     found[view.buffer] = gcd(found.get(view.buffer, 0), view.stride)
-        elif isinstance(instruction, LoadAt):
+        elif isinstance(instruction, LoadAt | StoreAt):
             view = instruction.view
             found[view.buffer] = gcd(found.get(view.buffer, 0), view.stride)
     for a, b in alike:

@@ -14,7 +14,7 @@ def work(block: CodeBlock) -> tuple[list[tuple[int, int]], int]:
         if isinstance(instruction, Each):
             operations = sum(1 for x in walk(instruction.body) if isinstance(x, Operation))
             operations += len(instruction.reads) + len(instruction.writes)
-            if instruction.carried:
+            if instruction.in_order:
                 alike += instruction.length * operations
             else:
                 shared.append((instruction.length, operations))

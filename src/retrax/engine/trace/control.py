@@ -22,14 +22,17 @@ from retrax.engine.axes.loops import (
 )
 from retrax.engine.axes.rules import KeptRules, Plain
 from retrax.engine.builder import Builder
-from retrax.engine.kinds import Kind, Unscalarisable
+from retrax.engine.kinds import Unscalarisable
 from retrax.engine.program import Choose, CodeBlock, Operand, Repeat, Value, View, While, kind_of
 from retrax.engine.trace.arithmetic import Arithmetic, single
 from retrax.engine.trace.indexing import broadcast_in_dim
+from retrax.engine.trace.scatters import replaces_at_run_time
 from retrax.numerics.host.control import scan_counts
 
 # A loop of known length with stacked outputs is unrolled up to this many rounds.
 _UNROLL = 64
+# A loop that replaces entries keeps the first axis of what it carries from this length on.
+_LONG = 16
 # The rounds of a scan that carries nothing are alike: from so many on they are kept as a loop.
 _ALIKE = 4
 
@@ -56,6 +59,7 @@ class ControlRules:
             ins[n_cond : n_cond + n_body],
             ins[n_cond + n_body :],
         )
+        initial = self.in_memory(p["body_jaxpr"], initial)
         carried = self.carried(initial)
         self.build.open()
         (test,) = self.closed(p["cond_jaxpr"], [*cond_consts, *carried])
@@ -147,11 +151,14 @@ class ControlRules:
             ins[n_consts : n_consts + n_carry],
             ins[n_consts + n_carry :],
         )
+        initial = self.in_memory(p["jaxpr"], initial)
         length, stacked = p["length"], len(equation.outvars) > n_carry
         kept = any(isinstance(x, KeptArray) for x in xs)
         if not n_carry and not self.loops.inside and (kept or length >= _ALIKE):
             return self.alike(p["jaxpr"], consts, xs, length)
         if kept or (stacked and length > _UNROLL):
+            if any(isinstance(x, KeptArray) for x in initial):
+                return self.counted(p, consts, initial, xs)
             return self.one_after_the_other(p, consts, initial, xs)
         order = list(reversed(range(length)) if p["reverse"] else range(length))
         rounds = _plain(xs)
@@ -189,8 +196,6 @@ class ControlRules:
         self, p: Mapping[str, Any], consts: list[Plain], initial: list[Plain], xs: list[Plain]
     ) -> list[Plain]:
         """Scan along a kept axis, carrying numbers from one thing to the next."""
-        if any(isinstance(x, KeptArray) for x in initial):
-            raise Unscalarisable("a 'scan' along a long axis carries an array with one")
         first = _plain(initial)
         length, n_carry = p["length"], len(initial)
 
@@ -204,6 +209,45 @@ class ControlRules:
         arrays = [turned(self.along_first(x)) for x in xs]
         carried, cells = self.loops.sequential(length, body, first, arrays)
         return [*carried, *(turned(KeptArray(c, 0, length)) for c in cells)]
+
+    def counted(
+        self, p: Mapping[str, Any], consts: list[Plain], initial: list[Plain], xs: list[Plain]
+    ) -> list[Plain]:
+        """Scan along a kept axis, carrying arrays with one: a loop that counts its rounds."""
+        length, n_carry = p["length"], len(initial)
+        arrays = [self.along_first(x) for x in xs]
+        carried, count = self.carried(initial), self.build.value("int")
+        self.build.open()
+        test = self.build.emit("lt", count, length)
+        condition = self.close()
+        self.build.open()
+        place = self.build.emit("sub", length - 1, count) if p["reverse"] else count
+        here = [self.loops.entry_at(x, place) for x in arrays]
+        outs = self.closed(p["jaxpr"], [*consts, *carried, *here])
+        stacked = [self.collected(x, place, length) for x in outs[n_carry:]]
+        updated = self.hand_over(outs[:n_carry], carried)
+        following = self.build.emit("add", count, 1)
+        body = self.close()
+        self.build.append(
+            While(
+                (count, *_all(carried)),
+                (0, *_all(initial)),
+                condition,
+                test,
+                body,
+                (following, *_all(updated)),
+            )
+        )
+        return [*carried, *stacked]
+
+    def collected(self, x: Plain, place: Operand, length: int) -> KeptArray:
+        """Store what a round has made at its place in new buffers."""
+        if isinstance(x, KeptArray):
+            raise Unscalarisable("a 'scan' along a long axis collects arrays with one")
+        own = self.loops.new_buffers(KeptArray(x, 0, length))
+        for view, operand in zip(own.cells.ravel(), x.ravel(), strict=True):
+            self.loops.store_at(view, place, operand)
+        return own
 
     def along_first(self, x: Plain) -> KeptArray:
         if not isinstance(x, KeptArray):
@@ -239,24 +283,58 @@ class ControlRules:
         if not isinstance(which, Value):
             return self.closed(branches[int(which)], arguments)
         self.loops.flush()
-        blocks, results = [], []
+        frames, results = [], []
         for branch in branches:
             self.build.open()
-            outs = self.closed(branch, arguments)
+            results.append(self.closed(branch, arguments))
+            self.loops.flush()
+            frames.append(self.build.suspend())
+        merged = [self.merged(same) for same in zip(*results, strict=True)]
+        blocks = []
+        for frame, outs in zip(frames, results, strict=True):
+            self.build.resume(frame)
+            outs[:] = self.handed_over(outs, merged)
             blocks.append(self.close())
-            results.append(outs)
-        if any(isinstance(x, KeptArray) for outs in results for x in outs):
-            raise Unscalarisable("'cond' chooses between arrays with a long axis")
-        merged: list[Plain] = [self.fresh(x) for x in _plain(results[0])]
+        made = [cell for x in merged if isinstance(x, KeptArray) for cell in x.cells.ravel()]
         self.build.append(
-            Choose(which, tuple(blocks), tuple(_all(r) for r in results), _all(merged))
+            Choose(
+                which,
+                tuple(blocks),
+                tuple(_all(r) for r in results),
+                _all(merged),
+                tuple(view.buffer for view in made),
+            )
         )
         return merged
+
+    def merged(self, results: Sequence[Plain]) -> Plain:
+        """Make variables for a result of a choice, or buffers where it has a kept axis."""
+        like = next((x for x in results if isinstance(x, KeptArray)), None)
+        if like is None:
+            return self.fresh(_plain(results)[0])
+        return self.loops.new_buffers(like)
+
+    def handed_over(self, outs: Sequence[Plain], merged: Sequence[Plain]) -> list[Plain]:
+        """Copy the arrays that a block has made to the buffers of a choice, and return all."""
+        outs = [self.stored_like(x, like) for x, like in zip(outs, merged, strict=True)]
+        for x, like in zip(outs, merged, strict=True):
+            if isinstance(x, KeptArray) and isinstance(like, KeptArray):
+                self.loops.copy(self.kept.with_axis(x, like), list(like.cells.ravel()))
+        return outs
 
     def close(self) -> CodeBlock:
         """End a block, and the loop that is open in it."""
         self.loops.flush()
         return self.build.close()
+
+    def in_memory(self, body: ClosedJaxpr, initial: list[Plain]) -> list[Plain]:
+        """Put the long arrays that a loop carries into memory if its rounds replace entries."""
+        if self.loops.inside or not replaces_at_run_time(body.jaxpr):
+            return initial
+        return [
+            x if isinstance(x, KeptArray) or not x.ndim or len(x) < _LONG else self.loops.keep(x, 0)
+            for x in initial
+        ]
 
     def carried(self, initial: Sequence[Plain]) -> list[Plain]:
         """Make new variables for what a loop carries, and buffers that hold it at first."""
@@ -266,17 +344,8 @@ class ControlRules:
             if not isinstance(x, KeptArray):
                 carried.append(self.fresh(x))
                 continue
-            carried.append(self.in_own_buffers(x))
+            carried.append(self.loops.in_own_buffers(x))
         return carried
-
-    def in_own_buffers(self, x: KeptArray) -> KeptArray:
-        """Copy an array with a kept axis to buffers of its own."""
-        kinds: list[Kind] = [kind_of_cell(cell) for cell in x.cells.ravel()]
-        views = [View(self.build.buffer(x.length, kind), 0, 1, x.length) for kind in kinds]
-        self.loops.copy(x, views)
-        cells = np.empty(len(views), object)
-        cells[:] = views
-        return KeptArray(cells.reshape(x.cells.shape), x.axis, x.length)
 
     def hand_over(self, updated: Sequence[Plain], carried: Sequence[Plain]) -> list[Plain]:
         """Copy what a round has made to the buffers that the next one reads, and return it."""
@@ -284,7 +353,7 @@ class ControlRules:
         pairs = [
             (u, c)
             for u, c in zip(updated, carried, strict=True)
-            if isinstance(u, KeptArray) and isinstance(c, KeptArray)
+            if isinstance(u, KeptArray) and isinstance(c, KeptArray) and not _stays(u, c)
         ]
         own = {cell.buffer for _, c in pairs for cell in c.cells.ravel()}
         safe = []
@@ -292,7 +361,7 @@ class ControlRules:
             reads = {cell.buffer for cell in u.cells.ravel() if isinstance(cell, View)}
             if reads & own:
                 # It is made of what is about to be overwritten: set it aside first.
-                u = self.in_own_buffers(u)
+                u = self.loops.in_own_buffers(u)
             safe.append((u, c))
         for u, c in safe:
             self.loops.copy(u, list(c.cells.ravel()))
@@ -310,6 +379,14 @@ class ControlRules:
         for index in np.ndindex(*like.shape):
             out[index] = self.build.value(kind_of(entry(like, index)))
         return out
+
+
+def _stays(new: KeptArray, old: KeptArray) -> bool:
+    """Return whether a round leaves an array as it is."""
+    return new.axis == old.axis and all(
+        isinstance(a, View) and a == b
+        for a, b in zip(new.cells.ravel(), old.cells.ravel(), strict=True)
+    )
 
 
 def _plain(arrays: Sequence[Plain]) -> list[Operands]:
@@ -336,7 +413,8 @@ def ends(build: Builder, loop: While) -> bool:
         for value, updated in zip(loop.carried, loop.updated, strict=True)
         if value.kind not in ("float", "bool") and _grows(build, value, updated)
     }
-    return _fails(build, loop.test, counts, set(loop.carried))
+    changing = {v for v, u in zip(loop.carried, loop.updated, strict=True) if v != u}
+    return _fails(build, loop.test, counts, changing)
 
 
 def _grows(build: Builder, value: Value, updated: Operand) -> bool:
@@ -352,16 +430,16 @@ def _grows(build: Builder, value: Value, updated: Operand) -> bool:
     return not isinstance(step, Value) and bool(step > 0)
 
 
-def _fails(build: Builder, test: Operand, counts: set[Value], carried: set[Value]) -> bool:
+def _fails(build: Builder, test: Operand, counts: set[Value], changing: set[Value]) -> bool:
     both = build.made(test, "and")
     if both is not None:
-        return any(_fails(build, x, counts, carried) for x in both)
+        return any(_fails(build, x, counts, changing) for x in both)
     either = build.made(test, "or")
     if either is not None:
-        return all(_fails(build, x, counts, carried) for x in either)
+        return all(_fails(build, x, counts, changing) for x in either)
     for name, (count, most) in (("lt", (0, 1)), ("le", (0, 1)), ("gt", (1, 0)), ("ge", (1, 0))):
         compared = build.made(test, name)
         if compared is not None:
             bound = compared[most]
-            return compared[count] in counts and kind_of(bound) != "float" and bound not in carried
+            return compared[count] in counts and kind_of(bound) != "float" and bound not in changing
     return test is False

@@ -26,6 +26,7 @@ from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import Indexing
 from retrax.engine.trace.linear_algebra import LinearAlgebra
 from retrax.engine.trace.primitives import CALLS, NO_RULE, RULES
+from retrax.engine.trace.scatters import Scatters
 from retrax.engine.trace.tables import Tables
 from retrax.errors import BadInput
 from retrax.numerics.jax_hints import KEPT_AXIS
@@ -87,6 +88,7 @@ class Evaluator:
         self.flat = FlatRules(self.kept)
         self.matrices = LinearAlgebra(self.arithmetic)
         self.tables = Tables(self.arithmetic, self.kept)
+        self.scatters = Scatters(self.arithmetic, self.kept)
         self.control = ControlRules(build, self.loops, self.arithmetic, self.kept, self.closed)
 
     def closed(

@@ -2,7 +2,7 @@
 
 NumPy does reshapes, slices and the like on arrays of operands. Gathers and scatters ask JAX
 where each entry goes, on arrays of numbered entries. A place that depends on the state is looked up
-at run time: see `tables`. In small arrays an entry is replaced there.
+at run time: see `tables` and `scatters`. In small arrays an entry is replaced there.
 """
 
 import math
@@ -98,13 +98,21 @@ class Indexing:
             typed = [x.astype(dtype_of(v)) for x, v in zip(given, equation.invars, strict=True)]
             return np.asarray(equation.primitive.bind(*typed, **equation.params))
 
+    def is_searched(self, ins: list[Operands]) -> bool:
+        """Tell whether a part is replaced by comparing its place with all others."""
+        x, update, *starts = ins
+        sizes = [
+            (n - m + 1) * math.prod(x.shape[axis:])
+            for axis, (n, m) in enumerate(zip(x.shape, update.shape, strict=True))
+            if isinstance(entry(starts[axis]), Value)
+        ]
+        return max(sizes, default=0) <= _SEARCHED
+
     def dynamic_update_slice(self, equation: Equation, ins: list[Operands]) -> Operands:
         x, update, *starts = ins
-        return self._updated(x, update, [entry(s) for s in starts], equation)
+        return self._updated(x, update, [entry(s) for s in starts])
 
-    def _updated(
-        self, x: Operands, update: Operands, starts: Sequence[Operand], equation: Equation
-    ) -> Operands:
+    def _updated(self, x: Operands, update: Operands, starts: Sequence[Operand]) -> Operands:
         """Replace a part of an array, from `starts` on, one axis after the other."""
         if not starts:
             return update
@@ -118,19 +126,16 @@ class Indexing:
             new = np.array(x, object)
             for i in range(size):
                 new[k + i, ...] = self._updated(
-                    np.asarray(x[k + i], object), np.asarray(update[i], object), others, equation
+                    np.asarray(x[k + i], object), np.asarray(update[i], object), others
                 )
             cases.append(new)
-        return self._chosen(cases, start, equation)
+        return self._chosen(cases, start)
 
-    def _chosen(self, cases: Sequence[Operands], place: Operand, equation: Equation) -> Operands:
+    def _chosen(self, cases: Sequence[Operands], place: Operand) -> Operands:
         """Choose the case at a place; the first or the last one if the place is outside."""
         last = len(cases) - 1
         if not isinstance(place, Value):
             return cases[min(max(int(place), 0), last)]
-        if len(cases) * cases[0].size > _SEARCHED:
-            name = equation.primitive.name
-            raise Unscalarisable(f"'{name}' has a place in a large array that depends on the state")
         out = cases[-1]
         for k, case in reversed(list(enumerate(cases[:-1]))):
             here = self.emit("lt", place, constant(k + 1, kind_of(place)))

@@ -112,11 +112,6 @@ def _along(method: Callable[[Arithmetic, Equation, list[Operands]], Operands]) -
     return Rule(lambda on, equation, ins: [method(on.arithmetic, equation, ins)])
 
 
-def _indexed(method: Callable[[Indexing, Equation, list[Operands]], Operands]) -> Rule:
-    """Entries read and replaced by their index."""
-    return Rule(lambda on, equation, ins: [method(on.indexing, equation, ins)])
-
-
 def _matrix(method: Callable[[LinearAlgebra, Equation, list[Operands]], list[Operands]]) -> Rule:
     """Entries of small matrices, one after the other."""
     return Rule(lambda on, equation, ins: method(on.matrices, equation, ins))
@@ -142,6 +137,34 @@ def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     if isinstance(ins[0], KeptArray):
         return on.kept.gather(equation, ins)
     return [on.indexing.gather(equation, ins)]
+
+
+def _scattered(method: Callable[[Indexing, Equation, list[Operands]], Operands] | None) -> Rule:
+    """Entries replaced at known places by moving them, and at others in memory."""
+
+    def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+        small = method is not None and not depends_on_state(ins[1])
+        return [method(on.indexing, equation, ins) if small else on.scatters.scatter(equation, ins)]
+
+    def kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+        if method is not None and not depends_on_state(ins[1]) and on.kept.is_short(ins):
+            return on.kept.taken_apart(equation, ins)
+        return [on.scatters.scatter(equation, ins)]
+
+    return Rule(entries, kept)
+
+
+def _updated(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    """A window replaced: in small arrays by comparing places, in others in memory."""
+    if on.indexing.is_searched(ins):
+        return [on.indexing.dynamic_update_slice(equation, ins)]
+    return [on.scatters.dynamic_update_slice(equation, ins)]
+
+
+def _updated_kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+    if on.kept.is_short(ins):
+        return on.kept.taken_apart(equation, ins)
+    return [on.scatters.dynamic_update_slice(equation, ins)]
 
 
 def _solved(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
@@ -233,10 +256,13 @@ RULES: dict[str, Rule] = {
     "unstack": _moved("unstack", KeptRules.unstack),
     # Entries by their index.
     "dynamic_slice": Rule(_window, _window),
-    "dynamic_update_slice": _indexed(Indexing.dynamic_update_slice),
+    "dynamic_update_slice": Rule(_updated, _updated_kept),
     "gather": Rule(_gathered, _gathered),
-    "scatter": _indexed(Indexing.scatter),
-    "scatter-add": _indexed(Indexing.scatter_add),
+    "scatter": _scattered(Indexing.scatter),
+    "scatter-add": _scattered(Indexing.scatter_add),
+    "scatter-max": _scattered(None),
+    "scatter-min": _scattered(None),
+    "scatter-mul": _scattered(None),
     # Small matrices.
     "cholesky": _matrix(LinearAlgebra.cholesky),
     "custom_linear_solve": Rule(_solved, _solved),

@@ -1,0 +1,230 @@
+"""Change arrays where they lie, instead of a copy, if nobody reads the old ones again.
+
+`x.at[k].set(v)` is a copy of x, and a store to it. A loop that carries x copies the result back to
+where the next round reads it, and a choice copies that of the chosen block. If x and its copies are
+never needed at the same time, they can be one buffer, and the copies go: what is left is the store.
+
+Two buffers are in each other's way if one is written while the other still has something to be
+read, unless that is a copy between them. Copies whose buffers are not in each other's way are
+dropped one after the other, and the buffers become one.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+from retrax.engine.passes.live import buffers_of
+from retrax.engine.program import (
+    Buffer,
+    Choose,
+    CodeBlock,
+    Each,
+    Instruction,
+    LoadAt,
+    LoadEntry,
+    Program,
+    Repeat,
+    StoreAt,
+    StoreEntry,
+    View,
+    While,
+    inner_blocks,
+    stores_at,
+    walk,
+)
+
+# A buffer that is copied as a whole, and where to.
+_Copy = tuple[Buffer, Buffer]
+
+
+def in_place(program: Program) -> Program:
+    """Drop copies of arrays that are changed at places found at run time, or chosen."""
+    memory = program.memory
+    opening = _in_place(memory.opening, (*program.inputs, *memory.first))
+    ports = (*program.inputs, *program.outputs, *memory.items, *memory.last)
+    block = _in_place(program.block, ports)
+    return replace(program, block=block, memory=replace(memory, opening=opening))
+
+
+def _in_place(block: CodeBlock, ports: Iterable[object]) -> CodeBlock:
+    chosen = (x.buffers for x in walk(block) if isinstance(x, Choose))
+    if not stores_at(block) and not any(chosen):
+        return block
+    fixed = {x for x in ports if isinstance(x, Buffer)}
+    ways = _Ways()
+    ways.before(block, fixed)
+    names = _Names()
+    for source, target in chain.from_iterable(map(_copies, _loops(block))):
+        if not fixed.isdisjoint((source, target)) or source.table is not None:
+            continue
+        some, others = names.alike(source), names.alike(target)
+        if some is not others and not any(ways.meet(a, b) for a in some for b in others):
+            names.join(source, target)
+    return _with_choices_seen(_renamed(block, names))
+
+
+def _loops(block: CodeBlock) -> Iterator[Each]:
+    return (x for x in walk(block) if isinstance(x, Each))
+
+
+def _copies(loop: Each) -> Iterator[_Copy]:
+    """List the buffers that a loop copies as they are."""
+    sources = {value: view for value, view in loop.reads}
+    for view, operand in loop.writes:
+        source = sources.get(operand)
+        if source is None or not (_is_whole(source) and _is_whole(view)):
+            continue
+        a, b = source.buffer, view.buffer
+        if (a.length, a.kind) == (b.length, b.kind):
+            yield a, b
+
+
+def _is_whole(view: View) -> bool:
+    return (view.offset, view.stride, view.length) == (0, 1, view.buffer.length)
+
+
+class _Ways:
+    """Which buffers are in each other's way, found by going back through the code."""
+
+    def __init__(self) -> None:
+        self._pairs: set[tuple[Buffer, Buffer]] = set()
+
+    def meet(self, a: Buffer, b: Buffer) -> bool:
+        return (a, b) in self._pairs or (b, a) in self._pairs
+
+    def _write(self, buffer: Buffer, needed: Iterable[Buffer]) -> None:
+        self._pairs.update((buffer, other) for other in needed if other != buffer)
+
+    def before(self, block: CodeBlock, needed: Collection[Buffer]) -> set[Buffer]:
+        """Return the buffers that are needed before a block, given those needed after it."""
+        now = set(needed)
+        for instruction in reversed(block.instructions):
+            now = self._before(instruction, now)
+        return now
+
+    def _before(self, instruction: Instruction, needed: set[Buffer]) -> set[Buffer]:
+        match instruction:
+            case LoadEntry(buffer=buffer):
+                return {*needed, buffer}
+            case LoadAt(view=view):
+                return {*needed, view.buffer}
+            case StoreEntry(buffer=buffer):
+                self._write(buffer, needed)
+            case StoreAt(view=view):
+                self._write(view.buffer, needed)
+            case Each():
+                return self._before_each(instruction, needed)
+            case Choose():
+                return set().union(*(self.before(block, needed) for block in instruction.blocks))
+            case While() | Repeat():
+                return self._before_loop(instruction, needed)
+        return needed
+
+    def _before_loop(self, loop: While | Repeat, needed: set[Buffer]) -> set[Buffer]:
+        """What a round needs is needed after the round before it too."""
+        head = needed
+        while True:
+            now = needed | self.before(loop.body, head)
+            if isinstance(loop, While):
+                now = self.before(loop.condition, now)
+            if now <= head:
+                return head
+            head = head | now
+
+    def _before_each(self, loop: Each, needed: set[Buffer]) -> set[Buffer]:
+        """All that a loop reads is needed while it writes, but for what it copies."""
+        read = {view.buffer for _, view in loop.reads}
+        looked_up, stored = buffers_of(loop.body)
+        written = {view.buffer for view, _ in loop.writes}
+        while_it_runs = needed | read | looked_up
+        if stored:
+            self.before(loop.body, while_it_runs | stored | written)
+        copies = set(_copies(loop))
+        for buffer in written:
+            others = {x for x in while_it_runs | written | stored if (x, buffer) not in copies}
+            self._write(buffer, others)
+        replaced = {view.buffer for view, _ in loop.writes if _is_whole(view)}
+        return (needed - (replaced - stored)) | read | looked_up
+
+
+class _Names:
+    """Buffers that have become one."""
+
+    def __init__(self) -> None:
+        self._alike: dict[Buffer, list[Buffer]] = {}
+
+    def alike(self, buffer: Buffer) -> list[Buffer]:
+        return self._alike.setdefault(buffer, [buffer])
+
+    def join(self, a: Buffer, b: Buffer) -> None:
+        some, others = self.alike(a), self.alike(b)
+        some += others
+        for buffer in others:
+            self._alike[buffer] = some
+
+    def of(self, buffer: Buffer) -> Buffer:
+        return self.alike(buffer)[0]
+
+
+def _renamed(block: CodeBlock, names: _Names) -> CodeBlock:
+    """Give buffers that have become one the same name; drop copies between them."""
+
+    def at(view: View) -> View:
+        return replace(view, buffer=names.of(view.buffer))
+
+    kept: list[Instruction] = []
+    for instruction in block.instructions:
+        match instruction:
+            case LoadEntry() | StoreEntry():
+                instruction = replace(instruction, buffer=names.of(instruction.buffer))
+            case LoadAt() | StoreAt():
+                instruction = replace(instruction, view=at(instruction.view))
+            case Each():
+                reads = {value: at(view) for value, view in instruction.reads}
+                writes = [(at(view), x) for view, x in instruction.writes]
+                changed = tuple((view, x) for view, x in writes if reads.get(x) != view)
+                if not (changed or instruction.carried or instruction.body.instructions):
+                    continue
+                body = _renamed(instruction.body, names)
+                instruction = replace(
+                    instruction,
+                    reads=tuple((v, view) for v, view in reads.items()),
+                    body=body,
+                    writes=changed,
+                )
+            case _:
+                for inner in inner_blocks(instruction):
+                    inner.instructions = _renamed(inner, names).instructions
+        kept.append(instruction)
+    return CodeBlock(kept)
+
+
+def _with_choices_seen(block: CodeBlock) -> CodeBlock:
+    """Note for each choice which of the buffers that its blocks write others see."""
+    users: dict[Buffer, int] = {}
+    for instruction in walk(block):
+        for buffer in _touched(instruction):
+            users[buffer] = users.get(buffer, 0) + 1
+    for choice in walk(block):
+        if isinstance(choice, Choose):
+            seen = set()
+            for inner in choice.blocks:
+                own: dict[Buffer, int] = {}
+                for instruction in walk(inner):
+                    for buffer in _touched(instruction):
+                        own[buffer] = own.get(buffer, 0) + 1
+                written = buffers_of(inner)[1]
+                seen |= {buffer for buffer in written if users[buffer] > own[buffer]}
+            choice.buffers = tuple(sorted(seen, key=lambda buffer: buffer.number))
+    return block
+
+
+def _touched(instruction: Instruction) -> Iterator[Buffer]:
+    match instruction:
+        case LoadEntry() | StoreEntry():
+            yield instruction.buffer
+        case LoadAt() | StoreAt():
+            yield instruction.view.buffer
+        case Each():
+            yield from (view.buffer for _, view in instruction.reads)
+            yield from (view.buffer for view, _ in instruction.writes)
