@@ -64,18 +64,18 @@ def chains(lengths: tuple[int, ...], arc: Float[Array, " nodes"]) -> Chains:
 
 def nodes_of(spots: Spots) -> Int[Array, "m 4"]:
     """Return the nodes of the two segments of every spot; those of space have one segment."""
-    after = jnp.asarray(spots.chains.following)
+    after = jnp.asarray(spots.chains.following, jnp.int32)
     pair = jnp.stack(
         [spots.first, after[spots.first], spots.second, after[spots.second]], axis=1
     )
-    every = jnp.arange(len(after))
+    every = jnp.arange(len(after), dtype=jnp.int32)
     alone = jnp.stack([every, after, every, after], axis=1)
     return jnp.concatenate([pair] * 3 + [alone] * len(spots.contact.against))
 
 
 def nearest(spots: Spots, places: Places) -> Nearest:
     """Return where on its segments every spot lies, and whether it may touch there."""
-    after = jnp.asarray(spots.chains.following)
+    after = jnp.asarray(spots.chains.following, jnp.int32)
     parts = []
     if spots.contact.itself:
         a, b = places[spots.first], places[spots.second]
@@ -92,7 +92,7 @@ def nearest(spots: Spots, places: Places) -> Nearest:
             Nearest(none, on_b, used & ((beyond_b < 1) | last)),
             Nearest(on_a, none, used & strictly),
         ]
-    every = jnp.arange(len(after))
+    every = jnp.arange(len(after), dtype=jnp.int32)
     d, last = places[after] - places, after == every
     for shape in spots.contact.against:
         none = jnp.zeros(len(after))
@@ -110,7 +110,7 @@ def met(
 ) -> tuple[Numbers, Points, Float[Array, "m 4"], Float[Array, "m 4"]]:
     """Return the gaps, normals, weights and arms of spots with their points on their segments."""
     contact = spots.contact
-    after = jnp.asarray(spots.chains.following)
+    after = jnp.asarray(spots.chains.following, jnp.int32)
     count = len(spots.first)
     radius, gaps, normals, arms = contact.radius, [], [], []
     if contact.itself:

@@ -149,11 +149,8 @@ def _swept(
     z: Points, u: Points, rows: Rows, block: Block, response: Response, friction: Scalar
 ) -> Points:
     """Return the impulses after a few sweeps over the contacts that touch."""
-    m = len(z)
     touching = (z[:, 0] > 0) | (u[:, 0] < 0)
-    counted = jnp.cumsum(jnp.where(touching, 1, 0))
-    where = jnp.where(touching, counted - 1, m)
-    active = jnp.zeros(m, int).at[where].set(jnp.arange(m), mode="drop")
+    active, count = _listed(touching)
 
     def one(k: Int[Array, ""], at: tuple[Points, Places, Places]) -> tuple[Points, Places, Places]:
         z, dv, dw = at
@@ -170,11 +167,25 @@ def _swept(
         return z.at[c].set(new), dv, dw
 
     def sweep(_: Int[Array, ""], at: tuple[Points, Places, Places]) -> tuple:
-        return lax.fori_loop(0, counted[-1], one, at)
+        return lax.fori_loop(0, count, one, at)
 
     rest = jnp.zeros((len(response.moves), 3))
     z, _, _ = lax.fori_loop(0, _SWEEPS, sweep, (z, rest, rest))
     return z
+
+
+def _listed(chosen: Bool[Array, " m"]) -> tuple[Int[Array, " m"], Int[Array, ""]]:
+    """Return the places of those that are chosen, and how many they are."""
+
+    def one(c: Int[Array, ""], at: tuple[Array, Array]) -> tuple[Array, Array]:
+        def added(at: tuple[Array, Array]) -> tuple[Array, Array]:
+            places, count = at
+            return places.at[count].set(c, mode="promise_in_bounds"), count + 1
+
+        return lax.cond(chosen[c], added, lambda at: at, at)
+
+    none = jnp.zeros(len(chosen), jnp.int32), jnp.asarray(0, jnp.int32)
+    return lax.fori_loop(jnp.asarray(0, jnp.int32), len(chosen), one, none)
 
 
 def _answer(

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
@@ -12,6 +11,7 @@ from retrax.contact.self_contact import SelfContact
 from retrax.contact.spots import Chains, Places, Spots
 
 Scalar = Float[Array, ""]
+Whole = Int[Array, ""]
 
 # Points of a rod nearer than so many radii along it do not touch: half the tightest circle.
 _BEND = 3.141592653589793
@@ -31,6 +31,14 @@ class Neighbours(NamedTuple):
     places: Places
 
 
+class _Lists(NamedTuple):
+    first: Float[Array, " pairs"]
+    second: Float[Array, " pairs"]
+    source: Float[Array, " pairs"]
+    number: Whole
+    passed: Whole
+
+
 def nobody(contact: SelfContact, places: Places) -> Neighbours:
     """Return lists that are to be made in the first step."""
     none = jnp.zeros(contact.room(len(places)))
@@ -42,32 +50,64 @@ def far_gone(near: Neighbours, places: Places) -> Scalar:
     return jnp.sqrt(jnp.max(jnp.sum((places - near.places) ** 2, axis=1)))
 
 
-def found(chains: Chains, contact: SelfContact, places: Places) -> Neighbours:
-    """Return all pairs of segments whose surfaces are nearer than the skin."""
+def found(
+    chains: Chains, contact: SelfContact, places: Places, old: Neighbours
+) -> tuple[Neighbours, Float[Array, " pairs"]]:
+    """Return all pairs of segments whose surfaces are nearer than the skin.
+
+    Beside them: where each was in the old lists, or -1.
+    """
     n, room = len(places), contact.room(len(places))
-    after = jnp.asarray(chains.following)
-    rod, every = jnp.asarray(chains.rod), jnp.arange(n)
+    after = jnp.asarray(chains.following, jnp.int32)
+    rod = jnp.asarray(chains.rod, jnp.int32)
     along = places[after] - places
-    within_reach = 2 * contact.radius + contact.skin
+    reach = 2 * contact.radius + contact.skin
     bend = _BEND * contact.radius
+    lengths = jnp.sqrt(dot(along, along))
 
-    def one(i: Int[Array, ""], lists: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        first, second, number = lists
-        apart = jnp.broadcast_to(places[i], (n, 3)) - places
-        own = jnp.broadcast_to(along[i], (n, 3))
-        close = distance(apart, own, along) <= within_reach
-        arc = chains.arc - chains.arc[after[i]]
-        alone = (rod == rod[i]) & ((arc < bend) | (every <= after[i]))
-        chosen = close & (every > i) & ~alone
-        counted = jnp.cumsum(jnp.where(chosen, 1, 0))
-        where = jnp.where(chosen, number + counted - 1, room)
-        first = first.at[where].set(jnp.full(n, i, float), mode="drop")
-        second = second.at[where].set(every.astype(float), mode="drop")
-        return first, second, number + counted[-1]
+    def pair(j: Whole, at: _Lists, i: Whole) -> _Lists:
+        r = places[i] - places[j]
+        middle = r + (along[i] - along[j]) / 2
+        around = reach + (lengths[i] + lengths[j]) / 2
+        alone = (rod[i] == rod[j]) & (
+            (chains.arc[j] - chains.arc[after[i]] < bend) | (j <= after[i])
+        )
+        near = (middle @ middle <= around * around) & ~alone
 
-    none = jnp.zeros(room)
-    first, second, number = lax.fori_loop(0, n, one, (none, none, jnp.asarray(0)))
-    return Neighbours(first, second, number.astype(float), places)
+        def looked(at: _Lists) -> _Lists:
+            hit = distance(r[None], along[i][None], along[j][None])[0] <= reach
+            return lax.cond(hit, added, lambda at: at, at)
+
+        def added(at: _Lists) -> _Lists:
+            key = i * n + j
+
+            def before(k: Whole) -> Bool[Array, ""]:
+                there = jnp.minimum(k, room - 1)
+                own = (old.first[there] * n + old.second[there]).astype(jnp.int32)
+                return (k < jnp.minimum(old.number, float(room))) & (own < key)
+
+            k = lax.while_loop(before, lambda k: k + 1, at.passed)
+            there = jnp.minimum(k, room - 1)
+            same = (k < jnp.minimum(old.number, float(room))) & (
+                (old.first[there] == i) & (old.second[there] == j)
+            )
+            return _Lists(
+                at.first.at[at.number].set(i.astype(float), mode="drop"),
+                at.second.at[at.number].set(j.astype(float), mode="drop"),
+                at.source.at[at.number].set(jnp.where(same, k.astype(float), -1.0), mode="drop"),
+                at.number + 1,
+                k,
+            )
+
+        return lax.cond(near, looked, lambda at: at, at)
+
+    def one(i: Whole, at: _Lists) -> _Lists:
+        return lax.fori_loop(i + 1, jnp.asarray(n, jnp.int32), lambda j, at: pair(j, at, i), at)
+
+    none, zero = jnp.zeros(room), jnp.asarray(0, jnp.int32)
+    start = _Lists(none, none, none, zero, zero)
+    end = lax.fori_loop(zero, jnp.asarray(n, jnp.int32), one, start)
+    return Neighbours(end.first, end.second, end.number.astype(float), places), end.source
 
 
 def distance(r: Places, da: Places, db: Places) -> Numbers:
@@ -93,31 +133,16 @@ def distance(r: Places, da: Places, db: Places) -> Numbers:
 
 def spots_of(chains: Chains, contact: SelfContact, near: Neighbours) -> Spots:
     """Return the spots of the lists."""
-    first, second = near.first.astype(int), near.second.astype(int)
+    first, second = near.first.astype(jnp.int32), near.second.astype(jnp.int32)
     used: Bool[Array, " pairs"] = jnp.arange(len(first)) < near.number
     return Spots(chains, contact, first, second, used)
 
 
-def carried(
-    nodes: int, old: Neighbours, new: Neighbours, values: tuple[Float[Array, "m 3"], ...]
-) -> tuple[Float[Array, "m 3"], ...]:
-    """Return values of the spots of old lists, such as impulses, in the order of new ones."""
-    room = len(old.first)
-    if room == 0:
-        return values
-
-    def keys(near: Neighbours) -> Array:
-        used = jnp.arange(room) < near.number
-        return jnp.where(used, near.first * nodes + near.second, float(nodes * nodes))
-
-    before, now = keys(old), keys(new)
-    where = jnp.minimum(jnp.searchsorted(before, now), room - 1)
-    same = (before[where] == now) & (now < nodes * nodes)
-
-    def moved(x: Float[Array, "m 3"]) -> Float[Array, "m 3"]:
-        parts = [
-            jnp.where(same[:, None], x[k * room : (k + 1) * room][where], 0.0) for k in range(3)
-        ]
-        return jnp.concatenate([*parts, x[3 * room :]])
-
-    return jax.tree.map(moved, values)
+def carried(x: Float[Array, "m 3"], source: Float[Array, " pairs"]) -> Float[Array, "m 3"]:
+    """Return numbers of the spots of old lists, such as impulses, in the order of new ones."""
+    room = len(source)
+    known = jnp.broadcast_to((source >= 0)[:, None], (room, 3))
+    where = jnp.maximum(source, 0.0).astype(jnp.int32)
+    parts = [jnp.where(known, x[k * room : (k + 1) * room][where], 0.0) for k in range(3)]
+    rest = [x[3 * room :]] if len(x) > 3 * room else []
+    return jnp.concatenate(parts + rest)

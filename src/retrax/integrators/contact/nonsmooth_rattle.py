@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from retrax.contact.self_contact import SelfContact
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info, worse
+from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
+from retrax.integrators.contact.rod_contact import LastTouch, RodContact
 from retrax.mechanics.contact import AbstractContacts, Gaps, Touch
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
@@ -91,6 +93,8 @@ class NonsmoothRattle(AbstractIntegrator):
     memory_saves_work: ClassVar[bool] = True
 
     def check(self, system: AbstractGroupSystem) -> None:
+        if isinstance(system.contact, SelfContact):
+            return RodContact().check(system)
         self.retraction.check(system.group)
         if system.contact is None:
             raise BadInput(
@@ -99,7 +103,18 @@ class NonsmoothRattle(AbstractIntegrator):
         if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
             self.refuse_constraint(system)
 
-    def memory(self, system: AbstractGroupSystem, state: State) -> Last:
+    def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
+        if isinstance(system.contact, SelfContact):
+            RodContact().check_step(system, state, h)
+
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
+        if isinstance(system.contact, SelfContact):
+            return RodContact().refusal(system, state, h, moved)
+        return super().refusal(system, state, h, moved)
+
+    def memory(self, system: AbstractGroupSystem, state: State) -> Last | LastTouch:
+        if isinstance(system.contact, SelfContact):
+            return RodContact().memory(system, state)
         xi = system.velocity(state.g, state.momentum)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
@@ -110,8 +125,10 @@ class NonsmoothRattle(AbstractIntegrator):
         return new, info
 
     def next_step(
-        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
-    ) -> tuple[State, StepInfo, Last]:
+        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | LastTouch
+    ) -> tuple[State, StepInfo, Last | LastTouch]:
+        if isinstance(memory, LastTouch):
+            return RodContact().next_step(system, state, h, memory)
         new, info, last, _ = self._taken(system, state, h, memory)
         return new, info, last
 
@@ -119,6 +136,8 @@ class NonsmoothRattle(AbstractIntegrator):
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | None = None
     ) -> tuple[State, ContactRecord]:
         """Take a step again, and return what its contacts do."""
+        if isinstance(system.contact, SelfContact):
+            return RodContact().contact_record(system, state, h, memory)
         begun = self.memory(system, state) if memory is None else memory
         new, _, _, record = self._taken(system, state, h, begun)
         return new, record

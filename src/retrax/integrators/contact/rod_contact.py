@@ -251,8 +251,8 @@ def _updated(
         return spots_of(linked, contact, memory.near), memory
 
     def fresh(memory: LastTouch) -> LastTouch:
-        near = found(linked, contact, places)
-        first, last = carried(len(places), memory.near, near, (memory.first, memory.last))
+        near, source = found(linked, contact, places, memory.near)
+        first, last = carried(memory.first, source), carried(memory.last, source)
         return LastTouch(memory.force, near, first, last)
 
     stale = ~(far_gone(memory.near, places) + ahead < contact.skin / 2)
