@@ -21,6 +21,8 @@ from jaxtyping import Array, Bool, Float
 Points = Float[Array, "m 3"]
 Numbers = Float[Array, " m"]
 
+# How far out of a segment its own line may be closest, in lengths of it.
+_MARGIN = 0.25
 # Segments whose angle has a square of the sine below this are parallel.
 _PARALLEL = 1e-14
 
@@ -51,15 +53,28 @@ def crossed(a: Points, b: Points) -> Points:
 
 
 def within(r: Points, da: Points, db: Points) -> Nearest:
-    """Return where (1) lies within both segments."""
+    """Return where segments are closest, valid if (1) lies within both of them or little outside.
+
+    Outside of one of them its end is closest, which the starts of segments say as well: where one
+    candidate takes over from the other, both say the same.
+    """
     aa, bb, ab = dot(da, da), dot(db, db), dot(da, db)
     ar, br = dot(da, r), dot(db, r)
     det = aa * bb - ab * ab
     crossing = det > _PARALLEL * aa * bb
     one = 1 / jnp.where(crossing, det, 1.0)
     sigma, tau = (ab * br - ar * bb) * one, (aa * br - ab * ar) * one
-    inside = (sigma > 0) & (sigma < 1) & (tau > 0) & (tau < 1)
-    return Nearest(_clamped(sigma), _clamped(tau), crossing & inside)
+    valid = crossing & _about(sigma) & _about(tau)
+    # The end of the segment that is left farther behind, and the point of the other closest to it.
+    first = jnp.abs(sigma - 0.5) >= jnp.abs(tau - 0.5)
+    end_a, end_b = clamped(sigma), clamped(tau)
+    on_b = clamped((br + end_a * ab) / jnp.where(bb > 0, bb, 1.0))
+    on_a = clamped((end_b * ab - ar) / jnp.where(aa > 0, aa, 1.0))
+    return Nearest(jnp.where(first, end_a, on_a), jnp.where(first, on_b, end_b), valid)
+
+
+def _about(x: Numbers) -> Bool[Array, " m"]:
+    return (x > -_MARGIN) & (x < 1 + _MARGIN)
 
 
 def foot(r: Points, d: Points) -> tuple[Numbers, Numbers]:
@@ -69,8 +84,9 @@ def foot(r: Points, d: Points) -> tuple[Numbers, Numbers]:
     """
     size = dot(d, d)
     there = dot(d, r) / jnp.where(size > 0, size, 1.0)
-    return _clamped(there), there
+    return clamped(there), there
 
 
-def _clamped(x: Numbers) -> Numbers:
+def clamped(x: Numbers) -> Numbers:
+    """Return numbers within 0 and 1."""
     return jnp.minimum(jnp.maximum(x, 0.0), 1.0)

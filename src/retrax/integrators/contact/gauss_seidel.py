@@ -26,11 +26,27 @@ from retrax.numerics.newton import NewtonStatus
 
 Scalar = Float[Array, ""]
 Numbers = Float[Array, " m"]
-# From impulses to the speeds of contacts, and what else was found on the way.
-Look = Callable[[Points], tuple[Points, PyTree]]
+
+
+class Seen(NamedTuple):
+    """Speeds of contacts, and the normal rows that they depend on: weights of nodes, normals."""
+
+    u: Points
+    weights: Float[Array, "m 4"]
+    normal: Points
+
+
+# From impulses and their rows to the speeds of contacts, and what else was found on the way.
+Look = Callable[[Points, Rows], tuple[Seen, PyTree]]
+# From what was found to the rows of the points that are closest then.
+Renew = Callable[[PyTree], Rows]
 
 _SWEEPS = 5  # between two looks at the true speeds
-_MOST = 400  # looks
+_MOST = 200  # looks
+# In the first rounds impulses follow closest points that move by more than this part of a segment.
+_RENEWED, _GONE = 6, 0.02
+# The least part of its own answer that a contact is taken to give where its points have moved.
+_LEAST = 0.1
 
 
 class Response(NamedTuple):
@@ -52,6 +68,7 @@ class Solved(NamedTuple):
     """Impulses, what was found with them, and how much is left of (1), as speeds."""
 
     z: Points
+    rows: Rows
     found: PyTree
     left: Numbers
     status: NewtonStatus
@@ -59,7 +76,9 @@ class Solved(NamedTuple):
 
 class _Iterate(NamedTuple):
     z: Points
-    u: Points
+    rows: Rows
+    block: Block
+    seen: Seen
     found: PyTree
     left: Numbers
     best: Scalar
@@ -98,13 +117,16 @@ def solve(
     friction: Scalar,
     aim: Scalar,
     accept: Scalar,
+    renew: Renew | None = None,
 ) -> Solved:
-    """Solve (1) from a guess until what is left is below `aim`, or stalls below `accept`."""
-    block = blocks(rows, response)
+    """Solve (1) from a guess until what is left is below `aim`, or stalls below `accept`.
 
-    def begun(z: Points) -> tuple[Points, PyTree, Numbers]:
-        u, found = look(z)
-        return u, found, left_over(z, u, block, friction)
+    With `renew` impulses move to other points in the first rounds, where others come closest.
+    """
+
+    def begun(z: Points, rows: Rows, block: Block) -> tuple[Seen, PyTree, Numbers]:
+        seen, found = look(z, rows)
+        return seen, found, left_over(z, seen.u, block, friction)
 
     def unfinished(it: _Iterate) -> Bool[Array, ""]:
         size = jnp.max(it.left)
@@ -112,19 +134,33 @@ def solve(
         return ~enough & (it.looks < _MOST)
 
     def again(it: _Iterate) -> _Iterate:
-        z = _swept(it.z, it.u, rows, block, response, friction)
-        u, found, left = begun(z)
+        rows, block = it.rows, it.block
+        if renew is not None:
+            gone = jnp.max(jnp.abs(it.seen.weights - rows.weights), axis=1)
+            touching = (it.z[:, 0] > 0) | (it.seen.u[:, 0] < 0)
+            late = (it.looks < _RENEWED) & (jnp.max(jnp.where(touching, gone, 0.0)) > _GONE)
+
+            def renewed(found: PyTree) -> tuple[Rows, Block]:
+                rows = renew(found)
+                return rows, blocks(rows, response)
+
+            rows, block = lax.cond(late, renewed, lambda _: (rows, block), it.found)
+        z = _swept(it.z, it.seen, rows, block, response, friction)
+        seen, found, left = begun(z, rows, block)
         size = jnp.max(left)
         waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
-        return _Iterate(z, u, found, left, jnp.minimum(size, it.best), waited, it.looks + 1)
+        best = jnp.minimum(size, it.best)
+        return _Iterate(z, rows, block, seen, found, left, best, waited, it.looks + 1)
 
-    u, found, left = begun(guess)
-    none = jnp.asarray(0)
+    block, none = blocks(rows, response), jnp.asarray(0)
+    seen, found, left = begun(guess, rows, block)
     it = lax.while_loop(
-        unfinished, again, _Iterate(guess, u, found, left, jnp.max(left), none, none)
+        unfinished,
+        again,
+        _Iterate(guess, rows, block, seen, found, left, jnp.max(left), none, none),
     )
     size = jnp.max(it.left)
-    return Solved(it.z, it.found, it.left, NewtonStatus(size <= accept, size, it.looks))
+    return Solved(it.z, it.rows, it.found, it.left, NewtonStatus(size <= accept, size, it.looks))
 
 
 def left_over(z: Points, u: Points, block: Block, friction: Scalar) -> Numbers:
@@ -146,10 +182,16 @@ def _in_disk(y: Float[Array, "*m 2"], radius: Float[Array, "*m"]) -> Float[Array
 
 
 def _swept(
-    z: Points, u: Points, rows: Rows, block: Block, response: Response, friction: Scalar
+    z: Points, seen: Seen, rows: Rows, block: Block, response: Response, friction: Scalar
 ) -> Points:
     """Return the impulses after a few sweeps over the contacts that touch."""
+    u = seen.u
     touching = (z[:, 0] > 0) | (u[:, 0] < 0)
+    answer = jnp.zeros(len(z))
+    for k in range(4):
+        moves = response.moves[rows.nodes[:, k]]
+        answer = answer + rows.weights[:, k] * seen.weights[:, k] * moves
+    answer = jnp.maximum(answer * dot(seen.normal, rows.frame[:, 0]), _LEAST * block.normal)
     active, count = _listed(touching)
 
     def one(k: Int[Array, ""], at: tuple[Points, Places, Places]) -> tuple[Points, Places, Places]:
@@ -157,9 +199,11 @@ def _swept(
         c = active[k]
         nodes, w, arm, F = rows.nodes[c], rows.weights[c], rows.arms[c], rows.frame[c]
         old, n = z[c], F[0]
-        moved, turned = w @ dv[nodes], arm @ dw[nodes]
-        now = u[c] + F @ (moved + jnp.cross(turned, n))
-        new = _answer(old, now, block.normal[c], block.across[c], block.highest[c], friction)
+        flown = dv[nodes]
+        slip = F @ (w @ flown + jnp.cross(arm @ dw[nodes], n))
+        opening = seen.normal[c] @ (seen.weights[c] @ flown)
+        now = u[c] + jnp.concatenate([opening[None], slip[1:]])
+        new = _answer(old, now, answer[c], block.across[c], block.highest[c], friction)
         P = (new - old) @ F
         turn = jnp.cross(n, P)
         dv = dv.at[nodes].add((w * response.moves[nodes])[:, None] * P[None])

@@ -23,7 +23,7 @@ from retrax.contact.spots import (
 )
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step, worse
-from retrax.integrators.contact.gauss_seidel import Response, Solved, solve
+from retrax.integrators.contact.gauss_seidel import Response, Seen, Solved, solve
 from retrax.integrators.contact.neighbours import (
     Neighbours,
     carried,
@@ -170,11 +170,10 @@ def _taken(
     nodes = nodes_of(spots)
     extent = jnp.max(jnp.abs(places)) + contact.radius
 
-    # The rows at the start, of the points that are about to be closest.
-    ahead = nearest(spots, places + h * v0)
-    _, normals, weights, arms = met(spots, places, ahead)
-    rows = Rows(nodes, weights, arms, frames(normals))
-    approach = speeds(rows, v0, w0)
+    def rows_of(after: Places) -> Rows:
+        """Return the rows at the start of the points that are closest later."""
+        _, normals, weights, arms = met(spots, places, nearest(spots, after))
+        return Rows(nodes, weights, arms, frames(normals))
 
     kick = h / 2 * memory.force
     lost = jnp.zeros_like(mu0)
@@ -182,7 +181,7 @@ def _taken(
         free, _ = _loaded(system, state, h, kick)
         lost = system.damped(g0, mu0 + free, h / 2)
 
-    def look(z: Points) -> tuple[Points, _Ended]:
+    def look(z: Points, rows: Rows) -> tuple[Seen, _Ended]:
         push, met_load = _loaded(system, state, h, kick + _given(system, turned0, rows, z))
         push = push + lost
         flown = system.flight(g0, mu0 + push, h)
@@ -194,14 +193,23 @@ def _taken(
         ends = _Ended(flown, push, gap, weights, arms, frames(normals, rows.frame))
         last = Rows(nodes, weights, arms, ends.frame)
         slip = (speeds(rows, flown.v, turned) + speeds(last, flown.v, turned))[:, 1:] / 2
-        return jnp.concatenate([(gap / h)[:, None], slip], axis=1), ends
+        u = jnp.concatenate([(gap / h)[:, None], slip], axis=1)
+        return Seen(u, weights, normals), ends
 
-    start = jnp.einsum("mij,mj->mi", rows.frame, memory.first * h)
     size = extent / jnp.abs(h)
+    begun = rows_of(places + h * v0)
     first = solve(
-        look, start, rows, _response(system, turned0), contact.friction, _AIM * size, _ACCEPT * size
+        look,
+        jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
+        begun,
+        _response(system, turned0),
+        contact.friction,
+        _AIM * size,
+        _ACCEPT * size,
+        lambda found: rows_of(found.flown.g[1]),
     )
     ends: _Ended = first.found
+    approach = speeds(first.rows, v0, w0)
     g1 = ends.flown.g
     change = ends.push + _flat(ends.flown.change)
     if system.damping is not None:
@@ -216,12 +224,13 @@ def _taken(
     closed = (ends.gap < FAR) & ((first.z[:, 0] > 0) | (ends.gap <= _CLOSED * extent))
     bounce = contact.restitution * jnp.minimum(approach[:, 0], 0.0)
 
-    def rebound(z: Points) -> tuple[Points, Points]:
+    def rebound(z: Points, last: Rows) -> tuple[Seen, Points]:
         xi = system.velocity(g1, mu + _given(system, g1[0], last, z))
         turned, moved = _in_space(system, g1[0], xi)
         u = speeds(last, moved, turned)
         along = jnp.where(closed, u[:, 0] + bounce, FAR)
-        return jnp.concatenate([along[:, None], u[:, 1:]], axis=1), u
+        law = jnp.concatenate([along[:, None], u[:, 1:]], axis=1)
+        return Seen(law, last.weights, last.frame[:, 0]), u
 
     start = jnp.where(
         closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0
@@ -235,7 +244,7 @@ def _taken(
     new = State(g1, mu1, t1)
     info, faults = _went(system, spots, memory, g1, h, ends.flown, first, second, extent, speed)
     hand_on = LastTouch(
-        force, memory.near, _directed(rows, first.z) / h, _directed(last, second.z) / h
+        force, memory.near, _directed(first.rows, first.z) / h, _directed(last, second.z) / h
     )
     record = _recorded(spots, g1, ends, first.z, second.z, approach, second.found, closed, contact.friction)
     return new, info, hand_on, record, faults
