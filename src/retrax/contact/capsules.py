@@ -9,8 +9,9 @@ $$ \sigma = \frac{(d_a\cdot d_b)(d_b\cdot r) - (d_a\cdot r)|d_b|^2}{D}, \qquad
 
 $r = x_a - x_b$, or at an end of one of them. In chains of segments the end of one is the start of
 the next, so that three candidates for each pair are enough: (1), the start of the first on the
-second, and the start of the second on the first. Segments that are parallel touch along a line,
-and then the starts of both carry it.
+second, and the start of the second on the first; each counts where the chains around it lead away
+from it, so that a contact has one candidate. Segments that are parallel touch along a line, and
+then the starts of both carry it.
 """
 
 from typing import NamedTuple
@@ -21,8 +22,6 @@ from jaxtyping import Array, Bool, Float
 Points = Float[Array, "m 3"]
 Numbers = Float[Array, " m"]
 
-# How far out of a segment its own line may be closest, in lengths of it.
-_MARGIN = 0.25
 # Segments whose angle has a square of the sine below this are parallel.
 _PARALLEL = 1e-14
 
@@ -53,28 +52,15 @@ def crossed(a: Points, b: Points) -> Points:
 
 
 def within(r: Points, da: Points, db: Points) -> Nearest:
-    """Return where segments are closest, valid if (1) lies within both of them or little outside.
-
-    Outside of one of them its end is closest, which the starts of segments say as well: where one
-    candidate takes over from the other, both say the same.
-    """
+    """Return (1), valid where it lies within both segments."""
     aa, bb, ab = dot(da, da), dot(db, db), dot(da, db)
     ar, br = dot(da, r), dot(db, r)
     det = aa * bb - ab * ab
     crossing = det > _PARALLEL * aa * bb
     one = 1 / jnp.where(crossing, det, 1.0)
     sigma, tau = (ab * br - ar * bb) * one, (aa * br - ab * ar) * one
-    valid = crossing & _about(sigma) & _about(tau)
-    # The end of the segment that is left farther behind, and the point of the other closest to it.
-    first = jnp.abs(sigma - 0.5) >= jnp.abs(tau - 0.5)
-    end_a, end_b = clamped(sigma), clamped(tau)
-    on_b = clamped((br + end_a * ab) / jnp.where(bb > 0, bb, 1.0))
-    on_a = clamped((end_b * ab - ar) / jnp.where(aa > 0, aa, 1.0))
-    return Nearest(jnp.where(first, end_a, on_a), jnp.where(first, on_b, end_b), valid)
-
-
-def _about(x: Numbers) -> Bool[Array, " m"]:
-    return (x > -_MARGIN) & (x < 1 + _MARGIN)
+    inside = (sigma > 0) & (sigma < 1) & (tau > 0) & (tau < 1)
+    return Nearest(clamped(sigma), clamped(tau), crossing & inside)
 
 
 def foot(r: Points, d: Points) -> tuple[Numbers, Numbers]:

@@ -19,14 +19,18 @@ from retrax.contact.shapes import Ball, Plane
 Places = Float[Array, "nodes 3"]
 Whole = Int[Array, " m"]
 
+# Spots of a pair of segments: closest points, the start of each on the other, and one to spare, for
+# segments that come to touch along a line within a step.
+KINDS = 4
 # The gap of what cannot touch.
 FAR = 1e30
 
 
 class Chains(NamedTuple):
-    """How nodes hang together: the next node of each, itself at ends; its rod; its arc length."""
+    """How nodes hang together: the nodes after and before each, itself at ends; rod; arc length."""
 
     following: np.ndarray
+    preceding: np.ndarray
     rod: np.ndarray
     arc: Float[Array, " nodes"]
 
@@ -45,13 +49,14 @@ class Rows(NamedTuple):
     """What takes velocities of nodes to the speeds of spots, and impulses back.
 
     **Attributes:** `nodes`: four for each spot; `weights`: $w$; `arms`: $l$; `frame`: normal and
-    two tangents as rows.
+    two tangents as rows; `near`: where the points of a spot lie on their segments.
     """
 
     nodes: Int[Array, "m 4"]
     weights: Float[Array, "m 4"]
     arms: Float[Array, "m 4"]
     frame: Float[Array, "m 3 3"]
+    near: Nearest
 
 
 def chains(lengths: tuple[int, ...], arc: Float[Array, " nodes"]) -> Chains:
@@ -59,7 +64,9 @@ def chains(lengths: tuple[int, ...], arc: Float[Array, " nodes"]) -> Chains:
     ends = np.cumsum(lengths)
     following = np.arange(1, ends[-1] + 1)
     following[ends - 1] = ends - 1
-    return Chains(following, np.repeat(np.arange(len(lengths)), lengths), arc)
+    preceding = np.arange(-1, ends[-1] - 1)
+    preceding[ends - np.asarray(lengths)] += 1
+    return Chains(following, preceding, np.repeat(np.arange(len(lengths)), lengths), arc)
 
 
 def nodes_of(spots: Spots) -> Int[Array, "m 4"]:
@@ -70,39 +77,85 @@ def nodes_of(spots: Spots) -> Int[Array, "m 4"]:
     )
     every = jnp.arange(len(after), dtype=jnp.int32)
     alone = jnp.stack([every, after, every, after], axis=1)
-    return jnp.concatenate([pair] * 3 + [alone] * len(spots.contact.against))
+    return jnp.concatenate([pair] * KINDS + [alone] * len(spots.contact.against))
 
 
 def nearest(spots: Spots, places: Places) -> Nearest:
-    """Return where on its segments every spot lies, and whether it may touch there."""
+    """Return where on its segments every spot lies, and whether the distance is least there."""
     after = jnp.asarray(spots.chains.following, jnp.int32)
+    before = jnp.asarray(spots.chains.preceding, jnp.int32)
+    on, back = places[after] - places, places - places[before]
     parts = []
     if spots.contact.itself:
-        a, b = places[spots.first], places[spots.second]
-        da, db = places[after[spots.first]] - a, places[after[spots.second]] - b
-        last = after[spots.second] == spots.second
-        r, used = a - b, spots.used
+        first, second, used = spots.first, spots.second, spots.used
+        da, db = on[first], on[second]
+        r = places[first] - places[second]
         inside = within(r, da, db)
         on_b, beyond_b = foot(r, db)
         on_a, beyond_a = foot(-r, da)
-        none = jnp.zeros_like(on_a)
-        strictly = (beyond_a > 0) & (beyond_a < 1)
+        none, never = jnp.zeros_like(on_a), jnp.zeros_like(used)
+        from_b, from_a = r - on_b[:, None] * db, -r - on_a[:, None] * da
+        end_a = _leads_away(from_b, da, back[first])
+        end_b = _leads_away(from_a, db, back[second])
+        both = end_a & _leads_away(-r, db, back[second])
+        starts = jnp.where(beyond_b > 0, end_a & (beyond_b < 1), both)
         parts = [
             inside._replace(valid=inside.valid & used),
-            Nearest(none, on_b, used & ((beyond_b < 1) | last)),
-            Nearest(on_a, none, used & strictly),
+            Nearest(none, on_b, used & starts),
+            Nearest(on_a, none, used & (beyond_a > 0) & (beyond_a < 1) & end_b),
+            Nearest(none, none, never),
         ]
-    every = jnp.arange(len(after), dtype=jnp.int32)
-    d, last = places[after] - places, after == every
     for shape in spots.contact.against:
         none = jnp.zeros(len(after))
         if isinstance(shape, Plane):
             parts.append(Nearest(none, none, jnp.ones(len(after), bool)))
             continue
         assert isinstance(shape, Ball)
-        on, beyond = foot(shape.at[None] - places, d)
-        parts.append(Nearest(on, none, (beyond < 1) | last))
+        r = shape.at[None] - places
+        there, beyond = foot(r, on)
+        starts = _leads_away(-r, on, back)
+        parts.append(Nearest(there, none, jnp.where(beyond > 0, beyond < 1, starts)))
     return Nearest(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _leads_away(apart: Points, on: Points, back: Points) -> Bool[Array, " m"]:
+    """Return whether chains lead away on both sides of nodes that are `apart` from something."""
+    return (dot(apart, on) >= 0) & (dot(apart, back) <= 0)
+
+
+def renewed(
+    spots: Spots,
+    places: Places,
+    near: Nearest,
+    push: Numbers,
+    deep: Float[Array, ""],
+    early: Bool[Array, ""],
+) -> tuple[Bool[Array, ""], Nearest]:
+    """Return whether points other than those of `near` overlap by more than `deep`, and those.
+
+    At an `early` time the points that are closest now replace all others. Later, points that push
+    stay where they are, and the one to spare takes what overlaps: segments nearly parallel would
+    hand their contact to and fro for ever.
+    """
+    now = nearest(spots, places)
+    gap, _, _, _ = met(spots, places, now)
+    overlaps = gap < -deep
+    takes = overlaps
+    spread = now
+    if spots.contact.itself:
+        count = len(spots.first)
+        hits, pushes = overlaps[:count], push[:count] > push[3 * count : 4 * count]
+        takes = _joined([hits & ~pushes, overlaps[count : 3 * count], hits & pushes], overlaps)
+        spread = Nearest(*(_joined([x[: 3 * count], x[:count]], x) for x in now))
+    late = Nearest(*(jnp.where(takes, new, old) for new, old in zip(spread, near, strict=True)))
+    chosen = (jnp.where(early, new, old) for new, old in zip(now, late, strict=True))
+    return jnp.any(overlaps), Nearest(*chosen)
+
+
+def _joined(parts: list[Array], whole: Array) -> Array:
+    """Return parts of numbers, and what is left of all of them behind."""
+    count = sum(len(part) for part in parts)
+    return jnp.concatenate([*parts, whole[count:]] if len(whole) > count else parts)
 
 
 def met(
@@ -116,7 +169,7 @@ def met(
     if contact.itself:
         a, b = places[spots.first], places[spots.second]
         da, db = places[after[spots.first]] - a, places[after[spots.second]] - b
-        for k in range(3):
+        for k in range(KINDS):
             part = slice(k * count, (k + 1) * count)
             sigma, tau = near.sigma[part, None], near.tau[part, None]
             apart = (a - b) + (sigma * da - tau * db)
@@ -126,7 +179,7 @@ def met(
             arms.append(far / 2)
     d, n = places[after] - places, len(after)
     for k, shape in enumerate(contact.against):
-        part = slice(3 * count + k * n, 3 * count + (k + 1) * n)
+        part = slice(KINDS * count + k * n, KINDS * count + (k + 1) * n)
         point = places + near.sigma[part, None] * d - shape.at[None]
         if isinstance(shape, Plane):
             normal = jnp.broadcast_to(shape.normal, (n, 3))
@@ -138,7 +191,7 @@ def met(
         normals.append(normal)
         arms.append(jnp.broadcast_to(radius, (n,)))
     gap, arm = jnp.concatenate(gaps), jnp.concatenate(arms)
-    pairs = jnp.arange(len(gap)) < 3 * count
+    pairs = jnp.arange(len(gap)) < KINDS * count
     second = jnp.where(pairs, 1.0, 0.0)
     weights = jnp.stack(
         [1 - near.sigma, near.sigma, -second * (1 - near.tau), -second * near.tau], axis=1

@@ -29,24 +29,21 @@ Numbers = Float[Array, " m"]
 
 
 class Seen(NamedTuple):
-    """Speeds of contacts, and the normal rows that they depend on: weights of nodes, normals."""
+    """Speeds of contacts, and the normals along which they open."""
 
     u: Points
-    weights: Float[Array, "m 4"]
     normal: Points
 
 
 # From impulses and their rows to the speeds of contacts, and what else was found on the way.
 Look = Callable[[Points, Rows], tuple[Seen, PyTree]]
-# From what was found to the rows of the points that are closest then.
-Renew = Callable[[PyTree], Rows]
+# From what was found, impulses and rows to whether other points overlap, and their rows; at an early
+# time the others are forgotten.
+Renew = Callable[[PyTree, Points, Rows, Bool[Array, ""]], tuple[Bool[Array, ""], Rows]]
 
 _SWEEPS = 5  # between two looks at the true speeds
 _MOST = 200  # looks
-# In the first rounds impulses follow closest points that move by more than this part of a segment.
-_RENEWED, _GONE = 6, 0.02
-# The least part of its own answer that a contact is taken to give where its points have moved.
-_LEAST = 0.1
+_EARLY = 4  # rounds in which contacts go where points are closest
 
 
 class Response(NamedTuple):
@@ -84,6 +81,8 @@ class _Iterate(NamedTuple):
     best: Scalar
     waited: Int[Array, ""]
     looks: Int[Array, ""]
+    rounds: Int[Array, ""]
+    done: Bool[Array, ""]
 
 
 def blocks(rows: Rows, response: Response) -> Block:
@@ -121,46 +120,55 @@ def solve(
 ) -> Solved:
     """Solve (1) from a guess until what is left is below `aim`, or stalls below `accept`.
 
-    With `renew` impulses move to other points in the first rounds, where others come closest.
+    With `renew` the contacts that have been solved for are looked at again: where other points
+    overlap, these come to touch instead.
     """
 
-    def begun(z: Points, rows: Rows, block: Block) -> tuple[Seen, PyTree, Numbers]:
+    def settled(left: Numbers, waited: Int[Array, ""]) -> Bool[Array, ""]:
+        size = jnp.max(left)
+        return (size <= aim) | ((size <= accept) & (waited > 1))
+
+    def looked(z: Points, rows: Rows, block: Block) -> tuple[Seen, PyTree, Numbers]:
         seen, found = look(z, rows)
         return seen, found, left_over(z, seen.u, block, friction)
 
-    def unfinished(it: _Iterate) -> Bool[Array, ""]:
-        size = jnp.max(it.left)
-        enough = (size <= aim) | ((size <= accept) & (it.waited > 1))
-        return ~enough & (it.looks < _MOST)
+    def checked(it: _Iterate) -> _Iterate:
+        """Return an iterate that is done, or one with other points if they overlap."""
+        if renew is None:
+            return it._replace(done=jnp.asarray(True))
+        deep, rows = renew(it.found, it.z, it.rows, it.rounds < _EARLY)
 
-    def again(it: _Iterate) -> _Iterate:
-        rows, block = it.rows, it.block
-        if renew is not None:
-            gone = jnp.max(jnp.abs(it.seen.weights - rows.weights), axis=1)
-            touching = (it.z[:, 0] > 0) | (it.seen.u[:, 0] < 0)
-            late = (it.looks < _RENEWED) & (jnp.max(jnp.where(touching, gone, 0.0)) > _GONE)
+        def other(it: _Iterate) -> _Iterate:
+            block = blocks(rows, response)
+            seen, found, left = looked(it.z, rows, block)
+            none = jnp.asarray(0)
+            size, rounds = jnp.max(left), it.rounds + 1
+            return _Iterate(
+                it.z, rows, block, seen, found, left, size, none, it.looks, rounds, it.done
+            )
 
-            def renewed(found: PyTree) -> tuple[Rows, Block]:
-                rows = renew(found)
-                return rows, blocks(rows, response)
+        return lax.cond(deep, other, lambda it: it._replace(done=jnp.asarray(True)), it)
 
-            rows, block = lax.cond(late, renewed, lambda _: (rows, block), it.found)
-        z = _swept(it.z, it.seen, rows, block, response, friction)
-        seen, found, left = begun(z, rows, block)
+    def swept(it: _Iterate) -> _Iterate:
+        z = _swept(it.z, it.seen, it.rows, it.block, response, friction)
+        seen, found, left = looked(z, it.rows, it.block)
         size = jnp.max(left)
         waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
         best = jnp.minimum(size, it.best)
-        return _Iterate(z, rows, block, seen, found, left, best, waited, it.looks + 1)
+        return it._replace(z=z, seen=seen, found=found, left=left, best=best, waited=waited)
+
+    def again(it: _Iterate) -> _Iterate:
+        it = it._replace(looks=it.looks + 1)
+        return lax.cond(settled(it.left, it.waited), checked, swept, it)
 
     block, none = blocks(rows, response), jnp.asarray(0)
-    seen, found, left = begun(guess, rows, block)
-    it = lax.while_loop(
-        unfinished,
-        again,
-        _Iterate(guess, rows, block, seen, found, left, jnp.max(left), none, none),
+    seen, found, left = looked(guess, rows, block)
+    start = _Iterate(
+        guess, rows, block, seen, found, left, jnp.max(left), none, none, none, jnp.asarray(False)
     )
-    size = jnp.max(it.left)
-    return Solved(it.z, it.rows, it.found, it.left, NewtonStatus(size <= accept, size, it.looks))
+    it = lax.while_loop(lambda it: ~it.done & (it.looks < _MOST), again, start)
+    status = NewtonStatus(it.done, jnp.max(it.left), it.looks)
+    return Solved(it.z, it.rows, it.found, it.left, status)
 
 
 def left_over(z: Points, u: Points, block: Block, friction: Scalar) -> Numbers:
@@ -187,11 +195,6 @@ def _swept(
     """Return the impulses after a few sweeps over the contacts that touch."""
     u = seen.u
     touching = (z[:, 0] > 0) | (u[:, 0] < 0)
-    answer = jnp.zeros(len(z))
-    for k in range(4):
-        moves = response.moves[rows.nodes[:, k]]
-        answer = answer + rows.weights[:, k] * seen.weights[:, k] * moves
-    answer = jnp.maximum(answer * dot(seen.normal, rows.frame[:, 0]), _LEAST * block.normal)
     active, count = _listed(touching)
 
     def one(k: Int[Array, ""], at: tuple[Points, Places, Places]) -> tuple[Points, Places, Places]:
@@ -199,11 +202,11 @@ def _swept(
         c = active[k]
         nodes, w, arm, F = rows.nodes[c], rows.weights[c], rows.arms[c], rows.frame[c]
         old, n = z[c], F[0]
-        flown = dv[nodes]
-        slip = F @ (w @ flown + jnp.cross(arm @ dw[nodes], n))
-        opening = seen.normal[c] @ (seen.weights[c] @ flown)
+        moved = w @ dv[nodes]
+        slip = F @ (moved + jnp.cross(arm @ dw[nodes], n))
+        opening = seen.normal[c] @ moved
         now = u[c] + jnp.concatenate([opening[None], slip[1:]])
-        new = _answer(old, now, answer[c], block.across[c], block.highest[c], friction)
+        new = _answer(old, now, block.normal[c], block.across[c], block.highest[c], friction)
         P = (new - old) @ F
         turn = jnp.cross(n, P)
         dv = dv.at[nodes].add((w * response.moves[nodes])[:, None] * P[None])

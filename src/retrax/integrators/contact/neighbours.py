@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.capsules import Nearest, Numbers, dot, foot, within
 from retrax.contact.self_contact import SelfContact
-from retrax.contact.spots import Chains, Places, Spots
+from retrax.contact.spots import KINDS, Chains, Places, Spots
 
 Scalar = Float[Array, ""]
 Whole = Int[Array, ""]
@@ -143,6 +143,6 @@ def carried(x: Float[Array, "m 3"], source: Float[Array, " pairs"]) -> Float[Arr
     room = len(source)
     known = jnp.broadcast_to((source >= 0)[:, None], (room, 3))
     where = jnp.maximum(source, 0.0).astype(jnp.int32)
-    parts = [jnp.where(known, x[k * room : (k + 1) * room][where], 0.0) for k in range(3)]
-    rest = [x[3 * room :]] if len(x) > 3 * room else []
+    parts = [jnp.where(known, x[k * room : (k + 1) * room][where], 0.0) for k in range(KINDS)]
+    rest = [x[KINDS * room :]] if len(x) > KINDS * room else []
     return jnp.concatenate(parts + rest)

@@ -7,9 +7,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.contact.capsules import Numbers, Points
+from retrax.contact.capsules import Nearest, Numbers, Points
 from retrax.contact.spots import (
     FAR,
+    KINDS,
     Places,
     Rows,
     Spots,
@@ -19,6 +20,7 @@ from retrax.contact.spots import (
     met,
     nearest,
     nodes_of,
+    renewed,
     speeds,
 )
 from retrax.errors import BadInput
@@ -42,6 +44,8 @@ Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # What is left of the law, relative to the coordinates of the rod: aimed at, and accepted.
 _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
+# How far points may overlap that nobody has looked at, relative to them.
+_DEEP = 256 * _EPS
 # A gap this small, relative to them, is closed.
 _CLOSED = 64 * _EPS
 
@@ -105,10 +109,11 @@ class RodContact(AbstractIntegrator):
     \end{aligned}
     $$
 
-    with the impulses of (3) as in `NonsmoothRattle`. The rows $R_i$ of (1) are those of the points
-    that will be closest at the end of the step with the velocities of its start, seen at $g_k$;
-    the gaps are those of the points that are closest then. Impulses between rods act along one line
-    and at one point, and so keep momentum and angular momentum to round-off.
+    with the impulses of (3) as in `NonsmoothRattle`. Gaps are those between points of the rods: of
+    the points that would be closest at the end of the step with the velocities of its start. Where
+    it turns out that others come closer and overlap, these take their place, or join them. Impulses
+    between rods act along one line and at one point, and so keep momentum and angular momentum to
+    round-off.
 
     References: [Moreau1988], [AcaryBrogliato2008].
     """
@@ -170,10 +175,9 @@ def _taken(
     nodes = nodes_of(spots)
     extent = jnp.max(jnp.abs(places)) + contact.radius
 
-    def rows_of(after: Places) -> Rows:
-        """Return the rows at the start of the points that are closest later."""
-        _, normals, weights, arms = met(spots, places, nearest(spots, after))
-        return Rows(nodes, weights, arms, frames(normals))
+    def rows_of(near: Nearest) -> Rows:
+        _, normals, weights, arms = met(spots, places, near)
+        return Rows(nodes, weights, arms, frames(normals), near)
 
     kick = h / 2 * memory.force
     lost = jnp.zeros_like(mu0)
@@ -189,15 +193,21 @@ def _taken(
             flown = flown._replace(status=worse(flown.status, met_load))
         turned = jnp.einsum("kij,kj->ki", turned0, flown.w)  # the same at both ends
         after = flown.g[1]
-        gap, normals, weights, arms = met(spots, after, nearest(spots, after))
+        gap, normals, weights, arms = met(spots, after, rows.near)
         ends = _Ended(flown, push, gap, weights, arms, frames(normals, rows.frame))
-        last = Rows(nodes, weights, arms, ends.frame)
+        last = Rows(nodes, weights, arms, ends.frame, rows.near)
         slip = (speeds(rows, flown.v, turned) + speeds(last, flown.v, turned))[:, 1:] / 2
         u = jnp.concatenate([(gap / h)[:, None], slip], axis=1)
-        return Seen(u, weights, normals), ends
+        return Seen(u, normals), ends
+
+    def overlapping(
+        ends: _Ended, z: Points, rows: Rows, early: Bool[Array, ""]
+    ) -> tuple[Bool[Array, ""], Rows]:
+        deep, near = renewed(spots, ends.flown.g[1], rows.near, z[:, 0], _DEEP * extent, early)
+        return deep, rows_of(near)
 
     size = extent / jnp.abs(h)
-    begun = rows_of(places + h * v0)
+    begun = rows_of(nearest(spots, places + h * v0))
     first = solve(
         look,
         jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
@@ -206,7 +216,7 @@ def _taken(
         contact.friction,
         _AIM * size,
         _ACCEPT * size,
-        lambda found: rows_of(found.flown.g[1]),
+        overlapping,
     )
     ends: _Ended = first.found
     approach = speeds(first.rows, v0, w0)
@@ -220,7 +230,7 @@ def _taken(
         pull = pull + h / 2 * system.load(g1, system.velocity(g1, mu0 + change), t1)
     mu = mu0 + (change + pull)
 
-    last = Rows(nodes, ends.weights, ends.arms, ends.frame)
+    last = Rows(nodes, ends.weights, ends.arms, ends.frame, first.rows.near)
     closed = (ends.gap < FAR) & ((first.z[:, 0] > 0) | (ends.gap <= _CLOSED * extent))
     bounce = contact.restitution * jnp.minimum(approach[:, 0], 0.0)
 
@@ -230,7 +240,7 @@ def _taken(
         u = speeds(last, moved, turned)
         along = jnp.where(closed, u[:, 0] + bounce, FAR)
         law = jnp.concatenate([along[:, None], u[:, 1:]], axis=1)
-        return Seen(law, last.weights, last.frame[:, 0]), u
+        return Seen(law, last.frame[:, 0]), u
 
     start = jnp.where(
         closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0
@@ -320,7 +330,7 @@ def _recorded(
     across = jnp.sqrt(jnp.sum(end[:, 1:] ** 2, axis=1))
     slipping = across >= friction * end[:, 0] * (1 - 1e-9)
     mode = jnp.where(closed & (end[:, 0] > 0), jnp.where(slipping, 2, 1), 0)
-    nodes, count = nodes_of(spots), 3 * len(spots.first)
+    nodes, count = nodes_of(spots), KINDS * len(spots.first)
     bodies = np.repeat(-1 - np.arange(len(spots.contact.against)), len(g1[1]))
     second = jnp.concatenate([nodes[:count, 2], jnp.asarray(bodies, nodes.dtype)])
     point = sum((ends.weights[:, k, None] * g1[1][nodes[:, k]] for k in (0, 1)), jnp.zeros_like(z))
