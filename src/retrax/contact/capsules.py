@@ -27,11 +27,16 @@ _PARALLEL = 1e-14
 
 
 class Nearest(NamedTuple):
-    """Candidates for closest points: where on the two segments, and whether they may touch."""
+    """Candidates for closest points.
+
+    **Attributes:** `sigma`, `tau`: where on the two segments; `valid`: whether they may touch;
+    `lift`: how far apart they have to stay beyond that.
+    """
 
     sigma: Numbers
     tau: Numbers
     valid: Bool[Array, " m"]
+    lift: Numbers
 
 
 def dot(a: Points, b: Points) -> Numbers:
@@ -60,7 +65,7 @@ def within(r: Points, da: Points, db: Points) -> Nearest:
     one = 1 / jnp.where(crossing, det, 1.0)
     sigma, tau = (ab * br - ar * bb) * one, (aa * br - ab * ar) * one
     inside = (sigma > 0) & (sigma < 1) & (tau > 0) & (tau < 1)
-    return Nearest(clamped(sigma), clamped(tau), crossing & inside)
+    return Nearest(clamped(sigma), clamped(tau), crossing & inside, jnp.zeros_like(sigma))
 
 
 def foot(r: Points, d: Points) -> tuple[Numbers, Numbers]:

@@ -74,7 +74,7 @@ class SelfContact(Frozen):
 
     def slots(self, nodes: int) -> int:
         """Return how many contacts there may be at most."""
-        return 4 * self.room(nodes) + nodes * len(self.against)
+        return 3 * self.room(nodes) + nodes * len(self.against)
 
 
 def _standing(shape: AbstractSurface) -> AbstractSurface:

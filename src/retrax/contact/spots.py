@@ -19,9 +19,8 @@ from retrax.contact.shapes import Ball, Plane
 Places = Float[Array, "nodes 3"]
 Whole = Int[Array, " m"]
 
-# Spots of a pair of segments: closest points, the start of each on the other, and one to spare, for
-# segments that come to touch along a line within a step.
-KINDS = 4
+# Spots of a pair of segments: closest points within, and the start of each on the other.
+KINDS = 3
 # The gap of what cannot touch.
 FAR = 1e30
 
@@ -93,7 +92,7 @@ def nearest(spots: Spots, places: Places) -> Nearest:
         inside = within(r, da, db)
         on_b, beyond_b = foot(r, db)
         on_a, beyond_a = foot(-r, da)
-        none, never = jnp.zeros_like(on_a), jnp.zeros_like(used)
+        none = jnp.zeros_like(on_a)
         from_b, from_a = r - on_b[:, None] * db, -r - on_a[:, None] * da
         end_a = _leads_away(from_b, da, back[first])
         end_b = _leads_away(from_a, db, back[second])
@@ -101,20 +100,20 @@ def nearest(spots: Spots, places: Places) -> Nearest:
         starts = jnp.where(beyond_b > 0, end_a & (beyond_b < 1), both)
         parts = [
             inside._replace(valid=inside.valid & used),
-            Nearest(none, on_b, used & starts),
-            Nearest(on_a, none, used & (beyond_a > 0) & (beyond_a < 1) & end_b),
-            Nearest(none, none, never),
+            Nearest(none, on_b, used & starts, none),
+            Nearest(on_a, none, used & (beyond_a > 0) & (beyond_a < 1) & end_b, none),
         ]
     for shape in spots.contact.against:
         none = jnp.zeros(len(after))
         if isinstance(shape, Plane):
-            parts.append(Nearest(none, none, jnp.ones(len(after), bool)))
+            parts.append(Nearest(none, none, jnp.ones(len(after), bool), none))
             continue
         assert isinstance(shape, Ball)
         r = shape.at[None] - places
         there, beyond = foot(r, on)
         starts = _leads_away(-r, on, back)
-        parts.append(Nearest(there, none, jnp.where(beyond > 0, beyond < 1, starts)))
+        valid = jnp.where(beyond > 0, beyond < 1, starts)
+        parts.append(Nearest(there, none, valid, none))
     return Nearest(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -131,31 +130,34 @@ def renewed(
     deep: Float[Array, ""],
     early: Bool[Array, ""],
 ) -> tuple[Bool[Array, ""], Nearest]:
-    """Return whether points other than those of `near` overlap by more than `deep`, and those.
+    """Return whether points other than those of `near` overlap by more than `deep`, and others.
 
     At an `early` time the points that are closest now replace all others. Later, points that push
-    stay where they are, and the one to spare takes what overlaps: segments nearly parallel would
-    hand their contact to and fro for ever.
+    stay where they are and lift by what overlaps around them: segments nearly parallel would hand
+    their contact to and fro for ever. What overlaps elsewhere joins them.
     """
     now = nearest(spots, places)
     gap, _, _, _ = met(spots, places, now)
-    overlaps = gap < -deep
-    takes = overlaps
-    spread = now
-    if spots.contact.itself:
-        count = len(spots.first)
-        hits, pushes = overlaps[:count], push[:count] > push[3 * count : 4 * count]
-        takes = _joined([hits & ~pushes, overlaps[count : 3 * count], hits & pushes], overlaps)
-        spread = Nearest(*(_joined([x[: 3 * count], x[:count]], x) for x in now))
-    late = Nearest(*(jnp.where(takes, new, old) for new, old in zip(spread, near, strict=True)))
-    chosen = (jnp.where(early, new, old) for new, old in zip(now, late, strict=True))
-    return jnp.any(overlaps), Nearest(*chosen)
+    overlap = jnp.maximum(-gap, 0.0)
+    pushes = near.valid & (push > 0)
+    nodes = nodes_of(spots)
+    around = _around(nodes, overlap, len(places))
+    busy = _around(nodes, jnp.where(pushes, 1.0, 0.0), len(places)) > 0
+    takes = early | ((overlap > deep) & ~busy)
+    chosen = (jnp.where(takes, new, old) for new, old in zip(now[:3], near[:3], strict=True))
+    lift = jnp.where(early, 0.0, near.lift + jnp.where(pushes, around, 0.0))
+    return jnp.any(overlap > deep), Nearest(*chosen, lift)
 
 
-def _joined(parts: list[Array], whole: Array) -> Array:
-    """Return parts of numbers, and what is left of all of them behind."""
-    count = sum(len(part) for part in parts)
-    return jnp.concatenate([*parts, whole[count:]] if len(whole) > count else parts)
+def _around(nodes: Int[Array, "m 4"], x: Numbers, count: int) -> Numbers:
+    """Return the largest of positive numbers of spots between the same two segments or next ones."""
+    most = jnp.zeros(count)
+    for k in range(4):
+        most = most.at[nodes[:, k]].max(x)
+    first, second = (
+        jnp.maximum(most[nodes[:, k]], most[nodes[:, k + 1]]) for k in (0, 2)
+    )
+    return jnp.minimum(first, second)
 
 
 def met(
@@ -198,7 +200,7 @@ def met(
     )
     sides = jnp.stack([-arm, -arm, arm, arm], axis=1)
     return (
-        jnp.where(near.valid, gap, FAR),
+        jnp.where(near.valid, gap - near.lift, FAR),
         jnp.concatenate(normals),
         weights,
         weights * sides,

@@ -41,9 +41,9 @@ Look = Callable[[Points, Rows], tuple[Seen, PyTree]]
 # time the others are forgotten.
 Renew = Callable[[PyTree, Points, Rows, Bool[Array, ""]], tuple[Bool[Array, ""], Rows]]
 
-_SWEEPS = 5  # between two looks at the true speeds
-_MOST = 200  # looks
-_EARLY = 4  # rounds in which contacts go where points are closest
+_SWEEPS = 8  # between two looks at the true speeds
+_MOST = 600  # looks
+_EARLY = 3  # rounds in which contacts go where points are closest
 
 
 class Response(NamedTuple):

@@ -120,10 +120,10 @@ def distance(r: Places, da: Places, db: Places) -> Numbers:
     zero, one, yes = jnp.zeros(len(r)), jnp.ones(len(r)), jnp.ones(len(r), bool)
     candidates = [
         within(r, da, db),
-        Nearest(zero, foot(r, db)[0], yes),
-        Nearest(one, foot(r + da, db)[0], yes),
-        Nearest(foot(-r, da)[0], zero, yes),
-        Nearest(foot(db - r, da)[0], one, yes),
+        Nearest(zero, foot(r, db)[0], yes, zero),
+        Nearest(one, foot(r + da, db)[0], yes, zero),
+        Nearest(foot(-r, da)[0], zero, yes, zero),
+        Nearest(foot(db - r, da)[0], one, yes, zero),
     ]
     least = far(candidates[0])
     for near in candidates[1:]:
