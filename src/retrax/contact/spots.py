@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.capsules import Nearest, Numbers, Points, crossed, dot, foot, within
@@ -21,6 +22,8 @@ Whole = Int[Array, " m"]
 
 # Spots of a pair of segments: closest points within, and the start of each on the other.
 KINDS = 3
+# Spots nearer than this on both rods, in segments, are beside each other.
+_BESIDE = 0.6
 # The gap of what cannot touch.
 FAR = 1e30
 
@@ -140,24 +143,66 @@ def renewed(
     gap, _, _, _ = met(spots, places, now)
     overlap = jnp.maximum(-gap, 0.0)
     pushes = near.valid & (push > 0)
-    nodes = nodes_of(spots)
-    around = _around(nodes, overlap, len(places))
-    busy = _around(nodes, jnp.where(pushes, 1.0, 0.0), len(places)) > 0
-    takes = early | ((overlap > deep) & ~busy)
+    lift, joins = lax.cond(
+        early,
+        lambda: (jnp.zeros_like(gap), jnp.zeros_like(gap)),
+        lambda: _shared(spots, near, now, overlap, jnp.where(pushes, 1.0, 0.0), deep),
+    )
+    takes = early | (joins > 0)
     chosen = (jnp.where(takes, new, old) for new, old in zip(now[:3], near[:3], strict=True))
-    lift = jnp.where(early, 0.0, near.lift + jnp.where(pushes, around, 0.0))
+    lift = jnp.where(early, 0.0, near.lift + lift)
     return jnp.any(overlap > deep), Nearest(*chosen, lift)
 
 
-def _around(nodes: Int[Array, "m 4"], x: Numbers, count: int) -> Numbers:
-    """Return the largest of positive numbers of spots between the same two segments or next ones."""
-    most = jnp.zeros(count)
-    for k in range(4):
-        most = most.at[nodes[:, k]].max(x)
-    first, second = (
-        jnp.maximum(most[nodes[:, k]], most[nodes[:, k + 1]]) for k in (0, 2)
-    )
-    return jnp.minimum(first, second)
+def _shared(
+    spots: Spots,
+    near: Nearest,
+    now: Nearest,
+    overlap: Numbers,
+    pushes: Numbers,
+    deep: Float[Array, ""],
+) -> tuple[Numbers, Numbers]:
+    """Return by how much spots lift for what overlaps around them, and which join, as 0 or 1."""
+    here, there = _along(spots, near), _along(spots, now)
+
+    def one(i: Int[Array, ""], at: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
+        def placed(at: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
+            def beside(j: Int[Array, ""], at: tuple[Numbers, Array]) -> tuple[Numbers, Array]:
+                apart = jnp.maximum(
+                    jnp.abs(here[0][j] - there[0][i]), jnp.abs(here[1][j] - there[1][i])
+                )
+                hit = (pushes[j] > 0) & (apart < _BESIDE)
+
+                def lifted(at: tuple[Numbers, Array]) -> tuple[Numbers, Array]:
+                    lift, found = at
+                    more = jnp.maximum(lift[j], overlap[i])
+                    return lift.at[j].set(more), found + 1.0
+
+                return lax.cond(hit, lifted, lambda at: at, at)
+
+            lift, joins = at
+            lift, found = lax.fori_loop(zero, last, beside, (lift, jnp.zeros(())))
+            return lift, joins.at[i].set(jnp.where(found > 0, 0.0, 1.0))
+
+        return lax.cond(overlap[i] > deep, placed, lambda at: at, at)
+
+    none = jnp.zeros_like(overlap)
+    zero, last = jnp.asarray(0, jnp.int32), jnp.asarray(len(overlap), jnp.int32)
+    return lax.fori_loop(zero, last, one, (none, none))
+
+
+def _along(spots: Spots, near: Nearest) -> tuple[Numbers, Numbers]:
+    """Return where spots are along the rods, counted in nodes; bodies in space are far from all."""
+    nodes, pairs = nodes_of(spots), KINDS * len(spots.first)
+    bodies = np.repeat(np.arange(len(spots.contact.against)), len(spots.chains.rod))
+    second = nodes[:, 2] + near.tau
+    if len(bodies):
+        second = _joined([second[:pairs]] if pairs else [], jnp.asarray(-10.0 * (1 + bodies)))
+    return nodes[:, 0] + near.sigma, second
+
+
+def _joined(parts: list[Array], rest: Array) -> Array:
+    return jnp.concatenate([*parts, rest])
 
 
 def met(
