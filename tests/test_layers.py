@@ -14,6 +14,7 @@ LAYERS = [
     "spaces",
     "mechanics",
     "draw",
+    "contact",
     "mechanisms",
     "systems",
     "importing",

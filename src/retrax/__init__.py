@@ -25,6 +25,13 @@ if _TYPE_CHECKING:
     from retrax import systems as systems
     from retrax import testing as testing
     from retrax.citations import cite as cite
+    from retrax.contact.contacts import Contacts as Contacts
+    from retrax.contact.self_contact import SelfContact as SelfContact
+    from retrax.contact.shapes import Ball as Ball
+    from retrax.contact.shapes import Box as Box
+    from retrax.contact.shapes import Capsule as Capsule
+    from retrax.contact.shapes import Cylinder as Cylinder
+    from retrax.contact.shapes import Plane as Plane
     from retrax.errors import BadInput as BadInput
     from retrax.errors import CheckFailed as CheckFailed
     from retrax.errors import CheckpointFailed as CheckpointFailed
@@ -68,6 +75,7 @@ if _TYPE_CHECKING:
     from retrax.integrators.collocation import Collocation as Collocation
     from retrax.integrators.collocation import PlainCollocation as PlainCollocation
     from retrax.integrators.composition import Composition as Composition
+    from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle as NonsmoothRattle
     from retrax.integrators.contact.rods import RollingDKD as RollingDKD
     from retrax.integrators.contact.rods import RollingVerlet as RollingVerlet
     from retrax.integrators.contact.strings import ContactDKD as ContactDKD
@@ -82,11 +90,6 @@ if _TYPE_CHECKING:
     from retrax.integrators.kahan_attitude import KahanAttitude as KahanAttitude
     from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert as LagrangeDAlembert
     from retrax.integrators.lie_verlet import LieVerlet as LieVerlet
-    from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle as NonsmoothRattle
-    from retrax.contact.contacts import Contacts as Contacts
-    from retrax.contact.self_contact import SelfContact as SelfContact
-    from retrax.contact.shapes import Ball as Ball
-    from retrax.contact.shapes import Plane as Plane
     from retrax.integrators.magnus import Magnus as Magnus
     from retrax.integrators.projected_lift import ProjectedLift as ProjectedLift
     from retrax.integrators.retraction_flow import RetractionFlow as RetractionFlow
@@ -248,7 +251,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.integrators.contact.nonsmooth_rattle": ("NonsmoothRattle",),
     "retrax.contact.contacts": ("Contacts",),
     "retrax.contact.self_contact": ("SelfContact",),
-    "retrax.contact.shapes": ("Ball", "Plane"),
+    "retrax.contact.shapes": ("Ball", "Box", "Capsule", "Cylinder", "Plane"),
     "retrax.integrators.magnus": ("Magnus",),
     "retrax.integrators.projected_lift": ("ProjectedLift",),
     "retrax.integrators.retraction_flow": ("RetractionFlow",),

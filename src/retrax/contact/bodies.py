@@ -1,13 +1,13 @@
 r"""Where the bodies of a group are, and how velocities move them.
 
 A body has a rotation $R$ and a place $x$ in space; its points are $x + Ra$. Its velocity in space
-is linear in $\xi$: $\dot x = J_x\xi$ and $\dot R R^T = \widehat{J_\omega\xi}$. A body in the plane
-turns about the third axis.
+is linear in $\xi$: a body turns with $\omega = R\,\xi_\omega$, and $\dot x = R\,\xi_v$ on SE(3) and
+SE(2), or $\dot x = \xi_v$ where places are a factor of their own. A body in the plane turns about
+the third axis.
 """
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -19,79 +19,100 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so2 import SO2
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
-from retrax.numerics.small_matrices import cross
 
 Vector = Float[Array, "3"]
+Vectors = Float[Array, "k 3 3"]
 
 
 class Placed(NamedTuple):
-    """Rotation and place of a body in space."""
+    """Rotation and place of a body in space, and the part of a velocity that moves it.
+
+    **Attributes:** `R`, `x`; `start`: where its part of $\\xi$ begins; `turns`, `travels`: how many
+    numbers of it turn and move the body; `carried`: whether those that move it are in body axes.
+    """
 
     R: Float[Array, "3 3"]
     x: Vector
+    start: int = 0
+    turns: int = 0
+    travels: int = 0
+    carried: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Whether any velocity moves it."""
+        return self.turns + self.travels > 0
+
+    def point(self, a: Vector) -> Vector:
+        """Return where in space a point of the body is."""
+        return self.x + self.R @ a
+
+    def rows(self, ways: Vectors, points: Float[Array, "k 3"], dim: int) -> Float[Array, "k 3 dim"]:
+        """Return what takes a velocity to the speeds of points along three directions each."""
+        arms = points - self.x[None]
+        a, d = arms[:, None, :], ways
+        spin = jnp.stack(
+            [
+                a[..., 1] * d[..., 2] - a[..., 2] * d[..., 1],
+                a[..., 2] * d[..., 0] - a[..., 0] * d[..., 2],
+                a[..., 0] * d[..., 1] - a[..., 1] * d[..., 0],
+            ],
+            axis=-1,
+        )
+        turning = (spin @ self.R)[..., 3 - self.turns :]
+        moving = (d @ self.R if self.carried else d)[..., : self.travels]
+        before = jnp.zeros((*d.shape[:2], self.start))
+        after = jnp.zeros((*d.shape[:2], dim - self.start - self.turns - self.travels))
+        return jnp.concatenate([before, turning, moving, after], axis=-1)
 
 
-class Moved(NamedTuple):
-    """How a velocity moves a body: matrices from $\\xi$ to the velocity of its place and its spin."""
-
-    x: Float[Array, "3 dim"]
-    spin: Float[Array, "3 dim"]
-
-    def row(self, d: Vector, arm: Vector) -> Float[Array, " dim"]:
-        """Return what takes a velocity to the speed along `d` of the point at `arm` from its place."""
-        return d @ self.x + cross(arm, d) @ self.spin
-
-
-def placed(group: AbstractLieGroup, g: Element) -> list[Placed]:
+def placed(group: AbstractLieGroup, g: Element, start: int = 0) -> list[Placed]:
     """Return where the bodies of a group are, in the order of its factors.
 
     A rotation that is followed by a translation of the same number of dimensions is one body.
     """
     if isinstance(group, Power):
-        inner = jax.vmap(lambda k: placed(group.group, k))(g)
-        return [
-            Placed(body.R[k], body.x[k]) for k in range(group.n) for body in inner
-        ]
+        inner, found = group.group, []
+        for k in range(group.n):
+            found += placed(inner, _taken(g, k), start + k * inner.dim)
+        return found
     if isinstance(group, Product):
-        return _of_product(group, g)
+        return _of_product(group, g, start)
     if isinstance(group, SE3 | SE2):
-        return [Placed(_turned(g[0]), _filled(g[1]))]
+        turns, travels = (3, 3) if isinstance(group, SE3) else (1, 2)
+        return [Placed(_turned(g[0]), _filled(g[1]), start, turns, travels, True)]
     if isinstance(group, SO3 | SO2):
-        return [Placed(_turned(g), jnp.zeros(3))]
+        return [Placed(_turned(g), jnp.zeros(3), start, group.dim, 0)]
     if isinstance(group, Translation) and group.dim <= 3:
-        return [Placed(jnp.eye(3), _filled(g))]
+        return [Placed(jnp.eye(3), _filled(g), start, 0, group.dim)]
     return []
 
 
-def _of_product(group: Product, g: Element) -> list[Placed]:
+def _of_product(group: Product, g: Element, start: int) -> list[Placed]:
     found: list[Placed] = []
     rest = list(zip(group.groups, g, strict=True))
     while rest:
         (factor, at), *rest = rest
         turns = 3 if isinstance(factor, SO3) else 2 if isinstance(factor, SO2) else 0
         if turns and rest and isinstance(rest[0][0], Translation) and rest[0][0].dim == turns:
-            found.append(Placed(_turned(at), _filled(rest.pop(0)[1])))
+            x = _filled(rest.pop(0)[1])
+            found.append(Placed(_turned(at), x, start, factor.dim, turns))
+            start += factor.dim + turns
         else:
-            found += placed(factor, at)
+            found += placed(factor, at, start)
+            start += factor.dim
     return found
 
 
-def moved(group: AbstractLieGroup, g: Element) -> list[Moved]:
-    """Return how velocities move the bodies of `placed`."""
-    there = placed(group, g)
-
-    def along(xi: Float[Array, " dim"]) -> list[tuple[Vector, Vector]]:
-        _, rates = jax.jvp(lambda k: placed(group, k), (g,), (group.tangent(g, xi),))
-        return [
-            (rate.x, SO3().vee(rate.R @ body.R.T)) for rate, body in zip(rates, there, strict=True)
-        ]
-
-    columns = jax.vmap(along)(jnp.eye(group.dim))
-    return [Moved(x.T, spin.T) for x, spin in columns]
+def _taken(g: Element, k: int) -> Element:
+    return tuple(_taken(part, k) for part in g) if isinstance(g, tuple) else g[k]
 
 
 def _turned(R: Float[Array, "d d"]) -> Float[Array, "3 3"]:
-    return R if R.shape[0] == 3 else jnp.zeros((3, 3)).at[:2, :2].set(R).at[2, 2].set(1.0)
+    if R.shape[0] == 3:
+        return R
+    flat = jnp.concatenate([R, jnp.zeros((2, 1))], axis=1)
+    return jnp.concatenate([flat, jnp.array([[0.0, 0.0, 1.0]])])
 
 
 def _filled(x: Float[Array, " d"]) -> Vector:

@@ -3,31 +3,48 @@
 from collections.abc import Sequence
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.contact.bodies import Moved, Placed, moved, placed
-from retrax.contact.meetings import Meeting, count, meeting
+from retrax.contact.bodies import Placed, placed
+from retrax.contact.meeting import Meeting
+from retrax.contact.meetings import meeting, names_of
+from retrax.contact.nearest import Points, across, length_and_way
+from retrax.contact.pictures import picture
 from retrax.contact.shapes import AbstractSurface
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Element
-from retrax.mechanics.contact import AbstractContacts, Gaps, Touch
+from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Touch
+from retrax.mechanics.shape import Shape
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import ArrayLike, host_float64
+from retrax.numerics.checks import ArrayLike, float64, is_traced, require_finite, shown
+from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import cross
 
-Vector = Float[Array, "3"]
+_GROUND = "ground"
 
 
 class Contacts(AbstractContacts):
-    """Pairs of shapes that may touch, with friction and restitution.
+    r"""Pairs of shapes that may touch, with friction and restitution.
+
+    A pair has as many candidates as points in which it can touch at once, such as the eight corners
+    of a box on a plane. Each obeys
+
+    $$ 0 \le \gamma \perp p \ge 0, \qquad |q| \le fp \ \text{ against the slip}. $$
 
     **Arguments:**
 
-    - `pairs`: of shapes such as `Ball` and `Plane`; at least one of a pair is on a body.
-    - `friction`: Coulomb's coefficient, one for all pairs or one for each.
-    - `restitution`: which part of the approach comes back at an impact, from 0 to 1, likewise.
+    - `pairs`: of shapes such as `Ball` and `Plane`, on different bodies; one of a pair may stand
+        still.
+    - `friction`: Coulomb's coefficient $f \ge 0$, one for all pairs or one for each.
+    - `restitution`: which part $e$ of the approach comes back at an impact, from 0 to 1, likewise.
+
+    **Attributes:** `friction`, `restitution`, `names`: of each candidate.
+
+    **Raises:** `BadInput` for pairs that cannot touch, that are given twice, or that stand still;
+    for friction and restitution out of their ranges.
     """
 
     pairs: tuple[tuple[AbstractSurface, AbstractSurface], ...]
@@ -43,33 +60,37 @@ class Contacts(AbstractContacts):
         friction: ArrayLike = 0.0,
         restitution: ArrayLike = 0.0,
     ):
-        self.pairs = tuple((a, b) for a, b in pairs)
-        counts = [count(a, b) for a, b in self.pairs]
-        self.names = tuple(
-            f"{a.name} on {b.name}" + (f", point {k + 1}" if n > 1 else "")
-            for (a, b), n in zip(self.pairs, counts, strict=True)
-            for k in range(n)
-        )
-        self.friction = _each("friction", friction, counts)
-        self.restitution = _each("restitution", restitution, counts)
+        self.pairs = _checked_pairs(pairs)
+        called = _called(self.pairs)
+        names = [names_of(a, b, called[id(a)], called[id(b)]) for a, b in self.pairs]
+        self.names = tuple(name for of_pair in names for name in of_pair)
+        owners = np.repeat(np.arange(len(names)), [len(of_pair) for of_pair in names])
+        self.friction = _each("friction", friction, owners)
+        self.restitution = _each("restitution", restitution, owners)
         self.group, self.bodies = None, ()
 
     def on(self, system: AbstractGroupSystem) -> "Contacts":
-        there = len(placed(system.group, system.group.identity()))
-        names = getattr(system, "names", ())
+        found = len(jax.eval_shape(lambda: [b.x for b in placed(*_start(system))]))
+        names = tuple(getattr(system, "names", ()))
 
         def index(shape: AbstractSurface) -> int:
-            if shape.body is None:
+            if _stands(shape):
                 return -1
             where = names.index(shape.body) if shape.body in names else shape.body
-            if not isinstance(where, int) or not 0 <= where < there:
+            if not isinstance(where, int) or where >= found:
                 raise BadInput(
-                    f"{shape.name} is on the body {shape.body!r}, but the {system.name} has "
-                    f"{there} bodies."
+                    f"{shape.name!r} is on the body {shape.body!r}, but the {system.name} has "
+                    f"{_bodies(names, found)}."
                 )
             return where
 
         bodies = tuple((index(a), index(b)) for a, b in self.pairs)
+        for (a, b), (i, j) in zip(self.pairs, bodies, strict=True):
+            if i == j:
+                raise BadInput(
+                    f"{a.name!r} and {b.name!r} are on the same body, {a.body!r}, so that the gap "
+                    "between them never changes: leave the pair out."
+                )
         return self._changed(group=system.group, bodies=bodies)
 
     def _changed(self, **fields: object) -> "Contacts":
@@ -78,68 +99,134 @@ class Contacts(AbstractContacts):
             object.__setattr__(other, name, value)
         return other
 
+    @property
+    def drawn(self) -> tuple[Shape, ...]:
+        return () if is_traced(self) or np.ndim(self.friction) != 1 else picture(self.pairs)
+
+    def _there(self, g: Element) -> list[Placed]:
+        """Return where the bodies are; last comes what stands still."""
+        assert self.group is not None, "these contacts belong to no system yet"
+        return [*placed(self.group, g), Placed(jnp.eye(3), jnp.zeros(3))]
+
     def _meetings(self, there: list[Placed]) -> list[Meeting]:
-        still = Placed(jnp.eye(3), jnp.zeros(3))
         return [
-            meeting(a, b, *(there[k] if k >= 0 else still for k in pair))
-            for (a, b), pair in zip(self.pairs, self.bodies, strict=True)
+            meeting(a, b, there[i], there[j])
+            for (a, b), (i, j) in zip(self.pairs, self.bodies, strict=True)
         ]
 
     def gaps(self, g: Element) -> Gaps:
-        assert self.group is not None
-        return jnp.concatenate([m.gap for m in self._meetings(placed(self.group, g))])
+        return jnp.concatenate([found.gap for found in self._meetings(self._there(g))])
 
-    def look(self, g: Element, along: Float[Array, "m 3 3"] | None = None) -> Touch:
-        assert self.group is not None
-        there, moves = placed(self.group, g), moved(self.group, g)
-        gaps, frames, rows = [], [], []
-        for found, pair in zip(self._meetings(there), self.bodies, strict=True):
-            for k in range(len(found.gap)):
-                before = None if along is None else along[len(gaps)]
-                frame = _frame(found.normal[k], before)
-                points = (found.first[k], found.second[k])
-                rows.append(_rows(frame, points, pair, there, moves))
-                gaps.append(found.gap[k])
-                frames.append(frame)
-        return Touch(jnp.stack(gaps), jnp.stack(frames), jnp.stack(rows))
+    def look(self, g: Element, along: Frames | None = None) -> Touch:
+        there = self._there(g)
+        meetings = self._meetings(there)
+        gap, normal = (jnp.concatenate([found[k] for found in meetings]) for k in range(2))
+        frames, rows, start = _frames(normal, along), [], 0
+        for found, (i, j) in zip(meetings, self.bodies, strict=True):
+            ways = frames[start : start + len(found.gap)]
+            rows.append(_rows(ways, found, there[i], there[j], self.group.dim))
+            start += len(found.gap)
+        return Touch(gap, frames, jnp.concatenate(rows))
 
 
-def _rows(
-    frame: Float[Array, "3 3"],
-    points: tuple[Vector, Vector],
-    pair: tuple[int, int],
-    there: list[Placed],
-    moves: list[Moved],
-) -> Float[Array, "3 dim"]:
-    rows = []
-    for d in frame:
-        ends = [
-            moves[body].row(d, point - there[body].x) if body >= 0 else None
-            for body, point in zip(pair, points, strict=True)
-        ]
-        one, two = ends
-        if one is None:
-            assert two is not None
-            rows.append(-two)
-        else:
-            rows.append(one if two is None else one - two)
-    return jnp.stack(rows)
+def _rows(ways: Frames, found: Meeting, a: Placed, b: Placed, dim: int) -> Float[Array, "k 3 dim"]:
+    """Return what takes a velocity to that of the first points against the second."""
+    if not b.moves:
+        return a.rows(ways, found.first, dim)
+    if not a.moves:
+        return -b.rows(ways, found.second, dim)
+    return a.rows(ways, found.first, dim) - b.rows(ways, found.second, dim)
 
 
-def _frame(n: Vector, before: Float[Array, "3 3"] | None) -> Float[Array, "3 3"]:
-    """Return the normal and two tangents: the nearest to those before, or any."""
-    if before is None:
-        # Duff et al. (2017): no direction is close to where this is singular.
-        sign = jnp.where(n[2] >= 0, 1.0, -1.0)
-        a = -1 / (sign + n[2])
-        b = n[0] * n[1] * a
-        first = jnp.stack([1 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]])
+def _frames(normal: Points, along: Frames | None) -> Frames:
+    """Return the normals and two tangents each: the nearest to those before, or any."""
+    some = jax.vmap(across)(normal)[:, 0]
+    if along is None:
+        first = some
     else:
-        first = before[1] - (before[1] @ n) * n
-        first = first / jnp.sqrt(first @ first)
-    return jnp.stack([n, first, cross(n, first)])
+        before = along[:, 1]
+        flat = before - jnp.sum(before * normal, axis=1, keepdims=True) * normal
+        _, first = length_and_way(flat, some)
+    second = jax.vmap(cross)(normal, first)
+    return jnp.stack([normal, first, second], axis=1)
 
 
-def _each(name: str, given: ArrayLike, counts: list[int]) -> Gaps:
-    values = np.broadcast_to(np.asarray(host_float64(name, given)), (len(counts),))
-    return jnp.asarray(np.repeat(values, counts))
+def _start(system: AbstractGroupSystem) -> tuple[AbstractLieGroup, Element]:
+    return system.group, system.group.identity()
+
+
+def _stands(shape: AbstractSurface) -> bool:
+    return shape.body is None or shape.body == _GROUND
+
+
+def _checked_pairs(
+    pairs: Sequence[tuple[AbstractSurface, AbstractSurface]],
+) -> tuple[tuple[AbstractSurface, AbstractSurface], ...]:
+    """Return pairs of shapes that can touch, each once."""
+    if not isinstance(pairs, list | tuple) or not pairs:
+        raise BadInput(
+            f"pairs = {shown(pairs)} must be a list of pairs of shapes, as [(ball, table)]."
+        )
+    seen: set[frozenset[int]] = set()
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise BadInput(f"{shown(pair)} is not a pair of shapes, as (ball, table).")
+        for shape in pair:
+            if not isinstance(shape, AbstractSurface):
+                raise BadInput(
+                    f"{shown(shape)} is not a shape that can touch: rx.Plane, rx.Ball, rx.Capsule, "
+                    "rx.Cylinder and rx.Box are."
+                )
+        a, b = pair
+        if a is b:
+            raise BadInput(f"{a.name!r} is in a pair with itself: name two shapes.")
+        if _stands(a) and _stands(b):
+            raise BadInput(
+                f"{a.name!r} and {b.name!r} both stand still: say with body= what carries one of "
+                "them."
+            )
+        if frozenset((id(a), id(b))) in seen:
+            raise BadInput(f"the pair of {a.name!r} and {b.name!r} is given twice: once is enough.")
+        seen.add(frozenset((id(a), id(b))))
+    return tuple((a, b) for a, b in pairs)
+
+
+def _called(pairs: tuple[tuple[AbstractSurface, AbstractSurface], ...]) -> dict[int, str]:
+    """Return what sentences call each shape: with its body, where several have the same name."""
+    shapes = {id(shape): shape for pair in pairs for shape in pair}
+    names = [shape.name for shape in shapes.values()]
+    return {
+        key: shape.name
+        if names.count(shape.name) == 1 or shape.body is None
+        else f"{shape.name} of {'body ' if isinstance(shape.body, int) else ''}{shape.body}"
+        for key, shape in shapes.items()
+    }
+
+
+def _bodies(names: tuple[str, ...], count: int) -> str:
+    if names:
+        return "the bodies " + ", ".join(map(repr, names))
+    if count == 0:
+        return "no bodies that have a place in space"
+    return "one body, which has the number 0" if count == 1 else f"the bodies 0 to {count - 1}"
+
+
+def _each(name: str, given: ArrayLike, owners: np.ndarray) -> Gaps:
+    """Return a number for each candidate from one for all pairs or one for each."""
+    values, count = float64(name, given), int(owners[-1]) + 1
+    if values.shape not in ((), (count,)):
+        raise BadInput(
+            f"{name} has shape {values.shape}; it is one number, or one for each of the {count} "
+            "pairs."
+        )
+    require_finite(name, values)
+
+    def check(numbers: np.ndarray) -> None:
+        if np.any(numbers < 0) or (name == "restitution" and np.any(numbers > 1)):
+            rule = "from 0 to 1" if name == "restitution" else "0 or more"
+            raise BadInput(f"{name} = {shown(numbers.tolist())} must be {rule}.")
+
+    require_each(check, values)
+    if values.ndim == 0:
+        return jnp.broadcast_to(values, owners.shape)
+    return values[owners]

@@ -1,62 +1,86 @@
-r"""Where two shapes come closest: gap, normal and points, in closed form.
+r"""Which pairs of shapes can touch, and where they come closest.
 
 The normal points from the second shape to the first. Moving bodies change the gap by the speed of
-the two nearest points along it, because these minimise the distance.
+the two nearest points along it, because these minimise the distance. A pair has several candidates
+where it can touch in several points at once; each is the distance of two parts of the shapes, so
+that the least of them is the distance of the shapes.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-import jax.numpy as jnp
-from jaxtyping import Array, Float
-
+from retrax.contact import on_planes, round_shapes
 from retrax.contact.bodies import Placed
-from retrax.contact.shapes import AbstractSurface, Ball, Plane
+from retrax.contact.meeting import Meeting
+from retrax.contact.shapes import AbstractSurface, Ball, Box, Capsule, Cylinder, Plane
 from retrax.errors import BadInput
 
-Vectors = Float[Array, "k 3"]
+
+class Pair(NamedTuple):
+    """How two kinds of shapes meet.
+
+    **Attributes:** `meet`; `parts`: which part of which shape each candidate is about, 0 for the
+    first and 1 for the second.
+    """
+
+    meet: Callable[..., Meeting]
+    parts: tuple[tuple[int, str], ...]
 
 
-class Meeting(NamedTuple):
-    """The candidates of a pair: gaps, normals, and the nearest points of both in space."""
-
-    gap: Float[Array, " k"]
-    normal: Vectors
-    first: Vectors
-    second: Vectors
-
-    @property
-    def swapped(self) -> "Meeting":
-        return Meeting(self.gap, -self.normal, self.second, self.first)
+def _parts(which: int, what: str, count: int) -> tuple[tuple[int, str], ...]:
+    return tuple((which, f" {what} {k + 1}") for k in range(count))
 
 
-def count(a: AbstractSurface, b: AbstractSurface) -> int:
-    """Return how many candidates a pair has."""
-    if isinstance(a, Ball) and isinstance(b, Ball | Plane):
-        return 1
-    if isinstance(a, Plane) and isinstance(b, Ball):
-        return 1
-    raise BadInput(f"{a.name} and {b.name} cannot touch.")
+_WHOLE = ((0, ""),)
+_RIMS = tuple(
+    (0, f" rim {side}{foot}")
+    for side in (1, 2)
+    for foot in ("", *(f" foot {k + 1}" for k in range(on_planes.FEET)))
+)
+
+PAIRS: dict[tuple[type, type], Pair] = {
+    (Ball, Plane): Pair(on_planes.ball_on_plane, _WHOLE),
+    (Capsule, Plane): Pair(on_planes.capsule_on_plane, _parts(0, "end", 2)),
+    (Cylinder, Plane): Pair(on_planes.cylinder_on_plane, _RIMS),
+    (Box, Plane): Pair(on_planes.box_on_plane, _parts(0, "corner", 8)),
+    (Ball, Ball): Pair(round_shapes.ball_on_ball, _WHOLE),
+    (Ball, Capsule): Pair(round_shapes.ball_on_capsule, _WHOLE),
+    (Ball, Cylinder): Pair(round_shapes.ball_on_cylinder, _WHOLE),
+    (Ball, Box): Pair(round_shapes.ball_on_box, _WHOLE),
+    (Capsule, Capsule): Pair(
+        round_shapes.capsule_on_capsule, (*_parts(0, "end", 2), *_parts(1, "end", 2), *_WHOLE)
+    ),
+    (Capsule, Box): Pair(
+        round_shapes.capsule_on_box, (*_parts(0, "end", 2), *_parts(1, "edge", 12))
+    ),
+}
+
+
+def names_of(a: AbstractSurface, b: AbstractSurface, first: str, second: str) -> tuple[str, ...]:
+    """Return what sentences call the candidates of a pair, from what they call its shapes.
+
+    **Raises:** `BadInput` where no formula is known for the pair.
+    """
+    pair, swapped = _found(a, b)
+    both = (second, first) if swapped else (first, second)
+    return tuple(f"{both[which]}{part} on {both[1 - which]}" for which, part in pair.parts)
 
 
 def meeting(a: AbstractSurface, b: AbstractSurface, at: Placed, on: Placed) -> Meeting:
     """Return where two shapes on bodies come closest."""
-    if isinstance(a, Plane):
-        return meeting(b, a, on, at).swapped
-    assert isinstance(a, Ball)
-    centre = at.x + at.R @ a.at
-    if isinstance(b, Plane):
-        n = on.R @ b.normal
-        height = n @ (centre - on.x - on.R @ b.at)
-        gap = height - a.radius
-        return Meeting(
-            gap[None], n[None], (centre - a.radius * n)[None], (centre - height * n)[None]
-        )
-    assert isinstance(b, Ball)
-    other = on.x + on.R @ b.at
-    d = centre - other
-    far = jnp.sqrt(d @ d)
-    n = d / far
-    gap = far - a.radius - b.radius
-    return Meeting(
-        gap[None], n[None], (centre - a.radius * n)[None], (other + b.radius * n)[None]
+    pair, swapped = _found(a, b)
+    return pair.meet(b, a, on, at).swapped if swapped else pair.meet(a, b, at, on)
+
+
+def _found(a: AbstractSurface, b: AbstractSurface) -> tuple[Pair, bool]:
+    """Return how two shapes meet, and whether the second comes first there."""
+    kinds = type(a), type(b)
+    if kinds in PAIRS:
+        return PAIRS[kinds], False
+    if kinds[::-1] in PAIRS:
+        return PAIRS[kinds[::-1]], True
+    known = ", ".join(f"{x.__name__} and {y.__name__}" for x, y in PAIRS)
+    raise BadInput(
+        f"{a.name!r} and {b.name!r}: there is no formula for a {kinds[0].__name__} that touches a "
+        f"{kinds[1].__name__}. Pairs that can touch: {known}."
     )

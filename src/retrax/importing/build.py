@@ -139,7 +139,7 @@ def _warn(robot: Robot, tree: Tree) -> None:
     notes = [*robot.unread, *tree.unread]
     bounded = [name for name, limits in robot.limits.items() if limits.bounded]
     if bounded:
-        notes.append(f"the limits of {_listed(bounded)}, which are kept in .limits and do not act")
+        notes.append(f"the limits of {_listed(bounded)}, which act with system(limits=True)")
     said = [f"these parts do not act or are not read: {_listed(notes, '; ')}"] if notes else []
     if robot.doubtful:
         said.append(f"taken as it is: {_listed(robot.doubtful, '; ')}")

@@ -28,7 +28,8 @@ def load_urdf(
 
     Links that are fixed to each other are one body, named after the first of them; its axes are
     those of that link, its origin the centre of mass. Every link stays in `mechanism.frames`, and
-    its name works where a body is wanted. Limits are kept in `mechanism.limits` and do not act.
+    its name works where a body is wanted. Limits are kept in `mechanism.limits`
+    and act with `mechanism.system(limits=True)`.
 
     **Arguments:**
 

@@ -1,21 +1,31 @@
 r"""Contact: what must not overlap, how rough it is, and how it bounces.
 
-$$ \gamma_i(g) \ge 0, \qquad N_i = d\gamma_i, \qquad T_i\,\xi = \text{slip of the material points}. $$
+$$ \gamma_i(g) \ge 0, \qquad N_i = d\gamma_i, \qquad
+    T_i\,\xi = \text{slip of the material points}. $$
 """
 
 import abc
 from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
+import jax
+import numpy as np
 from jaxtyping import Array, Float
 
+from retrax.errors import BadInput
 from retrax.groups.base import Element
+from retrax.mechanics.shape import Shape
+from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.known import require_each
 
 if TYPE_CHECKING:
     from retrax.mechanics.system import AbstractGroupSystem
 
 Gaps = Float[Array, " m"]
+Frames = Float[Array, "m 3 3"]
+# A start may overlap by this much, relative to its coordinates: rounding.
+_ROUNDING = 1e-11
 
 
 class Touch(NamedTuple):
@@ -26,7 +36,7 @@ class Touch(NamedTuple):
     """
 
     gap: Gaps
-    frame: Float[Array, "m 3 3"]
+    frame: Frames
     rows: Float[Array, "m 3 dim"]
 
 
@@ -40,14 +50,42 @@ class AbstractContacts(Frozen):
     restitution: eqx.AbstractVar[Gaps]
     names: eqx.AbstractVar[tuple[str, ...]]
 
+    @property
+    def drawn(self) -> tuple[Shape, ...]:
+        """What to draw of the things that touch."""
+        return ()
+
     @abc.abstractmethod
     def on(self, system: "AbstractGroupSystem") -> "AbstractContacts":
         """Return the same contacts, which know the system they belong to."""
 
     @abc.abstractmethod
-    def look(self, g: Element, along: Float[Array, "m 3 3"] | None = None) -> Touch:
-        """Return gaps, frames and rows at a place; tangents turn as little as they can from `along`."""
+    def look(self, g: Element, along: Frames | None = None) -> Touch:
+        """Return gaps, frames and rows at a place; tangents turn little from those of `along`."""
 
     @abc.abstractmethod
     def gaps(self, g: Element) -> Gaps:
         r"""Return $\gamma(g)$."""
+
+    def overlap(self, candidate: int, depth: float) -> str:
+        """Return a sentence about a start at which a candidate overlaps."""
+        return (
+            f"{self.names[candidate]}: they overlap by {depth:.3g} m in this state. Move them "
+            "apart by as much, or leave the pair out of the contacts."
+        )
+
+
+def require_apart(contact: AbstractContacts, g: Element) -> None:
+    """Reject a place at which bodies overlap, with the pair, the depth, and what to do."""
+
+    def check(gaps: np.ndarray, *leaves: np.ndarray) -> None:
+        size = max(1.0, *(float(np.max(np.abs(leaf))) for leaf in leaves))
+        worst = int(np.argmin(gaps))
+        if gaps[worst] < -_ROUNDING * size:
+            raise BadInput(contact.overlap(worst, -float(gaps[worst])))
+
+    require_each(check, evaluate(_gaps, contact, g), *jax.tree.leaves(g))
+
+
+def _gaps(contact: AbstractContacts, g: Element) -> Gaps:
+    return contact.gaps(g)

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import require_full_rank
+from retrax.mechanics.contact import require_apart
 from retrax.mechanics.functions import Function
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.placement import (
@@ -338,6 +339,8 @@ class AbstractGroupSystem(Frozen):
             require_placed(self, self.constraint, state.g, state.t)
         elif self.constraint is not None:
             require_full_rank(self.constraint, state.g, state.t)
+        if self.contact is not None:
+            require_apart(self.contact, state.g)
 
     def check_energy(self, state: State) -> None:
         """Reject, with `BadInput`, a start at which a function of the user's is not finite."""

@@ -25,11 +25,13 @@ from retrax.mechanisms.drawn import (
 from retrax.mechanisms.laws import AbstractLaw, Apart, Perpendicular, Screwed, Several, Threaded
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.pose import Place, across
+from retrax.mechanisms.stops import Stops, stops
 from retrax.mechanisms.written import local, require_name, seen_from, unit, vector, whole_vector
 from retrax.numerics.checks import ArrayLike, require_number
 
 Bodies = tuple[Body | str, ...]
 Coordinates = tuple[Coordinate, ...]
+Ends = tuple[float | None, float | None] | list[float | None] | np.ndarray
 # A direction at right angles to another may miss that by rounding.
 _RIGHT = 1e-9
 
@@ -38,15 +40,18 @@ class AbstractJoint(abc.ABC):
     """A joint between two bodies, in space axes, as the bodies stand when it is written.
 
     **Attributes:** `bodies`: those it joins, the first of which carries it; `name`; `at`: where
-    forces and torques are told, or `None` for the centre of the second body.
+    forces and torques are told, or `None` for the centre of the second body; `stops`: the limits of
+    its coordinate, or `None`.
     """
 
     bodies: Bodies
     name: str | None
     at: np.ndarray | None
+    stops: Stops | None
 
     def _write(self, a: Body | str, b: Body | str, name: str | None) -> None:
         self.bodies, self.name, self.at = (a, b), require_name(name), None
+        self.stops = None
 
     @property
     def kind(self) -> str:
@@ -88,7 +93,8 @@ class Revolute(AbstractJoint):
     """A hinge: two bodies share the point `at` and turn about `axis` alone.
 
     **Arguments:** `a`, `b`: the bodies; `at`: a point of the axis; `axis`: its direction; in the
-    plane there is none; `name`.
+    plane there is none; `name`; `limits`: the least and the largest angle in rad, at which it
+    stops, and `restitution`: how it bounces there.
     """
 
     def __init__(
@@ -98,8 +104,12 @@ class Revolute(AbstractJoint):
         at: ArrayLike,
         axis: ArrayLike | None = None,
         name: str | None = None,
+        *,
+        limits: Ends | None = None,
+        restitution: ArrayLike = 0.0,
     ):
         self._write(a, b, name)
+        self.stops = stops(limits, restitution)
         self.at = vector("at", at)
         self.axis = None if axis is None else unit("axis", axis)
         if (self.axis is None) != (len(self.at) == 2):
@@ -137,7 +147,8 @@ class Prismatic(AbstractJoint):
     """A slider: the second body moves along `axis` of the first and does not turn.
 
     **Arguments:** `a`, `b`: the bodies; `at`: the point of `b` whose travel is the position, its
-    centre of mass if not given; `axis`: the direction; `name`.
+    centre of mass if not given; `axis`: the direction; `name`; `limits`: the least and the largest
+    position in m, `None` where there is no limit, and `restitution`: how it bounces there.
     """
 
     def __init__(
@@ -147,8 +158,12 @@ class Prismatic(AbstractJoint):
         at: ArrayLike | None = None,
         axis: ArrayLike | None = None,
         name: str | None = None,
+        *,
+        limits: Ends | None = None,
+        restitution: ArrayLike = 0.0,
     ):
         self._write(a, b, name)
+        self.stops = stops(limits, restitution)
         if axis is None:
             raise BadInput("a Prismatic joint needs an axis: the direction in which it slides.")
         self.at, self.axis = None if at is None else vector("at", at), unit("axis", axis)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from retrax.contact.together import Together
 from retrax.errors import BadInput
 from retrax.groups.power import Power
 from retrax.groups.product import Product
@@ -14,11 +15,12 @@ from retrax.groups.so2 import SO2
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.actuated import Actuated
+from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.functions import Force, arguments, as_pytree, checked_energy
-from retrax.mechanics.inertia import require_body, require_positive
 from retrax.mechanics.mechanical import Potential
 from retrax.mechanics.shape import Shape, shapes_of
 from retrax.mechanisms.body import GROUND, Body
+from retrax.mechanisms.body_inertia import body_inertia
 from retrax.mechanisms.couplings import AbstractCoupling, Free
 from retrax.mechanisms.elements import AbstractDamper, AbstractSpring, Acting, Outside
 from retrax.mechanisms.frames import Frame, Limits
@@ -30,13 +32,13 @@ from retrax.mechanisms.motors import Motor, MotorMatrix
 from retrax.mechanisms.pose import Place
 from retrax.mechanisms.rolling import Rolling, Touching, WheelHeight
 from retrax.mechanisms.springs import AbstractAtJoint, AbstractBetweenPoints, single
+from retrax.mechanisms.stops import JointLimits, Stops, stops_of, told
 from retrax.mechanisms.system import MechanismSystem
 from retrax.mechanisms.wheels import AbstractWheel, plane_of
 from retrax.mechanisms.written import local, naming, require_name, rotation, vector
 from retrax.numerics.checks import (
     ArrayLike,
     finite64,
-    float64,
     host_float64,
     positive64,
     require_double_precision,
@@ -47,7 +49,6 @@ from retrax.numerics.checks import (
     require_output,
     shown,
 )
-from retrax.numerics.known import require_each
 
 Element = AbstractBetweenPoints | AbstractAtJoint | Motor
 
@@ -72,7 +73,8 @@ class Mechanism:
     mechanism in the plane.
 
     **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was
-    loaded; limits do not act. The name of a frame works as that of its body.
+    loaded; such limits act with `system(limits=True)`. The name of a frame works as that of its
+    body.
     """
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)):
@@ -96,6 +98,7 @@ class Mechanism:
         self._motors: list[tuple[Motor, Coordinate, tuple[int, int]]] = []
         self._readings: dict[str, Connection] = {}
         self.limits: dict[str, Limits] = {}
+        self._stops: dict[str, Stops] = {}
         self.frames: dict[str, Frame] = {}
 
     def body(
@@ -127,7 +130,7 @@ class Mechanism:
                 "coordinates, as many as its gravity."
             )
         kg = positive64(f"mass of {name!r}", mass)
-        moments = _inertia(name, inertia, self.d, require_flag("physical", physical))
+        moments = body_inertia(name, inertia, self.d, require_flag("physical", physical))
         body = Body(name, len(self._bodies))
         shapes = () if shape is None else shapes_of(f"shape of {name!r}", shape)
         self._bodies[name] = _Given(body, kg, moments, place, shapes)
@@ -154,6 +157,8 @@ class Mechanism:
             bodies = tuple(body.index for body in pair)
             made = Connection(law, free, jnp.asarray(at), bodies, name, joint.kind)
             self._connect(joint, made)
+            if joint.stops is not None:
+                self._stops[name], self.limits[name] = joint.stops, joint.stops.limits
 
     def roll(self, *wheels: AbstractWheel) -> None:
         """Add what rolls on a plane: wheels, balls, blades."""
@@ -221,13 +226,21 @@ class Mechanism:
         self._readings[name] = Connection(Several(()), free, at, indices, name, "reading")
 
     def system(
-        self, potential: Potential | None = None, force: Force | None = None
+        self,
+        potential: Potential | None = None,
+        force: Force | None = None,
+        *,
+        contact: AbstractContacts | None = None,
+        limits: bool | None = None,
     ) -> MechanismSystem:
         """Return the system that has been written down.
 
         **Arguments:** `potential`: a further potential energy, `potential(g)` or `potential(g, t)`
         of all rotations and centres of mass, `g = (R, x)` with a row for each body; `force`: a
-        further force, `force(g, xi, t)`, a covector on the velocities of all bodies.
+        further force, `force(g, xi, t)`, a covector on the velocities of all bodies; `contact`:
+        which shapes on its bodies may touch, such as `rx.Contacts`; `limits`: which limits of
+        joints act: those written with the joints unless told, with `True` those that a file tells
+        too, with `False` none.
         """
         if not self._bodies:
             raise BadInput("this mechanism has no bodies: add some with mechanism.body(...).")
@@ -257,10 +270,38 @@ class Mechanism:
             ),
             names=tuple(self._bodies),
             shapes=tuple(one.shapes for one in given),
+            contact=self._touching(contact, limits),
         )
 
-    def plant(self, potential: Potential | None = None, force: Force | None = None) -> Actuated:
-        """Return the system with its motors as inputs, in the order in which they were added."""
+    def _touching(
+        self, contact: AbstractContacts | None, limits: bool | None
+    ) -> AbstractContacts | None:
+        """Return what must not overlap, and joints that stop."""
+        if contact is not None:
+            what = "contacts, such as rx.Contacts([(ball, table)])"
+            require_instance("contact", contact, AbstractContacts, what)
+        given = {} if limits is not None and not require_flag("limits", limits) else self._stops
+        acting = (told(self.limits) if limits else {}) | given
+        found = []
+        for name, stops in acting.items():
+            joint = self._joint(name)
+            found += stops_of(joint, single(_free(joint), "a limit"), stops)
+        parts = [contact] if contact is not None else []
+        parts += [JointLimits(found, len(self._bodies))] if found else []
+        return Together(*parts) if len(parts) == 2 else parts[0] if parts else None
+
+    def plant(
+        self,
+        potential: Potential | None = None,
+        force: Force | None = None,
+        *,
+        contact: AbstractContacts | None = None,
+        limits: bool | None = None,
+    ) -> Actuated:
+        """Return the system with its motors as inputs, in the order in which they were added.
+
+        **Arguments:** as those of `system`.
+        """
         if not self._motors:
             raise BadInput("this mechanism has no motors: add some with add(rx.Motor(joint)).")
         motors, coordinates, bodies = zip(*self._motors, strict=True)
@@ -270,7 +311,8 @@ class Mechanism:
             pairs = [motor.bounds or (-np.inf, np.inf) for motor in motors]
             lower, upper = np.transpose(pairs)
             bounds = (lower, upper)
-        return Actuated(self.system(potential, force), matrix, bounds)
+        system = self.system(potential, force, contact=contact, limits=limits)
+        return Actuated(system, matrix, bounds)
 
     def _place(self, body: Body) -> Place:
         if body.index == GROUND:
@@ -366,24 +408,3 @@ def _instead(part: object) -> str:
 
 def _free(joint: Connection) -> Free:
     return Free(joint.name, joint.kind, joint.coordinates)
-
-
-def _inertia(name: str, inertia: ArrayLike, d: int, physical: bool) -> Float[Array, "turns turns"]:
-    """Return the inertia of a body as a matrix, if a body can have it."""
-    moments = float64(f"inertia of {name!r}", inertia)
-    allowed = ((3,), (3, 3)) if d == 3 else ((), (1,), (1, 1))
-    if moments.shape not in allowed:
-        wanted = "three principal moments or a 3 x 3 matrix" if d == 3 else "one number"
-        raise BadInput(f"inertia of {name!r} has shape {moments.shape}, but it is {wanted}.")
-    require_finite(f"inertia of {name!r}", moments)
-
-    def check(moments: np.ndarray) -> None:
-        with naming(f"the body {name!r}"):
-            require_positive(np.atleast_1d(moments))
-            if d == 3 and physical:
-                require_body(SO3(), moments)
-
-    require_each(check, moments)
-    if d == 2:
-        return moments.reshape(1, 1)
-    return jnp.diag(moments) if moments.ndim == 1 else moments

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
+from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.functions import Function, Moving, require_energy
 from retrax.mechanics.mechanical import AbstractMechanicalSystem, Inertia
 from retrax.mechanics.remembered import Drawing
@@ -46,8 +47,9 @@ class MechanismSystem(AbstractMechanicalSystem):
 
     **Attributes:** `group`: `Power(Product(SO3, Translation(3)), n)`, or of `SO2` and
     `Translation(2)`; `mass`, `inertia`: of each body; `gravity`; `constraint`: joints and wheels;
-    `springs`; `potential`: the user's, or `None`; `force`: of dampers and the user's, or `None`;
-    `reference`: the configuration as it was drawn; `names`, `shapes`: of the bodies.
+    `contact`: what must not overlap and joints that stop, or `None`; `springs`; `potential`: the
+    user's, or `None`; `force`: of dampers and the user's, or `None`; `reference`: the configuration
+    as it was drawn; `names`, `shapes`: of the bodies.
     """
 
     group: AbstractLieGroup
@@ -55,6 +57,7 @@ class MechanismSystem(AbstractMechanicalSystem):
     inertia: Float[Array, "n turns turns"]
     gravity: Float[Array, " d"]
     constraint: Joints | None
+    contact: AbstractContacts | None
     springs: tuple[Acting, ...]
     potential: Function | None
     force: Function | None
@@ -78,11 +81,13 @@ class MechanismSystem(AbstractMechanicalSystem):
         reference: Element,
         names: tuple[str, ...],
         shapes: tuple[tuple[Shape, ...], ...],
+        contact: AbstractContacts | None = None,
     ):
         self.group, self.mass, self.inertia, self.gravity = group, mass, inertia, gravity
         self.constraint, self.springs = constraint, springs
         self.potential, self.force = potential, force
         self.reference, self.names, self.shapes = reference, names, shapes
+        self.contact = None if contact is None else contact.on(self)
 
     @property
     def name(self) -> str:

@@ -37,6 +37,7 @@ References: [AlartCurnier1991], [AcaryBrogliato2008].
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -69,25 +70,26 @@ class Contact(NamedTuple):
 
     - `need`: $R(\\xi)$ of (1), without impulses.
     - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
+    - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
     - `rows`: $W$, three for each contact.
     - `friction`: $f$ of each contact; `touching`: whether it can push at all.
     - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
-    - `answers`, `tied`: what impulses along `rows` and `ties` do to the velocities, nearly.
-    - `settled`: the change of the velocities that takes a momentum, nearly.
-    - `terms`: the size of the terms that cancel in `need`; `unseen`: that of the rounding errors
-        of `speeds` and `held`.
+    - `weights`: $\rho$ of contacts and of joints.
+    - `answers`: the changes of the velocities that impulses make, nearly.
+    - `terms`: the size of the terms that cancel in `need`; `unseen`: of those in the speeds of
+        opening and in `held`.
     """
 
     need: Callable[[Velocity], Velocity]
     speeds: Callable[[Velocity], Impulses]
+    slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
     rows: Float[Array, "m 3 n"]
     friction: Float[Array, " m"]
     touching: Bool[Array, " m"]
     held: Callable[[Velocity], Tensions]
     ties: Float[Array, "k n"]
-    answers: Float[Array, "m 3 n"]
-    tied: Float[Array, "k n"]
-    settled: Callable[[Velocity], Velocity]
+    weights: tuple[Impulses, Tensions]
+    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
     terms: Scalar
     unseen: Scalar
 
@@ -142,12 +144,17 @@ def modes(y: Impulses, friction: Float[Array, " m"]) -> Int[Array, " m"]:
     return jnp.where(y[:, 0] > 0, closed, OPEN)
 
 
-def weights(problem: Contact) -> tuple[Impulses, Tensions]:
+def weights(
+    rows: Float[Array, "m 3 n"],
+    ties: Float[Array, "k n"],
+    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]],
+) -> tuple[Impulses, Tensions]:
     r"""Return $\rho$: the masses that contacts and joints feel, the same in all slip directions."""
-    give = jnp.sum(problem.rows * problem.answers, axis=2)
+    flat = rows.reshape(-1, rows.shape[2])
+    give = jnp.sum(flat * answers(flat), axis=1).reshape(len(rows), 3)
     slip = jnp.maximum(give[:, 1], give[:, 2])
     give = jnp.stack([give[:, 0], slip, slip], axis=1)
-    tied = jnp.sum(problem.ties * problem.tied, axis=1)
+    tied = jnp.sum(ties * answers(ties), axis=1) if len(ties) else jnp.zeros(0)
     return _reciprocal(give), _reciprocal(tied)
 
 
@@ -157,33 +164,45 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     Derivatives are taken once, where a round of iterations begins. A round that fails ends with
     sweeps from where it began, twice as many as the one before.
     """
-    rho, sigma = weights(problem)
+    rho, sigma = problem.weights
     rows, ties, friction = problem.rows, problem.ties, problem.friction
     reach, tied = jnp.sum(jnp.abs(rows), axis=2), jnp.sum(jnp.abs(ties), axis=1)
-    unseen = problem.terms + problem.unseen * (jnp.sum(reach * rho) + jnp.sum(tied * sigma))
+    blurred = problem.unseen * (jnp.sum(reach[:, 0] * rho[:, 0]) + jnp.sum(tied * sigma))
 
     def looked(at: Found) -> _Seen:
         need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
         u, c = problem.speeds(at.xi), problem.held(at.xi)
         missed = at.z - _allowed(problem, at.z - rho * u)
-        left = jnp.sum(jnp.abs(need)) + jnp.sum(reach * jnp.abs(missed))
-        left = left + jnp.sum(tied * jnp.abs(sigma * c))
-        terms = unseen + jnp.sum(reach * jnp.abs(at.z)) + jnp.sum(tied * jnp.abs(at.lam))
-        return _Seen(at, need, u, c, left / (terms + SMALLEST))
+        left = reach * jnp.abs(missed)
+        rough = jnp.sum(left[:, 0]) + jnp.sum(tied * jnp.abs(sigma * c))
+        fine = jnp.sum(jnp.abs(need)) + jnp.sum(left[:, 1:])
+        terms = jnp.sum(reach * jnp.abs(at.z)) + jnp.sum(tied * jnp.abs(at.lam))
+        terms = problem.terms + terms + SMALLEST
+        return _Seen(at, need, u, c, jnp.maximum(fine / terms, rough / (terms + blurred)))
 
     def newton(slopes: _Slopes, seen: _Seen) -> _Seen:
         (xi, z, lam), (V, D, G) = seen.at, slopes
-        a, E = _answer(problem, z, seen.u, rho)
-        stiff, across = _STIFF * sigma, jnp.einsum("iab,ibk->iak", E, V)
-        K = D + jnp.einsum("iaj,iak->jk", rows, across) + ties.T @ (stiff[:, None] * G)
-        right = -seen.need - jnp.einsum("iaj,ia->j", rows, a) - (stiff * seen.c) @ ties
+        stiff, y = _STIFF * sigma, z - rho * seen.u
+        K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
+        answers = []
+        for i in range(len(friction)):
+            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i])
+            closed = problem.touching[i] & (y[i, 0] > 0)
+            K, right, answer = lax.cond(
+                closed,
+                partial(_add, K, right, rows[i], V[i], one),
+                partial(_let_go, K, right, rows[i], z[i]),
+            )
+            answers.append(answer)
         move = partly_ordered_solve(K, right, len(K))  # (4)
-        z = z - a - jnp.einsum("iak,k->ia", across, move)
+        z = z - jnp.stack([a + E @ (V[i] @ move) for i, (a, E) in enumerate(answers)])
         return looked(Found(xi + move, z, lam - stiff * (seen.c + G @ move)))
 
     def swept(slopes: _Slopes, seen: _Seen, sweeps: Int[Array, ""]) -> _Seen:
         """Sweep over contacts and joints, each with the others as they are."""
         (xi, z, lam), (V, _, G) = seen.at, slopes
+        pushes = problem.answers(rows.reshape(-1, rows.shape[2])).reshape(rows.shape)
+        pulls = problem.answers(ties) if len(ties) else ties
 
         def sweep(carried: tuple[Int[Array, ""], Found]) -> tuple[Int[Array, ""], Found]:
             count, (move, z, lam) = carried
@@ -192,14 +211,14 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
                 y = z[i] - rho[i] * (seen.u[i] + V[i] @ move)
                 one = projected(y[None], friction[i : i + 1])[0]
                 impulses.append(jnp.where(problem.touching[i], one, 0.0))
-                move = move + (impulses[i] - z[i]) @ problem.answers[i]
+                move = move + (impulses[i] - z[i]) @ pushes[i]
             for j in range(len(ties)):
                 tensions.append(lam[j] - sigma[j] * (seen.c[j] + G[j] @ move))
-                move = move + (tensions[j] - lam[j]) * problem.tied[j]
+                move = move + (tensions[j] - lam[j]) * pulls[j]
             lam = jnp.stack(tensions) if tensions else lam
             return count + 1, Found(move, jnp.stack(impulses), lam)
 
-        begun = Found(-problem.settled(seen.need), z, lam)
+        begun = Found(-problem.answers(seen.need[None])[0], z, lam)
         _, (move, z, lam) = lax.while_loop(
             lambda carried: carried[0] < sweeps, sweep, (jnp.asarray(0), begun)
         )
@@ -210,9 +229,9 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
     def again(it: _Round) -> _Round:
         seen = it.seen
-        slopes = _Slopes(
-            *(jax.jacfwd(f)(seen.at.xi) for f in (problem.speeds, problem.need, problem.held))
-        )
+        xi = seen.at.xi
+        V, G = problem.slopes(xi)
+        slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
 
         def tries(carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]) -> Array:
             seen, before, failed, _ = carried
@@ -251,38 +270,63 @@ def _allowed(problem: Contact, y: Impulses) -> Impulses:
     return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
 
 
+class _Answer(NamedTuple):
+    """How a contact answers a change of velocities: $a$ and $E$ of (4)."""
+
+    a: Float[Array, "3"]
+    E: Float[Array, "3 3"]
+
+
+_System = tuple[Float[Array, "n n"], Velocity, _Answer]
+
+
+def _add(
+    K: Float[Array, "n n"],
+    right: Velocity,
+    W: Float[Array, "3 n"],
+    V: Float[Array, "3 n"],
+    one: _Answer,
+) -> _System:
+    """Add a closed contact to (4)."""
+    across = one.E @ V
+    for row, answer in zip(W, across, strict=True):
+        K = K + row[:, None] * answer[None]
+    return K, right - one.a @ W, one
+
+
+def _let_go(
+    K: Float[Array, "n n"], right: Velocity, W: Float[Array, "3 n"], z: Float[Array, "3"]
+) -> _System:
+    """Add an open contact to (4): its impulse goes."""
+    return K, right - z @ W, _Answer(z, jnp.zeros((3, 3)))
+
+
 def _answer(
-    problem: Contact, z: Impulses, u: Impulses, rho: Impulses
-) -> tuple[Impulses, Float[Array, "m 3 3"]]:
-    """Return the answer of each contact to a change of velocities: $a$ and $E$ of (4)."""
-
-    def one(
-        z: Float[Array, "3"], u: Float[Array, "3"], rho: Float[Array, "3"], f: Scalar, may: Array
-    ) -> tuple[Float[Array, "3"], Float[Array, "3 3"]]:
-        y = z - rho * u
-        stiff = _STIFF * rho
-        size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
-        closed = may & (y[0] > 0)
-        slips = size > f * y[0]
-        safe = jnp.where(size > 0, size, 1.0)
-        d = y[1:] / safe
-        share = jnp.minimum(f * y[0] / safe, 1.0)
-        loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
-        off = jnp.eye(2) - d[:, None] * d[None]
-        rest = f * z[0] * d - z[1:]
-        # Slip: q follows f p along d, and d turns with the slip.
-        slip_a = f * stiff[0] * u[0] * d - (d @ rest) * d - loose * (off @ rest)
-        slip_E = share * loose * rho[1] * off
-        stick_a, stick_E = stiff[1:] * u[1:], stiff[1] * jnp.eye(2)
-        a_t = jnp.where(slips, slip_a, stick_a)
-        E_t = jnp.where(slips, slip_E, stick_E)
-        E_n = jnp.where(slips, f * stiff[0] * d, jnp.zeros(2))
-        a = jnp.concatenate([(stiff[0] * u[0])[None], a_t])
-        top = jnp.stack([stiff[0], jnp.zeros(()), jnp.zeros(())])
-        E = jnp.concatenate([top[None], jnp.concatenate([E_n[:, None], E_t], axis=1)])
-        return jnp.where(closed, a, z), jnp.where(closed, E, jnp.zeros_like(E))
-
-    return jax.vmap(one)(z, u, rho, problem.friction, problem.touching)
+    z: Float[Array, "3"],
+    y: Float[Array, "3"],
+    u: Float[Array, "3"],
+    rho: Float[Array, "3"],
+    f: Scalar,
+) -> _Answer:
+    """Return the answer of a closed contact."""
+    stiff = _STIFF * rho
+    size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
+    slips, safe = size > f * y[0], jnp.where(size > 0, size, 1.0)
+    d = y[1:] / safe
+    share = jnp.minimum(f * y[0] / safe, 1.0)
+    loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
+    rest = f * z[0] * d - z[1:]
+    along, off = d @ rest, jnp.eye(2) - d[:, None] * d[None]
+    # Along the slip q = f p, so that it answers as p does; across it the direction turns.
+    slip_a = f * stiff[0] * u[0] * d - along * d - loose * (rest - along * d)
+    a = jnp.where(slips, slip_a, stiff[1] * u[1:])
+    E = jnp.where(slips, share * loose * rho[1] * off, stiff[1] * jnp.eye(2))
+    couples = jnp.where(slips, f * stiff[0] * d, 0.0)
+    top = jnp.stack([stiff[0], jnp.zeros(()), jnp.zeros(())])
+    below = jnp.concatenate([couples[:, None], E], axis=1)
+    return _Answer(
+        jnp.concatenate([(stiff[0] * u[0])[None], a]), jnp.concatenate([top[None], below])
+    )
 
 
 def _reciprocal(x: Array) -> Array:

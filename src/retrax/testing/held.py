@@ -41,10 +41,11 @@ def _height(g: tuple[Array, Array]) -> Float[Array, ""]:
 
 @cache
 def held_body() -> tuple[AbstractGroupSystem, State]:
-    """A body of little weight whose hook slides on a sphere: an equation that is written twice.
+    """A heavy body whose hook slides on a sphere: an equation that is written twice.
 
-    Symmetric under turns about the vertical. It swings slowly, so that an order of eight shows
-    before rounding does.
+    Symmetric under turns about the vertical. It swings by half a radian about the way it hangs.
+    That is chaotic too, but slowly, and low: the energy error has nowhere to wander to, and an
+    order of eight shows before rounding does.
     """
 
     def on_sphere(g):
@@ -53,12 +54,10 @@ def held_body() -> tuple[AbstractGroupSystem, State]:
         away = hook @ hook - 1.5**2
         return jnp.stack([away, 0.5 * away])
 
-    def little_weight(g):
-        return 0.3 * _height(g)
-
-    body = MechanicalSystem(SE3(), _inertia(), little_weight, constraint=Holonomic(on_sphere))
-    start = body.assembled((evaluated(SO3.exp, SO3(), _TILT), np.array([0.9, 0.5, -1.0])))
-    return body, body.state(start, velocity=[0.6, -0.5, 0.8, 0.3, 0.4, -0.2], project=True)
+    body = MechanicalSystem(SE3(), _inertia(), _height, constraint=Holonomic(on_sphere))
+    tilt = evaluated(SO3.exp, SO3(), np.array([1.4, 0.9, -0.5]))  # hangs at (1.3, 1.3, 0)
+    start = body.assembled((tilt, np.array([0.1, 0.3, -1.3])))
+    return body, body.state(start, velocity=[0.1, 0.1, 0.0, 0.0, -0.1, -0.1], project=True)
 
 
 @cache
@@ -104,7 +103,7 @@ HELD: dict[str, Callable[[], tuple[AbstractGroupSystem, State]]] = {
 }
 """By title. On the first all claims are measured: no force, nothing rolls. Orders on all."""
 
-_UNITS = dict(zip(HELD, (1.1, 1.1, 1.3), strict=True))
+_UNITS = dict(zip(HELD, (1.9, 1.1, 1.3), strict=True))
 
 
 def held_problem(title: str = "body that is held by its hook") -> Problem:

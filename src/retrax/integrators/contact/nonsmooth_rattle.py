@@ -4,14 +4,14 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from retrax.contact.self_contact import SelfContact
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
 from retrax.integrators.contact.rod_contact import LastTouch, RodContact
-from retrax.mechanics.contact import AbstractContacts, Gaps, Touch
+from retrax.mechanics.contact import AbstractContacts, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
@@ -32,9 +32,8 @@ _CLOSED = 64 * _EPS
 
 
 class Last(NamedTuple):
-    """What the step before found: its velocity, and the impulses of both stages, per time."""
+    """What the step before found: the impulses of both stages, per time."""
 
-    xi: Coordinates
     first: Impulses
     last: Impulses
     ties: Float[Array, " k"]
@@ -115,10 +114,9 @@ class NonsmoothRattle(AbstractIntegrator):
     def memory(self, system: AbstractGroupSystem, state: State) -> Last | LastTouch:
         if isinstance(system.contact, SelfContact):
             return RodContact().memory(system, state)
-        xi = system.velocity(state.g, state.momentum)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
-        return Last(xi, none, none, ties, ties)
+        return Last(none, none, ties, ties)
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.next_step(system, state, h, self.memory(system, state))
@@ -171,15 +169,41 @@ class NonsmoothRattle(AbstractIntegrator):
         def held(xi: Coordinates) -> Array:
             return _positions(system, drift(xi), t1) / h
 
+        def slopes(xi: Coordinates) -> tuple[Array, Array]:
+            g = drift(xi)
+
+            def carried(row: Coordinates) -> Coordinates:
+                return tau.dL_dual(group, h * xi, row)
+
+            rows = contact.look(g, before.frame).rows
+            opening = jax.vmap(carried)(rows[:, 0])
+            V = jnp.concatenate([opening[:, None], (before.rows + rows)[:, 1:] / 2], axis=1)
+            G = _ties(system, g, t1)
+            return V, jax.vmap(carried)(G) if len(G) else G
+
         pushed = kick(now, g0, xi0, t0)
-        problem = _problem(now, g0, mu0, before, ties, contact.friction)._replace(
+
+        def gives(rows: Array) -> Array:
+            return answers(now, rows, g0, mu0)
+
+        rho = weights(before.rows, ties, gives)
+        problem = Contact(
             need=need,
             speeds=speeds,
+            slopes=slopes,
+            rows=before.rows,
+            friction=contact.friction,
+            touching=jnp.ones(len(contact.names), bool),
             held=held,
+            ties=ties,
+            weights=rho,
+            answers=gives,
             terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(pushed)),
             unseen=extent / jnp.abs(h),
         )
-        guess = Found(2 * xi0 - memory.xi, memory.first * h, memory.ties * h)
+        z, lam = h * memory.first, h * memory.ties
+        loaded = jnp.einsum("iak,ia->k", before.rows, z) + lam @ ties
+        guess = Found(now.velocity(g0, mu0 + pushed + loaded), z, lam)
         found, status = solve_contact(problem, guess)
         xi = found.xi
         g1 = drift(xi)
@@ -193,8 +217,6 @@ class NonsmoothRattle(AbstractIntegrator):
         approach = jnp.einsum("ik,k->i", before.rows[:, 0], xi0)
         closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
         bounce = contact.restitution * jnp.minimum(approach, 0.0)
-        free = then.velocity(g1, off)
-
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
@@ -205,30 +227,36 @@ class NonsmoothRattle(AbstractIntegrator):
         def opening(xi: Coordinates) -> Array:
             return ends @ xi
 
-        speed = jnp.max(jnp.abs(xi0)) + jnp.max(jnp.abs(free))
-        second = _problem(then, g1, off, after, ends, contact.friction)._replace(
+        second = Contact(
             need=left,
             speeds=rates,
-            held=opening,
+            slopes=lambda xi: (after.rows, ends),
+            rows=after.rows,
+            friction=contact.friction,
             touching=closed,
-            terms=jnp.sum(jnp.abs(off)),
-            unseen=speed,
+            held=opening,
+            ties=ends,
+            weights=rho,
+            answers=lambda rows: answers(then, rows, g1, off),
+            terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(push)) + jnp.sum(jnp.abs(off)),
+            unseen=extent / jnp.abs(h),
         )
         started = jnp.where(closed[:, None], memory.last * h, 0.0)
-        end, met = solve_contact(second, Found(free, started, memory.ends * h))
+        loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends
+        begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends)
+        end, met = solve_contact(second, begun)
         impulse = jnp.einsum("iak,ia->k", after.rows, end.z) + end.lam @ ends
         mu1 = off + impulse
         new = State(g1, mu1, t1)
         both = worse(status, met)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
-        last = Last(xi, found.z / h, end.z / h, found.lam / h, end.lam / h)
+        last = Last(found.z / h, end.z / h, found.lam / h, end.lam / h)
         # The book: impulses times the mean of the velocities before and after.
         u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
         u1 = jnp.einsum("iak,k->ia", after.rows, end.xi)
         total = found.z + end.z
         work = total * (u0 + u1) / 2
-        rho, _ = weights(second)
-        mode = jnp.where(closed, modes(end.z - rho * rates(end.xi), contact.friction), 0)
+        mode = jnp.where(closed, modes(end.z - rho[0] * rates(end.xi), contact.friction), 0)
         record = ContactRecord(
             after.gap,
             mode,
@@ -240,33 +268,6 @@ class NonsmoothRattle(AbstractIntegrator):
             work[:, 0],
         )
         return new, info, last, record
-
-
-def _problem(
-    now: AbstractGroupSystem,
-    g: Element,
-    mu: Coordinates,
-    touch: Touch,
-    ties: Float[Array, "k n"],
-    friction: Gaps,
-) -> Contact:
-    """Return the parts of a solve that both stages share; the others are filled in."""
-    m, n = touch.rows.shape[0], touch.rows.shape[2]
-
-    def nothing(xi: Coordinates) -> Array:
-        raise NotImplementedError
-
-    gives = answers(now, touch.rows.reshape(3 * m, n), g, mu).reshape(m, 3, n)
-    gone = answers(now, ties, g, mu) if len(ties) else ties
-
-    def settled(off: Coordinates) -> Coordinates:
-        return answers(now, off[None], g, mu)[0]
-
-    always: Bool[Array, " m"] = jnp.ones(m, bool)
-    zero = jnp.zeros(())
-    return Contact(
-        nothing, nothing, touch.rows, friction, always, nothing, ties, gives, gone, settled, zero, zero
-    )
 
 
 def _ties(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Array, "k n"]:
