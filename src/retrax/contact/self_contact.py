@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from retrax.contact.shapes import AbstractSurface, Ball, Plane
 from retrax.errors import BadInput
-from retrax.numerics.checks import ArrayLike, finite64, positive64, require_whole, shown
+from retrax.numerics.checks import ArrayLike, finite64, positive64, require_instance, require_whole, shown
 from retrax.numerics.frozen import Frozen
 
 # Pairs of segments that may be near each other, for each node, unless the user says how many.
@@ -75,6 +75,13 @@ class SelfContact(Frozen):
     def slots(self, nodes: int) -> int:
         """Return how many contacts there may be at most."""
         return 3 * self.room(nodes) + nodes * len(self.against)
+
+
+def touching(contact: object) -> SelfContact | None:
+    """Return the contact that a rod was given, if it is one."""
+    if contact is None:
+        return None
+    return require_instance("contact", contact, SelfContact, "what rods may touch: rx.SelfContact")
 
 
 def _standing(shape: AbstractSurface) -> AbstractSurface:

@@ -81,11 +81,12 @@ class KickDriftKick(AbstractIntegrator):
         first, met = h / 2 * memory, None
         if system.feedback:
             first, met = loaded(system, state, h, first)
-        g1, change, move, status, in_chart = system.drift(state.g, mu0 + first, h)  # (1)
+        ending = system.at_time(t1)
+        g1, change, move, status, in_chart = ending.drift(state.g, mu0 + first, h)  # (1)
         force = system.kick(g1, t1)
         last = h / 2 * force
         if met is not None:
-            xi = system.velocity(g1, mu0 + (first + change))
+            xi = ending.velocity(g1, mu0 + (first + change))
             last = last + h / 2 * system.load(g1, xi, t1)  # (2)
             status = worse(status, met)
         mu1 = mu0 + (first + change + last)
@@ -97,9 +98,10 @@ def loaded(
 ) -> tuple[Coordinates, NewtonStatus]:
     r"""The first half kick of (2), loads included: $\mu^+ - \mu_k$, by iteration."""
     g, mu, t = state.g, state.momentum, state.t
+    now = system.at_time(t)
 
     def improve(change: Coordinates) -> tuple[Coordinates, Sizes]:
-        xi = system.velocity(g, mu + change)
+        xi = now.velocity(g, mu + change)
         load = h / 2 * system.load(g, xi, t)
         new = kick + load
         size = jnp.sum(jnp.abs(mu)) + jnp.sum(jnp.abs(kick)) + jnp.sum(jnp.abs(load))

@@ -53,6 +53,10 @@ from retrax.systems.rods.dispersion import wave_speeds as wave_speeds
 from retrax.systems.rods.pair import RodsInContact as RodsInContact
 from retrax.systems.rods.pressing import press as press
 from retrax.systems.rods.rod import Rod as Rod
+from retrax.systems.rods.section import Ellipse as Ellipse
+from retrax.systems.rods.section import Rectangle as Rectangle
+from retrax.systems.rods.section import Tube as Tube
+from retrax.systems.rods.several import Rods as Rods
 from retrax.systems.rods.statics import equilibrium as equilibrium
 from retrax.systems.rods.statics import modes as modes
 from retrax.systems.rolling_bodies import BallOnTurntable as BallOnTurntable

@@ -38,7 +38,9 @@ from retrax.integrators.kick_drift_kick import loaded
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
 from retrax.numerics.newton import NewtonStatus
-from retrax.systems.rods.elastic import AbstractRod, Flight, Placement
+from retrax.systems.rods.base import mean_rates
+from retrax.systems.rods.elastic import AbstractRod
+from retrax.systems.rods.nodes import Flight, Placement
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
@@ -125,6 +127,11 @@ class RodContact(AbstractIntegrator):
     def check(self, system: AbstractRod) -> None:
         if not isinstance(system, AbstractRod):
             raise BadInput(f"rx.SelfContact is the contact of rods, not of the {system.name}.")
+        if system.constraint is not None:
+            raise BadInput(
+                f"the {system.name} have joints and may touch, which no step can do yet; leave out "
+                "joints or contact."
+            )
 
     def check_step(self, system: AbstractRod, state: State, h: float) -> None:
         if not h > 0:
@@ -169,7 +176,8 @@ def _taken(
 ) -> tuple[State, StepInfo, LastTouch, RodContactRecord, _Faults]:
     contact, g0, mu0, t1 = system.contact, state.g, state.momentum, state.t + h
     turned0, places = g0
-    xi0 = system.velocity(g0, mu0)
+    now, then = system.at_time(state.t), system.at_time(t1)
+    xi0 = now.velocity(g0, mu0)
     w0, v0 = _in_space(system, turned0, xi0)
     spots, memory = _updated(system, places, jnp.abs(h) * _fastest(v0), memory)
     nodes = nodes_of(spots)
@@ -179,16 +187,18 @@ def _taken(
         _, normals, weights, arms = met(spots, places, near)
         return Rows(nodes, weights, arms, frames(normals), near)
 
-    kick = h / 2 * memory.force
-    lost = jnp.zeros_like(mu0)
-    if system.damping is not None:
-        free, _ = _loaded(system, state, h, kick)
-        lost = system.damped(g0, mu0 + free, h / 2)
+    kick, carried = h / 2 * memory.force, then.carried(g0, h)
+    free, _ = _loaded(system, state, h, kick)
+    lost = then.lost(g0, mu0 + free, h / 2, carried, dragged_first=True)
+    led = [mean_rates(pose, *g0, h) for pose in then.poses()]
 
     def look(z: Points, rows: Rows) -> tuple[Seen, _Ended]:
         push, met_load = _loaded(system, state, h, kick + _given(system, turned0, rows, z))
-        push = push + lost
-        flown = system.flight(g0, mu0 + push, h)
+        push = push if lost is None else push + lost
+        flown = then.flight(g0, mu0 + push, h)
+        for rates in led:  # supports that move
+            turning, moving = system.parts(rates)
+            flown = flown._replace(w=flown.w + turning, v=flown.v + moving)
         if met_load is not None:
             flown = flown._replace(status=worse(flown.status, met_load))
         turned = jnp.einsum("kij,kj->ki", turned0, flown.w)  # the same at both ends
@@ -222,12 +232,12 @@ def _taken(
     approach = speeds(first.rows, v0, w0)
     g1 = ends.flown.g
     change = ends.push + _flat(ends.flown.change)
-    if system.damping is not None:
-        change = change + system.damped(g1, mu0 + change, h / 2)
+    more = then.lost(g1, mu0 + change, h / 2, carried, dragged_first=False)
+    change = change if more is None else change + more
     force = system.kick(g1, t1)
     pull = h / 2 * force
     if system.feedback:
-        pull = pull + h / 2 * system.load(g1, system.velocity(g1, mu0 + change), t1)
+        pull = pull + h / 2 * system.load(g1, then.velocity(g1, mu0 + change), t1)
     mu = mu0 + (change + pull)
 
     last = Rows(nodes, ends.weights, ends.arms, ends.frame, first.rows.near)
@@ -235,7 +245,7 @@ def _taken(
     bounce = contact.restitution * jnp.minimum(approach[:, 0], 0.0)
 
     def rebound(z: Points, last: Rows) -> tuple[Seen, Points]:
-        xi = system.velocity(g1, mu + _given(system, g1[0], last, z))
+        xi = then.velocity(g1, mu + _given(system, g1[0], last, z))
         turned, moved = _in_space(system, g1[0], xi)
         u = speeds(last, moved, turned)
         along = jnp.where(closed, u[:, 0] + bounce, FAR)

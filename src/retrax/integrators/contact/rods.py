@@ -17,7 +17,7 @@ from retrax.numerics.checks import is_traced
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.contact import Pair
-from retrax.systems.rods.elastic import Placement
+from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.pair import RodsInContact
 
 _EPS = float(jnp.finfo(jnp.float64).eps)

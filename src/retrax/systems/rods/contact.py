@@ -43,7 +43,7 @@ from retrax.mechanics.system import AbstractGroupSystem, ArrayLike, Coordinates
 from retrax.numerics.bspline import bends, slopes, weights
 from retrax.numerics.newton import NewtonStatus, newton
 from retrax.numerics.small_matrices import cross, solve
-from retrax.systems.rods.elastic import Placement
+from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.rod import Rod
 
 Vector = Float[Array, "3"]

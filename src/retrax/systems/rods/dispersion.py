@@ -32,12 +32,14 @@ h &< \frac2\omega, \quad h < \frac4{\beta\omega^2}                         &&\te
 \end{aligned}
 $$
 
-for the fastest mode. Without damping (5) is $h < 2/\omega$ again.
+for the fastest mode. Without damping (5) is $h < 2/\omega$ again. No mode of a rod whose segments
+differ is faster than the fastest of all rods made of one of its segments, each with the share of
+the masses of its nodes that is its own.
 
 References: [GayBalmazPutkaradze2012].
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -55,6 +57,16 @@ _SAMPLES, _HALVINGS = 257, 50
 Numbers = Float[np.ndarray, " k"]
 
 
+class Medium(NamedTuple):
+    """What a segment is made of: $C_1$, $C_2$, and mass and moments per length."""
+
+    spacing: float
+    stretching: Float[np.ndarray, "3"]
+    bending: Float[np.ndarray, "3"]
+    mass: float
+    moments: Float[np.ndarray, "3"]
+
+
 def dispersion(
     rod: "AbstractRod", k: ArrayLike, *, stretch: float = 1.0, lattice: bool = True
 ) -> dict[str, Numbers]:
@@ -65,28 +77,30 @@ def dispersion(
     """
     k, stretch = _wave_numbers(rod, k), require_number("stretch", stretch, "> 0")
     lattice = require_flag("lattice", lattice)
-    S, c = _on_lattice(rod, k) if lattice else (k, np.ones_like(k))
-    return _as_numbers(_frequencies(rod, S, c, stretch), k)
+    of = _medium(rod)
+    S, c = _on_lattice(of, k) if lattice else (k, np.ones_like(k))
+    return _as_numbers(_frequencies(of, S, c, stretch), k)
 
 
-def _on_lattice(rod: "AbstractRod", k: Numbers) -> tuple[Numbers, Numbers]:
-    h = float(rod.spacing)
+def _on_lattice(of: Medium, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    h = of.spacing
     return 2 / h * np.sin(k * h / 2), np.cos(k * h / 2)
 
 
 def _frequencies(
-    rod: "AbstractRod", S: Numbers, c: Numbers, stretch: float | np.ndarray
+    of: Medium, S: np.ndarray, c: np.ndarray, stretch: float | np.ndarray
 ) -> dict[str, np.ndarray]:
     """The frequencies (1) and (2), by name; of many stretches where these are a column."""
-    GA, EI, EA, GJ = _stiffness(rod)
-    mass, moments = _inertia(rod)
-    out = {"stretch": S * np.sqrt(EA / mass), "twist": S * np.sqrt(GJ / moments[2])}  # (1)
+    EA, mass, moments = of.stretching[2], of.mass, of.moments
+    stretched = S * np.sqrt(EA / mass)  # (1)
+    out = {"stretch": stretched, "twist": S * np.sqrt(of.bending[2] / moments[2])}
     for axis, across in ((0, 1), (1, 0)):
-        a = stretch * GA[axis] - EA * (stretch - 1)
+        GA, EI = of.stretching[axis], of.bending[across]
+        a = stretch * GA - EA * (stretch - 1)
         slow, fast = _roots(  # (2)
             mass * moments[across],
-            GA[axis] * S**2 * moments[across] + (EI[across] * S**2 + stretch * a * c**2) * mass,
-            GA[axis] * S**2 * (EI[across] * S**2 + stretch * a * c**2) - a**2 * S**2 * c**2,
+            GA * S**2 * moments[across] + (EI * S**2 + stretch * a * c**2) * mass,
+            GA * S**2 * (EI * S**2 + stretch * a * c**2) - a**2 * S**2 * c**2,
         )
         out[f"bending {'xy'[axis]}"], out[f"shear {'xy'[axis]}"] = slow, fast
     return out
@@ -95,9 +109,9 @@ def _frequencies(
 def printed_dispersion(rod: "AbstractRod", k: ArrayLike) -> dict[str, Numbers]:
     """The frequencies (3) of shear and bending that follow from (13) of the paper."""
     k = _wave_numbers(rod, k)
-    GA, EI, _, _ = _stiffness(rod)
-    mass, moments = _inertia(rod)
-    out = {"shear": k * np.sqrt(GA[0] / mass), "bending": k * np.sqrt(EI[0] / moments[0])}
+    of = _medium(rod)
+    shear, bending = of.stretching[0] / of.mass, of.bending[0] / of.moments[0]
+    out = {"shear": k * np.sqrt(shear), "bending": k * np.sqrt(bending)}
     return _as_numbers(out, k)
 
 
@@ -105,14 +119,14 @@ def wave_speeds(rod: "AbstractRod", stretch: float = 1.0) -> dict[str, float]:
     r"""Speeds per unstretched length: stretch, twist, and $\sqrt{N_0/g\rho A}$ of a string."""
     _require_rod(rod)
     stretch = require_number("stretch", stretch, "> 0")
-    _, _, EA, GJ = _stiffness(rod)
-    mass, moments = _inertia(rod)
+    of = _medium(rod)
+    EA, GJ = of.stretching[2], of.bending[2]
     # N0/g, written so that it cannot overflow.
     tension = max(EA * (1 - 1 / stretch), 0.0)
     return {
-        "stretch": float(np.sqrt(EA / mass)),
-        "twist": float(np.sqrt(GJ / moments[2])),
-        "string": float(np.sqrt(tension / mass)),
+        "stretch": float(np.sqrt(EA / of.mass)),
+        "twist": float(np.sqrt(GJ / of.moments[2])),
+        "string": float(np.sqrt(tension / of.mass)),
     }
 
 
@@ -123,13 +137,15 @@ def fastest(rod: "AbstractRod", stretch: float = 1.0) -> float:
 
 def fastest_of_each(rod: "AbstractRod", stretches: np.ndarray) -> np.ndarray:
     """The highest frequency at each of many stretches."""
-    k = np.linspace(0.0, np.pi / float(rod.spacing), _SAMPLES)
-    S, c = _on_lattice(rod, k)
-    highest = np.empty(len(stretches))
-    for first in range(0, len(stretches), _SAMPLES):
-        some = slice(first, first + _SAMPLES)
-        found = _as_numbers(_frequencies(rod, S, c, stretches[some, None]), k)
-        highest[some] = np.max(np.broadcast_arrays(*found.values()), axis=(0, 2))
+    highest = np.zeros(len(stretches))
+    for of in _media(rod):
+        k = np.linspace(0.0, np.pi / of.spacing, _SAMPLES)
+        S, c = _on_lattice(of, k)
+        for first in range(0, len(stretches), _SAMPLES):
+            some = slice(first, first + _SAMPLES)
+            found = _as_numbers(_frequencies(of, S, c, stretches[some, None]), k)
+            fast = np.max(np.broadcast_arrays(*found.values()), axis=(0, 2))
+            highest[some] = np.maximum(highest[some], fast)
     return highest
 
 
@@ -159,16 +175,31 @@ def _as_numbers(out: dict[str, np.ndarray], k: Numbers) -> dict[str, np.ndarray]
     return out
 
 
-def _stiffness(rod: "AbstractRod") -> tuple[np.ndarray, np.ndarray, float, float]:
-    """GA and EI of both planes, EA and GJ."""
-    stretching, bending = np.asarray(rod.stretching), np.asarray(rod.bending)
-    return stretching[:2], bending[:2], float(stretching[2]), float(bending[2])
+def _medium(rod: "AbstractRod") -> Medium:
+    """What a rod is made of, if it is the same all along."""
+    made = _media(rod)
+    if len(made) > 1:
+        raise BadInput(
+            f"the {rod.name} is not the same all along, so no wave of one length travels on it; "
+            "use modes(rod, g) for its vibrations."
+        )
+    return made[0]
 
 
-def _inertia(rod: "AbstractRod") -> tuple[float, np.ndarray]:
-    """Mass and moments per length, from an inner node."""
-    node = np.asarray(rod.inertia).reshape(-1, 6)[1] / float(rod.spacing)
-    return float(node[3]), node[:3]
+def _media(rod: "AbstractRod") -> list[Medium]:
+    """What the segments of a rod are made of, each kind once."""
+    nodes = np.asarray(rod.inertia).reshape(-1, 6)
+    joined = np.ones(len(nodes) - 1, bool) if rod.between is None else rod.between
+    # A node between two segments gives a half of its inertia to each, one at an end all of it.
+    ends = np.concatenate([[True], ~joined]) | np.concatenate([~joined, [True]])
+    share = np.where(ends[:, None], nodes, nodes / 2)
+    h = np.broadcast_to(np.asarray(rod.spacing), joined.shape)[:, None]
+    own = 2 * np.minimum(share[:-1], share[1:]) / h
+    rows = (len(joined), 3)
+    stiff = (np.broadcast_to(np.asarray(x), rows) for x in (rod.stretching, rod.bending))
+    table = np.hstack([h, *stiff, own])[joined]
+    table = table[:1] if np.all(table == table[0]) else np.unique(table, axis=0)
+    return [Medium(row[0], row[1:4], row[4:7], row[10], row[7:10]) for row in table]
 
 
 def _roots(a: float, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,17 +1,6 @@
-r"""The mechanics of an elastic rod: forces of its segments, and free flight of its nodes.
+"""The mechanics of elastic rods: strains and forces of their segments, and damping."""
 
-In flight a node with the angular momentum $\Pi$ and principal moments $J$ turns by a Cayley step
-$\Lambda_1 = \Lambda_0\,\mathrm{cay}(hw)$, whose velocity $w$ solves
-
-$$ Jw + \tfrac h2\,w\times Jw + \tfrac{h^2}4(w\cdot Jw)\,w = \Pi. \tag{1} $$
-
-The momentum becomes $\mathrm{cay}(hw)^T\Pi$, so that $\Lambda\Pi$ stays constant. The iteration for
-all nodes at once starts from $w^0 = J^{-1}(\Pi - \tfrac h2 u\times Ju)$, $u = J^{-1}\Pi$, with an
-error of $O(h^2)$. It always takes two steps with $J$ for the derivative, each of which gains a
-factor $O(h)$, and then steps of Newton's method while some node needs them.
-"""
-
-from typing import Any, ClassVar, NamedTuple
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -20,69 +9,49 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
-from retrax.groups.power import Power
-from retrax.groups.product import Product
-from retrax.groups.so3 import SO3
-from retrax.groups.translation import Translation
-from retrax.mechanics.functions import Function
-from retrax.mechanics.mechanical import AbstractMechanicalSystem
-from retrax.mechanics.split import AbstractSplitSystem, Drift
+from retrax.mechanics.split import Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
-from retrax.numerics.newton import SMALLEST, NewtonStatus, Sizes, to_stagnation
-from retrax.numerics.small_matrices import cross, solve
+from retrax.numerics.known import require_each
+from retrax.systems.rods.acting import Drag, NodeLoads, beside
+from retrax.systems.rods.along import Profile, at_time
+from retrax.systems.rods.base import Base, mean_rates
 from retrax.systems.rods.dispersion import fastest, fastest_of_each, longest_step
+from retrax.systems.rods.nodes import AbstractNodes, HostPlacement, Placement
 from retrax.systems.rods.strain import Loads, Segment, Strain, loads, segment
 
-Placement = tuple[Float[Array, "_nodes 3 3"], Float[Array, "_nodes 3"]]
-HostPlacement = tuple[Float[np.ndarray, "_nodes 3 3"], Float[np.ndarray, "_nodes 3"]]
-Rows = Float[Array, "nodes 3"]
-Vector = Float[Array, "3"]
-
 _E3 = np.array([0.0, 0.0, 1.0])
-# The trace of the turn from node to node at nearly half a turn.
-_FOLDED = -0.95
-# Residuals of (1), relative to the momenta: where the iteration stops, and what it may leave.
-_EPS = float(jnp.finfo(jnp.float64).eps)
-_AIM, _ACCEPT = 4 * _EPS, 128 * _EPS
-_MOST = 25  # iterations
+# The trace of the turn from node to node at nearly half a turn, and at half a turn.
+_FOLDED, _UNBENT = -0.95, -1 + 1e-8
+# Rods whose stretch is the same to so many digits have the same waves.
+_DIGITS = 12
 
 
-class Flight(NamedTuple):
-    """The end of a free flight: placement, change of the angular momenta, velocities."""
-
-    g: Placement
-    change: Rows
-    w: Rows
-    v: Rows
-    status: NewtonStatus
+Some = TypeVar("Some", bound="AbstractRod")
+# Of each segment, or the same for all.
+PerSegment = Float[Array, "3"] | Float[Array, "segments 3"]
 
 
-class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
-    """Energies, loads and free flight of a rod; `Rod` holds the numbers.
+class AbstractRod(AbstractNodes):
+    """Energies and loads of one rod, or of several whose nodes stand in one row.
 
-    Coordinates go node by node: three of the rotation in the body, three of the place in space.
+    `Rod` and `Rods` hold the numbers: those of a segment are alike for all, or in rows.
     """
 
-    elements: eqx.AbstractVar[int]
-    ends: eqx.AbstractVar[tuple[str, str]]
     strain: eqx.AbstractVar[str]
-    spacing: eqx.AbstractVar[Float[Array, ""]]
-    stretching: eqx.AbstractVar[Float[Array, "3"]]
-    bending: eqx.AbstractVar[Float[Array, "3"]]
-    inertia: eqx.AbstractVar[Float[Array, " dim"]]
-    mobility: eqx.AbstractVar[Float[Array, " dim"]]
-    gravity: eqx.AbstractVar[Float[Array, "3"] | None]
+    spacing: eqx.AbstractVar[Float[Array, ""] | Float[Array, " segments"]]
+    stretching: eqx.AbstractVar[PerSegment]
+    bending: eqx.AbstractVar[PerSegment]
+    gravity: eqx.AbstractVar[Float[Array, "3"] | Float[Array, "nodes 3"] | None]
     end_force: eqx.AbstractVar[Float[Array, "3"] | None]
     end_torque: eqx.AbstractVar[Float[Array, "3"] | None]
-    damping: eqx.AbstractVar[Float[Array, ""] | None]
+    damping: eqx.AbstractVar[Float[Array, ""] | Float[Array, " segments"] | None]
 
-    force: Function | None = eqx.field(default=None, kw_only=True)  # or a method of a subclass
-    symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
-
-    @property
-    def nodes(self) -> int:
-        return self.elements + 1
+    rest_stretch: Profile | None = eqx.field(default=None, kw_only=True)  # e3 if not given
+    rest_curvature: Profile | None = eqx.field(default=None, kw_only=True)
+    muscle: Profile | None = eqx.field(default=None, kw_only=True)
+    loads: NodeLoads | None = eqx.field(default=None, kw_only=True)
+    drag: Drag | None = eqx.field(default=None, kw_only=True)
 
     @property
     def strands(self) -> tuple[int, ...]:
@@ -91,79 +60,107 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
 
     @property
     def arcs(self) -> Float[Array, " nodes"]:
-        """The arc length of every node."""
-        return self.spacing * jnp.arange(self.nodes, dtype=float)
+        """The arc length of every node, from the first node of its rod on."""
+        starts = np.cumsum((0, *self.strands[:-1]))
+        along = np.arange(self.nodes) - np.repeat(starts, self.strands)
+        if self.spacing.ndim == 0:
+            return self.spacing * along
+        return self.spacing[np.repeat(starts, self.strands)] * along
 
     @property
-    def group(self) -> Power:
-        return Power(Product(SO3(), Translation(3)), self.nodes)
-
-    @property
-    def name(self) -> str:
-        return f"rod of {self.elements} elements"
-
-    @property
-    def length(self) -> Float[Array, ""]:
-        return self.spacing * self.elements
-
-    @property
-    def invariant_inertia(self) -> bool:
-        return True
-
-    @property
-    def free(self) -> bool:
-        return False
-
-    def inertia_at(self, g: Placement) -> Coordinates:
-        return self.inertia
-
-    def velocity(self, g: Placement, mu: Coordinates) -> Coordinates:
-        return self.mobility * mu
-
-    def parts(self, xi: Coordinates) -> tuple[Rows, Rows]:
-        """Rotational and translational parts of a velocity or a momentum, one row per node."""
-        rows = xi.reshape(self.nodes, 6)
-        return rows[:, :3], rows[:, 3:]
+    def between(self) -> Bool[np.ndarray, " segments"] | None:
+        """Which pairs of neighbours a segment joins; `None` for all, as in one rod."""
+        return None
 
     def segments(self, g: Placement) -> Segment:
         """The strain of every segment, and what its loads are computed from."""
         frames, places = g
 
-        def one(before, after, step):
-            return segment(self.strain, before, after, step, self.spacing)
+        def one(before, after, step, h, joined):
+            if joined is not None:  # nodes of different rods may be half a turn apart
+                after = jnp.where(joined, after, before)
+            return segment(self.strain, before, after, step, h)
 
-        return jax.vmap(one)(frames[:-1], frames[1:], places[1:] - places[:-1])
+        of_each = (0 if self.spacing.ndim else None, None if self.between is None else 0)
+        return jax.vmap(one, in_axes=(0, 0, 0, *of_each))(
+            frames[:-1], frames[1:], places[1:] - places[:-1], self.spacing, self.between
+        )
 
     def strains(self, g: Placement) -> Strain:
         return self.segments(g).strain
 
     def potential_energy(self, g: Placement) -> Float[Array, ""]:
-        gamma, omega = self.strains(g)
-        extra = gamma - jnp.broadcast_to(_E3, gamma.shape)
-        energy = self.spacing / 2 * jnp.sum(extra * extra @ self.stretching)
-        energy = energy + self.spacing / 2 * jnp.sum(omega * omega @ self.bending)
+        extra, bent = self._deformed(self.strains(g))
+        energy = self._stored(extra, self.stretching) + self._stored(bent, self.bending)
         places = g[1]
         if self.gravity is not None:
             _, mass = self.parts(self.inertia)
-            energy = energy - jnp.sum((mass * places) @ self.gravity)
+            energy = energy - _work(mass * places, self.gravity)
         if self.end_force is not None:
             energy = energy - places[-1] @ self.end_force
+        if self.loads is not None and self.loads.dead is not None:
+            energy = energy - jnp.sum(self.loads.dead * places)
         return energy
 
+    def _deformed(self, strain: Strain) -> Strain:
+        r"""$\Gamma - \Gamma_0$ and $\Omega - \Omega_0$."""
+        gamma, omega = strain
+        rest = _E3 if self.rest_stretch is None else self.rest_stretch.rows()
+        if self.rest_curvature is not None:
+            omega = omega - self.rest_curvature.rows()
+        return Strain(gamma - jnp.broadcast_to(rest, gamma.shape), omega)
+
+    def _stored(self, strain: Float[Array, "segments 3"], stiff: PerSegment) -> Float[Array, ""]:
+        """The elastic energy of strains."""
+        if self.spacing.ndim == 0:
+            return self.spacing / 2 * _work(strain * strain, stiff)
+        return _work(self.spacing[:, None] / 2 * (strain * strain), stiff)
+
     def resultants(self, strain: Strain) -> Strain:
-        r"""The stress resultants $n = C_1(\Gamma - e_3)$ and $m = C_2\Omega$."""
-        extra = strain.stretch - jnp.broadcast_to(_E3, strain.stretch.shape)
-        return Strain(_scaled(extra, self.stretching), _scaled(strain.curvature, self.bending))
+        r"""The stress resultants $n = C_1(\Gamma - \Gamma_0)$ and $m = C_2(\Omega - \Omega_0)$."""
+        extra, bent = self._deformed(strain)
+        return Strain(scaled(extra, self.stretching), scaled(bent, self.bending))
 
     def differential(self, g: Placement, xi: Coordinates, mu: Coordinates) -> Coordinates:
-        seg = self.segments(g)
-        inner = self._on_nodes(self._between(g, seg, self.resultants(seg.strain)))
-        return self._outside(inner, torque=False)
+        return self.held(self._conservative_loads(g))
+
+    def _conservative_loads(self, g: Placement) -> Coordinates:
+        """The loads that have a potential, those on held nodes included."""
+        dead = None if self.loads is None else self.loads.dead
+        more = None if dead is None else beside(None, dead)
+        return self._pushed(g, self._at_the_end(torque=False), None, more)
 
     def kick(self, g: Placement, t: Float[Array, ""]) -> Coordinates:
+        now = self.at_time(t)
+        muscle = None if now.muscle is None else now.muscle.rows()
+        more = None if now.loads is None else now.loads.on(g[0])
+        return now.left(g, now._pushed(g, now._at_the_end(torque=True), muscle, more))
+
+    def _pushed(
+        self,
+        g: Placement,
+        last: Float[Array, "6"] | None,
+        muscle: Float[Array, "segments 3"] | None,
+        more: Float[Array, "nodes 6"] | None,
+    ) -> Coordinates:
+        """The loads of segments and of gravity, those on the last node and `more` on all."""
         seg = self.segments(g)
-        inner = self._on_nodes(self._between(g, seg, self.resultants(seg.strain)))
-        return self._outside(inner, torque=True)
+        n, m = self.resultants(seg.strain)
+        stress = Strain(n, m if muscle is None else m - muscle)
+        flat = self._on_nodes(self._between(g, seg, stress), last)
+        if self.gravity is not None:
+            weight = jnp.concatenate([jnp.zeros_like(self.gravity), self.gravity], axis=-1)
+            flat = flat + scaled(self.inertia.reshape(self.nodes, 6), weight).reshape(-1)
+        return flat if more is None else flat + more.reshape(-1)
+
+    def _at_the_end(self, torque: bool) -> Float[Array, "6"] | None:
+        """The loads on the last node."""
+        turn = self.end_torque if torque else None
+        if turn is None and self.end_force is None:
+            return None
+        none = jnp.zeros(3)
+        push = none if self.end_force is None else self.end_force
+        return jnp.concatenate([none if turn is None else turn, push])
 
     def total_force(
         self, g: Placement, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
@@ -171,58 +168,142 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
         acting = self.kick(g, t)
         if self.feedback:
             acting = acting + self.load(g, xi, t)
+        if self.drag is not None:
+            dragged = self.drag.force(g[0], *self.parts(self.momentum(g, xi)))
+            acting = acting + self.left(g, dragged.reshape(-1))
         return acting if self.damping is None else acting + self._friction(g, xi)
 
-    @property
-    def feedback(self) -> bool:
-        return self.force is not None
-
-    def load(self, g: Placement, xi: Coordinates, t: Float[Array, ""]) -> Coordinates:
-        """The external force, without its parts on held nodes."""
-        assert self.force is not None
-        return self.held(jnp.asarray(self.force(g, xi, t)))
-
-    def flight(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Flight:
-        """Free motion of all nodes: straight ahead, turning by (1)."""
-        frames, places = g
-        spun, pushed = self.parts(mu)
-        moments, _ = self.parts(self.inertia)
-        w, status = spin(moments, spun, h)
-        v = self.parts(self.mobility)[1] * pushed
-        change = jax.vmap(turned_back)(h * w, spun)
-        turned = jax.vmap(SO3().advance)(frames, jax.vmap(SO3().caym1)(h * w))
-        return Flight((turned, places + h * v), change, w, v, status)
-
     def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
-        """The free flight; damping acts before and after it, for half a step each."""
-        lost = None if self.damping is None else self.damped(g, mu, h / 2)
-        flown = self.flight(g, mu if lost is None else mu + lost, h)
+        """The free flight; drag and damping act before and after it, for half a step each."""
+        carried = self.carried(g, h)
+        first = self.lost(g, mu, h / 2, carried, dragged_first=True)
+        flown = self.flight(g, mu if first is None else mu + first, h)
         change = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
-        if lost is not None:
-            change = change + lost
-            change = change + self.damped(flown.g, mu + change, h / 2)
+        if first is not None:
+            change = change + first
+            last = self.lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
+            change = change + last
         move = jnp.max(jnp.abs(h * flown.w), axis=1)
         return Drift(flown.g, change, move, flown.status, self.unfolded(flown.g))
 
+    def carried(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
+        """The mean velocities of supports that move, in a step from `g`."""
+        carried = None
+        for pose in self.poses() if self.damping is not None else ():
+            one = mean_rates(pose, *g, h)
+            carried = one if carried is None else carried + one
+        return carried
+
+    def lost(
+        self,
+        g: Placement,
+        mu: Coordinates,
+        h: Float[Array, ""],
+        carried: Coordinates | None,
+        dragged_first: bool,
+    ) -> Coordinates | None:
+        """The change of the momentum by drag and damping in a time `h`, with `g` constant."""
+        change = self._dragged(g, mu, h) if dragged_first else None
+        if self.damping is not None:
+            more = self._damped(g, mu if change is None else mu + change, h, carried)
+            change = more if change is None else change + more
+        if not dragged_first and self.drag is not None:
+            more = self._dragged(g, mu if change is None else mu + change, h)
+            change = more if change is None else change + more
+        return change
+
+    def _dragged(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates | None:
+        """The change of the momentum by drag in a time `h`."""
+        if self.drag is None:
+            return None
+        return self.left(g, self.drag.lost(g[0], *self.parts(mu), h).reshape(-1))
+
     def _friction(self, g: Placement, xi: Coordinates) -> Coordinates:
         """The forces of damping, from stresses proportional to the rates of the strains."""
+        assert self.damping is not None
         seg, moved = jax.jvp(self.segments, (g,), (self.group.tangent(g, xi),))
+        times = self.damping if self.damping.ndim == 0 else self.damping[:, None]
         stress = Strain(
-            _scaled(self.damping * moved.strain.stretch, self.stretching),
-            _scaled(self.damping * moved.strain.curvature, self.bending),
+            scaled(times * moved.strain.stretch, self.stretching),
+            scaled(times * moved.strain.curvature, self.bending),
         )
-        return self.held(self._on_nodes(self._between(g, seg, stress)))
+        return self.left(g, self._on_nodes(self._between(g, seg, stress)))
 
-    def damped(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
+    def _damped(
+        self, g: Placement, mu: Coordinates, h: Float[Array, ""], carried: Coordinates | None
+    ) -> Coordinates:
         """The change of the momentum by damping in a time `h`, to order 2, with `g` constant."""
-        half = h / 2 * self._friction(g, self.mobility * mu)
-        return h * self._friction(g, self.mobility * (mu + half))
+
+        def friction(mu: Coordinates) -> Coordinates:
+            xi = self.mobility * mu
+            return self._friction(g, xi if carried is None else xi + carried)
+
+        return h * friction(mu + h / 2 * friction(mu))
 
     def unfolded(self, g: Placement) -> Bool[Array, ""]:
         """Whether all segments are bent by clearly less than half a turn."""
         frames, _ = g
         traces = jnp.sum(frames[:-1] * frames[1:], axis=(1, 2))
+        if self.between is not None:
+            traces = jnp.where(self.between, traces, 3.0)
         return jnp.min(traces) > _FOLDED
+
+    def _between(self, g: Placement, seg: Segment, stress: Strain) -> Loads:
+        def one(before, seg, n, m, h):
+            return loads(self.strain, before, seg, n, m, h)
+
+        per_segment = (0, 0, 0, 0, 0 if self.spacing.ndim else None)
+        return jax.vmap(one, in_axes=per_segment)(g[0][:-1], seg, *stress, self.spacing)
+
+    def _on_nodes(self, load: Loads, more: Float[Array, "6"] | None = None) -> Coordinates:
+        """The loads of all segments, added up at the nodes; `more` on the last one."""
+        before, after, pull = load
+        first = jnp.concatenate([before[:1], pull[:1]], axis=1)
+        inner = jnp.concatenate([before[1:] + after[:-1], pull[1:] - pull[:-1]], axis=1)
+        last = jnp.concatenate([after[-1:], -pull[-1:]], axis=1)
+        last = last if more is None else last + more[None]
+        return jnp.concatenate([first, inner, last]).reshape(-1)
+
+    @property
+    def _changes(self) -> bool:
+        """Whether anything is a function of time."""
+        loads = self.loads is not None and self.loads.is_driven
+        return self.moving or loads or (self.muscle is not None and self.muscle.is_driven)
+
+    @property
+    def moving(self) -> bool:
+        rest = (self.rest_stretch, self.rest_curvature)
+        return bool(self.bases) or any(x is not None and x.is_driven for x in rest)
+
+    def at_time(self: Some, t: Float[Array, ""]) -> Some:
+        if not self._changes:
+            return self
+        return self._changed(
+            rest_stretch=at_time(self.rest_stretch, t),
+            rest_curvature=at_time(self.rest_curvature, t),
+            muscle=at_time(self.muscle, t),
+            loads=None if self.loads is None else self.loads.at(t),
+            bases=tuple(x.at(t) if isinstance(x, Base) else x for x in self.bases),
+        )
+
+    def energy_rate(
+        self, g: Placement, xi: Coordinates, mu: Coordinates, t: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """The rate by rest shapes that change, and the work of supports that move."""
+        rate = jax.grad(lambda t: self.at_time(t).potential_energy(g))(t)
+        loads = self.at_time(t)._conservative_loads(g)
+        return rate - (loads - self.held(loads)) @ xi
+
+    @property
+    def isolated(self) -> bool:
+        loads = (self.gravity, self.end_force, self.end_torque, self.loads, self.drag)
+        return not self.holds and not self.feedback and all(load is None for load in loads)
+
+    @property
+    def conservative(self) -> bool:
+        working = (self.damping, self.end_torque, self.muscle, self.drag)
+        loads = self.loads is not None and self.loads.works
+        return super().conservative and not loads and all(x is None for x in working)
 
     def check_step(self, state: State, h: float) -> None:
         self.require_stable(state.g, h)
@@ -232,9 +313,8 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
 
         `split`: with `LieVerlet`; otherwise with an integrator of two rods.
         """
-        stretch = float(_longest(g[1])) / float(self.spacing)
-        highest = fastest(self, stretch)
-        damping = 0.0 if self.damping is None else float(self.damping)
+        highest = fastest(self, self._stretch(g[1])[()])
+        damping = 0.0 if self.damping is None else float(np.max(self.damping))
         longest, because = longest_step(highest, damping, split)
         if not h < longest:
             raise BadInput(
@@ -244,9 +324,19 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
 
     def hardest(self, states: State) -> int:
         """The rod whose waves are the fastest."""
-        stretch = _longest(states.g[1]) / float(self.spacing)
-        stretches, which = np.unique(np.round(stretch, _DIGITS), return_inverse=True)
+        stretches, which = np.unique(
+            np.round(self._stretch(states.g[1]), _DIGITS), return_inverse=True
+        )
         return int(np.argmax(fastest_of_each(self, stretches)[which]))
+
+    def _stretch(self, places: object) -> np.ndarray:
+        """The largest stretch of a segment between nodes along the last axis but one."""
+        steps = np.diff(np.asarray(places), axis=-2)
+        lengths = np.sqrt(np.sum(steps * steps, axis=-1))
+        if self.spacing.ndim == 0:
+            return np.asarray(lengths.max(axis=-1) / float(self.spacing))
+        chosen = slice(None) if self.between is None else self.between
+        return np.asarray((lengths / np.asarray(self.spacing))[..., chosen].max(axis=-1))
 
     def why_not(self, state: State, h: float) -> str | None:
         return (
@@ -254,127 +344,38 @@ class AbstractRod(AbstractSplitSystem, AbstractMechanicalSystem):
             "defined; with more elements each of them bends less."
         )
 
-    def _between(self, g: Placement, seg: Segment, stress: Strain) -> Loads:
-        def one(before, seg, n, m):
-            return loads(self.strain, before, seg, n, m, self.spacing)
+    def check_state(self, state: State) -> None:
+        super().check_state(state)
+        self.require_bent(state.g)
 
-        return jax.vmap(one)(g[0][:-1], seg, *stress)
+    def require_bent(self, g: Placement) -> None:
+        """Reject a placement in which the ends of a segment are half a turn apart."""
 
-    def _on_nodes(self, load: Loads) -> Coordinates:
-        """The loads of all segments, added up at the nodes."""
-        before, after, pull = load
-        first = jnp.concatenate([before[:1], pull[:1]], axis=1)
-        inner = jnp.concatenate([before[1:] + after[:-1], pull[1:] - pull[:-1]], axis=1)
-        last = jnp.concatenate([after[-1:], -pull[-1:]], axis=1)
-        return jnp.concatenate([first, inner, last]).reshape(-1)
+        def unbent(frames: np.ndarray) -> np.ndarray:
+            return self._traces(frames).min(axis=1) > _UNBENT
 
-    def _outside(self, flat: Coordinates, torque: bool) -> Coordinates:
-        """Add gravity and the end loads."""
-        if self.gravity is not None:
-            weight = jnp.concatenate([jnp.zeros(3), self.gravity])
-            flat = flat + _scaled(self.inertia.reshape(self.nodes, 6), weight).reshape(-1)
-        if self.end_force is not None:
-            flat = flat.at[-3:].add(self.end_force)
-        if torque and self.end_torque is not None:
-            flat = flat.at[-6:-3].add(self.end_torque)
-        return self.held(flat)
+        require_each(self._require_bent, g[0], fine=unbent)
 
-    def held(self, flat: Coordinates) -> Coordinates:
-        """Loads without those on held nodes, which the supports take up."""
-        return jnp.where(self.mobility > 0, flat, 0.0) if self.holds else flat
+    def _traces(self, frames: np.ndarray) -> np.ndarray:
+        """The traces of the relative rotations of neighbours."""
+        traces = np.sum(frames[..., :-1, :, :] * frames[..., 1:, :, :], axis=(-2, -1))
+        return traces if self.between is None else np.where(self.between, traces, 3.0)
 
-    @property
-    def holds(self) -> bool:
-        """Whether an end is held."""
-        return self.ends != ("free", "free")
+    def _require_bent(self, frames: np.ndarray) -> None:
+        traces = self._traces(frames)
+        worst = int(np.argmin(traces))
+        if not traces[worst] > _UNBENT:
+            raise BadInput(
+                f"the frames of nodes {worst} and {worst + 1} of the rod are half a turn apart, "
+                "where the curvature of a segment is not defined; use more elements."
+            )
 
 
-# Rods whose stretch is the same to so many digits have the same waves.
-_DIGITS = 12
-
-
-def _longest(places: object) -> np.ndarray:
-    """The longest segment between nodes along the last axis but one."""
-    steps = np.diff(np.asarray(places), axis=-2)
-    return np.asarray(np.sqrt(np.sum(steps * steps, axis=-1)).max(axis=-1))
-
-
-def _scaled(rows: Float[Array, "n m"], by: Float[Array, " m"]) -> Float[Array, "n m"]:
-    """Multiply every row by the entries of `by`."""
+def scaled(rows: Float[Array, "n m"], by: Float[Array, "..."]) -> Float[Array, "n m"]:
+    """Multiply every row by the entries of `by`, which may have rows too."""
     return rows * jnp.broadcast_to(by, rows.shape)
 
 
-@jax.custom_jvp
-def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, NewtonStatus]:
-    """Solve (1) for the velocities $w$ of all nodes.
-
-    Its derivative is that of the implicit function theorem, forward and in reverse.
-    """
-    scale = jnp.max(jnp.abs(momenta)) + SMALLEST
-
-    def first(J: Vector, P: Vector) -> Vector:
-        inverse = 1 / J
-        w = (P - h / 2 * cross(P * inverse, P)) * inverse
-        w = w - inverse * _mismatch(J, P, h, w)
-        return w - inverse * _mismatch(J, P, h, w)
-
-    def residual(w: Rows) -> Float[Array, ""]:
-        return jnp.max(
-            jnp.abs(jax.vmap(lambda J, P, w: _mismatch(J, P, h, w))(moments, momenta, w))
-        )
-
-    def improve(w: Rows) -> tuple[Rows, Sizes]:
-        w = jax.vmap(lambda J, P, w: _improved(J, P, h, w))(moments, momenta, w)
-        return w, (residual(w), scale)
-
-    w = jax.vmap(first)(moments, momenta)
-    return to_stagnation(
-        improve, w, (residual(w), scale), aim=_AIM, accept=_ACCEPT, most=_MOST, iterations=2
-    )
-
-
-@spin.defjvp
-def _spin_jvp(primals: tuple, tangents: tuple) -> tuple:
-    w, status = spin(*primals)
-    (moments, momenta, h), (*rows, dh) = primals, tangents
-
-    def moved(J: Vector, P: Vector, w: Vector, dJ: Vector, dP: Vector) -> Vector:
-        _, change = jax.jvp(lambda J, P, h: _mismatch(J, P, h, w), (J, P, h), (dJ, dP, dh))
-        return -solve(_slope(J, h, w), change)
-
-    dw = jax.vmap(moved)(moments, momenta, w, *rows)
-    none: Any = np.zeros((), jax.dtypes.float0)
-    return (w, status), (dw, NewtonStatus(none, jnp.zeros_like(status.residual), none))
-
-
-def turned_back(x: Vector, P: Vector) -> Vector:
-    r"""$\mathrm{cay}(x)^TP - P$, without cancellation."""
-    across = cross(x, P)
-    return 4 / (4 + x @ x) * (cross(x, across) / 2 - across)
-
-
-def _mismatch(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
-    """The left side of (1) less the right one."""
-    spun = J * w
-    return spun + h / 2 * cross(w, spun) + (h * h / 4 * (w @ spun)) * w - P  # (1)
-
-
-def _improved(J: Vector, P: Vector, h: Array, w: Vector) -> Vector:
-    """One step of Newton's method."""
-    return w - solve(_slope(J, h, w), _mismatch(J, P, h, w))
-
-
-def _slope(J: Vector, h: Array, w: Vector) -> Float[Array, "3 3"]:
-    """The derivative of (1) by w, written out."""
-    spun, half = J * w, h / 2
-    a, b, c = half * w[0], half * w[1], half * w[2]
-    p, q, r = half * spun[0], half * spun[1], half * spun[2]
-    energy = half * (w[0] * p + w[1] * q + w[2] * r)
-    # J + h/2 (hat(w) J - hat(J w)) + h^2/4 ((w.Jw) 1 + 2 w (Jw)^T)
-    return jnp.stack(
-        [
-            J[0] + energy + 2 * a * p, r - c * J[1] + 2 * a * q, b * J[2] - q + 2 * a * r,
-            c * J[0] - r + 2 * b * p, J[1] + energy + 2 * b * q, p - a * J[2] + 2 * b * r,
-            q - b * J[0] + 2 * c * p, a * J[1] - p + 2 * c * q, J[2] + energy + 2 * c * r,
-        ]
-    ).reshape(3, 3)  # fmt: skip
+def _work(rows: Float[Array, "n 3"], by: Float[Array, "..."]) -> Float[Array, ""]:
+    """The sum of all entries of `scaled`."""
+    return jnp.sum(rows @ by) if by.ndim == 1 else jnp.sum(rows * by)

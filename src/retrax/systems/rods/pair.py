@@ -43,7 +43,8 @@ from retrax.systems.rods.contact import (
     too_flat,
 )
 from retrax.systems.rods.events import ending, margins, overlooked
-from retrax.systems.rods.rod import Rod, drawn, named
+from retrax.systems.rods.nodes import named
+from retrax.systems.rods.rod import Rod, drawn
 
 VARIANTS = ("rolling", "printed 8", "printed 10")
 # By how much a start may miss the gap and the tangency, relative to the gap.
@@ -142,7 +143,8 @@ class RodsInContact(AbstractRollingPair):
         fields = (self.radius, self.width, self.first.spacing, self.second.spacing)
         if is_traced(self) or any(x.ndim for x in fields) or self.first.inertia.ndim != 1:
             return None
-        rods = [drawn(rod) | {"radius": float(self.radius)} for rod in self.rods]
+        radius = {"radius": float(self.radius)}
+        rods = [drawn(rod.spacing, rod.inertia) | radius for rod in self.rods]
         return {"rods": rods, "width": float(self.width)}
 
     def momentum(self, g: Pair, xi: Coordinates) -> Coordinates:

@@ -31,7 +31,7 @@ from retrax.numerics.checks import require_instance, require_number
 from retrax.numerics.evaluate import as_jax
 from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.contact import Pair, degenerate, too_flat
-from retrax.systems.rods.elastic import HostPlacement, Placement
+from retrax.systems.rods.nodes import HostPlacement, Placement
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.rod import Rod
 from retrax.systems.rods.statics import placed, tangent_stiffness

@@ -8,33 +8,40 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.contact.self_contact import SelfContact
+from retrax.contact.self_contact import SelfContact, touching
 from retrax.errors import BadInput
 from retrax.mechanics.remembered import Drawing
-from retrax.mechanics.state import State
-from retrax.mechanics.symmetry import Symmetries
-from retrax.mechanics.system import ArrayLike, Coordinates, refuse_overrides
+from retrax.mechanics.system import ArrayLike, refuse_overrides
 from retrax.numerics.checks import (
     MOST_NODES,
     finite64,
-    finite_rows,
     is_traced,
     positive64,
     require_choice,
-    require_instance,
-    require_number,
     require_whole,
     shown,
 )
-from retrax.numerics.evaluate import evaluate, evaluated
-from retrax.numerics.known import require_each
-from retrax.systems.rods.elastic import AbstractRod, Placement
-from retrax.systems.rods.section import Number, circular
+from retrax.numerics.evaluate import evaluated
+from retrax.systems.rods.elastic import AbstractRod, PerSegment
+from retrax.systems.rods.layout import first_frame, relaxed, straight
+from retrax.systems.rods.nodes import Placement
+from retrax.systems.rods.options import (
+    AlongRod,
+    EndLoad,
+    MovingBase,
+    drag_rates,
+    moving_base,
+    node_loads,
+    per_segment,
+    profile,
+    segment_arcs,
+)
+from retrax.systems.rods.section import AbstractSection, Size, material
 from retrax.systems.rods.strain import STRAINS
 
 ENDS = ("free", "pinned", "clamped")
 # A subclass must not redefine these: the forces follow from the strains, not from them.
-_FIXED = (
+FIXED = (
     "constraint", "differential", "drift", "flight", "group", "hamiltonian_energy", "held",
     "inertia_at", "kick", "kinetic_energy", "load", "momentum", "potential_energy", "resultants",
     "segments", "strains", "symmetry", "total_force", "vector_field", "velocity",
@@ -65,10 +72,11 @@ class Rod(AbstractRod):
 
     - `elements`: the number $n$ of segments; there are $n + 1$ nodes.
     - `length`: of the unstretched rod, in m.
-    - `stretching`: $C_1 = (GA, GA, EA)$ in N.
-    - `bending`: $C_2 = (EI, EI, GJ)$ in N m^2.
+    - `stretching`: $C_1 = (GA, GA, EA)$ in N; this and the next three may also have a row for each
+        segment.
+    - `bending`: $C_2 = (EI_1, EI_2, GJ)$ in N m^2, about the axes of the frame.
     - `mass`: $\rho A$ in kg/m.
-    - `inertia`: $J = (\rho I, \rho I, 2\rho I)$ in kg m.
+    - `inertia`: $J = (\rho I_1, \rho I_2, \rho(I_1 + I_2))$ in kg m.
     - `ends`: each `"free"`, `"pinned"` (its place is held) or `"clamped"` (its frame too).
     - `strain`: `"mid"`, or `"cay"` and `"left"` for comparison.
     - `gravity`: the acceleration $a$ in space, in any direction: with $(0, 0, -9.81)$ the axis
@@ -76,11 +84,27 @@ class Rod(AbstractRod):
     - `end_force`: a dead load $F$ on the last node, in space (N).
     - `end_torque`: on the last node, in the body: it turns with the cross-section (N m).
     - `damping`: the time $\beta$ in s.
+    - `follower_end_force`: on the last node, in the body (N).
+    - `dead_end_torque`: on the last node, in space (N m). It has no potential either.
+    - `line_force`, `line_torque`, `follower_line_force`, `dead_line_torque`: the same per length.
+    - `muscle`: the active moment $m_a$ in the body (N m): $m = C_2(\Omega - \Omega_0) - m_a$, so
+        that alone it bends the rod by $C_2^{-1}m_a$.
+    - `rest_curvature`, `rest_stretch`: $\Omega_0$ (1/m) and $\Gamma_0$ where no stress acts, if
+        they are not $0$ and $e_3$.
+    - `drag`, `spin_drag`: $c$ (N s/m^2) and $c_r$ (N s) of a fluid at rest, one number or three
+        along the axes of the section: $-c v$ and $-c_r\omega$ per length.
+    - `base`: where the first node is held, as a function of time: `base(t) -> (frame, place)` of a
+        clamp, `base(t) -> place` of a pin.
     - `contact`: what the rod may touch, itself included: `rx.SelfContact`. Its step is that of
         `NonsmoothRattle`.
 
-    **Invariants:** energy, unless there is damping or a torque; with free ends and no load also the
-    momentum $\sum m_kv_k$ and the angular momentum
+    Loads at the end are vectors or functions of `t`. Loads per length are vectors, a row for each
+    node, or functions of the arc length `s` or of `s` and `t`; so are `muscle`, `rest_curvature`
+    and `rest_stretch`, with a row for each segment.
+
+    **Invariants:** energy, unless there is damping, drag, a muscle, a base that moves, a load or a
+    rest shape that depends on time, a torque or a follower force; with free ends and no load and
+    drag also the momentum $\sum m_kv_k$ and the angular momentum
     $\sum(r_k\times m_kv_k + \Lambda_kJ_k\omega_k)$.
 
     A subclass adds further loads by a method `force(self, g, xi, t)`, in the coordinates of the
@@ -93,8 +117,8 @@ class Rod(AbstractRod):
     ends: tuple[str, str] = eqx.field(static=True)
     strain: str = eqx.field(static=True)
     spacing: Float[Array, ""]
-    stretching: Float[Array, "3"]
-    bending: Float[Array, "3"]
+    stretching: PerSegment
+    bending: PerSegment
     inertia: Float[Array, " dim"]
     mobility: Float[Array, " dim"]  # 1 / inertia, and 0 where a node is held
     gravity: Float[Array, "3"] | None
@@ -115,9 +139,21 @@ class Rod(AbstractRod):
         ends: tuple[str, str] = ("free", "free"),
         strain: str = "mid",
         gravity: ArrayLike | None = None,
-        end_force: ArrayLike | None = None,
-        end_torque: ArrayLike | None = None,
+        end_force: EndLoad | None = None,
+        end_torque: EndLoad | None = None,
         damping: ArrayLike | None = None,
+        follower_end_force: EndLoad | None = None,
+        dead_end_torque: EndLoad | None = None,
+        line_force: AlongRod | None = None,
+        line_torque: AlongRod | None = None,
+        follower_line_force: AlongRod | None = None,
+        dead_line_torque: AlongRod | None = None,
+        muscle: AlongRod | None = None,
+        rest_curvature: AlongRod | None = None,
+        rest_stretch: AlongRod | None = None,
+        drag: ArrayLike | None = None,
+        spin_drag: ArrayLike | None = None,
+        base: MovingBase | None = None,
         contact: SelfContact | None = None,
     ):
         self.elements = require_whole("elements", elements, 2, MOST_NODES)
@@ -127,27 +163,66 @@ class Rod(AbstractRod):
         self.ends = (require_choice("ends", first, ENDS), require_choice("ends", last, ENDS))
         self.strain = require_choice("strain", strain, STRAINS)
         self.spacing = evaluated(lambda x: x / elements, positive64("length", length))
-        self.stretching = positive64("stretching", stretching, (3,))
-        self.bending = positive64("bending", bending, (3,))
+        self.stretching = per_segment("stretching", stretching, self.elements, (3,))
+        self.bending = per_segment("bending", bending, self.elements, (3,))
+        per_length = (
+            per_segment("mass", mass, self.elements, ()),
+            per_segment("inertia", inertia, self.elements, (3,)),
+        )
         self.inertia, self.mobility = evaluated(
-            partial(_masses, self.elements, self.ends),
-            self.spacing,
-            positive64("mass", mass),
-            positive64("inertia", inertia, (3,)),
+            partial(_masses, self.elements, self.ends), self.spacing, *per_length
         )
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
-        self.end_force = None if end_force is None else finite64("end_force", end_force, (3,))
-        self.end_torque = None if end_torque is None else finite64("end_torque", end_torque, (3,))
-        _require_free_end(self.ends[1], end_force, end_torque)
+        pushed, turned = {"end_force": end_force}, {"end_torque": end_torque}
+        pushed["follower_end_force"] = follower_end_force
+        turned["dead_end_torque"] = dead_end_torque
+        _require_free_end(self.ends[1], pushed, turned)
+        self.end_force = None if callable(end_force) else _vector("end_force", end_force)
+        self.end_torque = None if callable(end_torque) else _vector("end_torque", end_torque)
         self.damping = None if damping is None else positive64("damping", damping)
-        if contact is not None:
-            what = "what the rod may touch: an rx.SelfContact"
-            require_instance("contact", contact, SelfContact, what)
-        self.contact = contact
+        self.loads = node_loads(
+            self.elements,
+            self.spacing,
+            {
+                "end_force": end_force if callable(end_force) else None,
+                "follower_end_force": follower_end_force,
+                "end_torque": end_torque if callable(end_torque) else None,
+                "dead_end_torque": dead_end_torque,
+            },
+            {
+                "line_force": line_force,
+                "follower_line_force": follower_line_force,
+                "line_torque": line_torque,
+                "dead_line_torque": dead_line_torque,
+            },
+        )
+        arcs = segment_arcs(self.elements, self.spacing)
+        self.muscle = profile("muscle", muscle, arcs, "segments")
+        self.rest_curvature = profile("rest_curvature", rest_curvature, arcs, "segments")
+        self.rest_stretch = profile("rest_stretch", rest_stretch, arcs, "segments")
+        self.drag = drag_rates(drag, spin_drag, *per_length, self.inertia, self.spacing)
+        self.bases = moving_base(base, self.ends[0])
+        self.contact = touching(contact)
+
+    @property
+    def nodes(self) -> int:
+        return self.elements + 1
+
+    @property
+    def name(self) -> str:
+        return f"rod of {self.elements} elements"
+
+    @property
+    def length(self) -> Float[Array, ""]:
+        return self.spacing * self.elements
+
+    @property
+    def holds(self) -> bool:
+        return self.ends != ("free", "free")
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
-        refuse_overrides(cls, _FIXED, "add loads by a method force(self, g, xi, t)")
+        refuse_overrides(cls, FIXED, "add loads by a method force(self, g, xi, t)")
 
     @classmethod
     def from_material(
@@ -158,29 +233,63 @@ class Rod(AbstractRod):
         young: ArrayLike,
         poisson: ArrayLike,
         density: ArrayLike,
-        radius: ArrayLike,
+        radius: Size | None = None,
+        section: AbstractSection | None = None,
+        shear_correction: ArrayLike | None = None,
         ends: tuple[str, str] = ("free", "free"),
         strain: str = "mid",
         gravity: ArrayLike | None = None,
-        end_force: ArrayLike | None = None,
-        end_torque: ArrayLike | None = None,
+        end_force: EndLoad | None = None,
+        end_torque: EndLoad | None = None,
         damping: ArrayLike | None = None,
+        follower_end_force: EndLoad | None = None,
+        dead_end_torque: EndLoad | None = None,
+        line_force: AlongRod | None = None,
+        line_torque: AlongRod | None = None,
+        follower_line_force: AlongRod | None = None,
+        dead_line_torque: AlongRod | None = None,
+        muscle: AlongRod | None = None,
+        rest_curvature: AlongRod | None = None,
+        rest_stretch: AlongRod | None = None,
+        drag: ArrayLike | None = None,
+        spin_drag: ArrayLike | None = None,
+        base: MovingBase | None = None,
         contact: SelfContact | None = None,
     ) -> "Rod":
-        r"""A round rod of $E$ (Pa), $\nu$, $\rho$ (kg/m^3) and its radius (m).
+        r"""A rod of $E$ (Pa), $\nu$, $\rho$ (kg/m^3) and its radius (m) or its section.
 
-        $G = E/2(1 + \nu)$, $A = \pi a^2$, $I = Aa^2/4$, and the polar moment is $2I$.
+        $G = E/2(1 + \nu)$, and for a round one $A = \pi a^2$, $I = Aa^2/4$, and the polar moment is
+        $2I$.
+
+        - `radius`: a number, one for each segment, or a function of the arc length.
+        - `section`: instead of `radius`, an `Ellipse`, a `Rectangle` or a `Tube`.
+        - `shear_correction`: $k$ in the stiffness $kGA$ against shear, 1 if not given.
         """
+        made = material(
+            elements, length, young, poisson, density, radius, section, shear_correction
+        )
         return cls(
             elements,
             length,
-            **circular(young, poisson, density, radius),
+            **made,
             ends=ends,
             strain=strain,
             gravity=gravity,
             end_force=end_force,
             end_torque=end_torque,
             damping=damping,
+            follower_end_force=follower_end_force,
+            dead_end_torque=dead_end_torque,
+            line_force=line_force,
+            line_torque=line_torque,
+            follower_line_force=follower_line_force,
+            dead_line_torque=dead_line_torque,
+            muscle=muscle,
+            rest_curvature=rest_curvature,
+            rest_stretch=rest_stretch,
+            drag=drag,
+            spin_drag=spin_drag,
+            base=base,
             contact=contact,
         )
 
@@ -196,186 +305,92 @@ class Rod(AbstractRod):
 
         Without `normal` that is x, or y for a rod along x.
         """
-        along = finite64("direction", direction, (3,))
-        across = None if normal is None else finite64("normal", normal, (3,))
-        frame = evaluate(_frame, along, across)
+        return straight(self.nodes, self.spacing, direction, normal, start, stretch)
 
-        def check(frame: np.ndarray) -> None:
-            if not np.isfinite(frame).all():
-                raise BadInput(
-                    f"direction = {shown(direction)} and normal = {shown(normal)} must not be "
-                    "parallel, and neither may be zero or too long to be squared."
-                )
+    def relaxed(
+        self,
+        direction: ArrayLike = (0.0, 0.0, 1.0),
+        *,
+        normal: ArrayLike | None = None,
+        start: ArrayLike = (0.0, 0.0, 0.0),
+        t: ArrayLike = 0.0,
+    ) -> Placement:
+        """The rod in its rest shape at the time `t`, without stress, from `start` on.
 
-        require_each(check, frame, fine=finite_rows)
-        if not is_traced(stretch):
-            stretch = require_number("stretch", stretch, "> 0")
-        begin = finite64("start", start, (3,))
-        return evaluated(partial(_laid_out, self.nodes), frame, begin, stretch, self.spacing)
-
-    def velocity_of(
-        self, omega: ArrayLike | None = None, v: ArrayLike | None = None
-    ) -> Coordinates:
-        """Coordinates from angular velocities in the body and velocities in space, row by row.
-
-        Held nodes stay at rest: their rows are ignored.
+        Its first frame is that of `straight`.
         """
-        given, shape = {"omega": omega, "v": v}, (self.nodes, 3)
-        rows = [
-            np.zeros(shape) if part is None else finite64(name, part, shape)
-            for name, part in given.items()
-        ]
-        return evaluated(_velocity_of, self.mobility, rows)
-
-    def check_state(self, state: State) -> None:
-        super().check_state(state)
-        require_each(self._require_held, state.momentum, self.mobility, fine=_held)
-        self.require_bent(state.g)
-
-    def _require_held(self, momentum: np.ndarray, mobility: np.ndarray) -> None:
-        if np.any(momentum[mobility == 0]):
-            raise BadInput(
-                f"velocity moves a held node: with ends = {self.ends} the entries of held nodes "
-                "must be 0, as velocity_of(...) makes them."
-            )
-
-    def require_bent(self, g: Placement) -> None:
-        """Reject a placement in which the ends of a segment are half a turn apart."""
-        require_each(_require_bent, g[0], fine=lambda frames: _traces(frames).min(axis=1) > _UNBENT)
+        frame, begin = first_frame(direction, normal), finite64("start", start, (3,))
+        return evaluated(_relaxed, self, frame, begin, finite64("t", t))
 
     @property
     def drawing(self) -> Drawing | None:
         """What a picture needs: the spacing, and the radius of a round section of this inertia."""
         many = is_traced(self) or self.spacing.ndim != 0 or self.inertia.ndim != 1
-        return None if many else {"rods": [drawn(self)]}
-
-    def symmetries(self) -> Symmetries:
-        """None: rigid motions turn all nodes together and are not translations of the group."""
-        none = np.zeros((0, self.group.dim))
-        return Symmetries(none, none)
-
-    def total_momentum(self, state: State) -> Float[Array, "3"]:
-        """The sum of the momenta of all nodes, in space."""
-        _, p = self.parts(state.momentum)
-        return jnp.sum(p, axis=0)
-
-    def total_angular_momentum(self, state: State) -> Float[Array, "3"]:
-        """The angular momentum about the origin, in space."""
-        spin, p = self.parts(state.momentum)
-        frames, places = state.g
-        return jnp.sum(jnp.cross(places, p) + jnp.einsum("kij,kj->ki", frames, spin), axis=0)
-
-    @property
-    def isolated(self) -> bool:
-        """Whether no support and no load acts on the rod."""
-        loads = (self.gravity, self.end_force, self.end_torque)
-        return not self.holds and not self.feedback and all(load is None for load in loads)
-
-    @property
-    def conservative(self) -> bool:
-        working = self.damping is not None or self.end_torque is not None
-        return super().conservative and not working
-
-    def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
-        if not self.isolated:
-            return {}
-        return named("momentum", self.total_momentum(state)) | named(
-            "angular momentum", self.total_angular_momentum(state)
-        )
+        return None if many else {"rods": [drawn(self.spacing, self.inertia)]}
 
 
-def _frame(t: Float[Array, "3"], across: Float[Array, "3"] | None) -> Float[Array, "3 3"]:
-    """The frame with its third axis along `t` and its first one near `across`."""
-    t = t / jnp.sqrt(t @ t)
-    near = jnp.where(jnp.abs(t[0]) < 0.9, jnp.eye(3)[0], jnp.eye(3)[1])
-    a = near if across is None else across
-    a = a - (a @ t) * t
-    a = a / jnp.sqrt(a @ a)
-    return jnp.stack([a, jnp.cross(t, a), t], axis=1)
-
-
-def _laid_out(
-    nodes: int,
-    frame: Float[Array, "3 3"],
-    start: Float[Array, "3"],
-    stretch: Number,
-    spacing: Float[Array, ""],
+def _relaxed(
+    rod: Rod, frame: Float[Array, "3 3"], start: Float[Array, "3"], t: Float[Array, ""]
 ) -> Placement:
-    """All nodes with one frame, in a row along its third axis."""
-    along = stretch * spacing * jnp.arange(nodes, dtype=float)
-    places = start[None] + jnp.outer(along, frame[:, 2])
-    return jnp.broadcast_to(frame, (nodes, 3, 3)), places
+    now, shape = rod.at_time(t), (rod.elements, 3)
+    rest, bent = now.rest_stretch, now.rest_curvature
+    gamma = jnp.broadcast_to(np.array([0.0, 0.0, 1.0]), shape) if rest is None else rest.rows()
+    omega = jnp.zeros(shape) if bent is None else bent.rows()
+    return relaxed(rod.strain, rod.spacing, gamma, omega, frame, start)
 
 
-def _velocity_of(mobility: Coordinates, rows: list[Float[Array, "nodes 3"]]) -> Coordinates:
-    return jnp.where(mobility > 0, jnp.concatenate(rows, axis=1).reshape(-1), 0.0)
+def _vector(name: str, value: ArrayLike | None) -> Float[Array, "3"] | None:
+    return None if value is None else finite64(name, value, (3,))
 
 
-def _require_free_end(end: str, force: object, torque: object) -> None:
+def _require_free_end(end: str, forces: dict[str, object], torques: dict[str, object]) -> None:
     """Reject loads on the last node that its support would take up."""
-    if force is not None and end != "free":
-        raise BadInput(
-            f"end_force acts on the last node, but ends says that it is {end}: the support would "
-            'take up the force; leave end_force out, or make that end "free".'
-        )
-    if torque is not None and end == "clamped":
-        raise BadInput(
-            "end_torque acts on the last node, but ends says that it is clamped: the clamp would "
-            'take up the torque; leave end_torque out, or make that end "pinned" or "free".'
-        )
+    for name, force in forces.items():
+        if force is not None and end != "free":
+            raise BadInput(
+                f"{name} acts on the last node, but ends says that it is {end}: the support would "
+                f'take up the force; leave {name} out, or make that end "free".'
+            )
+    for name, torque in torques.items():
+        if torque is not None and end == "clamped":
+            raise BadInput(
+                f"{name} acts on the last node, but ends says that it is clamped: the clamp would "
+                f'take up the torque; leave {name} out, or make that end "pinned" or "free".'
+            )
 
 
 def _masses(
     elements: int,
     ends: tuple[str, str],
     spacing: Float[Array, ""],
-    mass: Float[Array, ""],
-    moments: Float[Array, "3"],
+    mass: Float[Array, "..."],
+    moments: Float[Array, "..."],
 ) -> tuple[Float[Array, " dim"], Float[Array, " dim"]]:
-    """Moments and masses of all nodes, half at the ends; and their inverses, 0 at held nodes."""
+    """Moments and masses of all nodes, half at the ends; and their inverses, 0 at held nodes.
+
+    A node has half the inertia of each of its segments.
+    """
     mass, moments = spacing * mass, spacing * moments
-    share = np.ones(elements + 1)
-    share[[0, -1]] = 0.5
     turns, moves = np.ones(elements + 1), np.ones(elements + 1)
     for place, end in zip((0, -1), ends, strict=True):
         turns[place] = end != "clamped"
         moves[place] = end == "free"
-    one = jnp.concatenate([moments, jnp.stack([mass] * 3)])
-    inertia = jnp.outer(jnp.asarray(share), one).reshape(-1)
+    one = jnp.concatenate(
+        [jnp.broadcast_to(moments, (*mass.shape, 3)), jnp.stack([mass] * 3, axis=-1)], axis=-1
+    )
+    if one.ndim == 1:
+        share = np.ones(elements + 1)
+        share[[0, -1]] = 0.5
+        inertia = jnp.outer(jnp.asarray(share), one).reshape(-1)
+    else:
+        half = one / 2
+        inner = half[:-1] + half[1:]
+        inertia = jnp.concatenate([half[:1], inner, half[-1:]]).reshape(-1)
     mask = np.stack([turns] * 3 + [moves] * 3, axis=1)
     return inertia, jnp.asarray(mask.ravel()) / inertia
 
 
-def _held(momentum: np.ndarray, mobility: np.ndarray) -> np.ndarray:
-    """Whether held nodes of members are at rest."""
-    return ~np.any((momentum != 0) & (mobility == 0), axis=-1)
-
-
-def _traces(frames: np.ndarray) -> np.ndarray:
-    """The traces of the relative rotations of neighbours."""
-    return np.sum(frames[..., :-1, :, :] * frames[..., 1:, :, :], axis=(-2, -1))
-
-
-# A relative rotation by half a turn has this trace.
-_UNBENT = -1 + 1e-8
-
-
-def _require_bent(frames: np.ndarray) -> None:
-    traces = _traces(frames)
-    worst = int(np.argmin(traces))
-    if not traces[worst] > _UNBENT:
-        raise BadInput(
-            f"the frames of nodes {worst} and {worst + 1} of the rod are half a turn apart, where "
-            "the curvature of a segment is not defined; use more elements."
-        )
-
-
-def drawn(rod: Rod) -> dict[str, float]:
+def drawn(spacing: Float[Array, ""], inertia: Float[Array, " dim"]) -> dict[str, float]:
     """Spacing and radius of one rod of a picture."""
-    turn, _, _, mass, _, _ = np.asarray(rod.inertia)[:6]
-    return {"spacing": float(rod.spacing), "radius": 2 * float(np.sqrt(turn / mass))}
-
-
-def named(what: str, vector: Float[Array, "3"]) -> dict[str, Float[Array, ""]]:
-    """The components of a vector, by the name `what` and the axis."""
-    return {f"{what} {axis}": vector[k] for k, axis in enumerate("xyz")}
+    turn, _, _, mass, _, _ = np.asarray(inertia)[:6]
+    return {"spacing": float(spacing), "radius": 2 * float(np.sqrt(turn / mass))}

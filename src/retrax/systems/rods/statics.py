@@ -18,7 +18,7 @@ from retrax.mechanics.system import AbstractGroupSystem, Element, element
 from retrax.numerics.checks import require_double_precision, require_instance, require_whole
 from retrax.numerics.evaluate import Evaluated, as_jax
 from retrax.numerics.tridiagonal import BlockTridiagonal
-from retrax.systems.rods.elastic import HostPlacement, Placement
+from retrax.systems.rods.nodes import HostPlacement, Placement
 from retrax.systems.rods.rod import Rod
 
 _MOST = 100
