@@ -81,3 +81,24 @@ def foot(r: Points, d: Points) -> tuple[Numbers, Numbers]:
 def clamped(x: Numbers) -> Numbers:
     """Return numbers within 0 and 1."""
     return jnp.minimum(jnp.maximum(x, 0.0), 1.0)
+
+
+def distance(r: Points, da: Points, db: Points) -> Numbers:
+    """Return how far apart segments are whose starts are `r` apart."""
+
+    def far(near: Nearest) -> Numbers:
+        apart = r + (near.sigma[:, None] * da - near.tau[:, None] * db)
+        return jnp.where(near.valid, dot(apart, apart), jnp.inf)
+
+    zero, one, yes = jnp.zeros(len(r)), jnp.ones(len(r)), jnp.ones(len(r), bool)
+    candidates = [
+        within(r, da, db),
+        Nearest(zero, foot(r, db)[0], yes, zero),
+        Nearest(one, foot(r + da, db)[0], yes, zero),
+        Nearest(foot(-r, da)[0], zero, yes, zero),
+        Nearest(foot(db - r, da)[0], one, yes, zero),
+    ]
+    least = far(candidates[0])
+    for near in candidates[1:]:
+        least = jnp.minimum(least, far(near))
+    return jnp.sqrt(least)

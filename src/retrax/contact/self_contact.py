@@ -6,8 +6,10 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jax import lax
+from jaxtyping import Array, Float, Int
 
+from retrax.contact.capsules import Numbers, Points, distance, dot, foot
 from retrax.contact.shapes import AbstractSurface, Ball, Plane
 from retrax.errors import BadInput
 from retrax.numerics.checks import ArrayLike, finite64, positive64, require_instance, require_whole, shown
@@ -43,6 +45,8 @@ class SelfContact(Frozen):
     against: tuple[AbstractSurface, ...]
     itself: bool = eqx.field(static=True)
     capacity: int | None = eqx.field(static=True)
+    strands: tuple[int, ...] = eqx.field(static=True)
+    arcs: Float[Array, " nodes"] | None
 
     def __init__(
         self,
@@ -65,6 +69,59 @@ class SelfContact(Frozen):
             None if capacity is None else require_whole("capacity", capacity, 1, 10**7)
         )
 
+        self.strands, self.arcs = (), None
+
+    def on(self, strands: tuple[int, ...], arcs: Float[Array, " nodes"]) -> "SelfContact":
+        """Return the same contact, which knows the nodes of each rod and their arc lengths."""
+        other = object.__new__(SelfContact)
+        for name, value in (vars(self) | {"strands": strands, "arcs": arcs}).items():
+            object.__setattr__(other, name, value)
+        return other
+
+    @property
+    def bend(self) -> Float[Array, ""]:
+        """Points of a rod nearer than this along it do not touch."""
+        return math.pi * self.radius
+
+    def gaps(self, g: tuple[Array, Points]) -> Numbers:
+        """Return how far every segment is from the others, then from what stands in space."""
+        _, places = g
+        n = len(places)
+        last, rod = np.cumsum(self.strands) - 1, np.repeat(np.arange(len(self.strands)), self.strands)
+        after = np.arange(1, n + 1)
+        after[last] = last
+        along, every = places[after] - places, np.arange(n)
+
+        def others(i: Int[Array, ""]) -> Float[Array, ""]:
+            r, own = places[i][None] - places, jnp.broadcast_to(along[i], (n, 3))
+            apart = distance(r, own, along) - 2 * self.radius
+            near = (rod == rod[i]) & (
+                (self.arcs - self.arcs[after[i]] < self.bend) | (every <= after[i])
+            )
+            return jnp.min(jnp.where(near | (every <= i), jnp.inf, apart))
+
+        rod, after = jnp.asarray(rod), jnp.asarray(after)
+        parts = [lax.map(others, jnp.arange(n))] if self.itself else []
+        for shape in self.against:
+            if isinstance(shape, Plane):
+                apart = (places - shape.at[None]) @ shape.normal - self.radius
+            else:
+                on, _ = foot(shape.at[None] - places, along)
+                point = places + on[:, None] * along - shape.at[None]
+                apart = jnp.sqrt(dot(point, point)) - shape.radius - self.radius
+            parts.append(apart)
+        return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+    def overlap(self, candidate: int, depth: float) -> str:
+        """Return a sentence about a start at which segments overlap."""
+        kind, node = divmod(candidate, sum(self.strands))
+        kind = kind if self.itself else kind + 1
+        other = "another segment" if kind == 0 else f"the {self.against[kind - 1].name}"
+        return (
+            f"{segment_name(self.strands, node)} and {other} overlap by {depth:.3g} m in this "
+            "state. Move them apart by as much, or take a smaller radius of contact."
+        )
+
     def room(self, nodes: int) -> int:
         """Return how many pairs of segments there is room for in a system of so many nodes."""
         if not self.itself:
@@ -77,11 +134,22 @@ class SelfContact(Frozen):
         return 3 * self.room(nodes) + nodes * len(self.against)
 
 
-def touching(contact: object) -> SelfContact | None:
-    """Return the contact that a rod was given, if it is one."""
+def touching(
+    contact: object, strands: tuple[int, ...], arcs: Float[Array, " nodes"]
+) -> SelfContact | None:
+    """Return the contact that rods with so many nodes were given, if it is one."""
     if contact is None:
         return None
-    return require_instance("contact", contact, SelfContact, "what rods may touch: rx.SelfContact")
+    what = "what rods may touch: an rx.SelfContact"
+    return require_instance("contact", contact, SelfContact, what).on(strands, arcs)
+
+
+def segment_name(strands: tuple[int, ...], node: int) -> str:
+    """Return what sentences call the segment that begins at a node."""
+    ends = np.cumsum(strands)
+    rod = int(np.searchsorted(ends, node, side="right"))
+    own = node - int(ends[rod]) + strands[rod]
+    return f"segment {own}" if len(strands) == 1 else f"segment {own} of rod {rod}"
 
 
 def _standing(shape: AbstractSurface) -> AbstractSurface:

@@ -61,14 +61,14 @@ class Rows(NamedTuple):
     near: Nearest
 
 
-def chains(lengths: tuple[int, ...], arc: Float[Array, " nodes"]) -> Chains:
-    """Return how nodes hang together in rods with so many nodes each."""
+def chains_of(contact: SelfContact) -> Chains:
+    """Return how the nodes of the rods of a contact hang together."""
+    lengths = np.asarray(contact.strands)
     ends = np.cumsum(lengths)
-    following = np.arange(1, ends[-1] + 1)
+    following, preceding = np.arange(1, ends[-1] + 1), np.arange(-1, ends[-1] - 1)
     following[ends - 1] = ends - 1
-    preceding = np.arange(-1, ends[-1] - 1)
-    preceding[ends - np.asarray(lengths)] += 1
-    return Chains(following, preceding, np.repeat(np.arange(len(lengths)), lengths), arc)
+    preceding[ends - lengths] += 1
+    return Chains(following, preceding, np.repeat(np.arange(len(lengths)), lengths), contact.arcs)
 
 
 def nodes_of(spots: Spots) -> Int[Array, "m 4"]:

@@ -6,15 +6,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.contact.capsules import Nearest, Numbers, dot, foot, within
+from retrax.contact.capsules import distance, dot
 from retrax.contact.self_contact import SelfContact
-from retrax.contact.spots import KINDS, Chains, Places, Spots
+from retrax.contact.spots import KINDS, Places, Spots, chains_of
 
 Scalar = Float[Array, ""]
 Whole = Int[Array, ""]
 
-# Points of a rod nearer than so many radii along it do not touch: half the tightest circle.
-_BEND = 3.141592653589793
 
 
 class Neighbours(NamedTuple):
@@ -51,18 +49,18 @@ def far_gone(near: Neighbours, places: Places) -> Scalar:
 
 
 def found(
-    chains: Chains, contact: SelfContact, places: Places, old: Neighbours
+    contact: SelfContact, places: Places, old: Neighbours
 ) -> tuple[Neighbours, Float[Array, " pairs"]]:
     """Return all pairs of segments whose surfaces are nearer than the skin.
 
     Beside them: where each was in the old lists, or -1.
     """
-    n, room = len(places), contact.room(len(places))
+    n, room, chains = len(places), contact.room(len(places)), chains_of(contact)
     after = jnp.asarray(chains.following, jnp.int32)
     rod = jnp.asarray(chains.rod, jnp.int32)
     along = places[after] - places
     reach = 2 * contact.radius + contact.skin
-    bend = _BEND * contact.radius
+    bend = contact.bend
     lengths = jnp.sqrt(dot(along, along))
 
     def pair(j: Whole, at: _Lists, i: Whole) -> _Lists:
@@ -110,32 +108,11 @@ def found(
     return Neighbours(end.first, end.second, end.number.astype(float), places), end.source
 
 
-def distance(r: Places, da: Places, db: Places) -> Numbers:
-    """Return how far apart segments are whose starts are `r` apart."""
-
-    def far(near: Nearest) -> Numbers:
-        apart = r + (near.sigma[:, None] * da - near.tau[:, None] * db)
-        return jnp.where(near.valid, dot(apart, apart), jnp.inf)
-
-    zero, one, yes = jnp.zeros(len(r)), jnp.ones(len(r)), jnp.ones(len(r), bool)
-    candidates = [
-        within(r, da, db),
-        Nearest(zero, foot(r, db)[0], yes, zero),
-        Nearest(one, foot(r + da, db)[0], yes, zero),
-        Nearest(foot(-r, da)[0], zero, yes, zero),
-        Nearest(foot(db - r, da)[0], one, yes, zero),
-    ]
-    least = far(candidates[0])
-    for near in candidates[1:]:
-        least = jnp.minimum(least, far(near))
-    return jnp.sqrt(least)
-
-
-def spots_of(chains: Chains, contact: SelfContact, near: Neighbours) -> Spots:
+def spots_of(contact: SelfContact, near: Neighbours) -> Spots:
     """Return the spots of the lists."""
     first, second = near.first.astype(jnp.int32), near.second.astype(jnp.int32)
     used: Bool[Array, " pairs"] = jnp.arange(len(first)) < near.number
-    return Spots(chains, contact, first, second, used)
+    return Spots(chains_of(contact), contact, first, second, used)
 
 
 def carried(x: Float[Array, "m 3"], source: Float[Array, " pairs"]) -> Float[Array, "m 3"]:

@@ -14,7 +14,6 @@ from retrax.contact.spots import (
     Places,
     Rows,
     Spots,
-    chains,
     frames,
     impulses,
     met,
@@ -275,18 +274,17 @@ def _updated(
 ) -> tuple[Spots, LastTouch]:
     """Return the spots of this step, from lists that are made anew where nodes have moved."""
     contact = system.contact
-    linked = chains(system.strands, system.arcs)
     if not contact.itself:
-        return spots_of(linked, contact, memory.near), memory
+        return spots_of(contact, memory.near), memory
 
     def fresh(memory: LastTouch) -> LastTouch:
-        near, source = found(linked, contact, places, memory.near)
+        near, source = found(contact, places, memory.near)
         first, last = carried(memory.first, source), carried(memory.last, source)
         return LastTouch(memory.force, near, first, last)
 
     stale = ~(far_gone(memory.near, places) + ahead < contact.skin / 2)
     memory = lax.cond(stale, fresh, lambda memory: memory, memory)
-    return spots_of(linked, contact, memory.near), memory
+    return spots_of(contact, memory.near), memory
 
 
 def _went(

@@ -202,7 +202,7 @@ class Rod(AbstractRod):
         self.rest_stretch = profile("rest_stretch", rest_stretch, arcs, "segments")
         self.drag = drag_rates(drag, spin_drag, *per_length, self.inertia, self.spacing)
         self.bases = moving_base(base, self.ends[0])
-        self.contact = touching(contact)
+        self.contact = touching(contact, self.strands, self.arcs)
 
     @property
     def nodes(self) -> int:

@@ -102,7 +102,7 @@ class Rods(AbstractRod):
         first = zip(rods, self.starts, strict=True)
         self.bases = tuple(base.moved(k) for rod, k in first for base in rod.bases)
         self.constraint = self._joined(joints, drawn)
-        self.contact = touching(contact)
+        self.contact = touching(contact, self.strands, self.arcs)
 
     def _joined(self, joints: Sequence[AbstractJoint], drawn: object) -> EndJoints | None:
         known = None if is_traced(self.mobility) else np.asarray(self.mobility)
