@@ -12,7 +12,14 @@ from jaxtyping import Array, Float, Int
 from retrax.contact.capsules import Numbers, Points, distance, dot, foot
 from retrax.contact.shapes import AbstractSurface, Ball, Plane
 from retrax.errors import BadInput
-from retrax.numerics.checks import ArrayLike, finite64, positive64, require_instance, require_whole, shown
+from retrax.numerics.checks import (
+    ArrayLike,
+    finite64,
+    positive64,
+    require_instance,
+    require_whole,
+    shown,
+)
 from retrax.numerics.frozen import Frozen
 
 # Pairs of segments that may be near each other, for each node, unless the user says how many.
@@ -65,9 +72,7 @@ class SelfContact(Frozen):
         self.skin = self.radius if skin is None else positive64("skin", skin)
         self.against = tuple(_standing(shape) for shape in against)
         self.itself = bool(itself)
-        self.capacity = (
-            None if capacity is None else require_whole("capacity", capacity, 1, 10**7)
-        )
+        self.capacity = None if capacity is None else require_whole("capacity", capacity, 1, 10**7)
 
         self.strands, self.arcs = (), None
 
@@ -85,9 +90,13 @@ class SelfContact(Frozen):
 
     def gaps(self, g: tuple[Array, Points]) -> Numbers:
         """Return how far every segment is from the others, then from what stands in space."""
+        assert self.arcs is not None
         _, places = g
-        n = len(places)
-        last, rod = np.cumsum(self.strands) - 1, np.repeat(np.arange(len(self.strands)), self.strands)
+        n, arcs = len(places), self.arcs
+        last, rod = (
+            np.cumsum(self.strands) - 1,
+            np.repeat(np.arange(len(self.strands)), self.strands),
+        )
         after = np.arange(1, n + 1)
         after[last] = last
         along, every = places[after] - places, np.arange(n)
@@ -95,9 +104,7 @@ class SelfContact(Frozen):
         def others(i: Int[Array, ""]) -> Float[Array, ""]:
             r, own = places[i][None] - places, jnp.broadcast_to(along[i], (n, 3))
             apart = distance(r, own, along) - 2 * self.radius
-            near = (rod == rod[i]) & (
-                (self.arcs - self.arcs[after[i]] < self.bend) | (every <= after[i])
-            )
+            near = (rod == rod[i]) & ((arcs - arcs[after[i]] < self.bend) | (every <= after[i]))
             return jnp.min(jnp.where(near | (every <= i), jnp.inf, apart))
 
         rod, after = jnp.asarray(rod), jnp.asarray(after)
@@ -106,6 +113,7 @@ class SelfContact(Frozen):
             if isinstance(shape, Plane):
                 apart = (places - shape.at[None]) @ shape.normal - self.radius
             else:
+                assert isinstance(shape, Ball)
                 on, _ = foot(shape.at[None] - places, along)
                 point = places + on[:, None] * along - shape.at[None]
                 apart = jnp.sqrt(dot(point, point)) - shape.radius - self.radius

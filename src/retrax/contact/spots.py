@@ -63,6 +63,7 @@ class Rows(NamedTuple):
 
 def chains_of(contact: SelfContact) -> Chains:
     """Return how the nodes of the rods of a contact hang together."""
+    assert contact.arcs is not None
     lengths = np.asarray(contact.strands)
     ends = np.cumsum(lengths)
     following, preceding = np.arange(1, ends[-1] + 1), np.arange(-1, ends[-1] - 1)
@@ -74,9 +75,7 @@ def chains_of(contact: SelfContact) -> Chains:
 def nodes_of(spots: Spots) -> Int[Array, "m 4"]:
     """Return the nodes of the two segments of every spot; those of space have one segment."""
     after = jnp.asarray(spots.chains.following, jnp.int32)
-    pair = jnp.stack(
-        [spots.first, after[spots.first], spots.second, after[spots.second]], axis=1
-    )
+    pair = jnp.stack([spots.first, after[spots.first], spots.second, after[spots.second]], axis=1)
     every = jnp.arange(len(after), dtype=jnp.int32)
     alone = jnp.stack([every, after, every, after], axis=1)
     return jnp.concatenate([pair] * KINDS + [alone] * len(spots.contact.against))
@@ -149,9 +148,13 @@ def renewed(
         lambda: _shared(spots, near, now, overlap, jnp.where(pushes, 1.0, 0.0), deep),
     )
     takes = early | (joins > 0)
-    chosen = (jnp.where(takes, new, old) for new, old in zip(now[:3], near[:3], strict=True))
-    lift = jnp.where(early, 0.0, near.lift + lift)
-    return jnp.any(overlap > deep), Nearest(*chosen, lift)
+    chosen = Nearest(
+        jnp.where(takes, now.sigma, near.sigma),
+        jnp.where(takes, now.tau, near.tau),
+        jnp.where(takes, now.valid, near.valid),
+        jnp.where(early, 0.0, near.lift + lift),
+    )
+    return jnp.any(overlap > deep), chosen
 
 
 def _shared(
@@ -232,6 +235,7 @@ def met(
             normal = jnp.broadcast_to(shape.normal, (n, 3))
             gaps.append(dot(point, normal) - radius)
         else:
+            assert isinstance(shape, Ball)
             far = jnp.sqrt(dot(point, point))
             normal = point / jnp.where(far > 0, far, 1.0)[:, None]
             gaps.append(far - shape.radius - radius)

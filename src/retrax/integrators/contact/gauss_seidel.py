@@ -16,6 +16,7 @@ References: [Moreau1988], [AcaryBrogliato2008].
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
@@ -37,8 +38,8 @@ class Seen(NamedTuple):
 
 # From impulses and their rows to the speeds of contacts, and what else was found on the way.
 Look = Callable[[Points, Rows], tuple[Seen, PyTree]]
-# From what was found, impulses and rows to whether other points overlap, and their rows; at an early
-# time the others are forgotten.
+# From what was found, impulses and rows to whether other points overlap, and their rows; the first
+# few times all others are forgotten.
 Renew = Callable[[PyTree, Points, Rows, Bool[Array, ""]], tuple[Bool[Array, ""], Rows]]
 
 _SWEEPS = 8  # between two looks at the true speeds
@@ -75,7 +76,6 @@ class _Iterate(NamedTuple):
     z: Points
     rows: Rows
     block: Block
-    seen: Seen
     found: PyTree
     left: Numbers
     best: Scalar
@@ -124,47 +124,55 @@ def solve(
     overlap, these come to touch instead.
     """
 
-    def settled(left: Numbers, waited: Int[Array, ""]) -> Bool[Array, ""]:
+    def again(it: _Iterate) -> _Iterate:
+        seen, found = look(it.z, it.rows)
+        left = left_over(it.z, seen.u, it.block, friction)
         size = jnp.max(left)
-        return (size <= aim) | ((size <= accept) & (waited > 1))
+        waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
+        settled = (size <= aim) | ((size <= accept) & (waited > 1))
+        it = it._replace(
+            found=found,
+            left=left,
+            best=jnp.minimum(size, it.best),
+            waited=waited,
+            looks=it.looks + 1,
+        )
+        return lax.cond(settled, checked, swept, it, seen)
 
-    def looked(z: Points, rows: Rows, block: Block) -> tuple[Seen, PyTree, Numbers]:
-        seen, found = look(z, rows)
-        return seen, found, left_over(z, seen.u, block, friction)
-
-    def checked(it: _Iterate) -> _Iterate:
+    def checked(it: _Iterate, seen: Seen) -> _Iterate:
         """Return an iterate that is done, or one with other points if they overlap."""
         if renew is None:
             return it._replace(done=jnp.asarray(True))
         deep, rows = renew(it.found, it.z, it.rows, it.rounds < _EARLY)
 
         def other(it: _Iterate) -> _Iterate:
-            block = blocks(rows, response)
-            seen, found, left = looked(it.z, rows, block)
-            none = jnp.asarray(0)
-            size, rounds = jnp.max(left), it.rounds + 1
-            return _Iterate(
-                it.z, rows, block, seen, found, left, size, none, it.looks, rounds, it.done
+            return it._replace(
+                rows=rows,
+                block=blocks(rows, response),
+                best=jnp.full((), jnp.inf),
+                waited=jnp.asarray(0),
+                rounds=it.rounds + 1,
             )
 
         return lax.cond(deep, other, lambda it: it._replace(done=jnp.asarray(True)), it)
 
-    def swept(it: _Iterate) -> _Iterate:
-        z = _swept(it.z, it.seen, it.rows, it.block, response, friction)
-        seen, found, left = looked(z, it.rows, it.block)
-        size = jnp.max(left)
-        waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
-        best = jnp.minimum(size, it.best)
-        return it._replace(z=z, seen=seen, found=found, left=left, best=best, waited=waited)
+    def swept(it: _Iterate, seen: Seen) -> _Iterate:
+        return it._replace(z=_swept(it.z, seen, it.rows, it.block, response, friction))
 
-    def again(it: _Iterate) -> _Iterate:
-        it = it._replace(looks=it.looks + 1)
-        return lax.cond(settled(it.left, it.waited), checked, swept, it)
-
-    block, none = blocks(rows, response), jnp.asarray(0)
-    seen, found, left = looked(guess, rows, block)
+    shape = jax.eval_shape(look, guess, rows)[1]
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
+    none, left = jnp.asarray(0), jnp.zeros(len(guess))
     start = _Iterate(
-        guess, rows, block, seen, found, left, jnp.max(left), none, none, none, jnp.asarray(False)
+        guess,
+        rows,
+        blocks(rows, response),
+        nothing,
+        left,
+        jnp.full((), jnp.inf),
+        none,
+        none,
+        none,
+        jnp.asarray(False),
     )
     it = lax.while_loop(lambda it: ~it.done & (it.looks < _MOST), again, start)
     status = NewtonStatus(it.done, jnp.max(it.left), it.looks)

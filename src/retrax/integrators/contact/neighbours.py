@@ -14,7 +14,6 @@ Scalar = Float[Array, ""]
 Whole = Int[Array, ""]
 
 
-
 class Neighbours(NamedTuple):
     """Pairs of near segments by their first nodes, all numbers floats.
 

@@ -1,6 +1,6 @@
 """Contact that sticks, slips, lets go and comes back: RATTLE with unilateral constraints."""
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
 from retrax.integrators.contact.rod_contact import LastTouch, RodContact
+from retrax.integrators.contact.rod_record import RodContactRecord
 from retrax.mechanics.contact import AbstractContacts, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
@@ -24,6 +25,7 @@ from retrax.numerics.complementarity import (
     solve_contact,
     weights,
 )
+from retrax.systems.rods.elastic import AbstractRod
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
@@ -103,16 +105,16 @@ class NonsmoothRattle(AbstractIntegrator):
             self.refuse_constraint(system)
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
-        if isinstance(system.contact, SelfContact):
+        if _of_rods(system):
             RodContact().check_step(system, state, h)
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
-        if isinstance(system.contact, SelfContact):
+        if _of_rods(system):
             return RodContact().refusal(system, state, h, moved)
         return super().refusal(system, state, h, moved)
 
     def memory(self, system: AbstractGroupSystem, state: State) -> Last | LastTouch:
-        if isinstance(system.contact, SelfContact):
+        if _of_rods(system):
             return RodContact().memory(system, state)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
@@ -125,18 +127,25 @@ class NonsmoothRattle(AbstractIntegrator):
     def next_step(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | LastTouch
     ) -> tuple[State, StepInfo, Last | LastTouch]:
-        if isinstance(memory, LastTouch):
+        if _of_rods(system):
+            assert isinstance(memory, LastTouch)
             return RodContact().next_step(system, state, h, memory)
+        assert isinstance(memory, Last)
         new, info, last, _ = self._taken(system, state, h, memory)
         return new, info, last
 
     def contact_record(
-        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | None = None
-    ) -> tuple[State, ContactRecord]:
+        self,
+        system: AbstractGroupSystem,
+        state: State,
+        h: Scalar,
+        memory: Last | LastTouch | None = None,
+    ) -> tuple[State, ContactRecord | RodContactRecord]:
         """Take a step again, and return what its contacts do."""
-        if isinstance(system.contact, SelfContact):
-            return RodContact().contact_record(system, state, h, memory)
         begun = self.memory(system, state) if memory is None else memory
+        if isinstance(begun, LastTouch):
+            assert _of_rods(system)
+            return RodContact().contact_record(system, state, h, begun)
         new, _, _, record = self._taken(system, state, h, begun)
         return new, record
 
@@ -217,6 +226,7 @@ class NonsmoothRattle(AbstractIntegrator):
         approach = jnp.einsum("ik,k->i", before.rows[:, 0], xi0)
         closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
         bounce = contact.restitution * jnp.minimum(approach, 0.0)
+
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
@@ -268,6 +278,10 @@ class NonsmoothRattle(AbstractIntegrator):
             work[:, 0],
         )
         return new, info, last, record
+
+
+def _of_rods(system: AbstractGroupSystem) -> TypeGuard[AbstractRod]:
+    return isinstance(system.contact, SelfContact)
 
 
 def _ties(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Array, "k n"]:

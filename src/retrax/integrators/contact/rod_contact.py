@@ -2,15 +2,15 @@
 
 from typing import ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from retrax.contact.capsules import Nearest, Numbers, Points
 from retrax.contact.spots import (
     FAR,
-    KINDS,
     Places,
     Rows,
     Spots,
@@ -33,9 +33,10 @@ from retrax.integrators.contact.neighbours import (
     nobody,
     spots_of,
 )
+from retrax.integrators.contact.rod_record import Ended, RodContactRecord, recorded, told
 from retrax.integrators.kick_drift_kick import loaded
 from retrax.mechanics.state import State
-from retrax.mechanics.system import Coordinates
+from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.newton import NewtonStatus
 from retrax.systems.rods.base import mean_rates
 from retrax.systems.rods.elastic import AbstractRod
@@ -58,40 +59,6 @@ class LastTouch(NamedTuple):
     near: Neighbours
     first: Points
     last: Points
-
-
-class RodContactRecord(NamedTuple):
-    """What contacts did in one step, an entry for each spot where rods may touch.
-
-    **Attributes:** `gap`: at its end, infinite where there is no contact; `mode`: 0 open, 1 sticks,
-    2 slips; `normal`, `tangential`: impulses of both stages; `approach`: the normal velocity
-    before; `slip`: velocity at the end; `friction_work`, `impact_work`: what friction and the
-    normal impulses did; `first`, `second`: the nodes at which the two segments begin, or -1, -2 for
-    the first and second of the bodies `against`; `place`: where it is in space.
-    """
-
-    gap: Numbers
-    mode: Int[Array, " m"]
-    normal: Numbers
-    tangential: Float[Array, "m 2"]
-    approach: Numbers
-    slip: Float[Array, "m 2"]
-    friction_work: Numbers
-    impact_work: Numbers
-    first: Int[Array, " m"]
-    second: Int[Array, " m"]
-    place: Points
-
-
-class _Ended(NamedTuple):
-    """Where the first stage ends: the flight, and the contacts there."""
-
-    flown: Flight
-    push: Coordinates
-    gap: Numbers
-    weights: Float[Array, "m 4"]
-    arms: Float[Array, "m 4"]
-    frame: Float[Array, "m 3 3"]
 
 
 class RodContact(AbstractIntegrator):
@@ -123,7 +90,7 @@ class RodContact(AbstractIntegrator):
     preserves: ClassVar[frozenset[str]] = frozenset({"group", "contact"})
     memory_saves_work: ClassVar[bool] = True
 
-    def check(self, system: AbstractRod) -> None:
+    def check(self, system: AbstractGroupSystem) -> None:
         if not isinstance(system, AbstractRod):
             raise BadInput(f"rx.SelfContact is the contact of rods, not of the {system.name}.")
         if system.constraint is not None:
@@ -136,6 +103,44 @@ class RodContact(AbstractIntegrator):
         if not h > 0:
             raise BadInput(f"h = {h:g}: friction and impacts have no way back, so h must be > 0.")
         system.check_step(state, h)
+
+    def refusal(self, system: AbstractRod, state: State, h: float, moved: float) -> Refusal:
+        begun = jax.tree.map(jnp.asarray, state)
+
+        @jax.jit
+        def again(size: Scalar) -> tuple[StepInfo, RodContactRecord, _Faults]:
+            _, info, _, record, faults = _taken(system, begun, size, self.memory(system, begun))
+            return info, record, faults
+
+        _, record, faults = again(jnp.asarray(h))
+        contact, shorter = system.contact, shorter_step(h, moved)
+        room, number = contact.room(system.nodes), int(faults.number)
+        if number > room:
+            return Refusal(
+                "found more pairs of near segments than there is room for",
+                f"{number} pairs of segments are nearer than the skin of {float(contact.skin):.3g} "
+                f"m, but capacity is {room}: give SelfContact a capacity of {number} or more, or a "
+                "thinner skin.",
+                shorter,
+            )
+        if not float(faults.moved) <= float(contact.skin) / 2:
+            return Refusal(
+                "moved a node too far",
+                f"A node moves by {float(faults.moved):.3g} m in the step, but contacts are looked "
+                f"for within half the skin, {float(contact.skin) / 2:.3g} m.",
+                shorter,
+            )
+        left = np.asarray(faults.left)
+        worst = int(np.argmax(left))
+        if bool(faults.unsolved):
+            return Refusal(
+                "could not be solved for its contacts",
+                f"{told(contact, np.asarray(system.arcs), record, worst)} is left with "
+                f"{left[worst]:.1e} m of overlap, gap or creep in the step.",
+                h / 2,
+            )
+        why = system.why_not(state, h)
+        return Refusal("could not turn so far", why or "", shorter)
 
     def memory(self, system: AbstractRod, state: State) -> LastTouch:
         contact, places = system.contact, state.g[1]
@@ -163,11 +168,16 @@ class RodContact(AbstractIntegrator):
 
 
 class _Faults(NamedTuple):
-    """What may have gone wrong: pairs found, the way of the fastest node, what is left of (2)."""
+    """What may have gone wrong.
+
+    **Attributes:** `number`: of pairs found; `moved`: the way of the fastest node; `left`: what is
+    left of (2), as a length; `unsolved`: whether that is too much.
+    """
 
     number: Scalar
     moved: Scalar
     left: Numbers
+    unsolved: Bool[Array, ""]
 
 
 def _taken(
@@ -189,9 +199,9 @@ def _taken(
     kick, carried = h / 2 * memory.force, then.carried(g0, h)
     free, _ = _loaded(system, state, h, kick)
     lost = then.lost(g0, mu0 + free, h / 2, carried, dragged_first=True)
-    led = [mean_rates(pose, *g0, h) for pose in then.poses()]
+    led = [mean_rates(pose, turned0, places, h) for pose in then.poses()]
 
-    def look(z: Points, rows: Rows) -> tuple[Seen, _Ended]:
+    def look(z: Points, rows: Rows) -> tuple[Seen, Ended]:
         push, met_load = _loaded(system, state, h, kick + _given(system, turned0, rows, z))
         push = push if lost is None else push + lost
         flown = then.flight(g0, mu0 + push, h)
@@ -203,14 +213,14 @@ def _taken(
         turned = jnp.einsum("kij,kj->ki", turned0, flown.w)  # the same at both ends
         after = flown.g[1]
         gap, normals, weights, arms = met(spots, after, rows.near)
-        ends = _Ended(flown, push, gap, weights, arms, frames(normals, rows.frame))
+        ends = Ended(flown, push, gap, weights, arms, frames(normals, rows.frame))
         last = Rows(nodes, weights, arms, ends.frame, rows.near)
         slip = (speeds(rows, flown.v, turned) + speeds(last, flown.v, turned))[:, 1:] / 2
         u = jnp.concatenate([(gap / h)[:, None], slip], axis=1)
         return Seen(u, normals), ends
 
     def overlapping(
-        ends: _Ended, z: Points, rows: Rows, early: Bool[Array, ""]
+        ends: Ended, z: Points, rows: Rows, early: Bool[Array, ""]
     ) -> tuple[Bool[Array, ""], Rows]:
         deep, near = renewed(spots, ends.flown.g[1], rows.near, z[:, 0], _DEEP * extent, early)
         return deep, rows_of(near)
@@ -227,7 +237,7 @@ def _taken(
         _ACCEPT * size,
         overlapping,
     )
-    ends: _Ended = first.found
+    ends: Ended = first.found
     approach = speeds(first.rows, v0, w0)
     g1 = ends.flown.g
     change = ends.push + _flat(ends.flown.change)
@@ -251,13 +261,17 @@ def _taken(
         law = jnp.concatenate([along[:, None], u[:, 1:]], axis=1)
         return Seen(law, last.frame[:, 0]), u
 
-    start = jnp.where(
-        closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0
-    )
+    start = jnp.where(closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0)
     speed = _fastest(v0) + _fastest(w0) * contact.radius
     speed = speed + _fastest(ends.flown.v)
     second = solve(
-        rebound, start, last, _response(system, g1[0]), contact.friction, _AIM * speed, _ACCEPT * speed
+        rebound,
+        start,
+        last,
+        _response(system, g1[0]),
+        contact.friction,
+        _AIM * speed,
+        _ACCEPT * speed,
     )
     mu1 = mu + _given(system, g1[0], last, second.z)
     new = State(g1, mu1, t1)
@@ -265,7 +279,9 @@ def _taken(
     hand_on = LastTouch(
         force, memory.near, _directed(first.rows, first.z) / h, _directed(last, second.z) / h
     )
-    record = _recorded(spots, g1, ends, first.z, second.z, approach, second.found, closed, contact.friction)
+    record = recorded(
+        spots, g1, ends, first.z, second.z, approach, second.found, closed, contact.friction
+    )
     return new, info, hand_on, record, faults
 
 
@@ -301,7 +317,8 @@ def _went(
 ) -> tuple[StepInfo, _Faults]:
     """Return how a step went; what only contacts can explain counts as out of the chart."""
     status = flown.status
-    ok = system.unfolded(g1) & first.status.converged & second.status.converged
+    solved = first.status.converged & second.status.converged
+    ok = system.unfolded(g1) & solved
     moved, room = jnp.zeros(()), len(spots.first)
     if spots.contact.itself:
         moved = far_gone(memory.near, g1[1])
@@ -318,44 +335,7 @@ def _went(
         ok,
     )
     left = jnp.maximum(first.left * jnp.abs(h), second.left * jnp.abs(h))
-    return info, _Faults(memory.near.number, moved, left)
-
-
-def _recorded(
-    spots: Spots,
-    g1: Placement,
-    ends: _Ended,
-    z: Points,
-    end: Points,
-    before: Points,
-    after: Points,
-    closed: Bool[Array, " m"],
-    friction: Scalar,
-) -> RodContactRecord:
-    """Book the impulses of a step with the mean of the velocities before and after it."""
-    total = z + end
-    work = total * (before + after) / 2
-    across = jnp.sqrt(jnp.sum(end[:, 1:] ** 2, axis=1))
-    slipping = across >= friction * end[:, 0] * (1 - 1e-9)
-    mode = jnp.where(closed & (end[:, 0] > 0), jnp.where(slipping, 2, 1), 0)
-    nodes, count = nodes_of(spots), KINDS * len(spots.first)
-    bodies = np.repeat(-1 - np.arange(len(spots.contact.against)), len(g1[1]))
-    second = jnp.concatenate([nodes[:count, 2], jnp.asarray(bodies, nodes.dtype)])
-    point = sum((ends.weights[:, k, None] * g1[1][nodes[:, k]] for k in (0, 1)), jnp.zeros_like(z))
-    arm = ends.arms[:, 0] + ends.arms[:, 1]
-    return RodContactRecord(
-        jnp.where(ends.gap < FAR, ends.gap, jnp.inf),
-        mode,
-        total[:, 0],
-        total[:, 1:],
-        before[:, 0],
-        after[:, 1:],
-        work[:, 1] + work[:, 2],
-        work[:, 0],
-        nodes[:, 0],
-        second,
-        point + arm[:, None] * ends.frame[:, 0],
-    )
+    return info, _Faults(memory.near.number, moved, left, ~solved)
 
 
 def _loaded(

@@ -42,8 +42,8 @@ class Rods(AbstractRod):
     - `joints`: `Spherical`, `Fixed`, `Revolute` and other joints of mechanisms, whose bodies are
         ends of rods, `"rod 0 first"` or `"rod 1 last"`, and the `"ground"`. They hold to round-off.
     - `drawn`: the placement of all nodes as the joints are written, with points and axes in space.
-    - `contact`: what the rods may touch, each other and themselves included: `rx.SelfContact`. Their
-        step is that of `NonsmoothRattle`.
+    - `contact`: what the rods may touch, each other and themselves included: `rx.SelfContact`.
+        Their step is that of `NonsmoothRattle`.
 
     **Invariants:** as of a `Rod`: energy; momenta where no support and no load acts.
 
