@@ -198,10 +198,10 @@ def _along(spots: Spots, near: Nearest) -> tuple[Numbers, Numbers]:
     """Return where spots are along the rods, counted in nodes; bodies in space are far from all."""
     nodes, pairs = nodes_of(spots), KINDS * len(spots.first)
     bodies = np.repeat(np.arange(len(spots.contact.against)), len(spots.chains.rod))
-    second = nodes[:, 2] + near.tau
+    second = nodes[:, 2].astype(float) + near.tau
     if len(bodies):
         second = _joined([second[:pairs]] if pairs else [], jnp.asarray(-10.0 * (1 + bodies)))
-    return nodes[:, 0] + near.sigma, second
+    return nodes[:, 0].astype(float) + near.sigma, second
 
 
 def _joined(parts: list[Array], rest: Array) -> Array:

@@ -62,6 +62,9 @@ def found(
     bend = contact.bend
     lengths = jnp.sqrt(dot(along, along))
 
+    firsts, seconds = old.first.astype(jnp.int32), old.second.astype(jnp.int32)
+    known = jnp.minimum(old.number, float(room)).astype(jnp.int32)
+
     def pair(j: Whole, at: _Lists, i: Whole) -> _Lists:
         r = places[i] - places[j]
         middle = r + (along[i] - along[j]) / 2
@@ -80,14 +83,11 @@ def found(
 
             def before(k: Whole) -> Bool[Array, ""]:
                 there = jnp.minimum(k, room - 1)
-                own = (old.first[there] * n + old.second[there]).astype(jnp.int32)
-                return (k < jnp.minimum(old.number, float(room))) & (own < key)
+                return (k < known) & (firsts[there] * n + seconds[there] < key)
 
             k = lax.while_loop(before, lambda k: k + 1, at.passed)
             there = jnp.minimum(k, room - 1)
-            same = (k < jnp.minimum(old.number, float(room))) & (
-                (old.first[there] == i) & (old.second[there] == j)
-            )
+            same = (k < known) & (firsts[there] == i) & (seconds[there] == j)
             return _Lists(
                 at.first.at[at.number].set(i.astype(float), mode="drop"),
                 at.second.at[at.number].set(j.astype(float), mode="drop"),
@@ -110,7 +110,7 @@ def found(
 def spots_of(contact: SelfContact, near: Neighbours) -> Spots:
     """Return the spots of the lists."""
     first, second = near.first.astype(jnp.int32), near.second.astype(jnp.int32)
-    used: Bool[Array, " pairs"] = jnp.arange(len(first)) < near.number
+    used: Bool[Array, " pairs"] = jnp.arange(len(first), dtype=float) < near.number
     return Spots(chains_of(contact), contact, first, second, used)
 
 

@@ -62,7 +62,7 @@ class AbstractRod(AbstractNodes):
     def arcs(self) -> Float[Array, " nodes"]:
         """The arc length of every node, from the first node of its rod on."""
         starts = np.cumsum((0, *self.strands[:-1]))
-        along = np.arange(self.nodes) - np.repeat(starts, self.strands)
+        along = (np.arange(self.nodes) - np.repeat(starts, self.strands)).astype(float)
         if self.spacing.ndim == 0:
             return self.spacing * along
         return self.spacing[np.repeat(starts, self.strands)] * along
