@@ -8,6 +8,7 @@ the third axis.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -19,6 +20,7 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so2 import SO2
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
+from retrax.numerics.small_matrices import cross
 
 Vector = Float[Array, "3"]
 Vectors = Float[Array, "k 3 3"]
@@ -46,6 +48,16 @@ class Placed(NamedTuple):
     def point(self, a: Vector) -> Vector:
         """Return where in space a point of the body is."""
         return self.x + self.R @ a
+
+    def velocities(self, points: Float[Array, "k 3"], xi: Float[Array, " dim"]) -> Array:
+        """Return the velocities of points in space."""
+        split = self.start + self.turns
+        turn = jnp.concatenate([jnp.zeros(3 - self.turns), xi[self.start : split]])
+        move = jnp.concatenate([xi[split : split + self.travels], jnp.zeros(3 - self.travels)])
+        spin, shift = self.R @ turn, self.R @ move if self.carried else move
+        if not self.turns:
+            return jnp.broadcast_to(shift, points.shape)
+        return shift[None] + jax.vmap(lambda arm: cross(spin, arm))(points - self.x[None])
 
     def rows(self, ways: Vectors, points: Float[Array, "k 3"], dim: int) -> Float[Array, "k 3 dim"]:
         """Return what takes a velocity to the speeds of points along three directions each."""

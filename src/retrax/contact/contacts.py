@@ -15,7 +15,7 @@ from retrax.contact.nearest import Points, across, length_and_way
 from retrax.contact.pictures import picture
 from retrax.contact.shapes import AbstractSurface
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Element
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Touch
 from retrax.mechanics.shape import Shape
 from retrax.mechanics.system import AbstractGroupSystem
@@ -120,13 +120,29 @@ class Contacts(AbstractContacts):
     def look(self, g: Element, along: Frames | None = None) -> Touch:
         there = self._there(g)
         meetings = self._meetings(there)
-        gap, normal = (jnp.concatenate([found[k] for found in meetings]) for k in range(2))
-        frames, rows, start = _frames(normal, along), [], 0
+        frames, rows, start = _frames(_joined(meetings, "normal"), along), [], 0
         for found, (i, j) in zip(meetings, self.bodies, strict=True):
             ways = frames[start : start + len(found.gap)]
             rows.append(_rows(ways, found, there[i], there[j], self.group.dim))
             start += len(found.gap)
-        return Touch(gap, frames, jnp.concatenate(rows))
+        return Touch(_joined(meetings, "gap"), frames, jnp.concatenate(rows))
+
+    def speeds(
+        self, g: Element, xi: Coordinates, along: Frames | None = None
+    ) -> tuple[Gaps, Float[Array, "m 3"]]:
+        there = self._there(g)
+        meetings = self._meetings(there)
+        moves = [
+            there[i].velocities(found.first, xi) - there[j].velocities(found.second, xi)
+            for found, (i, j) in zip(meetings, self.bodies, strict=True)
+        ]
+        frames = _frames(_joined(meetings, "normal"), along)
+        return _joined(meetings, "gap"), jnp.einsum("iad,id->ia", frames, jnp.concatenate(moves))
+
+
+def _joined(meetings: list[Meeting], what: str) -> Array:
+    """Return the gaps or the normals of all pairs."""
+    return jnp.concatenate([getattr(found, what) for found in meetings])
 
 
 def _rows(ways: Frames, found: Meeting, a: Placed, b: Placed, dim: int) -> Float[Array, "k 3 dim"]:

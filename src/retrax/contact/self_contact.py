@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 from retrax.contact.capsules import Numbers, Points, distance, dot, foot
 from retrax.contact.shapes import AbstractSurface, Ball, Plane
 from retrax.errors import BadInput
+from retrax.mechanics.contact import AbstractTouching
 from retrax.numerics.checks import (
     ArrayLike,
     finite64,
@@ -20,13 +21,12 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
-from retrax.numerics.frozen import Frozen
 
 # Pairs of segments that may be near each other, for each node, unless the user says how many.
 _NEIGHBOURS = 6
 
 
-class SelfContact(Frozen):
+class SelfContact(AbstractTouching):
     r"""What a rod, or several, may touch: itself, the others, and what stands in space.
 
     A rod is a chain of capsules of radius $a$: segments with round ends. Points of one rod that are

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
-from retrax.groups.base import Element
+from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.shape import Shape
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
@@ -40,7 +40,19 @@ class Touch(NamedTuple):
     rows: Float[Array, "m 3 dim"]
 
 
-class AbstractContacts(Frozen):
+class AbstractTouching(Frozen):
+    """What must not overlap."""
+
+    @abc.abstractmethod
+    def gaps(self, g: Element) -> Gaps:
+        r"""Return $\gamma(g)$."""
+
+    @abc.abstractmethod
+    def overlap(self, candidate: int, depth: float) -> str:
+        """Return a sentence about a start at which a candidate overlaps."""
+
+
+class AbstractContacts(AbstractTouching):
     """Candidates for contact: each may be open, stick or slip.
 
     **Attributes:** `friction`, `restitution`: of each candidate; `names`: what sentences call them.
@@ -63,9 +75,12 @@ class AbstractContacts(Frozen):
     def look(self, g: Element, along: Frames | None = None) -> Touch:
         """Return gaps, frames and rows at a place; tangents turn little from those of `along`."""
 
-    @abc.abstractmethod
-    def gaps(self, g: Element) -> Gaps:
-        r"""Return $\gamma(g)$."""
+    def speeds(
+        self, g: Element, xi: Coordinates, along: Frames | None = None
+    ) -> tuple[Gaps, Float[Array, "m 3"]]:
+        """Return gaps, and the speeds of a velocity along the frames of `look`."""
+        found = self.look(g, along)
+        return found.gap, found.rows @ xi
 
     def overlap(self, candidate: int, depth: float) -> str:
         """Return a sentence about a start at which a candidate overlaps."""
@@ -75,7 +90,7 @@ class AbstractContacts(Frozen):
         )
 
 
-def require_apart(contact: AbstractContacts, g: Element) -> None:
+def require_apart(contact: AbstractTouching, g: Element) -> None:
     """Reject a place at which bodies overlap, with the pair, the depth, and what to do."""
 
     def check(gaps: np.ndarray, *leaves: np.ndarray) -> None:
@@ -87,5 +102,5 @@ def require_apart(contact: AbstractContacts, g: Element) -> None:
     require_each(check, evaluate(_gaps, contact, g), *jax.tree.leaves(g))
 
 
-def _gaps(contact: AbstractContacts, g: Element) -> Gaps:
+def _gaps(contact: AbstractTouching, g: Element) -> Gaps:
     return contact.gaps(g)

@@ -56,9 +56,11 @@ Tensions = Float[Array, " k"]
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
 _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
-_STIFF = 1e6  # kappa
+_GUESSED = 16 * _EPS  # what rests goes on with the impulses of the step before
+# kappa at first, how it grows where an iteration leaves more than `_SLOW`, and where that ends
+_STIFF, _STIFFER, _SLOW, _STIFFEST = 1e4, 30.0, 0.1, 1e10
 # After so many iterations that do not halve the residual come sweeps, each time twice as many.
-_PATIENCE, _SWEEPS, _MOST_SWEEPS = 4, 16, 20_000
+_PATIENCE, _SWEEPS, _MOST_SWEEPS = 8, 16, 20_000
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -120,6 +122,16 @@ class _Slopes(NamedTuple):
     G: Float[Array, "k n"]
 
 
+class _Chord(NamedTuple):
+    """An iteration with derivatives that stay: how stiff it is, and how often it failed."""
+
+    seen: _Seen
+    kappa: Scalar
+    best: Scalar
+    failed: Int[Array, ""]
+    count: Int[Array, ""]
+
+
 class _Round(NamedTuple):
     """Where the iteration stands, how many sweeps come next, and how many iterations there were."""
 
@@ -166,27 +178,24 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     """
     rho, sigma = problem.weights
     rows, ties, friction = problem.rows, problem.ties, problem.friction
-    reach, tied = jnp.sum(jnp.abs(rows), axis=2), jnp.sum(jnp.abs(ties), axis=1)
-    blurred = problem.unseen * (jnp.sum(reach[:, 0] * rho[:, 0]) + jnp.sum(tied * sigma))
+    blurred = problem.unseen * (jnp.sum(rho[:, 0]) + jnp.sum(sigma))
 
     def looked(at: Found) -> _Seen:
         need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
         u, c = problem.speeds(at.xi), problem.held(at.xi)
-        missed = at.z - _allowed(problem, at.z - rho * u)
-        left = reach * jnp.abs(missed)
-        rough = jnp.sum(left[:, 0]) + jnp.sum(tied * jnp.abs(sigma * c))
+        left = jnp.abs(at.z - _allowed(problem, at.z - rho * u))
+        rough = jnp.sum(left[:, 0]) + jnp.sum(jnp.abs(sigma * c))
         fine = jnp.sum(jnp.abs(need)) + jnp.sum(left[:, 1:])
-        terms = jnp.sum(reach * jnp.abs(at.z)) + jnp.sum(tied * jnp.abs(at.lam))
-        terms = problem.terms + terms + SMALLEST
+        terms = problem.terms + jnp.sum(jnp.abs(at.z)) + jnp.sum(jnp.abs(at.lam)) + SMALLEST
         return _Seen(at, need, u, c, jnp.maximum(fine / terms, rough / (terms + blurred)))
 
-    def newton(slopes: _Slopes, seen: _Seen) -> _Seen:
+    def newton(slopes: _Slopes, seen: _Seen, kappa: Scalar) -> _Seen:
         (xi, z, lam), (V, D, G) = seen.at, slopes
-        stiff, y = _STIFF * sigma, z - rho * seen.u
+        stiff, y = kappa * sigma, z - rho * seen.u
         K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
         answers = []
         for i in range(len(friction)):
-            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i])
+            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i], kappa)
             closed = problem.touching[i] & (y[i, 0] > 0)
             K, right, answer = lax.cond(
                 closed,
@@ -233,23 +242,21 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         V, G = problem.slopes(xi)
         slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
 
-        def tries(carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]) -> Array:
-            seen, before, failed, _ = carried
-            stalls = (seen.size <= _ACCEPT) & (seen.size > before / 2)
-            return ~(seen.size <= _AIM) & ~stalls & (failed < _PATIENCE)
+        def tries(it: _Chord) -> Bool[Array, ""]:
+            stalls = (it.seen.size <= _ACCEPT) & (it.failed > 0)
+            return ~(it.seen.size <= _AIM) & ~stalls & (it.failed < _PATIENCE)
 
-        def chord(
-            carried: tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]],
-        ) -> tuple[_Seen, Scalar, Int[Array, ""], Int[Array, ""]]:
-            seen, _, failed, count = carried
-            new = newton(slopes, seen)
-            failed = jnp.where(new.size < seen.size / 2, failed, failed + 1)
-            return new, seen.size, failed, count + 1
+        def chord(it: _Chord) -> _Chord:
+            new = newton(slopes, it.seen, it.kappa)
+            slow = new.size > _SLOW * it.seen.size
+            kappa = jnp.where(slow, jnp.minimum(_STIFFER * it.kappa, _STIFFEST), it.kappa)
+            failed = jnp.where(new.size < it.best / 2, 0, it.failed + 1)
+            return _Chord(new, kappa, jnp.minimum(it.best, new.size), failed, it.count + 1)
 
-        none = jnp.asarray(0)
-        found, _, _, count = lax.while_loop(
-            tries, chord, (seen, jnp.asarray(jnp.inf), none, it.iterations)
+        begun = _Chord(
+            seen, jnp.asarray(_STIFF), jnp.asarray(jnp.inf), jnp.asarray(0), it.iterations
         )
+        found, _, _, _, count = lax.while_loop(tries, chord, begun)
         solved = found.size <= _ACCEPT
         last = lax.cond(solved, lambda: found, lambda: swept(slopes, seen, it.sweeps))
         return _Round(last, jnp.where(solved, it.sweeps, 2 * it.sweeps), count)
@@ -262,7 +269,7 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
 def _unsolved(seen: _Seen) -> _Seen:
     """Return a place that asks for at least one iteration, unless it solves everything."""
-    return seen._replace(size=jnp.where(seen.size <= _AIM, seen.size, jnp.inf))
+    return seen._replace(size=jnp.where(seen.size <= _GUESSED, seen.size, jnp.inf))
 
 
 def _allowed(problem: Contact, y: Impulses) -> Impulses:
@@ -307,14 +314,15 @@ def _answer(
     u: Float[Array, "3"],
     rho: Float[Array, "3"],
     f: Scalar,
+    kappa: Scalar,
 ) -> _Answer:
     """Return the answer of a closed contact."""
-    stiff = _STIFF * rho
+    stiff = kappa * rho
     size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
     slips, safe = size > f * y[0], jnp.where(size > 0, size, 1.0)
     d = y[1:] / safe
     share = jnp.minimum(f * y[0] / safe, 1.0)
-    loose = 1 / jnp.maximum(1 - share, 1 / _STIFF)
+    loose = 1 / jnp.maximum(1 - share, 1 / kappa)
     rest = f * z[0] * d - z[1:]
     along, off = d @ rest, jnp.eye(2) - d[:, None] * d[None]
     # Along the slip q = f p, so that it answers as p does; across it the direction turns.

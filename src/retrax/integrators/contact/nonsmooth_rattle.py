@@ -29,8 +29,9 @@ from retrax.systems.rods.elastic import AbstractRod
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
-# A gap this small, relative to the coordinates of the place, is closed.
-_CLOSED = 64 * _EPS
+# A gap this small, relative to the coordinates of the place, is closed: rounding errors of contacts
+# that say the same twice would otherwise push against each other.
+_CLOSED = 8 * _EPS
 
 
 class Last(NamedTuple):
@@ -79,7 +80,7 @@ class NonsmoothRattle(AbstractIntegrator):
     \end{aligned}
     $$
 
-    (5) for contacts that are closed. A contact that sticks is a rolling constraint: it does not
+    (5) for contacts that are closed, $e$ for those that were open before. A contact that sticks is a rolling constraint: it does not
     creep. Without contact this is `LieVerlet`, of order 2; in impacts of order 1.
 
     **Arguments:** `retraction`: $\tau$. With `Exp()` the velocity of a step agrees with the
@@ -170,13 +171,16 @@ class NonsmoothRattle(AbstractIntegrator):
             p = (now.momentum(g0, xi) + then.momentum(drift(xi), xi)) / 2
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(now, g0, xi, t0))  # (1)
 
+        def seen(gap: Array) -> Array:
+            return jnp.where(jnp.abs(gap) <= _CLOSED * extent, 0.0, gap)
+
         def speeds(xi: Coordinates) -> Impulses:
-            after = contact.look(drift(xi), before.frame)
-            slip = jnp.einsum("iak,k->ia", (before.rows + after.rows)[:, 1:], xi) / 2
-            return jnp.concatenate([(after.gap / h)[:, None], slip], axis=1)  # (2), (3)
+            gap, there = contact.speeds(drift(xi), xi, before.frame)
+            slip = (jnp.einsum("iak,k->ia", before.rows[:, 1:], xi) + there[:, 1:]) / 2
+            return jnp.concatenate([(seen(gap) / h)[:, None], slip], axis=1)  # (2), (3)
 
         def held(xi: Coordinates) -> Array:
-            return _positions(system, drift(xi), t1) / h
+            return seen(_positions(system, drift(xi), t1)) / h
 
         def slopes(xi: Coordinates) -> tuple[Array, Array]:
             g = drift(xi)
@@ -225,7 +229,8 @@ class NonsmoothRattle(AbstractIntegrator):
         after, ends = contact.look(g1, before.frame), _ties(system, g1, t1)
         approach = jnp.einsum("ik,k->i", before.rows[:, 0], xi0)
         closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
-        bounce = contact.restitution * jnp.minimum(approach, 0.0)
+        meets = before.gap > _CLOSED * extent
+        bounce = jnp.where(meets, contact.restitution * jnp.minimum(approach, 0.0), 0.0)
 
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
@@ -249,7 +254,7 @@ class NonsmoothRattle(AbstractIntegrator):
             weights=rho,
             answers=lambda rows: answers(then, rows, g1, off),
             terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(push)) + jnp.sum(jnp.abs(off)),
-            unseen=extent / jnp.abs(h),
+            unseen=jnp.zeros(()),
         )
         started = jnp.where(closed[:, None], memory.last * h, 0.0)
         loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends

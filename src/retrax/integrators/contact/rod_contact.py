@@ -251,7 +251,8 @@ def _taken(
 
     last = Rows(nodes, ends.weights, ends.arms, ends.frame, first.rows.near)
     closed = (ends.gap < FAR) & ((first.z[:, 0] > 0) | (ends.gap <= _CLOSED * extent))
-    bounce = contact.restitution * jnp.minimum(approach[:, 0], 0.0)
+    meets = met(spots, places, first.rows.near)[0] > _CLOSED * extent
+    bounce = jnp.where(meets, contact.restitution * jnp.minimum(approach[:, 0], 0.0), 0.0)
 
     def rebound(z: Points, last: Rows) -> tuple[Seen, Points]:
         xi = then.velocity(g1, mu + _given(system, g1[0], last, z))
