@@ -73,13 +73,15 @@ def test_a_rod_that_slides_loses_f_g_and_one_on_a_slope_sticks():
     assert np.min(np.asarray(run.states.g[1])[:, :, 2]) >= 0.01 - 1e-16
 
     steep = (G * np.sin(angle), 0.0, -G * np.cos(angle))
-    resting = rx.systems.Rod.from_material(8, 0.4, **ROUND, gravity=steep, contact=contact)
+    resting = rx.systems.Rod.from_material(
+        8, 0.4, **ROUND, gravity=steep, damping=2e-5, contact=contact
+    )
     still = resting.state(place, velocity=resting.velocity_of())
-    run = rx.simulate(resting, rx.NonsmoothRattle(), still, h=2e-4, steps=5000, save_every=5000)
-    moved = np.asarray(run.states.g[1][-1] - run.states.g[1][0])
-    assert np.abs(moved.mean(axis=0)).max() < 2e-4 * 0.4  # shear of the section only
-    twice = rx.simulate(resting, rx.NonsmoothRattle(), still, h=2e-4, steps=2500, save_every=2500)
-    assert np.isfinite(np.asarray(twice.states.momentum)).all()
+    run = rx.simulate(resting, rx.NonsmoothRattle(), still, h=2e-4, steps=10000, save_every=5000)
+    began, later, end = np.asarray(run.states.g[1])
+    assert np.abs(end - later).max() < 1e-12
+    # The shear of sections that the floor holds and the weight pulls: rho g a^2 sin/G.
+    assert np.abs(end - began).max() < 2e-6
 
 
 def test_turns_that_meet_keep_apart_and_keep_both_momenta():
@@ -126,7 +128,7 @@ def test_the_book_of_energies():
         return float(rod.energy(at) - rod.energy(state)), booked, least
 
     real, booked, least = lost(1e-4, 300)
-    assert booked < -0.05 * float(rod.energy(state))
+    assert booked < -0.02 * float(rod.energy(state))
     assert abs(real - booked) < 0.02 * abs(booked)
     assert least > -1e-15
 

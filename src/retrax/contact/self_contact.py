@@ -23,7 +23,7 @@ from retrax.numerics.checks import (
 )
 
 # Pairs of segments that may be near each other, for each node, unless the user says how many.
-_NEIGHBOURS = 6
+_NEIGHBOURS = 4
 
 
 class SelfContact(AbstractTouching):
@@ -42,7 +42,7 @@ class SelfContact(AbstractTouching):
     - `itself`: whether rods touch themselves and each other, or only what stands in space.
     - `skin`: in m. Pairs of segments whose surfaces are nearer than this are looked at in every
         step, and found anew when a node has moved by half of it. It is the radius by default.
-    - `capacity`: the number of such pairs that there is room for; six for each node by default.
+    - `capacity`: the number of such pairs that there is room for; four for each node by default.
     """
 
     radius: Float[Array, ""]

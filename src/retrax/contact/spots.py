@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from retrax.contact.capsules import Nearest, Numbers, Points, crossed, dot, foot, within
 from retrax.contact.self_contact import SelfContact
 from retrax.contact.shapes import Ball, Plane
+from retrax.numerics.small_matrices import cross
 
 Places = Float[Array, "nodes 3"]
 Whole = Int[Array, " m"]
@@ -283,14 +284,31 @@ def speeds(rows: Rows, v: Places, spin: Places) -> Points:
     return jnp.stack([dot(rows.frame[:, k], apart) for k in range(3)], axis=1)
 
 
+def listed(chosen: Bool[Array, " m"]) -> tuple[Int[Array, " m"], Int[Array, ""]]:
+    """Return the places of those that are chosen, and how many they are."""
+
+    def one(c: Int[Array, ""], at: tuple[Array, Array]) -> tuple[Array, Array]:
+        def added(at: tuple[Array, Array]) -> tuple[Array, Array]:
+            places, count = at
+            return places.at[count].set(c, mode="promise_in_bounds"), count + 1
+
+        return lax.cond(chosen[c], added, lambda at: at, at)
+
+    none = jnp.zeros(len(chosen), jnp.int32), jnp.asarray(0, jnp.int32)
+    return lax.fori_loop(jnp.asarray(0, jnp.int32), len(chosen), one, none)
+
+
 def impulses(rows: Rows, z: Points, nodes: int) -> tuple[Places, Places]:
     """Return what impulses of spots give to the nodes: momenta and angular momenta, in space."""
-    P = sum((z[:, k, None] * rows.frame[:, k] for k in range(3)), jnp.zeros_like(z))
-    turn = crossed(rows.frame[:, 0], P)
-    moved = jnp.zeros((nodes, 3))
-    turned = moved
-    for k in range(4):
-        node = rows.nodes[:, k]
-        moved = moved.at[node].add(rows.weights[:, k, None] * P)
-        turned = turned.at[node].add(rows.arms[:, k, None] * turn)
-    return moved, turned
+    pushing, count = listed(z[:, 0] > 0)
+
+    def one(k: Int[Array, ""], at: tuple[Places, Places]) -> tuple[Places, Places]:
+        moved, turned = at
+        c = pushing[k]
+        there, P = rows.nodes[c], z[c] @ rows.frame[c]
+        turn = cross(rows.frame[c, 0], P)
+        moved = moved.at[there].add(rows.weights[c][:, None] * P[None])
+        return moved, turned.at[there].add(rows.arms[c][:, None] * turn[None])
+
+    none = jnp.zeros((nodes, 3))
+    return lax.fori_loop(jnp.asarray(0, jnp.int32), count, one, (none, none))

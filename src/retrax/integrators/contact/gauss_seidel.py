@@ -22,7 +22,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.contact.capsules import dot
-from retrax.contact.spots import Places, Points, Rows
+from retrax.contact.spots import Places, Points, Rows, listed
 from retrax.numerics.newton import NewtonStatus
 
 Scalar = Float[Array, ""]
@@ -203,7 +203,7 @@ def _swept(
     """Return the impulses after a few sweeps over the contacts that touch."""
     u = seen.u
     touching = (z[:, 0] > 0) | (u[:, 0] < 0)
-    active, count = _listed(touching)
+    active, count = listed(touching)
 
     def one(k: Int[Array, ""], at: tuple[Points, Places, Places]) -> tuple[Points, Places, Places]:
         z, dv, dw = at
@@ -227,20 +227,6 @@ def _swept(
     rest = jnp.zeros((len(response.moves), 3))
     z, _, _ = lax.fori_loop(0, _SWEEPS, sweep, (z, rest, rest))
     return z
-
-
-def _listed(chosen: Bool[Array, " m"]) -> tuple[Int[Array, " m"], Int[Array, ""]]:
-    """Return the places of those that are chosen, and how many they are."""
-
-    def one(c: Int[Array, ""], at: tuple[Array, Array]) -> tuple[Array, Array]:
-        def added(at: tuple[Array, Array]) -> tuple[Array, Array]:
-            places, count = at
-            return places.at[count].set(c, mode="promise_in_bounds"), count + 1
-
-        return lax.cond(chosen[c], added, lambda at: at, at)
-
-    none = jnp.zeros(len(chosen), jnp.int32), jnp.asarray(0, jnp.int32)
-    return lax.fori_loop(jnp.asarray(0, jnp.int32), len(chosen), one, none)
 
 
 def _answer(
