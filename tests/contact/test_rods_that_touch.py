@@ -172,5 +172,5 @@ def test_failures_say_what_to_do():
         rx.simulate(calm, rx.LieVerlet(), at_rest(calm, places), h=5e-5, steps=2)
     with pytest.raises(rx.BadInput, match="stands in space"):
         rx.SelfContact(0.01, against=[rx.Ball(0.1, body=0)])
-    with pytest.raises(rx.BadInput, match="restitution = 1.5 must be at least 0 and at most 1"):
+    with pytest.raises(rx.BadInput, match=r"restitution = 1\.5 must be at least 0 and at most 1"):
         rx.SelfContact(0.01, restitution=1.5)
