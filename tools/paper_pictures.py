@@ -30,6 +30,7 @@ PICTURES = {
     "string-growth": "string-pendulum/growth",
     "string-long-run": "string-pendulum/long-run",
     "rods-contact-force": "rods/contact-force",
+    "rods-sliding": "rods/sliding",
     "strings-figure-2": "rods/figure-2",
     "strings-spectra": "rods/spectra",
     "strings-exponents": "rods/exponents",

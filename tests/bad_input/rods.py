@@ -6,7 +6,7 @@ import numpy as np
 
 import retrax as rx
 
-from .entries import entry
+from .entries import entry, simple
 
 KIND = "rods and strings"
 LENGTHS = {
@@ -31,7 +31,9 @@ def _rod():
     return {
         "elements": 3, "length": 1.0, **LENGTHS, "ends": ("clamped", "free"), "strain": "mid",
         "gravity": [0.0, 0.0, -9.81], "end_force": None, "end_torque": [0.1, 0.0, 0.0],
-        "damping": None,
+        "damping": None, "follower_end_force": [0.0, 0.1, 0.0], "dead_end_torque": None,
+        "line_force": [0.0, 0.0, 1.0], "line_torque": None, "muscle": [[0.0, 0.1, 0.0]] * 3,
+        "rest_curvature": [0.0, 1.0, 0.0], "rest_stretch": None, "drag": 0.1, "spin_drag": None,
     }  # fmt: skip
 
 
@@ -39,14 +41,25 @@ def _rod():
 def _material():
     return {
         "elements": 3, "length": 1.0, "young": 2e4, "poisson": 0.3, "density": 1e3, "radius": 0.03,
+        "shear_correction": 0.9,
     }  # fmt: skip
+
+
+@entry("systems.Rods", kind=KIND)
+def _rods():
+    return {"rods": [rod(), rod()]}
+
+
+simple(KIND, "systems.Ellipse", first=0.02, second=0.01)
+simple(KIND, "systems.Rectangle", first=0.02, second=0.01)
+simple(KIND, "systems.Tube", outer=0.02, inner=0.01)
 
 
 @entry("systems.RodsInContact", kind=KIND)
 def _pair():
     return {
         "first": rod(), "second": rod(), "radius": 0.05, "width": 1 / 3, "friction": 0.5,
-        "variant": "rolling",
+        "unilateral": True, "restitution": 0.5, "variant": "rolling",
     }  # fmt: skip
 
 
@@ -56,7 +69,8 @@ def _pair():
 def _crossed():
     return {
         "elements": 20, "pressed": 0.1, "kick": 1.0, "angle": 70.0, "meet": (0.9, 1.15),
-        "width": 0.1, "ends": ("clamped", "clamped"), "friction": None, "variant": "rolling",
+        "width": 0.1, "ends": ("clamped", "clamped"), "friction": None,
+        "unilateral": True, "restitution": 0.0, "variant": "rolling",
     }  # fmt: skip
 
 

@@ -42,16 +42,16 @@ def function_of(program, lanes):
     BlockPrinter(out, buffers).block(block)
     place = 0
     for item in program.outputs:
-        for k in range(item.length if isinstance(item, Buffer) else 1):
-            where = out.let(f"getelementptr double, ptr %out, i64 {place * lanes}")
-            if isinstance(item, Buffer):
-                number = out.let(f"load {vector}, ptr {buffers.single(item, k)}, align 8")
-            elif kind_of(item) == "float":
-                number = out.name(item)
-            else:
-                number = out.let(out.converted(out.name(item), kind_of(item), "float"))
-            out.line(f"store {vector} {number}, ptr {where}, align 8")
-            place += 1
+        where = out.let(f"getelementptr double, ptr %out, i64 {place * lanes}")
+        if isinstance(item, Buffer):
+            buffers.copy(where, buffers.address(item), item.length)
+            place += item.length
+            continue
+        number = out.name(item)
+        if kind_of(item) != "float":
+            number = out.let(out.converted(out.name(item), kind_of(item), "float"))
+        out.line(f"store {vector} {number}, ptr {where}, align 8")
+        place += 1
     out.line("ret void")
     return "\n".join(
         [

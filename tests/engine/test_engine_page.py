@@ -44,4 +44,4 @@ def test_programs_on_the_page_are_printed_by_its_code():
         if following == "text":
             assert printed.getvalue() == text
             shown += 1
-    assert shown == 4
+    assert shown == 5

@@ -3,8 +3,11 @@
 import threading
 import time
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
+from jostling import jostled
 from test_signals import FOREVER, in_a_moment
 
 import retrax as rx
@@ -17,6 +20,7 @@ from retrax.engine.llvm.team_kernel import assemble_team
 from retrax.engine.progress import FAILURE, INTERVAL, Packing, start
 from retrax.engine.step_program import signature, step_program
 
+VERLET = rx.LieVerlet()
 LATE = 60.0  # seconds after which a thread will not come back
 
 
@@ -38,14 +42,29 @@ def string(elements):
     return system, state, h * min(1.0, 20 / elements)
 
 
+def chosen(elements):
+    """A chain whose force is one of two arrays, now this and now that."""
+    n = 3 * elements
+
+    def force(g, xi, t):
+        x = g.reshape(elements, 3)
+        pull = jnp.concatenate([x[1:], x[:1]]) - x
+        high = jnp.sin(300.0 * t) > 0.0
+        return lax.cond(high, lambda y: y - 0.1 * x, lambda y: 2.0 * y[::-1], pull).reshape(-1)
+
+    system = rx.MechanicalSystem(rx.Translation(n), jnp.ones(n), force=force)
+    places = jnp.sin(jnp.arange(float(n)))
+    return system, system.state(places, velocity=jnp.cos(3.0 * places)), 2e-3
+
+
 class Call:
     """The arguments of a kernel: `records` times `every` steps of a system from its start."""
 
-    def __init__(self, system, state, h, records, every):
-        self.made_for = signature(system, rx.LieVerlet(), state)
+    def __init__(self, system, state, h, records, every, method=VERLET):
+        self.made_for = signature(system, method, state)
         self.program, self.layout = step_program(*self.made_for)
         at = Packing.rows(state)[:, 0].copy()
-        self.params = Packing.rows((system, rx.LieVerlet(), []))
+        self.params = Packing.rows((system, method, []))
         self.out = np.zeros((records, len(at)))
         self.interval = np.zeros((records, len(INTERVAL)))
         self.failure = np.full(len(FAILURE), np.nan)
@@ -67,14 +86,15 @@ class Call:
         return np.concatenate([x.ravel() for x in (self.out, self.interval, *self.arrays[1:3])])
 
 
-@pytest.mark.parametrize("make", [swinging_rod, string])
+@pytest.mark.parametrize("make", [swinging_rod, string, chosen])
 @pytest.mark.parametrize("elements", [20, 101])
 def test_bits_do_not_depend_on_the_number_of_threads(make, elements):
-    alone = Call(*make(elements), records=3, every=7)
+    method = rx.RKMK("rk4") if make is chosen else VERLET
+    alone = Call(*make(elements), records=3, every=7, method=method)
     assert native.single_kernel(*alone.made_for).run(*alone.given) == 3
     assert np.mean(alone.out[-1] != alone.out[0]) > 0.7
     for threads in (1, 2, 3, 5):
-        call = Call(*make(elements), records=3, every=7)
+        call = Call(*make(elements), records=3, every=7, method=method)
         assert call.team(threads)(*call.given) == 3
         np.testing.assert_array_equal(call.numbers(), alone.numbers())
 
@@ -148,3 +168,8 @@ def test_a_team_hears_ctrl_c(monkeypatch):
     loop = make_loop("native", rod, rx.LieVerlet(), state, h / 120)
     with pytest.raises(KeyboardInterrupt), in_a_moment():
         loop.run(start(state), 1, FOREVER, 1)
+
+
+def test_a_body_whose_entries_are_replaced_one_by_one_has_one_thread():
+    program, _ = step_program(*signature(*jostled(balls=200)))
+    assert team_for(program, 8)[0] == 1

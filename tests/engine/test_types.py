@@ -14,7 +14,7 @@ from operations import PLAIN, TABLE
 import retrax as rx
 from retrax.engine.backends.interpret import interpret
 from retrax.engine.program import While, walk
-from retrax.engine.trace.control import MOST_ROUNDS
+from retrax.engine.trace.endings import MOST_ROUNDS
 from retrax.engine.trace.scalarise import Unscalarisable
 
 assert functions.LONG.shape  # importing it fills the table

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import pytest
+from jax import lax
 
 import retrax as rx
 
@@ -55,12 +56,33 @@ def _driven_by_time():
     return body, rx.RKMK("rk4"), body.state(jnp.eye(3), velocity=[0.3, 0.2, 1.0]), 0.01
 
 
+def _touching():
+    """Places found at run time: forces between neighbours, added up one pair after the other."""
+    n = 20
+
+    def force(g, xi, t):
+        x = g.reshape(n, 3)
+        after = (jnp.arange(n) + 1 + jnp.floor(50.0 * t).astype(int)) % n
+        d = x[after] - x
+        pull = jnp.zeros((n, 3)).at[after].add(-d) + d
+
+        def damped(k, pull):
+            return pull.at[k % n].add(-0.1 * pull[(7 * k) % n])
+
+        return lax.fori_loop(0, jnp.floor(900.0 * t).astype(int), damped, pull).reshape(-1)
+
+    chain = rx.MechanicalSystem(rx.Translation(3 * n), jnp.ones(3 * n), force=force)
+    g = jnp.sin(jnp.arange(3.0 * n))
+    return chain, rx.RKMK("rk4"), chain.state(g, velocity=jnp.zeros(3 * n)), 1e-2
+
+
 MAKERS = {
     "top": _top,
     "composed": _composed,
     "chain": _chain,
     "string": _string,
     "driven_by_time": _driven_by_time,
+    "touching": _touching,
 }
 
 

@@ -61,7 +61,9 @@ def exported(tmp_path, steps):
     return make
 
 
-@pytest.mark.parametrize("name", ["top", "composed", "chain", "string", "driven_by_time"])
+@pytest.mark.parametrize(
+    "name", ["top", "composed", "chain", "string", "driven_by_time", "touching"]
+)
 def test_c_has_the_bits_of_the_native_loop_without_contraction(exported, steps, name):
     library = Library(exported(name))
     system, integrator, state, h = steps(name)

@@ -40,7 +40,9 @@ def ran(folder, *calls):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", ["top", "composed", "chain", "string", "driven_by_time"])
+@pytest.mark.parametrize(
+    "name", ["top", "composed", "chain", "string", "driven_by_time", "touching"]
+)
 def test_wasm_has_the_bits_of_the_native_loop_without_contraction(tmp_path, steps, name):
     system, integrator, state, h = steps(name)
     rx.export(system, integrator, tmp_path / "top.wasm", state=state, h=h)

@@ -7,8 +7,9 @@ import pytest
 import xarray as xr
 
 from retrax.analysis.lyapunov import Lyapunov
+from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.report import markdown, together
-from retrax.reproduce.rods import paper, runs
+from retrax.reproduce.rods import paper, runs, sliding
 from retrax.reproduce.rods.figures import told_apart
 from retrax.reproduce.rods.findings import chaos, contact
 from retrax.reproduce.rods.runs import Crossed, holding
@@ -92,3 +93,32 @@ def test_findings_about_rods_in_space_name_what_was_measured():
         "0.715 of",
     ):
         assert piece in text
+
+
+def test_rods_beyond_the_end_of_rolling_are_drawn_and_told(tmp_path):
+    t = np.linspace(0.01, 1.0, 100)
+    mode = np.where(t < 0.25, 2, 1)
+
+    def slide(mode, used, gap):
+        rubbed = np.cumsum(np.where(mode == 2, 1e-6, 0.0))
+        return sliding.Slide(t, mode, used + 0 * t, 0.1 * t, gap, 1e-8 - rubbed, rubbed, 0 * t)
+
+    found = dict(
+        zip(
+            sliding.CASES,
+            (
+                slide(np.ones(100, int), 0.7, 0 * t),
+                slide(mode, 0.2, 0 * t),
+                slide(np.where(t < 0.5, 0, mode), 0.2, 1e-3 * (t < 0.5)),
+            ),
+            strict=True,
+        )
+    )
+    (written,) = write_drawings(tmp_path, [sliding.figure(found)])
+    assert written.name == "sliding" and (tmp_path / "sliding.png").stat().st_size > 10_000
+    with xr.open_dataset(tmp_path / "sliding.nc") as data:
+        np.testing.assert_array_equal(data["rubbed"][1], found["k = 0.2"].rubbed)
+    text = " ".join(cell for finding in sliding.findings(found, 10.0) for cell in finding)
+    for piece in ("up to 0.70 of", "slip 24 % of the", "2.399e-05 J", "apart 49 %", "1.00 mm"):
+        assert piece in text
+    assert "close up to 1e-08" in text

@@ -53,8 +53,8 @@ _PREFERRED = (
     "lagrange-d-alembert",
     "rkmk-5",
 )
-# A run file cannot describe these: they are made of functions.
-_OF_FUNCTIONS = {"CubicHamiltonian"}
+# A run file cannot describe these: they are made of functions, or of other systems in a list.
+_OF_FUNCTIONS = {"CubicHamiltonian", "Rods"}
 _CLASSES = {
     name: value
     for name, value in vars(systems).items()

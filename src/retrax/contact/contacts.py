@@ -16,8 +16,7 @@ from retrax.contact.pictures import picture
 from retrax.contact.shapes import AbstractSurface
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
-from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Touch
-from retrax.mechanics.shape import Shape
+from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, float64, is_traced, require_finite, shown
 from retrax.numerics.known import require_each
@@ -41,7 +40,8 @@ class Contacts(AbstractContacts):
     - `friction`: Coulomb's coefficient $f \ge 0$, one for all pairs or one for each.
     - `restitution`: which part $e$ of the approach comes back at an impact, from 0 to 1, likewise.
 
-    **Attributes:** `friction`, `restitution`, `names`: of each candidate.
+    **Attributes:** `friction`, `restitution`, `names`: of each candidate; `counts`: how many
+    candidates each pair has.
 
     **Raises:** `BadInput` for pairs that cannot touch, that are given twice, or that stand still;
     for friction and restitution out of their ranges.
@@ -51,6 +51,7 @@ class Contacts(AbstractContacts):
     friction: Gaps
     restitution: Gaps
     names: tuple[str, ...] = eqx.field(static=True)
+    counts: tuple[int, ...] = eqx.field(static=True)
     group: AbstractLieGroup | None
     bodies: tuple[tuple[int, int], ...] = eqx.field(static=True)
 
@@ -64,7 +65,8 @@ class Contacts(AbstractContacts):
         called = _called(self.pairs)
         names = [names_of(a, b, called[id(a)], called[id(b)]) for a, b in self.pairs]
         self.names = tuple(name for of_pair in names for name in of_pair)
-        owners = np.repeat(np.arange(len(names)), [len(of_pair) for of_pair in names])
+        self.counts = tuple(len(of_pair) for of_pair in names)
+        owners = np.repeat(np.arange(len(names)), self.counts)
         self.friction = _each("friction", friction, owners)
         self.restitution = _each("restitution", restitution, owners)
         self.group, self.bodies = None, ()
@@ -100,49 +102,68 @@ class Contacts(AbstractContacts):
         return other
 
     @property
-    def drawn(self) -> tuple[Shape, ...]:
-        return () if is_traced(self) or np.ndim(self.friction) != 1 else picture(self.pairs)
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        called = _called(self.pairs)
+        return tuple(
+            (called[id(a)], called[id(b)])
+            for a, b in self.pairs
+            for _ in names_of(a, b, called[id(a)], called[id(b)])
+        )
+
+    @property
+    def drawn(self) -> Seen:
+        many = is_traced(self) or any(
+            np.ndim(shape.at) != 1 for pair in self.pairs for shape in pair
+        )
+        return Seen() if many else picture(self.pairs)
 
     def _there(self, g: Element) -> list[Placed]:
         """Return where the bodies are; last comes what stands still."""
         assert self.group is not None, "these contacts belong to no system yet"
         return [*placed(self.group, g), Placed(jnp.eye(3), jnp.zeros(3))]
 
-    def _meetings(self, there: list[Placed]) -> list[Meeting]:
-        return [
-            meeting(a, b, there[i], there[j])
-            for (a, b), (i, j) in zip(self.pairs, self.bodies, strict=True)
-        ]
+    def _meetings(self, there: list[Placed], along: Frames | None = None) -> list[Meeting]:
+        found: list[Meeting] = []
+        start = 0
+        for (a, b), (i, j), count in zip(self.pairs, self.bodies, self.counts, strict=True):
+            before = None if along is None else along[start : start + count, 1]
+            found.append(meeting(a, b, there[i], there[j], before))
+            start += count
+        return found
 
     def gaps(self, g: Element) -> Gaps:
         return jnp.concatenate([found.gap for found in self._meetings(self._there(g))])
 
     def look(self, g: Element, along: Frames | None = None) -> Touch:
         there = self._there(g)
-        meetings = self._meetings(there)
-        frames, rows, start = _frames(_joined(meetings, "normal"), along), [], 0
-        for found, (i, j) in zip(meetings, self.bodies, strict=True):
-            ways = frames[start : start + len(found.gap)]
+        meetings = self._meetings(there, along)
+        frames, rows = self._ways(meetings, along), []
+        for found, ways, (i, j) in zip(meetings, frames, self.bodies, strict=True):
             rows.append(_rows(ways, found, there[i], there[j], self.group.dim))
-            start += len(found.gap)
-        return Touch(_joined(meetings, "gap"), frames, jnp.concatenate(rows))
+        gaps = jnp.concatenate([found.gap for found in meetings])
+        return Touch(gaps, jnp.concatenate(frames), jnp.concatenate(rows))
 
     def speeds(
         self, g: Element, xi: Coordinates, along: Frames | None = None
     ) -> tuple[Gaps, Float[Array, "m 3"]]:
         there = self._there(g)
-        meetings = self._meetings(there)
+        meetings = self._meetings(there, along)
         moves = [
             there[i].velocities(found.first, xi) - there[j].velocities(found.second, xi)
             for found, (i, j) in zip(meetings, self.bodies, strict=True)
         ]
-        frames = _frames(_joined(meetings, "normal"), along)
-        return _joined(meetings, "gap"), jnp.einsum("iad,id->ia", frames, jnp.concatenate(moves))
+        frames = jnp.concatenate(self._ways(meetings, along))
+        gaps = jnp.concatenate([found.gap for found in meetings])
+        return gaps, jnp.einsum("iad,id->ia", frames, jnp.concatenate(moves))
 
-
-def _joined(meetings: list[Meeting], what: str) -> Array:
-    """Return the gaps or the normals of all pairs."""
-    return jnp.concatenate([getattr(found, what) for found in meetings])
+    def _ways(self, meetings: list[Meeting], along: Frames | None) -> list[Frames]:
+        """Return the frames of all candidates, pair by pair."""
+        frames, start = [], 0
+        for found, count in zip(meetings, self.counts, strict=True):
+            before = None if along is None else along[start : start + count, 1]
+            frames.append(_frames(found, before))
+            start += count
+        return frames
 
 
 def _rows(ways: Frames, found: Meeting, a: Placed, b: Placed, dim: int) -> Float[Array, "k 3 dim"]:
@@ -154,17 +175,17 @@ def _rows(ways: Frames, found: Meeting, a: Placed, b: Placed, dim: int) -> Float
     return a.rows(ways, found.first, dim) - b.rows(ways, found.second, dim)
 
 
-def _frames(normal: Points, along: Frames | None) -> Frames:
+def _frames(found: Meeting, before: Points | None) -> Frames:
     """Return the normals and two tangents each: the nearest to those before, or any."""
-    some = jax.vmap(across)(normal)[:, 0]
-    if along is None:
-        first = some
+    n = found.normal
+    if found.way is not None:
+        first = found.way
     else:
-        before = along[:, 1]
-        flat = before - jnp.sum(before * normal, axis=1, keepdims=True) * normal
-        _, first = length_and_way(flat, some)
-    second = jax.vmap(cross)(normal, first)
-    return jnp.stack([normal, first, second], axis=1)
+        first = jax.vmap(across)(n)[:, 0]
+        if before is not None:
+            flat = before - jnp.sum(before * n, axis=1, keepdims=True) * n
+            _, first = length_and_way(flat, first)
+    return jnp.stack([n, first, jax.vmap(cross)(n, first)], axis=1)
 
 
 def _start(system: AbstractGroupSystem) -> tuple[AbstractLieGroup, Element]:

@@ -13,22 +13,28 @@ _SOME = (0.0, 0.0, 1.0)
 
 
 class Meeting(NamedTuple):
-    """Gaps, normals from the second shape to the first, and the points of both that are nearest."""
+    """The candidates of a pair.
+
+    **Attributes:** `gap`; `normal`: from the second shape to the first; `first`, `second`: the
+    points of both that are nearest; `way`: the first tangents, where it matters which these are.
+    """
 
     gap: Scalars
     normal: Points
     first: Points
     second: Points
+    way: Points | None = None
 
     @property
     def swapped(self) -> "Meeting":
         """The same, with the other shape first."""
-        return Meeting(self.gap, -self.normal, self.second, self.first)
+        return Meeting(self.gap, -self.normal, self.second, self.first, self.way)
 
 
 def joined(*meetings: Meeting) -> Meeting:
     """Return the candidates of several meetings."""
-    return Meeting(*(jnp.concatenate(parts) for parts in zip(*meetings, strict=True)))
+    parts = zip(*(found[:4] for found in meetings), strict=True)
+    return Meeting(*(jnp.concatenate(part) for part in parts))
 
 
 def round_meets_round(p: Points, r: Scalar, q: Points, s: Scalar) -> Meeting:

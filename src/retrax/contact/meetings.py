@@ -12,6 +12,7 @@ from typing import NamedTuple
 from retrax.contact import on_planes, round_shapes
 from retrax.contact.bodies import Placed
 from retrax.contact.meeting import Meeting
+from retrax.contact.nearest import Points
 from retrax.contact.shapes import AbstractSurface, Ball, Box, Capsule, Cylinder, Plane
 from retrax.errors import BadInput
 
@@ -20,11 +21,13 @@ class Pair(NamedTuple):
     """How two kinds of shapes meet.
 
     **Attributes:** `meet`; `parts`: which part of which shape each candidate is about, 0 for the
-    first and 1 for the second.
+    first and 1 for the second; `follows`: whether its candidates go on from where they were when
+    the step began.
     """
 
     meet: Callable[..., Meeting]
     parts: tuple[tuple[int, str], ...]
+    follows: bool = False
 
 
 def _parts(which: int, what: str, count: int) -> tuple[tuple[int, str], ...]:
@@ -32,16 +35,12 @@ def _parts(which: int, what: str, count: int) -> tuple[tuple[int, str], ...]:
 
 
 _WHOLE = ((0, ""),)
-_RIMS = tuple(
-    (0, f" rim {side}{foot}")
-    for side in (1, 2)
-    for foot in ("", *(f" foot {k + 1}" for k in range(on_planes.FEET)))
-)
+_RIMS = tuple((0, f" rim {rim} point {k + 1}") for rim in (1, 2) for k in range(4))
 
 PAIRS: dict[tuple[type, type], Pair] = {
     (Ball, Plane): Pair(on_planes.ball_on_plane, _WHOLE),
     (Capsule, Plane): Pair(on_planes.capsule_on_plane, _parts(0, "end", 2)),
-    (Cylinder, Plane): Pair(on_planes.cylinder_on_plane, _RIMS),
+    (Cylinder, Plane): Pair(on_planes.cylinder_on_plane, _RIMS, follows=True),
     (Box, Plane): Pair(on_planes.box_on_plane, _parts(0, "corner", 8)),
     (Ball, Ball): Pair(round_shapes.ball_on_ball, _WHOLE),
     (Ball, Capsule): Pair(round_shapes.ball_on_capsule, _WHOLE),
@@ -66,10 +65,16 @@ def names_of(a: AbstractSurface, b: AbstractSurface, first: str, second: str) ->
     return tuple(f"{both[which]}{part} on {both[1 - which]}" for which, part in pair.parts)
 
 
-def meeting(a: AbstractSurface, b: AbstractSurface, at: Placed, on: Placed) -> Meeting:
-    """Return where two shapes on bodies come closest."""
+def meeting(
+    a: AbstractSurface, b: AbstractSurface, at: Placed, on: Placed, before: Points | None = None
+) -> Meeting:
+    """Return where two shapes on bodies come closest.
+
+    **Arguments:** `before`: the first tangents of the candidates when the step began.
+    """
     pair, swapped = _found(a, b)
-    return pair.meet(b, a, on, at).swapped if swapped else pair.meet(a, b, at, on)
+    more = (before,) if pair.follows else ()
+    return pair.meet(b, a, on, at, *more).swapped if swapped else pair.meet(a, b, at, on, *more)
 
 
 def _found(a: AbstractSurface, b: AbstractSurface) -> tuple[Pair, bool]:

@@ -6,15 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from retrax.contact.bodies import Placed
-from retrax.contact.meeting import Meeting, centre_of, core_of, ends_of, joined
-from retrax.contact.nearest import Points, Scalar, Vector, across
+from retrax.contact.meeting import Meeting, centre_of, core_of, ends_of
+from retrax.contact.nearest import Points, Scalar, Vector, across, length_and_way
 from retrax.contact.shapes import Ball, Box, Capsule, Cylinder, Plane
+from retrax.numerics.small_matrices import cross
 
-# Below this angle in rad between its axis and the normal a cylinder stands.
-_STANDS = 1e-8
+# Far below this angle in rad between its axis and the normal a cylinder stands.
+_STANDS = 1e-6
 CORNERS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
-# Points of a rim that support a cylinder which stands.
-FEET = 4
 
 
 def ball_on_plane(ball: Ball, plane: Plane, at: Placed, on: Placed) -> Meeting:
@@ -33,38 +32,42 @@ def box_on_plane(box: Box, plane: Plane, at: Placed, on: Placed) -> Meeting:
     return _round(corners @ at.R.T + at.x[None], box.radius, plane, on)
 
 
-def cylinder_on_plane(cylinder: Cylinder, plane: Plane, at: Placed, on: Placed) -> Meeting:
-    r"""Return where the rims of a cylinder meet a plane.
+def cylinder_on_plane(
+    cylinder: Cylinder, plane: Plane, at: Placed, on: Placed, before: Points | None = None
+) -> Meeting:
+    r"""Return where the rims of a cylinder meet a plane: four points of each, a quarter turn apart.
 
-    Of each rim there is its lowest point, on which a cylinder leans and rolls: two of them carry
-    one that lies. With $w$ the part of the normal across the axis and $s = |w|$, its gap and its
-    arm are
+    The first is the lowest of its rim, in the direction $e \propto -w$ with $w$ the part of the
+    normal across the axis: a cylinder leans and rolls on it, and two of them carry one that lies.
+    One that stands has no lowest point, and all four carry it; $e$ is then some direction of the
+    body. Within a step the four keep their sides, so that a cylinder that rocks from one side of
+    its rim to the other leaves one point and lands on another. The second and the fourth touch only
+    where it stands, and there alone are their rows the derivatives of their gaps.
 
-    $$ \gamma = h - a\frac{s^3}{s^2 + \epsilon^2}, \qquad
-        -a\frac{s(s^2 + 3\epsilon^2)}{(s^2 + \epsilon^2)^2}\,w $$
-
-    with the height $h$ of the middle of the rim and its radius $a$. Where the cylinder stands, no
-    point is lowest, and the arm goes to zero with $s/\epsilon$; elsewhere the gap is exact to
-    $a\epsilon^2/s$. Four feet that are fixed to each rim carry a cylinder that stands.
+    **Arguments:** `before`: the tangents of the rim at the lowest points when the step began.
     """
     n, origin = on.R @ plane.normal, on.point(plane.at)
     axis, middle = at.R @ cylinder.axis, at.point(cylinder.at)
-    w = n - (n @ axis) * axis
-    square, small = w @ w, _STANDS**2
-    s = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
-    drop = cylinder.radius * s * square / (square + small)
-    arm = -cylinder.radius * s * (square + 3 * small) / (square + small) ** 2 * w
-    turned = across(cylinder.axis) @ at.R.T
-    feet = cylinder.radius * jnp.concatenate([turned, -turned])
-    found = []
-    for side in (-1, 1):
-        end = middle + side * (cylinder.length / 2) * axis
-        lowest = end + arm
-        gap = n @ (end - origin) - drop
-        under = lowest - (n @ (lowest - origin)) * n
-        found.append(Meeting(gap[None], n[None], lowest[None], under[None]))
-        found.append(_above(end[None] + feet, jnp.zeros(()), n, origin))
-    return joined(*found)
+    # The tangent of the rim at its lowest point, times the sine of the angle that the axis makes.
+    turn = cross(n, axis)
+    if before is None:
+        ahead = at.R @ across(cylinder.axis)[0]
+    else:
+        flat = before[:1] - (before[0] @ axis) * axis[None]
+        ahead = length_and_way(flat, before[:1])[1][0]
+        turn = jnp.where(turn @ ahead < 0, -turn, turn)
+    square = turn @ turn
+    little = _STANDS**5 / (square * square + _STANDS**4)
+    _, tangents = length_and_way((turn + little * ahead)[None], ahead[None])
+    tangent = tangents[0]
+    lowest = cross(tangent, axis)[None]
+    aside = (tangent if before is None else ahead)[None]
+    quarters = cylinder.radius * jnp.concatenate([lowest, aside, -lowest, -aside])
+    ends = [middle + side * (cylinder.length / 2) * axis for side in (-1, 1)]
+    points = jnp.concatenate([end[None] + quarters for end in ends])
+    _, way = length_and_way((tangent - (tangent @ n) * n)[None], tangents)
+    above = _above(points, jnp.zeros(()), n, origin)
+    return above._replace(way=jnp.broadcast_to(way, points.shape))
 
 
 def _round(p: Points, r: Scalar, plane: Plane, on: Placed) -> Meeting:

@@ -4,8 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from retrax.groups.base import Element
-from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Touch
-from retrax.mechanics.shape import Shape
+from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 
 
@@ -27,8 +26,13 @@ class Together(AbstractContacts):
         self.names = tuple(name for part in parts for name in part.names)
 
     @property
-    def drawn(self) -> tuple[Shape, ...]:
-        return tuple(shape for part in self.parts for shape in part.drawn)
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(both for part in self.parts for both in part.parties)
+
+    @property
+    def drawn(self) -> Seen:
+        seen = [part.drawn for part in self.parts]
+        return Seen(*(tuple(x for one in each for x in one) for each in zip(*seen, strict=True)))
 
     def on(self, system: AbstractGroupSystem) -> "Together":
         return Together(*(part.on(system) for part in self.parts))

@@ -179,6 +179,10 @@ class AbstractIntegrator(Frozen):
             shorter_step(h, moved),
         )
 
+    def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        """Say why the equations of the step from `state` were not solved, if the method knows."""
+        return None
+
     def integrals_kept(self, system: AbstractGroupSystem) -> tuple:
         """Which integrals of its steps depend on the numbers of a system, as hashable data.
 
@@ -220,7 +224,7 @@ def require_fit(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> 
     if system.contact is not None and "contact" not in integrator.preserves:
         raise BadInput(
             f"{integrator!r} would let the bodies of the {system.name} pass through each other; "
-            "use NonsmoothRattle()."
+            "use NonsmoothRattle(), or RollingVerlet() for RodsInContact."
         )
     integrator.check(system)
 

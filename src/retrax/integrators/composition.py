@@ -31,7 +31,8 @@ class Composition(AbstractIntegrator):
     right order but not unconditionally stably. A base that keeps the energy to round-off is the
     exception: where the motion settles, the steps back undo what the steps forth have settled,
     rounding errors all have one sign, and up to half a unit in the last place is lost in every
-    substep. So $\Psi$ does not claim the energy.
+    substep. So $\Psi$ does not claim the energy. Nor does it step contacts that rub, which lose
+    energy that no step back can return.
 
     **Arguments:**
 
@@ -56,7 +57,7 @@ class Composition(AbstractIntegrator):
         fractions(order)
         self.base = base
         self.order = int(order)
-        self.preserves = base.preserves - {"energy"}
+        self.preserves = base.preserves - {"energy", "contact"}
 
     def __repr__(self) -> str:
         return f"Composition({self.base!r}, order={self.order})"

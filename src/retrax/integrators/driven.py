@@ -143,6 +143,9 @@ class Driven(AbstractIntegrator):
         acting = self.acting(system, state, jnp.asarray(h))
         return self.integrator.refusal(acting, alone(state), h, moved)
 
+    def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        return self.integrator.fault(self.acting(system, state, jnp.asarray(h)), alone(state), h)
+
     def culprit(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
         """Say, where it is so, that the controller made the step from `state` fail."""
 

@@ -58,6 +58,9 @@ class Watching(AbstractIntegrator):
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         return self.integrator.refusal(system, state, h, moved)
 
+    def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        return self.integrator.fault(system, state, h)
+
     def memory(self, system: AbstractGroupSystem, state: State) -> tuple[Memory, Values]:
         return self.integrator.memory(system, state), self.values(system, state)
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
-from retrax.mechanics.shape import Shape
+from retrax.mechanics.shape import Shape, Triple
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
@@ -26,6 +26,18 @@ Gaps = Float[Array, " m"]
 Frames = Float[Array, "m 3 3"]
 # A start may overlap by this much, relative to its coordinates: rounding.
 _ROUNDING = 1e-11
+_ALIKE = 1 - 1e-6
+
+
+class Seen(NamedTuple):
+    """What there is to see of things that touch.
+
+    **Attributes:** `shapes`: each on its body or on the ground; `planes`: their normals, a point
+    and the body of each, for they have no end.
+    """
+
+    shapes: tuple[Shape, ...] = ()
+    planes: tuple[tuple[Triple, Triple, int | str], ...] = ()
 
 
 class Touch(NamedTuple):
@@ -63,9 +75,14 @@ class AbstractContacts(AbstractTouching):
     names: eqx.AbstractVar[tuple[str, ...]]
 
     @property
-    def drawn(self) -> tuple[Shape, ...]:
+    def drawn(self) -> Seen:
         """What to draw of the things that touch."""
-        return ()
+        return Seen()
+
+    @property
+    def parties(self) -> tuple[tuple[str, ...], ...]:
+        """Who touches in each candidate."""
+        return tuple((name,) for name in self.names)
 
     @abc.abstractmethod
     def on(self, system: "AbstractGroupSystem") -> "AbstractContacts":
@@ -95,7 +112,8 @@ def require_apart(contact: AbstractTouching, g: Element) -> None:
 
     def check(gaps: np.ndarray, *leaves: np.ndarray) -> None:
         size = max(1.0, *(float(np.max(np.abs(leaf))) for leaf in leaves))
-        worst = int(np.argmin(gaps))
+        # Of several that overlap alike, the first.
+        worst = int(np.argmax(gaps <= _ALIKE * np.min(gaps)))
         if gaps[worst] < -_ROUNDING * size:
             raise BadInput(contact.overlap(worst, -float(gaps[worst])))
 

@@ -176,7 +176,10 @@ class MechanicalSystem(AbstractMechanicalSystem):
 
     @property
     def drawing(self) -> dict[str, object] | None:
-        """The shapes on its bodies, where it has such."""
+        """The shapes on its bodies, where it has such: those it is given, or those that touch."""
+        if self.draw is None and self.contact is not None:
+            seen = self.contact.drawn
+            return {"shapes": seen.shapes, "planes": seen.planes} if seen.shapes else None
         return None if self.draw is None or callable(self.draw) else {"shapes": self.draw}
 
     @property

@@ -20,6 +20,8 @@ many other states. Under a constraint $A(g, t)\,\xi = c(g, t)$ the reaction $A^T
 rates, and only a horizontal symmetry has a conserved momentum: one with also, at random times,
 
 $$ A(g, t)\,\mathrm{Ad}_{g^{-1}}\eta = 0, \qquad A(g, t)\,\zeta = 0. \tag{3} $$
+
+The rows of contacts count among $A$, for they may push: normals, and with friction the slip.
 """
 
 from collections.abc import Hashable, Sequence
@@ -31,6 +33,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from retrax.errors import BadInput
+from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.reactions import admissible, drift_of_constraint
 from retrax.mechanics.state import State
 from retrax.numerics.checks import host_float64, is_traced, require_finite
@@ -41,7 +44,7 @@ from retrax.numerics.reuse import Reused, signature_of
 from retrax.numerics.small_matrices import null_space
 
 if TYPE_CHECKING:
-    from retrax.groups.base import AbstractLieGroup
+    from retrax.groups.base import AbstractLieGroup, Element
     from retrax.mechanics.constraints import AbstractConstraint
     from retrax.mechanics.system import AbstractGroupSystem
 
@@ -214,7 +217,7 @@ def _measured(system: "AbstractGroupSystem", rates: _Rates) -> tuple[np.ndarray,
         return rows[known] / np.maximum(largest, least[known])
 
     space, body = relative(in_space), relative(in_body)
-    if system.constraint is None:
+    if not across_body.size:
         return space, body
     crossing = max(float(np.max(np.abs(across_body))), _TINY)
     return (
@@ -250,6 +253,8 @@ def _rates_from(system: "AbstractGroupSystem", seed: int | Int[Array, ""]) -> _R
             rows, (mu, _) = constraint.rows(g, t), admissible(system, constraint, g, x, t)
             xi = system.at_time(t).velocity(g, mu)
         force = system.total_force(g, xi, mu, t)
+        if isinstance(system.contact, AbstractContacts):
+            rows = jnp.concatenate([rows, _pushes(system.contact, g)])
         return _Rates(
             group.coAd(group.inverse(g), force),  # (1)
             group.coad(xi, mu) + force,  # (2)
@@ -259,6 +264,14 @@ def _rates_from(system: "AbstractGroupSystem", seed: int | Int[Array, ""]) -> _R
         )
 
     return jax.vmap(rates)(jax.random.split(jax.random.key(seed), samples))
+
+
+def _pushes(contact: AbstractContacts, g: "Element") -> Float[Array, "rows dim"]:
+    """Return the rows along which contacts may push and rub."""
+    rubs = jnp.where(contact.friction > 0, 1.0, 0.0)[:, None]
+    weights = jnp.concatenate([jnp.ones_like(rubs), rubs, rubs], axis=1)
+    rows = contact.look(g).rows
+    return (weights[:, :, None] * rows).reshape(-1, rows.shape[2])
 
 
 def _null_space(rates: np.ndarray) -> np.ndarray:

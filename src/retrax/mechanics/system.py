@@ -359,24 +359,28 @@ class AbstractGroupSystem(Frozen):
 
     @property
     def conservative(self) -> bool:
-        """Whether nothing does work: no force, no driven constraint, no energy that moves.
+        """Whether nothing does work: no force, contact, driven constraint or energy that moves.
 
         A system with damping of its own says so by overriding this.
         """
         driven = self.constraint is not None and self.constraint.driven
-        return self.force is None and not driven and not self.moving
+        return self.force is None and self.contact is None and not driven and not self.moving
 
     def power(self, state: State) -> Float[Array, ""]:
         r"""Return the rate of the energy: the work of forces, damping and driven constraints.
 
         $$ \dot H = \langle f, \xi\rangle + \langle A^T\lambda, \xi\rangle + \partial_tH
             = \langle f, \xi\rangle + \lambda\cdot c + \partial_tH \tag{4} $$
+
+        With contact, which forces of constraints depend on, without theirs.
         """
         if self.conservative:
             return jnp.zeros(())
         g, mu, t, xi = state.g, state.momentum, state.t, self.velocity_at(state)
         outside = self.total_force(g, xi, mu, t) - self.at_time(t).differential(g, xi, mu)
-        work = (outside + self.reaction(state)) @ xi  # (4)
+        if self.contact is None:
+            outside = outside + self.reaction(state)
+        work = outside @ xi  # (4)
         return work + self.energy_rate(g, xi, mu, t) if self.moving else work
 
     def require_declared(self) -> None:

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from retrax.mechanics.contact import Seen
 from retrax.mechanics.remembered import Drawing
+from retrax.mechanics.shape import Shape
 from retrax.mechanisms.body import GROUND
 from retrax.mechanisms.elements import Line, LineDamper, LineSpring, Outside
 from retrax.mechanisms.joined import Connection
@@ -36,13 +38,16 @@ def drawing(system: "MechanismSystem") -> Drawing | None:
     dampers = system.force.dampers if isinstance(system.force, Outside) else ()
     places = [np.asarray(part) for part in system.reference]
     marked = [c for c in connections if c.kind not in _UNMARKED]
+    seen = Seen() if system.contact is None else system.contact.drawn
     lines = [_line(c.law, c.bodies, "distance") for c in connections]
     lines += [_line(one.element, one.bodies, "spring") for one in system.springs]
     lines += [_line(one.element, one.bodies, "damper") for one in dampers]
     return {
         "mechanism": {
             "names": list(system.names),
-            "shapes": system.shapes,
+            "shapes": tuple(own or _on(seen, system, k) for k, own in enumerate(system.shapes)),
+            "still": _on(seen, system, GROUND),
+            "planes": [plane for plane in seen.planes if plane[2] == "ground"],
             "mass": np.asarray(system.mass).tolist(),
             "inertia": np.asarray(system.inertia).tolist(),
             "gravity": np.asarray(system.gravity).tolist(),
@@ -51,6 +56,12 @@ def drawing(system: "MechanismSystem") -> Drawing | None:
             "lines": [found for found in lines if found is not None],
         }
     }
+
+
+def _on(seen: Seen, system: "MechanismSystem", k: int) -> tuple[Shape, ...]:
+    """The shapes that touch on a body, given by its number or its name."""
+    name = "ground" if k == GROUND else system.names[k]
+    return tuple(shape for shape in seen.shapes if shape.body in (k, name))
 
 
 def _line(what: object, bodies: tuple[int, ...], kind: str) -> dict[str, Any] | None:

@@ -14,12 +14,11 @@ with $R$ the momentum that a velocity needs beyond what there is, $u_i = (u_n, u
 which a contact opens and slips, and
 
 $$
-\pi(y) = \begin{cases}
-0 & y_n \le 0 \qquad\text{(open)}\\
-y & |y_t| \le f y_n \qquad\text{(sticks)}\\
-(y_n, f y_n\,y_t/|y_t|) & \text{otherwise (slips).}
-\end{cases} \tag{3}
+\pi(y) = \bigl(p, \min(1, f(p + p_0)/|y_t|)\,y_t\bigr), \qquad p = \max(y_n, 0):   \tag{3}
 $$
+
+open where $p + p_0 = 0$; sticking where $|y_t| \le f(p + p_0)$, else slipping. $p_0$ is a push that
+was there before and lets the contact rub.
 
 (2) says $0 \le u_n \perp p \ge 0$ and that $|q| \le fp$ opposes the slip, for every
 $\rho > 0$. Newton's method on (1) and (2) eliminates the impulses: each contact answers a change of
@@ -58,9 +57,9 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _GUESSED = 16 * _EPS  # what rests goes on with the impulses of the step before
 # kappa at first, how it grows where an iteration leaves more than `_SLOW`, and where that ends
-_STIFF, _STIFFER, _SLOW, _STIFFEST = 1e4, 30.0, 0.1, 1e10
+_STIFF, _STIFFER, _SLOW, _STIFFEST = 1e4, 100.0, 0.1, 1e10
 # After so many iterations that do not halve the residual come sweeps, each time twice as many.
-_PATIENCE, _SWEEPS, _MOST_SWEEPS = 8, 16, 20_000
+_PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 20_000
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -74,7 +73,7 @@ class Contact(NamedTuple):
     - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
     - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
     - `rows`: $W$, three for each contact.
-    - `friction`: $f$ of each contact; `touching`: whether it can push at all.
+    - `friction`, `pushed`: $f$ and $p_0$ of each contact; `touching`: whether it can push at all.
     - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
     - `weights`: $\rho$ of contacts and of joints.
     - `answers`: the changes of the velocities that impulses make, nearly.
@@ -87,6 +86,7 @@ class Contact(NamedTuple):
     slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
     rows: Float[Array, "m 3 n"]
     friction: Float[Array, " m"]
+    pushed: Float[Array, " m"]
     touching: Bool[Array, " m"]
     held: Callable[[Velocity], Tensions]
     ties: Float[Array, "k n"]
@@ -140,20 +140,13 @@ class _Round(NamedTuple):
     iterations: Int[Array, ""]
 
 
-def projected(y: Impulses, friction: Float[Array, " m"]) -> Impulses:
+def projected(y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " m"]) -> Impulses:
     """Return (3)."""
     push = jnp.maximum(y[:, 0], 0.0)
     across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
-    limit = friction * push
+    limit = friction * (push + pushed)
     share = jnp.where(across > limit, limit / jnp.where(across > 0, across, 1.0), 1.0)
     return jnp.concatenate([push[:, None], share[:, None] * y[:, 1:]], axis=1)
-
-
-def modes(y: Impulses, friction: Float[Array, " m"]) -> Int[Array, " m"]:
-    """Return which case of (3) holds for each contact."""
-    across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
-    closed = jnp.where(across > friction * y[:, 0], SLIPS, STICKS)
-    return jnp.where(y[:, 0] > 0, closed, OPEN)
 
 
 def weights(
@@ -195,8 +188,9 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
         answers = []
         for i in range(len(friction)):
-            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i], kappa)
-            closed = problem.touching[i] & (y[i, 0] > 0)
+            pushed = problem.pushed[i]
+            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i], pushed, kappa)
+            closed = problem.touching[i] & ((y[i, 0] > 0) | (pushed > 0))
             K, right, answer = lax.cond(
                 closed,
                 partial(_add, K, right, rows[i], V[i], one),
@@ -218,7 +212,7 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
             impulses, tensions = [], []
             for i in range(len(friction)):
                 y = z[i] - rho[i] * (seen.u[i] + V[i] @ move)
-                one = projected(y[None], friction[i : i + 1])[0]
+                one = projected(y[None], friction[i : i + 1], problem.pushed[i : i + 1])[0]
                 impulses.append(jnp.where(problem.touching[i], one, 0.0))
                 move = move + (impulses[i] - z[i]) @ pushes[i]
             for j in range(len(ties)):
@@ -273,7 +267,7 @@ def _unsolved(seen: _Seen) -> _Seen:
 
 
 def _allowed(problem: Contact, y: Impulses) -> Impulses:
-    z = projected(y, problem.friction)
+    z = projected(y, problem.friction, problem.pushed)
     return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
 
 
@@ -314,27 +308,28 @@ def _answer(
     u: Float[Array, "3"],
     rho: Float[Array, "3"],
     f: Scalar,
+    pushed: Scalar,
     kappa: Scalar,
 ) -> _Answer:
     """Return the answer of a closed contact."""
-    stiff = kappa * rho
+    pushes, stiff = y[0] > 0, kappa * rho
     size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
-    slips, safe = size > f * y[0], jnp.where(size > 0, size, 1.0)
-    d = y[1:] / safe
-    share = jnp.minimum(f * y[0] / safe, 1.0)
+    limit = f * (jnp.maximum(y[0], 0.0) + pushed)
+    slips, safe = size > limit, jnp.where(size > 0, size, 1.0)
+    d, share = y[1:] / safe, jnp.minimum(limit / safe, 1.0)
     loose = 1 / jnp.maximum(1 - share, 1 / kappa)
-    rest = f * z[0] * d - z[1:]
+    # Along the normal: it must not open, or its push goes.
+    a_n, E_n = jnp.where(pushes, stiff[0] * u[0], z[0]), jnp.where(pushes, stiff[0], 0.0)
+    # Along the slip q = f (p + p0), so that it answers as p does; across it the direction turns.
+    rest = f * (z[0] + pushed) * d - z[1:]
     along, off = d @ rest, jnp.eye(2) - d[:, None] * d[None]
-    # Along the slip q = f p, so that it answers as p does; across it the direction turns.
-    slip_a = f * stiff[0] * u[0] * d - along * d - loose * (rest - along * d)
-    a = jnp.where(slips, slip_a, stiff[1] * u[1:])
-    E = jnp.where(slips, share * loose * rho[1] * off, stiff[1] * jnp.eye(2))
-    couples = jnp.where(slips, f * stiff[0] * d, 0.0)
-    top = jnp.stack([stiff[0], jnp.zeros(()), jnp.zeros(())])
-    below = jnp.concatenate([couples[:, None], E], axis=1)
-    return _Answer(
-        jnp.concatenate([(stiff[0] * u[0])[None], a]), jnp.concatenate([top[None], below])
-    )
+    slip_a = f * a_n * d - along * d - loose * (rest - along * d)
+    a_t = jnp.where(slips, slip_a, stiff[1] * u[1:])
+    E_t = jnp.where(slips, share * loose * rho[1] * off, stiff[1] * jnp.eye(2))
+    couples = jnp.where(slips, f * E_n * d, 0.0)
+    top = jnp.stack([E_n, jnp.zeros(()), jnp.zeros(())])
+    below = jnp.concatenate([couples[:, None], E_t], axis=1)
+    return _Answer(jnp.concatenate([a_n[None], a_t]), jnp.concatenate([top[None], below]))
 
 
 def _reciprocal(x: Array) -> Array:

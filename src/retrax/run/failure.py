@@ -71,7 +71,8 @@ def explain(
             f"did not converge: relative residual {float(info.residual):.1e} after "
             f"{int(info.iterations)} iterations"
         )
-        blamed = fault_of_constraint(system, at.state, h)
+        blamed = integrator.fault(system, at.state, h)
+        blamed = blamed or fault_of_constraint(system, at.state, h)
         reasons = [blamed or reach(system, at.state, h, takes)]
         if not moved <= LONG / 2:
             reasons.insert(

@@ -146,10 +146,11 @@ def pivots(run: Trajectory, told: dict[str, Any]) -> Float[np.ndarray, "time 3"]
 
 
 def rod_bodies(run: Trajectory, told: dict[str, Any]) -> list[Body]:
-    """The point to follow: the contact with the force on the first rod, or the end of one rod."""
+    """The point to follow: the contact with the force on the first rod, or the end of a rod."""
     lines = centrelines(run, told)
-    if len(lines) == 1:
-        return [Body("end of the rod", None, lines[0][:, -1], None)]
+    if "width" not in told:
+        which = "the rod" if len(lines) == 1 else "the last rod"
+        return [Body(f"end of {which}", None, lines[-1][:, -1], None)]
     s = np.asarray(run.g[2])
     points = [
         _points(places, s[:, k], rod["spacing"], told["width"])
@@ -180,6 +181,8 @@ def contact_force(run: Trajectory) -> dict[str, np.ndarray]:
 
 
 def centrelines(run: Trajectory, told: dict[str, Any]) -> list[Float[np.ndarray, "time n 3"]]:
+    if "nodes" in told:  # several rods, one after the other
+        return np.split(np.asarray(run.g[1]), np.cumsum(told["nodes"])[:-1], axis=1)
     if len(told["rods"]) == 1:
         return [np.asarray(run.g[1])]
     return [np.asarray(run.g[k][1]) for k in range(2)]

@@ -39,7 +39,16 @@ from retrax.numerics.evaluate import as_jax
 from retrax.store.factory import Call, Factory, call_that_made
 
 # The folders whose classes and functions a file may name: they compute and do nothing else.
-FOLDERS = ("numerics", "groups", "spaces", "mechanics", "mechanisms", "systems", "integrators")
+FOLDERS = (
+    "numerics",
+    "groups",
+    "spaces",
+    "mechanics",
+    "contact",
+    "mechanisms",
+    "systems",
+    "integrators",
+)
 ARRAY_TYPES = ("float64", "int64", "int32", "bool", "complex128")
 
 # What `encode` makes: anything that JSON holds.

@@ -79,7 +79,7 @@ def encode_run(run: Trajectory) -> dict[str, Data]:
     data, _ = encode_objects(run.system, run.integrator)
     start = jax.tree.map(lambda x: np.asarray(x[0]), run.states)
     plan = {"h": float(run.h), "steps": run.steps, "save_every": run.save_every}
-    events = {"events": run.events.data()} if run.events else {}
+    events = {"events": run.events.data()} if run.events.names else {}
     return {**data, "state": encode(start, "state"), "plan": plan, **events}
 
 

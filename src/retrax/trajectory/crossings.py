@@ -1,6 +1,6 @@
 """The events of a run: when they happened, and where the system was then."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from retrax.engine.progress import Packing
 from retrax.mechanics.state import State
+from retrax.trajectory.contact_events import KINDS, ContactEvent, ContactEvents
 
 # Of more times a text tells only the first.
 _SHOWN = 4
@@ -53,10 +54,14 @@ class Found(NamedTuple):
     direction: int
 
 
-class Events(Mapping[str, Crossings]):
+class Events(Mapping[str, Crossings | ContactEvents]):
     """The events of a run by name: `run.events["ground"].t`.
 
-    **Attributes:** `ended_by`: the name of the event that ended the run, or `None`.
+    A system with contact has "impact", "slip", "stick", "release" and "jam" among them, unless an
+    event of the user's has that name. They are found when somebody asks.
+
+    **Attributes:** `names`: of the events that were looked for; `ended_by`: the name of the event
+    that ended the run, or `None`.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class Events(Mapping[str, Crossings]):
         ended_by: str | None = None,
     ):
         self.names, self.found, self.ended_by = tuple(names), tuple(found), ended_by
+        self._of_contacts: Callable[[], tuple[ContactEvent, ...]] | None = None
         packing, self._crossings = Packing(like), {}
         self._moving = Packing((like.g, like.momentum)).size
         for k, name in enumerate(self.names):
@@ -75,24 +81,47 @@ class Events(Mapping[str, Crossings]):
             turns = np.array([one.direction for one in own], int)
             self._crossings[name] = Crossings(packing.unpack_one(numbers, copy=True), turns)
 
-    def __getitem__(self, name: str) -> Crossings:
-        return self._crossings[name]
+    def of_contacts(self, found: Callable[[], tuple[ContactEvent, ...]]) -> "Events":
+        """Return the same events, and those of contacts, which a function finds."""
+        both = Events.__new__(Events)
+        vars(both).update(vars(self), _of_contacts=found)
+        return both
+
+    @property
+    def entries(self) -> tuple[ContactEvent, ...]:
+        """What happened to contacts, in the order of time: kind, time, contact, bodies, impulse."""
+        return () if self._of_contacts is None else self._of_contacts()
+
+    def __getitem__(self, name: str) -> Crossings | ContactEvents:
+        if name in self._crossings:
+            return self._crossings[name]
+        if name not in self._kinds:
+            raise KeyError(name)
+        return ContactEvents(tuple(event for event in self.entries if event.kind == name))
+
+    @property
+    def _kinds(self) -> tuple[str, ...]:
+        """The kinds of events of contacts that go by their names."""
+        if self._of_contacts is None:
+            return ()
+        return tuple(kind for kind in KINDS if kind not in self.names)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
+        return iter((*self.names, *self._kinds))
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.names) + len(self._kinds)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name!r}: {self[name]!r}" for name in self.names)
+        told = ", ".join(f"{name!r}: {one!r}" for name, one in self.items())
         end = "" if self.ended_by is None else f", ended by {self.ended_by!r}"
         return f"<Events {{{told}}}{end}>"
 
     def words(self) -> dict[str, str]:
-        """Tell each event in words, by name."""
+        """Tell each event in words, by name; of contacts what has happened at all."""
         ended = {self.ended_by: "; it ended the run"}
-        return {name: repr(one)[1:-1] + ended.get(name, "") for name, one in self.items()}
+        told = {name: one for name, one in self.items() if name in self.names or len(one)}
+        return {name: repr(one)[1:-1] + ended.get(name, "") for name, one in told.items()}
 
     def data(self) -> dict[str, Any]:
         """Return the events as JSON keeps them, without what a controller keeps."""

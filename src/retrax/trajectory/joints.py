@@ -122,7 +122,8 @@ class JointMotion:
     def force(self) -> Values:
         """The force of the joint on its second body, in space axes (N).
 
-        From the multipliers of continuous time at the saved states. Of joints that share a load in
+        From the multipliers of continuous time at the saved states; of systems with contact from
+        the impulses of the steps that end there. Of joints that share a load in
         more than one way it is the smallest. A wheel tells the force of the ground on it, a Gear or
         Rack what it does to the second body of its second joint: along the travel of a rack, none
         from a Gear, for a mesh couples coordinates and has no forces between teeth.

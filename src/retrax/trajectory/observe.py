@@ -25,6 +25,7 @@ from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import host_float64, is_traced, require_finite
 from retrax.numerics.evaluate import Evaluated, evaluate
+from retrax.trajectory.retaken import has_contact
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -281,11 +282,11 @@ def drift(t: np.ndarray, values: np.ndarray) -> float:
 
 
 class EnergyBalance(NamedTuple):
-    r"""The energy of a run against the work of forces, damping and driven constraints, in joules.
+    r"""The energy of a run against the work of forces, damping, driven constraints and contacts.
 
     **Attributes:**
 
-    - `change`: $H(t) - H(t_0)$ at every saved state.
+    - `change`: $H(t) - H(t_0)$ at every saved state, in joules.
     - `work`: $\int_{t_0}^t P\,dt$ of the power $P = \dot H$ of `system.power`, by quadrature over
         the saved states.
     - `difference`: `change - work`: the error of the integrator, as far as `work` is known.
@@ -319,6 +320,15 @@ def balance_of(run: "Trajectory") -> EnergyBalance | None:
     seen = run.observations
     if seen.power is None or seen.energy is None:
         return None
+    if has_contact(run):
+        return run.energy_book().balance
+    return balance_of_forces(run)
+
+
+def balance_of_forces(run: "Trajectory") -> EnergyBalance:
+    """Balance the energy of a run against the work of everything but contacts."""
+    seen = run.observations
+    assert seen.power is not None and seen.energy is not None
     if seen.inputs is None or seen.rates is None or not run.inputs_are_held:
         return energy_balance(run.t, seen.energy, seen.power)
     smooth = seen.power - np.sum(seen.inputs * seen.rates, axis=1)

@@ -7,7 +7,9 @@ import jax
 import numpy as np
 
 from retrax.errors import printable
+from retrax.trajectory.contact_events import KINDS
 from retrax.trajectory.observe import aliasing, balance_of, deviations, drift
+from retrax.trajectory.retaken import has_contact
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -41,6 +43,8 @@ def heading(run: "Trajectory") -> list[str]:
 
 def energy_balance_line(run: "Trajectory") -> str | None:
     """Tell in one sentence where the energy went; `None` where it is an invariant."""
+    if has_contact(run):
+        return f"energy {run.energy()[0]:.10g} J at the start; {run.energy_book().words()}"
     found = balance_of(run)
     if found is None:
         return None
@@ -112,7 +116,7 @@ def measures(run: "Trajectory") -> dict[str, Any]:
     """Return the run in numbers."""
     steps_per_second = run.completed / run.seconds if run.seconds > 0 else 0.0
     found = balance_of(run)
-    events = {name: crossings.t.tolist() for name, crossings in run.events.items()}
+    events = {name: run.events[name].t.tolist() for name in run.events.names}
     balance = None if found is None else found.at_the_end()
     return {
         "case": run.provenance.get("case", run.provenance["system"]),
@@ -134,11 +138,31 @@ def measures(run: "Trajectory") -> dict[str, Any]:
         },
         "energy_balance": balance,
         **({"events": events} if events else {}),
+        **({"contacts": _contacts(run)} if has_contact(run) else {}),
         "final": {
             "t": float(run.t[-1]),
             "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), run.g),
             "momentum": np.asarray(run.momentum[-1]).tolist(),
             "velocity": [_known(x) for x in run.velocity[-1]],
+        },
+    }
+
+
+def _contacts(run: "Trajectory") -> dict[str, Any]:
+    """What contacts did: how often what happened, and what each took of the energy."""
+    book = run.energy_book()
+    return {
+        "events": {kind: sum(event.kind == kind for event in run.events.entries) for kind in KINDS},
+        "friction_work": float(book.friction_work[-1]),
+        "impact_loss": float(book.impact_loss[-1]),
+        "difference": float(book.difference[-1]),
+        "by_name": {
+            name: {
+                "friction_work": float(np.sum(one.friction_work)),
+                "impact_loss": float(np.sum(one.impact_loss)),
+                "smallest_gap": _known(np.min(one.gap)),
+            }
+            for name, one in run.contacts.items()
         },
     }
 

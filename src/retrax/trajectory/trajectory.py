@@ -20,8 +20,10 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.fingerprint import Fingerprint
+from retrax.trajectory.contacts import ContactMotions, History, history_of, reaction_of
 from retrax.trajectory.crossings import Events, events_of
 from retrax.trajectory.dense import DenseOutput
+from retrax.trajectory.energy_book import EnergyBook, book_of
 from retrax.trajectory.joints import JointMotions
 from retrax.trajectory.observe import (
     EnergyBalance,
@@ -36,6 +38,7 @@ from retrax.trajectory.observe import (
 )
 from retrax.trajectory.provenance import Origin
 from retrax.trajectory.records import Records
+from retrax.trajectory.retaken import has_contact
 from retrax.trajectory.shown import AbstractShown
 from retrax.trajectory.summary import html, measures, summary
 
@@ -204,10 +207,36 @@ class Trajectory(AbstractShown):
 
     @property
     def events(self) -> Events:
-        """The events that were looked for, by name: times, states and directions of each."""
+        """The events that were looked for, by name: times, states and directions of each.
+
+        Of a system with contact also what happened to contacts: `run.events["impact"].t`, and
+        `run.events.entries`, all of them in the order of time.
+        """
         if self._events is None:
             self._events = Events((), (), jax.tree.map(lambda x: x[0], self.states))
-        return self._events
+        if self.traced or not has_contact(self):
+            return self._events
+        return self._events.of_contacts(lambda: self._history.events)
+
+    @cached_property
+    def _history(self) -> History:
+        """What contacts did; computed once."""
+        self._compare_content()
+        return history_of(self)
+
+    @property
+    def contacts(self) -> ContactMotions:
+        """The contacts of a system along the run, by name: gaps, impulses, slip, friction work.
+
+        They are found by taking the steps again from the saved states.
+        """
+        self._require_numbers("contacts")
+        return ContactMotions(self, self._history)
+
+    def energy_book(self) -> EnergyBook:
+        """Tell where the energy of a run with contact went: friction, impacts, forces, the rest."""
+        self._require_numbers("energy_book()")
+        return book_of(self, self._history)
 
     def take_events(self, data: object) -> None:
         """Take the events that a file tells; `None` for none."""
@@ -267,7 +296,7 @@ class Trajectory(AbstractShown):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the identity of the functions: in another process they are other objects."""
         made = {name: getattr(self, name) for name in _LATER}
-        gone = ("_records", "_origin", "_dense")
+        gone = ("_records", "_origin", "_dense", "_history")
         kept = {k: v for k, v in vars(self).items() if k not in gone}
         return kept | made | {"_identity": None}
 
@@ -298,9 +327,9 @@ class Trajectory(AbstractShown):
         """Return what the system conserves along the run, by name.
 
         These are the energy, the momentum of each symmetry, and what else the system and the
-        integrator know. The energy is left out where a force, damping or a driven constraint does
-        work: see `energy_balance`. Where `jax.jit` hides the numbers of the system, its symmetries
-        must be declared.
+        integrator know. The energy is left out where a force, contact, damping or a driven
+        constraint does work: see `energy_balance`. Where `jax.jit` hides the numbers of the system,
+        its symmetries must be declared.
         """
         if self.traced and self.system is not None:
             found = self.system.symmetries()
@@ -323,7 +352,7 @@ class Trajectory(AbstractShown):
 
         The work is a quadrature over the saved states. So with `save_every` above 1, or with forces
         that jump, the difference is the error of that too, and not of the integrator alone;
-        `uncertainty` estimates it.
+        `uncertainty` estimates it. What contacts do is among the work: see `energy_book`.
 
         Return `None` where the energy is conserved, and for flows, which have no energy.
         """
@@ -348,13 +377,20 @@ class Trajectory(AbstractShown):
 
     @property
     def multipliers(self) -> Values:
-        """The multipliers of the constraint at every saved state, one column for each equation."""
-        return self.observations.multipliers
+        """The multipliers of the constraint at every saved state, one column for each equation.
+
+        Of a system with contact they are those of the step that ends there.
+        """
+        if self._measured or self.traced or not has_contact(self):
+            return self.observations.multipliers
+        return self._history.tension
 
     @property
     def reaction(self) -> Values:
         """The reaction of the constraint, a body covector, at every saved state."""
-        return self.observations.reaction
+        if self._measured or self.traced or not has_contact(self):
+            return self.observations.reaction
+        return reaction_of(self, self._history.tension)
 
     def constraint_violation(self) -> Values:
         """Return by how much every saved velocity breaks the constraint; zero without one."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from retrax.engine.kinds import Constant
+from retrax.engine.kinds import Constant, Kind
 from retrax.engine.llvm.emitter import SCALAR, Emitter, literal
 from retrax.engine.llvm.host import lanes
 from retrax.engine.llvm.memory import BufferAccess
@@ -206,7 +206,9 @@ class BlockPrinter:
     ) -> list[str]:
         """The results of a block, which do not matter in lanes where the test is false."""
         out = self.out
-        results = [(value.kind, x) for value, x in zip(choice.outs, row, strict=True)]
+        results: list[tuple[Kind, Operand]] = [
+            (value.kind, x) for value, x in zip(choice.outs, row, strict=True)
+        ]
         writes = not buffers_of(block)[1].isdisjoint(choice.buffers)
         if not writes and not is_costly(block):
             self.block(block)

@@ -9,11 +9,13 @@ read, unless that is a copy between them. Copies whose buffers are not in each o
 dropped one after the other, and the buffers become one.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
 from retrax.engine.passes.live import buffers_of
+from retrax.engine.passes.overlap import touched
 from retrax.engine.program import (
     Buffer,
     Choose,
@@ -22,6 +24,7 @@ from retrax.engine.program import (
     Instruction,
     LoadAt,
     LoadEntry,
+    Operand,
     Program,
     Repeat,
     StoreAt,
@@ -69,7 +72,7 @@ def _loops(block: CodeBlock) -> Iterator[Each]:
 
 def _copies(loop: Each) -> Iterator[_Copy]:
     """List the buffers that a loop copies as they are."""
-    sources = {value: view for value, view in loop.reads}
+    sources: dict[Operand, View] = dict(loop.reads)
     for view, operand in loop.writes:
         source = sources.get(operand)
         if source is None or not (_is_whole(source) and _is_whole(view)):
@@ -180,16 +183,15 @@ def _renamed(block: CodeBlock, names: _Names) -> CodeBlock:
             case LoadAt() | StoreAt():
                 instruction = replace(instruction, view=at(instruction.view))
             case Each():
-                reads = {value: at(view) for value, view in instruction.reads}
+                reads: dict[Operand, View] = {v: at(view) for v, view in instruction.reads}
                 writes = [(at(view), x) for view, x in instruction.writes]
                 changed = tuple((view, x) for view, x in writes if reads.get(x) != view)
                 if not (changed or instruction.carried or instruction.body.instructions):
                     continue
-                body = _renamed(instruction.body, names)
                 instruction = replace(
                     instruction,
-                    reads=tuple((v, view) for v, view in reads.items()),
-                    body=body,
+                    reads=tuple((value, at(view)) for value, view in instruction.reads),
+                    body=_renamed(instruction.body, names),
                     writes=changed,
                 )
             case _:
@@ -201,30 +203,21 @@ def _renamed(block: CodeBlock, names: _Names) -> CodeBlock:
 
 def _with_choices_seen(block: CodeBlock) -> CodeBlock:
     """Note for each choice which of the buffers that its blocks write others see."""
-    users: dict[Buffer, int] = {}
-    for instruction in walk(block):
-        for buffer in _touched(instruction):
-            users[buffer] = users.get(buffer, 0) + 1
+    users = _uses(block)
     for choice in walk(block):
         if isinstance(choice, Choose):
-            seen = set()
+            seen: set[Buffer] = set()
             for inner in choice.blocks:
-                own: dict[Buffer, int] = {}
-                for instruction in walk(inner):
-                    for buffer in _touched(instruction):
-                        own[buffer] = own.get(buffer, 0) + 1
-                written = buffers_of(inner)[1]
-                seen |= {buffer for buffer in written if users[buffer] > own[buffer]}
+                own = _uses(inner)
+                seen |= {buffer for buffer in buffers_of(inner)[1] if users[buffer] > own[buffer]}
             choice.buffers = tuple(sorted(seen, key=lambda buffer: buffer.number))
     return block
 
 
-def _touched(instruction: Instruction) -> Iterator[Buffer]:
-    match instruction:
-        case LoadEntry() | StoreEntry():
-            yield instruction.buffer
-        case LoadAt() | StoreAt():
-            yield instruction.view.buffer
-        case Each():
-            yield from (view.buffer for _, view in instruction.reads)
-            yield from (view.buffer for view, _ in instruction.writes)
+def _uses(block: CodeBlock) -> Counter[Buffer]:
+    """Count the views of each buffer that a block reads or writes."""
+    uses: Counter[Buffer] = Counter()
+    for instruction in block.instructions:
+        for views in touched(instruction):
+            uses.update(view.buffer for view in views)
+    return uses

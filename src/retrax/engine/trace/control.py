@@ -19,12 +19,14 @@ from retrax.engine.axes.loops import (
     entry,
     kind_of_cell,
     shifted,
+    stays,
 )
 from retrax.engine.axes.rules import KeptRules, Plain
 from retrax.engine.builder import Builder
 from retrax.engine.kinds import Unscalarisable
 from retrax.engine.program import Choose, CodeBlock, Operand, Repeat, Value, View, While, kind_of
 from retrax.engine.trace.arithmetic import Arithmetic, single
+from retrax.engine.trace.endings import MOST_ROUNDS, ends
 from retrax.engine.trace.indexing import broadcast_in_dim
 from retrax.engine.trace.scatters import replaces_at_run_time
 from retrax.numerics.host.control import scan_counts
@@ -274,7 +276,13 @@ class ControlRules:
             outs = self.closed(body, [*consts, *carried, *(np.asarray(x[k], object) for x in xs)])
             carried, stacked[k] = outs[:n_carry], outs[n_carry:]
         columns = zip(*(stacked[k] for k in sorted(stacked)), strict=True)
-        return [*carried, *(np.stack(_plain(column)) for column in columns)]
+        return [*carried, *map(self.stacked, columns)]
+
+    def stacked(self, parts: Sequence[Plain]) -> Plain:
+        """Put what the rounds of a loop have made one after the other."""
+        if any(isinstance(x, KeptArray) for x in parts):
+            return self.kept.stack(*parts, axis=0)
+        return np.stack(_plain(parts))
 
     def choice(self, equation: Equation, ins: list[Plain]) -> list[Plain]:
         index, *arguments = ins
@@ -295,16 +303,9 @@ class ControlRules:
             self.build.resume(frame)
             outs[:] = self.handed_over(outs, merged)
             blocks.append(self.close())
-        made = [cell for x in merged if isinstance(x, KeptArray) for cell in x.cells.ravel()]
-        self.build.append(
-            Choose(
-                which,
-                tuple(blocks),
-                tuple(_all(r) for r in results),
-                _all(merged),
-                tuple(view.buffer for view in made),
-            )
-        )
+        rows, kept = tuple(map(_all, results)), [x for x in merged if isinstance(x, KeptArray)]
+        made = tuple(view.buffer for x in kept for view in x.cells.ravel())
+        self.build.append(Choose(which, tuple(blocks), rows, _all(merged), made))
         return merged
 
     def merged(self, results: Sequence[Plain]) -> Plain:
@@ -353,7 +354,7 @@ class ControlRules:
         pairs = [
             (u, c)
             for u, c in zip(updated, carried, strict=True)
-            if isinstance(u, KeptArray) and isinstance(c, KeptArray) and not _stays(u, c)
+            if isinstance(u, KeptArray) and isinstance(c, KeptArray) and not stays(u, c)
         ]
         own = {cell.buffer for _, c in pairs for cell in c.cells.ravel()}
         safe = []
@@ -381,18 +382,11 @@ class ControlRules:
         return out
 
 
-def _stays(new: KeptArray, old: KeptArray) -> bool:
-    """Return whether a round leaves an array as it is."""
-    return new.axis == old.axis and all(
-        isinstance(a, View) and a == b
-        for a, b in zip(new.cells.ravel(), old.cells.ravel(), strict=True)
-    )
-
-
 def _plain(arrays: Sequence[Plain]) -> list[Operands]:
     """Require that no array has a kept axis."""
     plain = [x for x in arrays if not isinstance(x, KeptArray)]
-    assert len(plain) == len(arrays)
+    if len(plain) < len(arrays):
+        raise Unscalarisable("a loop or a choice has numbers along a long axis")
     return plain
 
 
@@ -400,46 +394,3 @@ def _all(arrays: Sequence[Plain]) -> tuple[Any, ...]:
     """List all operands of arrays without a kept axis, in order."""
     plain = [np.asarray(a, object) for a in arrays if not isinstance(a, KeptArray)]
     return tuple(x for a in plain for x in a.ravel())
-
-
-# A loop that does not count is stopped after so many rounds.
-MOST_ROUNDS = 10_000_000
-
-
-def ends(build: Builder, loop: While) -> bool:
-    """Return whether the test of a loop fails in the end, because a count it carries grows."""
-    counts = {
-        value
-        for value, updated in zip(loop.carried, loop.updated, strict=True)
-        if value.kind not in ("float", "bool") and _grows(build, value, updated)
-    }
-    changing = {v for v, u in zip(loop.carried, loop.updated, strict=True) if v != u}
-    return _fails(build, loop.test, counts, changing)
-
-
-def _grows(build: Builder, value: Value, updated: Operand) -> bool:
-    """Return whether a round adds to a count; under `vmap`, that of a member which goes on."""
-    chosen = build.made(updated, "select")
-    if chosen is not None:
-        _, otherwise, then = chosen
-        return otherwise == value and _grows(build, value, then)
-    added = build.made(updated, "add")
-    if added is None or value not in added:
-        return False
-    (step,) = [x for x in added if x != value] or [value]
-    return not isinstance(step, Value) and bool(step > 0)
-
-
-def _fails(build: Builder, test: Operand, counts: set[Value], changing: set[Value]) -> bool:
-    both = build.made(test, "and")
-    if both is not None:
-        return any(_fails(build, x, counts, changing) for x in both)
-    either = build.made(test, "or")
-    if either is not None:
-        return all(_fails(build, x, counts, changing) for x in either)
-    for name, (count, most) in (("lt", (0, 1)), ("le", (0, 1)), ("gt", (1, 0)), ("ge", (1, 0))):
-        compared = build.made(test, name)
-        if compared is not None:
-            bound = compared[most]
-            return compared[count] in counts and kind_of(bound) != "float" and bound not in changing
-    return test is False

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from retrax.engine.kinds import Constant, Kind, bounds, constant
+from retrax.engine.kinds import Constant, Kind, bounds, constant, is_unsigned
 from retrax.engine.program import Operand, Value, kind_of
 
 Emit = Callable[..., Operand]
@@ -15,7 +15,7 @@ def clamped(emit: Emit, place: Operand, last: int) -> Operand:
     if last == 0:
         return 0
     kind = kind_of(place)
-    from_zero = emit("max", place, constant(0, kind))
+    from_zero = place if is_unsigned(kind) else emit("max", place, constant(0, kind))
     return emit("min", from_zero, _most(last, kind))
 
 

@@ -140,16 +140,17 @@ def _gathered(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
 
 
 def _scattered(method: Callable[[Indexing, Equation, list[Operands]], Operands] | None) -> Rule:
-    """Entries replaced at known places by moving them, and at others in memory."""
+    """Entries replaced: in small arrays at known places by `method`, else in memory."""
 
     def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-        small = method is not None and not depends_on_state(ins[1])
-        return [method(on.indexing, equation, ins) if small else on.scatters.scatter(equation, ins)]
+        if method is None or depends_on_state(ins[1]):
+            return [on.scatters.scatter(equation, ins)]
+        return [method(on.indexing, equation, ins)]
 
     def kept(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
-        if method is not None and not depends_on_state(ins[1]) and on.kept.is_short(ins):
-            return on.kept.taken_apart(equation, ins)
-        return [on.scatters.scatter(equation, ins)]
+        if method is None or depends_on_state(ins[1]) or not on.kept.is_short(ins):
+            return [on.scatters.scatter(equation, ins)]
+        return on.kept.taken_apart(equation, ins)
 
     return Rule(entries, kept)
 

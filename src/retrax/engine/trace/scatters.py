@@ -6,7 +6,7 @@ leaves the array as it is, or is moved into it where JAX does so: nothing is wri
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -14,12 +14,12 @@ from jax.extend import core as jex
 from jax.extend.core import JaxprEqn as Equation
 from jax.lax import GatherScatterMode
 
-from retrax.engine.axes.loops import KeptArray, Operands, entry
+from retrax.engine.axes.loops import KeptArray, Operands, entry, shifted
 from retrax.engine.axes.rules import KeptRules, Plain
 from retrax.engine.kinds import Unscalarisable, Variable
-from retrax.engine.program import Operand, Value
-from retrax.engine.trace.arithmetic import Arithmetic
-from retrax.engine.trace.places import all_within, clamped
+from retrax.engine.program import Operand, Value, View
+from retrax.engine.trace.arithmetic import Arithmetic, single
+from retrax.engine.trace.places import Emit, all_within, clamped
 
 # How an entry takes up a new number; `None` replaces it.
 COMBINE: dict[str, str | None] = {
@@ -56,19 +56,17 @@ class Scatters:
         extents = iter(updates.shape[axis] for axis in windows)
         sizes = [1 if axis in inserted else next(extents) for axis in range(x.ndim)]
         places, kept = numbers.scatter_dims_to_operand_dims, (indices, updates)
-        change = _Change(
-            self,
-            self._own(x, places, any(isinstance(a, KeptArray) for a in kept)),
-            places,
-            sizes,
-            COMBINE[equation.primitive.name],
-            equation.params["mode"],
-        )
+        how = _How(places, sizes, COMBINE[equation.primitive.name], equation.params["mode"])
         # A window of updates has the axes of x, those of the rows before it.
         updates = _transposed(updates, [*rows, *windows])
-        many = math.prod(updates.shape) > _ONE_BY_ONE
         if isinstance(updates, KeptArray) and updates.axis >= len(rows):
-            raise Unscalarisable("it replaces entries along a long axis at a place not known")
+            axis = [a for a in range(x.ndim) if a not in inserted][updates.axis - len(rows)]
+            x = x if isinstance(x, KeptArray) else self.loops.keep(x, axis)
+        if isinstance(x, KeptArray) and sizes[x.axis] > 1:
+            return self._along(x, how, _plain(indices), updates)
+        target = self._own(x, places, any(isinstance(a, KeptArray) for a in kept))
+        change = _Change(self, target, how)
+        many = math.prod(updates.shape) > _ONE_BY_ONE
         if rows and (many or any(isinstance(a, KeptArray) for a in (indices, updates))):
             self._in_order(change, indices, updates)
         else:
@@ -85,7 +83,7 @@ class Scatters:
         assert isinstance(own, KeptArray)
         mode = GatherScatterMode.CLIP
         if not isinstance(update, KeptArray) and update.shape[own.axis] <= _SHORT:
-            _Change(self, own, axes, update.shape, None, mode).all_rows(where, update)
+            _Change(self, own, _How(axes, update.shape, None, mode)).all_rows(where, update)
             return self._result(own)
         if not isinstance(update, KeptArray):
             update = self.loops.keep(update, own.axis)
@@ -94,7 +92,7 @@ class Scatters:
         limits = [n - m for n, m in zip(x.shape, update.shape, strict=True)]
         where[:] = [clamped(self.emit, p, last) for p, last in zip(where, limits, strict=True)]
         sizes = [1 if axis == own.axis else n for axis, n in enumerate(update.shape)]
-        change = _Change(self, own, axes, sizes, None, mode)
+        change = _Change(self, own, _How(axes, sizes, None, mode))
         numbered = self.loops.keep(np.arange(update.length).astype(object), 0)
 
         def one(_: list[Operands], here: list[Operands]) -> tuple[list, list]:
@@ -107,6 +105,42 @@ class Scatters:
 
         self.loops.sequential(update.length, one, [], [numbered, update])
         return self._result(own)
+
+    def _along(self, x: KeptArray, how: "_How", indices: Operands, updates: Plain) -> KeptArray:
+        """Replace a window that goes along the kept axis: many entries, each in its own place."""
+        starts = how.starts(indices.reshape(-1))
+        if indices.size != len(how.axes) or isinstance(starts[x.axis], Value):
+            raise Unscalarisable("it replaces parts of a long axis at places that are not known")
+        within, places = how.range(self.emit, starts, x.shape)
+        first, length = int(places.pop(x.axis)), how.sizes[x.axis]
+        others = [size for axis, size in enumerate(how.sizes) if axis != x.axis]
+        if not isinstance(updates, KeptArray):
+            updates = self.loops.keep(updates.reshape(how.sizes), x.axis)
+        if updates.length != length:
+            raise Unscalarisable("it replaces entries across a long axis")
+        new, cells = updates.cells.reshape(others), x.cells.copy()
+        for offset in np.ndindex(*others):
+            for cell, test in _candidates(self.emit, places, offset, cells.shape, within):
+                cells[cell] = self._changed(
+                    _column(entry(cells, cell), x.length),
+                    _column(entry(new, offset), length),
+                    first,
+                    lambda old, u, test=test: [how.new(self.arithmetic, test, old, u)],
+                )
+        return KeptArray(cells, x.axis, x.length)
+
+    def _changed(
+        self, old: KeptArray, new: KeptArray, first: int, function: Callable[..., list[Operands]]
+    ) -> View | Operand:
+        """Let a part of a column, from the place `first` on, take up new numbers."""
+        part = shifted(old, first, new.length)
+        (made,) = self.loops.along(new.length, function, [part, new])
+        if new.length == old.length:
+            return entry(made)
+        own = self.loops.in_own_buffers(old)
+        targets = shifted(own, first, new.length).cells
+        self.loops.copy(KeptArray(made, 0, new.length), list(targets.ravel()))
+        return entry(own.cells)
 
     def _own(self, x: Plain, places: Sequence[int], many: bool) -> Plain:
         """Copy an array: to buffers, with an axis kept along which there are places, or not."""
@@ -141,71 +175,100 @@ class Scatters:
         self.loops.sequential(along[0].length, one, [], along)
 
 
-class _Change:
-    """What becomes of an array in memory: windows of it are replaced or added to."""
+class _How:
+    """How windows of `sizes` are replaced, at places along `axes`."""
 
     def __init__(
-        self,
-        rules: Scatters,
-        target: Plain,
-        axes: Sequence[int],
-        sizes: Sequence[int],
-        combine: str | None,
-        mode: GatherScatterMode,
+        self, axes: Sequence[int], sizes: Sequence[int], combine: str | None, mode: object
     ):
-        self.rules, self.emit, self.target = rules, rules.emit, target
-        self.axes, self.sizes, self.combine, self.mode = axes, sizes, combine, mode
+        self.axes, self.sizes, self.combine = axes, sizes, combine
+        self.drops = mode == GatherScatterMode.FILL_OR_DROP
+
+    def starts(self, row: Operands) -> Operands:
+        """Return where a window begins along all axes, by its row of indices."""
+        starts = np.zeros(len(self.sizes), object)
+        for axis, place in zip(self.axes, row, strict=True):
+            starts[axis] = place
+        return starts
+
+    def range(self, emit: Emit, starts: Operands, shape: Sequence[int]) -> tuple[Operand, list]:
+        """Tell whether a window is replaced; move where it begins into the array."""
+        limits = [n - m for n, m in zip(shape, self.sizes, strict=True)]
+        within = all_within(emit, starts, limits) if self.drops else True
+        places = [clamped(emit, s, last) for s, last in zip(starts, limits, strict=True)]
+        return within, [emit("int", p) for p in places]
+
+    def new(self, arithmetic: Arithmetic, test: Operand, old: Operands, x: Operands) -> Operands:
+        """Let entries take up numbers where the test holds."""
+        x = x if self.combine is None else arithmetic.entrywise(self.combine, old, x)
+        return arithmetic.entrywise("select", single(test), old, x)
+
+
+def _candidates(
+    emit: Emit,
+    places: Sequence[Operand],
+    offset: Sequence[int],
+    shape: Sequence[int],
+    within: Operand,
+) -> Iterator[tuple[tuple[int, ...], Operand]]:
+    """List the cells that may lie at places, each with the test whether it does."""
+    here = [emit("add", p, k) for p, k in zip(places, offset, strict=True)]
+    columns = zip(here, shape, strict=True)
+    for cell in product(*(range(n) if isinstance(p, Value) else (int(p),) for p, n in columns)):
+        test = within
+        for p, k in zip(here, cell, strict=True):
+            if isinstance(p, Value):
+                test = emit("and", test, emit("eq", p, k))
+        if test is not False:
+            yield cell, test
+
+
+class _Change:
+    """What becomes of an array: windows of it are replaced or added to, one after the other."""
+
+    def __init__(self, rules: Scatters, target: Plain, how: _How):
+        self.arithmetic, self.emit, self.loops = rules.arithmetic, rules.emit, rules.loops
+        self.target, self.how = target, how
 
     def all_rows(self, indices: Operands, updates: Operands) -> None:
         """Replace a window for each row of indices, whose last axis has the places."""
         for row in np.ndindex(*indices.shape[:-1]):
-            starts = np.zeros(len(self.sizes), object)
-            for k, axis in enumerate(self.axes):
-                starts[axis] = entry(indices, (*row, k))
-            self.row(starts, np.asarray(updates[row], object).reshape(self.sizes))
+            window = np.asarray(updates[row], object).reshape(self.how.sizes)
+            self.row(self.how.starts(indices[row]), window)
 
     def row(self, starts: Operands, window: Operands) -> None:
         """Replace one window."""
         target = self.target
-        limits = [n - m for n, m in zip(target.shape, self.sizes, strict=True)]
-        drops = self.mode == GatherScatterMode.FILL_OR_DROP
-        within = all_within(self.emit, starts, limits) if drops else True
-        if within is False:
-            return
-        places = [clamped(self.emit, s, last) for s, last in zip(starts, limits, strict=True)]
-        first = [self.emit("int", p) for p in places]
-        for offset in np.ndindex(*self.sizes):
-            here = [self.emit("add", p, k) for p, k in zip(first, offset, strict=True)]
-            along = here.pop(target.axis) if isinstance(target, KeptArray) else None
-            cells = target.cells if isinstance(target, KeptArray) else target
-            columns = zip(here, cells.shape, strict=True)
-            for cell in product(*(range(n) if isinstance(p, Value) else (p,) for p, n in columns)):
-                test = within
-                for p, k in zip(here, cell, strict=True):
-                    if isinstance(p, Value):
-                        test = self.emit("and", test, self.emit("eq", p, k))
-                self._replace(cell, along, entry(window, offset), test)
-
-    def _replace(
-        self, cell: tuple[int, ...], place: Operand | None, x: Operand, test: Operand
-    ) -> None:
-        """Let an entry take up a number where the test holds: at a place, where it is in memory."""
-        target, loops = self.target, self.rules.loops
-        if self.combine is not None or test is not True:
-            if isinstance(target, KeptArray):
-                assert place is not None
-                one = np.empty((), object)
-                one[()] = target.cells[cell]
-                old = entry(loops.entry_at(KeptArray(one, 0, target.length), place))
-            else:
-                old = entry(target, cell)
-            x = x if self.combine is None else self.emit(self.combine, old, x)
-            x = self.emit("select", test, old, x)
+        within, places = self.how.range(self.emit, starts, target.shape)
+        axis, cells = None, target
         if isinstance(target, KeptArray):
-            assert place is not None
-            loops.store_at(target.cells[cell], place, x)
-        else:
-            target[cell] = x
+            axis, cells = target.axis, target.cells
+        assert not isinstance(cells, KeptArray)
+        others = [p for a, p in enumerate(places) if a != axis]
+        for offset in np.ndindex(*self.how.sizes):
+            across = [k for a, k in enumerate(offset) if a != axis]
+            for cell, test in _candidates(self.emit, others, across, cells.shape, within):
+                x = np.asarray(window[offset], object)
+                if axis is None:
+                    old = np.asarray(cells[cell], object)
+                    cells[cell] = entry(self.how.new(self.arithmetic, test, old, x))
+                else:
+                    place = self.emit("add", places[axis], offset[axis])
+                    self._stored(cells[cell], place, x, test)
+
+    def _stored(self, view: View, place: Operand, x: Operands, test: Operand) -> None:
+        """Let the entry of a view at a place take up a number where the test holds."""
+        if self.how.combine is not None or test is not True:
+            old = self.loops.entry_at(_column(view, view.length), place)
+            x = self.how.new(self.arithmetic, test, old, x)
+        self.loops.store_at(view, place, entry(x))
+
+
+def _column(cell: View | Operand, length: int) -> KeptArray:
+    """View one number of each thing as an array."""
+    cells = np.empty((), object)
+    cells[()] = cell
+    return KeptArray(cells, 0, length)
 
 
 def _transposed(x: Plain, order: list[int]) -> Plain:

@@ -4,12 +4,15 @@ from typing import ClassVar, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from retrax.contact.self_contact import SelfContact
 from retrax.errors import BadInput
+from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
+from retrax.integrators.contact.faults import fault_of_contact
+from retrax.integrators.contact.records import ContactRecord, Given, recorded
 from retrax.integrators.contact.rod_contact import LastTouch, RodContact
 from retrax.integrators.contact.rod_record import RodContactRecord
 from retrax.mechanics.contact import AbstractContacts, Gaps
@@ -21,17 +24,19 @@ from retrax.numerics.complementarity import (
     Contact,
     Found,
     Impulses,
-    modes,
     solve_contact,
     weights,
 )
 from retrax.systems.rods.elastic import AbstractRod
+from retrax.systems.rods.pair import RodsInContact
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # A gap this small, relative to the coordinates of the place, is closed: rounding errors of contacts
 # that say the same twice would otherwise push against each other.
-_CLOSED = 8 * _EPS
+_CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
+# What would go in a step no further than this does not bounce.
+_SOFT = 1e-12
 
 
 class Last(NamedTuple):
@@ -41,24 +46,6 @@ class Last(NamedTuple):
     last: Impulses
     ties: Float[Array, " k"]
     ends: Float[Array, " k"]
-
-
-class ContactRecord(NamedTuple):
-    """What contacts did in one step, an entry for each.
-
-    **Attributes:** `gap`: at its end; `mode`: 0 open, 1 sticks, 2 slips; `normal`, `tangential`:
-    impulses of both stages; `approach`: the normal velocity before; `slip`: velocity at the end;
-    `friction_work`, `impact_work`: what friction and the normal impulses did.
-    """
-
-    gap: Gaps
-    mode: Int[Array, " m"]
-    normal: Gaps
-    tangential: Float[Array, "m 2"]
-    approach: Gaps
-    slip: Float[Array, "m 2"]
-    friction_work: Gaps
-    impact_work: Gaps
 
 
 class NonsmoothRattle(AbstractIntegrator):
@@ -75,13 +62,15 @@ class NonsmoothRattle(AbstractIntegrator):
     q &= \mathrm{proj}_{|q| \le fp}\bigl(q - \rho\,\tfrac12(T_k + T_{k+1})\xi\bigr) &&\text{(3)}\\
     \mu_{k+1} &= \mathrm{Ad}^*_{\tau(h\xi)}(\ldots) + \tfrac h2F_{k+1} + \Phi_{k+1}^T\lambda'
         + N_{k+1}^Tp' + T_{k+1}^Tq'                                               &&\text{(4)}\\
-    0 \le N_{k+1}\xi_{k+1} + e\,\min(N_k\xi_k, 0) &\perp p' \ge 0, \qquad
+    0 \le N_{k+1}\xi_{k+1} + e\,\min(v, 0) &\perp p' \ge 0, \qquad
         q' = \mathrm{proj}_{|q'| \le fp'}(q' - \rho\,T_{k+1}\xi_{k+1})            &&\text{(5)}
     \end{aligned}
     $$
 
-    (5) for contacts that are closed, $e$ for those that were open before. A contact that sticks is a rolling constraint: it does not
-    creep. Without contact this is `LieVerlet`, of order 2; in impacts of order 1.
+    (5) for contacts that are closed. One that was open at $g_k$ meets at the speed $v$, found
+    between both ends of the step, and rubs at the end of it alone: $q = 0$, $|q'| \le f(p + p')$;
+    otherwise $v = 0$. A contact that sticks is a rolling constraint: it does
+    not creep. Without contact this is `LieVerlet`, of order 2; in impacts of order 1.
 
     **Arguments:** `retraction`: $\tau$. With `Exp()` the velocity of a step agrees with the
     momenta of a body that spins; `Cayley()` asks friction for what it misses.
@@ -95,12 +84,16 @@ class NonsmoothRattle(AbstractIntegrator):
     memory_saves_work: ClassVar[bool] = True
 
     def check(self, system: AbstractGroupSystem) -> None:
-        if isinstance(system.contact, SelfContact):
+        if _of_rods(system):
             return RodContact().check(system)
         self.retraction.check(system.group)
         if system.contact is None:
             raise BadInput(
                 f"NonsmoothRattle needs contacts, and the {system.name} has none; use LieVerlet()."
+            )
+        if isinstance(system, RodsInContact):
+            raise BadInput(
+                f"the {system.name} has a step of its own for its contact; use RollingVerlet()."
             )
         if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
             self.refuse_constraint(system)
@@ -128,12 +121,13 @@ class NonsmoothRattle(AbstractIntegrator):
     def next_step(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | LastTouch
     ) -> tuple[State, StepInfo, Last | LastTouch]:
-        if _of_rods(system):
-            assert isinstance(memory, LastTouch)
+        if isinstance(memory, LastTouch):
+            assert _of_rods(system)
             return RodContact().next_step(system, state, h, memory)
-        assert isinstance(memory, Last)
-        new, info, last, _ = self._taken(system, state, h, memory)
-        return new, info, last
+        return self._taken(system, state, h, memory)
+
+    def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
+        return None if _of_rods(system) else fault_of_contact(system, state, h)
 
     def contact_record(
         self,
@@ -147,12 +141,20 @@ class NonsmoothRattle(AbstractIntegrator):
         if isinstance(begun, LastTouch):
             assert _of_rods(system)
             return RodContact().contact_record(system, state, h, begun)
-        new, _, _, record = self._taken(system, state, h, begun)
-        return new, record
+        new, _, last = self._taken(system, state, h, begun)
+        return new, self.record(system, state, new, h, last)
+
+    def record(
+        self, system: AbstractGroupSystem, state: State, new: State, h: Scalar, memory: Last
+    ) -> ContactRecord:
+        """Return what contacts did in a step between two states that handed on `memory`."""
+        first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
+        last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
+        return recorded(system, state, new, first, last, h, _extent(state.g))
 
     def _taken(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
-    ) -> tuple[State, StepInfo, Last, ContactRecord]:
+    ) -> tuple[State, StepInfo, Last]:
         group, tau = system.group, self.retraction
         contact: AbstractContacts = system.contact
         g0, mu0, t0, t1 = state.g, state.momentum, state.t, state.t + h
@@ -160,6 +162,7 @@ class NonsmoothRattle(AbstractIntegrator):
         before, ties = contact.look(g0), _ties(system, g0, t0)
         extent = _extent(g0)
         xi0 = now.velocity(g0, mu0)
+        touched = before.gap <= _TOUCHED * extent
 
         def kick(at: AbstractGroupSystem, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
             return h / 2 * at.total_force(g, xi, at.momentum(g, xi), t)
@@ -205,7 +208,8 @@ class NonsmoothRattle(AbstractIntegrator):
             speeds=speeds,
             slopes=slopes,
             rows=before.rows,
-            friction=contact.friction,
+            friction=jnp.where(touched, contact.friction, 0.0),
+            pushed=jnp.zeros_like(contact.friction),
             touching=jnp.ones(len(contact.names), bool),
             held=held,
             ties=ties,
@@ -227,10 +231,15 @@ class NonsmoothRattle(AbstractIntegrator):
         off = mu0 + (push + turn + kick(then, g1, xi, t1))  # (4) without impulses
 
         after, ends = contact.look(g1, before.frame), _ties(system, g1, t1)
-        approach = jnp.einsum("ik,k->i", before.rows[:, 0], xi0)
         closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
-        meets = before.gap > _CLOSED * extent
-        bounce = jnp.where(meets, contact.restitution * jnp.minimum(approach, 0.0), 0.0)
+        # What meets in this step slides freely until then, and rubs with all of its push after.
+        met = jnp.where(touched, 0.0, found.z[:, 0])
+        apart = then.velocity(g1, off - _turned(group, tau, h * xi, impulse))
+        u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
+        start, end = u0[:, 0], jnp.einsum("ik,k->i", after.rows[:, 0], apart)
+        approach = _approach(before.gap, start, end, h)
+        hits = ~touched & (-h * approach > _SOFT * extent)
+        bounce = jnp.where(hits, contact.restitution * approach, 0.0)
 
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
@@ -248,6 +257,7 @@ class NonsmoothRattle(AbstractIntegrator):
             slopes=lambda xi: (after.rows, ends),
             rows=after.rows,
             friction=contact.friction,
+            pushed=met,
             touching=closed,
             held=opening,
             ties=ends,
@@ -259,30 +269,31 @@ class NonsmoothRattle(AbstractIntegrator):
         started = jnp.where(closed[:, None], memory.last * h, 0.0)
         loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends
         begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends)
-        end, met = solve_contact(second, begun)
-        impulse = jnp.einsum("iak,ia->k", after.rows, end.z) + end.lam @ ends
-        mu1 = off + impulse
+        last, settled = solve_contact(second, begun)
+        mu1 = off + jnp.einsum("iak,ia->k", after.rows, last.z) + last.lam @ ends
         new = State(g1, mu1, t1)
-        both = worse(status, met)
+        both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
-        last = Last(found.z / h, end.z / h, found.lam / h, end.lam / h)
-        # The book: impulses times the mean of the velocities before and after.
-        u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
-        u1 = jnp.einsum("iak,k->ia", after.rows, end.xi)
-        total = found.z + end.z
-        work = total * (u0 + u1) / 2
-        mode = jnp.where(closed, modes(end.z - rho[0] * rates(end.xi), contact.friction), 0)
-        record = ContactRecord(
-            after.gap,
-            mode,
-            total[:, 0],
-            total[:, 1:],
-            approach,
-            u1[:, 1:],
-            work[:, 1] + work[:, 2],
-            work[:, 0],
-        )
-        return new, info, last, record
+        handed = Last(found.z / h, last.z / h, found.lam / h, last.lam / h)
+        return new, info, handed
+
+
+def _turned(
+    group: AbstractLieGroup, tau: AbstractRetraction, move: Coordinates, mu: Coordinates
+) -> Coordinates:
+    r"""Return $\mathrm{Ad}^*_{\tau(x)}\mu$."""
+    return mu + group.coAdm1(tau.minus_identity(group, move), mu)
+
+
+def _approach(gap: Gaps, start: Gaps, end: Gaps, h: Scalar) -> Gaps:
+    """Return the speeds at which contacts meet: between those at both ends of a step.
+
+    `end` is the speed that there would be at its end without contact. The part of the step until
+    they meet is that of their gap in the way on which they close.
+    """
+    way = -h * (start + end) / 2
+    part = jnp.where(way > gap, gap / jnp.where(way > gap, way, 1.0), 1.0)
+    return start + part * (end - start)
 
 
 def _of_rods(system: AbstractGroupSystem) -> TypeGuard[AbstractRod]:

@@ -10,22 +10,21 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3, Rotation, Vector
-from retrax.integrators.base import AbstractIntegrator, StepInfo, worse
+from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, worse
+from retrax.integrators.contact.coulomb_rods import ContactRecord, coulomb_step
+from retrax.integrators.contact.flights import Placements, Rows, Scalar, along, flight, forces
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
-from retrax.numerics.checks import is_traced
+from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.contact import Pair
-from retrax.systems.rods.nodes import Placement
 from retrax.systems.rods.pair import RodsInContact
+from retrax.systems.rods.unilateral import meeting
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT, _MOST = _EPS / 4, 64 * _EPS, 30
 
-Scalar = Float[Array, ""]
-Rows = tuple[Coordinates, ...]
-Placements = tuple[Placement, Placement]
 # The multipliers and points of contact tried, and by how much they miss (3).
 _Attempt = tuple[Vector, Float[Array, "2"], Vector]
 
@@ -87,12 +86,16 @@ class RollingVerlet(AbstractRolling):
     The contact force at $t_k$ is $\tfrac12(\lambda^-_k + \lambda^+_k)$ up to $O(h^2)$;
     `system.multipliers` gives it from the state.
 
+    Rods that are `unilateral` stick by these equations, and otherwise slip, part and meet under
+    Coulomb's law (`contact/coulomb_rods.py`); then steps are not symmetric, and across an impact
+    of order 1.
+
     References: [CortesMartinez2001]; [GayBalmazPutkaradze2012].
     """
 
     order: ClassVar[int] = 2
     preserves: ClassVar[frozenset[str]] = frozenset(
-        {"group", "momentum", "symmetric", "constraint"}
+        {"group", "momentum", "symmetric", "constraint", "contact"}
     )
 
     def check(self, system: AbstractGroupSystem) -> None:
@@ -107,17 +110,20 @@ class RollingVerlet(AbstractRolling):
         self, system: RodsInContact, state: State, h: Scalar
     ) -> tuple[State, StepInfo, Vector]:
         r"""A step, and the mean of $\lambda^+$ and $\lambda^-$: the force half-way through it."""
+        if system.unilateral:
+            taken = coulomb_step(system, state, h)
+            return taken.state, taken.info, (taken.first.impulse + taken.second.impulse) / h
         rows = system.reactions(state.g)
-        pushed = state.momentum + h / 2 * _force(system, state.g, state.momentum, state.t)
+        pushed = state.momentum + h / 2 * forces(system, state.g, state.momentum, state.t)
         (before, s, _), met = self._multipliers(system, state, rows, pushed, h)
-        kicked = pushed + h / 2 * _along(before, rows)
-        places, change, u, status = _flight(system, state.g, kicked, h)  # (1)
+        kicked = pushed + h / 2 * along(before, rows)
+        places, change, u, status = flight(system, state.g, kicked, h)  # (1)
         g1 = (*places, s)
         mu = kicked + change
-        mu = mu + h / 2 * _force(system, g1, mu, state.t + h)
+        mu = mu + h / 2 * forces(system, g1, mu, state.t + h)
         rows1 = system.reactions(g1)
         after = -2 / h * solve(system.yielding(rows1), system.slip(g1, system.mobile(mu)))
-        mu = mu + h / 2 * _along(after, rows1)  # (4)
+        mu = mu + h / 2 * along(after, rows1)  # (4)
         info = StepInfo(
             status.converged & met.converged,
             jnp.maximum(status.residual, met.residual),
@@ -126,6 +132,37 @@ class RollingVerlet(AbstractRolling):
             jnp.asarray(True),
         )
         return State(g1, mu, state.t + h), info, (before + after) / 2
+
+    def refusal(self, system: RodsInContact, state: State, h: float, moved: float) -> Refusal:
+        if not (system.unilateral and h < 0):
+            return super().refusal(system, state, h, moved)
+        return Refusal(
+            "would go back in time",
+            "Rods that rub and meet lose energy that no step back can return: h must be positive.",
+            -h / 2,
+        )
+
+    def fault(self, system: RodsInContact, state: State, h: float) -> str | None:
+        if system.contact is None:
+            return None
+        at = jax.tree.map(jnp.asarray, state)
+        left, gap, opening, slid, way = (float(x) for x in _unsolved(system, at, jnp.asarray(h)))
+        (name,) = system.contact.names
+        return (
+            f"No impulses were found for {name}: the last ones tried miss the law by {left:.2g} m. "
+            f"The gap of {gap:.3g} m opens at {opening:.3g} m/s, the surfaces slip at {slid:.3g} "
+            f"m/s, and the points of contact travel {way:.2g} widths of the bump in the step, "
+            "which must be well below 1."
+        )
+
+    def contact_record(self, system: RodsInContact, state: State, h: ArrayLike) -> ContactRecord:
+        """What the contact of rods that may slip and part does in the step from `state`."""
+        if not system.unilateral:
+            raise BadInput(
+                f"the {system.name} rolls for as long as the contact lasts, and has no record of "
+                "it; unilateral=True lets it slip and part."
+            )
+        return coulomb_step(system, state, jnp.asarray(h)).record(system)
 
     def _multipliers(
         self, system: RodsInContact, state: State, rows: Rows, pushed: Coordinates, h: Scalar
@@ -140,7 +177,7 @@ class RollingVerlet(AbstractRolling):
         def improve(tried: _Attempt) -> tuple[_Attempt, Sizes]:
             lam, s, miss = tried
             lam = lam - 2 / h * solve(S, miss)
-            g1, _, u, _ = _flight(system, g0, pushed + h / 2 * _along(lam, rows), h)
+            g1, _, u, _ = flight(system, g0, pushed + h / 2 * along(lam, rows), h)
             at = (*g1, s)
             s = s - solve(system.curvature_of_gap(at), system.tangency(at))  # (2)
             at = (*g1, s)
@@ -201,40 +238,25 @@ class RollingDKD(AbstractRolling):
         s, status = system.touching(*places, state.g[2])
         g = (*places, s)
         rows = system.reactions(g)
-        pushed = mu + h / 2 * _force(system, g, mu, state.t + h / 2)
+        pushed = mu + h / 2 * forces(system, g, mu, state.t + h / 2)
         lam = -2 / h * solve(system.yielding(rows), system.slip(g, system.mobile(pushed)))
-        mu = mu + 2 * (pushed - mu) + h * _along(lam, rows)  # (2)
+        mu = mu + 2 * (pushed - mu) + h * along(lam, rows)  # (2)
         places, mu, _ = _spinning_flight(system, g, mu, h / 2)  # (3)
         s, closed = system.touching(*places, 2 * s - state.g[2])
         info = StepInfo(*worse(status, closed), turn, jnp.asarray(True))
         return State((*places, s), mu, state.t + h), info, lam
 
 
-def _force(system: RodsInContact, g: Pair, mu: Coordinates, t: Scalar) -> Coordinates:
-    return system.total_force(g, system.mobile(mu), mu, t)
-
-
-def _along(lam: Vector, rows: Rows) -> Coordinates:
-    r"""$A^T\lambda$."""
-    return lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2]
-
-
-def _flight(
-    system: RodsInContact, g: Pair, mu: Coordinates, h: Scalar
-) -> tuple[Placements, Coordinates, Coordinates, NewtonStatus]:
-    """The free flight of both rods: places, change of momentum, velocities, how it was solved."""
-    flights = [
-        rod.flight(at, p, h)
-        for rod, at, p in zip(system.rods, g[:2], system.split(mu), strict=True)
-    ]
-    one, two = flights
-
-    def flat(rotations: Array, translations: Array) -> Coordinates:
-        return jnp.concatenate([rotations, translations], axis=1).reshape(-1)
-
-    change = system.joined(*(flat(f.change, jnp.zeros_like(f.v)) for f in flights))
-    velocity = system.joined(*(flat(f.w, f.v) for f in flights))
-    return (one.g, two.g), change, velocity, worse(one.status, two.status)
+@jax.jit
+def _unsolved(system: RodsInContact, state: State, h: Scalar) -> tuple[Scalar, ...]:
+    """What is left of the law in metres; gap, opening and slip; travel of the points of contact."""
+    here, nodes = meeting(system, state.g), system.mobile(state.momentum)
+    opening, across = here.parts(system.slip(state.g, nodes))
+    way = system.travel(state.g, *system.split(nodes))
+    left = coulomb_step(system, state, h).info.residual
+    left = left * (system.first.length + system.second.length)
+    far = jnp.max(jnp.abs(h * way)) / system.width
+    return left, here.gap, opening, jnp.sqrt(across @ across), far
 
 
 def _spinning_flight(

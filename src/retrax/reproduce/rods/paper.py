@@ -6,7 +6,7 @@ from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
 from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.report import Extra, Reproduction, kept_by
-from retrax.reproduce.rods import figures, findings, runs
+from retrax.reproduce.rods import figures, findings, runs, sliding
 from retrax.show.sound import write_sound
 
 
@@ -26,6 +26,15 @@ def contact(folder: Path, quick: bool) -> Reproduction:
     kept = tuple(kept_by("RollingVerlet, h = 0.02", found.rolling))
     said = tuple(findings.contact(found, time))
     return Reproduction(said, {"contact": numbers}, pictures, kept, (page,))
+
+
+def beyond(folder: Path, quick: bool) -> Reproduction:
+    """The same rods where the paper leaves them: they slip, part and meet again."""
+    time = 2.0 if quick else 10.0
+    found = sliding.slides(time)
+    pictures = write_drawings(folder, [sliding.figure(found)])
+    numbers = {name: one.numbers() for name, one in found.items()}
+    return Reproduction(tuple(sliding.findings(found, time)), {"sliding": numbers}, pictures)
 
 
 def figure_2(folder: Path, quick: bool) -> Reproduction:
@@ -92,6 +101,7 @@ PAPER = Paper(
     "hold without slip than estimated.",
     (
         Part("contact", "Fig. 1, two rods in rolling contact", contact, (63, 80)),
+        Part("beyond", "two rods beyond the end of rolling", beyond, (40, 45)),
         Part("figure-2", "Fig. 2, strings in contact", figure_2, (6, 11)),
         Part("paths", "exact paths", paths, (3, 4)),
         Part("exponents", "Lyapunov exponents", exponents, (9, 150)),

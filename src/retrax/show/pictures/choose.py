@@ -24,7 +24,7 @@ def picture(run: Trajectory, draw: Draw | None = None) -> Picture:
     said = told(run)
     draw = said.get("shapes") or getattr(run.system, "draw", None) if draw is None else draw
     if draw is not None:
-        return drawn_by_user(run, draw)
+        return drawn_by_user(run, draw, said.get("planes", ()))
     if "string" in said:
         return lines.string_pendulum(run, said)
     if "rods" in said:

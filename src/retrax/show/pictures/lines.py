@@ -125,7 +125,7 @@ def _at(nodes: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def rods(run: Trajectory, told: dict[str, Any]) -> Picture:
-    """One rod with the path of its end, or two with their contact and the force on the first."""
+    """Rods with the path of the last end, or two with their contact and the force on the first."""
     drawn = []
     for places, rod in zip(centrelines(run, told), told["rods"], strict=True):
         last = places.shape[1] - 1
@@ -136,6 +136,7 @@ def rods(run: Trajectory, told: dict[str, Any]) -> Picture:
     low = min(float(np.min(stretch)) for _, stretch, _ in drawn)
     high = max(float(np.max(stretch)) for _, stretch, _ in drawn)
     names = ["rod"] if len(drawn) == 1 else ["first rod", "second rod"]
+    names += [f"rod {k + 1}" for k in range(2, len(drawn))]
     things: list[Thing] = [
         line(name, points, stretch, ("stretch", low, high, "1"), radius)
         for name, (points, stretch, radius) in zip(names, drawn, strict=True)

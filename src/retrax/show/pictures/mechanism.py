@@ -10,7 +10,7 @@ from retrax.draw.solids import cone, cylinder, ellipsoid, rod, sphere, wheel
 from retrax.mechanics.shape import COLOURS, SOLIDS, Shape, triple
 from retrax.show.bodies import Body, bodies
 from retrax.show.drawn import joint_forces
-from retrax.show.pictures.own import corners
+from retrax.show.pictures.own import corners, slab
 from retrax.show.pictures.shapes import carried, paint, part
 from retrax.show.pictures.things import METRES, Picture, Thing, Track, frame, path, strand
 from retrax.trajectory.trajectory import Trajectory
@@ -51,7 +51,9 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
         own[0] |= _swatch(shapes)
         things += own
         places.append(corners([s for s in shapes if s.kind in SOLIDS] or [sphere(size)], *moved))
-    fixed = _fixed(said, size, turn)
+    fixed = _fixed(said, size, turn) + [shape.turned(turn) for shape in said.get("still", ())]
+    for normal, at, _ in said.get("planes", ()):
+        fixed.append(slab(triple("normal", turn @ normal), triple("at", turn @ at), places))
     if fixed:
         still = np.zeros((len(run.t), 3))
         things += carried("ground", fixed, None, still)

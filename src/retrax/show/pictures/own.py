@@ -9,8 +9,9 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from retrax.draw.solids import box
 from retrax.errors import BadInput
-from retrax.mechanics.shape import SOLIDS, Shape, shapes_of
+from retrax.mechanics.shape import SOLIDS, Shape, Triple, shapes_of
 from retrax.numerics.checks import reason
 from retrax.show.bodies import Body, bodies
 from retrax.show.pictures.shapes import carried, ends, part, reach, through
@@ -22,15 +23,22 @@ Draw = Callable[..., Any] | Shape | Sequence[Shape]
 
 # A function is asked at so many states at most, and so many places decide how much is seen.
 _ASKED, _LOOKED_AT = 3000, 200
+# A plate that stands for a plane is so thick, in its sides.
+_THICK, _GREY = 0.01, "#8a949e"
+
+Plane = tuple[Triple, Triple, int | str]
 
 
-def drawn_by_user(run: Trajectory, draw: Draw) -> Picture:
+def drawn_by_user(run: Trajectory, draw: Draw, planes: Sequence[Plane] = ()) -> Picture:
     """The picture that `draw` describes, instead of the one that retrax would make."""
-    return of_function(run, draw) if callable(draw) else of_bodies(run, draw)
+    return of_function(run, draw) if callable(draw) else of_bodies(run, draw, planes)
 
 
-def of_bodies(run: Trajectory, draw: Any) -> Picture:
-    """Shapes on the bodies of a run; those that name no body belong to the first."""
+def of_bodies(run: Trajectory, draw: Any, planes: Sequence[Plane] = ()) -> Picture:
+    """Shapes on the bodies of a run; those that name no body belong to the first.
+
+    Planes that stand still are drawn under all that moves.
+    """
     found = bodies(run)
     if not found:
         raise BadInput(
@@ -52,7 +60,26 @@ def of_bodies(run: Trajectory, draw: Any) -> Picture:
         if k >= 0 and one.position is not None:
             things.append(path(f"path of {one.label}" if len(found) > 1 else "path", place))
     flat = all(one.position is not None and _in_plane(one) for one in found)
+    slabs = [slab(normal, at, places) for normal, at, body in planes if body == "ground"]
+    if slabs:
+        things += carried("", slabs, None, still.position)
+        places.append(corners(slabs, None, still.position))
     return framed(things, np.concatenate(places, axis=1), flat)
+
+
+def slab(normal: Triple, at: Triple, places: Sequence[np.ndarray]) -> Shape:
+    """A plate below a plane, under all places that are seen."""
+    seen = np.concatenate([place.reshape(-1, 3) for place in places])
+    seen = seen[np.all(np.isfinite(seen), axis=1)]
+    n, origin = np.array(normal), np.array(at)
+    on = seen - ((seen - origin) @ n)[:, None] * n
+    middle = (np.min(on, axis=0) + np.max(on, axis=0)) / 2
+    side = 2.2 * float(np.max(np.linalg.norm(on - middle, axis=1))) or 1.0
+    first = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
+    first = first / np.linalg.norm(first)
+    turn = np.stack([first, np.cross(n, first), n], axis=1)
+    thick = _THICK * side
+    return box([side, side, thick], _GREY).turned(turn).at(middle - thick / 2 * n)
 
 
 def _in_plane(one: Body) -> bool:

@@ -55,11 +55,11 @@ class NodeLoads(Frozen):
 
 def beside(torque: Rows | None, force: Rows | None) -> Float[Array, "nodes 6"]:
     """Torques and forces side by side; one of them may be missing, and is zero."""
-    if torque is None:
-        torque = jnp.zeros_like(force)
-    if force is None:
-        force = jnp.zeros_like(torque)
-    return jnp.concatenate([torque, force], axis=1)
+    given = force if torque is None else torque
+    assert given is not None
+    none = jnp.zeros_like(given)
+    parts = [none if part is None else part for part in (torque, force)]
+    return jnp.concatenate(parts, axis=1)
 
 
 class Drag(Frozen):

@@ -55,9 +55,10 @@ def put(pose: Pose, frames: Frames, places: Rows) -> tuple[Frames, Rows]:
     """Put the node of a support where it is."""
     here = np.arange(len(places)) == pose.node
     places = jax.vmap(lambda own, x: jnp.where(own, pose.place, x))(here, places)
-    if pose.frame is None:
+    frame = pose.frame
+    if frame is None:
         return frames, places
-    return jax.vmap(lambda own, R: jnp.where(own, pose.frame, R))(here, frames), places
+    return jax.vmap(lambda own, R: jnp.where(own, frame, R))(here, frames), places
 
 
 def rates(pose: Pose, nodes: int) -> Float[Array, " dim"]:

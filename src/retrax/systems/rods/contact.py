@@ -124,8 +124,10 @@ class AbstractRollingPair(AbstractGroupSystem):
     radius: eqx.AbstractVar[Float[Array, ""]]
     width: eqx.AbstractVar[Float[Array, ""]]
     friction: eqx.AbstractVar[Float[Array, ""] | None]
+    restitution: eqx.AbstractVar[Float[Array, ""]]
     arcs: eqx.AbstractVar[tuple[Part, Part]]
     variant: eqx.AbstractVar[str]
+    unilateral: eqx.AbstractVar[bool]
 
     @property
     def group(self) -> Product:
@@ -166,22 +168,24 @@ class AbstractRollingPair(AbstractGroupSystem):
         d = second.point - first.point
         if self.variant == "printed 8":
             return jnp.stack([-d @ first.axis, d @ second.axis])
-        one, two = self._along(slopes, g)
+        one, two = self.tangents(g)
         return jnp.stack([-d @ one, d @ two])
+
+    def tangents(self, g: Pair) -> tuple[Vector, Vector]:
+        """$R_1'$ and $R_2'$ at the contact."""
+        return self._along(slopes, g)
 
     def curvature_of_gap(self, g: Pair) -> Float[Array, "2 2"]:
         """$H$ of (4): the points of contact are the closest ones while it is positive definite."""
         if self.variant == "printed 8":
             one, two, s = g
             return jax.jacfwd(lambda x: self.tangency((one, two, x)))(s)
-        d, (T1, T2), (K1, K2) = self.gap_vector(g), self._along(slopes, g), self._along(bends, g)
+        d, (T1, T2), (K1, K2) = self.gap_vector(g), self.tangents(g), self._along(bends, g)
         across = -T1 @ T2
         rows = jnp.stack([T1 @ T1 - d @ K1, across]), jnp.stack([across, T2 @ T2 + d @ K2])
         return jnp.stack(rows)
 
-    def _along(
-        self, rule: Callable[..., Array], g: Pair
-    ) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
+    def _along(self, rule: Callable[..., Array], g: Pair) -> tuple[Vector, Vector]:
         """Derivatives of both centrelines by the arc length; `rule` gives those of the weights."""
         one, two, s = g
         alpha = rule(self.arcs[0], s[0], self.first.spacing, self.width)

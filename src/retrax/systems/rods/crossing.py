@@ -28,6 +28,8 @@ def crossed_rods(
     width: float = 0.1,
     ends: tuple[str, str] = ("clamped", "clamped"),
     friction: ArrayLike | None = None,
+    unilateral: bool = False,
+    restitution: ArrayLike = 0.0,
     variant: str = "rolling",
     **rod: Any,
 ) -> tuple[RodsInContact, State]:
@@ -43,7 +45,8 @@ def crossed_rods(
         rods just touch.
     - `kick`: the size of the initial velocities, which are projected on the constraint.
     - `angle`: between the rods, in degrees; `meet`: the arc lengths at which they cross (m).
-    - `width`: of the bump; `ends`, `friction`, `variant`: as for `Rod` and `RodsInContact`.
+    - `width`: of the bump; `ends`, `friction`, `unilateral`, `restitution`, `variant`: as for `Rod`
+        and `RodsInContact`.
     - Further arguments are those of `Rod`, the same for both.
     """
     pressed, kick = require_number("pressed", pressed, ">= 0"), require_number("kick", kick)
@@ -52,7 +55,15 @@ def crossed_rods(
     meet = (first, second)
     made = section(1.0, 0.5, 1.0, _RADIUS)
     rods = [Rod(elements, _LENGTH, **made, ends=ends, **rod) for _ in range(2)]
-    pair = RodsInContact(*rods, radius=_RADIUS, width=width, friction=friction, variant=variant)
+    pair = RodsInContact(
+        *rods,
+        radius=_RADIUS,
+        width=width,
+        friction=friction,
+        unilateral=unilateral,
+        restitution=restitution,
+        variant=variant,
+    )
     g = _laid(pair, pressed, angle, meet)
     if pressed:
         g = press(pair, g)
@@ -65,15 +76,19 @@ def kicked(
     kick: float = 1.0,
     *,
     friction: ArrayLike | None = None,
+    unilateral: bool = False,
+    restitution: ArrayLike = 0.0,
     variant: str | None = None,
 ) -> tuple[RodsInContact, State]:
-    """The rods of `pair` placed at `g` with another kick, friction or variant."""
+    """The rods of `pair` placed at `g` with another kick, contact law or variant."""
     other = RodsInContact(
         pair.first,
         pair.second,
         radius=pair.radius,
         width=pair.width,
         friction=friction,
+        unilateral=unilateral,
+        restitution=restitution,
         variant=variant or pair.variant,
     )
     if other.variant == "printed 8":

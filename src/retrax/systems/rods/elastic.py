@@ -182,6 +182,7 @@ class AbstractRod(AbstractNodes):
         if first is not None:
             change = change + first
             last = self.lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
+            assert last is not None
             change = change + last
         move = jnp.max(jnp.abs(h * flown.w), axis=1)
         return Drift(flown.g, change, move, flown.status, self.unfolded(flown.g))
@@ -203,7 +204,7 @@ class AbstractRod(AbstractNodes):
         dragged_first: bool,
     ) -> Coordinates | None:
         """The change of the momentum by drag and damping in a time `h`, with `g` constant."""
-        change = self._dragged(g, mu, h) if dragged_first else None
+        change = self._dragged(g, mu, h) if dragged_first and self.drag is not None else None
         if self.damping is not None:
             more = self._damped(g, mu if change is None else mu + change, h, carried)
             change = more if change is None else change + more
@@ -212,10 +213,9 @@ class AbstractRod(AbstractNodes):
             change = more if change is None else change + more
         return change
 
-    def _dragged(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates | None:
+    def _dragged(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
         """The change of the momentum by drag in a time `h`."""
-        if self.drag is None:
-            return None
+        assert self.drag is not None
         return self.left(g, self.drag.lost(g[0], *self.parts(mu), h).reshape(-1))
 
     def _friction(self, g: Placement, xi: Coordinates) -> Coordinates:
@@ -313,7 +313,7 @@ class AbstractRod(AbstractNodes):
 
         `split`: with `LieVerlet`; otherwise with an integrator of two rods.
         """
-        highest = fastest(self, self._stretch(g[1])[()])
+        highest = fastest(self, float(self._stretch(g[1])))
         damping = 0.0 if self.damping is None else float(np.max(self.damping))
         longest, because = longest_step(highest, damping, split)
         if not h < longest:

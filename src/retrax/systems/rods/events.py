@@ -7,8 +7,9 @@ while
 $$ N > 0, \qquad |\lambda_t| \le \mu N, \qquad 3W \le s_i \le L_i - 3W, \qquad H > 0: \tag{1} $$
 
 they press on each other, friction holds them, the bump lies within both rods, and the points of
-contact are the closest ones. The force is that of continuous time at a state, so (1) does not
-depend on the integrator: it is tested at the end of every step of every integrator.
+contact are the closest ones; the last two also where rods may slip and part. The force is that of
+continuous time at a state, so (1) does not depend on the integrator: it is tested at the end of
+every step of every integrator.
 
 The model has one contact, so rods can pass through each other elsewhere. Two segments of
 centrelines, $p + \sigma u$ and $q + \tau w$ with $\sigma, \tau \in [0, 1]$, have the distance
@@ -48,23 +49,24 @@ Hit = tuple[int, int, int, float]
 
 def kinds(system: "RodsInContact") -> tuple[type[ContactLost], ...]:
     """The errors that may end the contact, in the order of `margins`."""
-    always = (ContactDegenerate, ContactLeftRod, Separation)
-    return always if system.friction is None else (*always, Slip)
+    always = (ContactDegenerate, ContactLeftRod)
+    if system.unilateral:
+        return always
+    return (*always, Separation) if system.friction is None else (*always, Separation, Slip)
 
 
 def margins(system: "RodsInContact", state: State) -> Float[Array, " kinds"]:
     """How far each condition of (1) is from failing; positive while the contact lasts."""
     g = state.g
-    acting = system.contact_force(g, system.multipliers(state))
     s, reach = g[2], SUPPORT * system.width
     one, two = (
         jnp.minimum(s[k] - reach, rod.length - reach - s[k]) for k, rod in enumerate(system.rods)
     )
-    out = [
-        _steepness(system.curvature_of_gap(g)) - FLATTEST,
-        jnp.minimum(one, two),
-        acting["pressure"],
-    ]
+    out = [_steepness(system.curvature_of_gap(g)) - FLATTEST, jnp.minimum(one, two)]
+    if system.unilateral:
+        return jnp.stack(out)
+    acting = system.contact_force(g, system.multipliers(state))
+    out.append(acting["pressure"])
     if system.friction is not None:
         held = acting["tangential"]
         out.append(system.friction * acting["pressure"] - jnp.sqrt(held @ held))

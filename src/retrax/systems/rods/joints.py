@@ -133,10 +133,10 @@ class EndJoints(AbstractHolonomic):
         h: Float[Array, ""],
     ) -> tuple[Coordinates, list[NewtonStatus]]:
         """Return the impulses of (1), and how each knot was solved."""
-        parts = [x.reshape(self.count, 6) for x in (inertia, mobility, mu)]
-        total, met = jnp.zeros_like(parts[2]), []
+        J, m, p = (x.reshape(self.count, 6) for x in (inertia, mobility, mu))
+        total, met = jnp.zeros_like(p), []
         for knot in self.knots:
-            lam, rows, status = self._solved(knot, g, *parts, h)
+            lam, rows, status = self._solved(knot, g, J, m, p, h)
             total = total + _among(knot, self.count, lam @ rows)
             met.append(status)
         return total.reshape(-1), met

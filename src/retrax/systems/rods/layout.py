@@ -11,7 +11,7 @@ from retrax.errors import BadInput
 from retrax.groups.so3 import SO3
 from retrax.mechanics.system import ArrayLike
 from retrax.numerics.checks import finite64, finite_rows, is_traced, require_number, shown
-from retrax.numerics.evaluate import evaluate, evaluated
+from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.nodes import Placement
@@ -20,11 +20,11 @@ from retrax.systems.rods.strain import Rotation, Vector
 Scalar = Float[Array, ""]
 
 
-def first_frame(direction: ArrayLike, normal: ArrayLike | None) -> Float[np.ndarray, "3 3"]:
+def first_frame(direction: ArrayLike, normal: ArrayLike | None) -> Rotation:
     """The frame with its third axis along `direction` and its first one near `normal`."""
     along = finite64("direction", direction, (3,))
     across = None if normal is None else finite64("normal", normal, (3,))
-    frame = evaluate(_frame, along, across)
+    frame = evaluated(_frame, along, across)
 
     def check(frame: np.ndarray) -> None:
         if not np.isfinite(frame).all():

@@ -143,9 +143,9 @@ def _both(one: Profile | None, two: Profile | None) -> Profile | None:
     if one is None or two is None:
         return two if one is None else one
     constants = [x.constant for x in (one, two) if x.constant is not None]
-    constant = (
-        evaluated(lambda rows: sum(rows[1:], start=rows[0]), constants) if constants else None
-    )
+    if len(constants) < 2:
+        return Profile(constants[0] if constants else None, one.driven + two.driven)
+    constant = evaluated(jnp.add, *constants)
     return Profile(constant, one.driven + two.driven)
 
 

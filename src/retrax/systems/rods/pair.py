@@ -1,4 +1,4 @@
-"""Two elastic rods that roll on each other without slipping."""
+"""Two elastic rods that roll on each other, or also slip, part and meet again."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from retrax.errors import BadInput, ContactDegenerate, ContactLeftRod
+from retrax.errors import BadInput
+from retrax.mechanics.contact import require_apart
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.symmetry import Symmetries
@@ -21,12 +22,12 @@ from retrax.mechanics.system import (
     Derivative,
     refuse_overrides,
 )
-from retrax.numerics.bspline import SUPPORT
 from retrax.numerics.checks import (
     finite64,
     is_traced,
     positive64,
     require_choice,
+    require_flag,
     require_instance,
     require_number,
 )
@@ -38,27 +39,30 @@ from retrax.systems.rods.contact import (
     NoSlip,
     Pair,
     Part,
-    beyond,
-    degenerate,
-    too_flat,
 )
 from retrax.systems.rods.events import ending, margins, overlooked
 from retrax.systems.rods.nodes import named
 from retrax.systems.rods.rod import Rod, drawn
+from retrax.systems.rods.starts import (
+    require_law,
+    require_multiple,
+    require_rolling,
+    require_touching,
+    require_within,
+)
+from retrax.systems.rods.unilateral import RodContact, broken, limited_force
 
 VARIANTS = ("rolling", "printed 8", "printed 10")
-# By how much a start may miss the gap and the tangency, relative to the gap.
-_ALLOWED = 1e-9
 # A subclass must not redefine these: the integrators of the contact take them from the rods.
 _FIXED = (
-    "constraint", "differential", "force", "group", "hamiltonian_energy", "momentum",
-    "multipliers", "reactions", "slip", "symmetry", "tangency", "total_force", "travel",
+    "constraint", "contact", "differential", "force", "group", "hamiltonian_energy", "momentum",
+    "multipliers", "reaction", "reactions", "slip", "symmetry", "tangency", "total_force", "travel",
     "vector_field", "velocity",
 )  # fmt: skip
 
 
 class RodsInContact(AbstractRollingPair):
-    r"""Two round rods of the same radius in perfect rolling contact.
+    r"""Two round rods of the same radius in contact: rolling, or under Coulomb's law.
 
     The element is $(g_1, g_2, s)$: both rods, and the arc lengths $s = (s_1, s_2)$ at which they
     touch. These are functions of $g_1$ and $g_2$, the points of the centrelines closest to each
@@ -73,7 +77,10 @@ class RodsInContact(AbstractRollingPair):
     \end{aligned}
     $$
 
-    The reaction does no work; the gap $|d|$ is constant, and with free ends so are both momenta.
+    The reaction does no work; the gap $|d|$ is constant, and with free ends so are both momenta. A
+    run ends where the contact does. With `unilateral` it goes on: $C = 0$ gives way to the law of
+    `rods/unilateral.py`, the rods stick, slip, part and meet again, and $s$ are the closest points
+    also of rods that are apart.
 
     **Arguments:**
 
@@ -82,10 +89,13 @@ class RodsInContact(AbstractRollingPair):
     - `width`: $W$ of the bump in m, a whole multiple of the spacing of either rod; about a radius
         or a diameter, whatever the number of elements.
     - `friction`: the coefficient above which the contact slips; without it friction is unlimited.
+    - `unilateral`: whether a run goes on where the contact slips or opens, by `RollingVerlet`.
+    - `restitution`: $e$ of impacts, between 0 and 1; needs `unilateral`.
     - `variant`: `"rolling"`, or `"printed 8"` and `"printed 10"`: the equations of the paper with
         these numbers, for comparison.
 
-    **Invariants:** energy; with free ends momentum and angular momentum.
+    **Invariants:** energy, unless friction or impacts may take some of it; with free ends momentum
+    and angular momentum.
 
     References: [GayBalmazPutkaradze2012].
     """
@@ -95,8 +105,10 @@ class RodsInContact(AbstractRollingPair):
     radius: Float[Array, ""]
     width: Float[Array, ""]
     friction: Float[Array, ""] | None
+    restitution: Float[Array, ""]
     arcs: tuple[Part, Part]
     variant: str = eqx.field(static=True)
+    unilateral: bool = eqx.field(static=True)
 
     force: ClassVar[None] = None
     symmetry: ClassVar[None] = None
@@ -111,17 +123,32 @@ class RodsInContact(AbstractRollingPair):
         radius: ArrayLike,
         width: ArrayLike,
         friction: ArrayLike | None = None,
+        unilateral: bool = False,
+        restitution: ArrayLike = 0.0,
         variant: str = "rolling",
     ):
         self.first = require_instance("first", first, Rod, "a Rod")
         self.second = require_instance("second", second, Rod, "a Rod")
         self.radius, self.width = positive64("radius", radius), positive64("width", width)
-        self.friction = None if friction is None else positive64("friction", friction)
         self.variant = require_choice("variant", variant, VARIANTS)
+        self.unilateral = require_flag("unilateral", unilateral)
+        # A contact that must roll has to be rough; one that may slip can be smooth.
+        rough = finite64 if self.unilateral else positive64
+        self.friction = None if friction is None else rough("friction", friction)
+        self.restitution = finite64("restitution", restitution)
+        require_each(partial(require_within, "restitution", 1.0), self.restitution)
+        if self.friction is not None:
+            require_each(partial(require_within, "friction", np.inf), self.friction)
+        require_each(partial(require_law, self.variant, self.unilateral), self.restitution)
         one, two = (evaluated(partial(_arcs, rod.nodes), rod.spacing) for rod in (first, second))
         self.arcs = one, two
         for rod in (first, second):
-            require_each(partial(_require_multiple, rod.name), self.width, rod.spacing)
+            require_each(partial(require_multiple, rod.name), self.width, rod.spacing)
+            if rod.moving or rod.drag is not None:
+                raise BadInput(
+                    f"the {rod.name} has a base or a rest shape that moves, or drag: rods that "
+                    "roll on each other have neither."
+                )
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -129,13 +156,22 @@ class RodsInContact(AbstractRollingPair):
             cls, _FIXED, "give the rods loads: gravity, or a force of a Rod's subclass"
         )
 
+    @staticmethod
+    def _upgraded(fields: dict[str, Any]) -> dict[str, Any]:
+        """Read a pair that was stored before rods could slip and part."""
+        return {"restitution": jnp.zeros(()), "unilateral": False, **fields}
+
     @property
     def name(self) -> str:
         return f"pair of rods of {self.first.elements} and {self.second.elements} elements"
 
     @property
-    def constraint(self) -> NoSlip:
-        return NoSlip(self)
+    def constraint(self) -> NoSlip | None:
+        return None if self.unilateral else NoSlip(self)
+
+    @property
+    def contact(self) -> RodContact | None:
+        return RodContact(self) if self.unilateral else None
 
     @property
     def drawing(self) -> Drawing | None:
@@ -163,6 +199,16 @@ class RodsInContact(AbstractRollingPair):
         """The force on rod 1 at a state, in space."""
         return self._pushed(state.g, state.momentum, state.t)[3]
 
+    def reaction(self, state: State) -> Coordinates:
+        _, _, rows, lam = self._pushed(state.g, state.momentum, state.t)
+        return lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2]
+
+    def constraint_violation(self, state: State) -> Float[Array, ""]:
+        """As for any system; of rods that may part, how fast closed surfaces approach."""
+        if not self.unilateral:
+            return super().constraint_violation(state)
+        return broken(self, state.g, self.mobile(state.momentum))
+
     def _pushed(
         self, g: Pair, mu: Coordinates, t: Float[Array, ""]
     ) -> tuple[Coordinates, Coordinates, tuple[Coordinates, ...], Float[Array, "3"]]:
@@ -174,10 +220,14 @@ class RodsInContact(AbstractRollingPair):
         nodes = self.mobile(mu)
         xi = self.joined(*self.split(nodes), self.travel(g, *self.split(nodes)))
         rate = self.group.coad(nodes, mu) + self.total_force(g, nodes, mu, t)
-        _, turning = jax.jvp(lambda k: self.slip(k, nodes), (g,), (self.group.tangent(g, xi),))
+        way = self.group.tangent(g, xi)
+        _, turning = jax.jvp(lambda k: self.slip(k, nodes), (g,), (way,))
         rows = self.reactions(g)
-        lam = -solve(self.yielding(rows), turning + self.slip(g, self.mobile(rate)))
-        return xi, rate, rows, lam
+        free, S = turning + self.slip(g, self.mobile(rate)), self.yielding(rows)
+        if not self.unilateral:
+            return xi, rate, rows, -solve(S, free)
+        _, swept = jax.jvp(self.gap_vector, (g,), (way,))
+        return xi, rate, rows, limited_force(self, g, nodes, swept, S, free)
 
     def lasts(self, state: State) -> Bool[Array, ""]:
         return jnp.min(margins(self, state)) > 0
@@ -212,7 +262,8 @@ class RodsInContact(AbstractRollingPair):
 
     @property
     def conservative(self) -> bool:
-        return super().conservative and self.first.conservative and self.second.conservative
+        rods = self.first.conservative and self.second.conservative
+        return super().conservative and rods and not self.unilateral
 
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         if not (self.first.isolated and self.second.isolated):
@@ -224,18 +275,20 @@ class RodsInContact(AbstractRollingPair):
         turn = turn + self.second.total_angular_momentum(second)
         return named("momentum", p) | named("angular momentum", turn)
 
-    def crossed(self, angle: float = 90.0, meet: ArrayLike | None = None) -> Pair:
-        """Straight rods that just touch, rod 1 along x and below, `angle` degrees between them.
+    def crossed(self, angle: float = 90.0, meet: ArrayLike | None = None, gap: float = 0.0) -> Pair:
+        """Straight rods, rod 1 along x and below, `angle` degrees between them.
 
-        `meet` are the arc lengths at which they cross, by default the middles of the rods.
+        `meet` are the arc lengths at which they cross, by default the middles of the rods; `gap`
+        is between their surfaces, so that they just touch by default.
         """
         lengths = [float(rod.length) for rod in self.rods]
         places = finite64("meet", [x / 2 for x in lengths] if meet is None else meet, (2,))
         turn = np.radians(require_number("angle", angle))
+        lift = float(self.radius) + require_number("gap", gap, ">= 0") / 2
         up, laid = np.array([0.0, 0.0, 1.0]), []
         for rod, way, s, side in zip(self.rods, (0.0, turn), places, (-1.0, 1.0), strict=True):
             t = np.array([np.cos(way), np.sin(way), 0.0])
-            start = side * float(self.radius) * up - float(s) * t
+            start = side * lift * up - float(s) * t
             laid.append(rod.straight(t, normal=up, start=start))
         return laid[0], laid[1], places
 
@@ -250,84 +303,40 @@ class RodsInContact(AbstractRollingPair):
     ) -> State:
         """As for any system; the rods must touch in `g`, two radii apart, at its arc lengths.
 
+        With `unilateral` they may be further apart, and may have any velocities; `project` takes
+        the nearest ones that let rods which touch roll.
+
         **Raises:** `ContactDegenerate` or `ContactLeftRod` if the model has no contact like that.
         """
         state = super().state(g, velocity=velocity, momentum=momentum, t=t, project=project)
         lengths = tuple(evaluate(lambda rod: rod.length, rod) for rod in self.rods)
         sizes = (self.radius, self.width, lengths)
-        require_each(_require_touching, sizes, state.t, state.g[2], *_misfit(self, state.g))
+        gap, skew, H = _misfit(self, state.g)
+        touching = partial(require_touching, self.unilateral and not project)
+        require_each(touching, sizes, state.t, state.g[2], gap, skew, H)
+        if self.unilateral and project:
+            return State(state.g, _projected(self, state.g, state.momentum), state.t)
         return state
 
     def check_state(self, state: State) -> None:
         for rod, at in zip(self.rods, state.g[:2], strict=True):
             rod.require_bent(at)
+        if self.contact is not None:
+            require_apart(self.contact, state.g)
 
     def projected(self, g: Pair, mu: Coordinates, t: Float[Array, ""]) -> Coordinates:
         return _projected(self, g, mu)
 
     def require_admissible(self, state: State, allowed: float = ALLOWED_VIOLATION) -> None:
+        if self.unilateral:
+            return
         slipping = _slipping(self, state.g, state.momentum)
-        require_each(partial(_require_rolling, allowed), slipping, fine=lambda x: x <= allowed)
+        require_each(partial(require_rolling, allowed), slipping, fine=lambda x: x <= allowed)
 
 
 def _arcs(nodes: int, spacing: Float[Array, ""]) -> Float[Array, " nodes"]:
     """The arc lengths of the nodes."""
     return spacing * jnp.arange(nodes, dtype=float)
-
-
-def _require_touching(
-    sizes: tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]],
-    t: np.ndarray,
-    s: np.ndarray,
-    gap: np.ndarray,
-    skew: np.ndarray,
-    H: np.ndarray,
-) -> None:
-    """Reject rods that do not touch at the arc lengths `s`.
-
-    `sizes` are the radius, the width of the bump and the lengths of both rods.
-    """
-    radius, width, lengths = sizes
-    _require_contact(s, float(t), H, SUPPORT * float(width), np.array(lengths))
-    expected = 2 * float(radius)
-    if not abs(gap - expected) <= _ALLOWED * expected:
-        raise BadInput(
-            f"g has the centrelines {float(gap):.9g} apart at the contact, but they must be "
-            f"two radii, {expected:.9g}, apart."
-        )
-    if not skew <= _ALLOWED * expected:
-        raise BadInput(
-            f"s = {[float(x) for x in s]} are not the points of the centrelines that "
-            f"are closest to each other: the line between them misses the right angle by "
-            f"{float(skew):.3g}; find them by pair.touching(...)."
-        )
-
-
-def _require_contact(
-    s: np.ndarray, t: float, H: Float[np.ndarray, "2 2"], reach: float, lengths: np.ndarray
-) -> None:
-    """Reject parallel rods, and a bump that reaches beyond an end."""
-    if np.any(s < reach) or np.any(s > lengths - reach):
-        raise ContactLeftRod(beyond(s, t, reach))
-    if too_flat(H):
-        raise ContactDegenerate(degenerate(s, t, H))
-
-
-def _require_multiple(name: str, width: np.ndarray, spacing: np.ndarray) -> None:
-    ratio = float(width / spacing)
-    if not (0.5 < ratio < 1e9 and abs(ratio - round(ratio)) < 1e-9 * ratio):
-        raise BadInput(
-            f"width = {float(width):g} is {ratio:.6g} spacings of the {name}, but must be a whole "
-            "multiple of them: otherwise the weights of the contact do not add up to one."
-        )
-
-
-def _require_rolling(allowed: float, broken: np.ndarray) -> None:
-    if not float(broken) <= allowed:
-        raise BadInput(
-            f"velocity lets the surfaces of the rods slip at {float(broken):.3g} m/s, but they "
-            "must roll; project=True takes the nearest velocity that rolls."
-        )
 
 
 @Evaluated

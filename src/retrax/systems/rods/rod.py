@@ -173,10 +173,11 @@ class Rod(AbstractRod):
             partial(_masses, self.elements, self.ends), self.spacing, *per_length
         )
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
-        pushed, turned = {"end_force": end_force}, {"end_torque": end_torque}
-        pushed["follower_end_force"] = follower_end_force
-        turned["dead_end_torque"] = dead_end_torque
-        _require_free_end(self.ends[1], pushed, turned)
+        _require_free_end(
+            self.ends[1],
+            {"end_force": end_force, "follower_end_force": follower_end_force},
+            {"end_torque": end_torque, "dead_end_torque": dead_end_torque},
+        )
         self.end_force = None if callable(end_force) else _vector("end_force", end_force)
         self.end_torque = None if callable(end_torque) else _vector("end_torque", end_torque)
         self.damping = None if damping is None else positive64("damping", damping)
@@ -343,7 +344,9 @@ def _vector(name: str, value: ArrayLike | None) -> Float[Array, "3"] | None:
     return None if value is None else finite64(name, value, (3,))
 
 
-def _require_free_end(end: str, forces: dict[str, object], torques: dict[str, object]) -> None:
+def _require_free_end(
+    end: str, forces: dict[str, EndLoad | None], torques: dict[str, EndLoad | None]
+) -> None:
     """Reject loads on the last node that its support would take up."""
     for name, force in forces.items():
         if force is not None and end != "free":

@@ -57,6 +57,27 @@ class Geometry(NamedTuple):
 class AbstractSection(Frozen):
     """The shape of a section; its sizes may change along the rod."""
 
+    def __check_init__(self):
+        known = {name: x for name, x in self.sizes().items() if not callable(x)}
+        arrays = [_positive(name, value) for name, value in known.items()]
+        for (name, _), array in zip(known.items(), arrays, strict=True):
+            if array.ndim > 1:
+                raise BadInput(
+                    f"{name} has shape {array.shape}, but must be a number, one for each segment, "
+                    "or a function of arc length."
+                )
+        if len(arrays) == len(self.sizes()):
+            self._require_fit(arrays)
+
+    def _require_fit(self, sizes: list[Values]) -> None:
+        """Reject sizes of different lengths, and those that `check` rejects."""
+        if len({x.shape for x in sizes if x.ndim}) > 1:
+            shapes = ", ".join(
+                f"{name} {x.shape}" for name, x in zip(self.sizes(), sizes, strict=True)
+            )
+            raise BadInput(f"the sizes of a {type(self).__name__} differ in shape: {shapes}.")
+        require_each(self.check, *sizes)
+
     @abc.abstractmethod
     def sizes(self) -> dict[str, Size]:
         """Return the lengths that it is made of, by name."""
@@ -188,9 +209,10 @@ def material(
         )
     if section is not None:
         require_instance("section", section, AbstractSection, "an Ellipse, a Rectangle or a Tube")
-    elif callable(radius) or np.ndim(radius) > 0:
+    elif radius is not None and (callable(radius) or float64("radius", radius).ndim > 0):
         section = Circle(radius)
     if section is None:
+        assert radius is not None and not callable(radius)
         made = circular(young, poisson, density, radius)
     else:
         elements = require_whole("elements", elements, 2, MOST_NODES)
@@ -213,7 +235,7 @@ def _made_of(
 ) -> dict[str, Float[Array, "..."]]:
     """(1) without $k$; in rows where a size changes along the rod."""
     sizes = [_size(name, value, arcs) for name, value in section.sizes().items()]
-    require_each(section.check, *sizes)
+    section._require_fit(sizes)
     given = positive64("young", young), _poisson(poisson), positive64("density", density)
 
     def whole(
@@ -239,13 +261,20 @@ def _size(name: str, value: Size, arcs: Float[Array, " segments"]) -> Values:
         function = as_pytree(value)
         require_real(name, output(name, function, (jax.ShapeDtypeStruct((), jnp.float64),)), ())
         array = evaluated(lambda s: jax.vmap(lambda x: jnp.asarray(function(x)))(s), arcs)
-    else:
-        array = float64(name, value)
-        if array.shape not in ((), arcs.shape):
-            raise BadInput(
-                f"{name} has shape {array.shape}, but must be a number, {arcs.shape[0]} numbers, "
-                "one for each segment, or a function of arc length."
-            )
+        require_finite(name, array)
+        require_above_zero(name, array)
+        return array
+    array = _positive(name, value)
+    if array.shape not in ((), arcs.shape):
+        raise BadInput(
+            f"{name} has shape {array.shape}, but must be a number, {arcs.shape[0]} numbers, "
+            "one for each segment, or a function of arc length."
+        )
+    return array
+
+
+def _positive(name: str, value: object) -> Float[Array, "..."]:
+    array = float64(name, value)
     require_finite(name, array)
     require_above_zero(name, array)
     return array

@@ -21,6 +21,7 @@ from retrax.numerics.checks import is_traced, require_instance, shown
 from retrax.numerics.evaluate import evaluated
 from retrax.systems.rods.acting import Drag, NodeLoads
 from retrax.systems.rods.along import Profile, stacked
+from retrax.systems.rods.base import Base
 from retrax.systems.rods.elastic import AbstractRod
 from retrax.systems.rods.joints import EndJoints, end_joints, worst
 from retrax.systems.rods.nodes import Placement
@@ -99,8 +100,12 @@ class Rods(AbstractRod):
         self.strain, self.supported = rods[0].strain, any(rod.holds for rod in rods)
         for name, value in evaluated(_stacked, tuple(rods))._asdict().items():
             setattr(self, name, value)
-        first = zip(rods, self.starts, strict=True)
-        self.bases = tuple(base.moved(k) for rod, k in first for base in rod.bases)
+        self.bases = tuple(
+            base.moved(k)
+            for rod, k in zip(rods, self.starts, strict=True)
+            for base in rod.bases
+            if isinstance(base, Base)
+        )
         self.constraint = self._joined(joints, drawn)
         self.contact = touching(contact, self.strands, self.arcs)
 
@@ -111,9 +116,9 @@ class Rods(AbstractRod):
                 raise BadInput("drawn says where joints are, but there are none; leave it out.")
             drawn = element("drawn", drawn, self.group.layout())
             self.group.check("drawn", drawn)
-            drawn = jax.tree.map(np.asarray, drawn)
+        placed = None if drawn is None else jax.tree.map(np.asarray, drawn)
         carried = tuple(base.node for base in self.bases)
-        return end_joints(joints, drawn, self.sizes, known, carried)
+        return end_joints(joints, placed, self.sizes, known, carried)
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -185,7 +190,7 @@ class Rods(AbstractRod):
             for start, size in zip(self.starts, self.sizes, strict=True)
         )
 
-    def _cut(self, start: int, size: int, x: Array) -> Array:
+    def _cut(self, start: int, size: int, x: Array | np.ndarray) -> Array | np.ndarray:
         each = x.shape[0] // self.nodes
         return x[each * start : each * (start + size)]
 
@@ -269,7 +274,8 @@ def _stacked(rods: tuple[Rod, ...]) -> _Stacked:
 
 def _loads(rod: Rod) -> list[Profile | None]:
     """The loads on the nodes of a rod, those at its end among them."""
-    kinds = [None] * 4 if rod.loads is None else list(rod.loads.kinds)
+    none: tuple[Profile | None, ...] = (None,) * 4
+    kinds = list(none if rod.loads is None else rod.loads.kinds)
     for k, load in ((0, rod.end_force), (2, rod.end_torque)):
         if load is None:
             continue

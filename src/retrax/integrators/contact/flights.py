@@ -1,0 +1,44 @@
+"""What steps of two rods are made of: forces, impulses along rows, and the free flight of both."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from retrax.groups.so3 import Vector
+from retrax.integrators.base import worse
+from retrax.mechanics.system import Coordinates
+from retrax.numerics.newton import NewtonStatus
+from retrax.systems.rods.contact import Pair
+from retrax.systems.rods.elastic import Placement
+from retrax.systems.rods.pair import RodsInContact
+
+Scalar = Float[Array, ""]
+Rows = tuple[Coordinates, ...]
+Placements = tuple[Placement, Placement]
+
+
+def forces(system: RodsInContact, g: Pair, mu: Coordinates, t: Scalar) -> Coordinates:
+    """All forces but that of the contact."""
+    return system.total_force(g, system.mobile(mu), mu, t)
+
+
+def along(lam: Vector, rows: Rows) -> Coordinates:
+    r"""$A^T\lambda$."""
+    return lam[0] * rows[0] + lam[1] * rows[1] + lam[2] * rows[2]
+
+
+def flight(
+    system: RodsInContact, g: Pair, mu: Coordinates, h: Scalar
+) -> tuple[Placements, Coordinates, Coordinates, NewtonStatus]:
+    """The free flight of both rods: places, change of momentum, velocities, how it was solved."""
+    flights = [
+        rod.flight(at, p, h)
+        for rod, at, p in zip(system.rods, g[:2], system.split(mu), strict=True)
+    ]
+    one, two = flights
+
+    def flat(rotations: Array, translations: Array) -> Coordinates:
+        return jnp.concatenate([rotations, translations], axis=1).reshape(-1)
+
+    change = system.joined(*(flat(f.change, jnp.zeros_like(f.v)) for f in flights))
+    velocity = system.joined(*(flat(f.w, f.v) for f in flights))
+    return (one.g, two.g), change, velocity, worse(one.status, two.status)

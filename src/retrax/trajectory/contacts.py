@@ -1,0 +1,255 @@
+"""What contacts do along a run: gaps, impulses, slip, and where the energy goes."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from retrax.errors import BadInput
+from retrax.mechanics.contact import AbstractContacts
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
+from retrax.numerics.evaluate import Evaluated, evaluate
+from retrax.trajectory.contact_events import ContactEvent, Listening
+from retrax.trajectory.observe import Values, in_blocks, picked
+from retrax.trajectory.retaken import Retaken, has_contact, retaken
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+MODES = {OPEN: "open", STICKS: "sticks", SLIPS: "slips"}
+# What all contacts together are called, where they come and go and have no names.
+ALL = "all"
+# As for records: a gap, and a slip, that are rounding errors at most.
+_SMALL = 1e-9
+
+
+class History(NamedTuple):
+    """What contacts did along a run, a column for each.
+
+    **Attributes:** `gap`, `mode`, `slip`: at saved states; `normal`, `tangential`, `friction_work`,
+    `impact_loss`: sums over the steps between saved states; `joint_work`: what all joints did in
+    them; `tension`: of the constraint at saved states; `events`: in the order of time.
+    """
+
+    names: tuple[str, ...]
+    gap: np.ndarray
+    mode: np.ndarray
+    slip: np.ndarray
+    normal: np.ndarray
+    tangential: np.ndarray
+    friction_work: np.ndarray
+    impact_loss: np.ndarray
+    joint_work: np.ndarray
+    tension: np.ndarray
+    events: tuple[ContactEvent, ...]
+
+
+class ContactMotions(Mapping[str, "ContactMotion"]):
+    """The contacts of a run, by name; those of rods, which come and go, together as "all"."""
+
+    def __init__(self, run: "Trajectory", history: History):
+        self._run, self._history = run, history
+
+    def __getitem__(self, name: str) -> "ContactMotion":
+        if name not in self._history.names:
+            raise KeyError(f"{name!r}: the contacts are {', '.join(map(repr, self))}.")
+        return ContactMotion(self._run, self._history, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._history.names)
+
+    def __len__(self) -> int:
+        return len(self._history.names)
+
+    def __repr__(self) -> str:
+        return f"<contacts {', '.join(map(repr, self))}>"
+
+
+class ContactMotion:
+    """A contact along a run, or all of them.
+
+    Sums of all contacts are sums of theirs; their gap is the smallest, their slip the largest, and
+    they slip where one of them does.
+    """
+
+    def __init__(self, run: "Trajectory", history: History, name: str):
+        self._run, self._history, self.name = run, history, name
+        self._column = history.names.index(name)
+
+    def __repr__(self) -> str:
+        now = self.mode[-1]
+        return f"<contact {self.name!r} along {len(self._run.t)} states; at the end it {_is(now)}>"
+
+    @property
+    def gap(self) -> Values:
+        """How far apart the surfaces are at each saved state (m)."""
+        return self._history.gap[:, self._column]
+
+    @property
+    def mode(self) -> Values:
+        """What the contact does at each saved state: "open", "sticks" or "slips".
+
+        One without friction slips while it is closed.
+        """
+        return np.array([MODES[int(x)] for x in self._history.mode[:, self._column]])
+
+    @property
+    def slip(self) -> Values:
+        """How fast the surfaces slip at each saved state (m/s); of open contacts as well."""
+        return self._history.slip[:, self._column]
+
+    @property
+    def normal(self) -> Values:
+        """The normal impulse between two saved states, summed over steps (N s)."""
+        return self._history.normal[:, self._column]
+
+    @property
+    def tangential(self) -> Values:
+        """The size of the friction impulse, summed over the steps between saved states (N s)."""
+        return self._history.tangential[:, self._column]
+
+    @property
+    def force(self) -> Values:
+        """The mean normal force between two saved states (N), impacts included."""
+        return self.normal / np.abs(np.diff(np.asarray(self._run.t)))
+
+    @property
+    def friction_work(self) -> Values:
+        """The energy that friction took between two saved states (J)."""
+        return self._history.friction_work[:, self._column]
+
+    @property
+    def impact_loss(self) -> Values:
+        """The energy that impacts took between two saved states (J)."""
+        return self._history.impact_loss[:, self._column]
+
+
+def history_of(run: "Trajectory") -> History:
+    """Take the steps of a run again and collect what contacts did.
+
+    **Raises:** `BadInput` for a system without contact, and where a file lacks functions.
+    """
+    if not has_contact(run):
+        raise BadInput(
+            f"{run.lacking}."
+            if run.lacking
+            else f"the {run.provenance['system']} has no contact: give it some with contact=...."
+        )
+    assert run.system is not None
+    contact, count = run.system.contact, len(run.t)
+    named = getattr(contact, "names", None)
+    names = (ALL,) if named is None else tuple(named)
+    start = _start(run.system, run)
+    listening = None if named is None else Listening(contact, start.closed, start.mode)
+    at = {name: np.zeros((count, len(names))) for name in ("gap", "mode", "slip")}
+    sums = {
+        name: np.zeros((max(count - 1, 0), len(names)))
+        for name in ("normal", "tangential", "friction_work", "impact_loss")
+    }
+    joint_work, tension = np.zeros(max(count - 1, 0)), None
+    at["gap"][0], at["mode"][0], at["slip"][0] = start.gap, start.mode, start.slip
+    for steps in retaken(run):
+        if listening is not None:
+            listening.hear(steps)
+        found = _columns(steps, together=named is None)
+        for name, values in at.items():  # of steps between two states the last one stays
+            values[steps.interval + 1] = found[name]
+        for name, values in sums.items():
+            np.add.at(values, steps.interval, found[name])
+        if hasattr(steps.record, "tensions"):
+            np.add.at(joint_work, steps.interval, steps.record.joint_work)
+            ends = steps.record.tensions
+            if tension is None:
+                tension = np.empty((count, ends.shape[2]))
+                tension[0] = ends[0, 0]
+            tension[steps.interval + 1] = ends[:, 1]
+    events = () if listening is None else tuple(listening.events)
+    mode = at["mode"].astype(int)
+    if named is None and count > 1:
+        mode[0] = mode[1]
+    at |= {"mode": mode} | sums
+    tension = np.zeros((count, 0)) if tension is None else tension
+    return History(names, **at, joint_work=joint_work, tension=tension, events=events)
+
+
+def reaction_of(run: "Trajectory", lam: np.ndarray) -> Values:
+    """Return the reaction of the constraint along a run, from its multipliers."""
+    if run.system is None or run.system.constraint is None:
+        return np.zeros_like(run.momentum)
+    seen = picked((run.states.g, np.asarray(run.t), lam))
+    return in_blocks(_reacting, seen, len(lam), run.system)
+
+
+@Evaluated
+def _reacting(seen: tuple, system: AbstractGroupSystem) -> Array:
+    return jax.vmap(lambda g, t, lam: lam @ system.constraint.rows(g, t))(*seen)
+
+
+def _columns(steps: Retaken, together: bool) -> dict[str, np.ndarray]:
+    """Return what steps tell of each contact, or of all."""
+    record = steps.record
+    found = {
+        "gap": record.gap,
+        "mode": record.mode,
+        "slip": _length(record.slip),
+        "normal": record.normal,
+        "tangential": _length(record.tangential),
+        "friction_work": -record.friction_work,
+        "impact_loss": -record.impact_work,
+    }
+    if not together:
+        return found
+    closed = record.mode != OPEN
+    found["slip"] = np.where(closed, found["slip"], 0.0)
+    joined = {"gap": np.min, "mode": np.max, "slip": np.max}
+    return {k: joined.get(k, np.sum)(x, axis=1, keepdims=True) for k, x in found.items()}
+
+
+class _Start(NamedTuple):
+    """The contacts at the start of a run; `closed` are those that do not just land there."""
+
+    gap: np.ndarray
+    mode: np.ndarray
+    slip: np.ndarray
+    closed: np.ndarray
+
+
+def _start(system: AbstractGroupSystem, run: "Trajectory") -> _Start:
+    if not isinstance(system.contact, AbstractContacts):
+        nothing = np.full(1, np.nan)
+        return _Start(nothing, np.zeros(1, int), nothing, np.zeros(1, bool))
+    first = State(*(_first(x) for x in (run.g, run.momentum, run.t)))
+    gap, u, reach, size = (np.asarray(x) for x in evaluate(_seen, system, first))
+    slip = _length(u[:, 1:])
+    closed = gap <= _SMALL * float(size)
+    moves = (slip > _SMALL * reach) | (np.asarray(system.contact.friction) == 0)
+    mode = np.where(closed, np.where(moves, SLIPS, STICKS), OPEN)
+    return _Start(gap, mode, slip, closed & ~(u[:, 0] < -_SMALL * reach))
+
+
+def _seen(
+    system: AbstractGroupSystem, state: State
+) -> tuple[Float[Array, " m"], Float[Array, "m 3"], Float[Array, " m"], Float[Array, ""]]:
+    touch, xi = system.contact.look(state.g), system.velocity_at(state)
+    largest = jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(state.g)])
+    reach = jnp.einsum("iak,k->i", jnp.abs(touch.rows), jnp.abs(xi))
+    speeds = jnp.einsum("iak,k->ia", touch.rows, xi)
+    return touch.gap, speeds, reach, jnp.maximum(jnp.max(largest), 1.0)
+
+
+def _first(tree: PyTree) -> PyTree:
+    return jax.tree.map(lambda x: np.asarray(x)[0], tree)
+
+
+def _length(x: np.ndarray) -> np.ndarray:
+    """Return the lengths of vectors; numbers stay as they are."""
+    return np.linalg.norm(x, axis=-1) if np.ndim(x) > 1 and x.shape[-1] == 2 else np.asarray(x)
+
+
+def _is(mode: str) -> str:
+    return "is open" if mode == "open" else mode

@@ -1,0 +1,198 @@
+"""The steps of a run, taken again from its saved states to see what contacts do in them.
+
+The machine code of the run takes them, each with the memory of the one before it, so that they are
+the steps of the run to the last bit.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+
+from retrax.engine.backends import make_single
+from retrax.engine.progress import Packing
+from retrax.errors import BadInput, warn
+from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.driven import Driven
+from retrax.mechanics.remembered import RememberedSystem
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.evaluate import Evaluated, evaluate
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+# Steps are looked at in blocks of this many, or of this many numbers.
+_BLOCK, _NUMBERS = 8192, 2**21
+# A time is that of a step if it misses it by this part of a step.
+_NEAR = 1e-9
+# Steps that end this far from the next saved state, relative to it, are not those of the run.
+_ELSEWHERE = 1e-6
+_TINY = float(np.finfo(float).tiny)
+
+
+class Retaken(NamedTuple):
+    """Steps of a run, one after the other, and what contacts did in them.
+
+    **Attributes:** `interval`: which saved states each step lies between; `t`: the time at its end;
+    `record`: what the integrator tells of it, stacked.
+    """
+
+    interval: np.ndarray
+    t: np.ndarray
+    record: Any
+
+
+class _Block(NamedTuple):
+    """Steps side by side: the rows of both ends and of the memory, sizes, and where they lie."""
+
+    before: np.ndarray
+    after: np.ndarray
+    memory: np.ndarray
+    h: np.ndarray
+    interval: np.ndarray
+
+
+def has_contact(run: "Trajectory") -> bool:
+    """Tell whether the steps of a run can be asked what contacts did in them."""
+    system = run.system
+    if system is None or isinstance(system, RememberedSystem) or system.contact is None:
+        return False
+    return hasattr(_method(run), "contact_record")
+
+
+def retaken(run: "Trajectory") -> Iterator[Retaken]:
+    """Take all steps of a run again, and tell in blocks what contacts did.
+
+    A warning says where they come to other states than those that were saved.
+    """
+    system, integrator, method = run.system, run.integrator, _method(run)
+    assert system is not None and integrator is not None and method is not None
+    one: Any = jax.tree.map(lambda x: np.asarray(x)[0], run.states)
+    packing, memory = Packing(one), Packing(jax.eval_shape(integrator.memory, system, one))
+    size = 2 * packing.size + memory.size
+    most = max(16, min(_BLOCK, _NUMBERS // size, run.completed + 1))
+    prepared: Callable | None = None
+    for block in _blocks(run, one, packing, memory, most):
+        # The last block is filled up by repeating its last step: one program for all.
+        rows = np.minimum(np.arange(most), len(block.h) - 1)
+        before, after = (_alone(packing.unpack_one(x[rows])) for x in (block.before, block.after))
+        here = (before, after, block.h[rows], _cast(memory, block.memory[rows]))
+        prepared = prepared or _look.prepared(here, system, method)
+        found = prepared(here, system, method)
+        record = jax.tree.map(partial(_some, count=len(block.h)), found)
+        yield Retaken(block.interval.copy(), block.after[:, -1].copy(), record)
+
+
+def _blocks(
+    run: "Trajectory", one: State, packing: Packing, memory: Packing, most: int
+) -> Iterator[_Block]:
+    """Take the steps, at most so many in a block, and compare where they lead.
+
+    The memory is that which a step hands on, where its record can be told from that; or else that
+    which it begins with.
+    """
+    system, integrator, h = run.system, run.integrator, float(run.h)
+    assert system is not None and integrator is not None
+    single = make_single(system, integrator, one, h, _backend(run))
+    leaves = [np.asarray(x).reshape(len(run.t), -1) for x in jax.tree.leaves(run.states)]
+    rows, hands_on = np.concatenate(leaves, axis=1), hasattr(_method(run), "record")
+    first, handed, worst, count = rows[0, -1], None, 0.0, 0
+    if not hands_on:
+        handed = Packing.rows(evaluate(_memory, integrator, system, one))[:, 0]
+    sizes = (packing.size, packing.size, memory.size)
+    ends = [np.empty((most, n)) for n in sizes]
+    lengths, intervals = np.empty(most), np.empty(most, int)
+
+    def block() -> _Block:
+        return _Block(*(x[:count] for x in (*ends, lengths, intervals)))
+
+    for taken, (k, size, opens) in enumerate(_spans(run)):
+        here = rows[k] if opens else ends[1][count - 1]
+        start = here.copy()
+        if size == h:
+            start[-1] = first
+        found = single.take(start, size, 1, taken=taken if size == h else 0, memory=handed)
+        if found is None:
+            raise BadInput(
+                f"the step from t = {float(here[-1]):.6g} s, which this run has taken, fails when "
+                "it is taken again; what contacts did cannot be told."
+            )
+        if count == most:
+            yield block()
+            worst, count = max(worst, _miss(block(), rows)), 0
+        ends[0][count], ends[1][count] = here, found[0]
+        ends[2][count] = found[1] if hands_on else handed
+        lengths[count], intervals[count] = size, k
+        handed, count = found[1], count + 1
+    if count:
+        yield block()
+        worst = max(worst, _miss(block(), rows))
+    if worst > _ELSEWHERE:
+        warn(
+            f"the steps of this run, taken again, end up to {worst:.1e} beside its saved states, "
+            "relative to them: what it tells of contacts may be that of another run. Save states "
+            "more often (save_every)."
+        )
+
+
+def _spans(run: "Trajectory") -> Iterator[tuple[int, float, bool]]:
+    """Tell the interval of each step, its size, and whether it begins at a saved state."""
+    h, t = float(run.h), np.asarray(run.t)
+    behind = (t - t[0]) / h
+    stopped = run.events.ended_by is not None
+    for k, (first, last) in enumerate(pairwise(behind.tolist())):
+        ends = stopped and k == len(t) - 2
+        whole = math.floor(last + _NEAR) - round(first) if ends else round(last) - round(first)
+        for j in range(whole):
+            yield k, h, j == 0
+        if ends and last - round(first) - whole > _NEAR:  # an event ended the run within a step
+            yield k, (last - round(first) - whole) * h, whole == 0
+
+
+def _miss(block: _Block, rows: np.ndarray) -> float:
+    """Return how far steps end beside the saved states that they lead to, relative to these."""
+    saved = rows[block.interval + 1]
+    there = np.abs(block.after[:, -1] - saved[:, -1]) <= np.abs(block.h) / 4
+    size = np.maximum(np.max(np.abs(saved[there, :-1]), axis=1, initial=0.0), _TINY)
+    miss = np.max(np.abs(block.after - saved)[there, :-1], axis=1, initial=0.0)
+    return float(np.max(miss / size, initial=0.0))
+
+
+def _backend(run: "Trajectory") -> str:
+    return "xla" if run.provenance.get("backend") == "xla" else "auto"
+
+
+def _method(run: "Trajectory") -> AbstractIntegrator | None:
+    """Return the integrator that knows the contacts."""
+    found = run.integrator
+    return found.integrator if isinstance(found, Driven) else found
+
+
+@Evaluated
+def _look(seen: tuple, system: AbstractGroupSystem, method: Any) -> Any:
+    if hasattr(method, "record"):
+        return jax.vmap(lambda a, b, h, m: method.record(system, a, b, h, m))(*seen)
+    return jax.vmap(lambda a, b, h, m: method.contact_record(system, a, h, m)[1])(*seen)
+
+
+def _memory(integrator: AbstractIntegrator, system: AbstractGroupSystem, state: State) -> Any:
+    return integrator.memory(system, state)
+
+
+def _some(x: np.ndarray, count: int) -> np.ndarray:
+    return np.asarray(x)[:count]
+
+
+def _alone(state: State) -> State:
+    return State(state.g, state.momentum, state.t)
+
+
+def _cast(packing: Packing, rows: np.ndarray) -> Any:
+    leaves = jax.tree.leaves(packing.unpack_one(rows))
+    typed = [leaf.astype(kind) for leaf, kind in zip(leaves, packing.dtypes, strict=True)]
+    return jax.tree.unflatten(packing.structure, typed)

@@ -1,0 +1,48 @@
+"""Shapes that touch are what a picture shows, and a file keeps them."""
+
+import numpy as np
+
+import retrax as rx
+
+
+def test_a_system_without_shapes_shows_those_that_touch():
+    ball, crate = rx.Ball(0.1, [0.1, 0, 0], body=0), rx.Box([0.3, 0.2, 0.1], body=1)
+    rod = rx.Capsule(0.02, 1.0, [1, 0, 0], [0, 0, 2])
+    group = rx.Power(rx.Product(rx.SO3(), rx.Translation(3)), 2)
+    contact = rx.Contacts([(ball, rx.Plane()), (crate, rx.Plane()), (ball, crate), (ball, rod)])
+    system = rx.MechanicalSystem(group, np.ones(12), contact=contact)
+    shapes = system.drawing["shapes"]
+    assert [(one.kind, one.body) for one in shapes] == [
+        ("ball", 0),
+        ("box", 1),
+        ("cylinder", "ground"),
+        ("ball", "ground"),
+        ("ball", "ground"),
+    ]
+    assert shapes[0].place == (0.1, 0.0, 0.0)
+    np.testing.assert_allclose([one.place for one in shapes[3:]], [[-0.5, 0, 2], [0.5, 0, 2]])
+    assert system.drawing["planes"] == ((((0.0, 0.0, 1.0), (0.0, 0.0, 0.0), "ground")),) * 2
+    drawn = rx.MechanicalSystem(group, np.ones(12), contact=contact, draw=rx.draw.sphere(1.0).on(0))
+    assert [one.kind for one in drawn.drawing["shapes"]] == ["ball"]
+
+
+def test_a_mechanism_shows_and_keeps_its_contacts(tmp_path):
+    swing = rx.Mechanism()
+    swing.body("rod", mass=1.0, inertia=[0.1, 0.1, 0.01], at=[0.0, 0.0, -0.5])
+    hinge = rx.Revolute("ground", "rod", [0, 0, 0], [0, 1, 0], "hinge", limits=(-1.0, 1.0))
+    swing.join(hinge)
+    rod, post = rx.Capsule(0.02, 0.9, body="rod"), rx.Ball(0.1, [-0.5, 0, -0.9], name="post")
+    floor = rx.Plane(at=[0, 0, -2.0])
+    contact = rx.Contacts([(rod, post), (rod, floor)], friction=0.3, restitution=[0.2, 0.0])
+    system = swing.system(contact=contact)
+    said = system.drawing["mechanism"]
+    assert [one.kind for one in said["shapes"][0]] == ["cylinder", "ball", "ball"]
+    assert [one.kind for one in said["still"]] == ["ball"]
+    assert len(said["planes"]) == 1
+    run = rx.simulate(system, rx.NonsmoothRattle(), system.assemble(), h=0.01, steps=2)
+    run.save(tmp_path / "swing.nc")
+    loaded = rx.load(tmp_path / "swing.nc").system
+    assert loaded.contact.names == system.contact.names
+    g = system.assemble(joints={"hinge": 0.2}).g
+    np.testing.assert_array_equal(loaded.contact.gaps(g), system.contact.gaps(g))
+    np.testing.assert_array_equal(loaded.contact.friction, [0.3] * 3 + [0.0] * 2)
