@@ -145,9 +145,17 @@ class NonsmoothRattle(AbstractIntegrator):
         return new, self.record(system, state, new, h, last)
 
     def record(
-        self, system: AbstractGroupSystem, state: State, new: State, h: Scalar, memory: Last
-    ) -> ContactRecord:
+        self,
+        system: AbstractGroupSystem,
+        state: State,
+        new: State,
+        h: Scalar,
+        memory: Last | LastTouch,
+    ) -> ContactRecord | RodContactRecord:
         """Return what contacts did in a step between two states that handed on `memory`."""
+        if isinstance(memory, LastTouch):
+            assert _of_rods(system)
+            return RodContact().record(system, state, h, memory)
         first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
         return recorded(system, state, new, first, last, h, _extent(state.g))

@@ -167,6 +167,14 @@ class RodContact(AbstractIntegrator):
         return new, record
 
 
+    def record(
+        self, system: AbstractRod, state: State, h: Scalar, memory: LastTouch
+    ) -> RodContactRecord:
+        """Take the step again that handed on `memory`, from its own impulses."""
+        begun = memory._replace(force=system.kick(state.g, state.t))
+        return self.contact_record(system, state, h, begun)[1]
+
+
 class _Faults(NamedTuple):
     """What may have gone wrong.
 
