@@ -58,8 +58,12 @@ _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _GUESSED = 16 * _EPS  # what rests goes on with the impulses of the step before
 # kappa at first, how it grows where an iteration leaves more than `_SLOW`, and where that ends
 _STIFF, _STIFFER, _SLOW, _STIFFEST = 1e4, 100.0, 0.1, 1e10
+# Contacts that stick at more places than a body has freedoms may contradict each other by an error
+# of the step. Where iterations change momenta by no more than `_CALM`, this much may be left.
+_CALM, _AT_ODDS = 64 * _EPS, 1e-5
+_TORN = 1e-8  # what sweeps may leave of the law of friction, relative to the impulses
 # After so many iterations that do not halve the residual come sweeps, each time twice as many.
-_PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 20_000
+_PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 3_000
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -78,7 +82,7 @@ class Contact(NamedTuple):
     - `weights`: $\rho$ of contacts and of joints.
     - `answers`: the changes of the velocities that impulses make, nearly.
     - `terms`: the size of the terms that cancel in `need`; `unseen`: of those in the speeds of
-        opening and in `held`.
+        opening and in `held`; `rounding`: the same, where contacts are at odds.
     """
 
     need: Callable[[Velocity], Velocity]
@@ -94,6 +98,7 @@ class Contact(NamedTuple):
     answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
     terms: Scalar
     unseen: Scalar
+    rounding: Scalar
 
 
 class Found(NamedTuple):
@@ -105,13 +110,19 @@ class Found(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """A place of the iteration, both sides of (1) and (2) there, and the size of what is left."""
+    """A place of the iteration, both sides of (1) and (2) there, and the size of what is left.
+
+    `size` is that of everything, `hard` without what contacts may be at odds in, both relative to
+    `terms`.
+    """
 
     at: Found
     need: Velocity
     u: Impulses
     c: Tensions
     size: Scalar
+    hard: Scalar
+    terms: Scalar
 
 
 class _Slopes(NamedTuple):
@@ -123,7 +134,7 @@ class _Slopes(NamedTuple):
 
 
 class _Chord(NamedTuple):
-    """An iteration with derivatives that stay: how stiff it is, and how often it failed."""
+    """An iteration with derivatives that stay: how stiff, the best, and how often it failed since."""
 
     seen: _Seen
     kappa: Scalar
@@ -171,7 +182,7 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     """
     rho, sigma = problem.weights
     rows, ties, friction = problem.rows, problem.ties, problem.friction
-    blurred = problem.unseen * (jnp.sum(rho[:, 0]) + jnp.sum(sigma))
+    masses = jnp.sum(rho[:, 0]) + jnp.sum(sigma)
 
     def looked(at: Found) -> _Seen:
         need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
@@ -180,7 +191,10 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         rough = jnp.sum(left[:, 0]) + jnp.sum(jnp.abs(sigma * c))
         fine = jnp.sum(jnp.abs(need)) + jnp.sum(left[:, 1:])
         terms = problem.terms + jnp.sum(jnp.abs(at.z)) + jnp.sum(jnp.abs(at.lam)) + SMALLEST
-        return _Seen(at, need, u, c, jnp.maximum(fine / terms, rough / (terms + blurred)))
+        size = jnp.maximum(fine / terms, rough / (terms + problem.unseen * masses))
+        hard = jnp.sum(jnp.abs(need)) / terms
+        hard = jnp.maximum(hard, rough / (terms + problem.rounding * masses))
+        return _Seen(at, need, u, c, size, hard, terms)
 
     def newton(slopes: _Slopes, seen: _Seen, kappa: Scalar) -> _Seen:
         (xi, z, lam), (V, D, G) = seen.at, slopes
@@ -199,7 +213,10 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
             answers.append(answer)
         move = partly_ordered_solve(K, right, len(K))  # (4)
         z = z - jnp.stack([a + E @ (V[i] @ move) for i, (a, E) in enumerate(answers)])
-        return looked(Found(xi + move, z, lam - stiff * (seen.c + G @ move)))
+        new = looked(Found(xi + move, z, lam - stiff * (seen.c + G @ move)))
+        calm = jnp.sum(jnp.abs(D @ move)) <= _CALM * new.terms
+        enough = calm & (new.hard <= _ACCEPT) & (new.size <= _AT_ODDS)
+        return new._replace(size=jnp.where(enough, jnp.minimum(new.size, new.hard), new.size))
 
     def swept(slopes: _Slopes, seen: _Seen, sweeps: Int[Array, ""]) -> _Seen:
         """Sweep over contacts and joints, each with the others as they are."""
@@ -228,7 +245,7 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         return looked(Found(xi + move, z, lam))
 
     def unfinished(it: _Round) -> Bool[Array, ""]:
-        return ~(it.seen.size <= _ACCEPT) & (it.sweeps < _MOST_SWEEPS)
+        return ~_solved(it.seen, it.sweeps) & (it.sweeps < _MOST_SWEEPS)
 
     def again(it: _Round) -> _Round:
         seen = it.seen
@@ -257,8 +274,13 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
     start = _Round(looked(guess), jnp.asarray(_SWEEPS), jnp.asarray(0))
     it = lax.while_loop(unfinished, again, start._replace(seen=_unsolved(start.seen)))
-    size = it.seen.size
-    return it.seen.at, NewtonStatus(size <= _ACCEPT, size, it.iterations)
+    return it.seen.at, NewtonStatus(_solved(it.seen, it.sweeps), it.seen.size, it.iterations)
+
+
+def _solved(seen: _Seen, sweeps: Int[Array, ""]) -> Bool[Array, ""]:
+    """Whether everything is solved to round-off or, after sweeps, only friction to `_TORN`."""
+    torn = (sweeps > 2 * _SWEEPS) & (seen.hard <= _ACCEPT) & (seen.size <= _TORN)
+    return (seen.size <= _ACCEPT) | torn
 
 
 def _unsolved(seen: _Seen) -> _Seen:

@@ -225,6 +225,7 @@ class NonsmoothRattle(AbstractIntegrator):
             answers=gives,
             terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(pushed)),
             unseen=extent / jnp.abs(h),
+            rounding=extent / jnp.abs(h),
         )
         z, lam = h * memory.first, h * memory.ties
         loaded = jnp.einsum("iak,ia->k", before.rows, z) + lam @ ties
@@ -273,6 +274,7 @@ class NonsmoothRattle(AbstractIntegrator):
             answers=lambda rows: answers(then, rows, g1, off),
             terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(push)) + jnp.sum(jnp.abs(off)),
             unseen=jnp.zeros(()),
+            rounding=extent / jnp.abs(h),
         )
         started = jnp.where(closed[:, None], memory.last * h, 0.0)
         loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends
