@@ -171,13 +171,15 @@ def test_the_least_gap_is_the_distance(kinds):
 @pytest.mark.parametrize("kinds", KINDS, ids=IDS)
 def test_rows_are_the_derivative_of_the_gap_and_the_slip_of_points(kinds):
     rng = np.random.default_rng(2)
+    crossing = kinds[0] is Capsule and kinds[1] in (Capsule, Box)
     for _ in range(5):
         system, g, _ = world(kinds, rng)
         contact = system.contact
         touch = look(contact, g)
         stationary = slice(None, None, 2 if kinds == (Cylinder, Plane) else 1)
         missed = np.asarray(touch.rows[:, 0] - slopes(contact, g))
-        np.testing.assert_allclose(missed[stationary], 0.0, atol=2e-13)
+        # Where segments cross, what keeps parallel ones apart from them costs 1e-12.
+        np.testing.assert_allclose(missed[stationary], 0.0, atol=1e-11 if crossing else 2e-13)
         np.testing.assert_allclose(touch.rows, slips(contact, g), atol=1e-13)
         frames = np.asarray(touch.frame)
         one = np.broadcast_to(np.eye(3), frames.shape)
