@@ -80,12 +80,12 @@ def shape(kind, rng, body):
     return kind(radius, length, axis, at, body=body, name=name)
 
 
-def world(kinds, rng):
-    """Two bodies with a shape each, and a place of both."""
+def world(kinds, rng, far=2.0):
+    """Two bodies with a shape each, and a place of both, about so far apart."""
     a, b = (shape(kind, rng, k) for k, kind in enumerate(kinds))
     system = rx.MechanicalSystem(GROUP, np.ones(12), contact=rx.Contacts([(a, b)]))
-    far = 2.0 * rng.normal(size=3)
-    g = (rotation(rng), rng.normal(size=3), (rotation(rng), far))
+    x = rng.normal(size=3)
+    g = (rotation(rng), x, (rotation(rng), x + far * rng.normal(size=3)))
     return system, jax.tree.map(jnp.asarray, g), (a, b)
 
 
@@ -152,26 +152,34 @@ def reach(shape, body, way):
 @pytest.mark.parametrize("kinds", KINDS, ids=IDS)
 def test_the_least_gap_is_the_distance(kinds):
     rng = np.random.default_rng(1)
-    worst = 0.0
-    for _ in range(20):
-        system, g, (a, b) = world(kinds, rng)
+    worst, seen = 0.0, 0
+    for _ in range(60):
+        system, g, (a, b) = world(kinds, rng, far=0.4)
         expected = distance(a, b, *placed(GROUP, g))
-        if not isinstance(b, Plane) and expected < 0:
+        # Shapes may overlap, but not their cores.
+        radii = sum(
+            float(getattr(one, "radius", 0.0)) for one in (a, b) if type(one) is not Cylinder
+        )
+        if not isinstance(b, Plane) and expected + radii < 1e-3:
             continue
+        seen += 1
         worst = max(worst, abs(float(np.min(gaps_at(system.contact, g, np.zeros(12)))) - expected))
+    assert seen > 20
     assert worst < (1e-7 if Cylinder in kinds and Plane not in kinds else 1e-13)  # SLSQP: 1e-8
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=IDS)
 def test_rows_are_the_derivative_of_the_gap_and_the_slip_of_points(kinds):
     rng = np.random.default_rng(2)
+    crossing = kinds[0] is Capsule and kinds[1] in (Capsule, Box)
     for _ in range(5):
         system, g, _ = world(kinds, rng)
         contact = system.contact
         touch = look(contact, g)
         stationary = slice(None, None, 2 if kinds == (Cylinder, Plane) else 1)
         missed = np.asarray(touch.rows[:, 0] - slopes(contact, g))
-        np.testing.assert_allclose(missed[stationary], 0.0, atol=2e-13)
+        # Where segments cross, what keeps parallel ones apart from them costs 1e-12.
+        np.testing.assert_allclose(missed[stationary], 0.0, atol=1e-11 if crossing else 2e-13)
         np.testing.assert_allclose(touch.rows, slips(contact, g), atol=1e-13)
         frames = np.asarray(touch.frame)
         one = np.broadcast_to(np.eye(3), frames.shape)
