@@ -166,7 +166,6 @@ class RodContact(AbstractIntegrator):
         new, _, _, record, _ = _taken(system, state, h, begun)
         return new, record
 
-
     def record(
         self, system: AbstractRod, state: State, h: Scalar, memory: LastTouch
     ) -> RodContactRecord:
