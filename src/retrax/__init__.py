@@ -26,6 +26,7 @@ if _TYPE_CHECKING:
     from retrax import testing as testing
     from retrax.citations import cite as cite
     from retrax.contact.contacts import Contacts as Contacts
+    from retrax.contact.self_contact import SelfContact as SelfContact
     from retrax.contact.shapes import Ball as Ball
     from retrax.contact.shapes import Box as Box
     from retrax.contact.shapes import Capsule as Capsule
@@ -249,6 +250,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "retrax.integrators.lie_verlet": ("LieVerlet",),
     "retrax.integrators.contact.nonsmooth_rattle": ("NonsmoothRattle",),
     "retrax.contact.contacts": ("Contacts",),
+    "retrax.contact.self_contact": ("SelfContact",),
     "retrax.contact.shapes": ("Ball", "Box", "Capsule", "Cylinder", "Plane"),
     "retrax.integrators.magnus": ("Magnus",),
     "retrax.integrators.projected_lift": ("ProjectedLift",),

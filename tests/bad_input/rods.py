@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import numpy as np
+from hypothesis import strategies
 
 import retrax as rx
 
@@ -13,6 +14,7 @@ LENGTHS = {
     "stretching": [2.0, 2.0, 5.0], "bending": [0.1, 0.1, 0.08], "mass": 0.5,
     "inertia": [0.01, 0.01, 0.02],
 }  # fmt: skip
+NO_RODS = strategies.sampled_from([None, 3, "rods", [], {}, [None], [3.0], ["rod"], np.ones(2)])
 NO_REST = (rx.BadInput, rx.NoEquilibrium)
 
 
@@ -45,7 +47,7 @@ def _material():
     }  # fmt: skip
 
 
-@entry("systems.Rods", kind=KIND)
+@entry("systems.Rods", kind=KIND, values={"rods": NO_RODS})
 def _rods():
     return {"rods": [rod(), rod()]}
 

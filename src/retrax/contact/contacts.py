@@ -136,10 +136,11 @@ class Contacts(AbstractContacts):
 
     def look(self, g: Element, along: Frames | None = None) -> Touch:
         there = self._there(g)
-        meetings = self._meetings(there, along)
+        assert self.group is not None
+        meetings, dim = self._meetings(there, along), self.group.dim
         frames, rows = self._ways(meetings, along), []
         for found, ways, (i, j) in zip(meetings, frames, self.bodies, strict=True):
-            rows.append(_rows(ways, found, there[i], there[j], self.group.dim))
+            rows.append(_rows(ways, found, there[i], there[j], dim))
         gaps = jnp.concatenate([found.gap for found in meetings])
         return Touch(gaps, jnp.concatenate(frames), jnp.concatenate(rows))
 

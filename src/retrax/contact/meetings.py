@@ -79,13 +79,13 @@ def meeting(
 
 def _found(a: AbstractSurface, b: AbstractSurface) -> tuple[Pair, bool]:
     """Return how two shapes meet, and whether the second comes first there."""
-    kinds = type(a), type(b)
-    if kinds in PAIRS:
-        return PAIRS[kinds], False
-    if kinds[::-1] in PAIRS:
-        return PAIRS[kinds[::-1]], True
+    one, two = type(a), type(b)
+    if (one, two) in PAIRS:
+        return PAIRS[one, two], False
+    if (two, one) in PAIRS:
+        return PAIRS[two, one], True
     known = ", ".join(f"{x.__name__} and {y.__name__}" for x, y in PAIRS)
     raise BadInput(
-        f"{a.name!r} and {b.name!r}: there is no formula for a {kinds[0].__name__} that touches a "
-        f"{kinds[1].__name__}. Pairs that can touch: {known}."
+        f"{a.name!r} and {b.name!r}: there is no formula for a {one.__name__} that touches a "
+        f"{two.__name__}. Pairs that can touch: {known}."
     )

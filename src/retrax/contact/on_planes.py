@@ -28,7 +28,7 @@ def capsule_on_plane(capsule: Capsule, plane: Plane, at: Placed, on: Placed) -> 
 
 def box_on_plane(box: Box, plane: Plane, at: Placed, on: Placed) -> Meeting:
     """Return where the corners of a box meet a plane."""
-    corners = (CORNERS * box.half[None]) @ box.turned.T + box.at[None]
+    corners = (jnp.asarray(CORNERS) * box.half[None]) @ box.turned.T + box.at[None]
     return _round(corners @ at.R.T + at.x[None], box.radius, plane, on)
 
 

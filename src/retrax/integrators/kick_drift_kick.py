@@ -80,7 +80,7 @@ class KickDriftKick(AbstractIntegrator):
         mu0, t1 = state.momentum, state.t + h
         first, met = h / 2 * memory, None
         if system.feedback:
-            first, met = _loaded(system, state, h, first)
+            first, met = loaded(system, state, h, first)
         ending = system.at_time(t1)
         g1, change, move, status, in_chart = ending.drift(state.g, mu0 + first, h)  # (1)
         force = system.kick(g1, t1)
@@ -93,7 +93,7 @@ class KickDriftKick(AbstractIntegrator):
         return State(g1, mu1, t1), step_info(status, move, in_chart), force
 
 
-def _loaded(
+def loaded(
     system: AbstractSplitSystem, state: State, h: Float[Array, ""], kick: Coordinates
 ) -> tuple[Coordinates, NewtonStatus]:
     r"""The first half kick of (2), loads included: $\mu^+ - \mu_k$, by iteration."""

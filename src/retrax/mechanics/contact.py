@@ -52,7 +52,19 @@ class Touch(NamedTuple):
     rows: Float[Array, "m 3 dim"]
 
 
-class AbstractContacts(Frozen):
+class AbstractTouching(Frozen):
+    """What must not overlap."""
+
+    @abc.abstractmethod
+    def gaps(self, g: Element) -> Gaps:
+        r"""Return $\gamma(g)$."""
+
+    @abc.abstractmethod
+    def overlap(self, candidate: int, depth: float) -> str:
+        """Return a sentence about a start at which a candidate overlaps."""
+
+
+class AbstractContacts(AbstractTouching):
     """Candidates for contact: each may be open, stick or slip.
 
     **Attributes:** `friction`, `restitution`: of each candidate; `names`: what sentences call them.
@@ -80,10 +92,6 @@ class AbstractContacts(Frozen):
     def look(self, g: Element, along: Frames | None = None) -> Touch:
         """Return gaps, frames and rows at a place; tangents turn little from those of `along`."""
 
-    @abc.abstractmethod
-    def gaps(self, g: Element) -> Gaps:
-        r"""Return $\gamma(g)$."""
-
     def speeds(
         self, g: Element, xi: Coordinates, along: Frames | None = None
     ) -> tuple[Gaps, Float[Array, "m 3"]]:
@@ -99,7 +107,7 @@ class AbstractContacts(Frozen):
         )
 
 
-def require_apart(contact: AbstractContacts, g: Element) -> None:
+def require_apart(contact: AbstractTouching, g: Element) -> None:
     """Reject a place at which bodies overlap, with the pair, the depth, and what to do."""
 
     def check(gaps: np.ndarray, *leaves: np.ndarray) -> None:
@@ -112,5 +120,5 @@ def require_apart(contact: AbstractContacts, g: Element) -> None:
     require_each(check, evaluate(_gaps, contact, g), *jax.tree.leaves(g))
 
 
-def _gaps(contact: AbstractContacts, g: Element) -> Gaps:
+def _gaps(contact: AbstractTouching, g: Element) -> Gaps:
     return contact.gaps(g)

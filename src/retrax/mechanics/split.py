@@ -44,7 +44,8 @@ class AbstractSplitSystem(AbstractGroupSystem):
     def drift(self, g: Element, mu: Coordinates, h: Float[Array, ""]) -> Drift:
         r"""Solve $\mu = -D_1T_d(g, g_1)$ for $g_1$; the momentum there is $D_2T_d(g, g_1)$.
 
-        Both derivatives are left-trivialised. Damping acts here, half at each end.
+        Both derivatives are left-trivialised. Damping acts here, half at each end. The system is the
+        one at the time at which the drift ends: supports that move are there already.
         """
 
     @property

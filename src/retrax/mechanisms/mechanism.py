@@ -29,9 +29,10 @@ from retrax.mechanisms.joints import AbstractJoint, Revolute
 from retrax.mechanisms.laws import Several
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.motors import Motor, MotorMatrix
+from retrax.mechanisms.parts import Element, called, instead
 from retrax.mechanisms.pose import Place
 from retrax.mechanisms.rolling import Rolling, Touching, WheelHeight
-from retrax.mechanisms.springs import AbstractAtJoint, AbstractBetweenPoints, single
+from retrax.mechanisms.springs import AbstractBetweenPoints, single
 from retrax.mechanisms.stops import JointLimits, Stops, stops_of, told
 from retrax.mechanisms.system import MechanismSystem
 from retrax.mechanisms.wheels import AbstractWheel, plane_of
@@ -49,8 +50,6 @@ from retrax.numerics.checks import (
     require_output,
     shown,
 )
-
-Element = AbstractBetweenPoints | AbstractAtJoint | Motor
 
 
 class _Given(NamedTuple):
@@ -144,7 +143,7 @@ class Mechanism:
                 continue
             if not isinstance(joint, AbstractJoint):
                 raise BadInput(
-                    f"{_called(joint)} is not a joint such as rx.Revolute{_instead(joint)}."
+                    f"{called(joint)} is not a joint such as rx.Revolute{instead(joint)}."
                 )
             name = self._new_name(joint.name, "joint")
             pair = [self._find(body) for body in joint.bodies]
@@ -165,7 +164,7 @@ class Mechanism:
         for wheel in wheels:
             if not isinstance(wheel, AbstractWheel):
                 what = "a RollingWheel, a RollingBall or a KnifeEdge"
-                raise BadInput(f"{_called(wheel)} is not {what}{_instead(wheel)}.")
+                raise BadInput(f"{called(wheel)} is not {what}{instead(wheel)}.")
             body = self._find(wheel.body)
             if body.index == GROUND:
                 raise BadInput("the ground cannot roll: name a body that moves.")
@@ -187,7 +186,7 @@ class Mechanism:
         for element in elements:
             if not isinstance(element, Element):
                 what = "a spring, a damper or a motor"
-                raise BadInput(f"{_called(element)} is not {what}{_instead(element)}.")
+                raise BadInput(f"{called(element)} is not {what}{instead(element)}.")
             kind = type(element).__name__
             count = len(self._springs) + len(self._dampers) + len(self._motors) + 1
             name = element.name or f"{kind} {count}"
@@ -388,22 +387,6 @@ class Mechanism:
             if isinstance(w, Revolute) and any(self._find(b) is body for b in w.bodies)
         ]
         return hinges[0].axis if len(hinges) == 1 else None
-
-
-def _called(part: object) -> str:
-    """Return what a sentence calls something: the parts of mechanisms by their kind."""
-    if isinstance(part, AbstractJoint | AbstractCoupling | AbstractWheel | Element):
-        return f"a {type(part).__name__}"
-    return shown(part)
-
-
-def _instead(part: object) -> str:
-    """Say which method takes a part of a mechanism."""
-    if isinstance(part, AbstractJoint | AbstractCoupling):
-        return ": write mechanism.join(...)"
-    if isinstance(part, AbstractWheel):
-        return ": write mechanism.roll(...)"
-    return ": write mechanism.add(...)" if isinstance(part, Element) else ""
 
 
 def _free(joint: Connection) -> Free:

@@ -376,19 +376,25 @@ class Trajectory(AbstractShown):
         return JointMotions(self)
 
     @property
+    def _held_in_contact(self) -> bool:
+        """Whether there are joints beside contacts, so that steps alone know their forces."""
+        held = self.system is not None and self.system.constraint is not None
+        return held and has_contact(self)
+
+    @property
     def multipliers(self) -> Values:
         """The multipliers of the constraint at every saved state, one column for each equation.
 
         Of a system with contact they are those of the step that ends there.
         """
-        if self._measured or self.traced or not has_contact(self):
+        if self._measured or self.traced or not self._held_in_contact:
             return self.observations.multipliers
         return self._history.tension
 
     @property
     def reaction(self) -> Values:
         """The reaction of the constraint, a body covector, at every saved state."""
-        if self._measured or self.traced or not has_contact(self):
+        if self._measured or self.traced or not self._held_in_contact:
             return self.observations.reaction
         return reaction_of(self, self._history.tension)
 

@@ -30,13 +30,15 @@ no work, and one that stays closed has no impact: there (3) is among the errors 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from retrax.groups.so3 import Vector
 from retrax.integrators.base import StepInfo
 from retrax.integrators.contact.flights import Rows, Scalar, along, flight, forces
+from retrax.integrators.contact.records import ContactRecord
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
+from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 from retrax.numerics.friction import Across
 from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
 from retrax.numerics.small_matrices import solve
@@ -46,31 +48,8 @@ from retrax.systems.rods.unilateral import Meeting, closed, friction_within, mee
 _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT, _MOST = _EPS / 4, 64 * _EPS, 50
 
-OPEN, STICKS, SLIPS = 0, 1, 2
 # What a unit push opens the gap by, and unit forces across the contact let it slip by.
 _Gives = tuple[Scalar, Float[Array, "2 2"]]
-
-
-class ContactRecord(NamedTuple):
-    """What the contacts of a system do in one step, an entry for each.
-
-    **Attributes:**
-
-    - `gap`: at its end, in m; `mode`: 0 open, 1 sticks, 2 slips.
-    - `normal`, `tangential`: the impulses along and across the contact, in N s, both stages added.
-    - `impulse`: their sum, on the first body, in space.
-    - `slip`: the speed at which the surfaces slip, averaged over the step, in m/s.
-    - `friction_work`, `impact_loss`: the energy that went into them, in J.
-    """
-
-    gap: Float[Array, " m"]
-    mode: Int[Array, " m"]
-    normal: Float[Array, " m"]
-    tangential: Float[Array, " m"]
-    slip: Float[Array, " m"]
-    friction_work: Float[Array, " m"]
-    impact_loss: Float[Array, " m"]
-    impulse: Float[Array, "m 3"]
 
 
 class _Tried(NamedTuple):
@@ -80,20 +59,21 @@ class _Tried(NamedTuple):
     q: Across
     slips: Bool[Array, ""]
     s: Float[Array, "2"]
-    slip: Across
     next_p: Scalar
     next_q: Across
     next_slips: Bool[Array, ""]
 
 
 class _Stage(NamedTuple):
-    """The contact at one end of a step: where, its impulses, and the work they take (3)."""
+    """The contact at one end of a step: where, its impulses, velocities there, and work (3)."""
 
     where: Meeting
     p: Scalar
     q: Across
     slips: Bool[Array, ""]
-    loss: Scalar
+    opening: Scalar
+    across: Across
+    struck: Scalar
     rubbed: Scalar
 
     @property
@@ -108,27 +88,25 @@ class CoulombStep(NamedTuple):
     info: StepInfo
     first: _Stage
     second: _Stage
-    slip: Across
 
     def record(self, system: RodsInContact) -> ContactRecord:
-        """What the contact does in the step."""
+        """What the contact does in the step; it never jams, and there are no joints."""
         one, two = self.first, self.second
-        push, impulse = one.p + two.p, one.impulse + two.impulse
-        across = one.q + two.q
+        push = one.p + two.p
         slips = one.slips | two.slips
-        mode = jnp.where(push > 0, jnp.where(slips, SLIPS, STICKS), OPEN)
         lands = ~closed(system, one.where.gap) & (push > 0)
         values = (
             two.where.gap,
-            mode,
+            jnp.where(push > 0, jnp.where(slips, SLIPS, STICKS), OPEN),
             push,
-            jnp.sqrt(across @ across),
-            jnp.sqrt(self.slip @ self.slip),
+            one.q + two.q,
+            one.opening,
+            two.across,
             jnp.where(slips | lands, one.rubbed + two.rubbed, 0.0),
-            jnp.where(lands, one.loss + two.loss, 0.0),
-            impulse,
+            jnp.where(lands, one.struck + two.struck, 0.0),
+            jnp.asarray(False),
         )
-        return ContactRecord(*(value[None] for value in values))
+        return ContactRecord(*(value[None] for value in values), jnp.zeros(()), jnp.zeros((2, 0)))
 
 
 def coulomb_step(system: RodsInContact, state: State, h: Scalar) -> CoulombStep:
@@ -165,7 +143,7 @@ def coulomb_step(system: RodsInContact, state: State, h: Scalar) -> CoulombStep:
         jnp.max(jnp.abs(h * u[:-2])),
         h > 0,
     )
-    return CoulombStep(State(g1, mu, state.t + h), info, first, second, tried.slip)
+    return CoulombStep(State(g1, mu, state.t + h), info, first, second)
 
 
 def _stage(
@@ -177,9 +155,9 @@ def _stage(
 ) -> _Stage:
     """Book the work of an impulse, from the velocity at that end of the step: (3)."""
     (stiff, give), (p, q, slips), (opening, across) = gives, impulse, velocity
-    loss = -p * (opening + half * stiff * p)
-    rubbed = -q @ (across + half * (give @ q))
-    return _Stage(where, p, q, slips, loss, rubbed)
+    struck = p * (opening + half * stiff * p)
+    rubbed = q @ (across + half * (give @ q))
+    return _Stage(where, p, q, slips, opening, across, struck, rubbed)
 
 
 def _first(
@@ -221,12 +199,12 @@ def _first(
         missed = stiff * jnp.abs(after[0] - p) + jnp.sum(jnp.abs(give @ (after[1] - q)))
         skew = jnp.sum(jnp.abs(system.tangency(at))) * system.width / (2 * system.radius)
         size = (missed * jnp.abs(h) + skew) / terms
-        return _Tried(p, q, slips, s, slip, *after), (size, jnp.ones(()))
+        return _Tried(p, q, slips, s, *after), (size, jnp.ones(()))
 
     opening, across = here.parts(system.slip(g0, system.mobile(pushed)))
     none, still = jnp.zeros(()), jnp.zeros(2)
     guess = predicted(none, still, here.gap + h * opening, across)
     s = g0[2] + h * system.travel(g0, *system.split(system.mobile(state.momentum)))
-    tried = _Tried(none, still, jnp.asarray(False), s, across, *guess)
+    tried = _Tried(none, still, jnp.asarray(False), s, *guess)
     sizes = jnp.asarray(jnp.inf), jnp.ones(())
     return to_stagnation(improve, tried, sizes, aim=_AIM, accept=_ACCEPT, most=_MOST)

@@ -1,17 +1,20 @@
 """Contact that sticks, slips, lets go and comes back: RATTLE with unilateral constraints."""
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from retrax.contact.self_contact import SelfContact
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction, Exp
-from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info, worse
+from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
 from retrax.integrators.contact.faults import fault_of_contact
 from retrax.integrators.contact.records import ContactRecord, Given, recorded
+from retrax.integrators.contact.rod_contact import LastTouch, RodContact
+from retrax.integrators.contact.rod_record import RodContactRecord
 from retrax.mechanics.contact import AbstractContacts, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
@@ -24,6 +27,7 @@ from retrax.numerics.complementarity import (
     solve_contact,
     weights,
 )
+from retrax.systems.rods.elastic import AbstractRod
 from retrax.systems.rods.pair import RodsInContact
 
 Scalar = Float[Array, ""]
@@ -80,6 +84,8 @@ class NonsmoothRattle(AbstractIntegrator):
     memory_saves_work: ClassVar[bool] = True
 
     def check(self, system: AbstractGroupSystem) -> None:
+        if _of_rods(system):
+            return RodContact().check(system)
         self.retraction.check(system.group)
         if system.contact is None:
             raise BadInput(
@@ -92,7 +98,18 @@ class NonsmoothRattle(AbstractIntegrator):
         if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
             self.refuse_constraint(system)
 
-    def memory(self, system: AbstractGroupSystem, state: State) -> Last:
+    def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
+        if _of_rods(system):
+            RodContact().check_step(system, state, h)
+
+    def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
+        if _of_rods(system):
+            return RodContact().refusal(system, state, h, moved)
+        return super().refusal(system, state, h, moved)
+
+    def memory(self, system: AbstractGroupSystem, state: State) -> Last | LastTouch:
+        if _of_rods(system):
+            return RodContact().memory(system, state)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
         return Last(none, none, ties, ties)
@@ -102,25 +119,43 @@ class NonsmoothRattle(AbstractIntegrator):
         return new, info
 
     def next_step(
-        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
-    ) -> tuple[State, StepInfo, Last]:
+        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | LastTouch
+    ) -> tuple[State, StepInfo, Last | LastTouch]:
+        if isinstance(memory, LastTouch):
+            assert _of_rods(system)
+            return RodContact().next_step(system, state, h, memory)
         return self._taken(system, state, h, memory)
 
     def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
-        return fault_of_contact(system, state, h)
+        return None if _of_rods(system) else fault_of_contact(system, state, h)
 
     def contact_record(
-        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | None = None
-    ) -> tuple[State, ContactRecord]:
+        self,
+        system: AbstractGroupSystem,
+        state: State,
+        h: Scalar,
+        memory: Last | LastTouch | None = None,
+    ) -> tuple[State, ContactRecord | RodContactRecord]:
         """Take a step again, and return what its contacts do."""
         begun = self.memory(system, state) if memory is None else memory
+        if isinstance(begun, LastTouch):
+            assert _of_rods(system)
+            return RodContact().contact_record(system, state, h, begun)
         new, _, last = self._taken(system, state, h, begun)
         return new, self.record(system, state, new, h, last)
 
     def record(
-        self, system: AbstractGroupSystem, state: State, new: State, h: Scalar, memory: Last
-    ) -> ContactRecord:
+        self,
+        system: AbstractGroupSystem,
+        state: State,
+        new: State,
+        h: Scalar,
+        memory: Last | LastTouch,
+    ) -> ContactRecord | RodContactRecord:
         """Return what contacts did in a step between two states that handed on `memory`."""
+        if isinstance(memory, LastTouch):
+            assert _of_rods(system)
+            return RodContact().record(system, state, h, memory)
         first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
         return recorded(system, state, new, first, last, h, _extent(state.g))
@@ -269,6 +304,10 @@ def _approach(gap: Gaps, start: Gaps, end: Gaps, h: Scalar) -> Gaps:
     way = -h * (start + end) / 2
     part = jnp.where(way > gap, gap / jnp.where(way > gap, way, 1.0), 1.0)
     return start + part * (end - start)
+
+
+def _of_rods(system: AbstractGroupSystem) -> TypeGuard[AbstractRod]:
+    return isinstance(system.contact, SelfContact)
 
 
 def _ties(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Array, "k n"]:

@@ -10,9 +10,10 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3, Rotation, Vector
-from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, worse
-from retrax.integrators.contact.coulomb_rods import ContactRecord, coulomb_step
+from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo, worse
+from retrax.integrators.contact.coulomb_rods import coulomb_step
 from retrax.integrators.contact.flights import Placements, Rows, Scalar, along, flight, forces
+from retrax.integrators.contact.records import ContactRecord
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import ArrayLike, is_traced
@@ -155,14 +156,17 @@ class RollingVerlet(AbstractRolling):
             "which must be well below 1."
         )
 
-    def contact_record(self, system: RodsInContact, state: State, h: ArrayLike) -> ContactRecord:
-        """What the contact of rods that may slip and part does in the step from `state`."""
+    def contact_record(
+        self, system: RodsInContact, state: State, h: ArrayLike, memory: Memory = ()
+    ) -> tuple[State, ContactRecord]:
+        """Take a step of rods that may slip and part again, and return what their contact does."""
         if not system.unilateral:
             raise BadInput(
                 f"the {system.name} rolls for as long as the contact lasts, and has no record of "
                 "it; unilateral=True lets it slip and part."
             )
-        return coulomb_step(system, state, jnp.asarray(h)).record(system)
+        taken = coulomb_step(system, state, jnp.asarray(h))
+        return taken.state, taken.record(system)
 
     def _multipliers(
         self, system: RodsInContact, state: State, rows: Rows, pushed: Coordinates, h: Scalar

@@ -62,8 +62,9 @@ def of_bodies(run: Trajectory, draw: Any, planes: Sequence[Plane] = ()) -> Pictu
     flat = all(one.position is not None and _in_plane(one) for one in found)
     slabs = [slab(normal, at, places) for normal, at, body in planes if body == "ground"]
     if slabs:
-        things += carried("", slabs, None, still.position)
-        places.append(corners(slabs, None, still.position))
+        unmoved = np.zeros((len(run.t), 3))
+        things += carried("", slabs, None, unmoved)
+        places.append(corners(slabs, None, unmoved))
     return framed(things, np.concatenate(places, axis=1), flat)
 
 

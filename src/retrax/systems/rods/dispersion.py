@@ -33,8 +33,9 @@ h &< \frac2\omega, \quad h < \frac4{\beta\omega^2}                         &&\te
 $$
 
 for the fastest mode. Without damping (5) is $h < 2/\omega$ again. No mode of a rod whose segments
-differ is faster than the fastest of all rods made of one of its segments, each with the share of
-the masses of its nodes that is its own.
+differ is faster than the fastest of its segments, each alone with the share of the masses of its
+nodes that is its own: it bends and shears at the frequencies of its lattice, or shears and turns at
+once, the upper root of (2) with $EI = 0$, $S = 2/h$ and $c = 1$.
 
 References: [GayBalmazPutkaradze2012].
 """
@@ -138,7 +139,8 @@ def fastest(rod: "AbstractRod", stretch: float = 1.0) -> float:
 def fastest_of_each(rod: "AbstractRod", stretches: np.ndarray) -> np.ndarray:
     """The highest frequency at each of many stretches."""
     highest = np.zeros(len(stretches))
-    for of in _media(rod):
+    media = _media(rod)
+    for of in media:
         k = np.linspace(0.0, np.pi / of.spacing, _SAMPLES)
         S, c = _on_lattice(of, k)
         for first in range(0, len(stretches), _SAMPLES):
@@ -146,7 +148,18 @@ def fastest_of_each(rod: "AbstractRod", stretches: np.ndarray) -> np.ndarray:
             found = _as_numbers(_frequencies(of, S, c, stretches[some, None]), k)
             fast = np.max(np.broadcast_arrays(*found.values()), axis=(0, 2))
             highest[some] = np.maximum(highest[some], fast)
+            if len(media) > 1:
+                fast = _alone(of, stretches[some])
+                highest[some] = np.maximum(highest[some], fast)
     return highest
+
+
+def _alone(of: Medium, stretches: np.ndarray) -> np.ndarray:
+    """The highest frequency of a segment without neighbours: it shears, $S = 2/h$ and $c = 1$."""
+    rigid = of._replace(bending=np.zeros(3))
+    S, c = np.array([2 / of.spacing]), np.ones(1)
+    found = _as_numbers(_frequencies(rigid, S, c, stretches[:, None]), S)
+    return np.max(np.broadcast_arrays(*found.values()), axis=(0, 2))
 
 
 def _require_rod(rod: object) -> None:

@@ -54,6 +54,20 @@ class AbstractRod(AbstractNodes):
     drag: Drag | None = eqx.field(default=None, kw_only=True)
 
     @property
+    def strands(self) -> tuple[int, ...]:
+        """How many nodes each rod has, one after the other."""
+        return (self.nodes,)
+
+    @property
+    def arcs(self) -> Float[Array, " nodes"]:
+        """The arc length of every node, from the first node of its rod on."""
+        starts = np.cumsum((0, *self.strands[:-1]))
+        along = (np.arange(self.nodes) - np.repeat(starts, self.strands)).astype(float)
+        if self.spacing.ndim == 0:
+            return self.spacing * along
+        return self.spacing[np.repeat(starts, self.strands)] * along
+
+    @property
     def between(self) -> Bool[np.ndarray, " segments"] | None:
         """Which pairs of neighbours a segment joins; `None` for all, as in one rod."""
         return None
@@ -161,19 +175,19 @@ class AbstractRod(AbstractNodes):
 
     def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
         """The free flight; drag and damping act before and after it, for half a step each."""
-        carried = self._carried(g, h)
-        first = self._lost(g, mu, h / 2, carried, dragged_first=True)
+        carried = self.carried(g, h)
+        first = self.lost(g, mu, h / 2, carried, dragged_first=True)
         flown = self.flight(g, mu if first is None else mu + first, h)
         change = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
         if first is not None:
             change = change + first
-            last = self._lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
+            last = self.lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
             assert last is not None
             change = change + last
         move = jnp.max(jnp.abs(h * flown.w), axis=1)
-        return Drift(flown.g, change, move, flown.status, self._unfolded(flown.g))
+        return Drift(flown.g, change, move, flown.status, self.unfolded(flown.g))
 
-    def _carried(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
+    def carried(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
         """The mean velocities of supports that move, in a step from `g`."""
         carried = None
         for pose in self.poses() if self.damping is not None else ():
@@ -181,7 +195,7 @@ class AbstractRod(AbstractNodes):
             carried = one if carried is None else carried + one
         return carried
 
-    def _lost(
+    def lost(
         self,
         g: Placement,
         mu: Coordinates,
@@ -226,7 +240,7 @@ class AbstractRod(AbstractNodes):
 
         return h * friction(mu + h / 2 * friction(mu))
 
-    def _unfolded(self, g: Placement) -> Bool[Array, ""]:
+    def unfolded(self, g: Placement) -> Bool[Array, ""]:
         """Whether all segments are bent by clearly less than half a turn."""
         frames, _ = g
         traces = jnp.sum(frames[:-1] * frames[1:], axis=(1, 2))

@@ -265,6 +265,13 @@ class RodsInContact(AbstractRollingPair):
         rods = self.first.conservative and self.second.conservative
         return super().conservative and rods and not self.unilateral
 
+    def power(self, state: State) -> Float[Array, ""]:
+        """As for any system; what a contact takes that may slip and open, steps tell."""
+        if not self.unilateral:
+            return super().power(state)
+        g, mu, t, xi = state.g, state.momentum, state.t, self.mobile(state.momentum)
+        return (self.total_force(g, xi, mu, t) - self.differential(g, xi, mu)) @ xi
+
     def further_invariants(self, state: State) -> dict[str, Float[Array, ""]]:
         if not (self.first.isolated and self.second.isolated):
             return {}

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from retrax.contact.self_contact import SelfContact, touching
 from retrax.errors import BadInput
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.system import ArrayLike, refuse_overrides
@@ -94,6 +95,8 @@ class Rod(AbstractRod):
         along the axes of the section: $-c v$ and $-c_r\omega$ per length.
     - `base`: where the first node is held, as a function of time: `base(t) -> (frame, place)` of a
         clamp, `base(t) -> place` of a pin.
+    - `contact`: what the rod may touch, itself included: `rx.SelfContact`. Its step is that of
+        `NonsmoothRattle`.
 
     Loads at the end are vectors or functions of `t`. Loads per length are vectors, a row for each
     node, or functions of the arc length `s` or of `s` and `t`; so are `muscle`, `rest_curvature`
@@ -122,6 +125,7 @@ class Rod(AbstractRod):
     end_force: Float[Array, "3"] | None
     end_torque: Float[Array, "3"] | None
     damping: Float[Array, ""] | None
+    contact: SelfContact | None
 
     def __init__(
         self,
@@ -150,6 +154,7 @@ class Rod(AbstractRod):
         drag: ArrayLike | None = None,
         spin_drag: ArrayLike | None = None,
         base: MovingBase | None = None,
+        contact: SelfContact | None = None,
     ):
         self.elements = require_whole("elements", elements, 2, MOST_NODES)
         if not isinstance(ends, list | tuple) or len(ends) != 2:
@@ -198,6 +203,7 @@ class Rod(AbstractRod):
         self.rest_stretch = profile("rest_stretch", rest_stretch, arcs, "segments")
         self.drag = drag_rates(drag, spin_drag, *per_length, self.inertia, self.spacing)
         self.bases = moving_base(base, self.ends[0])
+        self.contact = touching(contact, self.strands, self.arcs)
 
     @property
     def nodes(self) -> int:
@@ -249,6 +255,7 @@ class Rod(AbstractRod):
         drag: ArrayLike | None = None,
         spin_drag: ArrayLike | None = None,
         base: MovingBase | None = None,
+        contact: SelfContact | None = None,
     ) -> "Rod":
         r"""A rod of $E$ (Pa), $\nu$, $\rho$ (kg/m^3) and its radius (m) or its section.
 
@@ -284,6 +291,7 @@ class Rod(AbstractRod):
             drag=drag,
             spin_drag=spin_drag,
             base=base,
+            contact=contact,
         )
 
     def straight(

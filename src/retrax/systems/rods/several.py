@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
+from retrax.contact.self_contact import SelfContact, touching
 from retrax.errors import BadInput
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.split import Drift
@@ -42,6 +43,8 @@ class Rods(AbstractRod):
     - `joints`: `Spherical`, `Fixed`, `Revolute` and other joints of mechanisms, whose bodies are
         ends of rods, `"rod 0 first"` or `"rod 1 last"`, and the `"ground"`. They hold to round-off.
     - `drawn`: the placement of all nodes as the joints are written, with points and axes in space.
+    - `contact`: what the rods may touch, each other and themselves included: `rx.SelfContact`.
+        Their step is that of `NonsmoothRattle`.
 
     **Invariants:** as of a `Rod`: energy; momenta where no support and no load acts.
 
@@ -61,6 +64,7 @@ class Rods(AbstractRod):
     gravity: Float[Array, "nodes 3"] | None
     damping: Float[Array, " segments"] | None
     constraint: EndJoints | None
+    contact: SelfContact | None
 
     end_force: ClassVar[None] = None  # those of the rods are among the loads
     end_torque: ClassVar[None] = None
@@ -71,11 +75,17 @@ class Rods(AbstractRod):
         *,
         joints: Sequence[AbstractJoint] = (),
         drawn: object = None,
+        contact: SelfContact | None = None,
     ):
         if not isinstance(rods, list | tuple) or not rods:
             raise BadInput(f"rods = {shown(rods)} must be a list of Rods.")
         for k, rod in enumerate(rods):
             require_instance(f"rods[{k}]", rod, Rod, "a Rod")
+            if rod.contact is not None:
+                raise BadInput(
+                    f"rods[{k}] has a contact of its own, which knows the nodes of that rod only; "
+                    "give Rods the contact of all of them."
+                )
             if rod.force is not None:
                 raise BadInput(
                     f"rods[{k}] has a force of its own, which knows the nodes of that rod only; "
@@ -97,6 +107,7 @@ class Rods(AbstractRod):
             if isinstance(base, Base)
         )
         self.constraint = self._joined(joints, drawn)
+        self.contact = touching(contact, self.strands, self.arcs)
 
     def _joined(self, joints: Sequence[AbstractJoint], drawn: object) -> EndJoints | None:
         known = None if is_traced(self.mobility) else np.asarray(self.mobility)
@@ -123,6 +134,10 @@ class Rods(AbstractRod):
         return tuple(int(k) for k in np.cumsum((0, *self.sizes[:-1])))
 
     @property
+    def strands(self) -> tuple[int, ...]:
+        return self.sizes
+
+    @property
     def between(self) -> Bool[np.ndarray, " segments"]:
         joins = np.ones(self.nodes - 1, bool)
         joins[np.array(self.starts[1:], int) - 1] = False
@@ -147,8 +162,8 @@ class Rods(AbstractRod):
     def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
         if self.constraint is None:
             return super().drift(g, mu, h)
-        carried = self._carried(g, h)
-        first = self._lost(g, mu, h / 2, carried, dragged_first=True)
+        carried = self.carried(g, h)
+        first = self.lost(g, mu, h / 2, carried, dragged_first=True)
         change = jnp.zeros_like(mu) if first is None else first
         push, met = self.constraint.impulses(g, self.inertia, self.mobility, mu + change, h)
         change = change + push
@@ -156,12 +171,12 @@ class Rods(AbstractRod):
         turned = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
         change = change + turned
         change = change - self.constraint.taken_up(flown.g, self.mobility, mu + change)
-        last = self._lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
+        last = self.lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
         if last is not None:
             change = change + last
         move = jnp.max(jnp.abs(h * flown.w), axis=1)
         status = worst([flown.status, *met])
-        return Drift(flown.g, change, move, status, self._unfolded(flown.g))
+        return Drift(flown.g, change, move, status, self.unfolded(flown.g))
 
     @property
     def isolated(self) -> bool:

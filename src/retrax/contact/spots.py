@@ -1,0 +1,314 @@
+r"""All places where rods may touch, as arrays: pairs of segments first, then what stands in space.
+
+A spot joins the points $\sum_a w_ax_a$ of the four nodes of two segments, the weights of the second
+one being negative. An impulse $P$ there gives node $a$ the momentum $w_aP$ and the angular momentum
+$l_a\,n\times P$: it acts at one point on both of the rods, which lies $l$ from the line of nodes,
+so that friction turns them about their axes and the angular momentum of all is conserved.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from retrax.contact.capsules import Nearest, Numbers, Points, crossed, dot, foot, within
+from retrax.contact.self_contact import SelfContact
+from retrax.contact.shapes import Ball, Plane
+from retrax.numerics.small_matrices import cross
+
+Places = Float[Array, "nodes 3"]
+Whole = Int[Array, " m"]
+
+# Spots of a pair of segments: closest points within, and the start of each on the other.
+KINDS = 3
+# Spots nearer than this on both rods, in segments, are beside each other.
+_BESIDE = 0.6
+# The gap of what cannot touch.
+FAR = 1e30
+
+
+class Chains(NamedTuple):
+    """How nodes hang together: the nodes after and before each, itself at ends; rod; arc length."""
+
+    following: np.ndarray
+    preceding: np.ndarray
+    rod: np.ndarray
+    arc: Float[Array, " nodes"]
+
+
+class Spots(NamedTuple):
+    """Pairs of segments by their first nodes, and how many of them count."""
+
+    chains: Chains
+    contact: SelfContact
+    first: Whole
+    second: Whole
+    used: Bool[Array, " m"]
+
+
+class Rows(NamedTuple):
+    """What takes velocities of nodes to the speeds of spots, and impulses back.
+
+    **Attributes:** `nodes`: four for each spot; `weights`: $w$; `arms`: $l$; `frame`: normal and
+    two tangents as rows; `near`: where the points of a spot lie on their segments.
+    """
+
+    nodes: Int[Array, "m 4"]
+    weights: Float[Array, "m 4"]
+    arms: Float[Array, "m 4"]
+    frame: Float[Array, "m 3 3"]
+    near: Nearest
+
+
+def chains_of(contact: SelfContact) -> Chains:
+    """Return how the nodes of the rods of a contact hang together."""
+    assert contact.arcs is not None
+    lengths = np.asarray(contact.strands)
+    ends = np.cumsum(lengths)
+    following, preceding = np.arange(1, ends[-1] + 1), np.arange(-1, ends[-1] - 1)
+    following[ends - 1] = ends - 1
+    preceding[ends - lengths] += 1
+    return Chains(following, preceding, np.repeat(np.arange(len(lengths)), lengths), contact.arcs)
+
+
+def nodes_of(spots: Spots) -> Int[Array, "m 4"]:
+    """Return the nodes of the two segments of every spot; those of space have one segment."""
+    after = jnp.asarray(spots.chains.following, jnp.int32)
+    pair = jnp.stack([spots.first, after[spots.first], spots.second, after[spots.second]], axis=1)
+    every = jnp.arange(len(after), dtype=jnp.int32)
+    alone = jnp.stack([every, after, every, after], axis=1)
+    return jnp.concatenate([pair] * KINDS + [alone] * len(spots.contact.against))
+
+
+def nearest(spots: Spots, places: Places) -> Nearest:
+    """Return where on its segments every spot lies, and whether the distance is least there."""
+    after = jnp.asarray(spots.chains.following, jnp.int32)
+    before = jnp.asarray(spots.chains.preceding, jnp.int32)
+    on, back = places[after] - places, places - places[before]
+    parts = []
+    if spots.contact.itself:
+        first, second, used = spots.first, spots.second, spots.used
+        da, db = on[first], on[second]
+        r = places[first] - places[second]
+        inside = within(r, da, db)
+        on_b, beyond_b = foot(r, db)
+        on_a, beyond_a = foot(-r, da)
+        none = jnp.zeros_like(on_a)
+        from_b, from_a = r - on_b[:, None] * db, -r - on_a[:, None] * da
+        end_a = _leads_away(from_b, da, back[first])
+        end_b = _leads_away(from_a, db, back[second])
+        both = end_a & _leads_away(-r, db, back[second])
+        starts = jnp.where(beyond_b > 0, end_a & (beyond_b < 1), both)
+        parts = [
+            inside._replace(valid=inside.valid & used),
+            Nearest(none, on_b, used & starts, none),
+            Nearest(on_a, none, used & (beyond_a > 0) & (beyond_a < 1) & end_b, none),
+        ]
+    for shape in spots.contact.against:
+        none = jnp.zeros(len(after))
+        if isinstance(shape, Plane):
+            parts.append(Nearest(none, none, jnp.ones(len(after), bool), none))
+            continue
+        assert isinstance(shape, Ball)
+        r = shape.at[None] - places
+        there, beyond = foot(r, on)
+        starts = _leads_away(-r, on, back)
+        valid = jnp.where(beyond > 0, beyond < 1, starts)
+        parts.append(Nearest(there, none, valid, none))
+    return Nearest(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _leads_away(apart: Points, on: Points, back: Points) -> Bool[Array, " m"]:
+    """Return whether chains lead away on both sides of nodes that are `apart` from something."""
+    return (dot(apart, on) >= 0) & (dot(apart, back) <= 0)
+
+
+def renewed(
+    spots: Spots,
+    places: Places,
+    near: Nearest,
+    push: Numbers,
+    deep: Float[Array, ""],
+    early: Bool[Array, ""],
+) -> tuple[Bool[Array, ""], Nearest]:
+    """Return whether points other than those of `near` overlap by more than `deep`, and others.
+
+    At an `early` time the points that are closest now replace all others. Later, points that push
+    stay where they are and lift by what overlaps around them: segments nearly parallel would hand
+    their contact to and fro for ever. What overlaps elsewhere joins them.
+    """
+    now = nearest(spots, places)
+    gap, _, _, _ = met(spots, places, now)
+    overlap = jnp.maximum(-gap, 0.0)
+    pushes = near.valid & (push > 0)
+    lift, joins = lax.cond(
+        early,
+        lambda: (jnp.zeros_like(gap), jnp.zeros_like(gap)),
+        lambda: _shared(spots, near, now, overlap, jnp.where(pushes, 1.0, 0.0), deep),
+    )
+    takes = early | (joins > 0)
+    chosen = Nearest(
+        jnp.where(takes, now.sigma, near.sigma),
+        jnp.where(takes, now.tau, near.tau),
+        jnp.where(takes, now.valid, near.valid),
+        jnp.where(early, 0.0, near.lift + lift),
+    )
+    return jnp.any(overlap > deep), chosen
+
+
+def _shared(
+    spots: Spots,
+    near: Nearest,
+    now: Nearest,
+    overlap: Numbers,
+    pushes: Numbers,
+    deep: Float[Array, ""],
+) -> tuple[Numbers, Numbers]:
+    """Return by how much spots lift for what overlaps around them, and which join, as 0 or 1."""
+    here, there = _along(spots, near), _along(spots, now)
+
+    def one(i: Int[Array, ""], at: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
+        def placed(at: tuple[Numbers, Numbers]) -> tuple[Numbers, Numbers]:
+            def beside(j: Int[Array, ""], at: tuple[Numbers, Array]) -> tuple[Numbers, Array]:
+                apart = jnp.maximum(
+                    jnp.abs(here[0][j] - there[0][i]), jnp.abs(here[1][j] - there[1][i])
+                )
+                hit = (pushes[j] > 0) & (apart < _BESIDE)
+
+                def lifted(at: tuple[Numbers, Array]) -> tuple[Numbers, Array]:
+                    lift, found = at
+                    more = jnp.maximum(lift[j], overlap[i])
+                    return lift.at[j].set(more), found + 1.0
+
+                return lax.cond(hit, lifted, lambda at: at, at)
+
+            lift, joins = at
+            lift, found = lax.fori_loop(zero, last, beside, (lift, jnp.zeros(())))
+            return lift, joins.at[i].set(jnp.where(found > 0, 0.0, 1.0))
+
+        return lax.cond(overlap[i] > deep, placed, lambda at: at, at)
+
+    none = jnp.zeros_like(overlap)
+    zero, last = jnp.asarray(0, jnp.int32), jnp.asarray(len(overlap), jnp.int32)
+    return lax.fori_loop(zero, last, one, (none, none))
+
+
+def _along(spots: Spots, near: Nearest) -> tuple[Numbers, Numbers]:
+    """Return where spots are along the rods, counted in nodes; bodies in space are far from all."""
+    nodes, pairs = nodes_of(spots), KINDS * len(spots.first)
+    bodies = np.repeat(np.arange(len(spots.contact.against)), len(spots.chains.rod))
+    second = nodes[:, 2].astype(float) + near.tau
+    if len(bodies):
+        second = _joined([second[:pairs]] if pairs else [], jnp.asarray(-10.0 * (1 + bodies)))
+    return nodes[:, 0].astype(float) + near.sigma, second
+
+
+def _joined(parts: list[Array], rest: Array) -> Array:
+    return jnp.concatenate([*parts, rest])
+
+
+def met(
+    spots: Spots, places: Places, near: Nearest
+) -> tuple[Numbers, Points, Float[Array, "m 4"], Float[Array, "m 4"]]:
+    """Return the gaps, normals, weights and arms of spots with their points on their segments."""
+    contact = spots.contact
+    after = jnp.asarray(spots.chains.following, jnp.int32)
+    count = len(spots.first)
+    radius, gaps, normals, arms = contact.radius, [], [], []
+    if contact.itself:
+        a, b = places[spots.first], places[spots.second]
+        da, db = places[after[spots.first]] - a, places[after[spots.second]] - b
+        for k in range(KINDS):
+            part = slice(k * count, (k + 1) * count)
+            sigma, tau = near.sigma[part, None], near.tau[part, None]
+            apart = (a - b) + (sigma * da - tau * db)
+            far = jnp.sqrt(dot(apart, apart))
+            gaps.append(far - 2 * radius)
+            normals.append(apart / jnp.where(far > 0, far, 1.0)[:, None])
+            arms.append(far / 2)
+    d, n = places[after] - places, len(after)
+    for k, shape in enumerate(contact.against):
+        part = slice(KINDS * count + k * n, KINDS * count + (k + 1) * n)
+        point = places + near.sigma[part, None] * d - shape.at[None]
+        if isinstance(shape, Plane):
+            normal = jnp.broadcast_to(shape.normal, (n, 3))
+            gaps.append(dot(point, normal) - radius)
+        else:
+            assert isinstance(shape, Ball)
+            far = jnp.sqrt(dot(point, point))
+            normal = point / jnp.where(far > 0, far, 1.0)[:, None]
+            gaps.append(far - shape.radius - radius)
+        normals.append(normal)
+        arms.append(jnp.broadcast_to(radius, (n,)))
+    gap, arm = jnp.concatenate(gaps), jnp.concatenate(arms)
+    pairs = jnp.arange(len(gap)) < KINDS * count
+    second = jnp.where(pairs, 1.0, 0.0)
+    weights = jnp.stack(
+        [1 - near.sigma, near.sigma, -second * (1 - near.tau), -second * near.tau], axis=1
+    )
+    sides = jnp.stack([-arm, -arm, arm, arm], axis=1)
+    return (
+        jnp.where(near.valid, gap - near.lift, FAR),
+        jnp.concatenate(normals),
+        weights,
+        weights * sides,
+    )
+
+
+def frames(n: Points, before: Float[Array, "m 3 3"] | None = None) -> Float[Array, "m 3 3"]:
+    """Return normals and two tangents each: any, or the nearest to those of `before`."""
+    if before is None:
+        # Duff et al. (2017): no direction is close to where this is singular.
+        sign = jnp.where(n[:, 2] >= 0, 1.0, -1.0)
+        a = -1 / (sign + n[:, 2])
+        b = n[:, 0] * n[:, 1] * a
+        first = jnp.stack([1 + sign * n[:, 0] * n[:, 0] * a, sign * b, -sign * n[:, 0]], axis=1)
+    else:
+        first = before[:, 1] - dot(before[:, 1], n)[:, None] * n
+        size = jnp.sqrt(dot(first, first))
+        first = first / jnp.where(size > 0, size, 1.0)[:, None]
+    return jnp.stack([n, first, crossed(n, first)], axis=1)
+
+
+def speeds(rows: Rows, v: Places, spin: Places) -> Points:
+    """Return the speeds of spots along their frames, from velocities and spins in space."""
+    moved = jnp.zeros((len(rows.nodes), 3))
+    turned = moved
+    for k in range(4):
+        node = rows.nodes[:, k]
+        moved = moved + rows.weights[:, k, None] * v[node]
+        turned = turned + rows.arms[:, k, None] * spin[node]
+    apart = moved + crossed(turned, rows.frame[:, 0])
+    return jnp.stack([dot(rows.frame[:, k], apart) for k in range(3)], axis=1)
+
+
+def listed(chosen: Bool[Array, " m"]) -> tuple[Int[Array, " m"], Int[Array, ""]]:
+    """Return the places of those that are chosen, and how many they are."""
+
+    def one(c: Int[Array, ""], at: tuple[Array, Array]) -> tuple[Array, Array]:
+        def added(at: tuple[Array, Array]) -> tuple[Array, Array]:
+            places, count = at
+            return places.at[count].set(c, mode="promise_in_bounds"), count + 1
+
+        return lax.cond(chosen[c], added, lambda at: at, at)
+
+    none = jnp.zeros(len(chosen), jnp.int32), jnp.asarray(0, jnp.int32)
+    return lax.fori_loop(jnp.asarray(0, jnp.int32), len(chosen), one, none)
+
+
+def impulses(rows: Rows, z: Points, nodes: int) -> tuple[Places, Places]:
+    """Return what impulses of spots give to the nodes: momenta and angular momenta, in space."""
+    pushing, count = listed(z[:, 0] > 0)
+
+    def one(k: Int[Array, ""], at: tuple[Places, Places]) -> tuple[Places, Places]:
+        moved, turned = at
+        c = pushing[k]
+        there, P = rows.nodes[c], z[c] @ rows.frame[c]
+        turn = cross(rows.frame[c, 0], P)
+        moved = moved.at[there].add(rows.weights[c][:, None] * P[None])
+        return moved, turned.at[there].add(rows.arms[c][:, None] * turn[None])
+
+    none = jnp.zeros((nodes, 3))
+    return lax.fori_loop(jnp.asarray(0, jnp.int32), count, one, (none, none))
