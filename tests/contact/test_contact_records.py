@@ -1,7 +1,6 @@
 """What a run with contact tells: contacts by name, events, and where the energy went."""
 
 import json
-import pickle
 
 import jax.numpy as jnp
 import numpy as np
@@ -180,11 +179,12 @@ def test_events_of_users_stand_beside_those_of_contacts():
         run.events["bump"]
 
 
-def test_files_and_pickles_tell_the_same(bounced, tmp_path):
-    path = bounced.save(tmp_path / "run.nc")
-    for other in (rx.load(path), pickle.loads(pickle.dumps(bounced))):
-        assert other.events.entries == bounced.events.entries
-        assert np.array_equal(other.energy_book().difference, bounced.energy_book().difference)
+def test_files_without_functions_say_so(bounced, tmp_path):
+    loaded = rx.load(bounced.save(tmp_path / "run.nc"))  # which lacks the potential
+    assert "impact" not in loaded.summary()
+    for ask in (lambda: loaded.events.entries, lambda: loaded.contacts, loaded.energy_book):
+        with pytest.raises(rx.BadInput, match="potential"):
+            ask()
     told = json.loads(json.dumps(bounced.measures()))["contacts"]
     assert told["events"]["impact"] == len(bounced.events["impact"])
     assert told["by_name"][NAME]["impact_loss"] == pytest.approx(told["impact_loss"])
@@ -227,7 +227,7 @@ def test_a_steep_rod_jams_where_friction_exceeds_four_thirds(friction, jams):
     told = fault_of_contact(system, start, h)
     assert NAME in told and ("Painlevé" in told) == jams
     if jams:
-        assert "friction below 1.33 " in told
+        assert "friction below 1.3" in told
 
 
 def test_a_contact_that_cannot_be_solved_is_named():
@@ -242,7 +242,7 @@ def test_a_contact_that_cannot_be_solved_is_named():
     )
     g = (UPRIGHT, np.array([0.0, 0.0, 0.15]))
     start = system.state(g, velocity=[0, 0, 0, 0, 0, -0.5])
-    with pytest.raises(rx.StepFailed, match=f"contact {NAME!r} could not be solved") as failed:
+    with pytest.raises(rx.StepFailed, match=f"contact {NAME!r}.* could not be solved") as failed:
         rx.simulate(system, rx.NonsmoothRattle(), start, h=0.007, steps=50)
     assert "Painlev" not in str(failed.value)
     assert failed.value.trajectory.t[-1] == pytest.approx(0.098)

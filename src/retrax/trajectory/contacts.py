@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.mechanics.contact import AbstractContacts
+from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
@@ -136,8 +137,8 @@ def history_of(run: "Trajectory") -> History:
     """
     if not has_contact(run):
         raise BadInput(
-            f"{run.lacking}."
-            if run.lacking
+            f"{run.system.lack()}."
+            if isinstance(run.system, RememberedSystem)
             else f"this run of the {run.provenance['system']} has no contacts to tell about: "
             "MechanicalSystem(..., contact=rx.Contacts(...)) has, by NonsmoothRattle."
         )

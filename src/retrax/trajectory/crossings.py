@@ -73,6 +73,7 @@ class Events(Mapping[str, Crossings | ContactEvents]):
     ):
         self.names, self.found, self.ended_by = tuple(names), tuple(found), ended_by
         self._of_contacts: Callable[[], tuple[ContactEvent, ...]] | None = None
+        self._told = True
         packing, self._crossings = Packing(like), {}
         self._moving = Packing((like.g, like.momentum)).size
         for k, name in enumerate(self.names):
@@ -81,10 +82,15 @@ class Events(Mapping[str, Crossings | ContactEvents]):
             turns = np.array([one.direction for one in own], int)
             self._crossings[name] = Crossings(packing.unpack_one(numbers, copy=True), turns)
 
-    def of_contacts(self, found: Callable[[], tuple[ContactEvent, ...]]) -> "Events":
-        """Return the same events, and those of contacts, which a function finds."""
+    def of_contacts(
+        self, found: Callable[[], tuple[ContactEvent, ...]], told: bool = True
+    ) -> "Events":
+        """Return the same events, and those of contacts, which a function finds.
+
+        `told` says whether to tell them in words too.
+        """
         both = Events.__new__(Events)
-        vars(both).update(vars(self), _of_contacts=found)
+        vars(both).update(vars(self), _of_contacts=found, _told=told)
         return both
 
     @property
@@ -113,14 +119,16 @@ class Events(Mapping[str, Crossings | ContactEvents]):
         return len(self.names) + len(self._kinds)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name!r}: {one!r}" for name, one in self.items())
+        names = tuple(self) if self._told else self.names
+        told = ", ".join(f"{name!r}: {self[name]!r}" for name in names)
         end = "" if self.ended_by is None else f", ended by {self.ended_by!r}"
         return f"<Events {{{told}}}{end}>"
 
     def words(self) -> dict[str, str]:
         """Tell each event in words, by name; of contacts what has happened at all."""
         ended = {self.ended_by: "; it ended the run"}
-        told = {name: one for name, one in self.items() if name in self.names or len(one)}
+        names = tuple(self) if self._told else self.names
+        told = {name: self[name] for name in names if name in self.names or len(self[name])}
         return {name: repr(one)[1:-1] + ended.get(name, "") for name, one in told.items()}
 
     def data(self) -> dict[str, Any]:

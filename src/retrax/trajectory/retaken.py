@@ -70,6 +70,11 @@ def has_contact(run: "Trajectory") -> bool:
     return hasattr(method, "contact_record") and getattr(method, "memory_saves_work", False)
 
 
+def had_contact(run: "Trajectory") -> bool:
+    """Tell whether a run had contacts that its file, which lacks functions, cannot tell about."""
+    return isinstance(run.system, RememberedSystem) and hasattr(_method(run), "contact_record")
+
+
 def retaken(run: "Trajectory") -> Iterator[Retaken]:
     """Take all steps of a run again, and tell in blocks what contacts did.
 

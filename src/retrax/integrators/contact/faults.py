@@ -60,12 +60,11 @@ def fault_of_contact(system: AbstractGroupSystem, state: State, h: float) -> str
             f"{float(problem.gap[worst]):.2g} m. Contacts that push against each other, as those "
             "of a body that is wedged in, need not have an answer."
         )
-    closed = [name for name, on in zip(names, touching, strict=True) if on]
+    nearest = int(np.argmin(problem.gap))
     return (
-        f"{len(closed)} of {len(names)} contacts push there"
-        f"{f', {names[int(np.argmax(np.diag(A)[::3] * touching))]!r} among them' if closed else ''}"
-        ": each of them can be solved for the velocities at the start of the step, but not for "
-        "where it leads."
+        f"The contact {names[nearest]!r}, whose gap of {float(problem.gap[nearest]):.2g} m is the "
+        f"smallest, could not be solved together with the others and with joints: {sum(touching)} "
+        f"of {len(names)} contacts push, as far as the velocities at the start of the step tell."
     )
 
 
@@ -84,8 +83,8 @@ def _painleve(problem: _Problem, A: np.ndarray, i: int, name: str) -> str:
 
 def _jam(problem: _Problem, A: np.ndarray, i: int) -> float:
     """Return (1) relative to the first term, in the worst direction of slip."""
-    across = np.linalg.norm(A[3 * i, 3 * i + 1 : 3 * i + 3])
-    return float(1 - problem.friction[i] * across / A[3 * i, 3 * i])
+    own, across = A[3 * i, 3 * i], np.linalg.norm(A[3 * i, 3 * i + 1 : 3 * i + 3])
+    return float(1 - problem.friction[i] * across / own) if own > 0 else 1.0
 
 
 def _delassus(problem: _Problem) -> np.ndarray:

@@ -258,7 +258,9 @@ class NonsmoothRattle(AbstractIntegrator):
             return u.at[:, 0].add(bounce)  # (5)
 
         def opening(xi: Coordinates) -> Array:
-            return ends @ xi
+            if system.constraint is None:
+                return ends @ xi
+            return system.constraint.violation(g1, xi, t1)
 
         second = Contact(
             need=left,
