@@ -134,7 +134,7 @@ class _Slopes(NamedTuple):
 
 
 class _Chord(NamedTuple):
-    """An iteration with derivatives that stay: how stiff, the best, and how often it failed since."""
+    """An iteration with derivatives that stay: how stiff, the best, and failures since."""
 
     seen: _Seen
     kappa: Scalar
