@@ -4,6 +4,7 @@ from typing import ClassVar, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.contact.self_contact import SelfContact
@@ -183,7 +184,9 @@ class NonsmoothRattle(AbstractIntegrator):
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(now, g0, xi, t0))  # (1)
 
         def seen(gap: Array) -> Array:
-            return jnp.where(jnp.abs(gap) <= _CLOSED * extent, 0.0, gap)
+            # What is closed is zero, and has the derivatives of the gap.
+            nothing = gap - lax.stop_gradient(gap)
+            return jnp.where(jnp.abs(gap) <= _CLOSED * extent, nothing, gap)
 
         def speeds(xi: Coordinates) -> Impulses:
             gap, there = contact.speeds(drift(xi), xi, before.frame)
