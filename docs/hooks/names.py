@@ -3,6 +3,7 @@
 A page says `<!-- names: SO3 systems.Rod Trajectory.* retrax.groups.base.AbstractLieGroup.exp -->`.
 A name stands for `rx.` and itself, one that begins with `retrax.` for itself; a class is followed
 by the members that are named after it, or by all that have a docstring of their own for `.*`.
+`<!-- returned: Fit.* -->` shows classes whose objects others make: without their signature.
 """
 
 import ast
@@ -19,7 +20,7 @@ from mkdocs.exceptions import PluginError
 _DOCS = Path(__file__).parents[1]
 _SOURCE = _DOCS.parent / "src"
 _PLACE = "<!-- public names -->"
-_NAMES = re.compile(r"<!-- names: (.*?) -->", re.DOTALL)
+_NAMES = re.compile(r"<!-- (names|returned): (.*?) -->", re.DOTALL)
 _WIDTH = 88
 # What users import, and how they write it.
 _MODULES = {
@@ -51,9 +52,9 @@ def shown_names() -> dict[str, str]:
     """Every name that a page of the reference shows, as a user writes it, and its page."""
     found = {}
     for page in sorted((_DOCS / "api").glob("*.md")):
-        for listed in _NAMES.findall(page.read_text(encoding="utf-8")):
+        for _, listed in _NAMES.findall(page.read_text(encoding="utf-8")):
             for name in listed.split():
-                found[written(name)] = page.name
+                found[written(name.removesuffix(".*"))] = page.name
     return found
 
 
@@ -65,7 +66,8 @@ def written(name: str) -> str:
 def on_page_markdown(markdown: str, page, **_) -> str:
     def entries(match: re.Match) -> str:
         try:
-            return "\n\n".join(part for name in match[1].split() for part in _entry(name))
+            made = match[1] == "names"
+            return "\n\n".join(part for name in match[2].split() for part in _entry(name, made))
         except (AttributeError, ImportError, OSError) as cause:
             raise PluginError(f"{page.file.src_uri} shows what does not exist: {cause}") from cause
 
@@ -85,10 +87,10 @@ def _lists() -> str:
 # One entry: a heading, how it is called, what it says of itself.
 
 
-def _entry(name: str) -> Iterator[str]:
+def _entry(name: str, made: bool) -> Iterator[str]:
     if name.endswith(".*"):
         owner = _found(name[:-2])
-        yield from _entry(name[:-2])
+        yield from _entry(name[:-2], made)
         for member in vars(owner):
             if not member.startswith("_") and _is_described(vars(owner)[member]):
                 yield from _member(owner, member, written(name[:-2]))
@@ -101,9 +103,9 @@ def _entry(name: str) -> Iterator[str]:
     value, full = _found(name), written(name)
     short = full if full.startswith("rx.") else last
     yield f"### `{short}` {{ #{full} }}"
-    if full.startswith("retrax."):
+    if made and full.startswith("retrax."):
         yield f"`from {owner_name} import {last}`"
-    if callable(value):
+    if made and callable(value):
         yield _code(short, _parameters(value), _returned(value))
     yield inspect.getdoc(value) if callable(value) else _text_below(name)
 

@@ -51,7 +51,7 @@ def test_every_public_name_is_in_the_reference_once():
     listed = [
         HOOK.written(name).removesuffix(".*")
         for page in PAGES
-        for names in re.findall(r"<!-- names: (.*?) -->", page.read_text(), re.S)
+        for names in re.findall(r"<!-- (?:names|returned): (.*?) -->", page.read_text(), re.S)
         for name in names.split()
     ]
     assert len(listed) == len(set(listed))
@@ -67,7 +67,7 @@ def test_every_public_name_is_in_the_reference_once():
 def test_a_page_shows_signatures_and_no_source(page):
     file = SimpleNamespace(file=SimpleNamespace(src_uri=page.name))
     shown = HOOK.on_page_markdown(page.read_text(), file)
-    assert "<!-- names" not in shown
+    assert "<!-- names" not in shown and "<!-- returned" not in shown
     for block in re.findall(r"^```py\n(.*?)^```", shown, re.M | re.S):
         assert re.match(r"[\w.]+\(", block), block
         compile("def f" + block[block.index("(") :].rstrip() + ": ...", page.name, "exec")
