@@ -3,7 +3,7 @@ export {
   AmbientLight, BoxGeometry, BufferAttribute, BufferGeometry, CanvasTexture, Color, ConeGeometry,
   CylinderGeometry, DirectionalLight, DoubleSide, EdgesGeometry, Float32BufferAttribute, Group,
   LineBasicMaterial, LineSegments, Mesh, MeshLambertMaterial, PerspectiveCamera, Points,
-  PointsMaterial, Scene, SphereGeometry, Sprite, SpriteMaterial, Vector3, WebGLRenderer,
+  PlaneGeometry, PointsMaterial, Scene, ShadowMaterial, SphereGeometry, Sprite, SpriteMaterial, Vector3, WebGLRenderer,
 } from "three";
 export { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
 export { Line2 } from "three/examples/jsm/lines/Line2.js";

@@ -41,6 +41,8 @@ def _line(key: str) -> str:
     if "volume" in work:
         number = f"({work['number']})" if "number" in work else ""
         where += f" {work['volume']}{number}:{work['pages']}".replace("--", "–")
-    authors = work["author"].replace(" and ", ", ")
-    line = f'- <span id="{key}"></span>`{key}` {authors}. {work["title"]}. {where}, {work["year"]}.'
+    authors = work["author"].replace(" and ", ", ").rstrip(".")
+    title = work["title"].replace("``", "“").replace("''", "”")
+    line = f'- <span id="{key}"></span>`{key}` {authors}. {title}. {where}, {work["year"]}.'
+    line = line.replace("{", "").replace("}", "")
     return f"{line} [doi:{work['doi']}](https://doi.org/{work['doi']})" if "doi" in work else line

@@ -57,6 +57,8 @@ def links(page: Path) -> list[str]:
 def anchors(page: Path) -> set[str]:
     text = FENCE.sub("", page.read_text())
     found = set(re.findall(r'id="([^"]+)"', text))
+    for names in re.findall(r"<!-- (?:names|returned): (.*?) -->", text, re.S):  # what docs/hooks/names.py makes
+        found |= {f"rx.{name.removesuffix('.*')}" for name in names.split()}
     for heading in re.findall(r"^#+ (.*)$", text, re.M):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("$", "")
         found.add(slugify(plain, "-"))
@@ -91,6 +93,10 @@ def in_navigation(entry) -> list[str]:
 def test_every_page_is_in_the_navigation_once():
     pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
     assert sorted(in_navigation(CONFIG["nav"])) == sorted(pages)
+
+
+def test_the_navigation_has_at_most_six_groups():
+    assert len(CONFIG["nav"]) <= 6
 
 
 def test_a_page_starts_with_one_title():

@@ -59,7 +59,8 @@ def show(browser, pages):
             wrong.append(f"{message.type}: {message.text}")
 
     def open_page(kind: str, **settings):
-        settings = {"viewport": {"width": 1000, "height": 600}, **settings}
+        still = {"reduced_motion": "reduce"}  # or it plays by itself
+        settings = {"viewport": {"width": 1000, "height": 600}, **still, **settings}
         contexts.append(browser.new_context(**settings))
         tab = contexts[-1].new_page()
         tab.on("console", watch)
@@ -150,6 +151,34 @@ def test_a_page_of_a_million_states_opens_at_once(browser, tmp_path):
     scrub(tab, 0.9)
     assert spent["TaskDuration"] < 3 and differing(first, picture(tab)) > 0.001
     context.close()
+
+
+def test_a_page_plays_by_itself_unless_less_motion_is_asked_for(show):
+    moving = show("top", reduced_motion="no-preference")
+    moving.wait_for_function("parseFloat(document.getElementById('clock').textContent) > 0.3")
+    assert moving.inner_text("#play") == "Pause"
+    still = show("top")
+    still.wait_for_timeout(150)
+    assert clock(still) == 0 and still.inner_text("#play") == "Play"
+
+
+def test_plots_say_what_their_axis_is(show):
+    drawn = """() => { const seen = [];
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (...words) {
+        seen.push(words[0]); return write.apply(this, words); };
+      document.getElementById("theme").click();
+      return new Promise((done) => setTimeout(() => done(seen), 300)); }"""
+    words = show("top").evaluate(drawn)
+    assert "time (s)" in words
+
+
+def test_bodies_throw_shadows_on_what_lies_below(show):
+    """With the sun out there are fewer shades of the ground."""
+    tab = show("disk")
+    shades = {tuple(colour) for colour in picture(tab).reshape(-1, 3)}
+    grey = [c for c in shades if max(c) - min(c) < 8 and 180 < c[0] < 205]
+    assert grey
 
 
 def test_play_goes_on_in_time_and_pause_stops_it(show):

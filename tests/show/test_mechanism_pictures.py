@@ -80,7 +80,7 @@ def test_springs_go_from_point_to_point(swinging):
 def test_forces_are_those_of_the_joints_on_one_scale_and_can_be_hidden(swinging):
     arrows = things(swinging, "arrow")
     assert [arrow["toggle"] for arrow in arrows] == ["forces", "forces"]
-    assert picture(swinging).toggles == {"names": True, "forces": True}
+    assert picture(swinging).toggles == {"names": False, "forces": True}
     forces = [swinging.joints[name].force for name in ("shoulder", "elbow")]
     strongest = max(np.max(np.linalg.norm(force, axis=1)) for force in forces)
     assert f"{strongest:.3g} N" in arrows[0]["label"]

@@ -21,6 +21,8 @@ from retrax.trajectory.trajectory import Trajectory
 
 _POINTS = 2000
 _SHOWN = 6
+# The name of a group that is longer than this is left out of titles.
+_LONG = 24
 # What a mechanism calls the coordinates of its joints, and their rates.
 _COORDINATE = re.compile(
     r"(?P<rate>rate of )?(?P<word>angle|position)(?P<which> \d+)? of (?P<joint>.+)", re.S
@@ -80,8 +82,9 @@ def _errors(run: Trajectory) -> list[Panel]:
     ]
     defect = run.group_defect()
     if np.any(defect > 0):
-        name = f"distance from {run.provenance['group']}"
-        found.append(Panel(name, "1", {"defect": defect}, log=True))
+        group = run.provenance["group"]
+        name = f"distance from {group if len(group) <= _LONG else 'the group'}"
+        found.append(Panel(name, "", {"defect": defect}, log=True))
     return found
 
 

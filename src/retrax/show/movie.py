@@ -19,12 +19,13 @@ from retrax.files import require_place, written_whole
 from retrax.numerics.checks import require_number, require_whole, shown
 from retrax.show.drawn import drawable, e3_points_up
 from retrax.show.meshes import bar, box, cone, meshes
-from retrax.show.paint import Camera, Colour, Look, Mesh, Painting, mixed, painted, rgb
+from retrax.show.paint import Camera, Colour, Look, Painting, mixed, painted, rgb
 from retrax.show.pictures.choose import picture
 from retrax.show.pictures.own import Draw
 from retrax.show.pictures.things import Picture, Thing, Track
-from retrax.show.scene import farthest
+from retrax.show.scene import farthest, floor
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
+from retrax.show.surroundings import axes_of, direction, thin_lines
 from retrax.trajectory.trajectory import Trajectory
 
 SUFFIXES = (".gif", ".mp4", ".png")
@@ -39,11 +40,11 @@ _PALEST = 0.25
 _NEAR = 2.0
 
 LIGHT = Look(
-    (255, 255, 255), rgb("#1d2329"), rgb("#55606b"), rgb("#d3d9df"), rgb("#7d8fa3"),
+    (255, 255, 255), rgb("#1d2329"), rgb("#55606b"), rgb("#d3d9df"), rgb("#1d2329"), rgb("#7d8fa3"),
     rgb("#d4dce5"), tuple(map(rgb, CYCLE)),
 )  # fmt: skip
 DARK = Look(
-    rgb("#12171c"), rgb("#e6eaee"), rgb("#a3afbb"), rgb("#3c4853"), rgb("#8497ab"),
+    rgb("#12171c"), rgb("#e6eaee"), rgb("#a3afbb"), rgb("#3c4853"), rgb("#000000"), rgb("#8497ab"),
     rgb("#44515f"), tuple(map(rgb, CYCLE_ON_DARK)),
 )  # fmt: skip
 
@@ -126,12 +127,13 @@ class _Film:
         self._t = np.asarray(run.t, float)[:: drawn.stride]
         self._picture, self._look = drawn, look
         self._up, self._size = 1 if e3_points_up(run) else -1, size
+        self._floor = floor(drawn, self._up)
         # Arrows and dots are as large as what is seen of the picture at first.
         self._unit = _NEAR * drawn.follow if drawn.followed else drawn.radius
         self._camera = self._looking(np.asarray(drawn.centre, float), drawn.radius or 1.0)
         self._solids = {
             id(thing): [mesh for part in thing["parts"] for mesh in meshes(part, look)]
-            + _axes(thing["axes"], drawn.radius, look)
+            + axes_of(thing["axes"], drawn.radius, look)
             for thing in drawn.things
             if thing["kind"] == "body"
         }
@@ -196,18 +198,20 @@ class _Film:
 
     def _surroundings(self, painting: Painting) -> None:
         around, look = self._picture.around, self._look
-        for points, name in _thin_lines(around, self._picture):
+        for points, name in thin_lines(around, self._picture, self._floor):
             colour = look.quiet if name else look.grid
             painting.line(points, [colour] * (len(points) - 1), 1.6 if name else 1.0, behind=True)
             if name:
-                beyond = points[-1] + 0.12 * self._picture.radius * _direction(points)
+                beyond = points[-1] + 0.12 * self._picture.radius * direction(points)
                 painting.label(name, beyond)
 
     def _body(self, painting: Painting, thing: Thing, time: float, *_: float) -> None:
         pose = self._at(thing["poses"], time)
         turn = pose[:9].reshape(3, 3)
         for mesh in self._solids[id(thing)]:
-            painting.solid(mesh, turn, pose[9:])
+            painting.solid(mesh, turn, pose[9:], behind=thing.get("still", False))
+            if self._floor is not None:
+                painting.shadow(mesh.corners @ turn.T + pose[9:], mesh.faces, self._floor, self._up)
         for part in thing["parts"]:
             if "line" in part:
                 points = np.asarray(part["line"], float) @ turn.T + pose[9:]
@@ -255,7 +259,10 @@ class _Film:
             painting.line(points, colours, 3.5)
             return
         for k, colour in enumerate(colours):
-            painting.fixed(bar(points[k], points[k + 1], radius, colour))
+            piece = bar(points[k], points[k + 1], radius, colour)
+            painting.fixed(piece)
+            if self._floor is not None:
+                painting.shadow(piece.corners, piece.faces, self._floor, self._up)
 
     def _plane(self, painting: Painting, thing: Thing, time: float, *_: float) -> None:
         normal = self._at(thing["normal"], time)
@@ -288,54 +295,6 @@ _KINDS: dict[str, Callable[..., None]] = {
     "bars": _Film._bars,
     "curve": _Film._curve,
 }
-
-
-def _thin_lines(
-    around: dict[str, Any], drawn: Picture
-) -> Iterator[tuple[Float[np.ndarray, "n 3"], str]]:
-    """The lines of what is around, and the names of those that are axes."""
-    if "sphere" in around:
-        a = np.linspace(0, 2 * np.pi, 73)
-        for polar in np.radians([-60, -30, 0, 30, 60]):
-            c, s = np.cos(polar), np.sin(polar)
-            yield around["sphere"] * np.stack([c * np.cos(a), c * np.sin(a), s + 0 * a], 1), ""
-        for turn in np.radians([0, 30, 60, 90, 120, 150]):
-            c, s = np.cos(turn), np.sin(turn)
-            circle = np.stack([c * np.cos(a), s * np.cos(a), np.sin(a)], 1)
-            yield around["sphere"] * circle, ""
-    if "ground" in around:
-        side = around["ground"]
-        ten = 10 ** np.floor(np.log10(side / 8))
-        step = ten * next(k for k in (5, 2, 1) if k * ten <= side / 8)
-        count = int(np.ceil(side / 2 / step))
-        left, low = (round(x / step) * step for x in drawn.centre[:2])
-        ends = count * step * np.array([-1, 1])
-        for k in range(-count, count + 1):
-            yield np.stack([[left + k * step] * 2, low + ends, [0, 0]], 1), ""
-            yield np.stack([left + ends, [low + k * step] * 2, [0, 0]], 1), ""
-    if "frame" in around:
-        low, high = (np.asarray(around["frame"][end], float) for end in ("low", "high"))
-        for k, name in enumerate(around["frame"]["names"]):
-            if name and high[k] > low[k]:
-                end = low.copy()
-                end[k] = high[k]
-                word, _, unit = name.partition(" (")
-                text = f"{word} = {high[k]:.3g}"
-                yield np.stack([low, end]), f"{text} {unit[:-1]}" if unit else text
-
-
-def _direction(points: Float[np.ndarray, "2 3"]) -> Float[np.ndarray, "3"]:
-    along = points[1] - points[0]
-    return along / np.linalg.norm(along)
-
-
-def _axes(length: float, radius: float, look: Look) -> list[Mesh]:
-    """The axes of a body, as bars."""
-    if not length:
-        return []
-    thick = min(0.012 * radius, 0.03 * length)
-    ends = zip(np.eye(3), (2, 3, 0), strict=True)
-    return [bar(np.zeros(3), length * axis, thick, look.cycle[k]) for axis, k in ends]
 
 
 def _moves(value: Any) -> bool:

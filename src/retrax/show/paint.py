@@ -5,6 +5,7 @@ matplotlib: every face of a solid is a polygon, shaded by how it stands to the l
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,10 @@ _LAMP = np.array([-0.6, 0.9, 1.0]) / math.sqrt(2.17)
 _AMBIENT = 0.52
 # Thin lines of the surroundings lie behind everything.
 _BEHIND = math.inf
+# Then come what stands still below everything, and shadows.
+_BELOW, _SHADOWS = 1e9, 1e8
+# Where the sun stands, with the third axis up, and how dark its shadows are.
+_SUN, _DARK = np.array([-0.5, 0.35, 1.6]), 0.16
 
 Points = Float[np.ndarray, "n 3"]
 Colour = tuple[int, int, int]
@@ -32,6 +37,7 @@ class Look(NamedTuple):
     ink: Colour
     quiet: Colour
     grid: Colour
+    shadow: Colour
     body: Colour
     body_light: Colour
     cycle: tuple[Colour, ...]
@@ -48,6 +54,7 @@ class Look(NamedTuple):
             pale(self.ink),
             pale(self.quiet),
             pale(self.grid),
+            pale(self.shadow),
             pale(self.body),
             pale(self.body_light),
             tuple(map(pale, self.cycle)),
@@ -107,8 +114,11 @@ class Painting:
         self._strokes: list[tuple[float, str, list, Colour, float]] = []
         self._words: list[tuple[str, tuple[float, float], str]] = []
 
-    def solid(self, mesh: Mesh, turn: np.ndarray, place: np.ndarray) -> None:
-        """A closed body, turned and placed; faces that look away are left out."""
+    def solid(self, mesh: Mesh, turn: np.ndarray, place: np.ndarray, behind: bool = False) -> None:
+        """A closed body, turned and placed; faces that look away are left out.
+
+        What is `behind` lies below all other bodies.
+        """
         seen = self._camera.seen(mesh.corners @ turn.T + place)
         at, depth = self._camera.projected(seen)
         a, b, c = np.array([face[:3] for face in mesh.faces]).T
@@ -119,7 +129,19 @@ class Painting:
         (ux, uy), (vx, vy) = (at[b] - at[a]).T, (at[c] - at[a]).T
         for k in np.flatnonzero((lengths > 0) & (ux * vy - uy * vx < 0)):
             face, shade = mesh.faces[k], _mixed((0, 0, 0), mesh.colours[k], float(shades[k]))
-            self._add(float(np.mean(depth[face])), "face", at[face], shade, 0.0)
+            far = _BELOW * behind + float(np.mean(depth[face]))
+            self._add(far, "face", at[face], shade, 0.0)
+
+    def shadow(
+        self, corners: Points, faces: Sequence[Sequence[int]], height: float, up: int
+    ) -> None:
+        """What faces throw on the level ground at a height; all shadows are of one colour."""
+        sun = _SUN * [1, up, up]
+        fallen = corners - ((corners[:, 2] - height) / sun[2])[:, None] * sun
+        at, _ = self._camera.projected(self._camera.seen(fallen))
+        colour = _mixed(self.look.paper, self.look.shadow, _DARK)
+        for face in faces:
+            self._add(_SHADOWS, "face", at[list(face)], colour, 0.0)
 
     def fixed(self, mesh: Mesh) -> None:
         """A closed body that is given where it is."""

@@ -51,12 +51,41 @@ def scene(run: Trajectory, shown: Picture) -> dict[str, Any]:
         "things": [{key: drawn(value) for key, value in thing.items()} for thing in shown.things],
         "around": shown.around,
         "centre": shown.centre,
+        "floor": floor(shown, 1 if e3_points_up(run) else -1),
         "radius": shown.radius,
         "follow": shown.follow,
         "followed": shown.followed,
         "toggles": dict(shown.toggles),
         "notes": [*shown.notes, *_notes(times, frames)],
     }
+
+
+def floor(shown: Picture, up: int) -> float | None:
+    """The height of what takes the shadows: below all that moves.
+
+    It is `None` for what is no body, and where a thing that stands still takes them.
+
+    A picture says how large its bodies are by the ball that holds everything: its radius exceeds
+    the distance of the farthest place by as much.
+    """
+    if "ground" in shown.around:
+        return float(shown.around.get("height", 0.0))
+    if shown.around.get("flat") or shown.around.get("front"):
+        return None
+    if any(thing.get("still") for thing in shown.things):
+        return None
+    places = [_places(thing) for thing in shown.things if thing["kind"] in ("body", "line")]
+    if not places:
+        return None
+    every = np.concatenate(places)
+    size = shown.radius - float(np.max(np.linalg.norm(every - shown.centre, axis=1)))
+    lowest = float(np.min(up * every[:, 2])) - max(size, 0.0)
+    return up * max(lowest, up * float(shown.centre[2]) - shown.radius)
+
+
+def _places(thing: dict[str, Any]) -> Float[np.ndarray, "places 3"]:
+    track = thing["poses"].values[:, 9:] if thing["kind"] == "body" else thing["points"].values
+    return track.reshape(-1, 3)
 
 
 def played(count: int, tracks: list[Track]) -> Played:

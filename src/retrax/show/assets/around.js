@@ -1,10 +1,14 @@
 // What does not move: a sphere, the ground, axes with their names.
 
 // The side of the squares on the ground: 1, 2 or 5 times a power of ten.
-function square(side) {
+function square(all) {
+  const { follow, followed } = run.scene;
+  const side = followed ? Math.max(16 * follow, all / 10) : all;
   const ten = 10 ** Math.floor(Math.log10(side / 8));
   return ten * [5, 2, 1].find((k) => k * ten <= side / 8);
 }
+
+const FLOOR = 3.2; // sides of what lies below everything, in radii of the picture
 
 const Around = Stage && (() => {
   const { label, thinLines, bar } = Shapes;
@@ -30,7 +34,7 @@ const Around = Stage && (() => {
     return [lines, ...axes];
   }
 
-  function ground(side) {
+  function ground(side, height = run.scene.around.height ?? 0) {
     const [x, y] = run.scene.centre;
     const step = square(side);
     const count = Math.ceil(side / 2 / step);
@@ -40,8 +44,8 @@ const Around = Stage && (() => {
     for (let k = -count; k <= count; k++) {
       for (let n = -count; n < count; n++) {
         const [here, from, to] = [k, n, n + 1].map((x) => x * step);
-        lines.push([left + here, low + from, 0], [left + here, low + to, 0]);
-        lines.push([left + from, low + here, 0], [left + to, low + here, 0]);
+        lines.push([left + here, low + from, height], [left + here, low + to, height]);
+        lines.push([left + from, low + here, height], [left + to, low + here, height]);
       }
     }
     return [thinLines(lines)];
@@ -51,12 +55,23 @@ const Around = Stage && (() => {
     return AXES.flatMap((axis, k) => {
       if (!names[k] || !(high[k] > low[k])) return [];
       const end = low.map((x, i) => (axis[i] ? high[i] : x));
-      const value = Number(high[k].toPrecision(3));
-      const [name, unit] = names[k].split(" (");
-      const text = `${name} = ${value}${unit ? ` ${unit.slice(0, -1)}` : ""}`;
-      const beyond = end.map((x, i) => x + 0.07 * R * axis[i]);
-      return [bar([low, end], 0.005 * R, css("--quiet")), label(text, beyond)];
+      const beyond = end.map((x, i) => x + 0.06 * R * axis[i]);
+      const words = label(names[k].split(" (")[0], beyond);
+      words.material.depthTest = false; // seen through what stands before it
+      return [bar([low, end], 0.005 * R, css("--quiet")), words];
     });
+  }
+
+  // What lies below everything and takes the shadows.
+  function floor(height) {
+    const { around, up } = run.scene;
+    const [x, y] = run.scene.centre;
+    const side = 40 * R;
+    const dark = new THREE.ShadowMaterial({ opacity: 0.22, side: THREE.DoubleSide, depthWrite: false });
+    const sheet = new THREE.Mesh(new THREE.PlaneGeometry(side, side), dark);
+    sheet.position.set(x, y, height - 0.002 * up * R);
+    sheet.receiveShadow = true;
+    return around.ground || around.sphere ? [sheet] : [sheet, ...ground(FLOOR * R, height)];
   }
 
   const KINDS = { sphere, ground, frame };
@@ -65,6 +80,7 @@ const Around = Stage && (() => {
       for (const [kind, make] of Object.entries(KINDS)) {
         if (run.scene.around[kind]) Stage.root.add(...make(run.scene.around[kind]));
       }
+      if (run.scene.floor !== null) Stage.root.add(...floor(run.scene.floor));
     },
   };
 })();

@@ -74,8 +74,10 @@
       const named = [[k === undefined ? css("--body") : colour(k), label]];
       return axes ? [...named, [colour(2), "e1"], [colour(3), "e2"], [colour(0), "e3"]] : named;
     });
-    const { ground } = run.scene.around;
-    if (ground) items.push([css("--grid"), `squares of ${Number(square(ground).toPrecision(1))} m`]);
+    const { ground, sphere, frame } = run.scene.around;
+    const side = ground ?? (run.scene.floor === null || sphere ? 0 : FLOOR * run.scene.radius);
+    if (frame) items.push([css("--quiet"), `axes to ${ends(frame)}`]);
+    if (side) items.push([css("--grid"), `squares of ${Number(square(side).toPrecision(1))} m`]);
     get("key").replaceChildren(...items.map(([paint, text]) => {
       const item = document.createElement("li");
       const swatch = item.appendChild(document.createElement("i"));
@@ -83,6 +85,13 @@
       item.append(text);
       return item;
     }));
+  }
+
+  // Where axes end: x1 = 1.04 m, x2 = 0.08 m.
+  function ends({ names, low, high }) {
+    const drawn = names.map((name, k) => [name.split(" ("), k]).filter(([[name], k]) => name && high[k] > low[k]);
+    return drawn.map(([[name, unit], k]) =>
+      `${name} = ${Number(high[k].toPrecision(3))}${unit ? ` ${unit.slice(0, -1)}` : ""}`).join(", ");
   }
 
   function note(text) {
@@ -150,4 +159,7 @@
   Toggles.onChange(show);
   dress();
   performance.mark("retrax-ready");
+  // It plays by itself, unless the reader has asked for less motion, or may run it live.
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (!calm && !run.live) play(true);
 })();

@@ -2,7 +2,7 @@
 
 const Plots = (() => {
   const box = get("plots");
-  const HEIGHT = 132;
+  const HEIGHT = 150;
   const LEAST = 1e-17; // on a logarithmic axis less is nothing; uPlot has no ticks there, and looks for ever
   const quiet = window.matchMedia("(pointer: coarse)").matches; // fingers scroll, a mouse zooms
   let panels = [];
@@ -55,6 +55,7 @@ const Plots = (() => {
     const stroke = css("--quiet");
     const grid = { stroke: css("--line"), width: 1 };
     const axis = { stroke, grid, ticks: { ...grid, size: 4 }, font: "11px system-ui, sans-serif" };
+    const named = { label: "time (s)", labelSize: 18, labelGap: 0, labelFont: axis.font };
     const only = (_, splits) => splits.map((v) => (Number.isInteger(Math.log10(v)) ? v : null));
     const decades = panel.log
       ? { filter: only, grid: { ...grid, filter: only }, ticks: { show: false } }
@@ -72,7 +73,7 @@ const Plots = (() => {
       legend: { show: false },
       scales: { x: { time: false }, y: panel.log ? { distr: 3 } : { range } },
       axes: [
-        { ...axis, size: 26, space: 60, values: (_, splits) => splits.map((v) => short(v, 5)) },
+        { ...axis, ...named, size: 26, space: 60, values: (_, splits) => splits.map((v) => short(v, 5)) },
         { ...axis, ...decades, size: 62, space: 26, values: (_, splits) => splits.map((v) => short(v)) },
       ],
       cursor: { sync: { key: "time", scales: ["x", null] }, drag: { x: !quiet, y: false }, y: false },

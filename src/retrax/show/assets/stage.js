@@ -24,11 +24,25 @@ const Stage = (() => {
   const scene = new THREE.Scene();
   const camera = new THREE.PerspectiveCamera(VIEW, 1, radius / 500, radius * 100);
   camera.up.set(0, 0, 1);
-  const lamp = new THREE.DirectionalLight(0xffffff, 1.9);
+  const lamp = new THREE.DirectionalLight(0xffffff, 1.0);
   lamp.position.set(-0.6, 0.9, 1);
   camera.add(lamp, lamp.target);
   lamp.target.position.set(0, 0, -1);
-  scene.add(camera, new THREE.AmbientLight(0xffffff, 1.7));
+  scene.add(camera, new THREE.AmbientLight(0xffffff, 1.5));
+  // The sun stands above the picture, whichever way the camera looks, and throws shadows.
+  renderer.shadowMap.enabled = true;
+  const sun = new THREE.DirectionalLight(0xffffff, 1.3);
+  sun.castShadow = true;
+  sun.shadow.mapSize.set(2048, 2048);
+  sun.shadow.radius = 5;
+  scene.add(sun, sun.target);
+  // What throws a shadow that is seen lies within this distance of a point.
+  function shine(at, reach) {
+    sun.target.position.copy(at);
+    sun.position.copy(at).add(new THREE.Vector3(-0.5, 0.35, 1.6).multiplyScalar(2 * reach));
+    Object.assign(sun.shadow.camera, { left: -reach, right: reach, bottom: -reach, top: reach, near: 0.1 * reach, far: 8 * reach });
+    sun.shadow.camera.updateProjectionMatrix();
+  }
   // Where the third axis points down, space is shown turned by half a turn about the first.
   const root = new THREE.Group();
   root.rotation.x = up < 0 ? Math.PI : 0;
@@ -64,15 +78,41 @@ const Stage = (() => {
     const from = camera.position.clone().sub(controls.target);
     const distance = Math.min(from.length(), 9 * size);
     controls.target.copy(place);
+    shine(place, Math.max(8 * size, unit));
     camera.position.copy(place).addScaledVector(from.normalize(), distance);
     controls.update();
     draw();
   }
 
+  // As near as all of the picture can be seen from: the corners of its axes, or the ball about it.
   function reset() {
-    const fit = Math.sin(((VIEW / 2) * Math.PI) / 180) * Math.min(1, camera.aspect);
+    const tangent = Math.tan(((VIEW / 2) * Math.PI) / 180);
+    const [ce, se] = [Math.cos(home.elevation), Math.sin(home.elevation)];
+    const [ca, sa] = [Math.cos(home.azimuth), Math.sin(home.azimuth)];
+    const towards = new THREE.Vector3(ce * ca, ce * sa, se);
+    const across = new THREE.Vector3(-sa, ca, 0);
+    const above = towards.clone().cross(across);
+    const needs = corners().map((corner) => {
+      const from = corner.sub(centre);
+      const aside = Math.max(Math.abs(from.dot(across)) / camera.aspect, Math.abs(from.dot(above)));
+      return from.dot(towards) + aside / tangent;
+    });
+    const ball = radius / Math.sin(Math.atan(tangent * Math.min(1, camera.aspect)));
     controls.target.copy(centre);
-    look(home.azimuth, home.elevation, radius / fit);
+    shine(centre, 1.8 * radius);
+    look(home.azimuth, home.elevation, Math.min(ball, 1.04 * Math.max(...needs)));
+  }
+
+  function corners() {
+    const { frame } = run.scene.around;
+    if (!frame) return [centre.clone().addScaledVector(new THREE.Vector3(0, 0, 1), 1e9)];
+    const half = Math.hypot(...frame.low.map((x, k) => frame.high[k] - x)) / 2;
+    const margin = Math.max(0.06 * radius, radius - half);
+    const ends = [frame.low.map((x) => x - margin), frame.high.map((x) => x + margin)];
+    return Array.from({ length: 8 }, (_, n) => {
+      const [a, b, c] = [0, 1, 2].map((k) => ends[(n >> k) & 1][k]);
+      return new THREE.Vector3(a, up * b, up * c);
+    });
   }
 
   // The camera turned and brought nearer, from where it is.

@@ -80,14 +80,27 @@ const Things = Stage && (() => {
     return { object: dot, update: (at) => dot.position.copy(vector(between(places, at))) };
   }
 
+  // From the colour of the panel to another one.
+  function fading(of, count) {
+    const [ground, bright] = [css("--panel"), of].map((name) => new THREE.Color(name));
+    const mixed = new THREE.Color();
+    const out = new Float32Array(3 * count);
+    for (let k = 0; k < count; k++) {
+      mixed.lerpColors(ground, bright, (k / (count - 1)) ** 0.7).toArray(out, 3 * k);
+    }
+    return out;
+  }
+
   const FRAMES = 60; // of the bright end of a path
   const BETWEEN = 4;
   function path({ points, joined, trail, colour: of }) {
     const whole = new Float32Array(points.flat());
-    const end = wideLine(FRAMES * BETWEEN + 1, { of: colour(of), width: 3 });
+    const count = FRAMES * BETWEEN + 1;
+    const end = wideLine(count, { width: 3, shaded: true });
+    end.paint(fading(colour(of), count));
     const objects = [end.object];
     if (joined && points.length > 1) {
-      const line = wideLine(points.length, { of: colour(of), width: 1.3, opacity: 0.55 });
+      const line = wideLine(points.length, { of: colour(of), width: 1.2, opacity: 0.3 });
       line.place(whole);
       objects.push(line.object);
     } else {
@@ -103,8 +116,8 @@ const Things = Stage && (() => {
         if (objects[1]) objects[1].visible = !Motion.live;
         end.object.visible = (joined || Motion.live) && at <= Motion.joined;
         if (!end.object.visible) return;
-        const spread = Math.min(FRAMES, Math.max(8, Math.round(Motion.last / 20)));
-        const bright = new Float32Array(3 * (FRAMES * BETWEEN + 1));
+        const spread = Math.min(2 * FRAMES, Math.max(8, Math.round(Motion.last / 10)));
+        const bright = new Float32Array(3 * count);
         for (let k = 0; k <= FRAMES * BETWEEN; k++) {
           const back = (spread * (FRAMES * BETWEEN - k)) / (FRAMES * BETWEEN);
           bright.set(between(trail, Math.max(at - back, 0)), 3 * k);
@@ -175,6 +188,13 @@ const Things = Stage && (() => {
     return { object: line.object, update() {} };
   }
 
+  // Solids throw shadows; lines and what one can see through do not.
+  // What stands still below them takes them.
+  function throwShadow(object, still = false) {
+    object.castShadow = object.isMesh && !object.isLine2 && !object.material.transparent && !still;
+    object.receiveShadow = still;
+  }
+
   const KINDS = { body, arrow, point, path, line, strand, plane, bars, curve };
   // Packed tracks are unpacked once.
   const given = run.scene.things.map((thing) =>
@@ -186,6 +206,7 @@ const Things = Stage && (() => {
     build() {
       Toggles.clear();
       shown = given.map((thing) => KINDS[thing.kind](thing));
+      shown.forEach(({ object }, k) => object.traverse((part) => throwShadow(part, given[k].still)));
       Stage.root.add(...shown.map((thing) => thing.object));
     },
     move: (at) => shown.forEach((thing, k) => {

@@ -18,8 +18,8 @@ from retrax.trajectory.trajectory import Trajectory
 # The thickness of rods that are drawn where no shape is given, in sizes of the mechanism.
 _ROD, _BALL, _PIN = 0.022, 0.035, 0.03
 _JOINT, _GROUND, _FORCE = "#5d6873", "#8a949e", "#e5263e"
-# More names make the picture unreadable, and more forces make the page too large.
-_NAMED, _FORCES, _LISTED = 12, 40, 10
+# More bodies make the legend unreadable, and more forces make the page too large.
+_FORCES, _LISTED = 40, 10
 # A body whose joints are nearer to its centre of mass than this part of the size is an ellipsoid.
 _NEAR = 0.02
 # A spring in parts of its length and of its width.
@@ -52,12 +52,16 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
         things += own
         places.append(corners([s for s in shapes if s.kind in SOLIDS] or [sphere(size)], *moved))
     fixed = _fixed(said, size, turn) + [shape.turned(turn) for shape in said.get("still", ())]
-    for normal, at, _ in said.get("planes", ()):
-        fixed.append(slab(triple("normal", turn @ normal), triple("at", turn @ at), places))
-    if fixed:
-        still = np.zeros((len(run.t), 3))
-        things += carried("ground", fixed, None, still)
-        places.append(corners(fixed, None, still))
+    slabs = [
+        slab(triple("normal", turn @ normal), triple("at", turn @ at), places)
+        for normal, at, _ in said.get("planes", ())
+    ]
+    still = np.zeros((len(run.t), 3))
+    for label, own in (("ground", fixed), ("plane", slabs)):
+        if own:
+            things += carried(label, own, None, still)
+            things[-1] |= _swatch(own) | {"still": own is slabs}
+            places.append(corners(own, None, still))
     things += _lines(found, said, turn, size)
     if not any(shape.kind == "trail" for own in said["shapes"] for shape in own):
         _, position = _seen(found[-1], turn)
@@ -72,7 +76,7 @@ def mechanism(run: Trajectory, said: dict[str, Any]) -> Picture:
     follow = size if followed else 0.0
     forces, notes = _forces(run, said, turn, 2 * size if followed else radius)
     around = _around(said, axes, across, turn, flat)
-    toggles = {"names": len(found) <= _NAMED} | ({"forces": True} if forces else {})
+    toggles = {"names": False} | ({"forces": True} if forces else {})
     return Picture(
         [*things, *forces], around, centre, radius, notes, follow, followed, toggles=toggles
     )

@@ -24,7 +24,9 @@ Draw = Callable[..., Any] | Shape | Sequence[Shape]
 # A function is asked at so many states at most, and so many places decide how much is seen.
 _ASKED, _LOOKED_AT = 3000, 200
 # A plate that stands for a plane is so thick, in its sides.
-_THICK, _GREY = 0.01, "#8a949e"
+_THICK, _GREY = 0.01, "#b7c0c9"
+# A single body whose path is so many times as long as it is large is followed.
+_SMALL = 8.0
 
 Plane = tuple[Triple, Triple, int | str]
 
@@ -60,12 +62,22 @@ def of_bodies(run: Trajectory, draw: Any, planes: Sequence[Plane] = ()) -> Pictu
         if k >= 0 and one.position is not None:
             things.append(path(f"path of {one.label}" if len(found) > 1 else "path", place))
     flat = all(one.position is not None and _in_plane(one) for one in found)
-    slabs = [slab(normal, at, places) for normal, at, body in planes if body == "ground"]
+    grounds = {(normal, at) for normal, at, body in planes if body == "ground"}
+    level = [at[2] for normal, at in grounds if abs(normal[2]) == 1.0]
+    slabs = [slab(normal, at, places) for normal, at in grounds if abs(normal[2]) < 1.0]
     if slabs:
         unmoved = np.zeros((len(run.t), 3))
-        things += carried("", slabs, None, unmoved)
+        things += carried("plane", slabs, None, unmoved)
+        things[-1] |= {"still": True, "colour": _GREY}
         places.append(corners(slabs, None, unmoved))
-    return framed(things, np.concatenate(places, axis=1), flat)
+    shown = framed(things, np.concatenate(places, axis=1), flat)
+    if level and not slabs and not flat:
+        shown = shown._replace(around={"ground": 3.2 * shown.radius, "height": level[0]})
+    moving = [own for k, own in shapes.items() if k >= 0]
+    size = max(float(np.max(np.linalg.norm(reach(one), axis=1))) for own in moving for one in own)
+    if len(moving) == 1 and shown.radius > _SMALL * size:
+        shown = shown._replace(follow=size, followed=True)
+    return shown
 
 
 def slab(normal: Triple, at: Triple, places: Sequence[np.ndarray]) -> Shape:
@@ -74,13 +86,15 @@ def slab(normal: Triple, at: Triple, places: Sequence[np.ndarray]) -> Shape:
     seen = seen[np.all(np.isfinite(seen), axis=1)]
     n, origin = np.array(normal), np.array(at)
     on = seen - ((seen - origin) @ n)[:, None] * n
-    middle = (np.min(on, axis=0) + np.max(on, axis=0)) / 2
-    side = 2.2 * float(np.max(np.linalg.norm(on - middle, axis=1))) or 1.0
     first = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
     first = first / np.linalg.norm(first)
     turn = np.stack([first, np.cross(n, first), n], axis=1)
-    thick = _THICK * side
-    return box([side, side, thick], _GREY).turned(turn).at(middle - thick / 2 * n)
+    low, high = np.min(on @ turn, axis=0), np.max(on @ turn, axis=0)
+    longest = float(np.max(high - low)) or 1.0
+    first_side, second_side = np.maximum(1.2 * (high - low)[:2], 0.6 * longest)
+    thick = _THICK * longest
+    middle = turn @ ((low + high) / 2)
+    return box([first_side, second_side, thick], _GREY).turned(turn).at(middle - thick / 2 * n)
 
 
 def _in_plane(one: Body) -> bool:

@@ -79,7 +79,7 @@ def _things(
         things.append(arrow(label, place, momentum, 1.15 * size, "kg m²/s"))
     tip = place if one.position is not None else place + one.rotation[:, :, 0] * size
     label = f"path{of}" if one.position is not None else f"path of the tip of e1{of}"
-    return [*things, path(label, tip)], known
+    return [*things, path(label, tip, 4 if one.position is not None else 2)], known
 
 
 def with_mass(run: Trajectory, said: dict[str, Any]) -> Picture:
@@ -104,10 +104,10 @@ def with_mass(run: Trajectory, said: dict[str, Any]) -> Picture:
     about = "its origin" if travels else "the fixed point"
     things.append(arrow(f"angular momentum about {about}", place, momentum, size, "kg m²/s"))
     if travels:
-        things.append(path("path of its origin", place))
+        things.append(path("path of its origin", place, 4))
         middle, radius = ball_around(place, 1.2 * size)
         small = size if radius > 4 * size else 0.0
         return Picture(things, {"frame": frame(place, METRES)}, middle, radius, notes, small)
-    things.append(path("path of the centre of mass", turns @ arm))
+    things.append(path("path of the centre of mass", turns @ arm, 4))
     sphere = {"sphere": float(np.linalg.norm(arm))}
     return Picture(things, sphere, np.zeros(3), 1.7 * size, notes)
