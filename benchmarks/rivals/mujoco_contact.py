@@ -91,22 +91,35 @@ def ball(mass: float, radius: float, place: np.ndarray) -> str:
 def bouncing(restitution: float, h: float) -> str:
     """Return contacts that give back this part of an approach.
 
-    A damped spring that may only push, as long as 50 steps: MuJoCo has no coefficient for it.
+    MuJoCo has no coefficient for it: these are springs that push for 50 steps, damped so that a
+    ball without weight leaves the floor as fast as asked for.
     """
-    stiffness = (math.pi / (50 * h)) ** 2
-    low, high = 0.0, 0.99
-    for _ in range(60):
+    stiffness, low, high = (math.pi / (50 * h)) ** 2, 0.0, 0.99
+    contact = _spring(stiffness, 0.0)
+    for _ in range(0 if restitution == 1 else 40):
         ratio = (low + high) / 2
-        low, high = (ratio, high) if _given_back(ratio) > restitution else (low, ratio)
-    damping = 0.0 if restitution == 1 else 2 * low * math.sqrt(stiffness)
+        contact = _spring(stiffness, 2 * ratio * math.sqrt(stiffness))
+        low, high = (ratio, high) if _given_back(contact, h) > restitution else (low, ratio)
+    return contact
+
+
+def _spring(stiffness: float, damping: float) -> str:
     return f'solref="{-stiffness!r} {-damping!r}" solimp="0.9999 0.9999 0.001"'
 
 
-def _given_back(ratio: float) -> float:
-    """Return the part of its speed with which a mass leaves a damped spring that cannot pull."""
-    wave = math.sqrt(1 - ratio**2)
-    end = math.atan2(2 * ratio * wave, 2 * ratio**2 - 1) / wave  # where the force is zero
-    return math.exp(-ratio * end)
+def _given_back(contact: str, h: float) -> float:
+    """Return the part of its speed with which a ball without weight leaves the floor."""
+    start = np.array([0.0, 0.0, 0.1 + h])
+    made = scene(
+        ball(1.0, 0.1, start),
+        np.array([0.0, 0.0, -1.0, 0.0, 0.0, 0.0]),
+        h,
+        STIFF,
+        gravity=np.zeros(3),
+        friction=0.0,
+        contact=contact,
+    )
+    return float(made.run(200).qvel[2])
 
 
 def _free(place: np.ndarray, geom: str) -> str:

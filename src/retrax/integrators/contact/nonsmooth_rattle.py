@@ -37,15 +37,21 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
 # What would go in a step no further than this does not bounce.
 _SOFT = 1e-12
+# Impulses that move bodies by no more than this, relative to the coordinates, repair rounding errors.
+_REPAIR = 256 * _EPS
 
 
 class Last(NamedTuple):
-    """What the step before found: the impulses of both stages, per time."""
+    """What the step before found: the impulses of both stages, per time.
+
+    `guesses` are what the iterations of both begin with: the same, but for rounding errors.
+    """
 
     first: Impulses
     last: Impulses
     ties: Float[Array, " k"]
     ends: Float[Array, " k"]
+    guesses: tuple[Impulses, Impulses]
 
 
 class NonsmoothRattle(AbstractIntegrator):
@@ -112,7 +118,7 @@ class NonsmoothRattle(AbstractIntegrator):
             return RodContact().memory(system, state)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
-        return Last(none, none, ties, ties)
+        return Last(none, none, ties, ties, (none, none))
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.next_step(system, state, h, self.memory(system, state))
@@ -227,7 +233,7 @@ class NonsmoothRattle(AbstractIntegrator):
             unseen=extent / jnp.abs(h),
             rounding=extent / jnp.abs(h),
         )
-        z, lam = h * memory.first, h * memory.ties
+        z, lam = h * memory.guesses[0], h * memory.ties
         loaded = jnp.einsum("iak,ia->k", before.rows, z) + lam @ ties
         guess = Found(now.velocity(g0, mu0 + pushed + loaded), z, lam)
         found, status = solve_contact(problem, guess)
@@ -278,7 +284,7 @@ class NonsmoothRattle(AbstractIntegrator):
             unseen=jnp.zeros(()),
             rounding=extent / jnp.abs(h),
         )
-        started = jnp.where(closed[:, None], memory.last * h, 0.0)
+        started = jnp.where(closed[:, None], memory.guesses[1] * h, 0.0)
         loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends
         begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends)
         last, settled = solve_contact(second, begun)
@@ -286,8 +292,23 @@ class NonsmoothRattle(AbstractIntegrator):
         new = State(g1, mu1, t1)
         both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
-        handed = Last(found.z / h, last.z / h, found.lam / h, last.lam / h)
-        return new, info, handed
+        first, final = found.z / h, last.z / h
+        repair = _REPAIR * extent / h**2 * jnp.sum(rho[0][:, 0])
+        guesses = (
+            _calmed(memory.guesses[0], first, repair),
+            _calmed(memory.guesses[1], final, repair),
+        )
+        return new, info, Last(first, final, found.lam / h, last.lam / h, guesses)
+
+
+def _calmed(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
+    """Return what to begin the next iteration with.
+
+    Impulses that repair rounding errors of gaps are no guess for the next step, where they would
+    make such errors anew. In the mean with the guesses before they die out.
+    """
+    near = jnp.sum(jnp.abs(found - before)) <= repair
+    return jnp.where(near, (3 * before + found) / 4, found)
 
 
 def _turned(
