@@ -7,7 +7,7 @@ from benchmarks.loop import GAP, THROUGH, loop, places
 from benchmarks.turns import Case, in_turn, library
 
 G, MASS, RADIUS, FRICTION = 9.81, 2.0, 0.1, 0.3
-BALLS, STEPS = (2, 4, 8), 1000
+BALLS, STEPS = (2, 3, 4), 300
 MANY = 1000
 END = 0.4  # of the rod, in s
 # Room for pairs of near segments: as many as there are, and what retrax takes when not told.
@@ -30,7 +30,7 @@ def balls() -> list[dict]:
             made = mujoco.scene(
                 bodies, velocity, 1e-3, mujoco.DEFAULT, gravity=[0, 0, -G], friction=FRICTION
             )
-            steps = STEPS if n < MANY else 200
+            steps = STEPS
             cases.append(
                 Case(
                     mujoco.DEFAULT.name,
