@@ -27,7 +27,7 @@ BALL, RADIUS = 2.0, 0.1
 UP = np.array([0.0, 0.0, 1.0])
 FREE = rx.Product(rx.SO3(), rx.Translation(3))
 # Steps of MuJoCo: its default, and much shorter ones.
-LONG, SHORT = 2e-3, 1e-4
+LONG, SHORT = 2e-3, 2e-4
 
 
 def slope() -> list[dict]:
@@ -157,7 +157,7 @@ def bounce() -> list[dict]:
     cases = [Case("retrax", SHORT, n, ours, lambda x: off(*x))]
     mujoco = library("mujoco_contact")
     if mujoco is not None:
-        for h in (SHORT, SHORT / 10):
+        for h in (SHORT, SHORT / 8):
             body = mujoco.ball(BALL, RADIUS, (RADIUS + high) * UP)
             made = mujoco.scene(
                 body,

@@ -15,10 +15,11 @@ HEAD = """# Contact against other libraries
 
 Bodies and a rod that touch, in retrax and in {versions}, on {processor} with {cores} cores that
 others used as well (load {load}), {date}. All of this page was measured in one process, the
-libraries of a table in turn, three rounds after a first one; the least counts. Of retrax the whole
-`rx.simulate` is timed, with its checks and results; of MuJoCo its loop in C; of PyElastica its loop
-in Python around compiled code. µs are of processor time a step; the time on the wall beside them
-suffers from what else ran on the machine. `python -m benchmarks.contact` makes the numbers anew.
+libraries of a table in turn, two rounds after a first one; the least counts. Of retrax the whole
+`rx.simulate` is timed, with its checks and results; of MuJoCo its loop in C; of PyElastica one
+run of its loop in Python around compiled code. µs are of processor time a step, and so are the
+seconds of the first call, which compiles; the time on the wall beside them suffers from what else
+ran on the machine. `python -m benchmarks.contact` makes the numbers anew.
 
 MuJoCo's contacts are springs. "Default" changes none of its settings. "Stiff, elliptic, no slip"
 has the elliptic cone with `impratio` 100, 50 iterations against slip, `implicitfast`, a time
@@ -150,7 +151,7 @@ def _table(rows: list[dict], columns: dict[str, str]) -> str:
     lines = [head, ("---", *["---:"] * (len(head) - 1))]
     for row in rows:
         cells = [_shown(name, row.get(name)) for name in columns]
-        times = (f"{row['microseconds']:,.3g}", f"{row['wall']:,.3g}", f"{row['first']:.2g}")
+        times = (f"{row['microseconds']:,.3g}", f"{row['wall']:,.3g}", "" if row["first"] is None else f"{row['first']:.2g}")
         lines.append((row["solver"], *cells, *times))
     return "\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
