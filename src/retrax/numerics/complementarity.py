@@ -289,7 +289,7 @@ def _iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         answers = []
         for i in range(len(friction)):
             pushed = problem.pushed[i]
-            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i], pushed, kappa)
+            one = partial(_answer, z[i], y[i], seen.u[i], rho[i], friction[i], pushed, kappa)
             closed = problem.touching[i] & ((y[i, 0] > 0) | (pushed > 0))
             K, right, answer = lax.cond(
                 closed,
@@ -394,12 +394,13 @@ def _add(
     right: Velocity,
     W: Float[Array, "3 n"],
     V: Float[Array, "3 n"],
-    one: _Answer,
+    answer: Callable[[], _Answer],
 ) -> _System:
     """Add a closed contact to (4)."""
+    one = answer()
     across = one.E @ V
-    for row, answer in zip(W, across, strict=True):
-        K = K + row[:, None] * answer[None]
+    for row, answered in zip(W, across, strict=True):
+        K = K + row[:, None] * answered[None]
     return K, right - one.a @ W, one
 
 
