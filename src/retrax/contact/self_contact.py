@@ -72,7 +72,8 @@ class SelfContact(AbstractTouching):
         self.friction = _between("friction", friction, 0.0, math.inf)
         self.restitution = _between("restitution", restitution, 0.0, 1.0)
         self.skin = self.radius if skin is None else positive64("skin", skin)
-        self.against = tuple(_standing(shape) for shape in against)
+        shapes = [against] if isinstance(against, AbstractSurface) else against
+        self.against = tuple(_standing(shape) for shape in shapes)
         self.itself = bool(itself)
         self.capacity = None if capacity is None else require_whole("capacity", capacity, 1, 10**7)
 

@@ -107,12 +107,24 @@ class NonsmoothRattle(AbstractIntegrator):
             raise BadInput(
                 f"the {system.name} has a step of its own for its contact; use RollingVerlet()."
             )
-        if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
+        held = system.constraint
+        if held is not None and not isinstance(held, AbstractHolonomic):
             self.refuse_constraint(system)
+        if held is not None and held.rolling is not None:
+            raise BadInput(
+                f"the {system.name} has wheels or other constraints on velocities beside its "
+                "contacts, which no step takes together: give the wheel a shape that touches, such "
+                "as rx.Ball or rx.Cylinder on rx.Plane, with friction, instead."
+            )
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
         if _of_rods(system):
             RodContact().check_step(system, state, h)
+
+    def check_run(self, t: float, h: float, steps: int) -> str | None:
+        if h < 0:
+            raise BadInput(f"h = {h:g} is negative, but friction and impacts have no way back.")
+        return None
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         if _of_rods(system):
