@@ -84,7 +84,7 @@ def _rates(system: "MechanismSystem") -> _Rates:
         torque = (force + system.group.coad(xi, mu)).reshape(n, -1)[:, :turns]
         size = jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi))
         touch = jnp.zeros((0, len(mu))) if system.contact is None else pushes(system.contact, g)
-        twists = touch.reshape(len(touch), n, -1)[:, :, :turns]
+        twists = touch.reshape(len(touch), n, len(mu) // n)[:, :, :turns]
         return _Rates(motions @ force, torque, size, touch @ motions.T, twists)
 
     return jax.vmap(at)(jax.random.split(jax.random.key(7), _SAMPLES))

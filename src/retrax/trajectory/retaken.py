@@ -58,16 +58,11 @@ class _Block(NamedTuple):
 
 
 def has_contact(run: "Trajectory") -> bool:
-    """Tell whether the steps of a run can be asked what contacts did in them.
-
-    They can where a step hands on the impulses that it found. The two rods of `RollingVerlet`,
-    whose steps remember nothing, have records of their own.
-    """
+    """Tell whether the steps of a run can be asked what contacts did in them."""
     system = run.system
     if system is None or isinstance(system, RememberedSystem) or system.contact is None:
         return False
-    method = _method(run)
-    return hasattr(method, "contact_record") and getattr(method, "memory_saves_work", False)
+    return hasattr(_method(run), "contact_record")
 
 
 def had_contact(run: "Trajectory") -> bool:

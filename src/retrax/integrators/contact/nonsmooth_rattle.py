@@ -28,6 +28,7 @@ from retrax.numerics.complementarity import (
     solve_contact,
     weights,
 )
+from retrax.numerics.small_matrices import partly_ordered_solve
 from retrax.systems.rods.elastic import AbstractRod
 from retrax.systems.rods.pair import RodsInContact
 
@@ -38,10 +39,12 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
 # What would go in a step no further than this does not bounce.
 _SOFT = 1e-12
-# Impulses that move bodies by no more than this, relative to the coordinates, repair rounding errors.
+# Impulses that move bodies by no more than this, relative to the coordinates, repair rounding.
 _REPAIR = 256 * _EPS
 # What slips this many times faster than the friction of a stage can stop it goes on slipping.
 _FAST = 8.0
+# Joints may be redundant: this part of their diagonal is added to it.
+_PROXIMAL = 1e-13
 
 
 class Last(NamedTuple):
@@ -78,7 +81,13 @@ class NonsmoothRattle(AbstractIntegrator):
 
     (5) for contacts that are closed. One that was open at $g_k$ meets at the speed $v$, found
     between both ends of the step, and rubs at the end of it alone: $q = 0$, $|q'| \le f(p + p')$;
-    otherwise $v = 0$. A contact that sticks is a rolling constraint: it does
+    of one that was closed $v = N_k\xi_k$. No impulse may do work that adds up to a gain: with the
+    velocities $\xi_-$ before it, and $w = NM^{-1}N^T$,
+
+    $$ v^2 \le (N_{k+1}\xi'_-)^2 + \frac{w_{k+1}}{w_k}\bigl((N_k\xi_-)^2 - (N_k\xi)^2\bigr).
+        \tag{6} $$
+
+    A contact that sticks is a rolling constraint: it does
     not creep. One that slips so fast that a step cannot stop it rubs against its slip
     $T_k\xi_k$ at the start of the step in (3), as it does against that at the end in (5). So the
     step is its own adjoint, and of order 2 while contacts slip, stick, roll or are open; in
@@ -197,7 +206,6 @@ class NonsmoothRattle(AbstractIntegrator):
         touched = before.gap <= _TOUCHED * extent
         u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
         rho = weights(before.rows, ties, lambda rows: answers(now, rows, g0, mu0))
-        slides = touched & _goes_on(u0, h * memory.first, contact.friction, rho[0])
 
         def kick(at: AbstractGroupSystem, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
             return h / 2 * at.total_force(g, xi, at.momentum(g, xi), t)
@@ -208,6 +216,11 @@ class NonsmoothRattle(AbstractIntegrator):
         def need(xi: Coordinates) -> Coordinates:
             p = (now.momentum(g0, xi) + then.momentum(drift(xi), xi)) / 2
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(now, g0, xi, t0))  # (1)
+
+        pushed = kick(now, g0, xi0, t0)
+        free = now.velocity(g0, mu0 + pushed)  # how it would go on without contact
+        sinks = jnp.maximum(-contact.speeds(drift(free), free, before.frame)[0], 0.0) / h
+        slides = touched & _goes_on(u0, rho[0][:, 0] * sinks, contact.friction, rho[0])
 
         def seen(gap: Array) -> Array:
             # What is closed is zero, and has the derivatives of the gap.
@@ -235,8 +248,6 @@ class NonsmoothRattle(AbstractIntegrator):
             V = jnp.concatenate([opening[:, None], slip], axis=1)
             G = _ties(system, g, t1)
             return V, jax.vmap(carried)(G) if len(G) else G
-
-        pushed = kick(now, g0, xi0, t0)
 
         def gives(rows: Array) -> Array:
             return answers(now, rows, g0, mu0)
@@ -274,9 +285,19 @@ class NonsmoothRattle(AbstractIntegrator):
         # What meets in this step slides freely until then, and rubs with all of its push after.
         met = jnp.where(touched, 0.0, found.z[:, 0])
         apart = then.velocity(g1, off - _turned(group, tau, h * xi, impulse))
-        start, end = u0[:, 0], jnp.einsum("ik,k->i", after.rows[:, 0], apart)
-        approach = _approach(before.gap, start, end, h)
-        hits = ~touched & (-h * approach > _SOFT * extent)
+        arrives = then.velocity(g1, off)
+        if system.constraint is not None:
+            free = _joined(now, free, ties, g0, mu0, t0)
+            apart, arrives = (_joined(then, v, ends, g1, off, t1) for v in (apart, arrives))
+        ahead, down = after.rows[:, 0], before.rows[:, 0]
+        approach = jnp.where(
+            touched, jnp.minimum(u0[:, 0], 0.0), _approach(before.gap, u0[:, 0], ahead @ apart, h)
+        )
+        gives_then = jnp.sum(ahead * answers(then, ahead, g1, off), axis=1)
+        spare = (ahead @ arrives) ** 2  # (6)
+        spare = spare + rho[0][:, 0] * gives_then * ((down @ free) ** 2 - (down @ xi) ** 2)
+        approach = jnp.maximum(approach, -jnp.sqrt(jnp.where(spare > 0, spare, 0.0)))
+        hits = -h * approach > _SOFT * extent
         bounce = jnp.where(hits, contact.restitution * approach, 0.0)
 
         def left(xi: Coordinates) -> Coordinates:
@@ -324,13 +345,13 @@ class NonsmoothRattle(AbstractIntegrator):
         return new, info, Last(first, final, found.lam / h, last.lam / h, guesses)
 
 
-def _goes_on(u: Impulses, z: Impulses, friction: Gaps, rho: Impulses) -> Bool[Array, " m"]:
+def _goes_on(u: Impulses, push: Gaps, friction: Gaps, rho: Impulses) -> Bool[Array, " m"]:
     """Return which contacts slip too fast for friction to stop them in this step.
 
-    **Arguments:** `u`: their speeds at its start; `z`: their impulses in the step before.
+    **Arguments:** `u`: their speeds at its start; `push`: how hard they push in it, nearly.
     """
-    stops = _FAST * friction * z[:, 0] / jnp.where(rho[:, 1] > 0, rho[:, 1], 1.0)
-    return (z[:, 0] > 0) & (jnp.sum(u[:, 1:] ** 2, axis=1) > stops**2)
+    stops = _FAST * friction * push / jnp.where(rho[:, 1] > 0, rho[:, 1], 1.0)
+    return (push > 0) & (jnp.sum(u[:, 1:] ** 2, axis=1) > stops**2)
 
 
 def _calmed(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
@@ -348,6 +369,22 @@ def _turned(
 ) -> Coordinates:
     r"""Return $\mathrm{Ad}^*_{\tau(x)}\mu$."""
     return mu + group.coAdm1(tau.minus_identity(group, move), mu)
+
+
+def _joined(
+    system: AbstractGroupSystem,
+    xi: Coordinates,
+    ties: Float[Array, "k n"],
+    g: Element,
+    mu: Coordinates,
+    t: Scalar,
+) -> Coordinates:
+    """Return velocities after the impulses of joints that they need to stay together."""
+    pulls = answers(system, ties, g, mu)
+    S = ties @ pulls.T
+    S = S + _PROXIMAL * jnp.diag(jnp.diag(S))
+    assert system.constraint is not None
+    return xi - partly_ordered_solve(S, system.constraint.violation(g, xi, t), len(S)) @ pulls
 
 
 def _approach(gap: Gaps, start: Gaps, end: Gaps, h: Scalar) -> Gaps:
