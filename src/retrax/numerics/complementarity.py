@@ -298,8 +298,10 @@ def _iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
             )
             answers.append(answer)
         move = partly_ordered_solve(K, right, len(K))  # (4)
-        z = z - jnp.stack([a + E @ (V[i] @ move) for i, (a, E) in enumerate(answers)])
-        new = looked(Found(xi + move, z, lam - stiff * (seen.c + G @ move)))
+        given = jnp.stack([a + E @ (V[i] @ move) for i, (a, E) in enumerate(answers)])
+        part = jnp.where(kappa > _STIFF, _until_one_lets_go(z, given), 1.0)
+        lam = lam - part * stiff * (seen.c + G @ move)
+        new = looked(Found(xi + part * move, z - part * given, lam))
         calm = jnp.sum(jnp.abs(D @ move)) <= _CALM * new.terms
         enough = calm & (new.hard <= _ACCEPT) & (new.size <= _AT_ODDS)
         return new._replace(size=jnp.where(enough, jnp.minimum(new.size, new.hard), new.size))
@@ -377,6 +379,17 @@ def _unsolved(seen: _Seen) -> _Seen:
 def _allowed(problem: Contact, y: Impulses) -> Impulses:
     z = projected(y, problem.friction, problem.pushed)
     return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
+
+
+def _until_one_lets_go(z: Impulses, less: Impulses) -> Scalar:
+    """Return which part of a change takes the first contact that pushes to zero; at most one.
+
+    Contacts that bear more than there are freedoms share their load as they like. Where they do not
+    agree on it, stiffness makes the load move, and the first that has none left lets go.
+    """
+    push, lost = z[:, 0], less[:, 0]
+    part = jnp.where((push > 0) & (lost > push), push / jnp.where(lost > 0, lost, 1.0), 1.0)
+    return jnp.min(part)
 
 
 class _Answer(NamedTuple):

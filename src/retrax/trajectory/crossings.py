@@ -54,7 +54,7 @@ class Found(NamedTuple):
     direction: int
 
 
-class Events(Mapping[str, Crossings | ContactEvents]):
+class Events(Mapping[str, Any]):
     """The events of a run by name: `run.events["ground"].t`.
 
     A system with contact has "impact", "slip", "stick", "release" and "jam" among them, unless an

@@ -149,7 +149,7 @@ def _spans(run: "Trajectory") -> Iterator[tuple[int, float, bool]]:
     """Tell the interval of each step, its size, and whether it begins at a saved state."""
     h, t = float(run.h), np.asarray(run.t)
     behind = (t - t[0]) / h
-    stopped = run.events.ended_by is not None
+    stopped = run.ended_by is not None
     for k, (first, last) in enumerate(pairwise(behind.tolist())):
         ends = stopped and k == len(t) - 2
         whole = math.floor(last + _NEAR) - round(first) if ends else round(last) - round(first)

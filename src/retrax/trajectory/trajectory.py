@@ -218,6 +218,11 @@ class Trajectory(AbstractShown):
             return self._events
         return self._events.of_contacts(lambda: self._history.events, told=has_contact(self))
 
+    @property
+    def ended_by(self) -> str | None:
+        """The name of the event that ended the run, if one did."""
+        return None if self._events is None else self._events.ended_by
+
     @cached_property
     def _history(self) -> History:
         """What contacts did; computed once."""
