@@ -47,7 +47,8 @@ BOUNCE = """
 Dropped from 1 m, half of the speed comes back. The relative error of the time at which the ball is
 below a ten-thousandth of the first height for good, at its sixth bounce; and its speed after 2 s,
 when it has been at rest since 3 sqrt(2 h / g) = 1.35 s. MuJoCo has no coefficient of restitution:
-its springs push for 50 steps, with the damping that gives back half without weight.
+its springs push for 50 steps, with the damping that gives back half without weight; what comes back
+still depends on where in a step the ball lands and, for slow bounces, on its weight.
 """
 CRADLE = """
 ## Two elastic balls
@@ -141,8 +142,8 @@ def _compared(rows: list[dict]) -> str:
             f"{best['h'] / finest['h']:.0f} times shorter"
         )
     return (
-        f"With steps of {best['h']:g} s and room for 40 pairs a step of retrax takes {share:.2f} of "
-        f"the time of one of PyElastica; {steps}."
+        f"With steps of {best['h']:g} s and room for 40 pairs a step of retrax takes {share:.2f} "
+        f"of the time of one of PyElastica; {steps}."
     )
 
 
@@ -151,7 +152,8 @@ def _table(rows: list[dict], columns: dict[str, str]) -> str:
     lines = [head, ("---", *["---:"] * (len(head) - 1))]
     for row in rows:
         cells = [_shown(name, row.get(name)) for name in columns]
-        times = (f"{row['microseconds']:,.3g}", f"{row['wall']:,.3g}", "" if row["first"] is None else f"{row['first']:.2g}")
+        first = "" if row["first"] is None else f"{row['first']:.2g}"
+        times = (f"{row['microseconds']:,.3g}", f"{row['wall']:,.3g}", first)
         lines.append((row["solver"], *cells, *times))
     return "\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 

@@ -37,7 +37,8 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
 # What would go in a step no further than this does not bounce.
 _SOFT = 1e-12
-# Impulses that move bodies by no more than this, relative to the coordinates, repair rounding errors.
+# Impulses that move bodies no further than this, relative to the coordinates, repair rounding
+# errors.
 _REPAIR = 256 * _EPS
 # What slips this many times faster than the friction of a stage can stop it goes on slipping.
 _FAST = 8.0
