@@ -18,8 +18,8 @@ others used as well (load {load}), {date}. All of this page was measured in one 
 libraries of a table in turn, two rounds after a first one; the least counts. Of retrax the whole
 `rx.simulate` is timed, with its checks and results; of MuJoCo its loop in C; of PyElastica one
 run of its loop in Python around compiled code. µs are of processor time a step, and so are the
-seconds of the first call, which compiles; the time on the wall beside them suffers from what else
-ran on the machine. `python -m benchmarks.contact` makes the numbers anew.
+seconds of the first call, which compiles unless a row above has; the time on the wall beside them
+suffers from what else ran on the machine. `python -m benchmarks.contact` makes the numbers anew.
 
 MuJoCo's contacts are springs. "Default" changes none of its settings. "Stiff, elliptic, no slip"
 has the elliptic cone with `impratio` 100, 50 iterations against slip, `implicitfast`, a time
