@@ -71,9 +71,7 @@ def _boxes(angle: float, friction: float, end: float, ours: Callable, theirs: Ca
         body, n = mujoco.box(MASS, SIZE, SIZE[2] / 2 * UP), round(end / h)
         made = mujoco.scene(body, np.zeros(6), h, settings, gravity=gravity, friction=friction)
         cases.append(
-            Case(
-                settings.name, h, n, lambda m=made, n=n: m.run(n), lambda x: theirs(x.qpos[:3])
-            )
+            Case(settings.name, h, n, lambda m=made, n=n: m.run(n), lambda x: theirs(x.qpos[:3]))
         )
     return cases
 

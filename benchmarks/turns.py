@@ -30,7 +30,9 @@ def in_turn(cases: list[Case], rounds: int = 2) -> list[dict]:
         begun = time.process_time()
         found = case.errors(case.call())
         first = time.process_time() - begun
-        rows.append({"solver": case.name, "h": case.h, "steps": case.steps, "first": first, **found})
+        rows.append(
+            {"solver": case.name, "h": case.h, "steps": case.steps, "first": first, **found}
+        )
     for _ in range(rounds):
         for k, case in enumerate(cases):
             now = _timed(case)

@@ -154,6 +154,23 @@ def test_two_rods_cross_and_part():
     assert np.allclose(*momenta, rtol=0, atol=1e-15)
 
 
+@pytest.mark.campaign
+def test_room_that_is_not_used_changes_nothing():
+    one = rx.systems.Rod.from_material(6, 0.3, **ROUND)
+    low = one.straight((1.0, 0.0, 0.0), start=(-0.13, 0.0, 0.0))
+    high = one.straight((0.2, 1.0, 0.1), start=(0.0, -0.16, 0.021))
+    v = np.zeros((14, 3))
+    v[7:] = 0.3, 0.0, -1.0
+    ends = []
+    for capacity in (None, 14):  # with room for 56 pairs there are two ways to take a step
+        rods = rx.systems.Rods([one, one], contact=rx.SelfContact(0.01, 0.2, capacity=capacity))
+        state = rods.state(rods.together([low, high]), velocity=rods.velocity_of(v=v))
+        run = rx.simulate(rods, rx.NonsmoothRattle(), state, h=1e-4, steps=200)
+        ends.append(np.asarray(run.momentum))
+    np.testing.assert_allclose(*ends, rtol=0, atol=4e-16)  # measured 4e-17
+    assert np.max(np.abs(ends[0][-1] - ends[0][0])) > 1e-3  # they touched
+
+
 def test_failures_say_what_to_do():
     places, length = coil(40)
     crowded = rx.SelfContact(0.01, 0.3, capacity=5)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float
 from retrax.contact.capsules import Nearest, Numbers, Points
 from retrax.contact.spots import (
     FAR,
+    KINDS,
     Places,
     Rows,
     Spots,
@@ -50,6 +51,8 @@ _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _DEEP = 256 * _EPS
 # A gap this small, relative to them, is closed.
 _CLOSED = 64 * _EPS
+# Where there are no more pairs than a share of the nodes, the step has room for these alone.
+_SHARE = 2
 
 
 class LastTouch(NamedTuple):
@@ -153,8 +156,18 @@ class RodContact(AbstractIntegrator):
     def next_step(
         self, system: AbstractRod, state: State, h: Scalar, memory: LastTouch
     ) -> tuple[State, StepInfo, LastTouch]:
-        new, info, last, _, _ = _taken(system, state, h, memory)
-        return new, info, last
+        begun, few = _renewed(system, state, h, memory), system.nodes // _SHARE
+
+        def stepped(memory: LastTouch) -> tuple[State, StepInfo, LastTouch]:
+            return _solved(system, state, h, memory)[:3]
+
+        def briefly(memory: LastTouch) -> tuple[State, StepInfo, LastTouch]:
+            new, info, last = stepped(_cut(memory, few))
+            return new, info, _filled(last, memory)
+
+        if len(begun.near.first) <= 2 * few:
+            return stepped(begun)
+        return lax.cond(begun.near.number <= few, briefly, stepped, begun)
 
     def contact_record(
         self, system: AbstractRod, state: State, h: Scalar, memory: LastTouch | None = None
@@ -185,15 +198,21 @@ class _Faults(NamedTuple):
     unsolved: Bool[Array, ""]
 
 
-def _taken(
-    system: AbstractRod, state: State, h: Scalar, memory: LastTouch
-) -> tuple[State, StepInfo, LastTouch, RodContactRecord, _Faults]:
+_Taken = tuple[State, StepInfo, LastTouch, RodContactRecord, _Faults]
+
+
+def _taken(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> _Taken:
+    return _solved(system, state, h, _renewed(system, state, h, memory))
+
+
+def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> _Taken:
+    """Take a step with the pairs that the lists have."""
     contact, g0, mu0, t1 = system.contact, state.g, state.momentum, state.t + h
     turned0, places = g0
     now, then = system.at_time(state.t), system.at_time(t1)
     xi0 = now.velocity(g0, mu0)
     w0, v0 = _in_space(system, turned0, xi0)
-    spots, memory = _updated(system, places, jnp.abs(h) * _fastest(v0), memory)
+    spots = spots_of(contact, memory.near)
     nodes = nodes_of(spots)
     extent = jnp.max(jnp.abs(places)) + contact.radius
 
@@ -291,13 +310,13 @@ def _taken(
     return new, info, hand_on, record, faults
 
 
-def _updated(
-    system: AbstractRod, places: Places, ahead: Scalar, memory: LastTouch
-) -> tuple[Spots, LastTouch]:
-    """Return the spots of this step, from lists that are made anew where nodes have moved."""
-    contact = system.contact
+def _renewed(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> LastTouch:
+    """Return lists for this step, which are made anew where nodes have moved."""
+    contact, places = system.contact, state.g[1]
     if not contact.itself:
-        return spots_of(contact, memory.near), memory
+        return memory
+    _, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum))
+    ahead = jnp.abs(h) * _fastest(v)
 
     def fresh(memory: LastTouch) -> LastTouch:
         near, source = found(contact, places, memory.near)
@@ -305,8 +324,31 @@ def _updated(
         return LastTouch(memory.force, near, first, last)
 
     stale = ~(far_gone(memory.near, places) + ahead < contact.skin / 2)
-    memory = lax.cond(stale, fresh, lambda memory: memory, memory)
-    return spots_of(contact, memory.near), memory
+    return lax.cond(stale, fresh, lambda memory: memory, memory)
+
+
+def _cut(memory: LastTouch, few: int) -> LastTouch:
+    """Return lists with room for a few pairs, which are all that there are."""
+    near, room = memory.near, len(memory.near.first)
+
+    def cut(x: Points) -> Float[Array, "cut 3"]:
+        kinds = [x[k * room : k * room + few] for k in range(KINDS)]
+        return jnp.concatenate([*kinds, x[KINDS * room :]])
+
+    short = near._replace(first=near.first[:few], second=near.second[:few])
+    return LastTouch(memory.force, short, cut(memory.first), cut(memory.last))
+
+
+def _filled(last: LastTouch, memory: LastTouch) -> LastTouch:
+    """Return what a step with a few pairs found, with the room of `memory`."""
+    few, room = len(last.near.first), len(memory.near.first)
+    none = jnp.zeros((room - few, 3))
+
+    def filled(x: Points) -> Float[Array, "filled 3"]:
+        kinds = [part for k in range(KINDS) for part in (x[k * few : (k + 1) * few], none)]
+        return jnp.concatenate([*kinds, x[KINDS * few :]])
+
+    return LastTouch(last.force, memory.near, filled(last.first), filled(last.last))
 
 
 def _went(
