@@ -63,8 +63,9 @@ test-some: $(ENVIRONMENT)
 types: $(ENVIRONMENT)
 	@$(BIN)/pyright
 
+# Not --quiet: that hides warnings from --strict as well.
 site: $(DOCS_ENVIRONMENT)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict >.venv/site.log 2>&1 || { cat .venv/site.log; exit 1; }
 
 coverage: $(ENVIRONMENT)
 	@$(BIN)/coverage erase

@@ -16,7 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 import retrax as rx
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.systems.catalogue import CASES
 
 FOLDER = Path(__file__).parent / "assets" / "pages"
@@ -55,7 +55,7 @@ def simulated(case: str, steps: int, every: int) -> rx.Trajectory:
     """A short run of a case."""
     chosen = CASES[case]
     system, state, h, _ = chosen.make()
-    method = (INTEGRATORS | ROLLING)[chosen.integrator]
+    method = (INTEGRATORS | TOUCHING)[chosen.integrator]
     run = rx.simulate(system, method, state, h=h, steps=steps, save_every=every, progress=False)
     run.provenance["case"] = case
     return run

@@ -248,6 +248,25 @@ def test_rods_are_made_of_their_material_and_laid_across():
         make_state(pair, {"g": {"name": "crossed", "corner": 1.0}})
 
 
+def test_contacts_are_made_of_shapes():
+    ball = {"name": "Ball", "radius": 0.1, "body": 0}
+    described = {"name": "MechanicalSystem", "inertia": [0.1, 0.1, 0.1, 2.0, 2.0, 2.0],
+                 "group": {"name": "Product", "groups": ["SO3", {"name": "Translation", "n": 3}]},
+                 "contact": {"name": "Contacts", "pairs": [[ball, "Plane"]], "friction": 0.2}}  # fmt: skip
+    body = system_of(described)
+    assert body.contact.names == ("ball on plane",)
+    assert default_integrator(body) == "nonsmooth-rattle"
+    rod = {"name": "Rod.from_material", "elements": 6, "length": 0.3, "young": 1e6, "poisson": 0.5,
+           "density": 1e3, "radius": 0.01}  # fmt: skip
+    touching = {"name": "SelfContact", "radius": 0.01, "against": ["Plane", ball | {"body": None}]}
+    (floor, post) = system_of(rod | {"contact": touching}).contact.against
+    assert isinstance(floor, rx.Plane) and float(post.radius) == 0.1
+    both = system_of({"name": "Rods", "rods": [rod, rod | {"elements": 4}], "contact": touching})
+    assert both.sizes == (7, 5) and default_integrator(both) == "nonsmooth-rattle"
+    with pytest.raises(rx.BadInput, match=r"contact: .*'Bal' is not known. Did you mean 'Ball'"):
+        system_of(rod | {"contact": touching | {"against": [{"name": "Bal"}]}})
+
+
 def test_contacts_without_momentum_are_offered_no_step_that_solves_for_it():
     for name in ("rods-in-contact", "strings-in-contact"):
         offered = fitting(CASES[name].make()[0])

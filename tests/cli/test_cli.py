@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import retrax as rx
 from retrax.cli.main import app
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.systems.catalogue import CASES
 
 
@@ -90,7 +90,7 @@ def test_run_json_is_one_object_and_nothing_else():
 @pytest.mark.parametrize("name", CASES)
 def test_cases_can_start(name):
     system, state, h, steps = CASES[name].make()
-    (INTEGRATORS | ROLLING)[CASES[name].integrator].check(system)
+    (INTEGRATORS | TOUCHING)[CASES[name].integrator].check(system)
     system.configuration_space.check("g", state.g)
     assert h > 0 and steps > 0
     assert CASES[name].length == (h, steps)

@@ -15,7 +15,7 @@ from retrax.derivatives.stretches import Schedule
 from retrax.derivatives.traced_numbers import take_out
 from retrax.engine.derivative_programs import Wanted
 from retrax.engine.kinds import Unscalarisable
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.mechanics.state import State
 from retrax.numerics.evaluate import evaluate
 from retrax.systems.catalogue import CASES
@@ -125,7 +125,7 @@ def test_gradients_of_every_integrator_are_those_of_its_steps(name):
 def test_gradients_of_every_ready_system_are_those_of_its_steps(name):
     case = CASES[name]
     system, state, h, _ = case.make()
-    method = (INTEGRATORS | ROLLING)[case.integrator]
+    method = (INTEGRATORS | TOUCHING)[case.integrator]
     if is_native(system, method, state):
         found = natively(system, method, state, h)
         compare(found, by_numpy(system, method, state, h))

@@ -19,6 +19,7 @@ SMALL = {
     "string_pendulum": {"elements": 4, "steps": 240},
     "strings_in_contact": {"n": 24, "periods": 0.5},
     "suslov": {"steps": 1000},
+    "thrown_box": {"steps": 300},
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import retrax as rx
 from retrax.integrators.base import AbstractIntegrator
-from retrax.integrators.catalogue import ROLLING
+from retrax.integrators.catalogue import TOUCHING
 
 ROOT = Path(__file__).parents[2]
 PAGES = [p for p in sorted((ROOT / "docs/theory").glob("*.md")) if p.name != "index.md"]
@@ -92,5 +92,5 @@ def test_claims_written_on_the_pages_are_those_of_the_classes():
     for code, (order, words) in written.items():
         integrator = eval(code, {name: getattr(rx, name) for name in dir(rx)})
         assert (order, set(words.split(", "))) == (integrator.order, set(integrator.preserves))
-    assert {repr(integrator) for integrator in ROLLING.values()} <= set(written)
+    assert {repr(integrator) for integrator in TOUCHING.values()} <= set(written)
     assert any(code.startswith("Adaptive") for code in written)

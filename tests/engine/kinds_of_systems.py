@@ -9,7 +9,7 @@ import numpy as np
 
 import retrax as rx
 from retrax.cases.names import fits
-from retrax.integrators.catalogue import ROLLING
+from retrax.integrators.catalogue import TOUCHING
 from retrax.systems.catalogue import CASES
 from retrax.testing import constrained
 from retrax.testing.problems import FIELDS, PROBLEMS
@@ -17,7 +17,7 @@ from retrax.testing.problems import FIELDS, PROBLEMS
 # Besides the catalogue: few stages and many, which the engine treats in different ways.
 INTEGRATORS = {
     **rx.INTEGRATORS,
-    **ROLLING,
+    **TOUCHING,
     "collocation-2": rx.Collocation(rx.gauss(1)),
     "collocation-8": rx.Collocation(rx.gauss(4)),
     "galerkin-2": rx.GalerkinVariational(rx.gauss(1)),
@@ -59,11 +59,12 @@ KINDS = {
     "field with a radial level": FIELDS["Euler top on R^3"],
     "rod": _case("rod"),
     "rods in contact": _case("rods-in-contact"),
+    "body that touches": _case("bowling-ball"),
     "strings": constrained.strings,
     "string pendulum": _case("string-pendulum"),
 }
 # Integrators that take two rods in contact but have nothing for their contact.
-_ONLY = {"rods in contact": tuple(ROLLING)}
+_ONLY = {"rods in contact": tuple(TOUCHING)}
 
 
 @cache

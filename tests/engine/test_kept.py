@@ -51,6 +51,7 @@ FUNCTIONS = {
     "matrix times all": (lambda x, m: x @ m + (m @ x.T).T, (X, M)),
     "neighbours": (lambda x: x[2:] - 2.0 * x[1:-1] + x[:-2], (X,)),
     "ends": (lambda x: jnp.concatenate([x[:1] * 2.0, x[1:-1], -x[-1:]]), (X,)),
+    "nothing of it": (lambda x: jnp.concatenate([x[N:], 2.0 * x, x[5:5]]), (X,)),
     "padding": (lambda w: jnp.pad(w, (2, 1), constant_values=0.5), (W,)),
     "sums": (lambda x, r: jnp.sum(x, 0) + jnp.sum(r) + jnp.max(jnp.abs(x)), (X, R)),
     "products over the axis": (lambda x, w: w @ x + jnp.einsum("ki,kj->ij", x, x)[0], (X, W)),

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING, as_integrator
+from retrax.integrators.catalogue import INTEGRATORS, TOUCHING, as_integrator
 
 
-@pytest.mark.parametrize("name", [*INTEGRATORS, *ROLLING])
+@pytest.mark.parametrize("name", [*INTEGRATORS, *TOUCHING])
 def test_a_name_stands_for_its_integrator(name):
-    ready = (INTEGRATORS | ROLLING)[name]
+    ready = (INTEGRATORS | TOUCHING)[name]
     assert as_integrator(name) is ready
     assert as_integrator(ready) is ready
 

@@ -124,3 +124,21 @@ def test_bodies_of_a_mechanism_go_by_name():
     far = rx.Contacts([(rx.Ball(0.1, body="wheel"), stop)])
     with pytest.raises(rx.BadInput, match=r"on the body 'wheel', but .* the bodies 'rod'"):
         pendulum().system(contact=far)
+
+
+def test_momenta_that_contacts_break_are_no_invariants():
+    """Friction takes momentum and spin from a ball; a smooth table only what is across it."""
+
+    def on_table(friction):
+        table = rx.Mechanism()
+        table.body("cue", mass=0.2, inertia=[1e-4] * 3, at=[0.0, 0.0, 0.03])
+        table.body("other", mass=0.3, inertia=[1e-4, 2e-4, 3e-4], at=[0.5, 0.0, 0.03])
+        cue, other = (rx.Ball(0.03, body=name, name=name) for name in ("cue", "other"))
+        cloth = rx.Plane(name="cloth")
+        pairs = [(cue, cloth), (other, cloth), (cue, other)]
+        system = table.system(contact=rx.Contacts(pairs, friction=friction))
+        return set(system.invariants(system.assemble(velocities={"cue": [0, 0, 0, 1, 0, 0]})))
+
+    smooth = {"angular momentum e3", "momentum e1", "momentum e2"}
+    assert on_table(0.0) == smooth | {f"spin of cue e{k}" for k in (1, 2, 3)}
+    assert on_table(0.2) == set()

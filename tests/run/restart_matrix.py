@@ -26,11 +26,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import retrax as rx
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.systems.catalogue import CASES
 
 HALF, EVERY, SAVE_EVERY = 20, 8, 3
-METHODS = INTEGRATORS | ROLLING
+METHODS = INTEGRATORS | TOUCHING
 # Each integrator class once, on systems that compile quickly; the rods and strings are in `all`.
 FEW = {
     "heavy-top": ["lie-verlet", "cotangent-lift", "composition-4", "rkmk-4", "runge-kutta-4"],

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.show.page import page_data
 from retrax.show.scene import plain
@@ -63,9 +63,9 @@ def same(one, other):
         assert type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", INTEGRATORS | ROLLING)
+@pytest.mark.parametrize("name", INTEGRATORS | TOUCHING)
 def test_integrators_come_back(name):
-    integrator = (INTEGRATORS | ROLLING)[name]
+    integrator = (INTEGRATORS | TOUCHING)[name]
     same(through_json(integrator), integrator)
     assert repr(through_json(integrator)) == repr(integrator)
 

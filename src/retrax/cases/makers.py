@@ -132,7 +132,12 @@ def typed(key: str, value: Any, wanted: Any) -> Any:
 
 
 def _part(key: str, value: Any, parts: Mapping[str, Choices]) -> Any:
-    """Make a parameter that is an object of its description; return any other as it is."""
+    """Make a parameter that is an object of its description; return any other as it is.
+
+    A list may hold descriptions too.
+    """
+    if key in parts and isinstance(value, list | tuple):
+        return [_part(key, one, parts) for one in value]
     if key not in parts or not isinstance(value, str | Mapping):
         return value
     if isinstance(value, Mapping):

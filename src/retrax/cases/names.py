@@ -5,6 +5,9 @@ from typing import Any
 
 from retrax import systems
 from retrax.cases.makers import Choices, make
+from retrax.contact.contacts import Contacts
+from retrax.contact.self_contact import SelfContact
+from retrax.contact.shapes import Ball, Box, Capsule, Cylinder, Plane
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.groups.matrix_group import MatrixGroup
@@ -20,7 +23,7 @@ from retrax.groups.so_n import SO
 from retrax.groups.translation import Translation
 from retrax.integrators.adaptive import Adaptive
 from retrax.integrators.base import AbstractIntegrator, require_fit
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.mechanics.constraints import Distribution, VelocityConstraint
 from retrax.mechanics.mechanical import MechanicalSystem
 from retrax.mechanics.system import AbstractGroupSystem
@@ -39,13 +42,14 @@ NODES: Choices = {
     )
 }
 
-READY: dict[str, AbstractIntegrator] = INTEGRATORS | ROLLING
+READY: dict[str, AbstractIntegrator] = INTEGRATORS | TOUCHING
 METHODS: Choices = READY | {
     kind.__name__: kind for kind in (*(type(ready) for ready in READY.values()), Adaptive)
 }
 INTEGRATOR_PARTS: dict[str, Choices] = {"base": METHODS, "nodes": NODES, "retraction": RETRACTIONS}
 # Unless an integrator is named, the first of these that can step the system.
 _PREFERRED = (
+    "nonsmooth-rattle",
     "rolling-verlet",
     "contact-dkd",
     "kahan",
@@ -53,8 +57,8 @@ _PREFERRED = (
     "lagrange-d-alembert",
     "rkmk-5",
 )
-# A run file cannot describe these: they are made of functions, or of other systems in a list.
-_OF_FUNCTIONS = {"CubicHamiltonian", "Rods"}
+# A run file cannot describe these: they are made of functions.
+_OF_FUNCTIONS = {"CubicHamiltonian"}
 _CLASSES = {
     name: value
     for name, value in vars(systems).items()
@@ -157,15 +161,20 @@ def _velocity_constraint(A: Any, c: Any = None) -> VelocityConstraint:
     return VelocityConstraint(A, c)
 
 
+_SHAPES: Choices = {shape.__name__: shape for shape in (Ball, Box, Capsule, Cylinder, Plane)}
 # What a parameter may be that is an object; numbers and lists pass as they are.
 SYSTEM_PARTS: dict[str, Choices] = {
+    "against": _SHAPES,
     "algebra": GROUPS,
     "body": {"FreeRigidBody": systems.FreeRigidBody, "WheeledBody": systems.WheeledBody},
+    "contact": {"Contacts": Contacts, "SelfContact": SelfContact},
     "constraint": {"Distribution": Distribution, "VelocityConstraint": _velocity_constraint},
     "damping": {"StringDamping": systems.StringDamping},
     "first": _RODS,
     "group": GROUPS,
+    "pairs": _SHAPES,
     "potential": {"Weight": systems.Weight},
+    "rods": _RODS,
     "second": _RODS,
     "string": {"StringPendulum": systems.StringPendulum},
 }

@@ -24,6 +24,8 @@ from retrax.numerics.checks import (
 
 # Pairs of segments that may be near each other, for each node, unless the user says how many.
 _NEIGHBOURS = 4
+# Pairs of segments whose distances are found at once.
+_AT_ONCE = 1 << 16
 
 
 class SelfContact(AbstractTouching):
@@ -70,7 +72,8 @@ class SelfContact(AbstractTouching):
         self.friction = _between("friction", friction, 0.0, math.inf)
         self.restitution = _between("restitution", restitution, 0.0, 1.0)
         self.skin = self.radius if skin is None else positive64("skin", skin)
-        self.against = tuple(_standing(shape) for shape in against)
+        shapes = [against] if isinstance(against, AbstractSurface) else against
+        self.against = tuple(_standing(shape) for shape in shapes)
         self.itself = bool(itself)
         self.capacity = None if capacity is None else require_whole("capacity", capacity, 1, 10**7)
 
@@ -108,7 +111,8 @@ class SelfContact(AbstractTouching):
             return jnp.min(jnp.where(near | (every <= i), jnp.inf, apart))
 
         rod, after = jnp.asarray(rod), jnp.asarray(after)
-        parts = [lax.map(others, jnp.arange(n))] if self.itself else []
+        many = max(1, min(n, _AT_ONCE // n))
+        parts = [lax.map(others, jnp.arange(n), batch_size=many)] if self.itself else []
         for shape in self.against:
             if isinstance(shape, Plane):
                 apart = (places - shape.at[None]) @ shape.normal - self.radius

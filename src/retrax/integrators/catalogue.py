@@ -8,6 +8,7 @@ from retrax.integrators.adapted_lift import AdaptedLift
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.collocation import Collocation, PlainCollocation
 from retrax.integrators.composition import Composition
+from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle
 from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
 from retrax.integrators.contact.strings import ContactDKD, ContactMidpoint
 from retrax.integrators.cotangent_lift import CotangentLift
@@ -44,7 +45,7 @@ def as_integrator(value: object, argument: str = "integrator") -> AbstractIntegr
             f"{argument} = {shown(value)} is not a retrax integrator; an instance is needed, such "
             f'as LieVerlet(), or a name, such as "lie-verlet".{why}'
         )
-    ready = INTEGRATORS | ROLLING
+    ready = INTEGRATORS | TOUCHING
     if value in ready:
         return ready[value]
     near = difflib.get_close_matches(value.lower(), ready, n=3)
@@ -104,8 +105,9 @@ INTEGRATORS: dict[str, AbstractIntegrator] = {
 }
 """Every integrator, by its name on the command line and in the verification ledger."""
 
-# These step two rods in contact and nothing else, so that none of the common problems fits them.
-ROLLING: dict[str, AbstractIntegrator] = {
+# These step what touches and nothing else, so that none of the common problems fits them.
+TOUCHING: dict[str, AbstractIntegrator] = {
     "rolling-verlet": RollingVerlet(),
     "rolling-dkd": RollingDKD(),
+    "nonsmooth-rattle": NonsmoothRattle(),
 }

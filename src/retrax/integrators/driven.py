@@ -60,7 +60,7 @@ class Driven(AbstractIntegrator):
         self.control = require_instance("control", control, AbstractControl, what)
         self.actuators = actuators
         self.order = integrator.order
-        self.preserves = integrator.preserves & {"group", "constraint", "positions"}
+        self.preserves = integrator.preserves & {"group", "constraint", "positions", "contact"}
 
     def __repr__(self) -> str:
         return f"{self.integrator!r} driven by {self.control!r}"
@@ -137,7 +137,7 @@ class Driven(AbstractIntegrator):
         self.integrator.check_step(system, alone(state), h)
 
     def check_run(self, t: float, h: float, steps: int) -> str | None:
-        return self.control.check_run(t, h, steps)
+        return self.integrator.check_run(t, h, steps) or self.control.check_run(t, h, steps)
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         acting = self.acting(system, state, jnp.asarray(h))

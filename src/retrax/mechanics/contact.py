@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.shape import Shape, Triple
+from retrax.numerics.checks import shown
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
@@ -105,6 +106,18 @@ class AbstractContacts(AbstractTouching):
             f"{self.names[candidate]}: they overlap by {depth:.3g} m in this state. Move them "
             "apart by as much, or leave the pair out of the contacts."
         )
+
+
+def require_contacts(given: object) -> AbstractContacts:
+    """Reject what does not say which bodies may touch."""
+    if isinstance(given, AbstractContacts):
+        return given
+    if isinstance(given, AbstractTouching):
+        raise BadInput(
+            f"contact = {shown(given)} is the contact of rods; bodies take rx.Contacts([(ball, "
+            "table)])."
+        )
+    raise BadInput(f"contact = {shown(given)} must be contacts: rx.Contacts([(ball, table)]).")
 
 
 def require_apart(contact: AbstractTouching, g: Element) -> None:

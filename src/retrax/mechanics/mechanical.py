@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import AbstractConstraint
-from retrax.mechanics.contact import AbstractContacts
+from retrax.mechanics.contact import AbstractContacts, require_contacts
 from retrax.mechanics.functions import (
     Force,
     Function,
@@ -165,7 +165,7 @@ class MechanicalSystem(AbstractMechanicalSystem):
             None if potential is None else checked_energy("potential", potential, (g,), ("g",))
         )
         self.require_declared()
-        self.contact = None if contact is None else contact.on(self)
+        self.contact = None if contact is None else require_contacts(contact).on(self)
 
     @property
     def name(self) -> str:

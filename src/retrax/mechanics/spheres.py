@@ -89,8 +89,8 @@ def placed_on(
                 "the equations of its points."
             )
     if not any(isinstance(part, Sphere) for part in parts):
-        several = isinstance(where, tuple) and len(parts) > 1
-        group = Product(*map(require_group, parts)) if several else require_group(parts[0])
+        groups = [require_group(part) for part in parts]
+        group = groups[0] if len(groups) == 1 else Product(*groups)
         return group, checked_constraint(group, constraint)
     space = Embedded(*(_factor(part) for part in parts))
     further = checked_constraint(space.group, constraint)

@@ -254,7 +254,7 @@ def _rates_from(system: "AbstractGroupSystem", seed: int | Int[Array, ""]) -> _R
             xi = system.at_time(t).velocity(g, mu)
         force = system.total_force(g, xi, mu, t)
         if isinstance(system.contact, AbstractContacts):
-            rows = jnp.concatenate([rows, _pushes(system.contact, g)])
+            rows = jnp.concatenate([rows, pushes(system.contact, g)])
         return _Rates(
             group.coAd(group.inverse(g), force),  # (1)
             group.coad(xi, mu) + force,  # (2)
@@ -266,7 +266,7 @@ def _rates_from(system: "AbstractGroupSystem", seed: int | Int[Array, ""]) -> _R
     return jax.vmap(rates)(jax.random.split(jax.random.key(seed), samples))
 
 
-def _pushes(contact: AbstractContacts, g: "Element") -> Float[Array, "rows dim"]:
+def pushes(contact: AbstractContacts, g: "Element") -> Float[Array, "rows dim"]:
     """Return the rows along which contacts may push and rub."""
     rubs = jnp.where(contact.friction > 0, 1.0, 0.0)[:, None]
     weights = jnp.concatenate([jnp.ones_like(rubs), rubs, rubs], axis=1)

@@ -15,7 +15,7 @@ from retrax.groups.so2 import SO2
 from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.actuated import Actuated
-from retrax.mechanics.contact import AbstractContacts
+from retrax.mechanics.contact import AbstractContacts, require_contacts
 from retrax.mechanics.functions import Force, arguments, as_pytree, checked_energy
 from retrax.mechanics.mechanical import Potential
 from retrax.mechanics.shape import Shape, shapes_of
@@ -277,8 +277,7 @@ class Mechanism:
     ) -> AbstractContacts | None:
         """Return what must not overlap, and joints that stop."""
         if contact is not None:
-            what = "contacts, such as rx.Contacts([(ball, table)])"
-            require_instance("contact", contact, AbstractContacts, what)
+            require_contacts(contact)
         given = {} if limits is not None and not require_flag("limits", limits) else self._stops
         acting = (told(self.limits) if limits else {}) | given
         found = []

@@ -7,8 +7,8 @@ $$ \Omega_i = R_i^T\omega, \qquad v_i = v + \omega\times x_i \tag{1} $$
 and has the momentum $\omega\cdot L + v\cdot P$ with the angular momentum $L = \sum R_iJ_i\Omega_i
 + m_ix_i\times v_i$ about the origin and $P = \sum m_iv_i$. This is no translation of the group, for
 positions turn too. Turning one body about an axis $\zeta$ of its own has the momentum
-$\zeta\cdot J_i\Omega_i$. Either is kept where no force works on it and no joint or wheel crosses
-it, wherever the bodies are; so they are looked for at random places, as null spaces.
+$\zeta\cdot J_i\Omega_i$. Either is kept where no force works on it and no joint, wheel or contact
+crosses it, wherever the bodies are; so they are looked for at random places, as null spaces.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.state import State
-from retrax.mechanics.symmetry import Symmetries, axis_or_components
+from retrax.mechanics.symmetry import Symmetries, axis_or_components, pushes
 from retrax.mechanisms.body import GROUND
 from retrax.mechanisms.joined import Joints
 from retrax.mechanisms.settled import Settled, rolled, settled
@@ -56,11 +56,16 @@ def moved(system: "MechanismSystem", g: Element, motion: Float[Array, " six"]) -
 
 
 class _Rates(NamedTuple):
-    """What forces do along motions of the whole and turns of each body; the size of |mu||xi|."""
+    """What forces do along motions of the whole and turns of each body; the size of |mu||xi|.
+
+    `pushes` and `twists` are what contacts may do along them, a row for each of their impulses.
+    """
 
     forces: Array | np.ndarray
     torques: Array | np.ndarray
     size: Array | np.ndarray
+    pushes: Array | np.ndarray
+    twists: Array | np.ndarray
 
 
 @Evaluated
@@ -77,7 +82,10 @@ def _rates(system: "MechanismSystem") -> _Rates:
         force = system.total_force(g, xi, mu, t)
         motions = jax.vmap(lambda e: moved(system, g, e))(jnp.eye(turns + d))
         torque = (force + system.group.coad(xi, mu)).reshape(n, -1)[:, :turns]
-        return _Rates(motions @ force, torque, jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi)))
+        size = jnp.max(jnp.abs(mu)) * jnp.max(jnp.abs(xi))
+        touch = jnp.zeros((0, len(mu))) if system.contact is None else pushes(system.contact, g)
+        twists = touch.reshape(len(touch), n, -1)[:, :, :turns]
+        return _Rates(motions @ force, torque, size, touch @ motions.T, twists)
 
     return jax.vmap(at)(jax.random.split(jax.random.key(7), _SAMPLES))
 
@@ -90,17 +98,21 @@ def find_motions(system: "MechanismSystem") -> Symmetries:
             f"JAX hides the numbers in which to find the symmetries of the {system.name}: look for "
             "invariants outside of jax.jit and jax.vmap."
         )
-    forces, torques, size = (np.asarray(x) for x in found.values[0])
+    forces, torques, size, touch, twists = (np.asarray(x) for x in found.values[0])
     n, turns, dim = len(system.names), system.inertia.shape[1], system.group.dim
     constraint = system.constraint
     whole = _unforced(forces, size)
     axes = [_unforced(torques[:, i], size) for i in range(n)]
     for place in () if constraint is None else _places(constraint):
-        if len(whole) and (GROUND in place.bodies or len(place.bodies) == 1):
+        if GROUND in place.bodies or len(place.bodies) == 1:
             whole = _uncrossed(whole, _across(place, turns))
         for body, block in zip(place.bodies, place.blocks, strict=True):
-            if body != GROUND and len(axes[body]):
+            if body != GROUND:
                 axes[body] = _uncrossed(axes[body], block[:, :, :turns])
+    if touch.size:
+        faint = _FAINT * float(np.max(np.abs(touch)))
+        whole = _uncrossed(whole, touch, faint)
+        axes = [_uncrossed(own, twists[:, :, i], faint) for i, own in enumerate(axes)]
     spins = np.zeros((sum(map(len, axes)), n, dim // n))
     spins[np.arange(len(spins)), np.repeat(np.arange(n), [len(a) for a in axes]), :turns] = (
         np.concatenate(axes)
@@ -123,12 +135,19 @@ def _unforced(forces: Float[np.ndarray, "samples m"], size: np.ndarray) -> np.nd
     return null_space(relative, _TOLERANCE * np.sqrt(len(relative)))
 
 
-def _uncrossed(kept: Float[np.ndarray, "m q"], rows: Float[np.ndarray, "places k q"]) -> np.ndarray:
-    """Return the part of a span of directions that rows do not cross."""
-    if not len(rows):  # nothing is known about this joint
+def _uncrossed(
+    kept: Float[np.ndarray, "m q"],
+    rows: Float[np.ndarray, "places k q"],
+    faint: float = np.finfo(float).tiny,
+) -> np.ndarray:
+    """Return the part of a span of directions that rows do not cross.
+
+    Rows smaller than `faint` are measured by that: they may be nothing but rounding.
+    """
+    if not len(kept) or not len(rows):  # without rows nothing is known about this joint
         return kept[:0]
     across = rows.reshape(-1, kept.shape[1])
-    size = max(float(np.max(np.abs(across), initial=0.0)), np.finfo(float).tiny)
+    size = max(float(np.max(np.abs(across), initial=0.0)), faint)
     inside = null_space(across @ kept.T / size, _TOLERANCE * np.sqrt(max(len(across), 1)))
     return echelon(_orthonormal(inside @ kept))
 

@@ -44,6 +44,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from retrax.numerics.complementarity_tangents import Changes, Solution, tangents
 from retrax.numerics.newton import SMALLEST, NewtonStatus
 from retrax.numerics.small_matrices import partly_ordered_solve
 
@@ -68,6 +69,20 @@ _PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 3_000
 OPEN, STICKS, SLIPS = 0, 1, 2
 
 
+class _Law(NamedTuple):
+    """The arrays of one solve: see `Contact`."""
+
+    rows: Float[Array, "m 3 n"]
+    friction: Float[Array, " m"]
+    pushed: Float[Array, " m"]
+    touching: Bool[Array, " m"]
+    ties: Float[Array, "k n"]
+    weights: tuple[Impulses, Tensions]
+    terms: Scalar
+    unseen: Scalar
+    rounding: Scalar
+
+
 class Contact(NamedTuple):
     """The equations of one solve.
 
@@ -76,11 +91,11 @@ class Contact(NamedTuple):
     - `need`: $R(\\xi)$ of (1), without impulses.
     - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
     - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
+    - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
+    - `answers`: the changes of the velocities that impulses make, nearly.
     - `rows`: $W$, three for each contact.
     - `friction`, `pushed`: $f$ and $p_0$ of each contact; `touching`: whether it can push at all.
-    - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
     - `weights`: $\rho$ of contacts and of joints.
-    - `answers`: the changes of the velocities that impulses make, nearly.
     - `terms`: the size of the terms that cancel in `need`; `unseen`: of those in the speeds of
         opening and in `held`; `rounding`: the same, where contacts are at odds.
     """
@@ -88,14 +103,14 @@ class Contact(NamedTuple):
     need: Callable[[Velocity], Velocity]
     speeds: Callable[[Velocity], Impulses]
     slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
+    held: Callable[[Velocity], Tensions]
+    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
     rows: Float[Array, "m 3 n"]
     friction: Float[Array, " m"]
     pushed: Float[Array, " m"]
     touching: Bool[Array, " m"]
-    held: Callable[[Velocity], Tensions]
     ties: Float[Array, "k n"]
     weights: tuple[Impulses, Tensions]
-    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
     terms: Scalar
     unseen: Scalar
     rounding: Scalar
@@ -177,6 +192,77 @@ def weights(
 def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     """Solve (1) and (2) to round-off from a guess.
 
+    Derivatives of the solution, forward and reverse, are those of `complementarity_tangents` and
+    not those of the iteration.
+    """
+    # What functions close over becomes an argument, so that derivatives can reach it.
+    xi = guess.xi
+    converted = [
+        jax.closure_convert(function, xi)
+        for function in (
+            problem.need,
+            problem.speeds,
+            problem.slopes,
+            problem.held,
+            lambda push: problem.answers(push[None])[0],
+        )
+    ]
+    functions, closed_over = zip(*converted, strict=True)
+    law = _Law(*problem[len(functions) :])
+    found, (solved, size, count) = _root(functions, law, guess, closed_over)
+    return found, NewtonStatus(solved > 0, size, count.astype(int))
+
+
+def _with(functions: tuple[Callable, ...], law: "_Law", closed_over: tuple) -> Contact:
+    """Return the equations whose functions close over these arrays."""
+    need, speeds, slopes, held, answer = (
+        partial(lambda f, given, x: f(x, *given), function, given)
+        for function, given in zip(functions, closed_over, strict=True)
+    )
+    return Contact(need, speeds, slopes, held, jax.vmap(answer), *law)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _root(
+    functions: tuple[Callable, ...], law: "_Law", guess: Found, closed_over: tuple
+) -> tuple[Found, tuple[Scalar, Scalar, Scalar]]:
+    """Iterate. How it went travels as floats, whose derivatives are ordinary zeros."""
+    found, status = _iterated(_with(functions, law, closed_over), guess)
+    went = (status.converged, status.residual, status.iterations)
+    return found, tuple(jnp.asarray(x, float) for x in went)
+
+
+@_root.defjvp
+def _root_jvp(functions: tuple[Callable, ...], primals: tuple, changes: tuple) -> tuple:
+    """The solution depends on the equations, and neither on the guess nor on sizes of terms."""
+    (found, status), (law, _, closed_over) = _root(functions, *primals), primals
+    problem = _with(functions, law, closed_over)
+    xi, moved = found.xi, changes[2]
+
+    def change_of(k: int) -> Array:
+        return jax.jvp(partial(functions[k], xi), closed_over[k], moved[k])[1]
+
+    new = changes[0]
+    change = Changes(
+        change_of(0), change_of(1), change_of(3), new.rows, new.ties, new.friction, new.pushed
+    )
+    at = Solution(
+        found.z,
+        found.lam,
+        problem.speeds(xi),
+        *(law.rows, law.ties, law.friction, law.pushed, law.touching),
+        *law.weights,
+    )
+    slopes = (jax.jacfwd(f)(xi) for f in (problem.need, problem.speeds, problem.held))
+    return (found, status), (
+        Found(*tangents(at, change, *slopes)),
+        jax.tree.map(jnp.zeros_like, status),
+    )
+
+
+def _iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
+    """Iterate from a guess.
+
     Derivatives are taken once, where a round of iterations begins. A round that fails ends with
     sweeps from where it began, twice as many as the one before.
     """
@@ -203,7 +289,7 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         answers = []
         for i in range(len(friction)):
             pushed = problem.pushed[i]
-            one = _answer(z[i], y[i], seen.u[i], rho[i], friction[i], pushed, kappa)
+            one = partial(_answer, z[i], y[i], seen.u[i], rho[i], friction[i], pushed, kappa)
             closed = problem.touching[i] & ((y[i, 0] > 0) | (pushed > 0))
             K, right, answer = lax.cond(
                 closed,
@@ -308,12 +394,13 @@ def _add(
     right: Velocity,
     W: Float[Array, "3 n"],
     V: Float[Array, "3 n"],
-    one: _Answer,
+    answer: Callable[[], _Answer],
 ) -> _System:
     """Add a closed contact to (4)."""
+    one = answer()
     across = one.E @ V
-    for row, answer in zip(W, across, strict=True):
-        K = K + row[:, None] * answer[None]
+    for row, answered in zip(W, across, strict=True):
+        K = K + row[:, None] * answered[None]
     return K, right - one.a @ W, one
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator, StepInfo, require_fit
+from retrax.mechanics.contact import require_apart
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
@@ -125,7 +126,7 @@ def require_state(
 def is_possible_anywhere(system: AbstractGroupSystem) -> bool:
     """Tell whether the system can be in every state of its space."""
     anywhere = type(system).check_state is AbstractGroupSystem.check_state
-    return system.constraint is None and anywhere
+    return system.constraint is None and system.contact is None and anywhere
 
 
 def require_possible(
@@ -142,6 +143,8 @@ def require_possible(
     system.check_state(state)
     keeps = integrator is None or not {"constraint", "positions"}.isdisjoint(integrator.preserves)
     system.require_admissible(state, ALLOWED_AT_START if keeps else ALLOWED_OF_DRIFT)
+    if system.contact is not None:
+        require_apart(system.contact, state.g)
 
 
 def require_arrays(name: str, state: State) -> None:

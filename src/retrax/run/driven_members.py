@@ -136,10 +136,11 @@ def _fits(tree: T, fits: Callable[[T], bool]) -> bool:
 
 
 def check_runs(parts: DrivenMembers, t: np.ndarray, h: float, steps: int) -> None:
-    """Reject members whose controllers cannot run so, or warn of the first doubt."""
-    if not isinstance(parts.one, Driven):
+    """Reject members that cannot run so, or warn of the first doubt."""
+    if type(parts.one).check_run is AbstractIntegrator.check_run:
         return
-    each = parts.own and isinstance(parts.one.control, Signal)
+    driven = parts.one if isinstance(parts.one, Driven) else None
+    each = parts.own and driven is not None and isinstance(driven.control, Signal)
     times = t if each else np.unique(t)
     for k, begin in enumerate(times):
         integrator = _member(parts.integrator, k) if each else parts.one

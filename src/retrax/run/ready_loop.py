@@ -238,6 +238,7 @@ class _ReadyLoops:
     """Those of the last pairs of system and integrator that were run more than once.
 
     A pair is found by which objects they are, or by a system and how its integrator is written.
+    Only pairs that fit each other may be kept: a loop that is ready asks no more.
     """
 
     def __init__(self) -> None:
@@ -262,13 +263,20 @@ class _ReadyLoops:
             return None
         alike = (id(system), _named(integrator), backend)
         pair = self._kept.get(alike)
-        if pair is not None:
-            self._kept.move_to_end(alike)
-            return pair.ready_loop()
-        self._kept[these] = self._kept[alike] = _Pair(system, integrator, backend)
+        if pair is None:
+            return None
+        self._kept.move_to_end(alike)
+        return pair.ready_loop()
+
+    def keep(
+        self, system: AbstractGroupSystem, integrator: AbstractIntegrator, backend: str
+    ) -> None:
+        """Keep a pair that has been seen to fit, so that its next run finds a loop."""
+        pair = _Pair(system, integrator, backend)
+        self._kept[id(system), id(integrator), backend] = pair
+        self._kept[id(system), _named(integrator), backend] = pair
         while len(self._kept) > 2 * _MOST:
             self._kept.popitem(last=False)
-        return None
 
 
 class _Pair:

@@ -206,8 +206,8 @@ class Running:
         saved, ended, plan = list(self.saved), self.ended, self.begun.plan
         events = None if self.lookout is None else self.lookout.result()
         last = None if ended is None or ended.state.t == self.at.state.t else ended.state
-        if events is not None and events.ended_by is not None:
-            last = events[events.ended_by][-1]
+        if events is not None and events.end is not None:
+            last = events.end
         if last is not None:
             rows = jax.tree.leaves((last, _QUIET))
             saved.append([np.asarray(x)[None] for x in rows])

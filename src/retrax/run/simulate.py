@@ -112,6 +112,8 @@ def simulate(
         )
     if traced:
         return simulate_traced(run, backend)
+    if type(backend) is str:
+        READY_LOOPS.keep(moving, method, backend)
     require_room(sum(leaf.nbytes for leaf in jax.tree.leaves(begin)), plan.steps, plan.save_every)
     return _simulate(
         run, None if checkpoint is None else require_path(checkpoint), progress, backend, watched

@@ -15,7 +15,7 @@ import numpy as np
 from retrax.cases.python_file import is_reference
 from retrax.errors import printable
 from retrax.files import write_text
-from retrax.integrators.catalogue import INTEGRATORS, ROLLING
+from retrax.integrators.catalogue import INTEGRATORS, TOUCHING
 from retrax.show.curves import curves
 from retrax.show.drawn import drawable
 from retrax.show.live import live_data, stepper_script
@@ -162,7 +162,7 @@ def again(run: Trajectory) -> str:
     """The command and the lines of Python that make the run again, as far as they are known."""
     made = run.provenance
     asked = printable(made.get("asked", made.get("case", "")))
-    known = {repr(method): name for name, method in (INTEGRATORS | ROLLING).items()}
+    known = {repr(method): name for name, method in (INTEGRATORS | TOUCHING).items()}
     name = known.get(made["integrator"], "")
     numbers = f"h={float(run.h)!r}, steps={run.steps}, save_every={run.save_every}"
     blocks = []
@@ -174,11 +174,11 @@ def again(run: Trajectory) -> str:
     if asked in CASES and name:
         lines = (
             "import retrax as rx",
-            "from retrax.integrators.catalogue import INTEGRATORS, ROLLING",
+            "from retrax.integrators.catalogue import INTEGRATORS, TOUCHING",
             "from retrax.systems.catalogue import CASES",
             "",
             f'system, state, _, _ = CASES["{asked}"].make()',
-            f'integrator = (INTEGRATORS | ROLLING)["{name}"]',
+            f'integrator = (INTEGRATORS | TOUCHING)["{name}"]',
             f"run = rx.simulate(system, integrator, state, {numbers})",
         )
         return blocks[0] + block("In Python", "\n".join(lines))

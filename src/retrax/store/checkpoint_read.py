@@ -267,10 +267,10 @@ def trajectory_of(
     """Make the trajectory of all that is committed."""
     states, record = with_kept(stored.states(), integrator), stored.record
     info, events, inputs = stored.info(), stored.events(), stored.inputs()
-    if events is not None and events.ended_by is not None:
+    if events is not None and (at := events.end) is not None:
         # The last state is that of the event, with what acts there.
-        end, last = events[events.ended_by][-1], jax.tree.map(lambda x: x[-1], states)
-        end = State(end.g, end.momentum, end.t, last.control)
+        last = jax.tree.map(lambda x: x[-1], states)
+        end = State(at.g, at.momentum, at.t, last.control)
         states = jax.tree.map(lambda x, y: np.concatenate([x, np.asarray(y)[None]]), states, end)
         info = jax.tree.map(lambda x: np.append(x, np.zeros(1, x.dtype)), info)
         inputs = None if inputs is None else np.concatenate([inputs, inputs[-1:]])

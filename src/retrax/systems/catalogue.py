@@ -36,6 +36,7 @@ from retrax.systems.sliding_bodies import Blade, ChaplyginSleigh
 from retrax.systems.strings.string_pendulum import StringPendulum
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.systems.suslov import Suslov, Veselova
+from retrax.systems.touching_examples import bowling_ball, thrown_box
 
 
 def _turned(angle: float) -> Float[Array, "3 3"]:
@@ -355,6 +356,20 @@ CASES: dict[str, Case] = {
             (0.01, 1_500),
         ),
         *(Case(name, told, make, length=length) for name, told, make, length in _MECHANISMS),
+        Case(
+            "bowling-ball",
+            "a ball that slides down a lane until it rolls",
+            bowling_ball,
+            "nonsmooth-rattle",
+            (0.005, 600),
+        ),
+        Case(
+            "thrown-box",
+            "a box that bounces, tumbles, slides and comes to rest",
+            thrown_box,
+            "nonsmooth-rattle",
+            (0.002, 1_500),
+        ),
         driven_case(
             "robot-arm",
             "an arm with six axes whose motors reach for a place",

@@ -61,7 +61,7 @@ class Events(Mapping[str, Crossings | ContactEvents]):
     event of the user's has that name. They are found when somebody asks.
 
     **Attributes:** `names`: of the events that were looked for; `ended_by`: the name of the event
-    that ended the run, or `None`.
+    that ended the run, or `None`; `end`: the state there.
     """
 
     def __init__(
@@ -74,7 +74,8 @@ class Events(Mapping[str, Crossings | ContactEvents]):
         self.names, self.found, self.ended_by = tuple(names), tuple(found), ended_by
         self._of_contacts: Callable[[], tuple[ContactEvent, ...]] | None = None
         self._told = True
-        packing, self._crossings = Packing(like), {}
+        packing = Packing(like)
+        self._crossings: dict[str, Crossings] = {}
         self._moving = Packing((like.g, like.momentum)).size
         for k, name in enumerate(self.names):
             own = [one for one in self.found if one.event == k]
@@ -97,6 +98,11 @@ class Events(Mapping[str, Crossings | ContactEvents]):
     def entries(self) -> tuple[ContactEvent, ...]:
         """What happened to contacts, in the order of time: kind, time, contact, bodies, impulse."""
         return () if self._of_contacts is None else self._of_contacts()
+
+    @property
+    def end(self) -> State | None:
+        """The state at which an event ended the run, or `None`."""
+        return None if self.ended_by is None else self._crossings[self.ended_by][-1]
 
     def __getitem__(self, name: str) -> Crossings | ContactEvents:
         if name in self._crossings:

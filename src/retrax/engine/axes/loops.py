@@ -297,6 +297,8 @@ class AxisLoops:
         parts = [
             _each_cell(array.cells, lambda cell, k=k: loaded(cell, k)) for k in range(array.length)
         ]
+        if not parts:  # a slice of nothing
+            return np.expand_dims(array.cells, array.axis).take([], axis=array.axis)
         return np.stack(parts, axis=array.axis)
 
     def entry_at(self, array: KeptArray, index: Operand) -> Operands:

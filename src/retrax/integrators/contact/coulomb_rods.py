@@ -95,18 +95,19 @@ class CoulombStep(NamedTuple):
         push = one.p + two.p
         slips = one.slips | two.slips
         lands = ~closed(system, one.where.gap) & (push > 0)
-        values = (
-            two.where.gap,
-            jnp.where(push > 0, jnp.where(slips, SLIPS, STICKS), OPEN),
-            push,
-            one.q + two.q,
-            one.opening,
-            two.across,
-            jnp.where(slips | lands, one.rubbed + two.rubbed, 0.0),
-            jnp.where(lands, one.struck + two.struck, 0.0),
-            jnp.asarray(False),
+        return ContactRecord(
+            gap=two.where.gap[None],
+            mode=jnp.where(push > 0, jnp.where(slips, SLIPS, STICKS), OPEN)[None],
+            normal=push[None],
+            tangential=(one.q + two.q)[None],
+            approach=one.opening[None],
+            slip=two.across[None],
+            friction_work=jnp.where(slips | lands, one.rubbed + two.rubbed, 0.0)[None],
+            impact_work=jnp.where(lands, one.struck + two.struck, 0.0)[None],
+            jams=jnp.zeros(1, bool),
+            joint_work=jnp.zeros(()),
+            tensions=jnp.zeros((2, 0)),
         )
-        return ContactRecord(*(value[None] for value in values), jnp.zeros(()), jnp.zeros((2, 0)))
 
 
 def coulomb_step(system: RodsInContact, state: State, h: Scalar) -> CoulombStep:

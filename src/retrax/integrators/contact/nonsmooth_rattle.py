@@ -4,7 +4,8 @@ from typing import ClassVar, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax import lax
+from jaxtyping import Array, Bool, Float
 
 from retrax.contact.self_contact import SelfContact
 from retrax.errors import BadInput
@@ -37,15 +38,23 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
 # What would go in a step no further than this does not bounce.
 _SOFT = 1e-12
+# Impulses that move bodies by no more than this, relative to the coordinates, repair rounding errors.
+_REPAIR = 256 * _EPS
+# What slips this many times faster than the friction of a stage can stop it goes on slipping.
+_FAST = 8.0
 
 
 class Last(NamedTuple):
-    """What the step before found: the impulses of both stages, per time."""
+    """What the step before found: the impulses of both stages, per time.
+
+    `guesses` are what the iterations of both begin with: the same, but for rounding errors.
+    """
 
     first: Impulses
     last: Impulses
     ties: Float[Array, " k"]
     ends: Float[Array, " k"]
+    guesses: tuple[Impulses, Impulses]
 
 
 class NonsmoothRattle(AbstractIntegrator):
@@ -70,7 +79,10 @@ class NonsmoothRattle(AbstractIntegrator):
     (5) for contacts that are closed. One that was open at $g_k$ meets at the speed $v$, found
     between both ends of the step, and rubs at the end of it alone: $q = 0$, $|q'| \le f(p + p')$;
     otherwise $v = 0$. A contact that sticks is a rolling constraint: it does
-    not creep. Without contact this is `LieVerlet`, of order 2; in impacts of order 1.
+    not creep. One that slips so fast that a step cannot stop it rubs against its slip
+    $T_k\xi_k$ at the start of the step in (3), as it does against that at the end in (5). So the
+    step is its own adjoint, and of order 2 while contacts slip, stick, roll or are open; in
+    impacts it is of order 1. Without contact this is `LieVerlet`.
 
     **Arguments:** `retraction`: $\tau$. With `Exp()` the velocity of a step agrees with the
     momenta of a body that spins; `Cayley()` asks friction for what it misses.
@@ -95,12 +107,24 @@ class NonsmoothRattle(AbstractIntegrator):
             raise BadInput(
                 f"the {system.name} has a step of its own for its contact; use RollingVerlet()."
             )
-        if system.constraint is not None and not isinstance(system.constraint, AbstractHolonomic):
+        held = system.constraint
+        if held is not None and not isinstance(held, AbstractHolonomic):
             self.refuse_constraint(system)
+        if held is not None and held.rolling is not None:
+            raise BadInput(
+                f"the {system.name} has wheels or other constraints on velocities beside its "
+                "contacts, which no step takes together: give the wheel a shape that touches, such "
+                "as rx.Ball or rx.Cylinder on rx.Plane, with friction, instead."
+            )
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
         if _of_rods(system):
             RodContact().check_step(system, state, h)
+
+    def check_run(self, t: float, h: float, steps: int) -> str | None:
+        if h < 0:
+            raise BadInput(f"h = {h:g} is negative, but friction and impacts have no way back.")
+        return None
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
         if _of_rods(system):
@@ -112,7 +136,7 @@ class NonsmoothRattle(AbstractIntegrator):
             return RodContact().memory(system, state)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
-        return Last(none, none, ties, ties)
+        return Last(none, none, ties, ties, (none, none))
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.next_step(system, state, h, self.memory(system, state))
@@ -171,6 +195,9 @@ class NonsmoothRattle(AbstractIntegrator):
         extent = _extent(g0)
         xi0 = now.velocity(g0, mu0)
         touched = before.gap <= _TOUCHED * extent
+        u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
+        rho = weights(before.rows, ties, lambda rows: answers(now, rows, g0, mu0))
+        slides = touched & _goes_on(u0, h * memory.first, contact.friction, rho[0])
 
         def kick(at: AbstractGroupSystem, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
             return h / 2 * at.total_force(g, xi, at.momentum(g, xi), t)
@@ -183,11 +210,14 @@ class NonsmoothRattle(AbstractIntegrator):
             return tau.dR_inv_dual(group, h * xi, p) - (mu0 + kick(now, g0, xi, t0))  # (1)
 
         def seen(gap: Array) -> Array:
-            return jnp.where(jnp.abs(gap) <= _CLOSED * extent, 0.0, gap)
+            # What is closed is zero, and has the derivatives of the gap.
+            nothing = gap - lax.stop_gradient(gap)
+            return jnp.where(jnp.abs(gap) <= _CLOSED * extent, nothing, gap)
 
         def speeds(xi: Coordinates) -> Impulses:
             gap, there = contact.speeds(drift(xi), xi, before.frame)
             slip = (jnp.einsum("iak,k->ia", before.rows[:, 1:], xi) + there[:, 1:]) / 2
+            slip = jnp.where(slides[:, None], u0[:, 1:], slip)
             return jnp.concatenate([(seen(gap) / h)[:, None], slip], axis=1)  # (2), (3)
 
         def held(xi: Coordinates) -> Array:
@@ -201,7 +231,8 @@ class NonsmoothRattle(AbstractIntegrator):
 
             rows = contact.look(g, before.frame).rows
             opening = jax.vmap(carried)(rows[:, 0])
-            V = jnp.concatenate([opening[:, None], (before.rows + rows)[:, 1:] / 2], axis=1)
+            slip = jnp.where(slides[:, None, None], 0.0, (before.rows + rows)[:, 1:] / 2)
+            V = jnp.concatenate([opening[:, None], slip], axis=1)
             G = _ties(system, g, t1)
             return V, jax.vmap(carried)(G) if len(G) else G
 
@@ -210,7 +241,6 @@ class NonsmoothRattle(AbstractIntegrator):
         def gives(rows: Array) -> Array:
             return answers(now, rows, g0, mu0)
 
-        rho = weights(before.rows, ties, gives)
         problem = Contact(
             need=need,
             speeds=speeds,
@@ -227,7 +257,7 @@ class NonsmoothRattle(AbstractIntegrator):
             unseen=extent / jnp.abs(h),
             rounding=extent / jnp.abs(h),
         )
-        z, lam = h * memory.first, h * memory.ties
+        z, lam = h * memory.guesses[0], h * memory.ties
         loaded = jnp.einsum("iak,ia->k", before.rows, z) + lam @ ties
         guess = Found(now.velocity(g0, mu0 + pushed + loaded), z, lam)
         found, status = solve_contact(problem, guess)
@@ -244,7 +274,6 @@ class NonsmoothRattle(AbstractIntegrator):
         # What meets in this step slides freely until then, and rubs with all of its push after.
         met = jnp.where(touched, 0.0, found.z[:, 0])
         apart = then.velocity(g1, off - _turned(group, tau, h * xi, impulse))
-        u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
         start, end = u0[:, 0], jnp.einsum("ik,k->i", after.rows[:, 0], apart)
         approach = _approach(before.gap, start, end, h)
         hits = ~touched & (-h * approach > _SOFT * extent)
@@ -278,7 +307,7 @@ class NonsmoothRattle(AbstractIntegrator):
             unseen=jnp.zeros(()),
             rounding=extent / jnp.abs(h),
         )
-        started = jnp.where(closed[:, None], memory.last * h, 0.0)
+        started = jnp.where(closed[:, None], memory.guesses[1] * h, 0.0)
         loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends
         begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends)
         last, settled = solve_contact(second, begun)
@@ -286,8 +315,32 @@ class NonsmoothRattle(AbstractIntegrator):
         new = State(g1, mu1, t1)
         both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
-        handed = Last(found.z / h, last.z / h, found.lam / h, last.lam / h)
-        return new, info, handed
+        first, final = found.z / h, last.z / h
+        repair = _REPAIR * extent / h**2 * jnp.sum(rho[0][:, 0])
+        guesses = (
+            _calmed(memory.guesses[0], first, repair),
+            _calmed(memory.guesses[1], final, repair),
+        )
+        return new, info, Last(first, final, found.lam / h, last.lam / h, guesses)
+
+
+def _goes_on(u: Impulses, z: Impulses, friction: Gaps, rho: Impulses) -> Bool[Array, " m"]:
+    """Return which contacts slip too fast for friction to stop them in this step.
+
+    **Arguments:** `u`: their speeds at its start; `z`: their impulses in the step before.
+    """
+    stops = _FAST * friction * z[:, 0] / jnp.where(rho[:, 1] > 0, rho[:, 1], 1.0)
+    return (z[:, 0] > 0) & (jnp.sum(u[:, 1:] ** 2, axis=1) > stops**2)
+
+
+def _calmed(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
+    """Return what to begin the next iteration with.
+
+    Impulses that repair rounding errors of gaps are no guess for the next step, where they would
+    make such errors anew. In the mean with the guesses before they die out.
+    """
+    near = jnp.sum(jnp.abs(found - before)) <= repair
+    return jnp.where(near, (3 * before + found) / 4, found)
 
 
 def _turned(

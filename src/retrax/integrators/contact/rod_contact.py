@@ -100,8 +100,6 @@ class RodContact(AbstractIntegrator):
             )
 
     def check_step(self, system: AbstractRod, state: State, h: float) -> None:
-        if not h > 0:
-            raise BadInput(f"h = {h:g}: friction and impacts have no way back, so h must be > 0.")
         system.check_step(state, h)
 
     def refusal(self, system: AbstractRod, state: State, h: float, moved: float) -> Refusal:

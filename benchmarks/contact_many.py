@@ -1,0 +1,126 @@
+"""Many contacts: balls on a floor, and a rod that touches itself."""
+
+import numpy as np
+
+import retrax as rx
+from benchmarks.loop import GAP, THROUGH, loop, places
+from benchmarks.turns import Case, in_turn, library, once
+
+G, MASS, RADIUS, FRICTION = 9.81, 2.0, 0.1, 0.3
+BALLS, STEPS = (2, 3, 4), 300
+MANY = 1000
+END = 0.3  # of the rod, in s
+# Room for pairs of near segments: as many as there are, and what retrax takes when not told.
+ROOM = (40, None)
+OURS, FINEST = (2e-4, 1e-4, 5e-5), 5e-6
+# Steps of PyElastica, and the springs that are stable with them; the last is its reference.
+THEIRS = {1e-4: (1e3, 1e4), 5e-5: (1e4, 1e5), 2e-5: (1e5, 1e6), 1e-5: (1e6,)}
+HARDEST = (5e-6, 4e6)
+
+
+def balls() -> list[dict]:
+    """Time a step of balls that roll into each other on a floor."""
+    mujoco, rows = library("mujoco_contact"), []
+    for n in (*BALLS, MANY):
+        start = _row(n)
+        cases = [] if n == MANY else [_our_balls(n, *start)]
+        if mujoco is not None:
+            bodies = "".join(mujoco.ball(MASS, RADIUS, place) for place in start[0])
+            velocity = np.concatenate([np.r_[v, 0, 0, 0] for v in start[1]])
+            made = mujoco.scene(
+                bodies, velocity, 1e-3, mujoco.DEFAULT, gravity=[0, 0, -G], friction=FRICTION
+            )
+            steps = STEPS
+            cases.append(
+                Case(
+                    mujoco.DEFAULT.name,
+                    1e-3,
+                    steps,
+                    lambda m=made, k=steps: m.run(k),
+                    lambda data: {"overlap": _overlap(data.qpos.reshape(-1, 7)[:, :3])},
+                )
+            )
+        rows += [{"balls": n, **row} for row in in_turn(cases)]
+    return rows
+
+
+def _row(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and velocities of balls in a square, all on their way to its middle."""
+    side = int(np.ceil(np.sqrt(n)))
+    k = np.arange(n)
+    flat = 2.2 * RADIUS * np.stack([k % side, k // side], axis=1) + 0.01 * np.sin(3.0 * k)[:, None]
+    flat -= flat.mean(axis=0)
+    place = np.concatenate([flat, np.full((n, 1), RADIUS)], axis=1)
+    return place, -np.concatenate([flat, np.zeros((n, 1))], axis=1)
+
+
+def _our_balls(n: int, place: np.ndarray, velocity: np.ndarray) -> Case:
+    shapes = [rx.Ball(RADIUS, body=k, name=f"ball {k}") for k in range(n)]
+    floor = rx.Plane(name="floor")
+    pairs = [(ball, floor) for ball in shapes]
+    pairs += [(a, b) for k, a in enumerate(shapes) for b in shapes[k + 1 :]]
+    system = rx.MechanicalSystem(
+        rx.Product(*[rx.SO3(), rx.Translation(3)] * n),
+        np.tile(np.r_[3 * [0.4 * MASS * RADIUS**2], 3 * [MASS]], n),
+        lambda g: MASS * G * sum(g[2 * k + 1][2] for k in range(n)),
+        contact=rx.Contacts(pairs, friction=FRICTION),
+    )
+    g = tuple(part for x in place for part in (np.eye(3), x))
+    spins = np.zeros_like(velocity)
+    start = system.state(g, velocity=np.concatenate([spins, velocity], axis=1).reshape(-1))
+
+    def call() -> np.ndarray:
+        options = {"h": 1e-3, "steps": STEPS, "save_every": STEPS, "progress": False}
+        run = rx.simulate(system, rx.NonsmoothRattle(), start, **options)
+        return np.stack([np.asarray(x) for x in run.final.g[1::2]])
+
+    return Case("retrax", 1e-3, STEPS, call, lambda x: {"overlap": _overlap(x)})
+
+
+def _overlap(place: np.ndarray) -> float:
+    """Return by how much balls sink into the floor or each other."""
+    i, j = np.triu_indices(len(place), 1)
+    apart = np.linalg.norm(place[i] - place[j], axis=1) - 2 * RADIUS
+    return float(max(0.0, -np.min(apart), -np.min(place[:, 2] - RADIUS)))
+
+
+def rod() -> list[dict]:
+    """Find how far off the tip of a rod in self-contact is, and time its steps."""
+    exact = _our_rod(ROOM[0], FINEST).call()
+    cases = [_our_rod(room, h, exact) for room in ROOM for h in OURS]
+    rows = in_turn(cases)
+    elastica = library("pyelastica_contact")
+    if elastica is None:
+        return rows
+    start, rest = places(GAP), places(THROUGH)
+
+    def theirs(h: float, stiffness: float, exact: np.ndarray | None = None) -> Case:
+        def call() -> np.ndarray:
+            return elastica.Loop(start, rest, stiffness, h).run(round(END / h))
+
+        return Case("PyElastica", h, round(END / h), call, lambda x: _off(x, exact))
+
+    exact = theirs(*HARDEST).call()
+    for h, springs in THEIRS.items():
+        tried = [{**once(theirs(h, k, exact)), "stiffness": k} for k in springs]
+        stable = [row for row in tried if np.isfinite(row["tip"])]
+        rows.append(min(stable, key=lambda row: row["tip"]))
+        print(rows[-1], flush=True)
+    return rows
+
+
+def _our_rod(room: int | None, h: float, exact: np.ndarray | None = None) -> Case:
+    system, start = loop(room)
+    steps = round(END / h)
+
+    def call() -> np.ndarray:
+        options = {"h": h, "steps": steps, "save_every": steps, "progress": False}
+        run = rx.simulate(system, rx.NonsmoothRattle(), start, **options)
+        return np.asarray(run.final.g[1][-1])
+
+    name = "retrax" if room is None else f"retrax, room for {room} pairs"
+    return Case(name, h, steps, call, lambda x: _off(x, exact))
+
+
+def _off(tip: np.ndarray, exact: np.ndarray | None) -> dict[str, float]:
+    return {"tip": float(np.max(np.abs(tip - exact)))}

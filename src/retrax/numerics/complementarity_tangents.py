@@ -1,0 +1,146 @@
+r"""How the impulses and velocities of `complementarity` answer a change of the equations.
+
+Where no contact is on the border between two cases of the law, those cases stay as they are under
+small changes, and the solution is a smooth function of all that the equations depend on. With dots
+for changes, (1) and (2) of `complementarity` become
+
+$$
+\begin{aligned}
+R'\dot\xi + \dot R &= \sum_i\bigl(W_i^T\dot z_i + \dot W_i^Tz_i\bigr) + B^T\dot\lambda
+    + \dot B^T\lambda, \qquad c'\dot\xi + \dot c = 0                               &&\text{(1)}\\
+\dot z &= 0 \quad\text{(open)}, \qquad \dot u = V\dot\xi + \partial u = 0
+    \quad\text{(sticks)}                                                           &&\text{(2)}\\
+\dot u_n &= 0, \qquad \dot q = \bigl(\dot f(p + p_0) + f(\dot p + \dot p_0)\bigr)d
+    - \frac{f(p + p_0)}{|u_t|}(1 - dd^T)\,\dot u_t \quad\text{(slips)}             &&\text{(3)}
+\end{aligned}
+$$
+
+with the direction $d$ of friction. They are linear, and so solved as one iteration of
+`complementarity` is, with a stiffness $\kappa$ that a few repetitions take out again. Loads that
+contacts share in more than one way share their changes likewise.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from retrax.numerics.small_matrices import partly_ordered_solve
+
+_KAPPA = 1e8
+_REPEATED = 4
+
+
+class Solution(NamedTuple):
+    """A solution, and what the law is made of there."""
+
+    z: Float[Array, "m 3"]
+    lam: Float[Array, " k"]
+    u: Float[Array, "m 3"]
+    rows: Float[Array, "m 3 n"]
+    ties: Float[Array, "k n"]
+    friction: Float[Array, " m"]
+    pushed: Float[Array, " m"]
+    touching: Bool[Array, " m"]
+    rho: Float[Array, "m 3"]
+    sigma: Float[Array, " k"]
+
+
+class Changes(NamedTuple):
+    """How all that the equations depend on changes, the velocities held: need, speeds, joints."""
+
+    need: Float[Array, " n"]
+    u: Float[Array, "m 3"]
+    c: Float[Array, " k"]
+    rows: Float[Array, "m 3 n"]
+    ties: Float[Array, "k n"]
+    friction: Float[Array, " m"]
+    pushed: Float[Array, " m"]
+
+
+class _Case(NamedTuple):
+    """The case of one contact, the direction of its friction, and how that turns with the slip."""
+
+    pushes: Bool[Array, ""]
+    slips: Bool[Array, ""]
+    d: Float[Array, "2"]
+    turns: Float[Array, "2 2"]
+
+
+def tangents(
+    at: Solution,
+    change: Changes,
+    D: Float[Array, "n n"],
+    V: Float[Array, "m 3 n"],
+    G: Float[Array, "k n"],
+) -> tuple[Float[Array, " n"], Float[Array, "m 3"], Float[Array, " k"]]:
+    """Return the changes of velocities and impulses; `D`, `V`, `G` are R', u' and c'."""
+    cases = [_case(at, i) for i in range(len(at.z))]
+    stiff = _KAPPA * at.sigma
+    E = [_stiffness(case, at.friction[i], at.rho[i]) for i, case in enumerate(cases)]
+    K = D + at.ties.T @ (stiff[:, None] * G)
+    for i, own in enumerate(E):
+        K = K + at.rows[i].T @ (own @ V[i])
+    moved = jnp.einsum("iak,ia->k", change.rows, at.z) + at.lam @ change.ties - change.need
+
+    def again(
+        dxi: Float[Array, " n"], dz: Float[Array, "m 3"], dlam: Float[Array, " k"]
+    ) -> tuple[Float[Array, " n"], Float[Array, "m 3"], Float[Array, " k"]]:
+        du = jnp.einsum("iak,k->ia", V, dxi) + change.u
+        dc = G @ dxi + change.c
+        off = [_off(at, change, i, case, dz[i], du[i]) for i, case in enumerate(cases)]
+        held = jnp.stack([z - a for z, a in zip(dz, off, strict=True)])
+        right = moved - D @ dxi + jnp.einsum("iak,ia->k", at.rows, held)  # (1)
+        right = right + (dlam - stiff * dc) @ at.ties
+        move = partly_ordered_solve(K, right, len(K))
+        dz = jnp.stack([z - E[i] @ (V[i] @ move) for i, z in enumerate(held)])
+        return dxi + move, dz, dlam - stiff * (dc + G @ move)
+
+    found = jnp.zeros_like(change.need), jnp.zeros_like(at.z), jnp.zeros_like(at.lam)
+    for _ in range(_REPEATED):
+        found = again(*found)
+    return found
+
+
+def _case(at: Solution, i: int) -> _Case:
+    y = at.z[i] - at.rho[i] * at.u[i]
+    size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
+    limit = at.friction[i] * (jnp.maximum(y[0], 0.0) + at.pushed[i])
+    safe = jnp.where(size > 0, size, 1.0)
+    d, share = y[1:] / safe, jnp.minimum(limit / safe, 1.0)
+    loose = 1 / jnp.maximum(1 - share, 1 / _KAPPA)
+    pushes = at.touching[i] & (y[0] > 0)
+    closed = at.touching[i] & ((y[0] > 0) | (at.pushed[i] > 0))
+    turns = share * loose * at.rho[i, 1] * (jnp.eye(2) - d[:, None] * d[None])
+    # An open contact slips without a direction: its friction stays zero.
+    slips = (size > limit) | ~closed
+    return _Case(pushes, slips, jnp.where(closed, d, 0.0), jnp.where(closed, turns, 0.0))
+
+
+def _stiffness(
+    case: _Case, friction: Float[Array, ""], rho: Float[Array, "3"]
+) -> Float[Array, "3 3"]:
+    """Return how a contact answers velocities."""
+    push = jnp.where(case.pushes, _KAPPA * rho[0], 0.0)
+    across = jnp.where(case.slips, case.turns, _KAPPA * rho[1] * jnp.eye(2))
+    couples = jnp.where(case.slips, friction * push * case.d, 0.0)
+    top = jnp.stack([push, jnp.zeros(()), jnp.zeros(())])
+    return jnp.concatenate([top[None], jnp.concatenate([couples[:, None], across], axis=1)])
+
+
+def _off(
+    at: Solution,
+    change: Changes,
+    i: int,
+    case: _Case,
+    dz: Float[Array, "3"],
+    du: Float[Array, "3"],
+) -> Float[Array, "3"]:
+    """Return how far a change of impulses is from (2) and (3)."""
+    f, rho = at.friction[i], at.rho[i]
+    along = jnp.where(case.pushes, _KAPPA * rho[0] * du[0], dz[0])
+    grows = change.friction[i] * (at.z[i, 0] + at.pushed[i])
+    grows = grows + f * (dz[0] - along + change.pushed[i])
+    slides = dz[1:] - grows * case.d + case.turns @ du[1:]
+    across = jnp.where(case.slips, slides, _KAPPA * rho[1] * du[1:])
+    return jnp.concatenate([along[None], across])
