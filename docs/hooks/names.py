@@ -12,6 +12,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +225,7 @@ def _text_below(name: str) -> str:
     """What stands below a value that is no class and no function."""
     module, _, last = public_names("retrax")[name].rpartition(".")
     body = _body(module)
-    for node, after in zip(body, body[1:], strict=False):
+    for node, after in pairwise(body):
         targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
         if any(getattr(target, "id", None) == last for target in targets):
             assert isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)

@@ -57,7 +57,9 @@ def links(page: Path) -> list[str]:
 def anchors(page: Path) -> set[str]:
     text = FENCE.sub("", page.read_text())
     found = set(re.findall(r'id="([^"]+)"', text))
-    for names in re.findall(r"<!-- (?:names|returned): (.*?) -->", text, re.S):  # what docs/hooks/names.py makes
+    for names in re.findall(
+        r"<!-- (?:names|returned): (.*?) -->", text, re.S
+    ):  # what docs/hooks/names.py makes
         found |= {f"rx.{name.removesuffix('.*')}" for name in names.split()}
     for heading in re.findall(r"^#+ (.*)$", text, re.M):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("$", "")

@@ -5,6 +5,7 @@ import pytest
 from jax import lax
 
 import retrax as rx
+from retrax.systems.catalogue import CASES
 
 
 def _top():
@@ -76,6 +77,37 @@ def _touching():
     return chain, rx.RKMK("rk4"), chain.state(g, velocity=jnp.zeros(3 * n)), 1e-2
 
 
+def _held():
+    """A constraint on positions: a point on a sphere."""
+    point = rx.MechanicalSystem(
+        rx.Translation(3),
+        jnp.ones(3),
+        lambda x: 9.81 * x[2],
+        constraint=rx.Holonomic(lambda x: jnp.sum(x**2) - 1.0),
+    )
+    return point, rx.LieVerlet(), point.state(jnp.array([1.0, 0, 0]), velocity=[0, 1.0, 0]), 0.01
+
+
+def _linkage():
+    """A mechanism that closes a loop."""
+    system, state, h, _ = CASES["four-bar"].make()
+    return system, rx.LieVerlet(), state, h
+
+
+def _bowling():
+    """Contact: a ball that slides, and then rolls."""
+    mass, r = 7.0, 0.108
+    lane = rx.Contacts([(rx.Ball(r, body=0), rx.Plane())], friction=0.3)
+    ball = rx.MechanicalSystem(
+        rx.Product(rx.SO3(), rx.Translation(3)),
+        jnp.array([*3 * [0.4 * mass * r * r], *3 * [mass]]),
+        lambda g: 9.81 * mass * g[1][2],
+        contact=lane,
+    )
+    start = (jnp.eye(3), jnp.array([0.0, 0.0, r]))
+    return ball, rx.NonsmoothRattle(), ball.state(start, velocity=[0, 0, 0, 4.0, 0, 0]), 0.005
+
+
 MAKERS = {
     "top": _top,
     "composed": _composed,
@@ -83,6 +115,9 @@ MAKERS = {
     "string": _string,
     "driven_by_time": _driven_by_time,
     "touching": _touching,
+    "held": _held,
+    "linkage": _linkage,
+    "bowling": _bowling,
 }
 
 

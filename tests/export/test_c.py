@@ -11,6 +11,11 @@ from native_bits import uncontracted
 
 import retrax as rx
 
+KINDS = [
+    *("top", "composed", "chain", "string", "driven_by_time", "touching", "held"),
+    *(pytest.param(name, marks=pytest.mark.campaign) for name in ("linkage", "bowling")),
+]
+
 STRICT = "-std=c99 -O2 -Wall -Wextra -Wconversion -pedantic -Werror -ffp-contract=off".split()
 
 
@@ -61,9 +66,7 @@ def exported(tmp_path, steps):
     return make
 
 
-@pytest.mark.parametrize(
-    "name", ["top", "composed", "chain", "string", "driven_by_time", "touching"]
-)
+@pytest.mark.parametrize("name", KINDS)
 def test_c_has_the_bits_of_the_native_loop_without_contraction(exported, steps, name):
     library = Library(exported(name))
     system, integrator, state, h = steps(name)

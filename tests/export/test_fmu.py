@@ -28,6 +28,24 @@ def test_an_fmu_is_valid_and_moves_as_simulate_does(tmp_path, steps, target):
         np.testing.assert_allclose(found[name], values, rtol=0, atol=1e-13)  # 1e-14 measured
 
 
+@pytest.mark.campaign
+@pytest.mark.parametrize("name, steps_taken", [("held", 100), ("linkage", 100), ("bowling", 60)])
+def test_fmus_of_held_jointed_and_touching_bodies_move_as_simulate_does(
+    tmp_path, steps, name, steps_taken
+):
+    system, integrator, state, h = steps(name)
+    path = rx.export(system, integrator, tmp_path / "top.fmu", "2", state=state, h=h)
+    assert validate_fmu(path) == []
+    run = rx.simulate(system, integrator, state, h=h, steps=steps_taken)
+    names = [f"momentum[{k + 1}]" for k in range(run.momentum.shape[1])]
+    found = fmpy.simulate_fmu(
+        str(path), stop_time=steps_taken * h, output_interval=h, step_size=h, output=names
+    )
+    for k, one in enumerate(names):
+        size = np.max(np.abs(run.momentum))
+        np.testing.assert_allclose(found[one], run.momentum[:, k], rtol=0, atol=1e-12 * size)
+
+
 class Slave:
     """An FMU, loaded; both versions behind the same names."""
 

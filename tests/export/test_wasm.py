@@ -12,6 +12,11 @@ from native_bits import uncontracted
 
 import retrax as rx
 
+KINDS = [
+    *("top", "composed", "chain", "string", "driven_by_time", "touching", "held"),
+    *(pytest.param(name, marks=pytest.mark.campaign) for name in ("linkage", "bowling")),
+]
+
 SCRIPT = """
 import { readFileSync } from "node:fs";
 import { makeStepper } from "./top.mjs";
@@ -40,9 +45,7 @@ def ran(folder, *calls):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize(
-    "name", ["top", "composed", "chain", "string", "driven_by_time", "touching"]
-)
+@pytest.mark.parametrize("name", KINDS)
 def test_wasm_has_the_bits_of_the_native_loop_without_contraction(tmp_path, steps, name):
     system, integrator, state, h = steps(name)
     rx.export(system, integrator, tmp_path / "top.wasm", state=state, h=h)

@@ -88,7 +88,8 @@ def test_everything_is_written_and_can_be_read(tmp_path, stub):
     page = (folder / "index.html").read_text()
     for piece in (
         "A stub &amp; a paper", "flat &lt; 1", "<code>rx.steep</code>", 'href="parabola.nc"',
-        "&lt;b&gt;steep", "quick mode", 'href="motion.html"', "+1.0e-01",
+        "&lt;b&gt;steep", "quick mode", 'href="motion.html"', 'src="motion.html"',
+        "<mn>10</mn><mn>−1</mn>",
     ):  # fmt: skip
         assert piece in page
     index = made.index.read_text()

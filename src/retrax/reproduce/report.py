@@ -42,10 +42,21 @@ class FigureFiles(NamedTuple):
 
 
 class Extra(NamedTuple):
-    """Another file beside the figures, and what it is: a page, a sound, an animation."""
+    """Another file beside the figures, and what it is: a page, a sound, an animation.
+
+    `still` is the file of a picture of it, if it has one.
+    """
 
     file: str
     what: str
+    still: str = ""
+
+
+def motion(run: Trajectory, folder: Path, name: str, what: str) -> Extra:
+    """Write the page of a run, and a still of it: what a reader may watch."""
+    run.report(folder / f"{name}.html")
+    run.movie(folder / f"{name}-still.png", size=(960, 640))
+    return Extra(f"{name}.html", what, f"{name}-still.png")
 
 
 class Reproduction(NamedTuple):
@@ -60,7 +71,8 @@ class Reproduction(NamedTuple):
     def files(self) -> list[str]:
         """The names of all files of the pictures and extras."""
         drawn = [f"{one.name}.{end}" for one in self.pictures for end in ("png", "pdf", "nc")]
-        return drawn + [extra.file for extra in self.extras]
+        stills = [extra.still for extra in self.extras if extra.still]
+        return [*drawn, *(extra.file for extra in self.extras), *stills]
 
     def data(self) -> dict[str, Any]:
         """The same as nested dictionaries and lists, ready for JSON."""

@@ -1,47 +1,39 @@
 """The part of a page that runs: the step as WebAssembly, and what the page makes of its numbers.
 
 A live page has the step of the run, a function that places a body at a start, and one that looks at
-a state: its invariants and observables. The picture of a run is made from saved states by
-`retrax.show.pictures`; here each of its tracks is found as a function of the numbers of one state,
-from pictures of random states, and compared with the tracks of the run.
+a state: its invariants and observables. `retrax.show.live_tracks` has the formulas it draws by.
 """
 
 import base64
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from retrax.engine.kinds import Unscalarisable
-from retrax.engine.progress import quiet
 from retrax.errors import BadInput
 from retrax.export.model import StepModel
 from retrax.export.wasm import Further, loader, state_place, wasm
 from retrax.groups.so3 import SO3
+from retrax.integrators.driven import Driven
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.placement import placed
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
-from retrax.numerics.evaluate import evaluate
+from retrax.mechanisms.system import MechanismSystem
 from retrax.show.curves import panels
-from retrax.show.pictures.choose import picture
+from retrax.show.live_tracks import COMPARED, random_states, touches, tracks
 from retrax.show.pictures.own import Draw
-from retrax.show.pictures.things import Track
 from retrax.trajectory.observe import deviations
 from retrax.trajectory.trajectory import Trajectory
 
 # So many sliders at most for the place, for the velocity, and for parameters.
 _SLIDERS = 6
 _PARAMETERS = 12
-# States with more numbers are drawn by functions that are linear in them.
-_FEW = 26
-_EXACT = 1e-8
-# The states that curves and tracks are compared at.
-_COMPARED = 64
+# What curves with a letter and a number are the components of, as `_looking` names it.
+_LETTERS = {"ξ": "velocity velocity", "λ": "multipliers multipliers", "u": "inputs inputs"}
 
 
 def live_data(run: Trajectory, draw: Draw | None = None) -> dict[str, Any]:
@@ -53,13 +45,13 @@ def live_data(run: Trajectory, draw: Draw | None = None) -> dict[str, Any]:
             "page of a run that was not loaded from a file, or leave live=True out."
         )
     start = _state(run, 0)
-    if start.control is not None:
-        raise BadInput("a live page has no inputs yet; leave live=True out for a driven run.")
     model = StepModel(system, integrator, start, float(run.h), "live")
     names, look = _looking(run, model)
+    moved = _placing(model, start)
+    place = moved or _scaling(model, start)
     further = [
         Further("look", look, state_place(model), None),
-        Further("place", _placing(model, start), None, state_place(model)),
+        Further("place", place, None, state_place(model)),
     ]
     code, layout = wasm(model, further)
     return {
@@ -68,10 +60,10 @@ def live_data(run: Trajectory, draw: Draw | None = None) -> dict[str, Any]:
         "looks": len(names),
         "tracks": tracks(run, draw),
         "panels": _curves(run, names),
-        "sliders": {"place": _turns(run), "velocity": _velocities(run, start)},
+        "sliders": _starts(run, start) if moved else _scale(start),
         "params": _parameters(model),
         "dim": system.group.dim,
-        "velocity": np.asarray(run.velocity)[0].tolist(),
+        "velocity": np.asarray(run.velocity)[0].tolist() if moved else [1.0],
         "steps": _steps_a_frame(run),
     }
 
@@ -87,26 +79,28 @@ def _looking(run: Trajectory, model: StepModel) -> tuple[list[str], Any]:
     """
     symmetries = model.system.symmetries()
     parts = {
-        "invariants": lambda s, x: s.invariants(
+        "invariants": lambda s, i, x: s.invariants(
             x, symmetries, s.energy(x, s.velocity_at(x)) if s.has_energy else None
         ),
-        "velocity": lambda s, x: {"velocity": s.velocity_at(x)},
-        "defect": lambda s, x: {"defect": s.configuration_space.defect(x.g)},
-        "violation": lambda s, x: {"violation": s.constraint_violation(x)},
-        "multipliers": lambda s, x: {"multipliers": s.multipliers(x)},
-        "observables": lambda s, x: s.observables(x),
+        "velocity": lambda s, i, x: {"velocity": s.velocity_at(x)},
+        "defect": lambda s, i, x: {"defect": s.configuration_space.defect(x.g)},
+        "violation": lambda s, i, x: {"violation": s.constraint_violation(x)},
+        "multipliers": lambda s, i, x: {"multipliers": s.multipliers(x)},
+        "observables": lambda s, i, x: s.observables(x),
     }
+    if isinstance(model.integrator, Driven):
+        parts["inputs"] = lambda s, i, x: {"inputs": i.inputs(s, x, jnp.asarray(run.h))}
     kept = dict(parts)
 
     def look(system: Any, integrator: Any, state: State) -> Any:
-        return {name: part(system, state) for name, part in kept.items()}
+        return {name: part(system, integrator, state) for name, part in kept.items()}
 
     try:
         program = model.program_of(look, model.start)
     except Unscalarisable:
         kept = {name: part for name, part in parts.items() if _has_program(model, part)}
         program = model.program_of(look, model.start)
-    shapes: Any = jax.eval_shape(lambda x: look(model.system, None, x), model.start)
+    shapes: Any = jax.eval_shape(lambda x: look(model.system, model.integrator, x), model.start)
     names = [
         f"{group} {key} {k}"
         for group, values in sorted(shapes.items())
@@ -116,16 +110,20 @@ def _looking(run: Trajectory, model: StepModel) -> tuple[list[str], Any]:
     return names, program
 
 
-def _has_program(model: StepModel, part: Callable[[Any, State], Any]) -> bool:
+def _has_program(model: StepModel, part: Callable[[Any, Any, State], Any]) -> bool:
     try:
-        model.program_of(lambda system, integrator, state: part(system, state), model.start)
+        model.program_of(part, model.start)
     except Unscalarisable:
         return False
     return True
 
 
 def _placing(model: StepModel, start: State) -> Any:
-    """The program that places the body: from where it was moved by u, with a velocity."""
+    """The program that places the body: from where it was moved by u, with a velocity.
+
+    `None` where that has no scalar program, and for the many coordinates of a mechanism, which
+    would be moved apart one by one.
+    """
 
     def place(system: Any, integrator: Any, u: Any, xi: Any) -> State:
         g = system.configuration_space.move(start.g, u)
@@ -136,10 +134,47 @@ def _placing(model: StepModel, start: State) -> Any:
             g = placed(system, system.constraint, g, mu, jnp.asarray(start.t))
         if system.constraint is not None:
             mu = system.projected(g, mu, start.t)
-        return State(g, mu, start.t)
+        return begun(system, integrator, State(g, mu, start.t))
 
+    if isinstance(model.system, MechanismSystem):
+        return None
+    try:
+        return model.program_of(place, *_free(model))
+    except Unscalarisable:
+        return None
+
+
+def _scaling(model: StepModel, start: State) -> Any:
+    """The program that starts where the run did, so many times as fast.
+
+    Joints and wheels that allow a velocity allow every multiple of it.
+    """
+
+    def place(system: Any, integrator: Any, u: Any, xi: Any) -> State:
+        return begun(system, integrator, State(start.g, xi[0] * start.momentum, start.t))
+
+    return model.program_of(place, *_free(model))
+
+
+def begun(system: Any, integrator: Any, state: State) -> State:
+    """A start, with what a controller keeps."""
+    return integrator.begun(system, state) if isinstance(integrator, Driven) else state
+
+
+def _free(model: StepModel) -> tuple[jax.ShapeDtypeStruct, jax.ShapeDtypeStruct]:
     free = jax.ShapeDtypeStruct((model.system.group.dim,), jnp.float64)
-    return model.program_of(place, free, free)
+    return free, free
+
+
+def _starts(run: Trajectory, start: State) -> dict[str, list[dict[str, Any]]]:
+    return {"place": _turns(run), "velocity": _velocities(run, start)}
+
+
+def _scale(start: State) -> dict[str, list[dict[str, Any]]]:
+    """One slider: how many times as fast as the run it starts."""
+    moves = bool(np.any(np.asarray(start.momentum)))
+    sliders = [_Slider(0, "times as fast", 1.0, -3.0, 3.0)._asdict()] if moves else []
+    return {"place": [], "velocity": sliders}
 
 
 class _Slider(NamedTuple):
@@ -178,10 +213,13 @@ def _parameters(model: StepModel) -> list[dict[str, Any]]:
     """Sliders for the first parameters that are numbers of a few."""
     found = []
     for field in model.params:
-        if field.size > _SLIDERS:
+        # Shapes that touch stay as they are, and the places where bodies are joined.
+        if field.size > _SLIDERS or "pairs" in field.name or field.name.startswith("reference"):
             continue
         for k, value in enumerate(field.values):
             low, high = sorted((0.25 * value, 3.0 * value)) if value else (-1.0, 1.0)
+            if "restitution" in field.name:
+                low, high = 0.0, 1.0
             name = field.name.replace("_", " ").strip() + (f" {k + 1}" if field.shape else "")
             found.append(_Slider(field.first + k, name, value, low, high)._asdict())
     return found[:_PARAMETERS]
@@ -200,13 +238,8 @@ def _curves(run: Trajectory, names: Sequence[str]) -> list[dict[str, Any] | None
     `None` for a panel with a curve that is not seen there.
     """
     columns = _columns(run)
-    # At random states no two quantities look alike.
-    probe = _random(run, _COMPARED)
-    try:
-        others = {panel.title: panel.values for panel in panels(probe)}
-        elsewhere = _columns(probe)
-    except (ArithmeticError, ValueError, np.linalg.LinAlgError):
-        others, elsewhere = {}, columns
+    # At random states no two quantities look alike. Bodies that touch are in no such state.
+    others, elsewhere = ({}, columns) if touches(run) else _elsewhere(run, columns)
     found = []
     for panel in panels(run):
         if panel.values:
@@ -221,6 +254,17 @@ def _curves(run: Trajectory, names: Sequence[str]) -> list[dict[str, Any] | None
     return found
 
 
+def _elsewhere(
+    run: Trajectory, columns: dict[str, np.ndarray]
+) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, np.ndarray]]:
+    """Curves of the panels by their titles, and what is looked at, at random states."""
+    probe = random_states(run, COMPARED)
+    try:
+        return {panel.title: panel.values for panel in panels(probe)}, _columns(probe)
+    except (ArithmeticError, ValueError, np.linalg.LinAlgError):
+        return {}, columns
+
+
 def _columns(run: Trajectory) -> dict[str, np.ndarray]:
     """What is looked at, along a run, by the names of `_looking`."""
     seen = run.observations
@@ -231,6 +275,7 @@ def _columns(run: Trajectory) -> dict[str, np.ndarray]:
         "violation": {"violation": seen.violation},
         "multipliers": {"multipliers": seen.multipliers},
         "observables": seen.observables,
+        "inputs": {"inputs": run.inputs},
     }
     columns: dict[str, np.ndarray] = {}
     for group, values in groups.items():
@@ -245,160 +290,22 @@ def _matching(
 ) -> tuple[int, bool] | None:
     """Which column a curve is, and whether it is the change of it since the start.
 
-    One that has its name comes first: curves that are zero all the time look alike.
+    Curves that are zero all the time look alike: among several columns one that has its name is
+    taken, or, if there is none, nothing.
     """
-    ordered = sorted(range(len(names)), key=lambda k: f" {name} " not in f" {names[k]} ")
-    for k in ordered:
-        column = columns.get(names[k])
+    letter, number = name[:1], name[1:]
+    numbered = f"{_LETTERS.get(letter)} {int(number) - 1}" if number.isdecimal() else ""
+    found = []
+    for k, other in enumerate(names):
+        column = columns.get(other)
         if column is not None and np.array_equal(column, y):
-            return k, False
-        if column is not None and np.array_equal(deviations(column), y):
-            return k, True
-    return None
-
-
-# A term of a track: its factor, and the feature of the state that it multiplies.
-_Term = tuple[float, int, int, int]
-
-
-def tracks(run: Trajectory, draw: Draw | None = None) -> list[dict[str, Any]]:
-    """For each thing of the picture its tracks, each column a sum of terms; see `_features`.
-
-    A track that is no such sum is left out, and the page does not move its thing.
-    """
-    real = picture(run, draw)
-    few = _numbers(run).shape[1] <= _FEW
-    tries = [_Probe(run, draw, products=few, angles=False)]
-    if few:
-        tries.append(_Probe(run, draw, products=True, angles=True))
-    return [
-        {
-            key: next((t for t in (x.terms(value, k, key) for x in tries) if t is not None), None)
-            for key, value in thing.items()
-            if isinstance(value, Track)
-        }
-        for k, thing in enumerate(real.things)
-    ]
-
-
-class _Probe:
-    """A picture of random states, made when it is first needed, and features of the states."""
-
-    def __init__(self, run: Trajectory, draw: Draw | None, products: bool, angles: bool):
-        self.run, self.draw, self.features = run, draw, _features(run, products, angles)
-
-    @cached_property
-    def drawn(self) -> tuple[np.ndarray, list[dict[str, Any]]]:
-        """The features of the states, and the things of their picture."""
-        probe = _random(self.run, 3 * len(self.features) + 20)
-        try:
-            things = picture(probe, self.draw).things
-        except (ArithmeticError, ValueError, np.linalg.LinAlgError):
-            things = []  # a picture that not every state has
-        return _valued(_numbers(probe), self.features), things
-
-    def terms(self, track: Track, k: int, key: str) -> list[list[_Term]] | None:
-        """Write the columns of a track as sums of terms; `None` if they are no such sums."""
-        known, things = self.drawn
-        other = things[k].get(key) if k < len(things) else None
-        if not isinstance(other, Track) or other.values.shape[1] != track.values.shape[1]:
-            return None
-        factors, *_ = np.linalg.lstsq(known, other.values, rcond=None)
-        size = float(np.max(np.abs(factors))) or 1.0
-        factors[np.abs(factors) < _EXACT * size] = 0.0
-        if not _alike(known @ factors, other.values):
-            return None
-        # Lengths of arrows depend on the run: one factor for the whole track.
-        run, last = self.run, len(track.values) - 1
-        few = np.unique(np.linspace(0, last, min(last + 1, _COMPARED)).astype(int))
-        every = -(-len(run.t) // (last + 1))  # a picture may have a track for every few states only
-        here = _valued(_numbers(run)[every * few], self.features) @ factors
-        wanted = track.values[few]
-        squares = float(np.sum(here * here))
-        scale = float(np.sum(here * wanted)) / squares if squares else 1.0
-        if not _alike(scale * here, wanted):
-            return None
-        return [
-            [
-                (float(f"{scale * factors[n, c]:.10g}"), *self.features[n])
-                for n in np.flatnonzero(factors[:, c])
-            ]
-            for c in range(factors.shape[1])
-        ]
-
-
-def _numbers(run: Trajectory) -> Float[np.ndarray, "time n"]:
-    """The numbers of all states: configuration, momentum."""
-    leaves = jax.tree.leaves((run.states.g, run.states.momentum))
-    return np.concatenate([np.asarray(x).reshape(len(run.t), -1) for x in leaves], axis=1)
-
-
-def _features(run: Trajectory, products: bool, angles: bool) -> list[tuple[int, int, int]]:
-    """Features (kind, i, j) of numbers x: 1; x_i; x_i x_j; cos(x_i) x_j; sin(x_i) x_j.
-
-    In the last two j = -1 stands for a factor of 1. Products are those of a configuration with a
-    momentum.
-    """
-    total = _numbers(run).shape[1]
-    own = total - np.asarray(run.states.momentum).shape[1]
-    found = [(0, 0, 0), *((1, i, 0) for i in range(total))]
-    if products:
-        found += [(2, i, j) for i in range(own) for j in range(own, total)]
-    if angles:
-        found += [(kind, i, j) for kind in (3, 4) for i in range(own) for j in range(-1, own)]
-    return found
-
-
-def _valued(x: np.ndarray, features: Sequence[tuple[int, int, int]]) -> np.ndarray:
-    """The features of all states, one column each."""
-
-    def factor(j: int) -> np.ndarray:
-        return np.ones(len(x)) if j < 0 else x[:, j]
-
-    made = {
-        0: lambda i, j: np.ones(len(x)),
-        1: lambda i, j: x[:, i],
-        2: lambda i, j: x[:, i] * x[:, j],
-        3: lambda i, j: np.cos(x[:, i]) * factor(j),
-        4: lambda i, j: np.sin(x[:, i]) * factor(j),
-    }
-    return np.stack([made[kind](i, j) for kind, i, j in features], axis=1)
-
-
-def _random(run: Trajectory, count: int) -> Trajectory:
-    """A run through states at random, of the same system."""
-    system = run.system
-    assert system is not None
-    space = system.configuration_space
-
-    def points(seeds: Any) -> Any:
-        return jax.vmap(lambda seed: space.random(jax.random.key(seed)))(seeds)
-
-    g = evaluate(points, np.arange(count))
-    size = float(np.max(np.abs(np.asarray(run.states.momentum)))) or 1.0
-    momenta: Any = size * np.random.default_rng(2).standard_normal((count, system.group.dim))
-    if system.flows or not system.has_momentum:
-        momenta = np.zeros_like(momenta)
-    t = np.arange(count) * float(run.h)
-    return Trajectory(
-        t=t,
-        states=State(g, momenta, t),
-        info=jax.tree.map(lambda x: np.zeros(count), quiet()),
-        h=run.h,
-        steps=count - 1,
-        completed=count - 1,
-        save_every=1,
-        seconds=0.0,
-        compile_seconds=0.0,
-        provenance=run.provenance,
-        system=system,
-        integrator=run.integrator,
-    )
-
-
-def _alike(found: np.ndarray, wanted: np.ndarray) -> bool:
-    size = float(np.max(np.abs(wanted), initial=0.0)) or 1.0
-    return bool(np.all(np.abs(found - wanted) <= 1e-6 * size))
+            found.append((k, False))
+        elif column is not None and np.array_equal(deviations(column), y):
+            found.append((k, True))
+    named = [one for one in found if f" {name} " in f" {names[one[0]]} "]
+    exact = [one for one in found if names[one[0]] == numbered]
+    likely = exact or named or found
+    return likely[0] if exact or named or len(found) == 1 else None
 
 
 def stepper_script() -> str:

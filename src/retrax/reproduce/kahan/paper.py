@@ -8,7 +8,7 @@ from retrax.integrators.kahan_attitude import KahanAttitude
 from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.kahan import figures, findings, runs
-from retrax.reproduce.report import Extra, Reproduction, kept_by
+from retrax.reproduce.report import Reproduction, kept_by, motion
 from retrax.run.simulate import simulate
 from retrax.systems.rigid_body import FreeRigidBody
 
@@ -39,8 +39,7 @@ def orbits(folder: Path, quick: bool) -> Reproduction:
     body = FreeRigidBody(runs.MOMENTS)
     state = body.state(jnp.eye(3), momentum=runs.START)
     run = simulate(body, KahanAttitude(project=True), state, h=0.05, steps=1200, progress=False)
-    run.report(folder / "body.html")
-    page = Extra("body.html", "A free rigid body whose momentum takes Kahan's steps (animation)")
+    page = motion(run, folder, "body", "A free rigid body whose momentum takes Kahan's steps")
     kept = tuple(kept_by("KahanAttitude, projected, h = 0.05", run))
     return Reproduction((), {}, pictures, kept, (page,))
 
@@ -87,4 +86,6 @@ PAPER = Paper(
         Part("poles", "starts that meet a pole", poles, (2, 3)),
     ),
     cover="orbits",
+    published="authors and year are not named in the copy that was used",
+    seen="A free body turns, and its momentum goes round on a sphere in Kahan's steps.",
 )

@@ -9,7 +9,8 @@ from retrax.integrators.lagrange_d_alembert import LagrangeDAlembert
 from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
 from retrax.reproduce.nonholonomic import figures, findings, runs
-from retrax.reproduce.report import Extra, Reproduction, kept_by
+from retrax.reproduce.report import Reproduction, kept_by
+from retrax.reproduce.report import motion as watched
 from retrax.run.simulate import simulate
 from retrax.systems.suslov import Suslov
 
@@ -47,8 +48,7 @@ def motion(folder: Path, quick: bool) -> Reproduction:
     body = Suslov(runs.FULL, physical=False)
     state = body.state(jnp.eye(3), velocity=[1.0, 0.5, 0.0])
     run = simulate(body, LagrangeDAlembert(Exp()), state, h=0.02, steps=1500, progress=False)
-    run.report(folder / "motion.html")
-    page = Extra("motion.html", "Suslov's body with a full inertia, by LagrangeDAlembert")
+    page = watched(run, folder, "motion", "Suslov's body with a full inertia")
     rows = kept_by("LagrangeDAlembert, full inertia, h = 0.02", run)
     return Reproduction(invariants=tuple(rows), extras=(page,))
 
@@ -64,7 +64,7 @@ def _schemes(folder: Path, measured, draw, find) -> Reproduction:
 
 PAPER = Paper(
     "nonholonomic",
-    "Geometric integrators for nonholonomic systems on Lie groups (arXiv 2604.04962v1)",
+    "Geometric integrators for nonholonomic systems on Lie groups",
     "The integrators of Fig. 1 keep the group, the constraint and nearly the energy, as the paper "
     "says. Their momentum drifts from (1, 1) to (1.0488, 0.0001), where the exact motion is a "
     "steady turn. Inverting the paper's definition (11) gives a step that stays at (1, 1).",
@@ -76,4 +76,8 @@ PAPER = Paper(
         Part("motion", "a motion to watch", motion, (4, 4)),
     ),
     cover="figure-1",
+    published="2026",
+    link="https://arxiv.org/abs/2604.04962v1",
+    seen="A rigid body that may not turn about one of its axes tumbles until it turns steadily "
+    "about another.",
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 from retrax.integrators.contact.rods import RollingDKD, RollingVerlet
 from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
-from retrax.reproduce.report import Extra, Reproduction, kept_by
+from retrax.reproduce.report import Extra, Reproduction, kept_by, motion
 from retrax.reproduce.rods import figures, findings, runs, sliding
 from retrax.show.sound import write_sound
 
@@ -17,10 +17,8 @@ def contact(folder: Path, quick: bool) -> Reproduction:
     found = runs.crossed(time, methods)
     drawings = [figures.figure_1(found.rolling), figures.contact_force(found.rolling)]
     pictures = write_drawings(folder, drawings)
-    found.rolling.report(folder / "rods.html")
-    page = Extra(
-        "rods.html", "Two rods that roll on each other, with the contact force (animation)"
-    )
+    what = "Two rods that roll on each other, with the contact force"
+    page = motion(found.rolling, folder, "rods", what)
     numbers = found._asdict()
     del numbers["rolling"]
     kept = tuple(kept_by("RollingVerlet, h = 0.02", found.rolling))
@@ -108,4 +106,9 @@ PAPER = Paper(
         Part("friction", "contacts that hold", friction, (1, 1)),
     ),
     cover="figure-2",
+    authors="François Gay-Balmaz, Vakhtang Putkaradze",
+    published="Physical Review Letters 109, 244303, 2012",
+    link="https://doi.org/10.1103/PhysRevLett.109.244303",
+    seen="Two crossed elastic rods roll on each other without slipping, and the arrow is the force "
+    "between them.",
 )

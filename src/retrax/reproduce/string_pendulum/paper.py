@@ -6,7 +6,8 @@ import numpy as np
 
 from retrax.reproduce.catalogue import Paper, Part
 from retrax.reproduce.drawings import write_drawings
-from retrax.reproduce.report import Extra, Reproduction, kept_by, nearest
+from retrax.reproduce.report import Reproduction, kept_by, nearest
+from retrax.reproduce.report import motion as watched
 from retrax.reproduce.string_pendulum import figures, findings, runs
 from retrax.systems.strings.string_pendulum import StringPendulum
 
@@ -33,8 +34,7 @@ def motion(folder: Path, quick: bool) -> Reproduction:
     pictures = write_drawings(
         folder, [figures.figure_1(run), figures.figure_2(run), figures.figure_3(every)]
     )
-    run.report(folder / "motion.html")
-    page = Extra("motion.html", "The maneuver of the paper, coloured by tension (animation)")
+    page = watched(run, folder, "motion", "The manoeuvre of the paper, coloured by tension")
     rows = tuple(kept_by("LieVerlet, h = 1e-4, every step", every))
     return Reproduction(said, numbers, pictures, rows, (page,))
 
@@ -102,4 +102,8 @@ PAPER = Paper(
         Part("solver", "the fixed-point iteration", solver, (12, 12)),
     ),
     cover="figure-2",
+    authors="Taeyoung Lee, Melvin Leok, N. Harris McClamroch",
+    published="48th IEEE Conference on Decision and Control, 2009",
+    link="https://arxiv.org/abs/0903.0332",
+    seen="A cylinder on an elastic string falls from the horizontal, swings and bounces.",
 )

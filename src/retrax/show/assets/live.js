@@ -91,7 +91,7 @@
     const looks = LiveFrames.looks();
     const tables = live.panels.map((panel, n) => {
       const positive = run.panels[n].log;
-      if (!panel) return [times, ...run.panels[n].curves.map(() => times.map(() => null))];
+      if (!panel) return null; // not seen here
       return [times, ...panel.curves.map(([k, change]) => looks.map((look) => {
         const value = change ? look[k] - first[k] : look[k];
         return Number.isFinite(value) && !(positive && value < Plots.LEAST) ? value : null;

@@ -137,7 +137,7 @@ const Plots = (() => {
     const mark = plot.over.appendChild(document.createElement("div"));
     mark.className = "mark";
     plot.hooks.setScale = [() => place({ plot, mark })];
-    return { plot, mark, cells, area, table: tables[n], curves: panel.curves };
+    return { plot, mark, cells, area, section, table: tables[n], curves: panel.curves };
   }
 
   function place({ plot, mark }) {
@@ -170,10 +170,12 @@ const Plots = (() => {
     }
   }).observe(box);
 
-  // Other tables than those of the run, one a panel, or none to show those of the run again.
+  // Other tables than those of the run, one a panel, or none to show those of the run again. A panel
+  // without a table is hidden.
   function feed(others) {
     panels.forEach((panel, n) => {
       panel.table = others?.[n] ?? tables[n];
+      panel.section.hidden = Boolean(others && !others[n]);
       panel.plot.setData(panel.table);
     });
   }

@@ -15,6 +15,8 @@ const Stage = (() => {
   const VIEW = 32; // degrees
   let waiting = false;
 
+  // Asked for before three.js does, which would complain on the console.
+  if (!document.createElement("canvas").getContext("webgl2")) return null;
   let renderer;
   try {
     renderer = new THREE.WebGLRenderer({ canvas, antialias: true, alpha: true });
