@@ -78,6 +78,33 @@ def foot(r: Points, d: Points) -> tuple[Numbers, Numbers]:
     return clamped(there), there
 
 
+def along_axis(r: Points, d: Points, axis: Points) -> tuple[Numbers, Numbers]:
+    """Return where on segments `d` they are closest to segments `axis` that start `r` from them.
+
+    The second number lies beyond the bounds 0 and 1 where an end of `d` is closest.
+    """
+    inside = within(-r, d, axis)
+    start, end = foot(-r, axis)[0], foot(d - r, axis)[0]
+    first, last = foot(r, d), foot(r + axis, d)
+    none, one, yes = jnp.zeros(len(r)), jnp.ones(len(r)), jnp.ones(len(r), bool)
+    there, beyond = none, -one
+    least = jnp.full(len(r), jnp.inf)
+    candidates = (
+        (none, start, yes, -one),
+        (one, end, yes, 2 * one),
+        (first[0], none, (first[1] > 0) & (first[1] < 1), first[1]),
+        (last[0], one, (last[1] > 0) & (last[1] < 1), last[1]),
+        (inside.sigma, inside.tau, inside.valid, inside.sigma),
+    )
+    for sigma, tau, valid, unbound in candidates:
+        apart = sigma[:, None] * d - r - tau[:, None] * axis
+        far = jnp.where(valid, dot(apart, apart), jnp.inf)
+        closer = far < least
+        least = jnp.where(closer, far, least)
+        there, beyond = jnp.where(closer, sigma, there), jnp.where(closer, unbound, beyond)
+    return there, beyond
+
+
 def clamped(x: Numbers) -> Numbers:
     """Return numbers within 0 and 1."""
     return jnp.minimum(jnp.maximum(x, 0.0), 1.0)
