@@ -7,8 +7,10 @@ $$ 0 \le u_{n,i} \perp p_i \ge 0, \qquad
 
 An impulse changes the velocities of four nodes at most, so that in a sweep every contact finds the
 speeds that those before it have left, and answers with the impulse that satisfies (1) alone. Speeds
-are linear in the impulses but for the motion within a step: a few sweeps with the rows at the start
-of the step, then the true speeds again, until they are right to round-off.
+are linear in the impulses but for the motion within a step: sweeps with the rows at the start of
+the step until they change little, then the true speeds again, until they are right to round-off.
+Contacts in a row, such as those of a rod around a post, hand on their impulses from one to the
+next: late sweeps go farther than (1) asks, so that fewer are needed.
 
 References: [Moreau1988], [AcaryBrogliato2008].
 """
@@ -242,7 +244,9 @@ def _swept(
         turn = jnp.cross(n, P)
         dv = dv.at[nodes].add((w * response.moves[nodes])[:, None] * P[None])
         dw = dw.at[nodes].add(arm[:, None] * (response.turns[nodes] @ turn))
-        asked = jnp.abs(new - old) * jnp.stack([block.normal[c], block.highest[c], block.highest[c]])
+        asked = jnp.abs(new - old) * jnp.stack(
+            [block.normal[c], block.highest[c], block.highest[c]]
+        )
         return _Sweep(z.at[c].set(new), dv, dw, jnp.maximum(most, jnp.max(asked)), sweeps)
 
     def sweep(at: _Sweep) -> _Sweep:
@@ -251,9 +255,7 @@ def _swept(
 
     rest = jnp.zeros((len(response.moves), 3))
     start = _Sweep(z, rest, rest, jnp.full((), jnp.inf), jnp.asarray(0))
-    return lax.while_loop(
-        lambda at: (at.most > enough) & (at.sweeps < _SWEEPS), sweep, start
-    ).z
+    return lax.while_loop(lambda at: (at.most > enough) & (at.sweeps < _SWEEPS), sweep, start).z
 
 
 def _answer(

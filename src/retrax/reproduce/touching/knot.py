@@ -81,7 +81,10 @@ def curve(size: float, elements: int) -> tuple[np.ndarray, float]:
     x = size * np.stack([t**3 - 3 * t, 0.6 * (t**4 - 4 * t**2), 0.2 * (t**5 - 10 * t)], axis=1)
     away = np.linspace(0, _TAIL, 2000)[1:, None]
     first, last = x[0] - x[1], x[-1] - x[-2]
-    ends = (x[0] + away * first / np.linalg.norm(first))[::-1], x[-1] + away * last / np.linalg.norm(last)
+    ends = (
+        (x[0] + away * first / np.linalg.norm(first))[::-1],
+        x[-1] + away * last / np.linalg.norm(last),
+    )
     x = np.concatenate([ends[0], x, ends[1]])
     arc = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(x, axis=0), axis=1)))
     even = np.linspace(0.0, arc[-1], elements + 1)

@@ -31,10 +31,13 @@ from retrax.trajectory.trajectory import Trajectory
 RADIUS = 1.0  # of the ring, in m
 TWISTING = 2 / 3  # GJ/EI of a round rod that keeps its volume
 CRITICAL = 2 * math.pi * math.sqrt(3) / TWISTING
-_THICK, _BUMP = 0.04, 1e-5  # the radius of the rod, and the height of its bump, over that of the ring
+_THICK, _BUMP = (
+    0.04,
+    1e-5,
+)  # the radius of the rod, and the height of its bump, over that of the ring
 _SOFT, _CALM = 3e2, 3.0  # EA and GA in N, and the drag, of the ring that moves
 _PART, _SAVED = 0.7, 120  # the step over the longest one, and states that are saved
-# Newton's steps to the ring of segments: how many, how long, the last one; and a stiffness of nothing.
+# Newton's steps to the ring of segments: how many, how long, the last; and a stiffness of nothing.
 _NEWTON, _LONGEST, _SETTLED, _ZERO = 30, 0.2, 1e-7, 1e-13
 _STIFF = 1e6  # EA and GA over EI/R^2 where the threshold is sought
 
