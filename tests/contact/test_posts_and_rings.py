@@ -15,7 +15,7 @@ def test_the_place_nearest_to_an_axis_is_that_of_many_points():
     r, d, axis = rng.normal(size=(3, 60, 3))
     axis[:10] = 0.6 * d[:10]  # parallel
     s = np.linspace(0, 1, 401)
-    sigma, _ = along_axis(*(jnp.asarray(x) for x in (r, d, axis)))
+    sigma, _, _ = along_axis(*(jnp.asarray(x) for x in (r, d, axis)))
 
     def far(sigma):
         points = sigma[..., None] * d[:, None] - r[:, None]

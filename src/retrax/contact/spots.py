@@ -123,11 +123,13 @@ def nearest(spots: Spots, places: Places) -> Nearest:
         if isinstance(shape, Capsule):
             r = shape.at - shape.length / 2 * shape.axis - places
             along = jnp.broadcast_to(shape.length * shape.axis, r.shape)
-            there, beyond = along_axis(r, on, along)
+            there, begins, ends = along_axis(r, on, along)
+            first = jnp.asarray(spots.chains.preceding == np.arange(len(after)))
+            valid = jnp.where(begins, first | ends[before], ~ends)
         else:
-            there, beyond = foot(shape.at[None] - places, on)
-        starts = _leads_away(_from_core(shape, places), on, back)
-        valid = jnp.where(beyond > 0, beyond < 1, starts)
+            r = shape.at[None] - places
+            there, beyond = foot(r, on)
+            valid = jnp.where(beyond > 0, beyond < 1, _leads_away(-r, on, back))
         parts.append(Nearest(there, none, valid, none))
     return Nearest(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
 
