@@ -132,8 +132,8 @@ class SelfContact(AbstractTouching):
             if isinstance(shape, Plane):
                 apart = (places - shape.at[None]) @ shape.normal - self.radius
             elif isinstance(shape, Capsule):
-                core = jnp.broadcast_to(shape.length * shape.axis, along.shape)
-                start = shape.at - shape.length / 2 * shape.axis
+                core = jnp.broadcast_to((shape.length * shape.axis)[None], along.shape)
+                start = (shape.at - shape.length / 2 * shape.axis)[None]
                 apart = distance(places - start, along, core) - shape.radius - self.radius
             else:
                 assert isinstance(shape, Ball)

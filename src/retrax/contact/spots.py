@@ -121,8 +121,8 @@ def nearest(spots: Spots, places: Places) -> Nearest:
             parts.append(Nearest(none, none, jnp.ones(len(after), bool), none))
             continue
         if isinstance(shape, Capsule):
-            r = shape.at - shape.length / 2 * shape.axis - places
-            along = jnp.broadcast_to(shape.length * shape.axis, r.shape)
+            r = (shape.at - shape.length / 2 * shape.axis)[None] - places
+            along = jnp.broadcast_to((shape.length * shape.axis)[None], r.shape)
             there, begins, ends = along_axis(r, on, along)
             first = jnp.asarray(spots.chains.preceding == np.arange(len(after)))
             valid = jnp.where(begins, first | ends[before], ~ends)
@@ -140,7 +140,7 @@ def _from_core(shape: AbstractSurface, points: Points) -> Points:
     if isinstance(shape, Ball):
         return apart
     assert isinstance(shape, Capsule)
-    along = dot(apart, jnp.broadcast_to(shape.axis, apart.shape))
+    along = dot(apart, jnp.broadcast_to(shape.axis[None], apart.shape))
     along = jnp.minimum(jnp.maximum(along, -shape.length / 2), shape.length / 2)
     return apart - along[:, None] * shape.axis[None]
 

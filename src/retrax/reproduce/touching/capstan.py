@@ -21,6 +21,7 @@ alike, so that a rod may also touch with every other segment; then (3) holds wit
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -106,9 +107,6 @@ def rod_around(
     pull = jnp.asarray(np.append(first, 0.0) / np.linalg.norm(first))
     start, wave = jnp.asarray(places[0]), spacing * elements / math.sqrt(_STIFF)
 
-    def base(t: Float[Array, ""]) -> Float[Array, "3"]:
-        return start + _SPEED * t * pull
-
     rod = Rod(
         elements,
         spacing * elements,
@@ -117,7 +115,7 @@ def rod_around(
         mass=1.0,
         inertia=[spacing**2 / 4] * 3,
         ends=("pinned", "free"),
-        base=base,
+        base=partial(_pulled, start, pull),
         end_force=np.append(last, 0.0) / np.linalg.norm(last),
         drag=np.array([_DRAG, _DRAG, _ALONG]) / wave,
         spin_drag=_DRAG / wave * spacing**2 / 4,
@@ -131,6 +129,12 @@ def rod_around(
     )
     moving = rod.velocity_of(v=-_SPEED * frames[:, :, 2])
     return rod, rod.state((frames, places), velocity=moving), kink
+
+
+def _pulled(
+    start: Float[Array, "3"], pull: Float[Array, "3"], t: Float[Array, ""]
+) -> Float[Array, "3"]:
+    return start + _SPEED * t * pull
 
 
 def _around(lengths: np.ndarray, reach: float) -> np.ndarray:

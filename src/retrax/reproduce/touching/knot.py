@@ -22,6 +22,7 @@ push across the rod.
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -116,10 +117,6 @@ def pulled(
     highest = 2 * math.sqrt(_SOFT + 4 * _BENDING / spacing**2) / math.sqrt(_HEAVY) + 0.1
     time = _SAVED * every * _PART * 2 / highest
 
-    def base(t: Float[Array, ""]) -> Float[Array, "3"]:
-        share = jnp.clip((t / time - _LOOSE) / (_PULLED - _LOOSE), 0.0, 1.0)
-        return start + share * share * (3 - 2 * share) * pull
-
     rod = Rod(
         elements,
         THICK * length,
@@ -128,7 +125,7 @@ def pulled(
         mass=1.0,
         inertia=[THICK**2 * _HEAVY] * 3,
         ends=("pinned", "pinned"),
-        base=base,
+        base=partial(_base, start, pull, time),
         drag=_DRAG,
         spin_drag=THICK**2 * _DRAG,
         contact=SelfContact(THICK, friction, capacity=elements),
@@ -139,6 +136,13 @@ def pulled(
         rod, NonsmoothRattle(), begin, h=h, steps=_SAVED * every, save_every=every, progress=False
     )
     return _looked(rod, run, friction, length), run
+
+
+def _base(
+    start: Float[Array, "3"], pull: Float[Array, "3"], time: float, t: Float[Array, ""]
+) -> Float[Array, "3"]:
+    share = jnp.clip((t / time - _LOOSE) / (_PULLED - _LOOSE), 0.0, 1.0)
+    return start + share * share * (3 - 2 * share) * pull
 
 
 def _looked(rod: Rod, run: Trajectory, friction: float, length: float) -> Knot:

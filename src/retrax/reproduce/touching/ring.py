@@ -9,6 +9,7 @@ The ring is a rod with two clamps in one place, one of which turns about the tan
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -125,6 +126,19 @@ class Writhe(NamedTuple):
     gap: Float[np.ndarray, " saved"]
 
 
+def _turning(
+    first: Float[Array, "3 3"],
+    start: Float[Array, "3"],
+    most: float,
+    turning: float,
+    t: Float[Array, ""],
+) -> tuple[Float[Array, "3 3"], Float[Array, "3"]]:
+    angle = -most * CRITICAL * jnp.minimum(t / turning, 1.0)
+    c, s = jnp.cos(angle), jnp.sin(angle)
+    turn = jnp.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    return first @ turn, start
+
+
 def twisted(elements: int, friction: float, most: float, time: float) -> tuple[Writhe, Trajectory]:
     """Turn the clamp up to `most` times the critical twist, and go on for a fifth of the time."""
     thick, turning = _THICK * RADIUS, 0.8 * time
@@ -133,12 +147,6 @@ def twisted(elements: int, friction: float, most: float, time: float) -> tuple[W
     around = 2 * np.pi * np.arange(elements + 1) / elements
     places = places + _BUMP * np.stack([0 * around, 0 * around, np.sin(around) ** 2], axis=1)
     first, start = jnp.asarray(frames[0]), jnp.asarray(places[0])
-
-    def base(t: Float[Array, ""]) -> tuple[Float[Array, "3 3"], Float[Array, "3"]]:
-        angle = -most * CRITICAL * jnp.minimum(t / turning, 1.0)
-        c, s = jnp.cos(angle), jnp.sin(angle)
-        turn = jnp.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        return first @ turn, start
 
     spacing = 2 * math.pi * RADIUS / elements
     rod = Rod(
@@ -149,7 +157,7 @@ def twisted(elements: int, friction: float, most: float, time: float) -> tuple[W
         mass=1.0,
         inertia=[spacing**2] * 3,
         ends=("clamped", "clamped"),
-        base=base,
+        base=partial(_turning, first, start, most, turning),
         drag=_CALM,
         spin_drag=_CALM * spacing**2,
         contact=SelfContact(thick, friction, closed=True, capacity=2 * elements),
