@@ -24,6 +24,8 @@ Numbers = Float[Array, " m"]
 
 # Segments whose angle has a square of the sine below this are parallel.
 _PARALLEL = 1e-14
+# Squares of distances that differ by less, relative to them, are the same.
+_SAME = 1e-14
 
 
 class Nearest(NamedTuple):
@@ -76,6 +78,35 @@ def foot(r: Points, d: Points) -> tuple[Numbers, Numbers]:
     size = dot(d, d)
     there = dot(d, r) / jnp.where(size > 0, size, 1.0)
     return clamped(there), there
+
+
+def along_axis(
+    r: Points, d: Points, axis: Points
+) -> tuple[Numbers, Bool[Array, " m"], Bool[Array, " m"]]:
+    """Return where on segments `d` they are closest to segments `axis` that start `r` from them.
+
+    The other two: whether that is their start, and their end; both where they are parallel.
+    """
+    inside = within(-r, d, axis)
+    first, last = foot(r, d), foot(r + axis, d)
+    none, one, yes = jnp.zeros(len(r)), jnp.ones(len(r)), jnp.ones(len(r), bool)
+
+    def far(sigma: Numbers, tau: Numbers, valid: Bool[Array, " m"]) -> Numbers:
+        apart = sigma[:, None] * d - r - tau[:, None] * axis
+        return jnp.where(valid, dot(apart, apart), jnp.inf)
+
+    start, end = far(none, foot(-r, axis)[0], yes), far(one, foot(d - r, axis)[0], yes)
+    least, there = jnp.minimum(start, end), none
+    for sigma, tau, valid in (
+        (first[0], none, (first[1] > 0) & (first[1] < 1)),
+        (last[0], one, (last[1] > 0) & (last[1] < 1)),
+        (inside.sigma, inside.tau, inside.valid),
+    ):
+        between = far(sigma, tau, valid)
+        closer = between < least
+        least, there = jnp.where(closer, between, least), jnp.where(closer, sigma, there)
+    begins, ends = start <= (1 + _SAME) * least, end <= (1 + _SAME) * least
+    return jnp.where(begins, 0.0, jnp.where(ends, 1.0, there)), begins, ends
 
 
 def clamped(x: Numbers) -> Numbers:

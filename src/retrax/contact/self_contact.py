@@ -7,10 +7,10 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.capsules import Numbers, Points, distance, dot, foot
-from retrax.contact.shapes import AbstractSurface, Ball, Plane
+from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
 from retrax.errors import BadInput
 from retrax.mechanics.contact import AbstractTouching
 from retrax.numerics.checks import (
@@ -40,8 +40,11 @@ class SelfContact(AbstractTouching):
     - `radius`: $a$ in m, of the surface that touches.
     - `friction`: Coulomb's coefficient.
     - `restitution`: which part of the approach comes back at an impact, from 0 to 1.
-    - `against`: planes and balls that stand in space: `rx.Plane` and `rx.Ball` without a body.
+    - `against`: planes, balls and posts with round ends that stand in space: `rx.Plane`, `rx.Ball`
+        and `rx.Capsule` without a body.
     - `itself`: whether rods touch themselves and each other, or only what stands in space.
+    - `closed`: whether each rod is a ring, whose last node lies on its first: points near each
+        other across that place do not touch either.
     - `skin`: in m. Pairs of segments whose surfaces are nearer than this are looked at in every
         step, and found anew when a node has moved by half of it. It is the radius by default.
     - `capacity`: the number of such pairs that there is room for; four for each node by default.
@@ -53,6 +56,7 @@ class SelfContact(AbstractTouching):
     skin: Float[Array, ""]
     against: tuple[AbstractSurface, ...]
     itself: bool = eqx.field(static=True)
+    closed: bool = eqx.field(static=True)
     capacity: int | None = eqx.field(static=True)
     strands: tuple[int, ...] = eqx.field(static=True)
     arcs: Float[Array, " nodes"] | None
@@ -65,6 +69,7 @@ class SelfContact(AbstractTouching):
         *,
         against: Sequence[AbstractSurface] = (),
         itself: bool = True,
+        closed: bool = False,
         skin: ArrayLike | None = None,
         capacity: int | None = None,
     ):
@@ -74,7 +79,7 @@ class SelfContact(AbstractTouching):
         self.skin = self.radius if skin is None else positive64("skin", skin)
         shapes = [against] if isinstance(against, AbstractSurface) else against
         self.against = tuple(_standing(shape) for shape in shapes)
-        self.itself = bool(itself)
+        self.itself, self.closed = bool(itself), bool(closed)
         self.capacity = None if capacity is None else require_whole("capacity", capacity, 1, 10**7)
 
         self.strands, self.arcs = (), None
@@ -90,6 +95,20 @@ class SelfContact(AbstractTouching):
     def bend(self) -> Float[Array, ""]:
         """Points of a rod nearer than this along it do not touch."""
         return math.pi * self.radius
+
+    def beside(
+        self,
+        arcs: Float[Array, " nodes"],
+        after: Int[Array, " nodes"],
+        i: Int[Array, ""],
+        j: Int[Array, "..."],
+    ) -> Bool[Array, "..."]:
+        """Return whether segments `j` that follow `i` on its rod are too near along it to touch."""
+        near = (arcs[j] - arcs[after[i]] < self.bend) | (j <= after[i])
+        if not self.closed:
+            return near
+        last = jnp.asarray(np.repeat(np.cumsum(self.strands) - 1, self.strands), jnp.int32)
+        return near | (arcs[last[i]] - arcs[after[j]] + arcs[i] < self.bend)
 
     def gaps(self, g: tuple[Array, Points]) -> Numbers:
         """Return how far every segment is from the others, then from what stands in space."""
@@ -107,7 +126,7 @@ class SelfContact(AbstractTouching):
         def others(i: Int[Array, ""]) -> Float[Array, ""]:
             r, own = places[i][None] - places, jnp.broadcast_to(along[i], (n, 3))
             apart = distance(r, own, along) - 2 * self.radius
-            near = (rod == rod[i]) & ((arcs - arcs[after[i]] < self.bend) | (every <= after[i]))
+            near = (rod == rod[i]) & self.beside(arcs, after, i, every)
             return jnp.min(jnp.where(near | (every <= i), jnp.inf, apart))
 
         rod, after = jnp.asarray(rod), jnp.asarray(after)
@@ -116,6 +135,10 @@ class SelfContact(AbstractTouching):
         for shape in self.against:
             if isinstance(shape, Plane):
                 apart = (places - shape.at[None]) @ shape.normal - self.radius
+            elif isinstance(shape, Capsule):
+                core = jnp.broadcast_to((shape.length * shape.axis)[None], along.shape)
+                start = (shape.at - shape.length / 2 * shape.axis)[None]
+                apart = distance(places - start, along, core) - shape.radius - self.radius
             else:
                 assert isinstance(shape, Ball)
                 on, _ = foot(shape.at[None] - places, along)
@@ -165,9 +188,10 @@ def segment_name(strands: tuple[int, ...], node: int) -> str:
 
 
 def _standing(shape: AbstractSurface) -> AbstractSurface:
-    if not isinstance(shape, Plane | Ball):
+    if not isinstance(shape, Plane | Ball | Capsule):
         raise BadInput(
-            f"against has {shown(shape)}, but rods touch planes and balls: rx.Plane, rx.Ball."
+            f"against has {shown(shape)}, but rods touch planes, balls and capsules: rx.Plane, "
+            "rx.Ball, rx.Capsule."
         )
     if shape.body is not None:
         raise BadInput(

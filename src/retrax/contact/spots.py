@@ -13,9 +13,18 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.contact.capsules import Nearest, Numbers, Points, crossed, dot, foot, within
+from retrax.contact.capsules import (
+    Nearest,
+    Numbers,
+    Points,
+    along_axis,
+    crossed,
+    dot,
+    foot,
+    within,
+)
 from retrax.contact.self_contact import SelfContact
-from retrax.contact.shapes import Ball, Plane
+from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
 from retrax.numerics.small_matrices import cross
 
 Places = Float[Array, "nodes 3"]
@@ -111,13 +120,29 @@ def nearest(spots: Spots, places: Places) -> Nearest:
         if isinstance(shape, Plane):
             parts.append(Nearest(none, none, jnp.ones(len(after), bool), none))
             continue
-        assert isinstance(shape, Ball)
-        r = shape.at[None] - places
-        there, beyond = foot(r, on)
-        starts = _leads_away(-r, on, back)
-        valid = jnp.where(beyond > 0, beyond < 1, starts)
+        if isinstance(shape, Capsule):
+            r = (shape.at - shape.length / 2 * shape.axis)[None] - places
+            along = jnp.broadcast_to((shape.length * shape.axis)[None], r.shape)
+            there, begins, ends = along_axis(r, on, along)
+            first = jnp.asarray(spots.chains.preceding == np.arange(len(after)))
+            valid = jnp.where(begins, first | ends[before], ~ends)
+        else:
+            r = shape.at[None] - places
+            there, beyond = foot(r, on)
+            valid = jnp.where(beyond > 0, beyond < 1, _leads_away(-r, on, back))
         parts.append(Nearest(there, none, valid, none))
     return Nearest(*(jnp.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _from_core(shape: AbstractSurface, points: Points) -> Points:
+    """Return points from where the centre of a ball, or the axis of a capsule, is nearest."""
+    apart = points - shape.at[None]
+    if isinstance(shape, Ball):
+        return apart
+    assert isinstance(shape, Capsule)
+    along = dot(apart, jnp.broadcast_to(shape.axis[None], apart.shape))
+    along = jnp.minimum(jnp.maximum(along, -shape.length / 2), shape.length / 2)
+    return apart - along[:, None] * shape.axis[None]
 
 
 def _leads_away(apart: Points, on: Points, back: Points) -> Bool[Array, " m"]:
@@ -231,12 +256,13 @@ def met(
     d, n = places[after] - places, len(after)
     for k, shape in enumerate(contact.against):
         part = slice(KINDS * count + k * n, KINDS * count + (k + 1) * n)
-        point = places + near.sigma[part, None] * d - shape.at[None]
+        point = places + near.sigma[part, None] * d
         if isinstance(shape, Plane):
             normal = jnp.broadcast_to(shape.normal, (n, 3))
-            gaps.append(dot(point, normal) - radius)
+            gaps.append(dot(point - shape.at[None], normal) - radius)
         else:
-            assert isinstance(shape, Ball)
+            assert isinstance(shape, Ball | Capsule)
+            point = _from_core(shape, point)
             far = jnp.sqrt(dot(point, point))
             normal = point / jnp.where(far > 0, far, 1.0)[:, None]
             gaps.append(far - shape.radius - radius)

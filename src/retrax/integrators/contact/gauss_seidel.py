@@ -7,8 +7,10 @@ $$ 0 \le u_{n,i} \perp p_i \ge 0, \qquad
 
 An impulse changes the velocities of four nodes at most, so that in a sweep every contact finds the
 speeds that those before it have left, and answers with the impulse that satisfies (1) alone. Speeds
-are linear in the impulses but for the motion within a step: a few sweeps with the rows at the start
-of the step, then the true speeds again, until they are right to round-off.
+are linear in the impulses but for the motion within a step: sweeps with the rows at the start of
+the step until they change little, then the true speeds again, until they are right to round-off.
+Contacts in a row, such as those of a rod around a post, hand on their impulses from one to the
+next: late sweeps go farther than (1) asks, so that fewer are needed.
 
 References: [Moreau1988], [AcaryBrogliato2008].
 """
@@ -42,7 +44,9 @@ Look = Callable[[Points, Rows], tuple[Seen, PyTree]]
 # few times all others are forgotten.
 Renew = Callable[[PyTree, Points, Rows, Bool[Array, ""]], tuple[Bool[Array, ""], Rows]]
 
-_SWEEPS = 8  # between two looks at the true speeds
+_SWEEPS = 200  # at most, between two looks at the true speeds
+_SLOW, _OVER = 10, 1.8  # sweeps after which the others go so many times as far: contacts in a row
+_ENOUGH = 1e-3  # a sweep that changes speeds by less, of what was left, is the last one
 _MOST = 600  # looks
 _EARLY = 3  # rounds in which contacts go where points are closest
 
@@ -83,6 +87,16 @@ class _Iterate(NamedTuple):
     looks: Int[Array, ""]
     rounds: Int[Array, ""]
     done: Bool[Array, ""]
+
+
+class _Sweep(NamedTuple):
+    """Impulses, what they change, the largest speed that a sweep asked for, and how many it was."""
+
+    z: Points
+    dv: Places
+    dw: Places
+    most: Scalar
+    sweeps: Int[Array, ""]
 
 
 def blocks(rows: Rows, response: Response) -> Block:
@@ -157,7 +171,8 @@ def solve(
         return lax.cond(deep, other, lambda it: it._replace(done=jnp.asarray(True)), it)
 
     def swept(it: _Iterate, seen: Seen) -> _Iterate:
-        return it._replace(z=_swept(it.z, seen, it.rows, it.block, response, friction))
+        enough = jnp.maximum(_ENOUGH * jnp.max(it.left), aim / 4)
+        return it._replace(z=_swept(it.z, seen, it.rows, it.block, response, friction, enough))
 
     shape = jax.eval_shape(look, guess, rows)[1]
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
@@ -198,15 +213,24 @@ def _in_disk(y: Float[Array, "*m 2"], radius: Float[Array, "*m"]) -> Float[Array
 
 
 def _swept(
-    z: Points, seen: Seen, rows: Rows, block: Block, response: Response, friction: Scalar
+    z: Points,
+    seen: Seen,
+    rows: Rows,
+    block: Block,
+    response: Response,
+    friction: Scalar,
+    enough: Scalar,
 ) -> Points:
-    """Return the impulses after a few sweeps over the contacts that touch."""
+    """Return the impulses after sweeps over the contacts that touch.
+
+    The last sweep is one in which no contact asks for a change of its speeds above `enough`.
+    """
     u = seen.u
     touching = (z[:, 0] > 0) | (u[:, 0] < 0)
     active, count = listed(touching)
 
-    def one(k: Int[Array, ""], at: tuple[Points, Places, Places]) -> tuple[Points, Places, Places]:
-        z, dv, dw = at
+    def one(k: Int[Array, ""], at: _Sweep) -> _Sweep:
+        z, dv, dw, most, sweeps = at
         c = active[k]
         nodes, w, arm, F = rows.nodes[c], rows.weights[c], rows.arms[c], rows.frame[c]
         old, n = z[c], F[0]
@@ -214,19 +238,24 @@ def _swept(
         slip = F @ (moved + jnp.cross(arm @ dw[nodes], n))
         opening = seen.normal[c] @ moved
         now = u[c] + jnp.concatenate([opening[None], slip[1:]])
-        new = _answer(old, now, block.normal[c], block.across[c], block.highest[c], friction)
+        over = jnp.where(sweeps > _SLOW, _OVER, 1.0)
+        new = _answer(old, over * now, block.normal[c], block.across[c], block.highest[c], friction)
         P = (new - old) @ F
         turn = jnp.cross(n, P)
         dv = dv.at[nodes].add((w * response.moves[nodes])[:, None] * P[None])
         dw = dw.at[nodes].add(arm[:, None] * (response.turns[nodes] @ turn))
-        return z.at[c].set(new), dv, dw
+        asked = jnp.abs(new - old) * jnp.stack(
+            [block.normal[c], block.highest[c], block.highest[c]]
+        )
+        return _Sweep(z.at[c].set(new), dv, dw, jnp.maximum(most, jnp.max(asked)), sweeps)
 
-    def sweep(_: Int[Array, ""], at: tuple[Points, Places, Places]) -> tuple:
-        return lax.fori_loop(0, count, one, at)
+    def sweep(at: _Sweep) -> _Sweep:
+        begun = at._replace(most=jnp.zeros(()), sweeps=at.sweeps + 1)
+        return lax.fori_loop(0, count, one, begun)
 
     rest = jnp.zeros((len(response.moves), 3))
-    z, _, _ = lax.fori_loop(0, _SWEEPS, sweep, (z, rest, rest))
-    return z
+    start = _Sweep(z, rest, rest, jnp.full((), jnp.inf), jnp.asarray(0))
+    return lax.while_loop(lambda at: (at.most > enough) & (at.sweeps < _SWEEPS), sweep, start).z
 
 
 def _answer(

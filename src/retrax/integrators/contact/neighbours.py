@@ -59,7 +59,6 @@ def found(
     rod = jnp.asarray(chains.rod, jnp.int32)
     along = places[after] - places
     reach = 2 * contact.radius + contact.skin
-    bend = contact.bend
     lengths = jnp.sqrt(dot(along, along))
 
     firsts, seconds = old.first.astype(jnp.int32), old.second.astype(jnp.int32)
@@ -69,9 +68,7 @@ def found(
         r = places[i] - places[j]
         middle = r + (along[i] - along[j]) / 2
         around = reach + (lengths[i] + lengths[j]) / 2
-        alone = (rod[i] == rod[j]) & (
-            (chains.arc[j] - chains.arc[after[i]] < bend) | (j <= after[i])
-        )
+        alone = (rod[i] == rod[j]) & contact.beside(chains.arc, after, i, j)
         near = (middle @ middle <= around * around) & ~alone
 
         def looked(at: _Lists) -> _Lists:

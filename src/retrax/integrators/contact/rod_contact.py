@@ -173,6 +173,7 @@ class RodContact(AbstractIntegrator):
         self, system: AbstractRod, state: State, h: Scalar, memory: LastTouch | None = None
     ) -> tuple[State, RodContactRecord]:
         """Take a step again, and return what its contacts do."""
+        state = jax.tree.map(jnp.asarray, state)
         begun = self.memory(system, state) if memory is None else memory
         new, _, _, record, _ = _taken(system, state, h, begun)
         return new, record

@@ -1,0 +1,1 @@
+"""Rods that touch: a capstan, a twisted ring and an overhand knot."""

@@ -1,0 +1,103 @@
+"""What theory says about rods that touch, what was measured, and why they differ."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from retrax.reproduce.report import Finding
+from retrax.reproduce.touching import ring
+from retrax.reproduce.touching.capstan import Slide
+from retrax.reproduce.touching.knot import Knot
+from retrax.reproduce.touching.ring import Writhe
+
+
+def capstan(found: Sequence[Slide]) -> list[Finding]:
+    """The law of the capstan."""
+    return [
+        Finding(
+            f"T2/T1 around a post, f = {one.friction:g}, angle {one.wrap:.4f}",
+            f"exp(f angle) = {one.law:.4f} for a thread; with kinks of {np.degrees(one.kink):.1f} "
+            f"degrees that touch alike (sinh phi = f sin theta) {_polygon(one, 1):.4f}, "
+            f"where only every other one touches {_polygon(one, 2):.4f}",
+            f"{one.ratio:.4f}, {100 * (one.ratio / one.law - 1):+.2f} % from the law of a thread",
+            "segments touch with their middles: pressures of neighbours are not unique, and the "
+            "rod lies between the two polygons, which approach the thread with the kink squared",
+        )
+        for one in found
+    ]
+
+
+def _polygon(one: Slide, every: int) -> float:
+    kinks = (len(one.tension) - 9) / every
+    return float(np.exp(kinks * np.arcsinh(one.friction * np.sin(every * one.kink))))
+
+
+def threshold(found: Mapping[int, float]) -> list[Finding]:
+    """Michell's twist."""
+    told = ", ".join(
+        f"{twist:.5f} ({100 * (twist / ring.CRITICAL - 1):+.2f} %) with {n} segments"
+        for n, twist in found.items()
+    )
+    return [
+        Finding(
+            "the twist at which a ring buckles, GJ/EI = 2/3",
+            f"2 pi sqrt(3) EI/GJ = {ring.CRITICAL:.5f}",
+            told,
+            "where the planar ring has a mode without stiffness; the error falls with the square "
+            "of the length of a segment",
+        )
+    ]
+
+
+def writhe(below: Writhe, above: Writhe) -> list[Finding]:
+    """The ring below and above the threshold."""
+    touches = above.gap < 1e-9
+    when = float(above.twist[np.argmax(touches)]) if touches.any() else float("nan")
+    return [
+        Finding(
+            "a ring twisted to 0.9 and 1.4 times the critical twist",
+            "planar below; above it writhes and touches itself",
+            f"height at the end {below.height[-1]:.3f} m below, {above.height[-1]:.2f} m above; "
+            + (f"it first touches itself at {when:.2f} of the twist" if touches.any() else
+               "it does not touch itself in this time"),
+            "below, the height is that of the shear that a twisted rod of finite stiffness has",
+        ),
+        Finding(
+            "overlap of the ring",
+            "none",
+            f"least gap between all segments {min(below.gap.min(), above.gap.min()):.0e} m",
+            "contact is solved to round-off in every step",
+        ),
+    ]  # fmt: skip
+
+
+def knot(found: Sequence[Knot]) -> list[Finding]:
+    """Traction against opening."""
+    rows = [
+        Finding(
+            f"traction T R^2/EI, f = {one.friction:g}, R = {one.opening:.1f} a",
+            f"loose knot, 1/2 + 0.492 f sqrt(R/a): {one.theory:.3f}",
+            f"{one.scaled:.3f}; length in the knot {one.length:.0f} a; the two ends differ by "
+            f"{100 * abs(one.traction[0] / one.traction[1] - 1):.1f} %",
+            f"corrections are of the order sqrt(a/R) = {one.opening**-0.5:.2f}",
+        )
+        for one in found
+    ]
+    smooth = [one for one in found if one.friction == 0.0]
+    off = max(float(np.ptp(one.integral) / np.mean(one.traction)) for one in smooth)
+    return [
+        *rows,
+        Finding(
+            "EI curvature^2/2 + axial force along a knot without friction",
+            "the same at every point, and equal to the traction",
+            f"the same within {100 * off:.0f} % of the traction",
+            "the soft rod of the study also stores energy in stretch and shear; segments are not "
+            "short against the braid",
+        ),
+        Finding(
+            "overlap of the knots",
+            "none",
+            f"least gap between all segments {min(one.gap for one in found):.0e} m",
+            "contact is solved to round-off in every step",
+        ),
+    ]

@@ -1,0 +1,101 @@
+"""Rods that touch: what is known in closed form about a capstan, a twisted ring and a knot."""
+
+import math
+from pathlib import Path
+
+from retrax.reproduce.catalogue import Paper, Part
+from retrax.reproduce.drawings import write_drawings
+from retrax.reproduce.report import Extra, Reproduction
+from retrax.reproduce.touching import capstan, figures, findings, knot, ring
+
+# The bending stiffness of a rod that is a thread, over the load and the post's radius squared.
+_THREAD = 1e-6
+
+
+def around_a_post(folder: Path, quick: bool) -> Reproduction:
+    """Slide rods around a post, with several frictions, angles and segments."""
+    half = math.pi
+    cases = [(12, half, 0.2), (24, half, 0.2)]
+    if not quick:
+        cases += [(24, half, 0.4), (48, half, 0.2), (48, 2 * half, 0.2)]
+    runs = [capstan.slide(*case, _THREAD) for case in cases]
+    found = [one for one, _ in runs]
+    runs[1][1].report(folder / "capstan.html")
+    page = Extra("capstan.html", "A rod is pulled around a post: watch its tension (animation)")
+    numbers = {
+        f"f = {one.friction:g}, {len(one.tension)} segments, angle {one.wrap:.4f}": {
+            "ratio": one.ratio, "law": one.law, "per kink": one.per_kink,
+            "per kink, (3)": one.kink_law, "least gap": one.least,
+        }
+        for one in found
+    }  # fmt: skip
+    pictures = write_drawings(folder, [figures.capstan(found)])
+    said = tuple(findings.capstan(found))
+    return Reproduction(said, {"capstan": numbers}, pictures, extras=(page,))
+
+
+def threshold(folder: Path, quick: bool) -> Reproduction:
+    """Find the twist at which the ring buckles, on several lattices."""
+    sizes = (20, 40) if quick else (20, 40, 80)
+    found = {n: ring.threshold(n) for n in sizes}
+    pictures = write_drawings(folder, [figures.thresholds(found)])
+    numbers = {"critical twist": {str(n): twist for n, twist in found.items()},
+               "closed form": ring.CRITICAL}  # fmt: skip
+    return Reproduction(tuple(findings.threshold(found)), {"ring": numbers}, pictures)
+
+
+def writhing(folder: Path, quick: bool) -> Reproduction:
+    """Twist a ring until it touches itself."""
+    n, time = (40, 60.0) if quick else (80, 90.0)
+    below, _ = ring.twisted(n, 0.2, 0.9, time)
+    found, run = ring.twisted(n, 0.2, 1.4, time)
+    run.report(folder / "ring.html")
+    page = Extra(
+        "ring.html", "A ring is twisted: see it leave its plane and touch itself (animation)"
+    )
+    numbers = {
+        "height below the threshold": float(below.height.max()),
+        "height above it": float(found.height.max()),
+        "least gap": float(min(below.gap.min(), found.gap.min())),
+    }
+    pictures = write_drawings(folder, [figures.writhe(found, run)])
+    said = tuple(findings.writhe(below, found))
+    return Reproduction(said, {"writhe": numbers}, pictures, extras=(page,))
+
+
+def overhand(folder: Path, quick: bool) -> Reproduction:
+    """Pull overhand knots with and without friction."""
+    n, steps = (90, 12_000) if quick else (120, 40_000)
+    cases = (
+        [(0.0, 50.0), (0.1, 50.0)]
+        if quick
+        else [(0.0, 50.0), (0.1, 50.0), (0.0, 20.0), (0.1, 20.0)]
+    )
+    runs = [knot.pulled(n, friction, way, steps) for friction, way in cases]
+    found = [one for one, _ in runs]
+    runs[1][1].report(folder / "knot.html")
+    page = Extra("knot.html", "An overhand knot is pulled: see the loop close (animation)")
+    numbers = {
+        f"f = {one.friction:g}, e = {one.length:.1f} a": {
+            "R/a": one.opening, "T R^2/EI": one.scaled, "loose knot": one.theory,
+            "tractions": one.traction, "least gap": one.gap,
+        }
+        for one in found
+    }  # fmt: skip
+    pictures = write_drawings(folder, [figures.knot(found, runs[1][1])])
+    return Reproduction(tuple(findings.knot(found)), {"knot": numbers}, pictures, extras=(page,))
+
+
+PAPER = Paper(
+    "touching",
+    "Rods that touch",
+    "A rod around a post, a twisted ring and an overhand knot meet what is known about them in "
+    "closed form, with friction, and without overlap to round-off.",
+    (
+        Part("capstan", "a rod around a post", around_a_post, (9, 60)),
+        Part("threshold", "where a twisted ring buckles", threshold, (8, 40)),
+        Part("writhe", "a ring that touches itself", writhing, (14, 60)),
+        Part("knot", "an overhand knot", overhand, (12, 90)),
+    ),
+    cover="knot",
+)
