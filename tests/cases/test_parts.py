@@ -252,7 +252,7 @@ def test_contacts_are_made_of_shapes():
     ball = {"name": "Ball", "radius": 0.1, "body": 0}
     described = {"name": "MechanicalSystem", "inertia": [0.1, 0.1, 0.1, 2.0, 2.0, 2.0],
                  "group": {"name": "Product", "groups": ["SO3", {"name": "Translation", "n": 3}]},
-                 "contact": {"name": "Contacts", "pairs": [[ball, "Plane"]], "friction": 0.2}}  # fmt: skip
+                 "contact": {"name": "Contacts", "pairs": [[ball, "Plane"]]}}  # fmt: skip
     body = system_of(described)
     assert body.contact.names == ("ball on plane",)
     assert default_integrator(body) == "nonsmooth-rattle"

@@ -44,7 +44,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.numerics.complementarity_tangents import Changes, Solution, tangents
 from retrax.numerics.newton import SMALLEST, NewtonStatus
 from retrax.numerics.small_matrices import partly_ordered_solve
 
@@ -69,8 +68,18 @@ _PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 3_000
 OPEN, STICKS, SLIPS = 0, 1, 2
 
 
-class _Law(NamedTuple):
-    """The arrays of one solve: see `Contact`."""
+class Law(NamedTuple):
+    """The arrays of one solve.
+
+    **Attributes:**
+
+    - `rows`: $W$, three for each contact.
+    - `friction`, `pushed`: $f$ and $p_0$ of each contact; `touching`: whether it can push at all.
+    - `ties`: $B$ of joints.
+    - `weights`: $\\rho$ of contacts and of joints.
+    - `terms`: the size of the terms that cancel in `need`; `unseen`: of those in the speeds of
+        opening and in `held`; `rounding`: the same, where contacts are at odds.
+    """
 
     rows: Float[Array, "m 3 n"]
     friction: Float[Array, " m"]
@@ -91,13 +100,9 @@ class Contact(NamedTuple):
     - `need`: $R(\\xi)$ of (1), without impulses.
     - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
     - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
-    - `held`, `ties`: $c(\\xi)$ and $B$ of joints.
+    - `held`: $c(\\xi)$ of joints.
     - `answers`: the changes of the velocities that impulses make, nearly.
-    - `rows`: $W$, three for each contact.
-    - `friction`, `pushed`: $f$ and $p_0$ of each contact; `touching`: whether it can push at all.
-    - `weights`: $\rho$ of contacts and of joints.
-    - `terms`: the size of the terms that cancel in `need`; `unseen`: of those in the speeds of
-        opening and in `held`; `rounding`: the same, where contacts are at odds.
+    - `law`: the arrays.
     """
 
     need: Callable[[Velocity], Velocity]
@@ -105,15 +110,7 @@ class Contact(NamedTuple):
     slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
     held: Callable[[Velocity], Tensions]
     answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
-    rows: Float[Array, "m 3 n"]
-    friction: Float[Array, " m"]
-    pushed: Float[Array, " m"]
-    touching: Bool[Array, " m"]
-    ties: Float[Array, "k n"]
-    weights: tuple[Impulses, Tensions]
-    terms: Scalar
-    unseen: Scalar
-    rounding: Scalar
+    law: Law
 
 
 class Found(NamedTuple):
@@ -189,97 +186,27 @@ def weights(
     return _reciprocal(give), _reciprocal(tied)
 
 
-def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
-    """Solve (1) and (2) to round-off from a guess.
-
-    Derivatives of the solution, forward and reverse, are those of `complementarity_tangents` and
-    not those of the iteration.
-    """
-    # What functions close over becomes an argument, so that derivatives can reach it.
-    xi = guess.xi
-    converted = [
-        jax.closure_convert(function, xi)
-        for function in (
-            problem.need,
-            problem.speeds,
-            problem.slopes,
-            problem.held,
-            lambda push: problem.answers(push[None])[0],
-        )
-    ]
-    functions, closed_over = zip(*converted, strict=True)
-    law = _Law(*problem[len(functions) :])
-    found, (solved, size, count) = _root(functions, law, guess, closed_over)
-    return found, NewtonStatus(solved > 0, size, count.astype(int))
-
-
-def _with(functions: tuple[Callable, ...], law: "_Law", closed_over: tuple) -> Contact:
-    """Return the equations whose functions close over these arrays."""
-    need, speeds, slopes, held, answer = (
-        partial(lambda f, given, x: f(x, *given), function, given)
-        for function, given in zip(functions, closed_over, strict=True)
-    )
-    return Contact(need, speeds, slopes, held, jax.vmap(answer), *law)
-
-
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _root(
-    functions: tuple[Callable, ...], law: "_Law", guess: Found, closed_over: tuple
-) -> tuple[Found, tuple[Scalar, Scalar, Scalar]]:
-    """Iterate. How it went travels as floats, whose derivatives are ordinary zeros."""
-    found, status = _iterated(_with(functions, law, closed_over), guess)
-    went = (status.converged, status.residual, status.iterations)
-    return found, tuple(jnp.asarray(x, float) for x in went)
-
-
-@_root.defjvp
-def _root_jvp(functions: tuple[Callable, ...], primals: tuple, changes: tuple) -> tuple:
-    """The solution depends on the equations, and neither on the guess nor on sizes of terms."""
-    (found, status), (law, _, closed_over) = _root(functions, *primals), primals
-    problem = _with(functions, law, closed_over)
-    xi, moved = found.xi, changes[2]
-
-    def change_of(k: int) -> Array:
-        return jax.jvp(partial(functions[k], xi), closed_over[k], moved[k])[1]
-
-    new = changes[0]
-    change = Changes(
-        change_of(0), change_of(1), change_of(3), new.rows, new.ties, new.friction, new.pushed
-    )
-    at = Solution(
-        found.z,
-        found.lam,
-        problem.speeds(xi),
-        *(law.rows, law.ties, law.friction, law.pushed, law.touching),
-        *law.weights,
-    )
-    slopes = (jax.jacfwd(f)(xi) for f in (problem.need, problem.speeds, problem.held))
-    return (found, status), (
-        Found(*tangents(at, change, *slopes)),
-        jax.tree.map(jnp.zeros_like, status),
-    )
-
-
-def _iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
+def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     """Iterate from a guess.
 
     Derivatives are taken once, where a round of iterations begins. A round that fails ends with
     sweeps from where it began, twice as many as the one before.
     """
-    rho, sigma = problem.weights
-    rows, ties, friction = problem.rows, problem.ties, problem.friction
+    law = problem.law
+    rho, sigma = law.weights
+    rows, ties, friction = law.rows, law.ties, law.friction
     masses = jnp.sum(rho[:, 0]) + jnp.sum(sigma)
 
     def looked(at: Found) -> _Seen:
         need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
         u, c = problem.speeds(at.xi), problem.held(at.xi)
-        left = jnp.abs(at.z - _allowed(problem, at.z - rho * u))
+        left = jnp.abs(at.z - _allowed(law, at.z - rho * u))
         rough = jnp.sum(left[:, 0]) + jnp.sum(jnp.abs(sigma * c))
         fine = jnp.sum(jnp.abs(need)) + jnp.sum(left[:, 1:])
-        terms = problem.terms + jnp.sum(jnp.abs(at.z)) + jnp.sum(jnp.abs(at.lam)) + SMALLEST
-        size = jnp.maximum(fine / terms, rough / (terms + problem.unseen * masses))
+        terms = law.terms + jnp.sum(jnp.abs(at.z)) + jnp.sum(jnp.abs(at.lam)) + SMALLEST
+        size = jnp.maximum(fine / terms, rough / (terms + law.unseen * masses))
         hard = jnp.sum(jnp.abs(need)) / terms
-        hard = jnp.maximum(hard, rough / (terms + problem.rounding * masses))
+        hard = jnp.maximum(hard, rough / (terms + law.rounding * masses))
         return _Seen(at, need, u, c, size, hard, terms)
 
     def newton(slopes: _Slopes, seen: _Seen, kappa: Scalar) -> _Seen:
@@ -288,9 +215,9 @@ def _iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
         answers = []
         for i in range(len(friction)):
-            pushed = problem.pushed[i]
+            pushed = law.pushed[i]
             one = partial(_answer, z[i], y[i], seen.u[i], rho[i], friction[i], pushed, kappa)
-            closed = problem.touching[i] & ((y[i, 0] > 0) | (pushed > 0))
+            closed = law.touching[i] & ((y[i, 0] > 0) | (pushed > 0))
             K, right, answer = lax.cond(
                 closed,
                 partial(_add, K, right, rows[i], V[i], one),
@@ -317,8 +244,8 @@ def _iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
             impulses, tensions = [], []
             for i in range(len(friction)):
                 y = z[i] - rho[i] * (seen.u[i] + V[i] @ move)
-                one = projected(y[None], friction[i : i + 1], problem.pushed[i : i + 1])[0]
-                impulses.append(jnp.where(problem.touching[i], one, 0.0))
+                one = projected(y[None], friction[i : i + 1], law.pushed[i : i + 1])[0]
+                impulses.append(jnp.where(law.touching[i], one, 0.0))
                 move = move + (impulses[i] - z[i]) @ pushes[i]
             for j in range(len(ties)):
                 tensions.append(lam[j] - sigma[j] * (seen.c[j] + G[j] @ move))
@@ -376,9 +303,9 @@ def _unsolved(seen: _Seen) -> _Seen:
     return seen._replace(size=jnp.where(seen.size <= _GUESSED, seen.size, jnp.inf))
 
 
-def _allowed(problem: Contact, y: Impulses) -> Impulses:
-    z = projected(y, problem.friction, problem.pushed)
-    return jnp.where(problem.touching[:, None], z, jnp.zeros_like(z))
+def _allowed(law: Law, y: Impulses) -> Impulses:
+    z = projected(y, law.friction, law.pushed)
+    return jnp.where(law.touching[:, None], z, jnp.zeros_like(z))
 
 
 def _until_one_lets_go(z: Impulses, less: Impulses) -> Scalar:

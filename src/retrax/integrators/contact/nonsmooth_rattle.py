@@ -21,13 +21,8 @@ from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.complementarity import (
-    Contact,
-    Found,
-    Impulses,
-    solve_contact,
-    weights,
-)
+from retrax.numerics.complementarity import Contact, Found, Impulses, Law, weights
+from retrax.numerics.contact_solution import solve_contact
 from retrax.numerics.small_matrices import partly_ordered_solve
 from retrax.systems.rods.elastic import AbstractRod
 from retrax.systems.rods.pair import RodsInContact
@@ -256,17 +251,19 @@ class NonsmoothRattle(AbstractIntegrator):
             need=need,
             speeds=speeds,
             slopes=slopes,
-            rows=before.rows,
-            friction=jnp.where(touched, contact.friction, 0.0),
-            pushed=jnp.zeros_like(contact.friction),
-            touching=jnp.ones(len(contact.names), bool),
             held=held,
-            ties=ties,
-            weights=rho,
             answers=gives,
-            terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(pushed)),
-            unseen=extent / jnp.abs(h),
-            rounding=extent / jnp.abs(h),
+            law=Law(
+                rows=before.rows,
+                friction=jnp.where(touched, contact.friction, 0.0),
+                pushed=jnp.zeros_like(contact.friction),
+                touching=jnp.ones(len(contact.names), bool),
+                ties=ties,
+                weights=rho,
+                terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(pushed)),
+                unseen=extent / jnp.abs(h),
+                rounding=extent / jnp.abs(h),
+            ),
         )
         z, lam = h * memory.guesses[0], h * memory.ties
         loaded = jnp.einsum("iak,ia->k", before.rows, z) + lam @ ties
@@ -316,17 +313,19 @@ class NonsmoothRattle(AbstractIntegrator):
             need=left,
             speeds=rates,
             slopes=lambda xi: (after.rows, ends),
-            rows=after.rows,
-            friction=contact.friction,
-            pushed=met,
-            touching=closed,
             held=opening,
-            ties=ends,
-            weights=rho,
             answers=lambda rows: answers(then, rows, g1, off),
-            terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(push)) + jnp.sum(jnp.abs(off)),
-            unseen=jnp.zeros(()),
-            rounding=extent / jnp.abs(h),
+            law=Law(
+                rows=after.rows,
+                friction=contact.friction,
+                pushed=met,
+                touching=closed,
+                ties=ends,
+                weights=rho,
+                terms=jnp.sum(jnp.abs(mu0)) + jnp.sum(jnp.abs(push)) + jnp.sum(jnp.abs(off)),
+                unseen=jnp.zeros(()),
+                rounding=extent / jnp.abs(h),
+            ),
         )
         started = jnp.where(closed[:, None], memory.guesses[1] * h, 0.0)
         loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends

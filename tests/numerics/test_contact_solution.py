@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from retrax.numerics.complementarity import Contact, Found, solve_contact, weights
+from retrax.numerics.complementarity import Contact, Found, Law, weights
+from retrax.numerics.contact_solution import solve_contact
 
 N, JOINED = 5, 1
 RNG = np.random.default_rng(2)
@@ -32,19 +33,19 @@ def solved(a, friction, along, across, joined):
         slopes=lambda xi: (rows, ties),
         held=lambda xi: ties @ xi - 0.1 * a[5],
         answers=answers,
-        rows=rows,
-        friction=jnp.full(2, friction) * (1 + a[6]),
-        pushed=jnp.array([0.0, 0.02]) * (1 + a[7]),
-        touching=jnp.ones(2, bool),
-        ties=ties,
-        weights=weights(rows, ties, answers),
-        terms=jnp.asarray(1.0),
-        unseen=jnp.asarray(0.0),
-        rounding=jnp.asarray(0.0),
+        law=Law(
+            rows=rows,
+            friction=jnp.full(2, friction) * (1 + a[6]),
+            pushed=jnp.array([0.0, 0.02]) * (1 + a[7]),
+            touching=jnp.ones(2, bool),
+            ties=ties,
+            weights=weights(rows, ties, answers),
+            terms=jnp.asarray(1.0),
+            unseen=jnp.asarray(0.0),
+            rounding=jnp.asarray(0.0),
+        ),
     )
-    found, status = solve_contact(
-        problem, Found(jnp.zeros(N), jnp.zeros((2, 3)), jnp.zeros(k))
-    )
+    found, status = solve_contact(problem, Found(jnp.zeros(N), jnp.zeros((2, 3)), jnp.zeros(k)))
     return jnp.concatenate([found.xi, found.z.ravel(), found.lam]), status.converged
 
 

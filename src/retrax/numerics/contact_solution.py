@@ -1,4 +1,4 @@
-r"""How the impulses and velocities of `complementarity` answer a change of the equations.
+r"""Impulses and velocities of `complementarity`, and how they answer a change of the equations.
 
 Where no contact is on the border between two cases of the law, those cases stay as they are under
 small changes, and the solution is a smooth function of all that the equations depend on. With dots
@@ -20,18 +20,93 @@ with the direction $d$ of friction. They are linear, and so solved as one iterat
 contacts share in more than one way share their changes likewise.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from retrax.numerics.complementarity import Contact, Found, Law, Scalar, iterated
+from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.small_matrices import partly_ordered_solve
 
 _KAPPA = 1e8
 _REPEATED = 4
 
 
-class Solution(NamedTuple):
+def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
+    """Solve (1) and (2) to round-off from a guess.
+
+    Derivatives of the solution, forward and reverse, are those of the law and
+    not those of the iteration.
+    """
+    # What functions close over becomes an argument, so that derivatives can reach it.
+    xi = guess.xi
+    converted = [
+        jax.closure_convert(function, xi)
+        for function in (
+            problem.need,
+            problem.speeds,
+            problem.slopes,
+            problem.held,
+            lambda push: problem.answers(push[None])[0],
+        )
+    ]
+    functions, closed_over = zip(*converted, strict=True)
+    found, (solved, size, count) = _root(functions, problem.law, guess, closed_over)
+    return found, NewtonStatus(solved > 0, size, count.astype(int))
+
+
+def _with(functions: tuple[Callable, ...], law: Law, closed_over: tuple) -> Contact:
+    """Return the equations whose functions close over these arrays."""
+    need, speeds, slopes, held, answer = (
+        partial(lambda f, given, x: f(x, *given), function, given)
+        for function, given in zip(functions, closed_over, strict=True)
+    )
+    return Contact(need, speeds, slopes, held, jax.vmap(answer), law)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _root(
+    functions: tuple[Callable, ...], law: Law, guess: Found, closed_over: tuple
+) -> tuple[Found, tuple[Scalar, Scalar, Scalar]]:
+    """Iterate. How it went travels as floats, whose derivatives are ordinary zeros."""
+    found, status = iterated(_with(functions, law, closed_over), guess)
+    solved, count = (jnp.asarray(x, float) for x in (status.converged, status.iterations))
+    return found, (solved, status.residual, count)
+
+
+@_root.defjvp
+def _root_jvp(functions: tuple[Callable, ...], primals: tuple, changes: tuple) -> tuple:
+    """The solution depends on the equations, and neither on the guess nor on sizes of terms."""
+    (found, status), (law, _, closed_over) = _root(functions, *primals), primals
+    problem = _with(functions, law, closed_over)
+    xi, moved = found.xi, changes[2]
+
+    def change_of(k: int) -> Array:
+        return jax.jvp(partial(functions[k], xi), closed_over[k], moved[k])[1]
+
+    new = changes[0]
+    change = _Changes(
+        change_of(0), change_of(1), change_of(3), new.rows, new.ties, new.friction, new.pushed
+    )
+    at = _Solution(
+        found.z,
+        found.lam,
+        problem.speeds(xi),
+        *(law.rows, law.ties, law.friction, law.pushed, law.touching),
+        *law.weights,
+    )
+    slopes = (jax.jacfwd(f)(xi) for f in (problem.need, problem.speeds, problem.held))
+    return (found, status), (
+        Found(*_tangents(at, change, *slopes)),
+        jax.tree.map(jnp.zeros_like, status),
+    )
+
+
+class _Solution(NamedTuple):
     """A solution, and what the law is made of there."""
 
     z: Float[Array, "m 3"]
@@ -46,7 +121,7 @@ class Solution(NamedTuple):
     sigma: Float[Array, " k"]
 
 
-class Changes(NamedTuple):
+class _Changes(NamedTuple):
     """How all that the equations depend on changes, the velocities held: need, speeds, joints."""
 
     need: Float[Array, " n"]
@@ -67,9 +142,9 @@ class _Case(NamedTuple):
     turns: Float[Array, "2 2"]
 
 
-def tangents(
-    at: Solution,
-    change: Changes,
+def _tangents(
+    at: _Solution,
+    change: _Changes,
     D: Float[Array, "n n"],
     V: Float[Array, "m 3 n"],
     G: Float[Array, "k n"],
@@ -102,7 +177,7 @@ def tangents(
     return found
 
 
-def _case(at: Solution, i: int) -> _Case:
+def _case(at: _Solution, i: int) -> _Case:
     y = at.z[i] - at.rho[i] * at.u[i]
     size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
     limit = at.friction[i] * (jnp.maximum(y[0], 0.0) + at.pushed[i])
@@ -129,8 +204,8 @@ def _stiffness(
 
 
 def _off(
-    at: Solution,
-    change: Changes,
+    at: _Solution,
+    change: _Changes,
     i: int,
     case: _Case,
     dz: Float[Array, "3"],
