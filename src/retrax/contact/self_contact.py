@@ -126,7 +126,7 @@ class SelfContact(AbstractTouching):
         def others(i: Int[Array, ""]) -> Float[Array, ""]:
             r, own = places[i][None] - places, jnp.broadcast_to(along[i], (n, 3))
             apart = distance(r, own, along) - 2 * self.radius
-            near = (rod == rod[i]) & self.beside(arcs, after, i, every)
+            near = (rod == rod[i]) & self.beside(arcs, jnp.asarray(after), i, jnp.asarray(every))
             return jnp.min(jnp.where(near | (every <= i), jnp.inf, apart))
 
         rod, after = jnp.asarray(rod), jnp.asarray(after)

@@ -51,7 +51,6 @@ PAPERS: dict[str, str] = {
     "pseudospectral": "retrax.reproduce.pseudospectral.paper",
     "rods": "retrax.reproduce.rods.paper",
     "string-pendulum": "retrax.reproduce.string_pendulum.paper",
-    "touching": "retrax.reproduce.touching.paper",
 }
 
 

@@ -78,7 +78,7 @@ def writhe(found: Writhe, run: Trajectory) -> DataFigure:
     """How the ring leaves its plane and touches itself."""
     places = np.asarray(run.g[1])
     with style():
-        sheet = new_figure(9.4, 4.0, "A ring that is twisted until it touches itself")
+        sheet = new_figure(9.4, 4.0, "A ring that is twisted beyond its threshold")
         axes = sheet.add_subplot(1, 2, 1)
         axes.plot(found.t, found.height, color=BLUE, label="height of the ring (m)")
         axes.plot(found.t, found.gap, color=ORANGE, label="least gap (m)")
@@ -95,9 +95,8 @@ def writhe(found: Writhe, run: Trajectory) -> DataFigure:
     return DataFigure(
         "writhe",
         "The twisted ring beyond its threshold",
-        "The clamp turns at a constant rate. Above the critical twist the circle leaves its plane, "
-        "crosses itself and winds up; the surfaces touch and never overlap. Right: at the start, "
-        "in the middle and at the end.",
+        "The clamp turns at a constant rate. Above the critical twist the circle leaves its plane. "
+        "Right: at the start, in the middle and at the end.",
         sheet,
         data,
     )

@@ -43,8 +43,7 @@ def threshold(found: Mapping[int, float]) -> list[Finding]:
             "the twist at which a ring buckles, GJ/EI = 2/3",
             f"2 pi sqrt(3) EI/GJ = {ring.CRITICAL:.5f}",
             told,
-            "where the planar ring has a mode without stiffness; the error falls with the square "
-            "of the length of a segment",
+            "where the planar ring has a second mode without stiffness",
         )
     ]
 
@@ -55,7 +54,7 @@ def writhe(below: Writhe, above: Writhe) -> list[Finding]:
     when = float(above.twist[np.argmax(touches)]) if touches.any() else float("nan")
     return [
         Finding(
-            "a ring twisted to 0.9 and 1.4 times the critical twist",
+            "a ring twisted to 0.9 and 1.25 times the critical twist",
             "planar below; above it writhes and touches itself",
             f"height at the end {below.height[-1]:.3f} m below, {above.height[-1]:.2f} m above; "
             + (f"it first touches itself at {when:.2f} of the twist" if touches.any() else
