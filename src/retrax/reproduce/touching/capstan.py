@@ -179,7 +179,9 @@ def slide(segments: int, wrap: float, friction: float, bending: float) -> tuple[
     )
     late = jax.tree.map(lambda x: x[_SAVED // 2 :], run.g)
     stretch = np.asarray(jax.jit(jax.vmap(lambda g: rod.strains(g).stretch[:, 2]))(late))
-    least = float(np.min(jax.jit(jax.vmap(lambda g: jnp.min(rod.contact.gaps(g))))(run.g)))
+    contact = rod.contact
+    assert contact is not None
+    least = float(np.min(jax.jit(jax.vmap(lambda g: jnp.min(contact.gaps(g))))(run.g)))
     tension = _STIFF * (stretch - 1)
     found = Slide(friction, kink, _turned(late[1].mean(axis=0)), tension.mean(axis=0), least)
     return found, run

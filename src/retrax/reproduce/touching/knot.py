@@ -149,7 +149,9 @@ def _looked(rod: Rod, run: Trajectory, friction: float, length: float) -> Knot:
     strain = jax.jit(rod.strains)(run.final.g)
     pull = _SOFT / _BENDING * (np.asarray(strain.stretch)[:, 2] - 1)
     bend = THICK * np.linalg.norm(np.asarray(strain.curvature)[:, :2], axis=1)
-    gap = jax.jit(jax.vmap(lambda g: jnp.min(rod.contact.gaps(g))))(run.g)
+    contact = rod.contact
+    assert contact is not None
+    gap = jax.jit(jax.vmap(lambda g: jnp.min(contact.gaps(g))))(run.g)
     places = np.asarray(run.final.g[1])
     middle = len(pull) // 2
     around = slice(middle - len(pull) // 16, middle + len(pull) // 16 + 1)

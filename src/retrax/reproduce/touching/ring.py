@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.linalg import eigvalsh
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from retrax.contact.self_contact import SelfContact
 from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle
@@ -75,7 +75,8 @@ def softest(elements: int, twist: float) -> float:
         inertia=[1.0] * 3,
         ends=("clamped", "clamped"),
     )
-    g = tuple(jnp.asarray(part) for part in circle(elements, twist))
+    frames, places = circle(elements, twist)
+    g: Placement = jnp.asarray(frames), jnp.asarray(places)
     # Rotations count as lengths on the scale of a segment, so that all stiffnesses are alike.
     scale = np.tile([1.0] * 3 + [float(rod.spacing)] * 3, elements - 1)
     for _ in range(_NEWTON):
@@ -110,7 +111,8 @@ def _between_clamps(here: Stiffness, scale: np.ndarray) -> tuple[np.ndarray, np.
 def threshold(elements: int) -> float:
     """Return the twist at which the planar ring loses its stability."""
     low, high = 0.97 * CRITICAL, 1.02 * CRITICAL
-    return float(brentq(lambda twist: softest(elements, twist), low, high, rtol=1e-7))
+    found = root_scalar(lambda twist: softest(elements, twist), bracket=(low, high), rtol=1e-7)
+    return float(found.root)
 
 
 class Writhe(NamedTuple):
@@ -169,6 +171,8 @@ def twisted(elements: int, friction: float, most: float, time: float) -> tuple[W
         rod, NonsmoothRattle(), begin, h=h, steps=_SAVED * every, save_every=every, progress=False
     )
     t, x = np.asarray(run.t), np.asarray(run.g[1])
-    gap = np.asarray(jax.jit(jax.vmap(lambda x: jnp.min(rod.contact.gaps((x, x)))))(x))
+    contact = rod.contact
+    assert contact is not None
+    gap = np.asarray(jax.jit(jax.vmap(lambda x: jnp.min(contact.gaps((x, x)))))(x))
     found = Writhe(t, most * np.minimum(t / turning, 1.0), np.ptp(x[:, :, 2], axis=1), gap)
     return found, run
