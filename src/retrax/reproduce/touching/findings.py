@@ -20,8 +20,8 @@ def capstan(found: Sequence[Slide]) -> list[Finding]:
             f"degrees that touch alike (sinh phi = f sin theta) {_polygon(one, 1):.4f}, "
             f"where only every other one touches {_polygon(one, 2):.4f}",
             f"{one.ratio:.4f}, {100 * (one.ratio / one.law - 1):+.2f} % from the law of a thread",
-            "segments touch with their middles: pressures of neighbours are not unique, and the "
-            "rod lies between the two polygons, which approach the thread with the kink squared",
+            "segments touch with their middles: pressures of neighbours are not unique; the two "
+            "polygons approach the thread with the kink squared; tensions still oscillate a little",
         )
         for one in found
     ]
