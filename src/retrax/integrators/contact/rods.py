@@ -55,7 +55,8 @@ class AbstractRolling(AbstractIntegrator):
         if isinstance(system, RodsInContact):
             return system
         raise BadInput(
-            f"{self!r} needs RodsInContact, got the {system.name}; use LieVerlet instead."
+            f"{self!r} needs RodsInContact, got the {system.name}; use "
+            f"{'LieVerlet' if system.contact is None else 'NonsmoothRattle'} instead."
         )
 
 
