@@ -182,7 +182,8 @@ def test_events_of_users_stand_beside_those_of_contacts():
 
 def test_files_without_functions_say_so(bounced, tmp_path):
     loaded = rx.load(bounced.save(tmp_path / "run.nc"))  # which lacks the potential
-    assert "impact" not in loaded.summary()
+    assert "impact'" not in loaded.summary()
+    assert "What of it friction and impacts took, this file does not tell" in loaded.summary()
     for ask in (lambda: loaded.events.entries, lambda: loaded.contacts, loaded.energy_book):
         with pytest.raises(rx.BadInput, match="potential"):
             ask()

@@ -76,7 +76,7 @@ class NonsmoothRattle(AbstractIntegrator):
 
     (5) for contacts that are closed. One that was open at $g_k$ meets at the speed $v$, found
     between both ends of the step, and rubs at the end of it alone: $q = 0$, $|q'| \le f(p + p')$;
-    of one that was closed $v = N_k\xi_k$. No impulse may do work that adds up to a gain: with the
+    of one that was closed $v = N_k\xi_k$. An impact at one point must not add energy: with the
     velocities $\xi_-$ before it, and $w = NM^{-1}N^T$,
 
     $$ v^2 \le (N_{k+1}\xi'_-)^2 + \frac{w_{k+1}}{w_k}\bigl((N_k\xi_-)^2 - (N_k\xi)^2\bigr).
