@@ -9,7 +9,7 @@ import numpy as np
 from retrax.errors import printable
 from retrax.trajectory.contact_events import KINDS
 from retrax.trajectory.observe import aliasing, balance_of, deviations, drift
-from retrax.trajectory.retaken import has_contact
+from retrax.trajectory.retaken import had_contact, has_contact
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -49,6 +49,11 @@ def energy_balance_line(run: "Trajectory") -> str | None:
     if found is None:
         return None
     end = found.at_the_end()
+    if had_contact(run):
+        return (
+            f"energy {run.energy()[0]:.10g} J at the start; it changed by {end['change']:+.6g} J. "
+            "What of it friction and impacts took, this file does not tell: it lacks functions."
+        )
     known = "" if np.isnan(found.uncertainty) else f", known to {found.uncertainty:.1e} J or better"
     return (
         f"energy {run.energy()[0]:.10g} J at the start; it changed by {end['change']:+.6g} J, and "
