@@ -30,9 +30,9 @@ def test_a_ring_buckles_at_the_twist_of_michell():
 
 @pytest.mark.campaign
 def test_a_twisted_ring_leaves_its_plane_without_overlap():
-    found, _ = ring.twisted(80, 0.2, 1.25, 60.0)
-    assert found.height[-1] > 0.3
-    assert found.gap.min() > -1e-12
+    found, _ = ring.twisted(120, 0.2, 1.5, 60.0)
+    assert found.height.max() > 0.5
+    assert -1e-12 < found.gap.min() < 1e-12  # it touches itself; measured -6e-14
 
 
 @pytest.mark.campaign

@@ -51,6 +51,7 @@ PAPERS: dict[str, str] = {
     "pseudospectral": "retrax.reproduce.pseudospectral.paper",
     "rods": "retrax.reproduce.rods.paper",
     "string-pendulum": "retrax.reproduce.string_pendulum.paper",
+    "touching": "retrax.reproduce.touching.paper",
 }
 
 

@@ -54,10 +54,10 @@ def writhe(below: Writhe, above: Writhe) -> list[Finding]:
     when = float(above.twist[np.argmax(touches)]) if touches.any() else float("nan")
     return [
         Finding(
-            "a ring twisted to 0.9 and 1.25 times the critical twist",
+            f"a ring twisted to 0.9 and {above.twist[-1]:.2g} times the critical twist",
             "planar below; above it writhes and touches itself",
             f"height at the end {below.height[-1]:.3f} m below, {above.height[-1]:.2f} m above; "
-            + (f"it first touches itself at {when:.2f} of the twist" if touches.any() else
+            + (f"it first touches itself at {when:.2f} of the critical twist" if touches.any() else
                "it does not touch itself in this time"),
             "below, the height is that of the shear that a twisted rod of finite stiffness has",
         ),
