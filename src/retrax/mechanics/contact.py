@@ -130,7 +130,10 @@ def require_apart(contact: AbstractTouching, g: Element) -> None:
         if gaps[worst] < -_ROUNDING * size:
             raise BadInput(contact.overlap(worst, -float(gaps[worst])))
 
-    require_each(check, evaluate(_gaps, contact, g), *jax.tree.leaves(g))
+    def fine(gaps: np.ndarray, *leaves: np.ndarray) -> np.ndarray:
+        return np.min(gaps, axis=1, initial=0.0) >= -_ROUNDING
+
+    require_each(check, evaluate(_gaps, contact, g), *jax.tree.leaves(g), fine=fine)
 
 
 def _gaps(contact: AbstractTouching, g: Element) -> Gaps:

@@ -9,7 +9,6 @@ import numpy as np
 
 from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator, StepInfo, require_fit
-from retrax.mechanics.contact import require_apart
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import (
@@ -143,8 +142,6 @@ def require_possible(
     system.check_state(state)
     keeps = integrator is None or not {"constraint", "positions"}.isdisjoint(integrator.preserves)
     system.require_admissible(state, ALLOWED_AT_START if keeps else ALLOWED_OF_DRIFT)
-    if system.contact is not None:
-        require_apart(system.contact, state.g)
 
 
 def require_arrays(name: str, state: State) -> None:
