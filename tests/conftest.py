@@ -62,6 +62,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell started this in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # The process that only hands tests to workers needs nothing of what they test.
     if worker is not None or not config.getoption("numprocesses", None):
         _be_strict()
