@@ -18,6 +18,7 @@ from retrax.engine.progress import Packing
 from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.driven import Driven
+from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -63,6 +64,15 @@ def has_contact(run: "Trajectory") -> bool:
     if system is None or isinstance(system, RememberedSystem) or system.contact is None:
         return False
     return hasattr(_method(run), "contact_record")
+
+
+def tells_contacts(run: "Trajectory") -> bool:
+    """Tell whether what contacts did is soon found: of bodies, not of rods.
+
+    The steps of rods are taken again much more slowly than they were taken.
+    """
+    system = run.system
+    return has_contact(run) and system is not None and isinstance(system.contact, AbstractContacts)
 
 
 def had_contact(run: "Trajectory") -> bool:
