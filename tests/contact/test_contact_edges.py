@@ -56,6 +56,17 @@ def test_friction_has_no_way_back(bouncing):
         rx.ensemble(bouncing, STEP, members, h=-0.01, steps=10)
 
 
+@pytest.mark.filterwarnings("ignore:system.potential is the function:UserWarning")
+def test_a_run_goes_on_from_a_checkpoint_to_the_bit(bouncing, tmp_path):
+    start = bouncing.state(at(0.3), velocity=[0, 0, 0, 1.0, 0, 0])
+    whole = rx.simulate(bouncing, STEP, start, h=0.01, steps=80)
+    path = tmp_path / "run.zarr"
+    rx.simulate(bouncing, STEP, start, h=0.01, steps=40, checkpoint=path, every=10)
+    on = rx.resume(path, steps=80, system=bouncing)
+    for a, b in zip(jax.tree.leaves(on.final), jax.tree.leaves(whole.final), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_states_made_by_hand_must_not_overlap(bouncing):
     bad = rx.State(at(0.05), np.zeros(6), np.float64(0.0))
     fine = bouncing.state(at(0.3), velocity=STILL)

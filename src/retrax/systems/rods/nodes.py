@@ -184,12 +184,12 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
 
     def total_momentum(self, state: State) -> Float[Array, "3"]:
         """The sum of the momenta of all nodes, in space."""
-        _, p = self.parts(state.momentum)
+        _, p = self.parts(jnp.asarray(state.momentum))
         return jnp.sum(p, axis=0)
 
     def total_angular_momentum(self, state: State) -> Float[Array, "3"]:
         """The angular momentum about the origin, in space."""
-        spun, p = self.parts(state.momentum)
+        spun, p = self.parts(jnp.asarray(state.momentum))
         frames, places = state.g
         return jnp.sum(jnp.cross(places, p) + jnp.einsum("kij,kj->ki", frames, spun), axis=0)
 
