@@ -23,11 +23,11 @@ def ball(friction=0.3, restitution=0.5, radius=0.1):
     return rx.MechanicalSystem(BODY, [0.004] * 3 + [1.0] * 3, weight, contact=contact)
 
 
-def box(friction, restitution):
+def box(friction, restitution, mass=1.0):
     size = np.array([0.3, 0.2, 0.1])
     contact = rx.Contacts([(rx.Box(size, body=0), rx.Plane())], friction, restitution)
-    inertia = np.r_[(np.sum(size**2) - size**2) / 12, 1.0, 1.0, 1.0]
-    return rx.MechanicalSystem(BODY, inertia, weight, contact=contact)
+    inertia = np.r_[mass / 12 * (sum(size**2) - size**2), 3 * [mass]]
+    return rx.MechanicalSystem(BODY, inertia, lambda g: mass * G * g[1][2], contact=contact)
 
 
 def at(height):
@@ -107,16 +107,21 @@ def test_elastic_impacts_add_no_energy():
 
 
 @pytest.mark.campaign
-def test_a_box_that_lands_flat_is_solved():
-    """Four corners that meet at speeds which no motion of the box has all at once."""
-    rough = box(0.2963834462552646, 0.3)
-    velocity = [
-        *(3.9674989398109464, 6.939918780318626, 1.9653647603654787),
-        *(1.3795025851009517, 0.30263534640908146, 0.995159039511441),
-    ]
-    start = rough.state(at(0.6), velocity=velocity)
-    run = rx.simulate(rough, STEP, start, h=0.002, steps=600, save_every=100)
-    assert np.max(np.abs(run.velocity[-1])) < 1e-12  # it has come to rest
+def test_boxes_that_land_flat_are_solved():
+    """Four corners that meet at speeds which no motion of the box has all at once.
+
+    Unless the first contact without a load lets go, all of these stop between steps 280 and 370.
+    """
+    rough = box(0.3, 0.3, 1.3)
+    for velocity in (
+        [3.497, 6.887, 1.911, 1.484, 0.331, 1.099],
+        [4.25, 6.713, 1.743, 1.493, 0.336, 0.875],
+        [4.157, 6.92, 2.01, 1.261, 0.318, 0.946],
+        [4.07, 8.211, 2.083, 1.437, 0.307, 0.968],
+    ):
+        start = rough.state(at(0.6), velocity=velocity)
+        run = rx.simulate(rough, STEP, start, h=0.002, steps=600, save_every=100)
+        assert np.max(np.abs(run.velocity[-1])) < 1e-12  # it has come to rest
 
 
 def test_wheels_and_contacts_are_not_taken_together():

@@ -290,8 +290,8 @@ def _matching(
 ) -> tuple[int, bool] | None:
     """Which column a curve is, and whether it is the change of it since the start.
 
-    Curves that are zero all the time look alike: among several columns one that has its name is
-    taken, or, if there is none, nothing.
+    Curves that are zero all the time look alike. Among several such columns take the one with the
+    name of the curve; return `None` where no column has it.
     """
     letter, number = name[:1], name[1:]
     numbered = f"{_LETTERS.get(letter)} {int(number) - 1}" if number.isdecimal() else ""
