@@ -40,9 +40,10 @@ from retrax.trajectory.trajectory import Trajectory
 POST = 1.0  # the radius of the post, in m
 _THIN = 1e-6  # the radius of the rod
 _STIFF = 1e4  # EA and GA, in N; the pull is 1 N
-# The speed of the rod in m/s; the drag across it that calms it, next to nothing along it; and the
-# time of a run: both by the time that a wave takes along the rod.
-_SPEED, _DRAG, _ALONG, _WAVES = 3e-3, 10.0, 1e-2, 40.0
+# The speed of the rod in m/s, so small that its drag is nothing beside its tension; the drag that
+# calms it, the same in all directions: frames of nodes need not point along a rod that does not
+# bend. Drag and the time of a run are by the time that a wave takes along the rod.
+_SPEED, _DRAG, _WAVES = 1e-5, 3.0, 160.0
 _PART = 0.45  # the step, by the time that a wave takes along a segment
 _SAVED = 200
 _TAIL = 4  # free segments at each end
@@ -51,12 +52,14 @@ _TAIL = 4  # free segments at each end
 class Slide(NamedTuple):
     """One run: friction, angles, and tensions of segments while the rod slides.
 
-    **Attributes:** `kink`: the angle between segments; `wrap`: the whole angle; `tension`: along
+    **Attributes:** `bending`: EI over the load and the radius of the post squared; `kink`: the
+    angle between segments; `wrap`: the whole angle; `tension`: along
     the rod in the mean over the second half of the time, its last entry that of the load; `least`:
     the smallest gap.
     """
 
     friction: float
+    bending: float
     kink: float
     wrap: float
     tension: Float[np.ndarray, " segments"]
@@ -87,7 +90,7 @@ class Slide(NamedTuple):
 
 
 def rod_around(
-    segments: int, wrap: float, friction: float, bending: float
+    segments: int, wrap: float, friction: float, bending: float, speed: float = _SPEED
 ) -> tuple[Rod, State, float]:
     """Return a rod whose `segments` touch the post and slide, and the angle of its kinks.
 
@@ -115,9 +118,9 @@ def rod_around(
         mass=1.0,
         inertia=[spacing**2 / 4] * 3,
         ends=("pinned", "free"),
-        base=partial(_pulled, start, pull),
+        base=partial(_pulled, start, speed * pull),
         end_force=np.append(last, 0.0) / np.linalg.norm(last),
-        drag=np.array([_DRAG, _DRAG, _ALONG]) / wave,
+        drag=_DRAG / wave,
         spin_drag=_DRAG / wave * spacing**2 / 4,
         damping=1.5 * _PART * spacing / math.sqrt(_STIFF),
         contact=SelfContact(
@@ -127,14 +130,14 @@ def rod_around(
             itself=False,
         ),
     )
-    moving = rod.velocity_of(v=-_SPEED * frames[:, :, 2])
+    moving = rod.velocity_of(v=-speed * frames[:, :, 2])
     return rod, rod.state((frames, places), velocity=moving), kink
 
 
 def _pulled(
-    start: Float[Array, "3"], pull: Float[Array, "3"], t: Float[Array, ""]
+    start: Float[Array, "3"], velocity: Float[Array, "3"], t: Float[Array, ""]
 ) -> Float[Array, "3"]:
-    return start + _SPEED * t * pull
+    return start + t * velocity
 
 
 def _around(lengths: np.ndarray, reach: float) -> np.ndarray:
@@ -168,9 +171,11 @@ def _frames(places: np.ndarray, kink: float) -> np.ndarray:
     return np.stack([up, out, np.stack([c, s, none], axis=1)], axis=2)
 
 
-def slide(segments: int, wrap: float, friction: float, bending: float) -> tuple[Slide, Trajectory]:
+def slide(
+    segments: int, wrap: float, friction: float, bending: float, speed: float = _SPEED
+) -> tuple[Slide, Trajectory]:
     """Pull the rod around the post until it slides, and look at its tensions."""
-    rod, start, kink = rod_around(segments, wrap, friction, bending)
+    rod, start, kink = rod_around(segments, wrap, friction, bending, speed)
     wave = float(rod.length) / math.sqrt(_STIFF)
     h = _PART * float(rod.spacing) / math.sqrt(_STIFF)
     every = max(1, round(_WAVES * wave / h / _SAVED))
@@ -183,8 +188,8 @@ def slide(segments: int, wrap: float, friction: float, bending: float) -> tuple[
     assert contact is not None
     least = float(np.min(jax.jit(jax.vmap(lambda g: jnp.min(contact.gaps(g))))(run.g)))
     tension = _STIFF * (stretch - 1)
-    found = Slide(friction, kink, _turned(late[1].mean(axis=0)), tension.mean(axis=0), least)
-    return found, run
+    wrapped = _turned(late[1].mean(axis=0))
+    return Slide(friction, bending, kink, wrapped, tension.mean(axis=0), least), run
 
 
 def _turned(places: np.ndarray) -> float:

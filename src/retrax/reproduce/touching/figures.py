@@ -102,40 +102,47 @@ def writhe(found: Writhe, run: Trajectory) -> DataFigure:
     )
 
 
-def knot(found: Sequence[Knot], run: Trajectory) -> DataFigure:
+def knot(found: Sequence[Sequence[Knot]], run: Trajectory) -> DataFigure:
     """The knot, and its traction against its opening."""
     places = np.asarray(run.g[1]) / THICK
+    every = [one for knots in found for one in knots]
+    frictions = sorted({one.friction for one in every})
     with style():
         sheet = new_figure(9.4, 4.0, "An overhand knot that is pulled")
         axes = sheet.add_subplot(1, 2, 1)
-        radii = np.linspace(10, 40, 100)
-        for colour, f in zip(CYCLE, sorted({one.friction for one in found}), strict=False):
-            some = [one for one in found if one.friction == f]
-            axes.plot(
-                [one.opening for one in some], [one.scaled for one in some], "o", color=colour
-            )
+        radii = np.linspace(*_range([one.opening for one in every]), 100)
+        for colour, f in zip(CYCLE, frictions, strict=False):
+            for one in every:
+                if one.friction == f:
+                    axes.plot(one.opening, one.traction * one.opening**2, color=colour, lw=1)
+                    axes.plot(one.radius, one.scaled, "o", color=colour)
             line = 0.5 + SIGMA * f * np.sqrt(radii)
-            axes.plot(radii, line, color=colour, lw=1, label=f"loose knot, f = {f:g}")
+            axes.plot(radii, line, ":", color=colour, label=f"loose knot, f = {f:g}")
         axes.set(xlabel="R / a", ylabel=r"$TR^2/EI$")
+        axes.set_ylim(bottom=0)
         axes.legend(fontsize=7)
         _drawn(sheet, places[[0, -1]], (1, 2, 2))
     data = columns(
-        friction=("knot", [one.friction for one in found], "1", "coefficient of friction"),
-        opening=("knot", [one.opening for one in found], "1", "radius of the loop over the rod's"),
-        length=("knot", [one.length for one in found], "1", "length in the knot over the radius"),
-        traction=("knot", [one.scaled for one in found], "1", "T R^2/EI"),
-        theory=("knot", [one.theory for one in found], "1", "1/2 + sigma f sqrt(R/a)"),
-        gap=("knot", [one.gap for one in found], "m", "least gap of the run"),
+        friction=("knot", [one.friction for one in every], "1", "coefficient of friction"),
+        opening=("knot", [one.radius for one in every], "1", "radius of the loop over the rod's"),
+        traction=("knot", [one.scaled for one in every], "1", "T R^2/EI while it is pulled"),
+        theory=("knot", [one.theory for one in every], "1", "1/2 + sigma f sqrt(R/a)"),
+        push=("knot", [one.push for one in every], "1", "P a^2/EI"),
+        gap=("knot", [one.gap for one in every], "m", "least gap of the run"),
     )
     return DataFigure(
         "knot",
         "The overhand knot: traction against opening",
-        "Points: knots that were pulled and came to rest. Lines: the leading order of the theory "
-        "of loose knots, whose corrections are of the order sqrt(a/R), here about a fifth. Right: "
-        "the loose knot at the start (light) and the pulled one.",
+        "Lines from right to left: knots that are pulled slowly; points: when all of the knot "
+        "slides. Dotted: the leading order of the theory of loose knots, whose corrections are of "
+        "the order sqrt(a/R). Right: the loose knot at the start (light) and the pulled one.",
         sheet,
         data,
     )
+
+
+def _range(values: Sequence[np.ndarray]) -> tuple[float, float]:
+    return min(map(np.min, values)), max(map(np.max, values))
 
 
 def _drawn(sheet: Any, states: np.ndarray, where: tuple[int, int, int]) -> None:

@@ -70,20 +70,25 @@ def writhe(below: Writhe, above: Writhe) -> list[Finding]:
     ]  # fmt: skip
 
 
-def knot(found: Sequence[Knot]) -> list[Finding]:
-    """Traction against opening."""
+def knot(found: Sequence[Sequence[Knot]]) -> list[Finding]:
+    """Traction against opening: knots of a size each, the first of them smooth."""
     rows = [
         Finding(
-            f"traction T R^2/EI, f = {one.friction:g}, R = {one.opening:.1f} a",
-            f"loose knot, 1/2 + 0.492 f sqrt(R/a): {one.theory:.3f}",
-            f"{one.scaled:.3f}; length in the knot {one.length:.0f} a; the two ends differ by "
-            f"{100 * abs(one.traction[0] / one.traction[1] - 1):.1f} %",
-            f"corrections are of the order sqrt(a/R) = {one.opening**-0.5:.2f}",
+            f"traction T R^2/EI, f = {one.friction:g}, R = {one.radius:.1f} a",
+            f"the leading order of a loose knot, 1/2 + 0.492 f sqrt(R/a): {one.theory:.3f}",
+            f"{one.scaled:.3f}",
+            f"corrections are of the order sqrt(a/R) = {one.radius**-0.5:.2f}, with a factor of "
+            "several in the friction: see the next rows",
         )
-        for one in found
+        for knots in found
+        for one in knots
     ]
-    smooth = [one for one in found if one.friction == 0.0]
-    off = max(float(np.ptp(one.integral) / np.mean(one.traction)) for one in smooth)
+    for smooth, *rough in found:
+        rows += [_rubbed(smooth, one) for one in rough]
+    if len(found) > 1:
+        rows.append(_limit(found))
+    every = [one for knots in found for one in knots]
+    off = max(float(np.ptp(knots[0].integral) / knots[0].traction[-1]) for knots in found)
     return [
         *rows,
         Finding(
@@ -96,7 +101,42 @@ def knot(found: Sequence[Knot]) -> list[Finding]:
         Finding(
             "overlap of the knots",
             "none",
-            f"least gap between all segments {min(one.gap for one in found):.0e} m",
+            f"least gap between all segments {min(one.gap for one in every):.0e} m",
             "contact is solved to round-off in every step",
         ),
     ]
+
+
+def _rubbed(smooth: Knot, rough: Knot) -> Finding:
+    """Whether friction adds what the forces in the knot say."""
+    added = float(np.mean(rough.traction[rough.late]) - np.mean(smooth.traction[smooth.late]))
+    push = (smooth.push + rough.push) / 2
+    return Finding(
+        f"what friction adds to the traction, over f EI/a^2; f = {rough.friction:g}, "
+        f"R = {rough.radius:.1f} a",
+        f"the force P with which strands press: {push:.3e}",
+        f"{added / rough.friction:.3e}, {100 * (added / rough.friction / push - 1):+.1f} %",
+        "the work of a pull, T de, goes into bending and into friction, f P de; P is the mean of "
+        "those without and with friction",
+    )
+
+
+def _limit(found: Sequence[Sequence[Knot]]) -> Finding:
+    """Where tractions go as knots become loose, by a straight line in sqrt(a/R)."""
+    smooth = [knots[0] for knots in found]
+    small = np.array([one.radius**-0.5 for one in smooth])
+    limits = [
+        np.polyfit(small, values, 1)[1]
+        for values in (
+            [one.scaled for one in smooth],
+            [one.push * one.radius**1.5 for one in smooth],
+        )
+    ]
+    return Finding(
+        "T R^2/EI, and P R^2/EI sqrt(a/R), of smooth knots as they become loose",
+        "0.5, and 0.492",
+        f"{limits[0]:.2f}, and {limits[1]:.2f} where a straight line in sqrt(a/R) through "
+        + " and ".join(f"{x:.2f}" for x in small)
+        + " meets zero",
+        "two sizes tell no curvature: the line of P falls below its limit",
+    )

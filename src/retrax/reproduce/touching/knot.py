@@ -1,19 +1,19 @@
-r"""An overhand knot that is pulled: its traction against its opening.
+r"""An overhand knot that is pulled slowly: its traction against its opening.
 
 The loop of a loose knot is a circle of radius $R$, closed by two strands that wind around each
-other. With the radius $a$ of the rod and $\varepsilon = \sqrt{a/R}$ the ends are held by
+other and press on each other with the force $P$ in all. Pulling the knot by $\mathrm de$ bends the
+loop more and makes the strands slide on each other by $\mathrm de$, so that with friction $f$
 
-$$ \frac{TR^2}{EI} = \frac12 + \frac{\sigma f}{\varepsilon}, \qquad \sigma = 0.492, \tag{1} $$
+$$ T = T_0 + fP, \tag{1} $$
 
-to the leading order in $\varepsilon$ and in $f$ [AudolyClauvelinNeukirch2007]. For knots of many
-turns $n$ and much friction, with $e$ the length in the knot,
+where $T_0$ and $P$ are those of a smooth knot and $f$ is small. With the radius $a$ of the rod and
+$\varepsilon = \sqrt{a/R}$ the leading orders are [AudolyClauvelinNeukirch2007]
 
-$$ \frac{n^2a}e = \frac{x^2}{8\sqrt3\pi^2(x + \lambda)}, \qquad
-   \frac{n^2Ta^2}{EI} = \frac{fx^3}{96\sqrt3\pi^2}, \tag{2} $$
+$$ \frac{T_0R^2}{EI} = \frac12, \qquad \frac{PR^2}{EI} = \frac\sigma\varepsilon, \qquad
+   \sigma = 0.492. \tag{2} $$
 
-where $x$ is the length of the braid and $\lambda(x)$ that of the loop, both over $R$
-[JawedDielemanAudolyReis2015]; for a loose knot this is (1) with $\sigma = 0.975\,n$ and without the
-first term. Without friction
+A knot that rests may have any traction between $T_0 - fP$ and $T_0 + fP$; only one that is being
+pulled has (1). Without friction
 
 $$ \tfrac12EI\kappa^2 + N = T \tag{3} $$
 
@@ -22,6 +22,7 @@ push across the rod.
 """
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -32,45 +33,59 @@ from jaxtyping import Array, Float
 
 from retrax.contact.self_contact import SelfContact
 from retrax.integrators.contact.nonsmooth_rattle import NonsmoothRattle
+from retrax.mechanics.state import State
 from retrax.run.simulate import simulate
 from retrax.systems.rods.dispersion import fastest
 from retrax.systems.rods.rod import Rod
 from retrax.trajectory.trajectory import Trajectory
 
-SIGMA = 0.492  # of (1)
+SIGMA = 0.492  # of (2)
 THICK = 1e-3  # the radius of the rod, in m
 _TAIL = 60.0  # the straight part of the start at each end, in radii of the rod
-# EI, EA and GA, moments of inertia and drag, in units of the radius, the mass per length and the
-# second: soft and heavy enough for long steps, and slow enough to stay near equilibrium.
-_BENDING, _SOFT, _HEAVY, _DRAG = 1.0, 0.4, 1.0, 2e-3
-_PART, _SAVED = 0.8, 120  # the step, by the longest one; states that are saved
-_LOOSE, _PULLED = 0.1, 0.55  # the parts of the time when the pull begins and ends
+# EI, EA and GA and moments of inertia, in units of the radius, the mass per length and the second:
+# soft and heavy enough for long steps.
+_BENDING, _SOFT, _HEAVY = 1.0, 0.4, 1.0
+_PART, _SAVED = 0.7, 60  # the step, by the longest one; states that are saved
+_SLOW = 0.02  # the part of the pull in which the end gains its speed
+# Drag, and the time in which the loose knot comes to rest, for a curve of size 10; the motion of a
+# loop takes a time that grows with its size squared.
+_DRAG, _REST = 1e-3, 24_000.0
 
 
 class Knot(NamedTuple):
-    """A knot that was pulled, and rests; in units of the radius of the rod and of EI.
+    """A knot while it is pulled, in units of the radius of the rod and of EI.
 
-    **Attributes:** `opening`: the radius of the loop; `length`: of the rod in the knot;
-    `traction`: of the two ends; `integral`: the left side of (3) along the rod; `gap`: the least of
-    the run between all segments, in m.
+    **Attributes:** `opening`: the radius of the loop, at saved states; `traction`: of the end that
+    is held; `push`: $P$ at the end; `integral`: the left side of (3) along the rod at the end;
+    `gap`: the least of the run between all segments, in m.
     """
 
     friction: float
-    opening: float
-    length: float
-    traction: tuple[float, float]
+    opening: Float[np.ndarray, " times"]
+    traction: Float[np.ndarray, " times"]
+    push: float
     integral: Float[np.ndarray, " segments"]
     gap: float
 
     @property
+    def late(self) -> slice:
+        """The last quarter of the saved states, when all of the knot slides."""
+        return slice(-(len(self.opening) // 4), None)
+
+    @property
+    def radius(self) -> float:
+        """The mean opening of the last quarter."""
+        return float(np.mean(self.opening[self.late]))
+
+    @property
     def scaled(self) -> float:
-        """The left side of (1)."""
-        return float(np.mean(self.traction)) * self.opening**2
+        """$TR^2/EI$, in the mean over the last quarter."""
+        return float(np.mean(self.traction[self.late] * self.opening[self.late] ** 2))
 
     @property
     def theory(self) -> float:
-        """The right side of (1)."""
-        return 0.5 + SIGMA * self.friction * math.sqrt(self.opening)
+        """The same by (1) and (2)."""
+        return 0.5 + SIGMA * self.friction * math.sqrt(self.radius)
 
 
 def curve(size: float, elements: int) -> tuple[np.ndarray, float]:
@@ -105,61 +120,81 @@ def frames_along(x: np.ndarray) -> np.ndarray:
 
 
 def pulled(
-    elements: int, friction: float, way: float, steps: int, size: float = 10.0
-) -> tuple[Knot, Trajectory]:
-    """Tie a loose knot, pull one end by `way` radii of the rod, and let the knot come to rest."""
+    elements: int,
+    frictions: Sequence[float],
+    way: float,
+    speed: float,
+    size: float = 10.0,
+    rest: float = 1.0,
+) -> list[tuple[Knot, Trajectory]]:
+    """Tie a loose smooth knot, and pull one end of it slowly, once with each friction.
+
+    **Arguments:** `way`: of the end, in radii of the rod; `speed`: its speed in radii a second;
+    `size`: of the loose knot; `rest`: the time to come to rest, of the usual one.
+    """
     nodes, length = curve(size, elements)
     straight = nodes[0] - nodes[-1]
-    start = jnp.asarray(THICK * nodes[0])
     pull = jnp.asarray(THICK * way * straight / np.linalg.norm(straight))
-    every = max(1, steps // _SAVED)
-    spacing = length / elements
-    highest = 2 * math.sqrt(_SOFT + 4 * _BENDING / spacing**2) / math.sqrt(_HEAVY) + 0.1
-    time = _SAVED * every * _PART * 2 / highest
-
-    rod = Rod(
-        elements,
-        THICK * length,
-        stretching=[THICK**2 * _SOFT] * 3,
-        bending=[THICK**4 * _BENDING] * 3,
-        mass=1.0,
-        inertia=[THICK**2 * _HEAVY] * 3,
-        ends=("pinned", "pinned"),
-        base=partial(_base, start, pull, time),
-        drag=_DRAG,
-        spin_drag=THICK**2 * _DRAG,
-        contact=SelfContact(THICK, friction, capacity=elements),
-    )
-    h = min(time / (_SAVED * every), _PART * 2 / fastest(rod))
-    begin = rod.state((frames_along(nodes), THICK * nodes), velocity=rod.velocity_of())
-    run = simulate(
-        rod, NonsmoothRattle(), begin, h=h, steps=_SAVED * every, save_every=every, progress=False
-    )
-    return _looked(rod, run, friction, length), run
+    drag = _DRAG * (10 / size) ** 2
+    begin, time = _REST * rest * (size / 10) ** 2, way / speed
+    rods = [
+        Rod(
+            elements,
+            THICK * length,
+            stretching=[THICK**2 * _SOFT] * 3,
+            bending=[THICK**4 * _BENDING] * 3,
+            mass=1.0,
+            inertia=[THICK**2 * _HEAVY] * 3,
+            ends=("pinned", "pinned"),
+            base=partial(_base, jnp.asarray(THICK * nodes[0]), pull, begin, time),
+            drag=drag,
+            spin_drag=THICK**2 * drag,
+            contact=SelfContact(THICK, friction, capacity=elements),
+        )
+        for friction in (0.0, *frictions)
+    ]
+    smooth = rods[0]
+    start = smooth.state((frames_along(nodes), THICK * nodes), velocity=smooth.velocity_of())
+    loose = _went(smooth, start, begin, 1).final
+    return [_looked(rod, _went(rod, loose, time, _SAVED)) for rod in rods[1:]]
 
 
 def _base(
-    start: Float[Array, "3"], pull: Float[Array, "3"], time: float, t: Float[Array, ""]
+    start: Float[Array, "3"],
+    pull: Float[Array, "3"],
+    begin: float,
+    time: float,
+    t: Float[Array, ""],
 ) -> Float[Array, "3"]:
-    share = jnp.clip((t / time - _LOOSE) / (_PULLED - _LOOSE), 0.0, 1.0)
-    return start + share * share * (3 - 2 * share) * pull
+    """Return where the end is: it moves evenly once it has gained its speed."""
+    share = jnp.clip((t - begin) / time, 0.0, 1.0)
+    way = jnp.where(share < _SLOW, share**2 / (2 * _SLOW), share - _SLOW / 2)
+    return start + way / (1 - _SLOW / 2) * pull
 
 
-def _looked(rod: Rod, run: Trajectory, friction: float, length: float) -> Knot:
-    strain = jax.jit(rod.strains)(run.final.g)
-    pull = _SOFT / _BENDING * (np.asarray(strain.stretch)[:, 2] - 1)
-    bend = THICK * np.linalg.norm(np.asarray(strain.curvature)[:, :2], axis=1)
+def _went(rod: Rod, start: State, time: float, saved: int) -> Trajectory:
+    every = math.ceil(time * fastest(rod) / (2 * _PART) / saved)
+    h = time / (saved * every)
+    return simulate(
+        rod, NonsmoothRattle(), start, h=h, steps=saved * every, save_every=every, progress=False
+    )
+
+
+def _looked(rod: Rod, run: Trajectory) -> tuple[Knot, Trajectory]:
     contact = rod.contact
     assert contact is not None
+    strain = jax.jit(jax.vmap(rod.strains))(run.g)
+    pull = _SOFT / _BENDING * (np.asarray(strain.stretch)[..., 2] - 1)
+    bend = THICK * np.linalg.norm(np.asarray(strain.curvature)[..., :2], axis=2)
     gap = jax.jit(jax.vmap(lambda g: jnp.min(contact.gaps(g))))(run.g)
-    places = np.asarray(run.final.g[1])
-    middle = len(pull) // 2
-    around = slice(middle - len(pull) // 16, middle + len(pull) // 16 + 1)
-    return Knot(
-        friction,
-        float(1 / bend[around].mean()),
-        length - float(np.linalg.norm(places[-1] - places[0])) / THICK,
-        (float(pull[1:5].mean()), float(pull[-5:-1].mean())),
-        bend**2 / 2 + pull,
+    middle, around = rod.elements // 2, rod.elements // 40
+    again = simulate(rod, NonsmoothRattle(), run.final, h=run.h, steps=2, progress=False)
+    found = Knot(
+        float(contact.friction),
+        1 / bend[1:, middle - around : middle + around + 1].mean(axis=1),
+        pull[1:, -5:-1].mean(axis=1),
+        float(again.contacts["all"].force[-1]) / THICK**2,
+        bend[-1] ** 2 / 2 + pull[-1],
         float(np.min(gap)),
     )
+    return found, run
