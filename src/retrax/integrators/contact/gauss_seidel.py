@@ -3,9 +3,10 @@ r"""Many contacts between nodes with diagonal inertia: projected Gauss-Seidel, c
 Impulses $z_i = (p_i, q_i)$ and the speeds $u_i(z)$ at which contacts open and slip satisfy
 
 $$ 0 \le u_{n,i} \perp p_i \ge 0, \qquad
-   q_i = \mathrm{proj}_{|q| \le fp_i}(q_i - \rho u_{t,i}). \tag{1} $$
+   q_i = \mathrm{proj}_{|q| \le f_i(p_i + p^0_i)}(q_i - \rho u_{t,i}), \tag{1} $$
 
-An impulse changes the velocities of four nodes at most, so that in a sweep every contact finds the
+$p^0_i$ being what an impact has pushed before. An impulse changes the velocities of four nodes at
+most, so that in a sweep every contact finds the
 speeds that those before it have left, and answers with the impulse that satisfies (1) alone. Speeds
 are linear in the impulses but for the motion within a step: sweeps with the rows at the start of
 the step until they change little, then the true speeds again, until they are right to round-off.
@@ -24,7 +25,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.contact.capsules import dot
-from retrax.contact.spots import Places, Points, Rows, listed
+from retrax.contact.rows import Places, Points, Rows, listed
 from retrax.numerics.newton import NewtonStatus
 
 Scalar = Float[Array, ""]
@@ -51,11 +52,36 @@ _MOST = 600  # looks
 _EARLY = 3  # rounds in which contacts go where points are closest
 
 
+class Law(NamedTuple):
+    """Coulomb's law of each contact.
+
+    **Attributes:** `friction`: $f$; `pushed`: $p^0$; `slides`: 1 where the slip is one that impulses
+    do not change, 0 elsewhere.
+    """
+
+    friction: Float[Array, "*m"]
+    pushed: Float[Array, "*m"]
+    slides: Float[Array, "*m"]
+
+    def bound(self, p: Float[Array, "*m"]) -> Float[Array, "*m"]:
+        """Return how large friction may be."""
+        return self.friction * (p + self.pushed)
+
+
 class Response(NamedTuple):
-    """How nodes answer impulses: inverse masses, and inverse moments in space."""
+    """How nodes answer impulses: inverse masses, and inverse moments in space.
+
+    These are matrices, or one number for each node that is alike in all directions.
+    """
 
     moves: Float[Array, " nodes"]
-    turns: Float[Array, "nodes 3 3"]
+    turns: Float[Array, "nodes 3 3"] | Float[Array, " nodes"]
+
+    def turned(self, nodes: Int[Array, " k"], by: Points) -> Points:
+        """Return how angular impulses turn some nodes."""
+        if self.turns.ndim == 1:
+            return self.turns[nodes][:, None] * by
+        return jnp.einsum("kij,kj->ki", self.turns[nodes], by)
 
 
 class Block(NamedTuple):
@@ -104,11 +130,9 @@ def blocks(rows: Rows, response: Response) -> Block:
     normal = jnp.zeros(len(rows.nodes))
     across = [normal] * 3
     t1, t2 = rows.frame[:, 1], rows.frame[:, 2]
-    for k in range(4):
+    for k in range(rows.nodes.shape[1]):
         node = rows.nodes[:, k]
-        A = response.turns[node]
-        first = jnp.einsum("mij,mj->mi", A, t1)
-        second = jnp.einsum("mij,mj->mi", A, t2)
+        first, second = response.turned(node, t1), response.turned(node, t2)
         size = rows.arms[:, k] ** 2
         normal = normal + rows.weights[:, k] ** 2 * response.moves[node]
         # (turn x n) . t1 = turn . t2, and (turn x n) . t2 = -turn . t1
@@ -127,7 +151,7 @@ def solve(
     guess: Points,
     rows: Rows,
     response: Response,
-    friction: Scalar,
+    law: Law,
     aim: Scalar,
     accept: Scalar,
     renew: Renew | None = None,
@@ -140,7 +164,7 @@ def solve(
 
     def again(it: _Iterate) -> _Iterate:
         seen, found = look(it.z, it.rows)
-        left = left_over(it.z, seen.u, it.block, friction)
+        left = left_over(it.z, seen.u, it.block, law)
         size = jnp.max(left)
         waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
         settled = (size <= aim) | ((size <= accept) & (waited > 1))
@@ -172,7 +196,7 @@ def solve(
 
     def swept(it: _Iterate, seen: Seen) -> _Iterate:
         enough = jnp.maximum(_ENOUGH * jnp.max(it.left), aim / 4)
-        return it._replace(z=_swept(it.z, seen, it.rows, it.block, response, friction, enough))
+        return it._replace(z=_swept(it.z, seen, it.rows, it.block, response, law, enough))
 
     shape = jax.eval_shape(look, guess, rows)[1]
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
@@ -194,13 +218,13 @@ def solve(
     return Solved(it.z, it.rows, it.found, it.left, status)
 
 
-def left_over(z: Points, u: Points, block: Block, friction: Scalar) -> Numbers:
+def left_over(z: Points, u: Points, block: Block, law: Law) -> Numbers:
     """Return by how much (1) fails, as a speed, for each contact."""
     along = jnp.abs(jnp.minimum(u[:, 0], block.normal * z[:, 0]))
     along = jnp.maximum(along, -z[:, 0] * block.normal)
     high = jnp.where(block.highest > 0, block.highest, 1.0)
     y = z[:, 1:] - u[:, 1:] / high[:, None]
-    off = z[:, 1:] - _in_disk(y, friction * z[:, 0])
+    off = z[:, 1:] - _in_disk(y, law.bound(z[:, 0]))
     across = jnp.sqrt(jnp.sum(off * off, axis=1)) * block.highest
     return along + across
 
@@ -218,7 +242,7 @@ def _swept(
     rows: Rows,
     block: Block,
     response: Response,
-    friction: Scalar,
+    law: Law,
     enough: Scalar,
 ) -> Points:
     """Return the impulses after sweeps over the contacts that touch.
@@ -226,7 +250,7 @@ def _swept(
     The last sweep is one in which no contact asks for a change of its speeds above `enough`.
     """
     u = seen.u
-    touching = (z[:, 0] > 0) | (u[:, 0] < 0)
+    touching = (z[:, 0] > 0) | (u[:, 0] < 0) | (law.pushed > 0)
     active, count = listed(touching)
 
     def one(k: Int[Array, ""], at: _Sweep) -> _Sweep:
@@ -237,13 +261,15 @@ def _swept(
         moved = w @ dv[nodes]
         slip = F @ (moved + jnp.cross(arm @ dw[nodes], n))
         opening = seen.normal[c] @ moved
-        now = u[c] + jnp.concatenate([opening[None], slip[1:]])
+        now = u[c] + jnp.concatenate([opening[None], (1 - law.slides[c]) * slip[1:]])
         over = jnp.where(sweeps > _SLOW, _OVER, 1.0)
-        new = _answer(old, over * now, block.normal[c], block.across[c], block.highest[c], friction)
+        own = Law(law.friction[c], law.pushed[c], law.slides[c])
+        new = _answer(old, over * now, block.normal[c], block.across[c], block.highest[c], own)
         P = (new - old) @ F
         turn = jnp.cross(n, P)
         dv = dv.at[nodes].add((w * response.moves[nodes])[:, None] * P[None])
-        dw = dw.at[nodes].add(arm[:, None] * (response.turns[nodes] @ turn))
+        spun = response.turned(nodes, jnp.broadcast_to(turn, (len(nodes), 3)))
+        dw = dw.at[nodes].add(arm[:, None] * spun)
         asked = jnp.abs(new - old) * jnp.stack(
             [block.normal[c], block.highest[c], block.highest[c]]
         )
@@ -264,7 +290,7 @@ def _answer(
     normal: Scalar,
     across: Float[Array, "3"],
     highest: Scalar,
-    friction: Scalar,
+    law: Law,
 ) -> Float[Array, "3"]:
     """Return the impulse of one contact that satisfies (1), the others being as they are."""
     p = jnp.maximum(z[0] - u[0] / jnp.where(normal > 0, normal, jnp.inf), 0.0)
@@ -273,6 +299,7 @@ def _answer(
     safe = jnp.where(det > 0, det, jnp.inf)
     sticks = z[1:] - jnp.stack([b * u[1] - c * u[2], a * u[2] - c * u[1]]) / safe
     high = jnp.where(highest > 0, highest, jnp.inf)
-    slips = _in_disk(z[1:] - u[1:] / high, friction * p)
-    inside = sticks @ sticks <= (friction * p) ** 2
+    bound = law.bound(p)
+    slips = _in_disk(z[1:] - u[1:] / high, bound)
+    inside = sticks @ sticks <= bound**2
     return jnp.concatenate([p[None], jnp.where(inside, sticks, slips)])
