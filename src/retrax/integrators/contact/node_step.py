@@ -12,7 +12,8 @@ from retrax.contact.rows import FAR, Places, Rows, frames, impulses, speeds
 from retrax.contact.spots import Spots
 from retrax.integrators.base import StepInfo, worse
 from retrax.integrators.contact.ball_record import recorded_balls
-from retrax.integrators.contact.gauss_seidel import Law, Response, Seen, Solved, blocks, solve
+from retrax.integrators.contact.contact_law import Law, Response, Seen, blocks
+from retrax.integrators.contact.gauss_seidel import Solved, solve
 from retrax.integrators.contact.impacts import approach, goes_on
 from retrax.integrators.contact.last_touch import LastTouch, fastest
 from retrax.integrators.contact.neighbours import far_gone, spots_of
@@ -160,7 +161,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         _response(system, g1[0]),
         Law(jnp.broadcast_to(contact.friction, none.shape), met, none),
         _AIM * speed,
-        _ACCEPT * speed,
+        _ACCEPT * (speed + size),
     )
     mu1 = mu + _given(system, g1[0], last, second.z)  # (3)
     info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed)
