@@ -32,12 +32,17 @@ class Law(NamedTuple):
     """Coulomb's law of each contact.
 
     **Attributes:** `friction`: $f$; `pushed`: $p^0$; `slides`: 1 where the slip is one that impulses
-    do not change, 0 elsewhere.
+    do not change, 0 elsewhere; `held`: 1 where friction stays as it is, within its bound.
     """
 
     friction: Float[Array, "*m"]
     pushed: Float[Array, "*m"]
     slides: Float[Array, "*m"]
+    held: Float[Array, "*m"]
+
+    def of(self, c: Int[Array, ""]) -> "Law":
+        """Return the law of one contact."""
+        return Law(*(x[c] for x in self))
 
     def bound(self, p: Float[Array, "*m"]) -> Float[Array, "*m"]:
         """Return how large friction may be."""
@@ -97,7 +102,7 @@ def left_over(z: Points, u: Points, block: Block, law: Law) -> Numbers:
     y = z[:, 1:] - u[:, 1:] / high[:, None]
     off = z[:, 1:] - in_disk(y, law.bound(z[:, 0]))
     across = jnp.sqrt(jnp.sum(off * off, axis=1)) * block.highest
-    return along + across
+    return along + (1 - law.held) * across
 
 
 def in_disk(y: Float[Array, "*m 2"], radius: Float[Array, "*m"]) -> Float[Array, "*m 2"]:
@@ -125,4 +130,5 @@ def answer(
     bound = law.bound(p)
     slips = in_disk(z[1:] - u[1:] / high, bound)
     inside = sticks @ sticks <= bound**2
-    return jnp.concatenate([p[None], jnp.where(inside, sticks, slips)])
+    free = jnp.where(inside, sticks, slips)
+    return jnp.concatenate([p[None], jnp.where(law.held > 0, in_disk(z[1:], bound), free)])

@@ -54,6 +54,7 @@ class _Iterate(NamedTuple):
     waited: Int[Array, ""]
     looks: Int[Array, ""]
     rounds: Int[Array, ""]
+    holds: Scalar
     done: Bool[Array, ""]
 
 
@@ -65,9 +66,14 @@ def solve(
     law: Law,
     aim: Scalar,
     accept: Scalar,
+    locked: Scalar | None = None,
     renew: Renew | None = None,
 ) -> Solved:
     """Solve (1) from a guess until what is left is below `aim`, or stalls below `accept`.
+
+    Where balls that stick lock each other in loops, friction would have to grow in many sweeps
+    until one of them slips. What stalls below `locked` keeps its friction as it is, and the rest is
+    solved to `aim`.
 
     With `renew` the contacts that have been solved for are looked at again: where other points
     overlap, these come to touch instead.
@@ -75,16 +81,18 @@ def solve(
 
     def again(it: _Iterate) -> _Iterate:
         seen, found = look(it.z, it.rows)
-        left = left_over(it.z, seen.u, it.block, law)
+        left = left_over(it.z, seen.u, it.block, held(it))
         size = jnp.max(left)
         waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
-        settled = (size <= aim) | ((size <= accept) & (waited > 1))
+        stalls = waited > 1
+        settled = (size <= aim) | ((size <= accept) & stalls)
+        holds, best = it.holds, jnp.minimum(size, it.best)
+        if locked is not None:
+            locks = ~settled & stalls & (size <= locked) & (it.holds == 0)
+            holds, best = jnp.where(locks, 1.0, holds), jnp.where(locks, jnp.inf, best)
+            waited = jnp.where(locks, 0, waited)
         it = it._replace(
-            found=found,
-            left=left,
-            best=jnp.minimum(size, it.best),
-            waited=waited,
-            looks=it.looks + 1,
+            found=found, left=left, best=best, waited=waited, looks=it.looks + 1, holds=holds
         )
         return lax.cond(settled, checked, again_swept, it, seen)
 
@@ -107,7 +115,10 @@ def solve(
 
     def again_swept(it: _Iterate, seen: Seen) -> _Iterate:
         enough = jnp.maximum(_ENOUGH * jnp.max(it.left), aim / 4)
-        return it._replace(z=swept(it.z, seen, it.rows, it.block, response, law, enough))
+        return it._replace(z=swept(it.z, seen, it.rows, it.block, response, held(it), enough))
+
+    def held(it: _Iterate) -> Law:
+        return law._replace(held=jnp.broadcast_to(it.holds, law.held.shape))
 
     shape = jax.eval_shape(look, guess, rows)[1]
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
@@ -123,6 +134,7 @@ def solve(
         none,
         none,
         none,
+        jnp.zeros(()),
         jnp.asarray(False),
     )
     it = lax.while_loop(lambda it: ~it.done & (it.looks < _MOST), again, start)

@@ -33,6 +33,8 @@ _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _DEEP = 256 * _EPS
 # A gap this small, relative to them, is closed.
 _CLOSED = 64 * _EPS
+# What friction of balls that lock each other may leave of the law, relative to the fastest speed.
+_LOCKED = 1e-5
 # What would go in a step no further than this does not bounce.
 _SOFT = 1e-12
 
@@ -115,6 +117,8 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         return found[0], rows_of(found[1])
 
     size = extent / jnp.abs(h)
+    speed = fastest(v0) + fastest(w0) * contact.extent
+    speed = speed + fastest(system.parts(system.mobility * kick)[1])
     first = solve(
         look,
         jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
@@ -123,6 +127,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         law,
         _AIM * size,
         _ACCEPT * size,
+        _LOCKED * speed if spots.lasting else None,
         None if spots.lasting else overlapping,
     )
     ends: Ended = first.found
@@ -150,8 +155,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         return Seen(seen, last.frame[:, 0]), u
 
     guess = jnp.where(closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0)
-    speed = fastest(v0) + fastest(w0) * contact.extent + fastest(ends.flown.v)
-    speed = speed + fastest(system.parts(system.mobility * pull)[1])
+    speed = speed + fastest(ends.flown.v)
     none = jnp.zeros_like(ends.gap)
     met = jnp.where(start.touched, 0.0, first.z[:, 0]) if spots.lasting else none
     second = solve(
@@ -159,9 +163,10 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         guess,
         last,
         _response(system, g1[0]),
-        Law(jnp.broadcast_to(contact.friction, none.shape), met, none),
+        Law(jnp.broadcast_to(contact.friction, none.shape), met, none, none),
         _AIM * speed,
-        _ACCEPT * (speed + size),
+        _ACCEPT * (speed + size if spots.lasting else speed),
+        _LOCKED * speed if spots.lasting else None,
     )
     mu1 = mu + _given(system, g1[0], last, second.z)  # (3)
     info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed)
@@ -185,13 +190,14 @@ def _first_law(
     none = jnp.zeros_like(start.gap)
     friction = jnp.broadcast_to(system.contact.friction, none.shape)
     if not spots.lasting:
-        return Law(friction, none, none)
+        return Law(friction, none, none, none)
     places, block = state.g[1], blocks(rows, _response(system, state.g[0]))
     _, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum + free))
     sinks = jnp.maximum(-spots.met(places + h * v, rows.near).gap, 0.0) / h
     push = sinks / jnp.where(block.normal > 0, block.normal, 1.0)
     slides = start.touched & goes_on(start.u[:, 1:], push, friction, block.highest)
-    return Law(jnp.where(start.touched, friction, 0.0), none, jnp.where(slides, 1.0, 0.0))
+    slides = jnp.where(slides, 1.0, 0.0)
+    return Law(jnp.where(start.touched, friction, 0.0), none, slides, none)
 
 
 def _bounce(

@@ -111,8 +111,7 @@ def swept(
         slip = F @ (moved + cross(rows.arms[c] @ nodes.dw[there], F[0]))
         opening = seen.normal[c] @ moved
         now = u[c] + jnp.concatenate([opening[None], (1 - law.slides[c]) * slip[1:]])
-        own = Law(law.friction[c], law.pushed[c], law.slides[c])
-        new = answer(old, now, block.normal[c], block.across[c], block.highest[c], own)
+        new = answer(old, now, block.normal[c], block.across[c], block.highest[c], law.of(c))
         sizes = jnp.stack([block.normal[c], block.highest[c], block.highest[c]])
         asked = jnp.max(jnp.abs(new - old) * sizes)
         return z.at[c].set(new), pushed(c, new - old, nodes), jnp.maximum(most, asked)
@@ -134,8 +133,7 @@ def swept(
                 (theta[j] * past.ends[c * _KEPT + j] for j in range(_KEPT)), jnp.zeros(3)
             )
             p = jnp.maximum(new[0], 0.0)
-            own = Law(law.friction[c], law.pushed[c], law.slides[c])
-            new = jnp.concatenate([p[None], in_disk(new[1:], own.bound(p))])
+            new = jnp.concatenate([p[None], in_disk(new[1:], law.of(c).bound(p))])
             return z.at[c].set(new), pushed(c, new - end, nodes)
 
         z, nodes = lax.fori_loop(zero, count, next_, (at.end, at.nodes))
