@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,17 +11,11 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.capsules import Numbers, Points, distance, dot, foot
+from retrax.contact.node_contact import AbstractNodeContact, Looking, Pairs, between, standing
+from retrax.contact.rows import Places
 from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
-from retrax.errors import BadInput
-from retrax.mechanics.contact import AbstractTouching
-from retrax.numerics.checks import (
-    ArrayLike,
-    finite64,
-    positive64,
-    require_instance,
-    require_whole,
-    shown,
-)
+from retrax.contact.spots import KINDS, Spots, chains_of
+from retrax.numerics.checks import ArrayLike, positive64, require_instance, require_whole
 
 # Pairs of segments that may be near each other, for each node, unless the user says how many.
 _NEIGHBOURS = 4
@@ -28,7 +23,7 @@ _NEIGHBOURS = 4
 _AT_ONCE = 1 << 16
 
 
-class SelfContact(AbstractTouching):
+class SelfContact(AbstractNodeContact):
     r"""What a rod, or several, may touch: itself, the others, and what stands in space.
 
     A rod is a chain of capsules of radius $a$: segments with round ends. Points of one rod that are
@@ -60,6 +55,7 @@ class SelfContact(AbstractTouching):
     capacity: int | None = eqx.field(static=True)
     strands: tuple[int, ...] = eqx.field(static=True)
     arcs: Float[Array, " nodes"] | None
+    kinds: ClassVar[int] = KINDS
 
     def __init__(
         self,
@@ -74,11 +70,10 @@ class SelfContact(AbstractTouching):
         capacity: int | None = None,
     ):
         self.radius = positive64("radius", radius)
-        self.friction = _between("friction", friction, 0.0, math.inf)
-        self.restitution = _between("restitution", restitution, 0.0, 1.0)
+        self.friction = between("friction", friction, 0.0, math.inf)
+        self.restitution = between("restitution", restitution, 0.0, 1.0)
         self.skin = self.radius if skin is None else positive64("skin", skin)
-        shapes = [against] if isinstance(against, AbstractSurface) else against
-        self.against = tuple(_standing(shape) for shape in shapes)
+        self.against = standing(against, "rods")
         self.itself, self.closed = bool(itself), bool(closed)
         self.capacity = None if capacity is None else require_whole("capacity", capacity, 1, 10**7)
 
@@ -90,6 +85,18 @@ class SelfContact(AbstractTouching):
         for name, value in (vars(self) | {"strands": strands, "arcs": arcs}).items():
             object.__setattr__(other, name, value)
         return other
+
+    @property
+    def extent(self) -> Float[Array, ""]:
+        return self.radius
+
+    @property
+    def listed(self) -> bool:
+        return self.itself
+
+    @property
+    def listed_things(self) -> tuple[str, str]:
+        return "pairs of segments", "SelfContact"
 
     @property
     def bend(self) -> Float[Array, ""]:
@@ -158,15 +165,48 @@ class SelfContact(AbstractTouching):
         )
 
     def room(self, nodes: int) -> int:
-        """Return how many pairs of segments there is room for in a system of so many nodes."""
         if not self.itself:
             return 0
         most = nodes * (nodes - 1) // 2
         return min(most, _NEIGHBOURS * nodes if self.capacity is None else self.capacity)
 
     def slots(self, nodes: int) -> int:
-        """Return how many contacts there may be at most."""
-        return 3 * self.room(nodes) + nodes * len(self.against)
+        return KINDS * self.room(nodes) + nodes * len(self.against)
+
+    def looking(self, places: Places, skin: Float[Array, ""]) -> Looking:
+        chains = chains_of(self)
+        after = jnp.asarray(chains.following, jnp.int32)
+        rod = jnp.asarray(chains.rod, jnp.int32)
+        along = places[after] - places
+        lengths = jnp.sqrt(dot(along, along))
+        reach = 2 * self.radius + skin
+
+        def near(i: Int[Array, ""], j: Int[Array, ""]) -> Bool[Array, ""]:
+            r = places[i] - places[j]
+            middle = r + (along[i] - along[j]) / 2
+            around = reach + (lengths[i] + lengths[j]) / 2
+            alone = (rod[i] == rod[j]) & self.beside(chains.arc, after, i, j)
+
+            def looked() -> Bool[Array, ""]:
+                return distance(r[None], along[i][None], along[j][None])[0] <= reach
+
+            close = (middle @ middle <= around * around) & ~alone
+            return lax.cond(close, looked, lambda: jnp.asarray(False))
+
+        return Looking(places + along / 2, reach + jnp.max(lengths), near)
+
+    def spots(self, first: Pairs, second: Pairs, used: Bool[Array, " pairs"]) -> Spots:
+        return Spots(chains_of(self), self, first, second, used)
+
+    def called(self, first: int, second: int) -> str:
+        assert self.arcs is not None
+        arcs = np.asarray(self.arcs)
+
+        def named(node: int) -> str:
+            return f"{segment_name(self.strands, node)} (arc length {arcs[node]:.3g} m)"
+
+        other = named(second) if second >= 0 else f"the {self.against[-1 - second].name}"
+        return f"The contact of {named(first)} and {other}"
 
 
 def touching(
@@ -185,25 +225,3 @@ def segment_name(strands: tuple[int, ...], node: int) -> str:
     rod = int(np.searchsorted(ends, node, side="right"))
     own = node - int(ends[rod]) + strands[rod]
     return f"segment {own}" if len(strands) == 1 else f"segment {own} of rod {rod}"
-
-
-def _standing(shape: AbstractSurface) -> AbstractSurface:
-    if not isinstance(shape, Plane | Ball | Capsule):
-        raise BadInput(
-            f"against has {shown(shape)}, but rods touch planes, balls and capsules: rx.Plane, "
-            "rx.Ball, rx.Capsule."
-        )
-    if shape.body is not None:
-        raise BadInput(
-            f"against has the {shape.name} on the body {shape.body!r}, but what a rod touches "
-            "stands in space: leave body out."
-        )
-    return shape
-
-
-def _between(name: str, given: ArrayLike, low: float, high: float) -> Float[Array, ""]:
-    value = finite64(name, given)
-    if not np.all((np.asarray(value) >= low) & (np.asarray(value) <= high)):
-        top = "" if high == math.inf else f" and at most {high:g}"
-        raise BadInput(f"{name} = {shown(given)} must be at least {low:g}{top}.")
-    return jnp.asarray(value)

@@ -1,12 +1,10 @@
-r"""All places where rods may touch, as arrays: pairs of segments first, then what stands in space.
+"""All places where rods may touch, as arrays: pairs of segments first, then what stands in space.
 
-A spot joins the points $\sum_a w_ax_a$ of the four nodes of two segments, the weights of the second
-one being negative. An impulse $P$ there gives node $a$ the momentum $w_aP$ and the angular momentum
-$l_a\,n\times P$: it acts at one point on both of the rods, which lies $l$ from the line of nodes,
-so that friction turns them about their axes and the angular momentum of all is conserved.
+A spot joins the four nodes of two segments.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,24 +16,23 @@ from retrax.contact.capsules import (
     Numbers,
     Points,
     along_axis,
-    crossed,
     dot,
     foot,
     within,
 )
-from retrax.contact.self_contact import SelfContact
+from retrax.contact.node_contact import AbstractSpots, Met
+from retrax.contact.rows import FAR, Places
 from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
-from retrax.numerics.small_matrices import cross
 
-Places = Float[Array, "nodes 3"]
+if TYPE_CHECKING:
+    from retrax.contact.self_contact import SelfContact
+
 Whole = Int[Array, " m"]
 
 # Spots of a pair of segments: closest points within, and the start of each on the other.
 KINDS = 3
 # Spots nearer than this on both rods, in segments, are beside each other.
 _BESIDE = 0.6
-# The gap of what cannot touch.
-FAR = 1e30
 
 
 class Chains(NamedTuple):
@@ -47,31 +44,39 @@ class Chains(NamedTuple):
     arc: Float[Array, " nodes"]
 
 
-class Spots(NamedTuple):
+@dataclass(frozen=True)
+class Spots(AbstractSpots):
     """Pairs of segments by their first nodes, and how many of them count."""
 
     chains: Chains
-    contact: SelfContact
+    contact: "SelfContact"
     first: Whole
     second: Whole
     used: Bool[Array, " m"]
+    lasting: ClassVar[bool] = False
+
+    @property
+    def nodes(self) -> Int[Array, "m 4"]:
+        return nodes_of(self)
+
+    def nearest(self, places: Places) -> Nearest:
+        return nearest(self, places)
+
+    def met(self, places: Places, near: Nearest) -> Met:
+        return met(self, places, near)
+
+    def renewed(
+        self,
+        places: Places,
+        near: Nearest,
+        push: Numbers,
+        deep: Float[Array, ""],
+        early: Bool[Array, ""],
+    ) -> tuple[Bool[Array, ""], Nearest]:
+        return renewed(self, places, near, push, deep, early)
 
 
-class Rows(NamedTuple):
-    """What takes velocities of nodes to the speeds of spots, and impulses back.
-
-    **Attributes:** `nodes`: four for each spot; `weights`: $w$; `arms`: $l$; `frame`: normal and
-    two tangents as rows; `near`: where the points of a spot lie on their segments.
-    """
-
-    nodes: Int[Array, "m 4"]
-    weights: Float[Array, "m 4"]
-    arms: Float[Array, "m 4"]
-    frame: Float[Array, "m 3 3"]
-    near: Nearest
-
-
-def chains_of(contact: SelfContact) -> Chains:
+def chains_of(contact: "SelfContact") -> Chains:
     """Return how the nodes of the rods of a contact hang together."""
     assert contact.arcs is not None
     lengths = np.asarray(contact.strands)
@@ -165,7 +170,7 @@ def renewed(
     their contact to and fro for ever. What overlaps elsewhere joins them.
     """
     now = nearest(spots, places)
-    gap, _, _, _ = met(spots, places, now)
+    gap = met(spots, places, now).gap
     overlap = jnp.maximum(-gap, 0.0)
     pushes = near.valid & (push > 0)
     lift, joins = lax.cond(
@@ -234,9 +239,7 @@ def _joined(parts: list[Array], rest: Array) -> Array:
     return jnp.concatenate([*parts, rest])
 
 
-def met(
-    spots: Spots, places: Places, near: Nearest
-) -> tuple[Numbers, Points, Float[Array, "m 4"], Float[Array, "m 4"]]:
+def met(spots: Spots, places: Places, near: Nearest) -> Met:
     """Return the gaps, normals, weights and arms of spots with their points on their segments."""
     contact = spots.contact
     after = jnp.asarray(spots.chains.following, jnp.int32)
@@ -275,66 +278,9 @@ def met(
         [1 - near.sigma, near.sigma, -second * (1 - near.tau), -second * near.tau], axis=1
     )
     sides = jnp.stack([-arm, -arm, arm, arm], axis=1)
-    return (
+    return Met(
         jnp.where(near.valid, gap - near.lift, FAR),
         jnp.concatenate(normals),
         weights,
         weights * sides,
     )
-
-
-def frames(n: Points, before: Float[Array, "m 3 3"] | None = None) -> Float[Array, "m 3 3"]:
-    """Return normals and two tangents each: any, or the nearest to those of `before`."""
-    if before is None:
-        # Duff et al. (2017): no direction is close to where this is singular.
-        sign = jnp.where(n[:, 2] >= 0, 1.0, -1.0)
-        a = -1 / (sign + n[:, 2])
-        b = n[:, 0] * n[:, 1] * a
-        first = jnp.stack([1 + sign * n[:, 0] * n[:, 0] * a, sign * b, -sign * n[:, 0]], axis=1)
-    else:
-        first = before[:, 1] - dot(before[:, 1], n)[:, None] * n
-        size = jnp.sqrt(dot(first, first))
-        first = first / jnp.where(size > 0, size, 1.0)[:, None]
-    return jnp.stack([n, first, crossed(n, first)], axis=1)
-
-
-def speeds(rows: Rows, v: Places, spin: Places) -> Points:
-    """Return the speeds of spots along their frames, from velocities and spins in space."""
-    moved = jnp.zeros((len(rows.nodes), 3))
-    turned = moved
-    for k in range(4):
-        node = rows.nodes[:, k]
-        moved = moved + rows.weights[:, k, None] * v[node]
-        turned = turned + rows.arms[:, k, None] * spin[node]
-    apart = moved + crossed(turned, rows.frame[:, 0])
-    return jnp.stack([dot(rows.frame[:, k], apart) for k in range(3)], axis=1)
-
-
-def listed(chosen: Bool[Array, " m"]) -> tuple[Int[Array, " m"], Int[Array, ""]]:
-    """Return the places of those that are chosen, and how many they are."""
-
-    def one(c: Int[Array, ""], at: tuple[Array, Array]) -> tuple[Array, Array]:
-        def added(at: tuple[Array, Array]) -> tuple[Array, Array]:
-            places, count = at
-            return places.at[count].set(c, mode="promise_in_bounds"), count + 1
-
-        return lax.cond(chosen[c], added, lambda at: at, at)
-
-    none = jnp.zeros(len(chosen), jnp.int32), jnp.asarray(0, jnp.int32)
-    return lax.fori_loop(jnp.asarray(0, jnp.int32), len(chosen), one, none)
-
-
-def impulses(rows: Rows, z: Points, nodes: int) -> tuple[Places, Places]:
-    """Return what impulses of spots give to the nodes: momenta and angular momenta, in space."""
-    pushing, count = listed(z[:, 0] > 0)
-
-    def one(k: Int[Array, ""], at: tuple[Places, Places]) -> tuple[Places, Places]:
-        moved, turned = at
-        c = pushing[k]
-        there, P = rows.nodes[c], z[c] @ rows.frame[c]
-        turn = cross(rows.frame[c, 0], P)
-        moved = moved.at[there].add(rows.weights[c][:, None] * P[None])
-        return moved, turned.at[there].add(rows.arms[c][:, None] * turn[None])
-
-    none = jnp.zeros((nodes, 3))
-    return lax.fori_loop(jnp.asarray(0, jnp.int32), count, one, (none, none))

@@ -9,11 +9,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
-from retrax.mechanics.split import Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
 from retrax.numerics.known import require_each
-from retrax.systems.rods.acting import Drag, NodeLoads, beside
+from retrax.systems.rods.acting import NodeLoads, beside
 from retrax.systems.rods.along import Profile, at_time
 from retrax.systems.rods.base import Base, mean_rates
 from retrax.systems.rods.dispersion import fastest, fastest_of_each, longest_step
@@ -51,7 +50,6 @@ class AbstractRod(AbstractNodes):
     rest_curvature: Profile | None = eqx.field(default=None, kw_only=True)
     muscle: Profile | None = eqx.field(default=None, kw_only=True)
     loads: NodeLoads | None = eqx.field(default=None, kw_only=True)
-    drag: Drag | None = eqx.field(default=None, kw_only=True)
 
     @property
     def strands(self) -> tuple[int, ...]:
@@ -173,22 +171,7 @@ class AbstractRod(AbstractNodes):
             acting = acting + self.left(g, dragged.reshape(-1))
         return acting if self.damping is None else acting + self._friction(g, xi)
 
-    def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
-        """The free flight; drag and damping act before and after it, for half a step each."""
-        carried = self.carried(g, h)
-        first = self.lost(g, mu, h / 2, carried, dragged_first=True)
-        flown = self.flight(g, mu if first is None else mu + first, h)
-        change = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
-        if first is not None:
-            change = change + first
-            last = self.lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
-            assert last is not None
-            change = change + last
-        move = jnp.max(jnp.abs(h * flown.w), axis=1)
-        return Drift(flown.g, change, move, flown.status, self.unfolded(flown.g))
-
     def carried(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
-        """The mean velocities of supports that move, in a step from `g`."""
         carried = None
         for pose in self.poses() if self.damping is not None else ():
             one = mean_rates(pose, *g, h)
@@ -203,20 +186,14 @@ class AbstractRod(AbstractNodes):
         carried: Coordinates | None,
         dragged_first: bool,
     ) -> Coordinates | None:
-        """The change of the momentum by drag and damping in a time `h`, with `g` constant."""
-        change = self._dragged(g, mu, h) if dragged_first and self.drag is not None else None
+        change = self.dragged(g, mu, h) if dragged_first and self.drag is not None else None
         if self.damping is not None:
             more = self._damped(g, mu if change is None else mu + change, h, carried)
             change = more if change is None else change + more
         if not dragged_first and self.drag is not None:
-            more = self._dragged(g, mu if change is None else mu + change, h)
+            more = self.dragged(g, mu if change is None else mu + change, h)
             change = more if change is None else change + more
         return change
-
-    def _dragged(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
-        """The change of the momentum by drag in a time `h`."""
-        assert self.drag is not None
-        return self.left(g, self.drag.lost(g[0], *self.parts(mu), h).reshape(-1))
 
     def _friction(self, g: Placement, xi: Coordinates) -> Coordinates:
         """The forces of damping, from stresses proportional to the rates of the strains."""

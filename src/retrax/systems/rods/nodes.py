@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.power import Power
@@ -16,7 +16,7 @@ from retrax.groups.so3 import SO3
 from retrax.groups.translation import Translation
 from retrax.mechanics.functions import Function
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
-from retrax.mechanics.split import AbstractSplitSystem
+from retrax.mechanics.split import AbstractSplitSystem, Drift
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import ArrayLike, Coordinates
@@ -24,6 +24,7 @@ from retrax.numerics.checks import finite64
 from retrax.numerics.evaluate import Evaluated, evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.newton import NewtonStatus
+from retrax.systems.rods.acting import Drag
 from retrax.systems.rods.base import Base, Pose, put, rates
 from retrax.systems.rods.flight import Rows, spin, turned_back
 
@@ -54,6 +55,7 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
 
     bases: tuple[Base | Pose, ...] = eqx.field(default=(), kw_only=True)  # supports that move
     force: Function | None = eqx.field(default=None, kw_only=True)  # or a method of a subclass
+    drag: Drag | None = eqx.field(default=None, kw_only=True)
     symmetry: ClassVar[tuple[tuple[float, ...], ...] | None] = None
 
     @property
@@ -70,6 +72,11 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
     @abc.abstractmethod
     def isolated(self) -> bool:
         """Whether no support and no load acts from outside."""
+
+    @property
+    def round(self) -> bool:
+        """Whether the inertia of every node is alike about all axes."""
+        return False
 
     @property
     def group(self) -> Power:
@@ -152,6 +159,44 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         for pose in self.poses():
             frames, places = put(pose, frames, places)
         return Flight((frames, places), change, w, v, status)
+
+    def drift(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Drift:
+        """The free flight; drag and damping act before and after it, for half a step each."""
+        carried = self.carried(g, h)
+        first = self.lost(g, mu, h / 2, carried, dragged_first=True)
+        flown = self.flight(g, mu if first is None else mu + first, h)
+        change = jnp.concatenate([flown.change, jnp.zeros_like(flown.v)], axis=1).reshape(-1)
+        if first is not None:
+            change = change + first
+            last = self.lost(flown.g, mu + change, h / 2, carried, dragged_first=False)
+            assert last is not None
+            change = change + last
+        move = jnp.max(jnp.abs(h * flown.w), axis=1)
+        return Drift(flown.g, change, move, flown.status, self.unfolded(flown.g))
+
+    def carried(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
+        """The mean velocities of supports that move, in a step from `g`, where damping sees them."""
+        return None
+
+    def lost(
+        self,
+        g: Placement,
+        mu: Coordinates,
+        h: Float[Array, ""],
+        carried: Coordinates | None,
+        dragged_first: bool,
+    ) -> Coordinates | None:
+        """The change of the momentum by drag and damping in a time `h`, with `g` constant."""
+        return None if self.drag is None else self.dragged(g, mu, h)
+
+    def dragged(self, g: Placement, mu: Coordinates, h: Float[Array, ""]) -> Coordinates:
+        """The change of the momentum by drag in a time `h`."""
+        assert self.drag is not None
+        return self.left(g, self.drag.lost(g[0], *self.parts(mu), h).reshape(-1))
+
+    def unfolded(self, g: Placement) -> Bool[Array, ""]:
+        """Whether forces between nodes are defined at a place."""
+        return jnp.asarray(True)
 
     def check_state(self, state: State) -> None:
         super().check_state(state)

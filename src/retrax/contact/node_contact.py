@@ -1,0 +1,162 @@
+"""What nodes that fly freely within a step may touch: each other, and what stands in space."""
+
+import abc
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from retrax.contact.capsules import Numbers, Points
+from retrax.contact.rows import Places
+from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
+from retrax.errors import BadInput
+from retrax.mechanics.contact import AbstractTouching
+from retrax.numerics.checks import ArrayLike, finite64, shown
+
+Whole = Int[Array, ""]
+Pairs = Int[Array, " pairs"]
+
+
+class Met(NamedTuple):
+    """Gaps, normals, weights and arms of spots."""
+
+    gap: Numbers
+    normal: Points
+    weights: Float[Array, "m k"]
+    arms: Float[Array, "m k"]
+
+
+class Looking(NamedTuple):
+    """How to find who is near whom.
+
+    **Attributes:** `centres`, `size`: things whose centres are farther apart than `size` are not
+    near; `near(i, j)`: whether `i` and `j > i` are; `others`, `near_other(i, k)`: the same of so
+    many things that stand in space and are listed too.
+    """
+
+    centres: Places
+    size: Float[Array, ""]
+    near: Callable[[Whole, Whole], Bool[Array, ""]]
+    others: int = 0
+    near_other: Callable[[Whole, Whole], Bool[Array, ""]] | None = None
+
+
+class AbstractSpots(abc.ABC):
+    """All places where nodes may touch, as arrays.
+
+    **Attributes:** `nodes`: those that a spot joins; `lasting`: whether a spot is the same pair of
+    surfaces in every step. Then its gap tells whether it meets in a step or touched before; points
+    that wander along a chain of nodes are new where they go.
+    """
+
+    lasting: bool
+
+    @property
+    @abc.abstractmethod
+    def nodes(self) -> Int[Array, "m k"]: ...
+
+    @abc.abstractmethod
+    def nearest(self, places: Places) -> PyTree:
+        """Return where the points of spots lie that are closest with nodes at `places`."""
+
+    @abc.abstractmethod
+    def met(self, places: Places, near: PyTree) -> Met:
+        """Return gaps, normals, weights and arms of spots with their points where `near` says."""
+
+    @abc.abstractmethod
+    def renewed(
+        self,
+        places: Places,
+        near: PyTree,
+        push: Numbers,
+        deep: Float[Array, ""],
+        early: Bool[Array, ""],
+    ) -> tuple[Bool[Array, ""], PyTree] | None:
+        """Return whether points other than those of `near` overlap by more than `deep`, and others.
+
+        `None` where points have no others.
+        """
+
+
+class AbstractNodeContact(AbstractTouching):
+    """Contact of nodes.
+
+    **Attributes:** `friction`, `restitution`: of all contacts; `skin`: who is nearer than this is
+    looked at in every step; `against`: what stands in space; `kinds`: spots of a listed pair;
+    `extent`: the largest radius.
+    """
+
+    friction: eqx.AbstractVar[Float[Array, ""]]
+    restitution: eqx.AbstractVar[Float[Array, ""]]
+    skin: eqx.AbstractVar[Float[Array, ""]]
+    against: eqx.AbstractVar[tuple[AbstractSurface, ...]]
+    kinds: eqx.AbstractClassVar[int]
+
+    @property
+    @abc.abstractmethod
+    def extent(self) -> Float[Array, ""]: ...
+
+    @property
+    @abc.abstractmethod
+    def listed(self) -> bool:
+        """Whether anybody is listed as near."""
+
+    @abc.abstractmethod
+    def room(self, nodes: int) -> int:
+        """Return how many pairs there is room for in a system of so many nodes."""
+
+    @abc.abstractmethod
+    def slots(self, nodes: int) -> int:
+        """Return how many contacts there may be at most."""
+
+    @abc.abstractmethod
+    def looking(self, places: Places, skin: Float[Array, ""]) -> Looking:
+        """Return how to find all whose surfaces are nearer than a skin."""
+
+    @abc.abstractmethod
+    def spots(self, first: Pairs, second: Pairs, used: Bool[Array, " pairs"]) -> AbstractSpots:
+        """Return the spots of listed pairs, of which those count that are `used`."""
+
+    @abc.abstractmethod
+    def called(self, first: int, second: int) -> str:
+        """Return the name of a contact from the numbers of its record."""
+
+    @property
+    @abc.abstractmethod
+    def listed_things(self) -> tuple[str, str]:
+        """What sentences call listed pairs, and who takes a capacity."""
+
+
+def standing(given: object, who: str) -> tuple[AbstractSurface, ...]:
+    """Return planes, balls and posts that stand in space, which `who` may touch."""
+    shapes = [given] if isinstance(given, AbstractSurface) else given
+    if not isinstance(shapes, Sequence) or isinstance(shapes, str):
+        raise BadInput(f"against = {shown(given)} must be a list of shapes such as rx.Plane().")
+    return tuple(_standing(shape, who) for shape in shapes)
+
+
+def _standing(shape: object, who: str) -> AbstractSurface:
+    if not isinstance(shape, Plane | Ball | Capsule):
+        raise BadInput(
+            f"against has {shown(shape)}, but {who} touch planes, balls and capsules: rx.Plane, "
+            "rx.Ball, rx.Capsule."
+        )
+    if shape.body is not None:
+        raise BadInput(
+            f"against has the {shape.name} on the body {shape.body!r}, but what {who} touch "
+            "stands in space: leave body out."
+        )
+    return shape
+
+
+def between(name: str, given: ArrayLike, low: float, high: float) -> Float[Array, ""]:
+    """Return a number within bounds."""
+    value = finite64(name, given)
+    if not np.all((np.asarray(value) >= low) & (np.asarray(value) <= high)):
+        top = "" if high == math.inf else f" and at most {high:g}"
+        raise BadInput(f"{name} = {shown(given)} must be at least {low:g}{top}.")
+    return jnp.asarray(value)

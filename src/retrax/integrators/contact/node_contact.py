@@ -1,0 +1,146 @@
+"""Nodes that touch each other, and what stands in space: rods, and many balls."""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+from retrax.errors import BadInput
+from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step
+from retrax.integrators.contact.last_touch import LastTouch, cut, filled, relisted, untouched
+from retrax.integrators.contact.node_step import Faults, stepped
+from retrax.integrators.contact.rod_record import RodContactRecord
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.systems.rods.nodes import AbstractNodes
+
+Scalar = Float[Array, ""]
+# Where there are no more pairs than a share of the nodes, the step has room for these alone.
+_SHARE = 2
+
+
+class NodeContact(AbstractIntegrator):
+    r"""The step of `NonsmoothRattle` on nodes: kick, impulses, flight, kick, impulses.
+
+    Nodes fly freely within a step, so that only contacts join them:
+
+    $$
+    \begin{aligned}
+    \mu^+ &= \mu_k + \tfrac h2F_k + \sum_iR_i^Tz_i, \qquad (g_{k+1}, \mu^-) = \mathrm{flight}_h(g_k,
+        \mu^+)                                                                     &&\text{(1)}\\
+    0 \le \gamma_i(g_{k+1}) &\perp p_i \ge 0, \qquad
+      q_i = \mathrm{proj}_{|q| \le fp_i}\bigl(q_i - \tfrac\rho2(T_i(g_k) + T_i(g_{k+1}))\xi\bigr)
+                                                                                   &&\text{(2)}\\
+    \mu_{k+1} &= \mu^- + \tfrac h2F_{k+1} + \sum_iR_i'^Tz_i'                       &&\text{(3)}
+    \end{aligned}
+    $$
+
+    with the impulses of (3) as in `NonsmoothRattle`. Impulses between nodes act along one line and
+    at one point, and so keep momentum and angular momentum to round-off.
+
+    Two balls are the same pair in every step, and (2) is all of the law of `NonsmoothRattle`: what
+    meets in a step rubs at its end, with $|q'| \le f(p + p')$, and what slips fast goes on. Gaps of
+    rods are those between points: of the points that would be closest at the end of the step with
+    the velocities of its start. Where it turns out that others come closer and overlap, these take
+    their place, or join them; they rub in both stages.
+
+    References: [Moreau1988], [AcaryBrogliato2008].
+    """
+
+    order: ClassVar[int] = 2
+    preserves: ClassVar[frozenset[str]] = frozenset({"group", "contact"})
+    memory_saves_work: ClassVar[bool] = True
+
+    def check(self, system: AbstractGroupSystem) -> None:
+        if not isinstance(system, AbstractNodes):
+            raise BadInput(f"rx.SelfContact is the contact of rods, not of the {system.name}.")
+        if system.constraint is not None:
+            raise BadInput(
+                f"the {system.name} have joints and may touch, which no step can do yet; leave out "
+                "joints or contact."
+            )
+
+    def check_step(self, system: AbstractNodes, state: State, h: float) -> None:
+        system.check_step(state, h)
+
+    def refusal(self, system: AbstractNodes, state: State, h: float, moved: float) -> Refusal:
+        begun = jax.tree.map(jnp.asarray, state)
+
+        @jax.jit
+        def again(size: Scalar) -> tuple[StepInfo, RodContactRecord, Faults]:
+            memory = relisted(system, begun, size, self.memory(system, begun))
+            _, info, _, record, faults = stepped(system, begun, size, memory)
+            return info, record, faults
+
+        _, record, faults = again(jnp.asarray(h))
+        contact, shorter = system.contact, shorter_step(h, moved)
+        room, number, skin = contact.room(system.nodes), int(faults.number), float(faults.skin)
+        pairs, who = contact.listed_things
+        if number > room:
+            return Refusal(
+                f"found more near {pairs} than there is room for",
+                f"{number} {pairs} are nearer than the skin of {skin:.3g} m, but capacity is "
+                f"{room}: give {who} a capacity of {number} or more, or a thinner skin.",
+                shorter,
+            )
+        if not float(faults.moved) <= skin / 2:
+            return Refusal(
+                "moved a node too far",
+                f"A node moves by {float(faults.moved):.3g} m in the step, but contacts are looked "
+                f"for within half the skin, {skin / 2:.3g} m.",
+                shorter,
+            )
+        left = np.asarray(faults.left)
+        worst = int(np.argmax(left))
+        if bool(faults.unsolved):
+            name = contact.called(int(record.first[worst]), int(record.second[worst]))
+            return Refusal(
+                "could not be solved for its contacts",
+                f"{name} is left with {left[worst]:.1e} m of overlap, gap or creep in the step.",
+                h / 2,
+            )
+        why = system.why_not(state, h)
+        return Refusal("could not turn so far", why or "", shorter)
+
+    def memory(self, system: AbstractNodes, state: State) -> LastTouch:
+        return untouched(system, state)
+
+    def step(self, system: AbstractNodes, state: State, h: Scalar) -> tuple[State, StepInfo]:
+        new, info, _ = self.next_step(system, state, h, self.memory(system, state))
+        return new, info
+
+    def next_step(
+        self, system: AbstractNodes, state: State, h: Scalar, memory: LastTouch
+    ) -> tuple[State, StepInfo, LastTouch]:
+        begun, few = relisted(system, state, h, memory), system.nodes // _SHARE
+        kinds = system.contact.kinds
+
+        def whole(memory: LastTouch) -> tuple[State, StepInfo, LastTouch]:
+            return stepped(system, state, h, memory)[:3]
+
+        def briefly(memory: LastTouch) -> tuple[State, StepInfo, LastTouch]:
+            new, info, last = whole(cut(memory, few, kinds))
+            return new, info, filled(last, memory, kinds)
+
+        if few == 0 or len(begun.near.first) <= 2 * few:
+            return whole(begun)
+        return lax.cond(begun.near.number <= few, briefly, whole, begun)
+
+    def contact_record(
+        self, system: AbstractNodes, state: State, h: Scalar, memory: LastTouch | None = None
+    ) -> tuple[State, RodContactRecord]:
+        """Take a step again, and return what its contacts do."""
+        state = jax.tree.map(jnp.asarray, state)
+        begun = self.memory(system, state) if memory is None else memory
+        new, _, _, record, _ = stepped(system, state, h, relisted(system, state, h, begun))
+        return new, record
+
+    def record(
+        self, system: AbstractNodes, state: State, h: Scalar, memory: LastTouch
+    ) -> RodContactRecord:
+        """Take the step again that handed on `memory`, from its own impulses."""
+        begun = memory._replace(force=system.kick(state.g, state.t))
+        return self.contact_record(system, state, h, begun)[1]
