@@ -91,14 +91,18 @@ def retaken(run: "Trajectory") -> Iterator[Retaken]:
     packing, memory = Packing(one), Packing(jax.eval_shape(integrator.memory, system, one))
     size = 2 * packing.size + memory.size
     most = max(16, min(_BLOCK, _NUMBERS // size, run.completed + 1))
-    prepared: Callable | None = None
+    prepared: dict[Any, Callable] = {}
     for block in _blocks(run, one, packing, memory, most):
         # The last block is filled up by repeating its last step: one program for all.
         rows = np.minimum(np.arange(most), len(block.h) - 1)
         before, after = (_alone(packing.unpack_one(x[rows])) for x in (block.before, block.after))
-        here = (before, after, block.h[rows], _cast(memory, block.memory[rows]))
-        prepared = prepared or _look.prepared(here, system, method)
-        found = prepared(here, system, method)
+        handed = _cast(memory, block.memory[rows])
+        if hasattr(method, "condensed"):
+            handed = method.condensed(handed)
+        here, kind = (before, after, block.h[rows], handed), str(jax.tree.map(np.shape, handed))
+        if kind not in prepared:
+            prepared[kind] = _look.prepared(here, system, method)
+        found = prepared[kind](here, system, method)
         record = jax.tree.map(partial(_some, count=len(block.h)), found)
         yield Retaken(block.interval.copy(), block.after[:, -1].copy(), record)
 

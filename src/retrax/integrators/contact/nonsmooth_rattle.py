@@ -183,10 +183,14 @@ class NonsmoothRattle(AbstractIntegrator):
         """Return what contacts did in a step between two states that handed on `memory`."""
         if isinstance(memory, LastTouch):
             assert _of_rods(system)
-            return RodContact().record(system, state, h, memory)
+            return RodContact().record(system, state, new, h, memory)
         first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
         return recorded(system, state, new, first, last, h, _extent(state.g))
+
+    def condensed(self, memory: Last | LastTouch) -> Last | LastTouch:
+        """Return the memories of many steps, stacked, without room for what is not there."""
+        return RodContact().condensed(memory) if isinstance(memory, LastTouch) else memory
 
     def _taken(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last

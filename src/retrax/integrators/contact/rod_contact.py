@@ -1,5 +1,6 @@
 """Rods that touch themselves, each other, and what stands in space."""
 
+import math
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -34,7 +35,7 @@ from retrax.integrators.contact.neighbours import (
     nobody,
     spots_of,
 )
-from retrax.integrators.contact.rod_record import Ended, RodContactRecord, recorded, told
+from retrax.integrators.contact.rod_record import Ended, RodContactRecord, recorded, sides, told
 from retrax.integrators.kick_drift_kick import loaded
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
@@ -56,12 +57,16 @@ _SHARE = 2
 
 
 class LastTouch(NamedTuple):
-    """The force at the end of a step, who is near whom, and impulses of both stages per time."""
+    """The force at the end of a step, who is near whom, and impulses of both stages per time.
+
+    `where` is where these act: on the first segment of each spot, and on the second.
+    """
 
     force: Coordinates
     near: Neighbours
     first: Points
     last: Points
+    where: Float[Array, "m 2"]
 
 
 class RodContact(AbstractIntegrator):
@@ -109,11 +114,10 @@ class RodContact(AbstractIntegrator):
         begun = jax.tree.map(jnp.asarray, state)
 
         @jax.jit
-        def again(size: Scalar) -> tuple[StepInfo, RodContactRecord, _Faults]:
-            _, info, _, record, faults = _taken(system, begun, size, self.memory(system, begun))
-            return info, record, faults
+        def again(size: Scalar) -> tuple[LastTouch, _Faults]:
+            return _taken(system, begun, size, self.memory(system, begun))[2:]
 
-        _, record, faults = again(jnp.asarray(h))
+        last, faults = again(jnp.asarray(h))
         contact, shorter = system.contact, shorter_step(h, moved)
         room, number = contact.room(system.nodes), int(faults.number)
         if number > room:
@@ -134,9 +138,10 @@ class RodContact(AbstractIntegrator):
         left = np.asarray(faults.left)
         worst = int(np.argmax(left))
         if bool(faults.unsolved):
+            who = [int(side[worst]) for side in sides(spots_of(contact, last.near))]
             return Refusal(
                 "could not be solved for its contacts",
-                f"{told(contact, np.asarray(system.arcs), record, worst)} is left with "
+                f"{told(contact, np.asarray(system.arcs), *who)} is left with "
                 f"{left[worst]:.1e} m of overlap, gap or creep in the step.",
                 h / 2,
             )
@@ -147,7 +152,7 @@ class RodContact(AbstractIntegrator):
         contact, places = system.contact, state.g[1]
         none = jnp.zeros((contact.slots(system.nodes), 3))
         force = system.kick(state.g, state.t)
-        return LastTouch(force, nobody(contact, places), none, none)
+        return LastTouch(force, nobody(contact, places), none, none, none[:, :2])
 
     def step(self, system: AbstractRod, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.next_step(system, state, h, self.memory(system, state))
@@ -175,15 +180,28 @@ class RodContact(AbstractIntegrator):
         """Take a step again, and return what its contacts do."""
         state = jax.tree.map(jnp.asarray, state)
         begun = self.memory(system, state) if memory is None else memory
-        new, _, _, record, _ = _taken(system, state, h, begun)
-        return new, record
+        new, _, last, _ = _taken(system, state, h, begun)
+        return new, self.record(system, state, new, h, last)
 
     def record(
-        self, system: AbstractRod, state: State, h: Scalar, memory: LastTouch
+        self, system: AbstractRod, state: State, new: State, h: Scalar, memory: LastTouch
     ) -> RodContactRecord:
-        """Take the step again that handed on `memory`, from its own impulses."""
-        begun = memory._replace(force=system.kick(state.g, state.t))
-        return self.contact_record(system, state, h, begun)[1]
+        """Return what contacts did in a step between two states that handed on `memory`."""
+        spots, impulses = spots_of(system.contact, memory.near), (h * memory.first, h * memory.last)
+        return recorded(system, spots, state, new, impulses, memory.where)
+
+    def condensed(self, memory: LastTouch) -> LastTouch:
+        """Return the memories of many steps, stacked, with room for the pairs that there are."""
+        room, most = memory.near.first.shape[1], float(np.max(memory.near.number, initial=1.0))
+        few = min(room, 1 << math.ceil(math.log2(max(most, 1.0))))
+
+        def cut(x: Float[np.ndarray, "steps m k"]) -> Float[np.ndarray, "steps cut k"]:
+            kinds = [x[:, k * room : k * room + few] for k in range(KINDS)]
+            return np.concatenate([*kinds, x[:, KINDS * room :]], axis=1)
+
+        near = memory.near
+        short = near._replace(first=near.first[:, :few], second=near.second[:, :few])
+        return LastTouch(memory.force, short, *(cut(x) for x in memory[2:]))
 
 
 class _Faults(NamedTuple):
@@ -199,7 +217,7 @@ class _Faults(NamedTuple):
     unsolved: Bool[Array, ""]
 
 
-_Taken = tuple[State, StepInfo, LastTouch, RodContactRecord, _Faults]
+_Taken = tuple[State, StepInfo, LastTouch, _Faults]
 
 
 def _taken(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> _Taken:
@@ -303,12 +321,13 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
     new = State(g1, mu1, t1)
     info, faults = _went(system, spots, memory, g1, h, ends.flown, first, second, extent, speed)
     hand_on = LastTouch(
-        force, memory.near, _directed(first.rows, first.z) / h, _directed(last, second.z) / h
+        force,
+        memory.near,
+        _directed(first.rows, first.z) / h,
+        _directed(last, second.z) / h,
+        jnp.stack([last.near.sigma, last.near.tau], axis=1),
     )
-    record = recorded(
-        spots, g1, ends, first.z, second.z, approach, second.found, closed, contact.friction
-    )
-    return new, info, hand_on, record, faults
+    return new, info, hand_on, faults
 
 
 def _renewed(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> LastTouch:
@@ -322,7 +341,7 @@ def _renewed(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) ->
     def fresh(memory: LastTouch) -> LastTouch:
         near, source = found(contact, places, memory.near)
         first, last = carried(memory.first, source), carried(memory.last, source)
-        return LastTouch(memory.force, near, first, last)
+        return memory._replace(near=near, first=first, last=last)
 
     stale = ~(far_gone(memory.near, places) + ahead < contact.skin / 2)
     return lax.cond(stale, fresh, lambda memory: memory, memory)
@@ -332,24 +351,24 @@ def _cut(memory: LastTouch, few: int) -> LastTouch:
     """Return lists with room for a few pairs, which are all that there are."""
     near, room = memory.near, len(memory.near.first)
 
-    def cut(x: Points) -> Float[Array, "cut 3"]:
+    def cut(x: Float[Array, "m k"]) -> Float[Array, "cut k"]:
         kinds = [x[k * room : k * room + few] for k in range(KINDS)]
         return jnp.concatenate([*kinds, x[KINDS * room :]])
 
     short = near._replace(first=near.first[:few], second=near.second[:few])
-    return LastTouch(memory.force, short, cut(memory.first), cut(memory.last))
+    return LastTouch(memory.force, short, *(cut(x) for x in memory[2:]))
 
 
 def _filled(last: LastTouch, memory: LastTouch) -> LastTouch:
     """Return what a step with a few pairs found, with the room of `memory`."""
     few, room = len(last.near.first), len(memory.near.first)
-    none = jnp.zeros((room - few, 3))
 
-    def filled(x: Points) -> Float[Array, "filled 3"]:
+    def filled(x: Float[Array, "m k"]) -> Float[Array, "filled k"]:
+        none = jnp.zeros((room - few, x.shape[1]))
         kinds = [part for k in range(KINDS) for part in (x[k * few : (k + 1) * few], none)]
         return jnp.concatenate([*kinds, x[KINDS * few :]])
 
-    return LastTouch(last.force, memory.near, filled(last.first), filled(last.last))
+    return LastTouch(last.force, memory.near, *(filled(x) for x in last[2:]))
 
 
 def _went(
