@@ -8,14 +8,16 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from retrax.contact.self_contact import SelfContact
+from retrax.contact.spots import Places
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
 from retrax.integrators.contact.faults import fault_of_contact
+from retrax.integrators.contact.neighbours import Neighbours
 from retrax.integrators.contact.records import ContactRecord, Given, recorded
 from retrax.integrators.contact.rod_contact import LastTouch, RodContact
-from retrax.integrators.contact.rod_record import RodContactRecord
+from retrax.integrators.contact.rod_record import Closest, RodContactRecord
 from retrax.mechanics.contact import AbstractContacts, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
@@ -188,9 +190,9 @@ class NonsmoothRattle(AbstractIntegrator):
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
         return recorded(system, state, new, first, last, h, _extent(state.g))
 
-    def condensed(self, memory: Last | LastTouch) -> Last | LastTouch:
-        """Return the memories of many steps, stacked, without room for what is not there."""
-        return RodContact().condensed(memory) if isinstance(memory, LastTouch) else memory
+    def closest(self, system: AbstractRod, places: Places, near: Neighbours) -> Closest:
+        """Return how far apart what is near of rods is at these places."""
+        return RodContact().closest(system, places, near)
 
     def _taken(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last

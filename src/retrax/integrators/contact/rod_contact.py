@@ -1,6 +1,5 @@
 """Rods that touch themselves, each other, and what stands in space."""
 
-import math
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -35,7 +34,15 @@ from retrax.integrators.contact.neighbours import (
     nobody,
     spots_of,
 )
-from retrax.integrators.contact.rod_record import Ended, RodContactRecord, recorded, sides, told
+from retrax.integrators.contact.rod_record import (
+    Closest,
+    Ended,
+    RodContactRecord,
+    closest,
+    recorded,
+    sides,
+    told,
+)
 from retrax.integrators.kick_drift_kick import loaded
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
@@ -190,18 +197,9 @@ class RodContact(AbstractIntegrator):
         spots, impulses = spots_of(system.contact, memory.near), (h * memory.first, h * memory.last)
         return recorded(system, spots, state, new, impulses, memory.where)
 
-    def condensed(self, memory: LastTouch) -> LastTouch:
-        """Return the memories of many steps, stacked, with room for the pairs that there are."""
-        room, most = memory.near.first.shape[1], float(np.max(memory.near.number, initial=1.0))
-        few = min(room, 1 << math.ceil(math.log2(max(most, 1.0))))
-
-        def cut(x: Float[np.ndarray, "steps m k"]) -> Float[np.ndarray, "steps cut k"]:
-            kinds = [x[:, k * room : k * room + few] for k in range(KINDS)]
-            return np.concatenate([*kinds, x[:, KINDS * room :]], axis=1)
-
-        near = memory.near
-        short = near._replace(first=near.first[:, :few], second=near.second[:, :few])
-        return LastTouch(memory.force, short, *(cut(x) for x in memory[2:]))
+    def closest(self, system: AbstractRod, places: Places, near: Neighbours) -> Closest:
+        """Return how far apart what is near is at these places."""
+        return closest(spots_of(system.contact, near), places)
 
 
 class _Faults(NamedTuple):

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from retrax.contact.capsules import Nearest, Numbers, Points
+from retrax.contact.capsules import Nearest, Numbers, Points, distance
 from retrax.contact.self_contact import SelfContact, segment_name
 from retrax.contact.spots import (
     FAR,
@@ -49,7 +49,7 @@ _SMALL = 1e-9
 class RodContactRecord(NamedTuple):
     """What contacts did in one step, an entry for each spot where rods may touch.
 
-    **Attributes:** `gap`: at its end, infinite where there is no contact; `mode`: 0 open, 1 sticks,
+    **Attributes:** `gap`: at its end, infinite where nothing pushes; `mode`: 0 open, 1 sticks,
     2 slips; `normal`: impulses of both stages; `tangential`: those of friction, in space;
     `approach`: the normal velocity before; `slip`: velocity at the end, in space; `friction_work`,
     `impact_work`: what friction and the normal impulses did; `first`, `second`: the nodes at which
@@ -68,6 +68,17 @@ class RodContactRecord(NamedTuple):
     first: Int[Array, " m"]
     second: Int[Array, " m"]
     place: Points
+
+
+class Closest(NamedTuple):
+    """How far apart what is near is, pair by pair, and each segment and each of the bodies.
+
+    **Attributes:** `gap`, infinite where there is none; `first`, `second`: as in a record.
+    """
+
+    gap: Numbers
+    first: Int[Array, " m"]
+    second: Int[Array, " m"]
 
 
 class Ended(NamedTuple):
@@ -89,6 +100,7 @@ class _End(NamedTuple):
     """
 
     rows: Rows
+    gap: Numbers
     push: Numbers
     rubs: Points
     u: Points
@@ -121,18 +133,19 @@ def recorded(
     start = _end(system, spots, before, points, first, 1.0)
     end = _end(system, spots, after, points, last, -1.0)
     rubbed, struck = (one + two for one, two in zip(start.work, end.work, strict=True))
-    gap = met(spots, after.g[1], nearest(spots, after.g[1]))[0]
     slip = end.u[:, 1, None] * end.rows.frame[:, 1] + end.u[:, 2, None] * end.rows.frame[:, 2]
     size = jnp.max(jnp.abs(jnp.stack([start.u, start.other, end.u, end.other])), axis=(0, 2))
     fast = _fastest(system, before) + _fastest(system, after)
     friction = spots.contact.friction
     moves = (jnp.sqrt(dot(slip, slip)) > _SMALL * (size + fast)) | (friction == 0)
     one, other = sides(spots)
-    weights, arms, nodes = end.rows.weights, end.rows.arms, end.rows.nodes
-    point = sum((weights[:, k, None] * after.g[1][nodes[:, k]] for k in (0, 1)), jnp.zeros_like(slip))
-    arm = arms[:, 0] + arms[:, 1]
+    rows, places = end.rows, after.g[1]
+    point = sum(
+        (rows.weights[:, k, None] * places[rows.nodes[:, k]] for k in (0, 1)), jnp.zeros_like(slip)
+    )
+    arm = rows.arms[:, 0] + rows.arms[:, 1]
     return RodContactRecord(
-        jnp.where(gap < FAR, gap, jnp.inf),
+        jnp.where(pushes, end.gap, jnp.inf),
         jnp.where(pushes, jnp.where(moves, SLIPS, STICKS), OPEN),
         start.push + end.push,
         start.rubs + end.rubs,
@@ -142,7 +155,7 @@ def recorded(
         struck,
         one,
         other,
-        point + arm[:, None] * end.rows.frame[:, 0],
+        point + arm[:, None] * rows.frame[:, 0],
     )
 
 
@@ -152,13 +165,13 @@ def _end(
     """Look at one end of a step; the impulses follow its state, or lead to it if `sign` is -1."""
     now = system.at_time(state.t)
     turned, places = state.g
-    _, normals, weights, arms = met(spots, places, points)
+    gap, normals, weights, arms = met(spots, places, points)
     rows = Rows(nodes_of(spots), weights, arms, frames(normals), points)
     given = sign * _given(system, turned, rows, P)
     u = _speeds(system, now, state, rows, state.momentum)
     other = _speeds(system, now, state, rows, state.momentum + given)
     push = dot(P, normals)
-    return _End(rows, push, P - push[:, None] * normals, u, other)
+    return _End(rows, gap, push, P - push[:, None] * normals, u, other)
 
 
 def _speeds(
@@ -183,6 +196,24 @@ def _given(
 def _fastest(system: AbstractRod, state: State) -> Scalar:
     w, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum))
     return jnp.max(jnp.abs(v)) + jnp.max(jnp.abs(w)) * system.contact.radius
+
+
+def closest(spots: Spots, places: Places) -> Closest:
+    """Return how far apart near segments are at these places, and segments and bodies."""
+    after = jnp.asarray(spots.chains.following, jnp.int32)
+    i, j = spots.first, spots.second
+    along = places[after] - places
+    apart = distance(places[i] - places[j], along[i], along[j]) - 2 * spots.contact.radius
+    none = jnp.zeros(0, jnp.int32)
+    alone = spots._replace(first=none, second=none, used=jnp.zeros(0, bool))
+    first, second = sides(alone)
+    gap = met(alone, places, nearest(alone, places))[0]
+    gap = jnp.concatenate([jnp.where(spots.used, apart, jnp.inf), gap])
+    return Closest(
+        jnp.where(gap < FAR, gap, jnp.inf),
+        jnp.concatenate([i, first.astype(i.dtype)]),
+        jnp.concatenate([j, second.astype(j.dtype)]),
+    )
 
 
 def sides(spots: Spots) -> tuple[Int[Array, " m"], Int[Array, " m"]]:
