@@ -32,10 +32,11 @@ Numbers = Float[Array, " m"]
 
 
 class Seen(NamedTuple):
-    """Speeds of contacts, and the normals along which they open."""
+    """Speeds of contacts; normals along which they open, and weights of the points that do."""
 
     u: Points
     normal: Points
+    weights: Float[Array, "m 4"]
 
 
 # From impulses and their rows to the speeds of contacts, and what else was found on the way.
@@ -236,7 +237,7 @@ def _swept(
         old, n = z[c], F[0]
         moved = w @ dv[nodes]
         slip = F @ (moved + jnp.cross(arm @ dw[nodes], n))
-        opening = seen.normal[c] @ moved
+        opening = seen.normal[c] @ (seen.weights[c] @ dv[nodes])
         now = u[c] + jnp.concatenate([opening[None], slip[1:]])
         over = jnp.where(sweeps > _SLOW, _OVER, 1.0)
         new = _answer(old, over * now, block.normal[c], block.across[c], block.highest[c], friction)

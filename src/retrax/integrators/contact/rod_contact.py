@@ -8,7 +8,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from retrax.contact.capsules import Nearest, Numbers, Points
+from retrax.contact.capsules import Nearest, Numbers, Points, dot
+from retrax.contact.self_contact import SelfContact
 from retrax.contact.spots import (
     FAR,
     KINDS,
@@ -25,7 +26,7 @@ from retrax.contact.spots import (
 )
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step, worse
-from retrax.integrators.contact.gauss_seidel import Response, Seen, Solved, solve
+from retrax.integrators.contact.gauss_seidel import Block, Response, Seen, Solved, blocks, solve
 from retrax.integrators.contact.neighbours import (
     Neighbours,
     carried,
@@ -41,6 +42,7 @@ from retrax.integrators.contact.rod_record import (
     closest,
     recorded,
     sides,
+    started,
     told,
 )
 from retrax.integrators.kick_drift_kick import loaded
@@ -59,6 +61,9 @@ _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _DEEP = 256 * _EPS
 # A gap this small, relative to them, is closed.
 _CLOSED = 64 * _EPS
+# What slips this many times faster than the friction of a stage can stop it goes on slipping; its
+# slip counts as so much faster in (2), so that friction is against it.
+_FAST, _FIRM = 8.0, 1e3
 # Where there are no more pairs than a share of the nodes, the step has room for these alone.
 _SHARE = 2
 
@@ -233,8 +238,10 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
     nodes = nodes_of(spots)
     extent = jnp.max(jnp.abs(places)) + contact.radius
 
+    here = nearest(spots, places)
+
     def rows_of(near: Nearest) -> Rows:
-        _, normals, weights, arms = met(spots, places, near)
+        _, normals, weights, arms = met(spots, places, started(here, near))
         return Rows(nodes, weights, arms, frames(normals), near)
 
     kick, carried = h / 2 * memory.force, then.carried(g0, h)
@@ -257,8 +264,10 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
         ends = Ended(flown, push, gap, weights, arms, frames(normals, rows.frame))
         last = Rows(nodes, weights, arms, ends.frame, rows.near)
         slip = (speeds(rows, flown.v, turned) + speeds(last, flown.v, turned))[:, 1:] / 2
+        against = jnp.stack([dot(rows.frame[:, k], ahead) for k in (1, 2)], axis=1)
+        slip = jnp.where(slides[:, None], against, slip)
         u = jnp.concatenate([(gap / h)[:, None], slip], axis=1)
-        return Seen(u, normals), ends
+        return Seen(u, normals, weights), ends
 
     def overlapping(
         ends: Ended, z: Points, rows: Rows, early: Bool[Array, ""]
@@ -266,13 +275,16 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
         deep, near = renewed(spots, ends.flown.g[1], rows.near, z[:, 0], _DEEP * extent, early)
         return deep, rows_of(near)
 
-    size = extent / jnp.abs(h)
+    size, gives = extent / jnp.abs(h), _response(system, turned0)
     begun = rows_of(nearest(spots, places + h * v0))
+    u0, pushed = speeds(begun, v0, w0), dot(begun.frame[:, 0], memory.first * h)
+    slides = _goes_on(u0, pushed, blocks(begun, gives), contact)
+    ahead = _FIRM * _directed(begun, u0.at[:, 0].set(0.0))
     first = solve(
         look,
         jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
         begun,
-        _response(system, turned0),
+        gives,
         contact.friction,
         _AIM * size,
         _ACCEPT * size,
@@ -292,7 +304,7 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
 
     last = Rows(nodes, ends.weights, ends.arms, ends.frame, first.rows.near)
     closed = (ends.gap < FAR) & ((first.z[:, 0] > 0) | (ends.gap <= _CLOSED * extent))
-    meets = met(spots, places, first.rows.near)[0] > _CLOSED * extent
+    meets = met(spots, places, started(here, first.rows.near))[0] > _CLOSED * extent
     bounce = jnp.where(meets, contact.restitution * jnp.minimum(approach[:, 0], 0.0), 0.0)
 
     def rebound(z: Points, last: Rows) -> tuple[Seen, Points]:
@@ -301,7 +313,7 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
         u = speeds(last, moved, turned)
         along = jnp.where(closed, u[:, 0] + bounce, FAR)
         law = jnp.concatenate([along[:, None], u[:, 1:]], axis=1)
-        return Seen(law, last.frame[:, 0]), u
+        return Seen(law, last.frame[:, 0], last.weights), u
 
     start = jnp.where(closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0)
     speed = _fastest(v0) + _fastest(w0) * contact.radius
@@ -326,6 +338,15 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
         jnp.stack([last.near.sigma, last.near.tau], axis=1),
     )
     return new, info, hand_on, faults
+
+
+def _goes_on(u: Points, push: Numbers, block: Block, contact: SelfContact) -> Bool[Array, " m"]:
+    """Return which contacts slip too fast for friction to stop them in this step.
+
+    **Arguments:** `u`: their speeds at its start; `push`: how hard they pushed in the last one.
+    """
+    stops = _FAST * contact.friction * push * block.highest
+    return (push > 0) & (jnp.sum(u[:, 1:] ** 2, axis=1) > stops**2)
 
 
 def _renewed(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> LastTouch:

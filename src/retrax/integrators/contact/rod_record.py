@@ -44,6 +44,8 @@ Scalar = Float[Array, ""]
 # A slip below this, relative to the speeds of the rods, is none: rounding errors are a millionth
 # of that.
 _SMALL = 1e-9
+# Closest points that move by less, in segments, are the same.
+_NEAR = 0.25
 
 
 class RodContactRecord(NamedTuple):
@@ -130,7 +132,8 @@ def recorded(
     first, last = impulses
     pushes = jnp.any(first != 0, axis=1) | jnp.any(last != 0, axis=1)
     points = Nearest(where[:, 0], where[:, 1], pushes, jnp.zeros(len(where)))
-    start = _end(system, spots, before, points, first, 1.0)
+    begun = started(nearest(spots, before.g[1]), points)
+    start = _end(system, spots, before, begun, first, 1.0)
     end = _end(system, spots, after, points, last, -1.0)
     rubbed, struck = (one + two for one, two in zip(start.work, end.work, strict=True))
     slip = end.u[:, 1, None] * end.rows.frame[:, 1] + end.u[:, 2, None] * end.rows.frame[:, 2]
@@ -196,6 +199,17 @@ def _given(
 def _fastest(system: AbstractRod, state: State) -> Scalar:
     w, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum))
     return jnp.max(jnp.abs(v)) + jnp.max(jnp.abs(w)) * system.contact.radius
+
+
+def started(here: Nearest, near: Nearest) -> Nearest:
+    """Return where impulses act at the start of a step: at the points that are closest there.
+
+    Where these are far from those at its end, as of segments that are nearly parallel, it is these.
+    """
+    apart = jnp.maximum(jnp.abs(here.sigma - near.sigma), jnp.abs(here.tau - near.tau))
+    same = apart < _NEAR
+    sigma, tau = jnp.where(same, here.sigma, near.sigma), jnp.where(same, here.tau, near.tau)
+    return near._replace(sigma=sigma, tau=tau)
 
 
 def closest(spots: Spots, places: Places) -> Closest:
