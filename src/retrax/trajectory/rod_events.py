@@ -55,7 +55,7 @@ class RodListening:
         key = np.stack([record.first, record.second, record.mode], axis=2)
         key = np.where(pushes[:, :, None], key, -(2**30))
         same = np.concatenate([[False], np.all(key[1:] == key[:-1], axis=(1, 2))])
-        for k in np.flatnonzero(~same):
+        for k in np.flatnonzero(~same).tolist():
             now = self._spots(record, k, pushes[k])
             if k > 0:
                 before = self._spots(record, k - 1, pushes[k - 1])

@@ -8,8 +8,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from retrax.contact.capsules import Nearest, Numbers, Points, dot
-from retrax.contact.self_contact import SelfContact
+from retrax.contact.capsules import Nearest, Numbers, Points, crossed, dot
 from retrax.contact.spots import (
     FAR,
     KINDS,
@@ -26,7 +25,7 @@ from retrax.contact.spots import (
 )
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step, worse
-from retrax.integrators.contact.gauss_seidel import Block, Response, Seen, Solved, blocks, solve
+from retrax.integrators.contact.gauss_seidel import Response, Seen, Solved, solve
 from retrax.integrators.contact.neighbours import (
     Neighbours,
     carried,
@@ -277,9 +276,9 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
 
     size, gives = extent / jnp.abs(h), _response(system, turned0)
     begun = rows_of(nearest(spots, places + h * v0))
-    u0, pushed = speeds(begun, v0, w0), dot(begun.frame[:, 0], memory.first * h)
-    slides = _goes_on(u0, pushed, blocks(begun, gives), contact)
-    ahead = _FIRM * _directed(begun, u0.at[:, 0].set(0.0))
+    slip = _moved(begun, v0) + crossed(_turned(begun, w0), begun.frame[:, 0])
+    slides = _goes_on(system, slip, dot(begun.frame[:, 0], memory.first * h))
+    ahead = _FIRM * slip
     first = solve(
         look,
         jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
@@ -291,7 +290,7 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
         overlapping,
     )
     ends: Ended = first.found
-    approach = speeds(first.rows, v0, w0)
+    approach = dot(first.rows.frame[:, 0], _moved(first.rows, v0))
     g1 = ends.flown.g
     change = ends.push + _flat(ends.flown.change)
     more = then.lost(g1, mu0 + change, h / 2, carried, dragged_first=False)
@@ -305,7 +304,7 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
     last = Rows(nodes, ends.weights, ends.arms, ends.frame, first.rows.near)
     closed = (ends.gap < FAR) & ((first.z[:, 0] > 0) | (ends.gap <= _CLOSED * extent))
     meets = met(spots, places, started(here, first.rows.near))[0] > _CLOSED * extent
-    bounce = jnp.where(meets, contact.restitution * jnp.minimum(approach[:, 0], 0.0), 0.0)
+    bounce = jnp.where(meets, contact.restitution * jnp.minimum(approach, 0.0), 0.0)
 
     def rebound(z: Points, last: Rows) -> tuple[Seen, Points]:
         xi = then.velocity(g1, mu + _given(system, g1[0], last, z))
@@ -340,13 +339,26 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
     return new, info, hand_on, faults
 
 
-def _goes_on(u: Points, push: Numbers, block: Block, contact: SelfContact) -> Bool[Array, " m"]:
+def _moved(rows: Rows, v: Places) -> Points:
+    """Return the velocities of the points of spots against each other, in space."""
+    parts = (rows.weights[:, k, None] * v[rows.nodes[:, k]] for k in range(1, 4))
+    return sum(parts, rows.weights[:, 0, None] * v[rows.nodes[:, 0]])
+
+
+def _turned(rows: Rows, spin: Places) -> Points:
+    """Return the spins that move the surfaces at spots against each other, times their arms."""
+    return _moved(rows._replace(weights=rows.arms), spin)
+
+
+def _goes_on(system: AbstractRod, slip: Points, push: Numbers) -> Bool[Array, " m"]:
     """Return which contacts slip too fast for friction to stop them in this step.
 
-    **Arguments:** `u`: their speeds at its start; `push`: how hard they pushed in the last one.
+    **Arguments:** `slip`: at its start; `push`: how hard they pushed in the last one.
     """
-    stops = _FAST * contact.friction * push * block.highest
-    return (push > 0) & (jnp.sum(u[:, 1:] ** 2, axis=1) > stops**2)
+    turns, moves = system.parts(system.mobility)
+    gives = 2 * (jnp.max(moves) + system.contact.radius**2 * jnp.max(turns))  # at most
+    stops = _FAST * system.contact.friction * gives * push
+    return (push > 0) & (dot(slip, slip) > stops**2)
 
 
 def _renewed(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> LastTouch:
