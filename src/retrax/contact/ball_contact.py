@@ -15,7 +15,6 @@ from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
@@ -23,6 +22,7 @@ from retrax.contact.capsules import Numbers, Points, dot
 from retrax.contact.node_contact import (
     AbstractNodeContact,
     AbstractSpots,
+    Closest,
     Looking,
     Met,
     Pairs,
@@ -62,6 +62,7 @@ class BallContact(AbstractNodeContact):
     against: tuple[AbstractSurface, ...]
     capacity: int | None = eqx.field(static=True)
     kinds: ClassVar[int] = 1
+    spread: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -87,6 +88,17 @@ class BallContact(AbstractNodeContact):
     @property
     def listed(self) -> bool:
         return True
+
+    @property
+    def strands(self) -> tuple[int, ...]:
+        return (len(self.radius),)
+
+    @property
+    def things(self) -> tuple[str, ...]:
+        return ("balls",)
+
+    def part(self, node: int) -> str:
+        return f"ball {node}"
 
     @property
     def listed_things(self) -> tuple[str, str]:
@@ -221,6 +233,24 @@ class BallSpots(AbstractSpots):
         arms = jnp.stack([-both * own, jnp.where(self.pairs, -both * other, 0.0)], axis=1)
         weights = jnp.stack([one, second], axis=1)
         return Met(jnp.where(self.used, gap, FAR), normal, weights, arms)
+
+    def started(self, here: None, near: None) -> None:
+        return None
+
+    def where(self, near: None) -> Float[Array, "m 2"]:
+        return jnp.zeros((len(self.first), 2))
+
+    def points(self, where: Float[Array, "m 2"], touch: Bool[Array, " m"]) -> None:
+        return None
+
+    @property
+    def sides(self) -> tuple[Pairs, Pairs]:
+        n = len(self.contact.radius)
+        return self.first, jnp.where(self.pairs, self.second, n - 1 - self.second)
+
+    def closest(self, places: Places) -> Closest:
+        gap = self.met(places, None).gap
+        return Closest(jnp.where(gap < FAR, gap, jnp.inf), *self.sides)
 
     def renewed(self, *_: object) -> None:
         return None

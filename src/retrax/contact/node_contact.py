@@ -30,6 +30,17 @@ class Met(NamedTuple):
     arms: Float[Array, "m k"]
 
 
+class Closest(NamedTuple):
+    """How far apart those are that are near.
+
+    **Attributes:** `gap`, infinite where there is none; `first`, `second`: as `AbstractSpots.sides`.
+    """
+
+    gap: Numbers
+    first: Int[Array, " m"]
+    second: Int[Array, " m"]
+
+
 class Looking(NamedTuple):
     """How to find who is near whom.
 
@@ -68,6 +79,30 @@ class AbstractSpots(abc.ABC):
         """Return gaps, normals, weights and arms of spots with their points where `near` says."""
 
     @abc.abstractmethod
+    def started(self, here: PyTree, near: PyTree) -> PyTree:
+        """Return where impulses act at the start of a step whose end has its points at `near`.
+
+        `here` are the points that are closest at its start.
+        """
+
+    @abc.abstractmethod
+    def where(self, near: PyTree) -> Float[Array, "m 2"]:
+        """Return numbers that tell where points lie."""
+
+    @abc.abstractmethod
+    def points(self, where: Float[Array, "m 2"], touch: Bool[Array, " m"]) -> PyTree:
+        """Return the points that such numbers tell, of the spots that touch."""
+
+    @property
+    @abc.abstractmethod
+    def sides(self) -> tuple[Int[Array, " m"], Int[Array, " m"]]:
+        """Who touches at each spot: numbers of nodes, or -1, -2, ... for what stands in space."""
+
+    @abc.abstractmethod
+    def closest(self, places: Places) -> "Closest":
+        """Return how far apart all are that are near."""
+
+    @abc.abstractmethod
     def renewed(
         self,
         places: Places,
@@ -86,15 +121,18 @@ class AbstractNodeContact(AbstractTouching):
     """Contact of nodes.
 
     **Attributes:** `friction`, `restitution`: of all contacts; `skin`: who is nearer than this is
-    looked at in every step; `against`: what stands in space; `kinds`: spots of a listed pair;
-    `extent`: the largest radius.
+    looked at in every step; `against`: what stands in space; `strands`: how many nodes each thing has
+    that moves; `kinds`: spots of a listed pair;
+    `extent`: the largest radius; `spread`: spots this many nodes apart are one contact.
     """
 
     friction: eqx.AbstractVar[Float[Array, ""]]
     restitution: eqx.AbstractVar[Float[Array, ""]]
     skin: eqx.AbstractVar[Float[Array, ""]]
     against: eqx.AbstractVar[tuple[AbstractSurface, ...]]
+    strands: eqx.AbstractVar[tuple[int, ...]]
     kinds: eqx.AbstractClassVar[int]
+    spread: eqx.AbstractClassVar[int]
 
     @property
     @abc.abstractmethod
@@ -124,6 +162,15 @@ class AbstractNodeContact(AbstractTouching):
     @abc.abstractmethod
     def called(self, first: int, second: int) -> str:
         """Return the name of a contact from the numbers of its record."""
+
+    @property
+    @abc.abstractmethod
+    def things(self) -> tuple[str, ...]:
+        """What these are called."""
+
+    @abc.abstractmethod
+    def part(self, node: int) -> str:
+        """Return what is called that touches at a node."""
 
     @property
     @abc.abstractmethod

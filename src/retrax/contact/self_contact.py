@@ -56,6 +56,7 @@ class SelfContact(AbstractNodeContact):
     strands: tuple[int, ...] = eqx.field(static=True)
     arcs: Float[Array, " nodes"] | None
     kinds: ClassVar[int] = KINDS
+    spread: ClassVar[int] = 2
 
     def __init__(
         self,
@@ -99,6 +100,14 @@ class SelfContact(AbstractNodeContact):
         return "pairs of segments", "SelfContact"
 
     @property
+    def things(self) -> tuple[str, ...]:
+        count = len(self.strands)
+        return ("rod",) if count == 1 else tuple(f"rod {k}" for k in range(count))
+
+    def part(self, node: int) -> str:
+        return segment_name(self.strands, node)
+
+    @property
     def bend(self) -> Float[Array, ""]:
         """Points of a rod nearer than this along it do not touch."""
         return math.pi * self.radius
@@ -120,7 +129,7 @@ class SelfContact(AbstractNodeContact):
     def gaps(self, g: tuple[Array, Points]) -> Numbers:
         """Return how far every segment is from the others, then from what stands in space."""
         assert self.arcs is not None
-        _, places = g
+        places = jnp.asarray(g[1])
         n, arcs = len(places), self.arcs
         last, rod = (
             np.cumsum(self.strands) - 1,

@@ -3,7 +3,7 @@
 A spot joins the four nodes of two segments.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import jax.numpy as jnp
@@ -16,11 +16,12 @@ from retrax.contact.capsules import (
     Numbers,
     Points,
     along_axis,
+    distance,
     dot,
     foot,
     within,
 )
-from retrax.contact.node_contact import AbstractSpots, Met
+from retrax.contact.node_contact import AbstractSpots, Closest, Met
 from retrax.contact.rows import FAR, Places
 from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
 
@@ -33,6 +34,8 @@ Whole = Int[Array, " m"]
 KINDS = 3
 # Spots nearer than this on both rods, in segments, are beside each other.
 _BESIDE = 0.6
+# Closest points that move by less in a step, in segments, are the same.
+_NEAR = 0.25
 
 
 class Chains(NamedTuple):
@@ -64,6 +67,45 @@ class Spots(AbstractSpots):
 
     def met(self, places: Places, near: Nearest) -> Met:
         return met(self, places, near)
+
+    def started(self, here: Nearest, near: Nearest) -> Nearest:
+        """Return the points that are closest at the start.
+
+        Where these are far from those at the end, as of segments that are nearly parallel, it is
+        these.
+        """
+        apart = jnp.maximum(jnp.abs(here.sigma - near.sigma), jnp.abs(here.tau - near.tau))
+        same = apart < _NEAR
+        sigma, tau = jnp.where(same, here.sigma, near.sigma), jnp.where(same, here.tau, near.tau)
+        return near._replace(sigma=sigma, tau=tau)
+
+    def where(self, near: Nearest) -> Float[Array, "m 2"]:
+        return jnp.stack([near.sigma, near.tau], axis=1)
+
+    def points(self, where: Float[Array, "m 2"], touch: Bool[Array, " m"]) -> Nearest:
+        return Nearest(where[:, 0], where[:, 1], touch, jnp.zeros(len(where)))
+
+    @property
+    def sides(self) -> tuple[Whole, Whole]:
+        nodes, count = self.nodes, KINDS * len(self.first)
+        bodies = np.repeat(-1 - np.arange(len(self.contact.against)), len(self.chains.rod))
+        return nodes[:, 0], jnp.concatenate([nodes[:count, 2], jnp.asarray(bodies, nodes.dtype)])
+
+    def closest(self, places: Places) -> Closest:
+        after = jnp.asarray(self.chains.following, jnp.int32)
+        i, j = self.first, self.second
+        along = places[after] - places
+        apart = distance(places[i] - places[j], along[i], along[j]) - 2 * self.contact.radius
+        none = jnp.zeros(0, jnp.int32)
+        alone = replace(self, first=none, second=none, used=jnp.zeros(0, bool))
+        first, second = alone.sides
+        gap = alone.met(places, alone.nearest(places)).gap
+        gap = jnp.concatenate([jnp.where(self.used, apart, jnp.inf), gap])
+        return Closest(
+            jnp.where(gap < FAR, gap, jnp.inf),
+            jnp.concatenate([i, first.astype(i.dtype)]),
+            jnp.concatenate([j, second.astype(j.dtype)]),
+        )
 
     def renewed(
         self,

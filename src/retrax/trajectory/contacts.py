@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from retrax.contact.node_contact import AbstractNodeContact
 from retrax.errors import BadInput
 from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.remembered import RememberedSystem
@@ -18,19 +19,19 @@ from retrax.numerics.evaluate import Evaluated, evaluate
 from retrax.trajectory.contact_events import ContactEvent, Listening
 from retrax.trajectory.observe import Values, in_blocks, picked
 from retrax.trajectory.retaken import Retaken, has_contact, retaken
+from retrax.trajectory.rod_contacts import RodColumns, Things
+from retrax.trajectory.rod_events import RodListening
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
 
 MODES = {OPEN: "open", STICKS: "sticks", SLIPS: "slips"}
-# What all contacts together are called, where they come and go and have no names.
-ALL = "all"
 # As for records: a gap, and a slip, that are rounding errors at most.
 _SMALL = 1e-9
 
 
 class History(NamedTuple):
-    """What contacts did along a run, a column for each.
+    """What contacts did along a run, a column for each; of rods the first column has all.
 
     **Attributes:** `gap`, `mode`, `slip`: at saved states; `normal`, `tangential`, `friction_work`,
     `impact_loss`: sums over the steps between saved states; `joint_work`: what all joints did in
@@ -51,7 +52,11 @@ class History(NamedTuple):
 
 
 class ContactMotions(Mapping[str, "ContactMotion"]):
-    """The contacts of a run, by name; those of rods, which come and go, together as "all"."""
+    """The contacts of a run, by name.
+
+    Those of rods come and go: their names are "all", and the pairs of things that have touched,
+    such as "rod on itself", "rod 0 on rod 1" and "rod on plane".
+    """
 
     def __init__(self, run: "Trajectory", history: History):
         self._run, self._history = run, history
@@ -72,10 +77,11 @@ class ContactMotions(Mapping[str, "ContactMotion"]):
 
 
 class ContactMotion:
-    """A contact along a run, or all of them.
+    """A contact along a run; of rods, all contacts of a pair of things, or all that there are.
 
-    Sums of all contacts are sums of theirs; their gap is the smallest, their slip the largest, and
-    they slip where one of them does.
+    Sums of several contacts are sums of theirs; their gap is the smallest of those nearer than the
+    skin, their slip the largest of those that push, and they slip where one of them does. How
+    rods slip at the first saved state is not known, and NaN.
     """
 
     def __init__(self, run: "Trajectory", history: History, name: str):
@@ -143,11 +149,28 @@ def history_of(run: "Trajectory") -> History:
             "MechanicalSystem(..., contact=rx.Contacts(...)) has, by NonsmoothRattle."
         )
     assert run.system is not None
-    contact, count = run.system.contact, len(run.t)
-    named = getattr(contact, "names", None)
-    names = (ALL,) if named is None else tuple(named)
-    start = _start(run.system, run)
-    listening = None if named is None else Listening(contact, start.closed, start.mode)
+    contact = run.system.contact
+    return (
+        _of_rods(run, contact)
+        if isinstance(contact, AbstractNodeContact)
+        else _of_bodies(run, contact)
+    )
+
+
+def _of_rods(run: "Trajectory", contact: AbstractNodeContact) -> History:
+    count, things = len(run.t), Things(contact)
+    columns, listening = RodColumns(things, count), RodListening(things)
+    for steps in retaken(run):
+        columns.add(steps)
+        listening.hear(steps)
+    names, found = columns.columns()
+    none = np.zeros(max(count - 1, 0)), np.zeros((count, 0))
+    return History(names, **found, joint_work=none[0], tension=none[1], events=(*listening.events,))
+
+
+def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
+    names, count, start = tuple(contact.names), len(run.t), _start(run)
+    listening = Listening(contact, start.closed, start.mode)
     at = {name: np.zeros((count, len(names))) for name in ("gap", "mode", "slip")}
     sums = {
         name: np.zeros((max(count - 1, 0), len(names)))
@@ -156,26 +179,21 @@ def history_of(run: "Trajectory") -> History:
     joint_work, tension = np.zeros(max(count - 1, 0)), None
     at["gap"][0], at["mode"][0], at["slip"][0] = start.gap, start.mode, start.slip
     for steps in retaken(run):
-        if listening is not None:
-            listening.hear(steps)
-        found = _columns(steps, together=named is None)
+        listening.hear(steps)
+        found = _columns(steps)
         for name, values in at.items():  # of steps between two states the last one stays
             values[steps.interval + 1] = found[name]
         for name, values in sums.items():
             np.add.at(values, steps.interval, found[name])
-        if hasattr(steps.record, "tensions"):
-            np.add.at(joint_work, steps.interval, steps.record.joint_work)
-            ends = steps.record.tensions
-            if tension is None:
-                tension = np.empty((count, ends.shape[2]))
-                tension[0] = ends[0, 0]
-            tension[steps.interval + 1] = ends[:, 1]
-    events = () if listening is None else tuple(listening.events)
-    mode = at["mode"].astype(int)
-    if named is None and count > 1:
-        mode[0] = mode[1]
-    at |= {"mode": mode} | sums
+        np.add.at(joint_work, steps.interval, steps.record.joint_work)
+        ends = steps.record.tensions
+        if tension is None:
+            tension = np.empty((count, ends.shape[2]))
+            tension[0] = ends[0, 0]
+        tension[steps.interval + 1] = ends[:, 1]
+    at |= {"mode": at["mode"].astype(int)} | sums
     tension = np.zeros((count, 0)) if tension is None else tension
+    events = tuple(listening.events)
     return History(names, **at, joint_work=joint_work, tension=tension, events=events)
 
 
@@ -192,10 +210,10 @@ def _reacting(seen: tuple, system: AbstractGroupSystem) -> Array:
     return jax.vmap(lambda g, t, lam: lam @ system.constraint.rows(g, t))(*seen)
 
 
-def _columns(steps: Retaken, together: bool) -> dict[str, np.ndarray]:
-    """Return what steps tell of each contact, or of all."""
+def _columns(steps: Retaken) -> dict[str, np.ndarray]:
+    """Return what steps tell of each contact."""
     record = steps.record
-    found = {
+    return {
         "gap": record.gap,
         "mode": record.mode,
         "slip": _length(record.slip),
@@ -204,12 +222,6 @@ def _columns(steps: Retaken, together: bool) -> dict[str, np.ndarray]:
         "friction_work": -record.friction_work,
         "impact_loss": -record.impact_work,
     }
-    if not together:
-        return found
-    closed = record.mode != OPEN
-    found["slip"] = np.where(closed, found["slip"], 0.0)
-    joined = {"gap": np.min, "mode": np.max, "slip": np.max}
-    return {k: joined.get(k, np.sum)(x, axis=1, keepdims=True) for k, x in found.items()}
 
 
 class _Start(NamedTuple):
@@ -221,10 +233,9 @@ class _Start(NamedTuple):
     closed: np.ndarray
 
 
-def _start(system: AbstractGroupSystem, run: "Trajectory") -> _Start:
-    if not isinstance(system.contact, AbstractContacts):
-        nothing = np.full(1, np.nan)
-        return _Start(nothing, np.zeros(1, int), nothing, np.zeros(1, bool))
+def _start(run: "Trajectory") -> _Start:
+    system = run.system
+    assert system is not None
     first = State(*(_first(x) for x in (run.g, run.momentum, run.t)))
     gap, u, reach, size = (np.asarray(x) for x in evaluate(_seen, system, first))
     slip = _length(u[:, 1:])

@@ -6,6 +6,7 @@ import numpy as np
 
 from retrax.trajectory.contacts import History
 from retrax.trajectory.observe import EnergyBalance, Series, balance_of_forces
+from retrax.trajectory.rod_contacts import ALL
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -33,7 +34,8 @@ class EnergyBook(NamedTuple):
         contact that rests or sticks books $O(h^2)$, which does not add up.
     - `difference`: what is left: the error of the integrator, $O(h^2)$, and of `work`. It is zero
         to round-off where a step without contact keeps the energy, as in free flight.
-    - `contacts`: `friction_work` and `impact_loss` of each contact, by name.
+    - `contacts`: `friction_work` and `impact_loss` of each contact, by name; of rods, of each pair
+        of things that has touched, and of all.
     """
 
     change: Series
@@ -71,7 +73,8 @@ def book_of(run: "Trajectory", history: History) -> EnergyBook:
         return np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
 
     friction, impacts = summed(history.friction_work), summed(history.impact_loss)
-    taken = np.sum(friction, axis=1), np.sum(impacts, axis=1)
+    each = slice(1 if history.names[:1] == (ALL,) else 0, None)
+    taken = np.sum(friction[:, each], axis=1), np.sum(impacts[:, each], axis=1)
     joints = summed(history.joint_work[:, None])[:, 0]
     return EnergyBook(
         forces.change,

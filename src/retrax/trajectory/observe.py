@@ -25,7 +25,7 @@ from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import host_float64, is_traced, require_finite
 from retrax.numerics.evaluate import Evaluated, evaluate
-from retrax.trajectory.retaken import has_contact, tells_contacts
+from retrax.trajectory.retaken import has_contact
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -316,12 +316,12 @@ def energy_balance(t: Series, energy: Series, power: Series) -> EnergyBalance:
 
 
 def balance_of(run: "Trajectory") -> EnergyBalance | None:
-    """Balance the energy of a run; `None` where it is an invariant, or is not soon known."""
+    """Balance the energy of a run; `None` where it is an invariant."""
     seen = run.observations
     if seen.power is None or seen.energy is None:
         return None
     if has_contact(run):
-        return run.energy_book().balance if tells_contacts(run) else None
+        return run.energy_book().balance
     return balance_of_forces(run)
 
 

@@ -17,8 +17,10 @@ from retrax.engine.backends import make_single
 from retrax.engine.progress import Packing
 from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
+from retrax.integrators.contact.last_touch import LastTouch
+from retrax.integrators.contact.neighbours import Neighbours
+from retrax.integrators.contact.node_steps import enough, listed, pushing
 from retrax.integrators.driven import Driven
-from retrax.mechanics.contact import AbstractContacts
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
 
 # Steps are looked at in blocks of this many, or of this many numbers.
-_BLOCK, _NUMBERS = 8192, 2**21
+_BLOCK, _NUMBERS = 8192, 2**23
 # A time is that of a step if it misses it by this part of a step.
 _NEAR = 1e-9
 # Steps that end this far from the next saved state, relative to it, are not those of the run.
@@ -40,12 +42,15 @@ class Retaken(NamedTuple):
     """Steps of a run, one after the other, and what contacts did in them.
 
     **Attributes:** `interval`: which saved states each step lies between; `t`: the time at its end;
-    `record`: what the integrator tells of it, stacked.
+    `saved`: whether it ends at a saved state; `record`: what the integrator tells of it, stacked;
+    `near`: of rods, the saved states that it comes to, and how far apart what is near is there.
     """
 
     interval: np.ndarray
     t: np.ndarray
+    saved: np.ndarray
     record: Any
+    near: tuple[np.ndarray, Any] | None = None
 
 
 class _Block(NamedTuple):
@@ -66,15 +71,6 @@ def has_contact(run: "Trajectory") -> bool:
     return hasattr(_method(run), "contact_record")
 
 
-def tells_contacts(run: "Trajectory") -> bool:
-    """Tell whether what contacts did is soon found: of bodies, not of rods.
-
-    The steps of rods are taken again much more slowly than they were taken.
-    """
-    system = run.system
-    return has_contact(run) and system is not None and isinstance(system.contact, AbstractContacts)
-
-
 def had_contact(run: "Trajectory") -> bool:
     """Tell whether a run had contacts that its file, which lacks functions, cannot tell about."""
     return isinstance(run.system, RememberedSystem) and hasattr(_method(run), "contact_record")
@@ -91,16 +87,55 @@ def retaken(run: "Trajectory") -> Iterator[Retaken]:
     packing, memory = Packing(one), Packing(jax.eval_shape(integrator.memory, system, one))
     size = 2 * packing.size + memory.size
     most = max(16, min(_BLOCK, _NUMBERS // size, run.completed + 1))
-    prepared: Callable | None = None
-    for block in _blocks(run, one, packing, memory, most):
+    ahead, prepared = np.asarray(run.t), {}
+
+    def looked(look: Evaluated, seen: tuple) -> Any:
+        kind = look, str(jax.tree.map(np.shape, seen))
+        if kind not in prepared:
+            prepared[kind] = look.prepared(seen, system, method)
+        return prepared[kind](seen, system, method)
+
+    for count, block in enumerate(_blocks(run, one, packing, memory, most)):
+        before, after = (_alone(packing.unpack_one(x)) for x in (block.before, block.after))
+        handed, t = _cast(memory, block.memory), block.after[:, -1].copy()
+        saved = np.abs(t - ahead[block.interval + 1]) <= np.abs(block.h) / 4
+        near = None
+        if isinstance(handed, LastTouch):
+            near = _near(looked, (before, after), handed.near, saved, block.interval, count == 0)
+            handed = pushing(handed, system.contact.kinds)
         # The last block is filled up by repeating its last step: one program for all.
-        rows = np.minimum(np.arange(most), len(block.h) - 1)
-        before, after = (_alone(packing.unpack_one(x[rows])) for x in (block.before, block.after))
-        here = (before, after, block.h[rows], _cast(memory, block.memory[rows]))
-        prepared = prepared or _look.prepared(here, system, method)
-        found = prepared(here, system, method)
-        record = jax.tree.map(partial(_some, count=len(block.h)), found)
-        yield Retaken(block.interval.copy(), block.after[:, -1].copy(), record)
+        seen = _filled((before, after, block.h, handed), most)
+        record = jax.tree.map(partial(_some, count=len(block.h)), looked(_look, seen))
+        yield Retaken(block.interval.copy(), t, saved, record, near)
+
+
+def _near(
+    looked: Callable[[Evaluated, tuple], Any],
+    ends: tuple[State, State],
+    near: Neighbours,
+    saved: np.ndarray,
+    interval: np.ndarray,
+    opens: bool,
+) -> tuple[np.ndarray, Any]:
+    """Return at which saved states of a block what is how far apart.
+
+    The lists of a step hold at its start as well, so that the first state has those of the first.
+    """
+    rows, at = np.flatnonzero(saved), interval[saved] + 1
+    places, lists = (
+        ends[1].g[1][rows],
+        jax.tree.map(lambda x: x[rows], near._replace(places=near.number)),
+    )
+    if opens:
+        places = np.concatenate([ends[0].g[1][:1], places])
+        first = jax.tree.map(lambda x: x[:1], near._replace(places=near.number))
+        lists = jax.tree.map(lambda *x: np.concatenate(x), first, lists)
+        at = np.concatenate([[0], at])
+    if not len(at):
+        return at, None
+    most = enough(len(at))
+    found = looked(_closest, _filled((places, listed(lists)), most))
+    return at, jax.tree.map(partial(_some, count=len(at)), found)
 
 
 def _blocks(
@@ -189,6 +224,11 @@ def _method(run: "Trajectory") -> AbstractIntegrator | None:
 
 
 @Evaluated
+def _closest(seen: tuple, system: AbstractGroupSystem, method: Any) -> Any:
+    return jax.vmap(lambda places, near: method.closest(system, places, near))(*seen)
+
+
+@Evaluated
 def _look(seen: tuple, system: AbstractGroupSystem, method: Any) -> Any:
     if hasattr(method, "record"):
         return jax.vmap(lambda a, b, h, m: method.record(system, a, b, h, m))(*seen)
@@ -203,11 +243,23 @@ def _some(x: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(x)[:count]
 
 
+def _filled(tree: Any, most: int) -> Any:
+    """Return rows, the last of them repeated until they are so many."""
+
+    def filled(given: Any) -> np.ndarray:
+        x = np.asarray(given)
+        return x if len(x) == most else x[np.minimum(np.arange(most), len(x) - 1)]
+
+    return jax.tree.map(filled, tree)
+
+
 def _alone(state: State) -> State:
     return State(state.g, state.momentum, state.t)
 
 
 def _cast(packing: Packing, rows: np.ndarray) -> Any:
     leaves = jax.tree.leaves(packing.unpack_one(rows))
-    typed = [leaf.astype(kind) for leaf, kind in zip(leaves, packing.dtypes, strict=True)]
+    typed = [
+        leaf.astype(kind, copy=False) for leaf, kind in zip(leaves, packing.dtypes, strict=True)
+    ]
     return jax.tree.unflatten(packing.structure, typed)

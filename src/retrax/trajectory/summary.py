@@ -9,7 +9,7 @@ import numpy as np
 from retrax.errors import printable
 from retrax.trajectory.contact_events import KINDS
 from retrax.trajectory.observe import aliasing, balance_of, deviations, drift
-from retrax.trajectory.retaken import had_contact, has_contact, tells_contacts
+from retrax.trajectory.retaken import had_contact, has_contact
 
 if TYPE_CHECKING:
     from retrax.trajectory.trajectory import Trajectory
@@ -43,14 +43,8 @@ def heading(run: "Trajectory") -> list[str]:
 
 def energy_balance_line(run: "Trajectory") -> str | None:
     """Tell in one sentence where the energy went; `None` where it is an invariant."""
-    if tells_contacts(run):
-        return f"energy {run.energy()[0]:.10g} J at the start; {run.energy_book().words()}"
     if has_contact(run):
-        energy = run.energy()
-        return (
-            f"energy {energy[0]:.10g} J at the start; it changed by {energy[-1] - energy[0]:+.6g} "
-            "J. run.energy_book() takes the steps again and tells what of it contacts took."
-        )
+        return f"energy {run.energy()[0]:.10g} J at the start; {run.energy_book().words()}"
     found = balance_of(run)
     if found is None:
         return None
@@ -149,7 +143,7 @@ def measures(run: "Trajectory") -> dict[str, Any]:
         },
         "energy_balance": balance,
         **({"events": events} if events else {}),
-        **({"contacts": _contacts(run)} if tells_contacts(run) else {}),
+        **({"contacts": _contacts(run)} if has_contact(run) else {}),
         "final": {
             "t": float(run.t[-1]),
             "g": jax.tree.map(lambda x: np.asarray(x[-1]).tolist(), run.g),

@@ -38,7 +38,7 @@ from retrax.trajectory.observe import (
 )
 from retrax.trajectory.provenance import Origin
 from retrax.trajectory.records import Records
-from retrax.trajectory.retaken import had_contact, has_contact, tells_contacts
+from retrax.trajectory.retaken import had_contact, has_contact
 from retrax.trajectory.shown import AbstractShown
 from retrax.trajectory.summary import html, measures, summary
 
@@ -214,9 +214,9 @@ class Trajectory(AbstractShown):
         """
         if self._events is None:
             self._events = Events((), (), jax.tree.map(lambda x: x[0], self.states))
-        if self.traced or not (tells_contacts(self) or had_contact(self)):
+        if self.traced or not (has_contact(self) or had_contact(self)):
             return self._events
-        return self._events.of_contacts(lambda: self._history.events, told=tells_contacts(self))
+        return self._events.of_contacts(lambda: self._history.events, told=has_contact(self))
 
     @property
     def ended_by(self) -> str | None:

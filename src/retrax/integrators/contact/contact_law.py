@@ -22,10 +22,11 @@ Scalar = Float[Array, ""]
 
 
 class Seen(NamedTuple):
-    """Speeds of contacts, and the normals along which they open."""
+    """Speeds of contacts; normals along which they open, and weights of the points that do."""
 
     u: Points
     normal: Points
+    weights: Float[Array, "m k"]
 
 
 class Law(NamedTuple):

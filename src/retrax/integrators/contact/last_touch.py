@@ -19,19 +19,24 @@ _AHEAD = 2.0
 
 
 class LastTouch(NamedTuple):
-    """The force at the end of a step, who is near whom, and impulses of both stages per time."""
+    """The force at the end of a step, who is near whom, and impulses of both stages per time.
+
+    `where` is where these act, as `AbstractSpots.points` reads it.
+    """
 
     force: Coordinates
     near: Neighbours
     first: Points
     last: Points
+    where: Float[Array, "m 2"]
 
 
 def untouched(system: AbstractNodes, state: State) -> LastTouch:
     """Return what there is before the first step."""
     contact, places = system.contact, state.g[1]
     none = jnp.zeros((contact.slots(system.nodes), 3))
-    return LastTouch(system.kick(state.g, state.t), nobody(contact, places), none, none)
+    force = system.kick(state.g, state.t)
+    return LastTouch(force, nobody(contact, places), none, none, none[:, :2])
 
 
 def relisted(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -> LastTouch:
@@ -46,7 +51,7 @@ def relisted(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) 
         skin = jnp.maximum(contact.skin, 2 * ahead)
         near, source = found(contact, places, skin, memory.near)
         first, last = (carried(x, source, contact.kinds) for x in (memory.first, memory.last))
-        return LastTouch(memory.force, near, first, last)
+        return memory._replace(near=near, first=first, last=last)
 
     stale = ~(far_gone(memory.near, places) + ahead < memory.near.skin / 2)
     return lax.cond(stale, fresh, lambda memory: memory, memory)
@@ -56,24 +61,24 @@ def cut(memory: LastTouch, few: int, kinds: int) -> LastTouch:
     """Return lists with room for a few pairs, which are all that there are."""
     near, room = memory.near, len(memory.near.first)
 
-    def short(x: Points) -> Float[Array, "cut 3"]:
+    def short(x: Float[Array, "m k"]) -> Float[Array, "cut k"]:
         parts = [x[k * room : k * room + few] for k in range(kinds)]
         return jnp.concatenate([*parts, x[kinds * room :]])
 
     fewer = near._replace(first=near.first[:few], second=near.second[:few])
-    return LastTouch(memory.force, fewer, short(memory.first), short(memory.last))
+    return LastTouch(memory.force, fewer, *(short(x) for x in memory[2:]))
 
 
 def filled(last: LastTouch, memory: LastTouch, kinds: int) -> LastTouch:
     """Return what a step with a few pairs found, with the room of `memory`."""
     few, room = len(last.near.first), len(memory.near.first)
-    none = jnp.zeros((room - few, 3))
 
-    def full(x: Points) -> Float[Array, "filled 3"]:
+    def full(x: Float[Array, "m k"]) -> Float[Array, "filled k"]:
+        none = jnp.zeros((room - few, x.shape[1]))
         parts = [part for k in range(kinds) for part in (x[k * few : (k + 1) * few], none)]
         return jnp.concatenate([*parts, x[kinds * few :]])
 
-    return LastTouch(last.force, memory.near, full(last.first), full(last.last))
+    return LastTouch(last.force, memory.near, *(full(x) for x in last[2:]))
 
 
 def fastest(v: Places) -> Scalar:

@@ -8,11 +8,14 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from retrax.contact.node_contact import Closest
+from retrax.contact.rows import Places
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step
 from retrax.integrators.contact.last_touch import LastTouch, cut, filled, relisted, untouched
+from retrax.integrators.contact.neighbours import Neighbours, spots_of
+from retrax.integrators.contact.node_record import NodeRecord, recorded
 from retrax.integrators.contact.node_step import Faults, stepped
-from retrax.integrators.contact.rod_record import RodContactRecord
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.systems.rods.nodes import AbstractNodes
@@ -70,12 +73,11 @@ class NodeContact(AbstractIntegrator):
         begun = jax.tree.map(jnp.asarray, state)
 
         @jax.jit
-        def again(size: Scalar) -> tuple[StepInfo, RodContactRecord, Faults]:
+        def again(size: Scalar) -> tuple[LastTouch, Faults]:
             memory = relisted(system, begun, size, self.memory(system, begun))
-            _, info, _, record, faults = stepped(system, begun, size, memory)
-            return info, record, faults
+            return stepped(system, begun, size, memory)[2:]
 
-        _, record, faults = again(jnp.asarray(h))
+        last, faults = again(jnp.asarray(h))
         contact, shorter = system.contact, shorter_step(h, moved)
         room, number, skin = contact.room(system.nodes), int(faults.number), float(faults.skin)
         pairs, who = contact.listed_things
@@ -96,7 +98,7 @@ class NodeContact(AbstractIntegrator):
         left = np.asarray(faults.left)
         worst = int(np.argmax(left))
         if bool(faults.unsolved):
-            name = contact.called(int(record.first[worst]), int(record.second[worst]))
+            name = contact.called(*(int(x[worst]) for x in spots_of(contact, last.near).sides))
             return Refusal(
                 "could not be solved for its contacts",
                 f"{name} is left with {left[worst]:.1e} m of overlap, gap or creep in the step.",
@@ -131,16 +133,20 @@ class NodeContact(AbstractIntegrator):
 
     def contact_record(
         self, system: AbstractNodes, state: State, h: Scalar, memory: LastTouch | None = None
-    ) -> tuple[State, RodContactRecord]:
+    ) -> tuple[State, NodeRecord]:
         """Take a step again, and return what its contacts do."""
         state = jax.tree.map(jnp.asarray, state)
         begun = self.memory(system, state) if memory is None else memory
-        new, _, _, record, _ = stepped(system, state, h, relisted(system, state, h, begun))
-        return new, record
+        new, _, last, _ = stepped(system, state, h, relisted(system, state, h, begun))
+        return new, self.record(system, state, new, h, last)
 
     def record(
-        self, system: AbstractNodes, state: State, h: Scalar, memory: LastTouch
-    ) -> RodContactRecord:
-        """Take the step again that handed on `memory`, from its own impulses."""
-        begun = memory._replace(force=system.kick(state.g, state.t))
-        return self.contact_record(system, state, h, begun)[1]
+        self, system: AbstractNodes, state: State, new: State, h: Scalar, memory: LastTouch
+    ) -> NodeRecord:
+        """Return what contacts did in a step between two states that handed on `memory`."""
+        spots, impulses = spots_of(system.contact, memory.near), (h * memory.first, h * memory.last)
+        return recorded(system, spots, state, new, impulses, memory.where)
+
+    def closest(self, system: AbstractNodes, places: Places, near: Neighbours) -> Closest:
+        """Return how far apart what is near is at these places."""
+        return spots_of(system.contact, near).closest(places)

@@ -3,21 +3,18 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PyTree
 
-from retrax.contact.ball_contact import BallSpots
-from retrax.contact.capsules import Numbers, Points
+from retrax.contact.capsules import Numbers, Points, dot
 from retrax.contact.node_contact import AbstractSpots
 from retrax.contact.rows import FAR, Places, Rows, frames, impulses, speeds
-from retrax.contact.spots import Spots
 from retrax.integrators.base import StepInfo, worse
-from retrax.integrators.contact.ball_record import recorded_balls
 from retrax.integrators.contact.contact_law import Law, Response, Seen, blocks
 from retrax.integrators.contact.gauss_seidel import Solved, solve
 from retrax.integrators.contact.impacts import approach, goes_on
 from retrax.integrators.contact.last_touch import LastTouch, fastest
 from retrax.integrators.contact.neighbours import far_gone, spots_of
-from retrax.integrators.contact.rod_record import Ended, RodContactRecord, recorded
+from retrax.integrators.contact.node_record import Ended
 from retrax.integrators.kick_drift_kick import loaded
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
@@ -37,6 +34,8 @@ _CLOSED = 64 * _EPS
 _LOCKED = 1e-5
 # What would go in a step no further than this does not bounce.
 _SOFT = 1e-12
+# The slip of what goes on slipping counts as so much faster in (2), so that friction is against it.
+_FIRM = 1e3
 
 
 class Faults(NamedTuple):
@@ -54,16 +53,20 @@ class Faults(NamedTuple):
 
 
 class _Start(NamedTuple):
-    """The start of a step: velocities in space, their speeds at spots, which spots touch there."""
+    """The start of a step: velocities in space, their speeds at spots, which spots touch there.
+
+    **Attributes:** `slip`: in space.
+    """
 
     w: Places
     v: Places
     u: Points
+    slip: Points
     gap: Numbers
     touched: Bool[Array, " m"]
 
 
-Stepped = tuple[State, StepInfo, LastTouch, RodContactRecord, Faults]
+Stepped = tuple[State, StepInfo, LastTouch, Faults]
 
 
 def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -> Stepped:
@@ -79,14 +82,19 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     lost = then.lost(g0, mu0 + free, h / 2, carried, dragged_first=True)
     led = [mean_rates(pose, turned0, places, h) for pose in then.poses()]
 
+    here = spots.nearest(places)
+
     def rows_of(near: object) -> Rows:
-        found = spots.met(places, near)
+        found = spots.met(places, spots.started(here, near))
         return Rows(spots.nodes, found.weights, found.arms, frames(found.normal), near)
 
     begun = rows_of(spots.nearest(places + h * v0))
     gap0, u0 = spots.met(places, begun.near).gap, speeds(begun, v0, w0)
-    start = _Start(w0, v0, u0, gap0, gap0 <= _CLOSED * extent)
-    law = _first_law(system, spots, state, h, free if lost is None else free + lost, start, begun)
+    slip0 = u0[:, 1, None] * begun.frame[:, 1] + u0[:, 2, None] * begun.frame[:, 2]
+    start = _Start(w0, v0, u0, slip0, gap0, gap0 <= _CLOSED * extent)
+    pushed = dot(begun.frame[:, 0], memory.first * h)
+    alone = free if lost is None else free + lost
+    law = _first_law(system, spots, state, h, alone, start, begun, pushed)
 
     def look(z: Points, rows: Rows) -> tuple[Seen, Ended]:
         push, met_load = _loaded(system, state, h, kick + _given(system, turned0, rows, z))
@@ -105,9 +113,10 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         last = Rows(rows.nodes, found.weights, found.arms, ends.frame, rows.near)
         slip = (speeds(rows, flown.v, turned) + speeds(last, flown.v, turned))[:, 1:] / 2
         slides = jnp.broadcast_to(law.slides[:, None] > 0, slip.shape)
-        slip = jnp.where(slides, start.u[:, 1:], slip)
+        ahead = _FIRM * jnp.stack([dot(rows.frame[:, k], start.slip) for k in (1, 2)], axis=1)
+        slip = jnp.where(slides, ahead, slip)
         u = jnp.concatenate([(found.gap / h)[:, None], slip], axis=1)  # (2)
-        return Seen(u, found.normal), ends
+        return Seen(u, found.normal, found.weights), ends
 
     def overlapping(
         ends: Ended, z: Points, rows: Rows, early: Bool[Array, ""]
@@ -144,7 +153,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     last = Rows(spots.nodes, ends.weights, ends.arms, ends.frame, first.rows.near)
     closed = (ends.gap < FAR) & ((first.z[:, 0] > 0) | (ends.gap <= _CLOSED * extent))
     alone = mu0 + free
-    before, bounce = _bounce(system, spots, places, alone, g1, mu, start, first, last, h, extent)
+    bounce = _bounce(system, spots, places, here, alone, g1, mu, start, first, last, h, extent)
 
     def rebound(z: Points, last: Rows) -> tuple[Seen, Points]:
         xi = then.velocity(g1, mu + _given(system, g1[0], last, z))
@@ -152,7 +161,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         u = speeds(last, moved, turned)
         along = jnp.where(closed, u[:, 0] + bounce, FAR)
         seen = jnp.concatenate([along[:, None], u[:, 1:]], axis=1)
-        return Seen(seen, last.frame[:, 0]), u
+        return Seen(seen, last.frame[:, 0], last.weights), u
 
     guess = jnp.where(closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0)
     speed = speed + fastest(ends.flown.v)
@@ -171,10 +180,13 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     mu1 = mu + _given(system, g1[0], last, second.z)  # (3)
     info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed)
     hand_on = LastTouch(
-        force, memory.near, _directed(first.rows, first.z) / h, _directed(last, second.z) / h
+        force,
+        memory.near,
+        _directed(first.rows, first.z) / h,
+        _directed(last, second.z) / h,
+        spots.where(last.near),
     )
-    record = _told(spots, g1, ends, first.z, second.z, before, second.found, closed)
-    return State(g1, mu1, t1), info, hand_on, record, faults
+    return State(g1, mu1, t1), info, hand_on, faults
 
 
 def _first_law(
@@ -185,12 +197,19 @@ def _first_law(
     free: Coordinates,
     start: _Start,
     rows: Rows,
+    pushed: Numbers,
 ) -> Law:
-    """Return the law of (2): what meets in the step does not rub yet, what slips fast goes on."""
+    """Return the law of (2): what slips fast goes on, what meets in the step does not rub yet.
+
+    How hard points of chains push is taken from the step before, in which they `pushed`.
+    """
     none = jnp.zeros_like(start.gap)
     friction = jnp.broadcast_to(system.contact.friction, none.shape)
     if not spots.lasting:
-        return Law(friction, none, none, none)
+        turns, moves = system.parts(system.mobility)
+        gives = 2 * (jnp.max(moves) + system.contact.extent**2 * jnp.max(turns))  # at most
+        slides = goes_on(start.u[:, 1:], pushed, friction, jnp.broadcast_to(gives, none.shape))
+        return Law(friction, none, jnp.where(slides, 1.0, 0.0), none)
     places, block = state.g[1], blocks(rows, _response(system, state.g[0]))
     _, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum + free))
     sinks = jnp.maximum(-spots.met(places + h * v, rows.near).gap, 0.0) / h
@@ -204,6 +223,7 @@ def _bounce(
     system: AbstractNodes,
     spots: AbstractSpots,
     places: Places,
+    here: PyTree,
     free: Coordinates,
     g1: Placement,
     mu: Coordinates,
@@ -212,13 +232,13 @@ def _bounce(
     last: Rows,
     h: Scalar,
     extent: Scalar,
-) -> tuple[Points, Numbers]:
-    """Return speeds before the step, and those along normals that come back at its end."""
+) -> Numbers:
+    """Return the speeds along normals that come back at the end of the step."""
     contact = system.contact
     before = speeds(first.rows, start.v, start.w)
     if not spots.lasting:
-        meets = spots.met(places, first.rows.near).gap > _CLOSED * extent
-        return before, jnp.where(meets, contact.restitution * jnp.minimum(before[:, 0], 0.0), 0.0)
+        meets = spots.met(places, spots.started(here, first.rows.near)).gap > _CLOSED * extent
+        return jnp.where(meets, contact.restitution * jnp.minimum(before[:, 0], 0.0), 0.0)
     moves = system.parts(system.mobility)[1]
     still = jnp.zeros_like(places)
     given, _ = impulses(first.rows, first.z, system.nodes)
@@ -232,7 +252,7 @@ def _bounce(
     meets = jnp.where(start.touched, jnp.minimum(before[:, 0], 0.0), meets)
     spare = jnp.maximum(ahead**2 + (down**2 - on**2), 0.0)  # (6) of `NonsmoothRattle`
     meets = jnp.maximum(meets, -jnp.sqrt(spare))
-    return before, jnp.where(-h * meets > _SOFT * extent, contact.restitution * meets, 0.0)
+    return jnp.where(-h * meets > _SOFT * extent, contact.restitution * meets, 0.0)
 
 
 def _went(
@@ -267,24 +287,6 @@ def _went(
     )
     left = jnp.maximum(first.left * jnp.abs(h), second.left * jnp.abs(h))
     return info, Faults(memory.near.number, memory.near.skin, moved, left, ~solved)
-
-
-def _told(
-    spots: AbstractSpots,
-    g1: Placement,
-    ends: Ended,
-    z: Points,
-    end: Points,
-    before: Points,
-    after: Points,
-    closed: Bool[Array, " m"],
-) -> RodContactRecord:
-    """Return what contacts did."""
-    if isinstance(spots, BallSpots):
-        return recorded_balls(spots, g1, ends, z, end, before, after, closed)
-    assert isinstance(spots, Spots)
-    friction = spots.contact.friction
-    return recorded(spots, g1, ends, z, end, before, after, closed, friction)
 
 
 def _loaded(

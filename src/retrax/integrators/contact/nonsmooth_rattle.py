@@ -7,16 +7,18 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from retrax.contact.node_contact import AbstractNodeContact
+from retrax.contact.node_contact import AbstractNodeContact, Closest
+from retrax.contact.rows import Places
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
 from retrax.integrators.contact.faults import fault_of_contact
 from retrax.integrators.contact.last_touch import LastTouch
+from retrax.integrators.contact.neighbours import Neighbours
 from retrax.integrators.contact.node_contact import NodeContact
+from retrax.integrators.contact.node_record import NodeRecord
 from retrax.integrators.contact.records import ContactRecord, Given, recorded
-from retrax.integrators.contact.rod_record import RodContactRecord
 from retrax.mechanics.contact import AbstractContacts, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
@@ -164,7 +166,7 @@ class NonsmoothRattle(AbstractIntegrator):
         state: State,
         h: Scalar,
         memory: Last | LastTouch | None = None,
-    ) -> tuple[State, ContactRecord | RodContactRecord]:
+    ) -> tuple[State, ContactRecord | NodeRecord]:
         """Take a step again, and return what its contacts do."""
         begun = self.memory(system, state) if memory is None else memory
         if isinstance(begun, LastTouch):
@@ -180,14 +182,18 @@ class NonsmoothRattle(AbstractIntegrator):
         new: State,
         h: Scalar,
         memory: Last | LastTouch,
-    ) -> ContactRecord | RodContactRecord:
+    ) -> ContactRecord | NodeRecord:
         """Return what contacts did in a step between two states that handed on `memory`."""
         if isinstance(memory, LastTouch):
             assert _of_nodes(system)
-            return NodeContact().record(system, state, h, memory)
+            return NodeContact().record(system, state, new, h, memory)
         first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
         return recorded(system, state, new, first, last, h, _extent(state.g))
+
+    def closest(self, system: AbstractNodes, places: Places, near: Neighbours) -> Closest:
+        """Return how far apart near nodes are at these places."""
+        return NodeContact().closest(system, places, near)
 
     def _taken(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last

@@ -109,7 +109,7 @@ def swept(
         there, F, old = rows.nodes[c], rows.frame[c], z[c]
         moved = rows.weights[c] @ nodes.dv[there]
         slip = F @ (moved + cross(rows.arms[c] @ nodes.dw[there], F[0]))
-        opening = seen.normal[c] @ moved
+        opening = seen.normal[c] @ (seen.weights[c] @ nodes.dv[there])
         now = u[c] + jnp.concatenate([opening[None], (1 - law.slides[c]) * slip[1:]])
         new = answer(old, now, block.normal[c], block.across[c], block.highest[c], law.of(c))
         sizes = jnp.stack([block.normal[c], block.highest[c], block.highest[c]])
@@ -163,8 +163,8 @@ def _remembered(
 ) -> tuple[_Past, Float[Array, " kept"]]:
     """Return differences with those of the last sweep among them, and the weights of (1)."""
     past = at.past
-    slot = (at.sweeps % _KEPT).astype(jnp.int32)
-    newest: Bool[Array, " kept"] = jnp.arange(_KEPT) == slot
+    slot = at.sweeps % jnp.asarray(_KEPT, jnp.int32)
+    newest: Bool[Array, " kept"] = jnp.arange(_KEPT, dtype=jnp.int32) == slot
 
     def one(k: Whole, state: tuple[_Past, _Sums]) -> tuple[_Past, _Sums]:
         past, sums = state

@@ -1,0 +1,41 @@
+"""The memories of many steps of nodes, stacked, without the room for what is not there."""
+
+import numpy as np
+from jaxtyping import Float
+
+from retrax.integrators.contact.last_touch import LastTouch
+from retrax.integrators.contact.neighbours import Neighbours
+
+
+def pushing(memory: LastTouch, kinds: int) -> LastTouch:
+    """Return memories of the pairs that push alone, as many as do in any of the steps.
+
+    **Arguments:** `kinds`: how many spots a pair has.
+    """
+    near, room = memory.near, memory.near.first.shape[1]
+    pairs = slice(0, kinds * room)
+    acts = np.any((memory.first[:, pairs] != 0) | (memory.last[:, pairs] != 0), axis=2)
+    acts = np.any(acts.reshape(len(acts), kinds, room), axis=1)
+    number = np.sum(acts, axis=1)
+    few = min(room, enough(int(np.max(number, initial=0))))
+    order = np.argsort(~acts, axis=1, kind="stable")[:, :few]
+
+    def cut(x: Float[np.ndarray, "steps m k"]) -> Float[np.ndarray, "steps cut k"]:
+        parts = [x[:, k * room : (k + 1) * room] for k in range(kinds)]
+        parts = [np.take_along_axis(part, order[:, :, None], axis=1) for part in parts]
+        return np.concatenate([*parts, x[:, kinds * room :]], axis=1)
+
+    chosen = (np.take_along_axis(x, order, axis=1) for x in (near.first, near.second))
+    short = Neighbours(*chosen, number.astype(float), near.places, near.skin)
+    return LastTouch(memory.force, short, *(cut(x) for x in memory[2:]))
+
+
+def listed(near: Neighbours) -> Neighbours:
+    """Return lists of as many pairs as the longest has."""
+    most = enough(int(np.max(near.number, initial=0.0)))
+    return near._replace(first=near.first[:, :most], second=near.second[:, :most])
+
+
+def enough(number: int) -> int:
+    """Return a power of two that is not below a number, so that few shapes are met."""
+    return 1 << max(number - 1, 0).bit_length()
