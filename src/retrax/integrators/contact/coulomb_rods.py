@@ -13,12 +13,14 @@ $$
 \end{aligned}
 $$
 
-with $v$ the velocities of the flight. A contact that slips so fast that a step cannot stop it rubs
-against its slip $C_{k,t}$ at the start of the step in (1), as against that at the end in (2): so the
-step is its own adjoint, and of order 2 while the rods slip. While the contact sticks these are the
-equations of `RollingVerlet`, to the last row. (1) is solved by iteration: a change of $P$ changes opening and
-slip by $SP$ up to $O(h)$, and since a push changes no slip, the law with $S$ is solved for $p$
-first, then for $q$ (`numerics/friction.py`). (2) is linear, and solved at once.
+with $v$ the velocities of the flight. While the contact sticks these are the equations of
+`RollingVerlet`, to the last row. A contact that slips so fast that a step cannot stop it rubs
+against its slip $C_{k,t}$ at the start of the step in (1), as against that at the end in (2): so
+the step is its own adjoint, and of order 2 while the rods slip.
+
+(1) is solved by iteration: a change of $P$ changes opening and slip by $SP$ up to $O(h)$, and since
+a push changes no slip, the law with $S$ is solved for $p$ first, then for $q$
+(`numerics/friction.py`). (2) is linear, and solved at once.
 
 The impulses work on the velocities before and after them,
 

@@ -98,9 +98,11 @@ class RodContact(AbstractIntegrator):
 
     with the impulses of (3) as in `NonsmoothRattle`. Gaps are those between points of the rods: of
     the points that would be closest at the end of the step with the velocities of its start. Where
-    it turns out that others come closer and overlap, these take their place, or join them. Impulses
-    between rods act along one line and at one point, and so keep momentum and angular momentum to
-    round-off.
+    it turns out that others come closer and overlap, these take their place, or join them. The
+    impulses of (2) act at the points that are closest at the start, and those of what slips so fast
+    that a step cannot stop it rub against its slip there: so the step is of order 2 while rods
+    slip. Impulses between rods act along one line and at one point, and so keep momentum and
+    angular momentum to round-off.
 
     References: [Moreau1988], [AcaryBrogliato2008].
     """
