@@ -14,9 +14,13 @@ _GROUND = "ground"
 
 def picture(pairs: Iterable[tuple[AbstractSurface, AbstractSurface]]) -> Seen:
     """Return what to draw for the shapes of pairs, each once."""
-    each = {id(shape): shape for pair in pairs for shape in pair}.values()
+    return seen({id(shape): shape for pair in pairs for shape in pair}.values())
+
+
+def seen(surfaces: Iterable[AbstractSurface]) -> Seen:
+    """Return what to draw for surfaces."""
     shapes, planes = [], []
-    for one in each:
+    for one in surfaces:
         body, at = _GROUND if one.body is None else one.body, np.asarray(one.at)
         if isinstance(one, Plane):
             planes.append((triple("normal", np.asarray(one.normal)), triple("at", at), body))

@@ -196,9 +196,20 @@ def test_it_does_not_matter_which_rod_is_called_the_first():
     np.testing.assert_allclose(one.g[2], other.g[2][:, ::-1], rtol=0, atol=1e-13)
     np.testing.assert_allclose(first.normal, second.normal, rtol=0, atol=1e-15)
     friction = (np.linalg.norm(record.tangential, axis=1) for record in (first, second))
-    # Sums of two stages, each along axes of its own end of the step: measured 8e-8.
-    np.testing.assert_allclose(*friction, rtol=5e-7, atol=1e-15)
+    np.testing.assert_allclose(*friction, rtol=0, atol=5e-18)  # measured 5e-19
     assert np.array_equal(first.mode, second.mode)
+
+
+def test_rods_that_slip_are_of_order_two():
+    pair, start = kicked(3.0, friction=0.2)
+    slipping = rx.simulate(pair, VERLET, start, h=1e-3, steps=30).final
+    ends = []
+    for h in (1 / 800, 1 / 1600, 1 / 3200):
+        run = rx.simulate(pair, VERLET, slipping, h=h, steps=round(0.1 / h))
+        assert set(run.contacts["the contact of the two rods"].mode[1:]) == {"slips"}
+        ends.append(np.concatenate([np.ravel(x[-1]) for x in jax.tree.leaves(run.states)]))
+    off = [np.abs(one - two).max() for one, two in zip(ends[1:], ends[:-1], strict=True)]
+    assert np.log2(off[0] / off[1]) == pytest.approx(2, abs=0.005)  # measured XX
 
 
 def test_a_contact_that_is_not_solved_is_named():

@@ -14,9 +14,13 @@ $$
 $$
 
 with $v$ the velocities of the flight. While the contact sticks these are the equations of
-`RollingVerlet`, to the last row. (1) is solved by iteration: a change of $P$ changes opening and
-slip by $SP$ up to $O(h)$, and since a push changes no slip, the law with $S$ is solved for $p$
-first, then for $q$ (`numerics/friction.py`). (2) is linear, and solved at once.
+`RollingVerlet`, to the last row. A contact that slips so fast that a step cannot stop it rubs
+against its slip $C_{k,t}$ at the start of the step in (1), as against that at the end in (2): so
+the step is its own adjoint, and of order 2 while the rods slip.
+
+(1) is solved by iteration: a change of $P$ changes opening and slip by $SP$ up to $O(h)$, and since
+a push changes no slip, the law with $S$ is solved for $p$ first, then for $q$
+(`numerics/friction.py`). (2) is linear, and solved at once.
 
 The impulses work on the velocities before and after them,
 
@@ -47,6 +51,8 @@ from retrax.systems.rods.unilateral import Meeting, closed, friction_within, mee
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT, _MOST = _EPS / 4, 64 * _EPS, 50
+# What slips this many times faster than the friction of a stage can stop it goes on slipping.
+_FAST = 8.0
 
 # What a unit push opens the gap by, and unit forces across the contact let it slip by.
 _Gives = tuple[Scalar, Float[Array, "2 2"]]
@@ -99,7 +105,7 @@ class CoulombStep(NamedTuple):
             gap=two.where.gap[None],
             mode=jnp.where(push > 0, jnp.where(slips, SLIPS, STICKS), OPEN)[None],
             normal=push[None],
-            tangential=(one.q + two.q)[None],
+            tangential=(one.where.turned(two.where, one.q) + two.q)[None],
             approach=one.opening[None],
             slip=two.across[None],
             friction_work=jnp.where(slips | lands, one.rubbed + two.rubbed, 0.0)[None],
@@ -117,7 +123,7 @@ def coulomb_step(system: RodsInContact, state: State, h: Scalar) -> CoulombStep:
     opening, across = here.parts(system.slip(g, system.mobile(state.momentum)))
     pushed = state.momentum + h / 2 * forces(system, g, state.momentum, state.t)
     gives = here.give(system.yielding(rows))
-    tried, met = _first(system, state, (here, gives, rows), pushed, h)
+    tried, met = _first(system, state, (here, gives, rows), across, pushed, h)
     first = _stage(here, gives, (tried.p, tried.q, tried.slips), (opening, across), 0.5)
 
     kicked = pushed + along(first.impulse, rows)
@@ -165,10 +171,14 @@ def _first(
     system: RodsInContact,
     state: State,
     start: tuple[Meeting, _Gives, Rows],
+    slid: Across,
     pushed: Coordinates,
     h: Scalar,
 ) -> tuple[_Tried, NewtonStatus]:
-    """Find the impulses of (1) and the points of contact at the end of the step."""
+    """Find the impulses of (1) and the points of contact at the end of the step.
+
+    **Arguments:** `slid`: the slip at its start; `pushed`: momenta after the forces there.
+    """
     here, (stiff, give), rows = start
     g0, n0 = state.g, here.axes[0]
     # Places are as large as the rods are long: so are the terms that cancel in the gap.
@@ -180,7 +190,13 @@ def _first(
         """The impulses that obey the law, as far as S tells."""
         push = jnp.maximum(p - gap / (h * stiff), 0.0)
         friction, slips = friction_within(system, give, q - solve(give, slip), push)
-        return push, friction, slips & (push > 0)
+        if system.friction is None:
+            return push, friction, slips & (push > 0)
+        fast = jnp.sqrt(slid @ slid)
+        stops = _FAST * system.friction * push * (give[0, 0] + give[1, 1])
+        goes_on = closed(system, here.gap) & (fast > stops)
+        against = -system.friction * push * slid / jnp.where(fast > 0, fast, 1.0)
+        return push, jnp.where(goes_on, against, friction), (slips | goes_on) & (push > 0)
 
     def improve(tried: _Tried) -> tuple[_Tried, Sizes]:
         p, q, slips, s = tried.next_p, tried.next_q, tried.next_slips, tried.s

@@ -48,7 +48,8 @@ class NodeContact(AbstractIntegrator):
     meets in a step rubs at its end, with $|q'| \le f(p + p')$, and what slips fast goes on. Gaps of
     rods are those between points: of the points that would be closest at the end of the step with
     the velocities of its start. Where it turns out that others come closer and overlap, these take
-    their place, or join them; they rub in both stages.
+    their place, or join them. The impulses of (2) act at the points that are closest at the start,
+    and those of what slips so fast that a step cannot stop it rub against its slip there.
 
     References: [Moreau1988], [AcaryBrogliato2008].
     """

@@ -1,5 +1,7 @@
 """The memories of many steps of nodes, stacked, without the room for what is not there."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -13,21 +15,24 @@ def pushing(memory: LastTouch, kinds: int) -> LastTouch:
     **Arguments:** `kinds`: how many spots a pair has.
     """
     near, room = memory.near, memory.near.first.shape[1]
+    first, last, where = (np.asarray(x) for x in (memory.first, memory.last, memory.where))
     pairs = slice(0, kinds * room)
-    acts = np.any((memory.first[:, pairs] != 0) | (memory.last[:, pairs] != 0), axis=2)
+    acts = np.any((first[:, pairs] != 0) | (last[:, pairs] != 0), axis=2)
     acts = np.any(acts.reshape(len(acts), kinds, room), axis=1)
     number = np.sum(acts, axis=1)
     few = min(room, enough(int(np.max(number, initial=0))))
     order = np.argsort(~acts, axis=1, kind="stable")[:, :few]
 
-    def cut(x: Float[np.ndarray, "steps m k"]) -> Float[np.ndarray, "steps cut k"]:
+    def cut(x: Float[np.ndarray, "steps m k"]) -> Any:
         parts = [x[:, k * room : (k + 1) * room] for k in range(kinds)]
         parts = [np.take_along_axis(part, order[:, :, None], axis=1) for part in parts]
         return np.concatenate([*parts, x[:, kinds * room :]], axis=1)
 
-    chosen = (np.take_along_axis(x, order, axis=1) for x in (near.first, near.second))
-    short = Neighbours(*chosen, number.astype(float), near.places, near.skin)
-    return LastTouch(memory.force, short, *(cut(x) for x in memory[2:]))
+    one: Any = np.take_along_axis(np.asarray(near.first), order, axis=1)
+    other: Any = np.take_along_axis(np.asarray(near.second), order, axis=1)
+    count: Any = number.astype(float)
+    short = Neighbours(one, other, count, near.places, near.skin)
+    return LastTouch(memory.force, short, cut(first), cut(last), cut(where))
 
 
 def listed(near: Neighbours) -> Neighbours:

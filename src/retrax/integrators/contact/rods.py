@@ -89,8 +89,8 @@ class RollingVerlet(AbstractRolling):
     `system.multipliers` gives it from the state.
 
     Rods that are `unilateral` stick by these equations, and otherwise slip, part and meet under
-    Coulomb's law (`contact/coulomb_rods.py`); then steps are not symmetric, and across an impact
-    of order 1.
+    Coulomb's law (`contact/coulomb_rods.py`): of order 2 while they slip, and of order 1 across an
+    impact.
 
     References: [CortesMartinez2001]; [GayBalmazPutkaradze2012].
     """

@@ -7,6 +7,8 @@ import numpy as np
 
 from retrax.show.bodies import CORNERS
 from retrax.show.drawn import centrelines, pivots, rod_bodies, string_bodies
+from retrax.show.pictures.own import GREY, corners, slab
+from retrax.show.pictures.shapes import carried
 from retrax.show.pictures.things import (
     METRES,
     Picture,
@@ -144,6 +146,8 @@ def rods(run: Trajectory, told: dict[str, Any]) -> Picture:
     (followed,) = rod_bodies(run, told)
     assert followed.position is not None
     every = np.concatenate([points for points, _, _ in drawn], axis=1)
+    standing, every, level = _standing(run, told, every)
+    things += standing
     centre, radius = ball_around(every, max(r for _, _, r in drawn))
     if followed.arrow is None:
         things.append(path("path of the end", followed.position, colour=4))
@@ -151,4 +155,24 @@ def rods(run: Trajectory, told: dict[str, Any]) -> Picture:
         label, at = "force on the first rod", followed.position
         force = arrow(label, at, followed.arrow, 0.5 * radius, "N")
         things += [point("contact", at, 2, inside=True), force]
-    return Picture(things, {"frame": frame(every, METRES)}, centre, 1.15 * radius)
+    axes = {"frame": frame(every, METRES)} if level is None else {"ground": 3.2 * radius} | level
+    return Picture(things, axes, centre, 1.15 * radius)
+
+
+def _standing(
+    run: Trajectory, told: dict[str, Any], every: np.ndarray
+) -> tuple[list[Thing], np.ndarray, dict[str, float] | None]:
+    """What rods may touch in space, all places that are seen with it, and a level floor."""
+    shapes, planes = told.get("still", ()), told.get("planes", ())
+    still, things = np.zeros((len(run.t), 3)), []
+    if shapes:
+        things += carried("what stands in space", shapes, None, still)
+        held = corners(shapes, None, still[:1])
+        every = np.concatenate([every, np.repeat(held, len(every), axis=0)], axis=1)
+    slabs = [slab(normal, at, [every]) for normal, at, _ in planes if abs(normal[2]) < 1.0]
+    if slabs:
+        things += carried("plane", slabs, None, still)
+        things[-1] |= {"still": True, "colour": GREY}
+        return things, every, None
+    heights = [at[2] for _, at, _ in planes]
+    return things, every, {"height": heights[0]} if heights else None

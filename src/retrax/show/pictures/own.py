@@ -24,7 +24,7 @@ Draw = Callable[..., Any] | Shape | Sequence[Shape]
 # A function is asked at so many states at most, and so many places decide how much is seen.
 _ASKED, _LOOKED_AT = 3000, 200
 # A plate that stands for a plane is so thick, in its sides.
-_THICK, _GREY = 0.01, "#b7c0c9"
+_THICK, GREY = 0.01, "#b7c0c9"
 # A single body whose path is so many times as long as it is large is followed.
 _SMALL = 8.0
 
@@ -68,7 +68,7 @@ def of_bodies(run: Trajectory, draw: Any, planes: Sequence[Plane] = ()) -> Pictu
     if slabs:
         unmoved = np.zeros((len(run.t), 3))
         things += carried("plane", slabs, None, unmoved)
-        things[-1] |= {"still": True, "colour": _GREY}
+        things[-1] |= {"still": True, "colour": GREY}
         places.append(corners(slabs, None, unmoved))
     shown = framed(things, np.concatenate(places, axis=1), flat)
     if level and not slabs and not flat:
@@ -94,7 +94,7 @@ def slab(normal: Triple, at: Triple, places: Sequence[np.ndarray]) -> Shape:
     first_side, second_side = np.maximum(1.2 * (high - low)[:2], 0.6 * longest)
     thick = _THICK * longest
     middle = turn @ ((low + high) / 2)
-    return box([first_side, second_side, thick], _GREY).turned(turn).at(middle - thick / 2 * n)
+    return box([first_side, second_side, thick], GREY).turned(turn).at(middle - thick / 2 * n)
 
 
 def _in_plane(one: Body) -> bool:

@@ -42,7 +42,8 @@ from retrax.systems.rods.contact import (
 )
 from retrax.systems.rods.events import ending, margins, overlooked
 from retrax.systems.rods.nodes import named
-from retrax.systems.rods.rod import Rod, drawn
+from retrax.systems.rods.picture import drawn
+from retrax.systems.rods.rod import Rod
 from retrax.systems.rods.starts import (
     require_law,
     require_multiple,

@@ -36,6 +36,7 @@ from retrax.systems.rods.options import (
     profile,
     segment_arcs,
 )
+from retrax.systems.rods.picture import around, drawn
 from retrax.systems.rods.section import AbstractSection, Size, material
 from retrax.systems.rods.strain import STRAINS
 
@@ -325,9 +326,11 @@ class Rod(AbstractRod):
 
     @property
     def drawing(self) -> Drawing | None:
-        """What a picture needs: the spacing, and the radius of a round section of this inertia."""
+        """What a picture needs: spacing, radius of a round section of this inertia, what stands."""
         many = is_traced(self) or self.spacing.ndim != 0 or self.inertia.ndim != 1
-        return None if many else {"rods": [drawn(self.spacing, self.inertia)]}
+        if many:
+            return None
+        return {"rods": [drawn(self.spacing, self.inertia)]} | around(self.contact)
 
 
 def _relaxed(
@@ -391,9 +394,3 @@ def _masses(
         inertia = jnp.concatenate([half[:1], inner, half[-1:]]).reshape(-1)
     mask = np.stack([turns] * 3 + [moves] * 3, axis=1)
     return inertia, jnp.asarray(mask.ravel()) / inertia
-
-
-def drawn(spacing: Float[Array, ""], inertia: Float[Array, " dim"]) -> dict[str, float]:
-    """Spacing and radius of one rod of a picture."""
-    turn, _, _, mass, _, _ = np.asarray(inertia)[:6]
-    return {"spacing": float(spacing), "radius": 2 * float(np.sqrt(turn / mass))}

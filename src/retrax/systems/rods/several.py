@@ -25,7 +25,8 @@ from retrax.systems.rods.base import Base
 from retrax.systems.rods.elastic import AbstractRod
 from retrax.systems.rods.joints import EndJoints, end_joints, worst
 from retrax.systems.rods.nodes import Placement
-from retrax.systems.rods.rod import FIXED, Rod, drawn
+from retrax.systems.rods.picture import around, drawn
+from retrax.systems.rods.rod import FIXED, Rod
 
 _E3 = (0.0, 0.0, 1.0)
 
@@ -209,7 +210,8 @@ class Rods(AbstractRod):
             return None
         segments = self.split(jnp.pad(self.spacing, (0, 1)))
         each = zip(segments, self.split(self.inertia), strict=True)
-        return {"rods": [drawn(h[0], inertia) for h, inertia in each], "nodes": list(self.sizes)}
+        rods = [drawn(h[0], inertia) for h, inertia in each]
+        return {"rods": rods, "nodes": list(self.sizes)} | around(self.contact)
 
 
 class _Stacked(NamedTuple):

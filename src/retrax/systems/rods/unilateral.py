@@ -64,6 +64,12 @@ class Meeting(NamedTuple):
         seen = self.axes @ slip
         return -seen[0], seen[1:]
 
+    def turned(self, other: "Meeting", across: Across) -> Across:
+        """The same force across another contact, turned as little as its normal needs."""
+        n, m = self.axes[0], other.axes[0]
+        force = across @ self.axes[1:]
+        return other.axes[1:] @ (force - (force @ m) / (1 + n @ m) * (n + m))
+
     def give(self, S: Matrix) -> tuple[Scalar, Float[Array, "2 2"]]:
         """How much a push opens the gap, and a force across the contact lets it slip."""
         seen = self.axes @ S @ self.axes.T
