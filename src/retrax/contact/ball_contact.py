@@ -40,13 +40,24 @@ _AT_ONCE = 1 << 16
 
 
 class _Bodies(NamedTuple):
-    """All that a ball may touch, balls first: `flat` is 1 for a plane, and `axis` its normal."""
+    """What stands in space: `flat` is 1 for a plane, and `axis` its normal."""
 
     at: Places
     axis: Places
     half: Numbers
     radius: Numbers
     flat: Numbers
+
+
+class _Core(NamedTuple):
+    """What each ball of some pairs is near: `ball` is 1 where it is another ball."""
+
+    at: Points
+    axis: Points
+    half: Numbers
+    radius: Numbers
+    flat: Numbers
+    ball: Bool[Array, " m"]
 
 
 class BallContact(AbstractNodeContact):
@@ -112,49 +123,55 @@ class BallContact(AbstractNodeContact):
     def slots(self, nodes: int) -> int:
         return self.room(nodes)
 
-    def bodies(self, places: Places) -> _Bodies:
-        """Return all that a ball may touch."""
-        n = len(self.radius)
+    def cores(self, places: Places, second: Pairs) -> _Core:
+        """Return what is touched."""
+        n, many = len(self.radius), len(self.against)
+        ball = second < n
+        there = jnp.minimum(second, n - 1)
+        at, radius = places[there], self.radius[there]
+        none = jnp.zeros_like(radius)
+        if many == 0:
+            return _Core(at, jnp.zeros_like(at), none, radius, none, ball)
         rows = [_row(shape) for shape in self.against]
-        at, axis, half, radius, flat = ([row[k] for row in rows] for k in range(5))
-        none = jnp.zeros(n)
-        return _Bodies(
-            jnp.concatenate([places, *[x[None] for x in at]]),
-            jnp.concatenate([jnp.zeros((n, 3)), *[x[None] for x in axis]]),
-            jnp.concatenate([none, *[x[None] for x in half]]),
-            jnp.concatenate([self.radius, *[x[None] for x in radius]]),
-            jnp.concatenate([none, *[x[None] for x in flat]]),
+        bodies = _Bodies(*(jnp.stack([row[k] for row in rows]) for k in range(5)))
+        k = jnp.maximum(second - n, 0)
+        wide = jnp.broadcast_to(ball[:, None], at.shape)
+        return _Core(
+            jnp.where(wide, at, bodies.at[k]),
+            jnp.where(wide, 0.0, bodies.axis[k]),
+            jnp.where(ball, 0.0, bodies.half[k]),
+            jnp.where(ball, radius, bodies.radius[k]),
+            jnp.where(ball, 0.0, bodies.flat[k]),
+            ball,
         )
 
-    def apart(
-        self, places: Places, bodies: _Bodies, first: Pairs, second: Pairs
-    ) -> tuple[Numbers, Points, Numbers]:
+    def apart(self, places: Places, first: Pairs, core: _Core) -> tuple[Numbers, Points, Numbers]:
         """Return (1) for pairs: gaps, normals, and how far the first is from the core."""
-        apart = places[first] - bodies.at[second]
-        axis, half, flat = bodies.axis[second], bodies.half[second], bodies.flat[second]
-        along = dot(apart, axis)
-        inside = jnp.minimum(jnp.maximum(along, -half), half)
-        point = apart - inside[:, None] * axis
+        apart = places[first] - core.at
+        along = dot(apart, core.axis)
+        inside = jnp.minimum(jnp.maximum(along, -core.half), core.half)
+        point = apart - inside[:, None] * core.axis
         far = jnp.sqrt(dot(point, point))
         normal = point / jnp.where(far > 0, far, 1.0)[:, None]
-        on_plane = flat > 0
+        on_plane = core.flat > 0
         far = jnp.where(on_plane, along, far)
-        normal = jnp.where(jnp.broadcast_to(on_plane[:, None], axis.shape), axis, normal)
-        return far - bodies.radius[second] - self.radius[first], normal, far
+        normal = jnp.where(jnp.broadcast_to(on_plane[:, None], point.shape), core.axis, normal)
+        return far - core.radius - self.radius[first], normal, far
 
     def gaps(self, g: tuple[Array, Points]) -> Numbers:
         """Return how far every ball is from those before it, then from what stands in space."""
         _, places = g
-        n, bodies = len(places), self.bodies(places)
+        n = len(places)
         every = jnp.arange(n, dtype=jnp.int32)
 
         def others(i: Int[Array, ""]) -> Float[Array, ""]:
-            gap, _, _ = self.apart(places, bodies, jnp.full(n, i, jnp.int32), every)
+            gap, _, _ = self.apart(places, jnp.full(n, i, jnp.int32), self.cores(places, every))
             return jnp.min(jnp.where(every < i, gap, jnp.inf))
 
         parts = [lax.map(others, every, batch_size=max(1, min(n, _AT_ONCE // n)))]
         for k in range(len(self.against)):
-            gap, _, _ = self.apart(places, bodies, every, jnp.full(n, n + k, jnp.int32))
+            core = self.cores(places, jnp.full(n, n + k, jnp.int32))
+            gap, _, _ = self.apart(places, every, core)
             parts.append(gap)
         return jnp.concatenate(parts)
 
@@ -167,14 +184,14 @@ class BallContact(AbstractNodeContact):
         )
 
     def looking(self, places: Places, skin: Float[Array, ""]) -> Looking:
-        bodies, n = self.bodies(places), len(places)
+        n = len(places)
 
         def near(i: Int[Array, ""], j: Int[Array, ""]) -> Bool[Array, ""]:
             r, reach = places[i] - places[j], self.radius[i] + self.radius[j] + skin
             return r @ r <= reach * reach
 
         def near_other(i: Int[Array, ""], k: Int[Array, ""]) -> Bool[Array, ""]:
-            gap, _, _ = self.apart(places, bodies, i[None], (k + n)[None])
+            gap, _, _ = self.apart(places, i[None], self.cores(places, (k + n)[None]))
             return gap[0] <= skin
 
         size = 2 * jnp.max(self.radius) + skin
@@ -223,9 +240,9 @@ class BallSpots(AbstractSpots):
 
     def met(self, places: Places, near: None) -> Met:
         contact = self.contact
-        bodies = contact.bodies(places)
-        gap, normal, far = contact.apart(places, bodies, self.first, self.second)
-        own, other = contact.radius[self.first], bodies.radius[self.second]
+        core = contact.cores(places, self.second)
+        gap, normal, far = contact.apart(places, self.first, core)
+        own, other = contact.radius[self.first], core.radius
         # One point for both: it divides the way between their centres as the radii do.
         both = jnp.where(self.pairs, far / (own + other), 1.0)
         one = jnp.ones_like(gap)

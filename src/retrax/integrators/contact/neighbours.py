@@ -31,7 +31,7 @@ class Neighbours(NamedTuple):
     """Pairs of those that are near, all numbers floats.
 
     **Attributes:** `first`, `second`: the pairs, those of the first node first, as far as there
-    are; `number`: how many were found, more than there is room for where the lists overflow;
+    are, then -1 and 0; `number`: how many were found, more than there is room for where the lists overflow;
     `places`: of the nodes when they were found; `skin`: how near they had to be.
     """
 
@@ -61,7 +61,7 @@ class _Lists(NamedTuple):
 def nobody(contact: AbstractNodeContact, places: Places) -> Neighbours:
     """Return lists that are to be made in the first step."""
     none = jnp.zeros(contact.room(len(places)))
-    return Neighbours(none, none, jnp.zeros(()), jnp.full_like(places, jnp.inf), contact.skin)
+    return Neighbours(none + _NOBODY, none, jnp.zeros(()), jnp.full_like(places, jnp.inf), contact.skin)
 
 
 def far_gone(near: Neighbours, places: Places) -> Scalar:
@@ -130,8 +130,8 @@ def found(
             return at
         return lax.fori_loop(zero, _whole(look.others), lambda k, at: standing(k, at, i), at)
 
-    none, zero = jnp.zeros(room), _whole(0)
-    start = _Lists(none, none, jnp.full(room, float(_NOBODY)), zero, zero)
+    none, zero = jnp.full(room, float(_NOBODY)), _whole(0)
+    start = _Lists(none, jnp.zeros(room), none, zero, zero)
     end = lax.fori_loop(zero, _whole(n), one, start)
     near = Neighbours(end.first, end.second, end.number.astype(float), places, skin)
     return near, end.source
@@ -164,9 +164,8 @@ def _whole(k: int) -> Whole:
 
 def spots_of(contact: AbstractNodeContact, near: Neighbours) -> AbstractSpots:
     """Return the spots of the lists."""
-    first, second = near.first.astype(jnp.int32), near.second.astype(jnp.int32)
-    used: Bool[Array, " pairs"] = jnp.arange(len(first), dtype=float) < near.number
-    return contact.spots(first, second, used)
+    first, second = jnp.maximum(near.first, 0.0), near.second
+    return contact.spots(first.astype(jnp.int32), second.astype(jnp.int32), near.first >= 0)
 
 
 def carried(x: Float[Array, "m 3"], source: Float[Array, " pairs"], kinds: int) -> Array:
