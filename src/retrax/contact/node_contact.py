@@ -33,7 +33,8 @@ class Met(NamedTuple):
 class Closest(NamedTuple):
     """How far apart those are that are near.
 
-    **Attributes:** `gap`, infinite where there is none; `first`, `second`: as `AbstractSpots.sides`.
+    **Attributes:** `gap`, infinite where there is none; `first`, `second`: as the `sides` of
+    spots.
     """
 
     gap: Numbers
@@ -121,9 +122,9 @@ class AbstractNodeContact(AbstractTouching):
     """Contact of nodes.
 
     **Attributes:** `friction`, `restitution`: of all contacts; `skin`: who is nearer than this is
-    looked at in every step; `against`: what stands in space; `strands`: how many nodes each thing has
-    that moves; `kinds`: spots of a listed pair;
-    `extent`: the largest radius; `spread`: spots this many nodes apart are one contact.
+    looked at in every step; `against`: what stands in space; `strands`: how many nodes each thing
+    has that moves; `kinds`: spots of a listed pair; `extent`: the largest radius; `spread`: spots
+    this many nodes apart are one contact.
     """
 
     friction: eqx.AbstractVar[Float[Array, ""]]
@@ -146,6 +147,10 @@ class AbstractNodeContact(AbstractTouching):
     @abc.abstractmethod
     def room(self, nodes: int) -> int:
         """Return how many pairs there is room for in a system of so many nodes."""
+
+    def length(self, nodes: int) -> int:
+        """Return how long lists of pairs are: as there is room for, or longer."""
+        return self.room(nodes)
 
     @abc.abstractmethod
     def slots(self, nodes: int) -> int:

@@ -21,6 +21,8 @@ from retrax.numerics.checks import ArrayLike, positive64, require_instance, requ
 _NEIGHBOURS = 4
 # Pairs of segments whose distances are found at once.
 _AT_ONCE = 1 << 16
+# The shortest list of pairs: of shorter ones every entry is written out, which compiles slowly.
+_SHORTEST = 17
 
 
 class SelfContact(AbstractNodeContact):
@@ -179,8 +181,11 @@ class SelfContact(AbstractNodeContact):
         most = nodes * (nodes - 1) // 2
         return min(most, _NEIGHBOURS * nodes if self.capacity is None else self.capacity)
 
+    def length(self, nodes: int) -> int:
+        return max(self.room(nodes), _SHORTEST) if self.itself else 0
+
     def slots(self, nodes: int) -> int:
-        return KINDS * self.room(nodes) + nodes * len(self.against)
+        return KINDS * self.length(nodes) + nodes * len(self.against)
 
     def looking(self, places: Places, skin: Float[Array, ""]) -> Looking:
         chains = chains_of(self)

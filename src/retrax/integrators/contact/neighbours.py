@@ -60,8 +60,10 @@ class _Lists(NamedTuple):
 
 def nobody(contact: AbstractNodeContact, places: Places) -> Neighbours:
     """Return lists that are to be made in the first step."""
-    none = jnp.zeros(contact.room(len(places)))
-    return Neighbours(none + _NOBODY, none, jnp.zeros(()), jnp.full_like(places, jnp.inf), contact.skin)
+    none = jnp.zeros(contact.length(len(places)))
+    return Neighbours(
+        none + _NOBODY, none, jnp.zeros(()), jnp.full_like(places, jnp.inf), contact.skin
+    )
 
 
 def far_gone(near: Neighbours, places: Places) -> Scalar:
@@ -76,7 +78,7 @@ def found(
 
     Beside them: where each was in the old lists, or -1.
     """
-    n, room, look = len(places), contact.room(len(places)), contact.looking(places, skin)
+    n, room, look = len(places), contact.length(len(places)), contact.looking(places, skin)
     grid = _gridded(look)
     firsts, seconds = old.first.astype(jnp.int32), old.second.astype(jnp.int32)
     known = jnp.minimum(old.number, float(room)).astype(jnp.int32)

@@ -37,9 +37,9 @@ class NodeRecord(NamedTuple):
     **Attributes:** `gap`: at its end, infinite where nothing pushes; `mode`: 0 open, 1 sticks,
     2 slips; `normal`: impulses of both stages; `tangential`: those of friction, in space;
     `approach`: the normal velocity before; `slip`: velocity at the end, in space; `friction_work`,
-    `impact_work`: what friction and the normal impulses did; `first`, `second`: who touches: the numbers
-    of nodes, or -1, -2 for the first and second of the bodies `against`; `place`:
-    where it is in space.
+    `impact_work`: what friction and the normal impulses did; `first`, `second`: who touches: the
+    numbers of nodes, or -1, -2 for the first and second of the bodies `against`; `place`: where it
+    is in space.
     """
 
     gap: Numbers

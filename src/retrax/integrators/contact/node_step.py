@@ -270,7 +270,7 @@ def _went(
     status, contact = flown.status, system.contact
     solved = first.status.converged & second.status.converged
     ok = system.unfolded(g1) & solved
-    moved, room = jnp.zeros(()), len(memory.near.first)
+    moved, room = jnp.zeros(()), contact.room(system.nodes)
     if contact.listed:
         moved = far_gone(memory.near, g1[1])
         ok = ok & (memory.near.number <= room) & (moved <= memory.near.skin / 2)
