@@ -29,6 +29,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from retrax.numerics.complementarity import Contact, Found, Law, Scalar, iterated
+from retrax.numerics.coupled_blocks import Couples, spread
 from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.small_matrices import partly_ordered_solve
 
@@ -55,48 +56,62 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         )
     ]
     functions, closed_over = zip(*converted, strict=True)
-    found, (solved, size, count) = _root(functions, problem.law, guess, closed_over)
+    equations = _Equations(*functions, problem.couples)
+    found, (solved, size, count) = _root(equations, problem.law, guess, closed_over)
     return found, NewtonStatus(solved > 0, size, count.astype(int))
 
 
-def _with(functions: tuple[Callable, ...], law: Law, closed_over: tuple) -> Contact:
+class _Equations(NamedTuple):
+    """The functions of a solve, which close over nothing, and what they are for."""
+
+    need: Callable
+    speeds: Callable
+    slopes: Callable
+    held: Callable
+    answer: Callable
+    couples: Couples | None
+
+
+def _with(equations: _Equations, law: Law, closed_over: tuple) -> Contact:
     """Return the equations whose functions close over these arrays."""
+    *functions, couples = equations
     need, speeds, slopes, held, answer = (
         partial(lambda f, given, x: f(x, *given), function, given)
         for function, given in zip(functions, closed_over, strict=True)
     )
-    return Contact(need, speeds, slopes, held, jax.vmap(answer), law)
+    return Contact(need, speeds, slopes, held, jax.vmap(answer), law, couples)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _root(
-    functions: tuple[Callable, ...], law: Law, guess: Found, closed_over: tuple
+    equations: _Equations, law: Law, guess: Found, closed_over: tuple
 ) -> tuple[Found, tuple[Scalar, Scalar, Scalar]]:
     """Iterate. How it went travels as floats, whose derivatives are ordinary zeros."""
-    found, status = iterated(_with(functions, law, closed_over), guess)
+    found, status = iterated(_with(equations, law, closed_over), guess)
     solved, count = (jnp.asarray(x, float) for x in (status.converged, status.iterations))
     return found, (solved, status.residual, count)
 
 
 @_root.defjvp
-def _root_jvp(functions: tuple[Callable, ...], primals: tuple, changes: tuple) -> tuple:
+def _root_jvp(equations: _Equations, primals: tuple, changes: tuple) -> tuple:
     """The solution depends on the equations, and neither on the guess nor on sizes of terms."""
-    (found, status), (law, _, closed_over) = _root(functions, *primals), primals
-    problem = _with(functions, law, closed_over)
+    (found, status), (law, _, closed_over) = _root(equations, *primals), primals
+    problem, couples = _with(equations, law, closed_over), equations.couples
     xi, moved = found.xi, changes[2]
 
     def change_of(k: int) -> Array:
-        return jax.jvp(partial(functions[k], xi), closed_over[k], moved[k])[1]
+        return jax.jvp(partial(equations[k], xi), closed_over[k], moved[k])[1]
 
     new = changes[0]
     change = _Changes(
-        change_of(0), change_of(1), change_of(3), new.rows, new.ties, new.friction, new.pushed
+        *(change_of(0), change_of(1), change_of(3), spread(new.rows, couples)),
+        *(new.ties, new.friction, new.pushed),
     )
     at = _Solution(
         found.z,
         found.lam,
         problem.speeds(xi),
-        *(law.rows, law.ties, law.friction, law.pushed, law.touching),
+        *(spread(law.rows, couples), law.ties, law.friction, law.pushed, law.touching),
         *law.weights,
     )
     slopes = (jax.jacfwd(f)(xi) for f in (problem.need, problem.speeds, problem.held))

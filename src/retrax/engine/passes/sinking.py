@@ -33,6 +33,9 @@ COSTLY = frozenset(
     "arctan2 arcsinh arccosh arctanh erf erfc nextafter rem".split()
 )
 
+# So many others take as long as a branch that goes the wrong way.
+_SHORT = 100
+
 _Users = dict[Value, list[Operation | None]]
 _Places = dict[Value, tuple[int, Operation]]
 
@@ -58,9 +61,12 @@ def sink(program: Program) -> Program:
 
 def is_costly(block: CodeBlock) -> bool:
     """Whether a block takes longer than a branch; a loop not chosen may not even end."""
-    return any(
-        isinstance(x, While) or (isinstance(x, Operation) and x.name in COSTLY) for x in walk(block)
-    )
+    count = 0
+    for x in walk(block):
+        if isinstance(x, While) or (isinstance(x, Operation) and x.name in COSTLY):
+            return True
+        count += 1
+    return count > _SHORT
 
 
 def zero_of(kind: Kind) -> Operand:
