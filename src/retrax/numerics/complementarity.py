@@ -117,11 +117,12 @@ class Contact(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Velocities and impulses."""
+    """Velocities and impulses; `impulse` is what these add up to."""
 
     xi: Velocity
     z: Impulses
     lam: Tensions
+    impulse: Velocity
 
 
 class _Seen(NamedTuple):
@@ -208,8 +209,11 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     rows, ties, friction = law.rows, law.ties, law.friction
     masses = jnp.sum(rho[:, 0]) + jnp.sum(sigma)
 
+    def found(xi: Velocity, z: Impulses, lam: Tensions) -> Found:
+        return Found(xi, z, lam, impulse_of(rows, z, couples) + lam @ ties)
+
     def looked(at: Found) -> _Seen:
-        need = problem.need(at.xi) - impulse_of(rows, at.z, couples) - at.lam @ ties
+        need = problem.need(at.xi) - at.impulse
         u, c = problem.speeds(at.xi), problem.held(at.xi)
         left = jnp.abs(at.z - _allowed(law, at.z - rho * u))
         rough = jnp.sum(left[:, 0]) + jnp.sum(jnp.abs(sigma * c))
@@ -221,14 +225,14 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         return _Seen(at, need, u, c, size, hard, terms)
 
     def newton(slopes: _Slopes, seen: _Seen, kappa: Scalar) -> _Seen:
-        (xi, z, lam), (V, D, G) = seen.at, slopes
+        (xi, z, lam, _), (V, D, G) = seen.at, slopes
         stiff, y = kappa * sigma, z - rho * seen.u
         K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
         at = At(z, y, seen.u, rho, friction, law.pushed, law.touching)
         move, given = answered(K, right, rows, V, at, kappa, couples)  # (4)
         part = jnp.where(kappa > _STIFF, _until_one_lets_go(z, given), 1.0)
         lam = lam - part * stiff * (seen.c + G @ move)
-        new = looked(Found(xi + part * move, z - part * given, lam))
+        new = looked(found(xi + part * move, z - part * given, lam))
         calm = jnp.sum(jnp.abs(D @ move)) <= _CALM * new.terms
         enough = calm & (new.hard <= _ACCEPT) & (new.size <= _AT_ODDS)
         return new._replace(size=jnp.where(enough, jnp.minimum(new.size, new.hard), new.size))
@@ -237,10 +241,10 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         contacts = Laws(rho, seen.u, slopes.V, friction, law.pushed, law.touching)
         pulls = problem.answers(ties) if len(ties) else ties
         joints = Joints(sigma, seen.c, slopes.G, pulls)
-        begun = Found(-problem.answers(seen.need[None])[0], seen.at.z, seen.at.lam)
+        begun = -problem.answers(seen.need[None])[0], seen.at.z, seen.at.lam
         give = pushes(rows, problem.answers, couples)
         move, z, lam = swept_over(begun, contacts, give, joints, count, couples)
-        return Found(seen.at.xi + move, z, lam)
+        return found(seen.at.xi + move, z, lam)
 
     def again(it: _Round) -> _Round:
         seen = looked(it.at)
@@ -271,11 +275,11 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         begun = _Chord(
             seen, jnp.asarray(_STIFF), jnp.asarray(jnp.inf), jnp.asarray(0), it.iterations
         )
-        found, _, _, _, count = lax.while_loop(tries, chord, begun)
-        solved = found.size <= _ACCEPT
-        at = lax.cond(solved, lambda: found.at, lambda: swept(slopes, seen, it.sweeps))
+        last, _, _, _, count = lax.while_loop(tries, chord, begun)
+        solved = last.size <= _ACCEPT
+        at = lax.cond(solved, lambda: last.at, lambda: swept(slopes, seen, it.sweeps))
         more = jnp.where(solved, it.sweeps, 2 * it.sweeps)
-        return _Round(at, found.size, solved, solved, more, count)
+        return _Round(at, last.size, solved, solved, more, count)
 
     no, none = jnp.asarray(False), jnp.asarray(0)
     start = _Round(guess, jnp.asarray(jnp.inf), no, no, jnp.asarray(_SWEEPS), none)

@@ -116,7 +116,7 @@ def _root_jvp(equations: _Equations, primals: tuple, changes: tuple) -> tuple:
     )
     slopes = (jax.jacfwd(f)(xi) for f in (problem.need, problem.speeds, problem.held))
     return (found, status), (
-        Found(*_tangents(at, change, *slopes)),
+        _tangents(at, change, *slopes),
         jax.tree.map(jnp.zeros_like, status),
     )
 
@@ -163,7 +163,7 @@ def _tangents(
     D: Float[Array, "n n"],
     V: Float[Array, "m 3 n"],
     G: Float[Array, "k n"],
-) -> tuple[Float[Array, " n"], Float[Array, "m 3"], Float[Array, " k"]]:
+) -> Found:
     """Return the changes of velocities and impulses; `D`, `V`, `G` are R', u' and c'."""
     cases = [_case(at, i) for i in range(len(at.z))]
     stiff = _KAPPA * at.sigma
@@ -189,7 +189,9 @@ def _tangents(
     found = jnp.zeros_like(change.need), jnp.zeros_like(at.z), jnp.zeros_like(at.lam)
     for _ in range(_REPEATED):
         found = again(*found)
-    return found
+    _, dz, dlam = found
+    impulse = jnp.einsum("iak,ia->k", change.rows, at.z) + jnp.einsum("iak,ia->k", at.rows, dz)
+    return Found(*found, impulse + at.lam @ change.ties + dlam @ at.ties)
 
 
 def _case(at: _Solution, i: int) -> _Case:

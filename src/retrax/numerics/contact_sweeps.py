@@ -67,7 +67,7 @@ def swept_over(
             move = move + (tensions[j] - lam[j]) * joints.pulls[j]
         return done + 1, (move, z, jnp.stack(tensions) if tensions else lam)
 
-    _, found = lax.while_loop(lambda at: at[0] < count, sweep, (jnp.asarray(0), tuple(begun)))
+    _, found = lax.while_loop(lambda at: at[0] < count, sweep, (jnp.asarray(0), begun))
     return found
 
 

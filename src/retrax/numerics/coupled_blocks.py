@@ -79,7 +79,7 @@ class Couples(NamedTuple):
         """Return the first or the second part of all contacts."""
         return keep_axis(jnp.asarray([both[k] for both in self.of]))
 
-    def taken(self, x: Float[Array, "_ *b"], *sides: int) -> Float[Array, "m *b"]:
+    def taken(self, x: Float[Array, "_ ..."], *sides: int) -> Float[Array, "m ..."]:
         """Return what belongs to the first or the second part of each contact.
 
         With two sides these are the blocks of a matrix between them.

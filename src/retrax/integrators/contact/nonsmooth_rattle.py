@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple, TypeGuard
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from retrax.contact.self_contact import SelfContact
 from retrax.errors import BadInput
@@ -33,7 +33,7 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 # A gap this small, relative to the coordinates of the place, is closed: rounding errors of contacts
 # that say the same twice would otherwise push against each other.
 _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
-# What would go in a step no further than this does not bounce.
+# What would go in a step no further than this does not bounce, and does not slip on.
 _SOFT = 1e-12
 # Impulses that move bodies by no more than this, relative to the coordinates, repair rounding.
 _REPAIR = 256 * _EPS
@@ -212,8 +212,13 @@ class NonsmoothRattle(AbstractIntegrator):
 
         pushed = kick(now, g0, xi0, t0)
         free = now.velocity(g0, mu0 + pushed)  # how it would go on without contact
-        sinks = jnp.maximum(-contact.speeds(drift(free), free, before.frame)[0], 0.0) / h
-        slides = touched & goes_on(u0, rho[0][:, 0] * sinks, contact.friction, rho[0])
+        slips = touched & (h**2 * jnp.sum(u0[:, 1:] ** 2, axis=1) > (_SOFT * extent) ** 2)
+
+        def slid() -> Bool[Array, " m"]:
+            sinks = jnp.maximum(-contact.speeds(drift(free), free, before.frame)[0], 0.0) / h
+            return slips & goes_on(u0, rho[0][:, 0] * sinks, contact.friction, rho[0])
+
+        slides = lax.cond(jnp.any(slips), slid, lambda: slips)
 
         def seen(gap: Array) -> Array:
             # What is closed is zero, and has the derivatives of the gap.
@@ -267,13 +272,12 @@ class NonsmoothRattle(AbstractIntegrator):
         z, lam = h * memory.guesses[0], h * memory.ties
         z = z if couples is None else keep_axis(z)
         loaded = impulse_of(before.rows, z, couples) + lam @ ties
-        guess = Found(now.velocity(g0, mu0 + pushed + loaded), z, lam)
+        guess = Found(now.velocity(g0, mu0 + pushed + loaded), z, lam, loaded)
         found, status = solve_contact(problem, guess)
         xi = found.xi
         g1 = drift(xi)
         push = kick(now, g0, xi, t0)
-        impulse = impulse_of(before.rows, found.z, couples) + found.lam @ ties
-        push = push + impulse
+        push = push + found.impulse
         turn = group.coAdm1(tau.minus_identity(group, h * xi), mu0 + push)
         off = mu0 + (push + turn + kick(then, g1, xi, t1))  # (4) without impulses
 
@@ -283,7 +287,7 @@ class NonsmoothRattle(AbstractIntegrator):
         met = jnp.where(touched, 0.0, found.z[:, 0])
 
         def bounced() -> Gaps:
-            apart = then.velocity(g1, off - turned(group, tau, h * xi, impulse))
+            apart = then.velocity(g1, off - turned(group, tau, h * xi, found.impulse))
             arrives, goes = then.velocity(g1, off), free
             if system.constraint is not None:
                 goes = joined(now, free, ties, g0, mu0, t0)
@@ -344,10 +348,9 @@ class NonsmoothRattle(AbstractIntegrator):
         )
         started = jnp.where(closed[:, None], memory.guesses[1] * h, 0.0)
         loaded = impulse_of(after.rows, started, couples) + h * memory.ends @ ends
-        begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends)
+        begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends, loaded)
         last, settled = solve_contact(second, begun)
-        mu1 = off + impulse_of(after.rows, last.z, couples) + last.lam @ ends
-        new = State(g1, mu1, t1)
+        new = State(g1, off + last.impulse, t1)
         both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
         first, final = found.z / h, last.z / h
