@@ -21,7 +21,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, float64, is_traced, require_finite, shown
-from retrax.numerics.coupled_blocks import Couples
+from retrax.numerics.coupled_blocks import Couples, in_parts
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import cross
 
@@ -169,7 +169,12 @@ class Contacts(AbstractContacts):
         size = couples.size
 
         def one(
-            a: AbstractSurface, b: AbstractSurface, at: Placed, on: Placed, before: Points | None
+            a: AbstractSurface,
+            b: AbstractSurface,
+            at: Placed,
+            on: Placed,
+            before: Points | None,
+            *_: Coordinates,
         ) -> tuple[Array, ...]:
             found = meeting(a, b, at, on, before)
             ways = _frames(found, before)
@@ -178,7 +183,8 @@ class Contacts(AbstractContacts):
             rows += [jnp.zeros((*ways.shape[:2], size))] * (couples.width - len(rows))
             return found.gap, ways, jnp.concatenate(rows, axis=2)
 
-        return Touch(*self._grouped(g).each(one, along))
+        none = [jnp.zeros(0)] * (len(self.parts) + 1)
+        return Touch(*self._grouped(g).each(one, along, none))
 
     def _grouped(self, g: Element) -> Pairs:
         return Pairs(self.pairs, self.bodies, self.counts, self._there(g))
@@ -202,11 +208,8 @@ class Contacts(AbstractContacts):
     def _speeds_in_groups(
         self, g: Element, xi: Coordinates, along: Frames | None, couples: Couples
     ) -> tuple[Gaps, Float[Array, "m 3"]]:
-        size = couples.size
-        own = [
-            jnp.concatenate([xi[start : start + k], jnp.zeros(size - k)]) for start, k in self.parts
-        ]
-        own = [*own, jnp.zeros(size)]
+        parts, at = in_parts(xi, couples), all_parts(self.parts, len(xi))[1]
+        own = [*(parts[k] for k in at), jnp.zeros(couples.size)]
 
         def one(
             a: AbstractSurface,
@@ -221,8 +224,7 @@ class Contacts(AbstractContacts):
             moves = at.velocities(found.first, u) - on.velocities(found.second, v)
             return found.gap, jnp.sum(_frames(found, before) * moves[:, None, :], axis=2)
 
-        sides = [[own[both[side]] for both in self.bodies] for side in (0, 1)]
-        gap, speeds = self._grouped(g).each(one, along, *sides)
+        gap, speeds = self._grouped(g).each(one, along, own)
         return gap, speeds
 
     def _ways(self, meetings: list[Meeting], along: Frames | None) -> list[Frames]:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.contact.bodies import Placed
+from retrax.contact.nearest import Points
 from retrax.contact.shapes import AbstractSurface
 from retrax.mechanics.contact import Frames
 from retrax.numerics.jax_hints import keep_axis
@@ -43,18 +44,15 @@ class Pairs(NamedTuple):
         return list(found.values())
 
     def each(
-        self,
-        one: Callable[..., tuple[Array, ...]],
-        along: Frames | None,
-        *more: Sequence[Float[Array, " b"]],
+        self, one: Callable[..., tuple[Array, ...]], along: Frames | None, parts: Sequence[Array]
     ) -> tuple[Array, ...]:
         """Return what a function makes of all pairs, candidate by candidate.
 
-        **Arguments:** `one`: takes two shapes and their bodies, whose parts of a velocity start at
-        0, the first tangents before, and an array of each of `more`, which have one for each pair.
+        **Arguments:** `one`: takes two shapes, their bodies, whose parts of a velocity start at 0,
+        the first tangents before, and the parts of both bodies; `parts`: of all bodies.
         """
         starts = np.concatenate([[0], np.cumsum(self.counts)])
-        parts: list[list[Array]] = []
+        found: list[list[Array]] = []
         order: list[np.ndarray] = []
         for members in self.groups:
             count = self.counts[members[0]]
@@ -62,40 +60,58 @@ class Pairs(NamedTuple):
             before = None
             if along is not None:
                 before = jnp.stack([along[:, 1][row] for row in places], axis=1)
-            given = [jnp.stack([x[k] for k in members]) for x in more]
-            results = self._mapped(one, members, before, given)
+            results = self._mapped(one, members, before, parts)
             for k, row in enumerate(places):
-                parts.append([x[:, k] for x in results])
+                found.append([x[:, k] for x in results])
                 order.append(row)
-        found = [jnp.concatenate(same) for same in zip(*parts, strict=True)]
+        joined = [jnp.concatenate(same) for same in zip(*found, strict=True)]
         sorted_ = np.argsort(np.concatenate(order))
         if np.any(np.diff(sorted_) != 1):
-            found = [x[sorted_] for x in found]
-        return keep_axis(tuple(found))
+            joined = [x[sorted_] for x in joined]
+        return keep_axis(tuple(joined))
 
     def _mapped(
         self,
         one: Callable[..., tuple[Array, ...]],
         members: list[int],
         before: Float[Array, "c k 3"] | None,
-        more: list[Array],
+        parts: Sequence[Array],
     ) -> tuple[Array, ...]:
         """Map a function along pairs that are alike."""
-        shapes = [_stacked([self.shapes[k][side] for k in members]) for side in (0, 1)]
-        bodies = [[self.there[self.bodies[k][side]] for k in members] for side in (0, 1)]
-        where = [(_stacked([x.R for x in s]), _stacked([x.x for x in s])) for s in bodies]
-        first, second = (s[0]._replace(start=0) for s in bodies)
+        given = []
+        for side in (0, 1):
+            shapes = [self.shapes[k][side] for k in members]
+            bodies = [self.bodies[k][side] for k in members]
+            there = [(self.there[i].R, self.there[i].x, parts[i]) for i in bodies]
+            given.append((_stacked(shapes, list(map(id, shapes))), _stacked(there, bodies)))
+        flags = [self.there[i]._replace(start=0) for i in self.bodies[members[0]]]
 
-        def mapped(a, b, at, on, before, *more):
-            R, x = at
-            Q, y = on
-            return one(a, b, first._replace(R=R, x=x), second._replace(R=Q, x=y), before, *more)
+        def mapped(
+            sides: list[tuple[AbstractSurface, tuple[Array, ...]]], before: Points | None
+        ) -> tuple[Array, ...]:
+            (a, (R, x, u)), (b, (Q, y, v)) = sides
+            at, on = flags[0]._replace(R=R, x=x), flags[1]._replace(R=Q, x=y)
+            return one(a, b, at, on, before, u, v)
 
-        given = keep_axis((*shapes, *where, before, *more))
-        return jax.vmap(mapped)(*given)
+        return jax.vmap(mapped)(given, keep_axis(before))
 
 
-def _stacked(things: Sequence[T]) -> T:
-    """Return one thing whose arrays are those of several, along a first axis."""
-    leaves = zip(*(jax.tree.leaves(x) for x in things), strict=True)
-    return jax.tree.unflatten(jax.tree.structure(things[0]), [jnp.stack(same) for same in leaves])
+def _stacked(things: Sequence[T], names: Sequence[int]) -> T:
+    """Return one thing whose arrays are those of several, along a first axis.
+
+    Things that have the same name are the same: they are stored once and looked up.
+    """
+    first = {name: k for k, name in reversed(list(enumerate(names)))}
+    own = list(dict.fromkeys(names))
+    where = np.array([own.index(name) for name in names])
+    leaves = zip(*(jax.tree.leaves(things[first[name]]) for name in own), strict=True)
+
+    def all_of(same: Sequence[Array]) -> Array:
+        if len(same) == 1:
+            return jnp.broadcast_to(same[0], (len(names), *jnp.shape(same[0])))
+        stack = keep_axis(jnp.stack(same))
+        if len(same) == len(names):
+            return stack
+        return stack.at[keep_axis(jnp.asarray(where))].get(mode="promise_in_bounds")
+
+    return jax.tree.unflatten(jax.tree.structure(things[0]), [all_of(same) for same in leaves])

@@ -320,7 +320,10 @@ def _substituted(LU: Block, y: Float[Array, " b"]) -> Float[Array, " b"]:
 
 def in_parts(xi: Float[Array, " n"], couples: Couples) -> Float[Array, "count b"]:
     """Return a velocity part by part."""
-    return jnp.concatenate([xi, jnp.zeros(1)])[couples.places]
+    # One by one: native loops carry long vectors in memory, whose pieces would be loops too.
+    entries = [lax.index_in_dim(xi, k, keepdims=False) for k in range(len(xi))]
+    filled = [*entries, jnp.zeros(())]
+    return jnp.stack([filled[k] for k in couples.places.reshape(-1)]).reshape(couples.places.shape)
 
 
 def velocity_of(parts: Float[Array, "count b"], couples: Couples) -> Float[Array, " n"]:
