@@ -122,7 +122,7 @@ def impulse_of(
     return velocity_of(total, couples)
 
 
-def spread(rows: Float[Array, "m 3 k"], couples: Couples | None) -> Float[Array, "m 3 n"]:
+def spread(rows: Float[Array, "m a k"], couples: Couples | None) -> Float[Array, "m a n"]:
     """Return rows with an entry for every velocity."""
     if couples is None:
         return rows
