@@ -59,25 +59,21 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         )
     ]
     functions, closed_over = zip(*converted, strict=True)
-    equations = _Equations(*functions, problem.couples)
+    equations = _Equations(functions, problem.couples)
     found, (solved, size, count) = _root(equations, problem.law, guess, closed_over)
     return found, NewtonStatus(solved > 0, size, count.astype(int))
 
 
 class _Equations(NamedTuple):
-    """The functions of a solve, which close over nothing, and what they are for."""
+    """The functions of a solve, which close over nothing, and what velocities they are for."""
 
-    need: Callable
-    speeds: Callable
-    slopes: Callable
-    held: Callable
-    answer: Callable
+    functions: tuple[Callable, ...]
     couples: Couples | None
 
 
 def _with(equations: _Equations, law: Law, closed_over: tuple) -> Contact:
     """Return the equations whose functions close over these arrays."""
-    *functions, couples = equations
+    functions, couples = equations
     need, speeds, slopes, held, answer = (
         partial(lambda f, given, x: f(x, *given), function, given)
         for function, given in zip(functions, closed_over, strict=True)
@@ -103,7 +99,7 @@ def _root_jvp(equations: _Equations, primals: tuple, changes: tuple) -> tuple:
     xi, moved = found.xi, changes[2]
 
     def change_of(k: int) -> Array:
-        return jax.jvp(partial(equations[k], xi), closed_over[k], moved[k])[1]
+        return jax.jvp(partial(equations.functions[k], xi), closed_over[k], moved[k])[1]
 
     new = changes[0]
     change = _Changes(

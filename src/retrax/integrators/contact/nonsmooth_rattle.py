@@ -218,7 +218,8 @@ class NonsmoothRattle(AbstractIntegrator):
             sinks = jnp.maximum(-contact.speeds(drift(free), free, before.frame)[0], 0.0) / h
             return slips & goes_on(u0, rho[0][:, 0] * sinks, contact.friction, rho[0])
 
-        slides = lax.cond(jnp.any(slips), slid, lambda: slips)
+        # A number, because derivatives do not reach truths that functions close over.
+        slides = lax.cond(jnp.any(slips), slid, lambda: slips).astype(float)
 
         def seen(gap: Array) -> Array:
             # What is closed is zero, and has the derivatives of the gap.
@@ -228,7 +229,7 @@ class NonsmoothRattle(AbstractIntegrator):
         def speeds(xi: Coordinates) -> Impulses:
             gap, there = contact.speeds(drift(xi), xi, before.frame)
             slip = (speeds_along(before.rows, xi, couples) + there)[:, 1:] / 2
-            slip = jnp.where(slides[:, None], u0[:, 1:], slip)
+            slip = jnp.where(slides[:, None] > 0, u0[:, 1:], slip)
             return jnp.concatenate([(seen(gap) / h)[:, None], slip], axis=1)  # (2), (3)
 
         def held(xi: Coordinates) -> Array:
@@ -242,7 +243,7 @@ class NonsmoothRattle(AbstractIntegrator):
 
             rows = contact.reach(g, before.frame).rows
             opening = carried_rows(rows[:, 0], carried, couples)
-            slip = jnp.where(slides[:, None, None], 0.0, (before.rows + rows)[:, 1:] / 2)
+            slip = jnp.where(slides[:, None, None] > 0, 0.0, (before.rows + rows)[:, 1:] / 2)
             V = jnp.concatenate([opening[:, None], slip], axis=1)
             G = _ties(system, g, t1)
             return V, jax.vmap(carried)(G) if len(G) else G
