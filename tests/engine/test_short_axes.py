@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from evaluate import evaluate_program
 from jax import lax
+from native_function import function_of
 
 import retrax as rx
 from retrax.engine.backends import make_members
@@ -89,6 +90,22 @@ def test_sines_wait_until_they_are_needed():
         assert ours == pytest.approx(
             float(sinc(jnp.asarray(x)) + sinc(jnp.asarray(x + 1))), abs=1e-16
         )
+
+
+def test_long_blocks_of_a_choice_are_branches():
+    """A block that is longer than a branch is not run where it is not chosen."""
+
+    def chosen(rounds):
+        def long(x):
+            for _ in range(rounds):
+                x = x * x + 1.0
+            return x
+
+        program = scalarise(lambda x: lax.cond(x > 0, long, lambda x: x, x), jnp.asarray(0.3))
+        return function_of(live(program), 1)[0]
+
+    assert "br i1" in chosen(60)
+    assert "br i1" not in chosen(10)
 
 
 def test_what_both_sides_need_is_not_moved():

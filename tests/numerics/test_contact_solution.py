@@ -45,7 +45,8 @@ def solved(a, friction, along, across, joined):
             rounding=jnp.asarray(0.0),
         ),
     )
-    found, status = solve_contact(problem, Found(jnp.zeros(N), jnp.zeros((2, 3)), jnp.zeros(k)))
+    guess = Found(jnp.zeros(N), jnp.zeros((2, 3)), jnp.zeros(k), jnp.zeros(N))
+    found, status = solve_contact(problem, guess)
     return jnp.concatenate([found.xi, found.z.ravel(), found.lam]), status.converged
 
 

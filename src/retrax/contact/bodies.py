@@ -100,6 +100,36 @@ def placed(group: AbstractLieGroup, g: Element, start: int = 0) -> list[Placed]:
     return []
 
 
+def moving_parts(group: AbstractLieGroup) -> tuple[tuple[int, int], ...]:
+    """Return for each body where its part of a velocity begins, and how long it is."""
+    found: list[tuple[int, int]] = []
+
+    def note() -> Array:
+        bodies = placed(group, group.identity())
+        found.extend((body.start, body.turns + body.travels) for body in bodies)
+        return jnp.zeros(0)
+
+    jax.eval_shape(note)
+    return tuple(found)
+
+
+def all_parts(
+    bodies: tuple[tuple[int, int], ...], dim: int
+) -> tuple[tuple[tuple[int, int], ...], list[int]]:
+    """Return the parts of a velocity, those of bodies and what is between them.
+
+    And the number of the part of each body.
+    """
+    parts: list[tuple[int, int]] = []
+    numbers, end = [], 0
+    for start, size in bodies:
+        parts += [(k, 1) for k in range(end, start)]
+        numbers.append(len(parts))
+        parts.append((start, size))
+        end = start + size
+    return (*parts, *((k, 1) for k in range(end, dim))), numbers
+
+
 def _of_product(group: Product, g: Element, start: int) -> list[Placed]:
     found: list[Placed] = []
     rest = list(zip(group.groups, g, strict=True))

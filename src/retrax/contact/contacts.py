@@ -1,6 +1,7 @@
 """Which shapes may touch, how rough they are, and how they bounce."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -8,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.contact.bodies import Placed, placed
+from retrax.contact.bodies import Placed, all_parts, moving_parts, placed
+from retrax.contact.in_groups import Pairs
 from retrax.contact.meeting import Meeting
 from retrax.contact.meetings import meeting, names_of
 from retrax.contact.nearest import Points, across, length_and_way
@@ -19,6 +21,7 @@ from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, float64, is_traced, require_finite, shown
+from retrax.numerics.coupled_blocks import Couples, in_parts
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import cross
 
@@ -47,6 +50,7 @@ class Contacts(AbstractContacts):
     for friction and restitution out of their ranges.
     """
 
+    in_a_row: ClassVar[bool] = False
     pairs: tuple[tuple[AbstractSurface, AbstractSurface], ...]
     friction: Gaps
     restitution: Gaps
@@ -54,6 +58,7 @@ class Contacts(AbstractContacts):
     counts: tuple[int, ...] = eqx.field(static=True)
     group: AbstractLieGroup | None
     bodies: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    parts: tuple[tuple[int, int], ...] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -69,20 +74,20 @@ class Contacts(AbstractContacts):
         owners = np.repeat(np.arange(len(names)), self.counts)
         self.friction = _each("friction", friction, owners)
         self.restitution = _each("restitution", restitution, owners)
-        self.group, self.bodies = None, ()
+        self.group, self.bodies, self.parts = None, (), ()
 
     def on(self, system: AbstractGroupSystem) -> "Contacts":
-        found = len(jax.eval_shape(lambda: [b.x for b in placed(*_start(system))]))
+        found = moving_parts(system.group)
         names = tuple(getattr(system, "names", ()))
 
         def index(shape: AbstractSurface) -> int:
             if _stands(shape):
                 return -1
             where = names.index(shape.body) if shape.body in names else shape.body
-            if not isinstance(where, int) or where >= found:
+            if not isinstance(where, int) or where >= len(found):
                 raise BadInput(
                     f"{shape.name!r} is on the body {shape.body!r}, but the {system.name} has "
-                    f"{_bodies(names, found)}."
+                    f"{_bodies(names, len(found))}."
                 )
             return where
 
@@ -93,7 +98,7 @@ class Contacts(AbstractContacts):
                     f"{a.name!r} and {b.name!r} are on the same body, {a.body!r}, so that the gap "
                     "between them never changes: leave the pair out."
                 )
-        return self._changed(group=system.group, bodies=bodies)
+        return self._changed(group=system.group, bodies=bodies, parts=found)
 
     def _changed(self, **fields: object) -> "Contacts":
         other = object.__new__(Contacts)
@@ -144,9 +149,52 @@ class Contacts(AbstractContacts):
         gaps = jnp.concatenate([found.gap for found in meetings])
         return Touch(gaps, jnp.concatenate(frames), jnp.concatenate(rows))
 
+    @property
+    def couples(self) -> Couples | None:
+        assert self.group is not None
+        parts, at = all_parts(self.parts, self.group.dim)
+
+        def both(i: int, j: int) -> tuple[int, int]:
+            one, *others = [at[k] for k in (i, j) if k >= 0]
+            return one, others[0] if others else (one + 1) % len(parts)
+
+        of = zip(self.bodies, self.counts, strict=True)
+        found = Couples(parts, tuple(both(*pair) for pair, count in of for _ in range(count)))
+        return found if found.are_many else None
+
+    def reach(self, g: Element, along: Frames | None = None) -> Touch:
+        couples = self.couples
+        if couples is None:
+            return self.look(g, along)
+        size = couples.size
+
+        def one(
+            a: AbstractSurface,
+            b: AbstractSurface,
+            at: Placed,
+            on: Placed,
+            before: Points | None,
+            *_: Coordinates,
+        ) -> tuple[Array, ...]:
+            found = meeting(a, b, at, on, before)
+            ways = _frames(found, before)
+            rows = [at.rows(ways, found.first, size)] if at.moves else []
+            rows += [-on.rows(ways, found.second, size)] if on.moves else []
+            rows += [jnp.zeros((*ways.shape[:2], size))] * (couples.width - len(rows))
+            return found.gap, ways, jnp.concatenate(rows, axis=2)
+
+        none = [jnp.zeros(0)] * (len(self.parts) + 1)
+        return Touch(*self._grouped(g).each(one, along, none))
+
+    def _grouped(self, g: Element) -> Pairs:
+        return Pairs(self.pairs, self.bodies, self.counts, self._there(g))
+
     def speeds(
         self, g: Element, xi: Coordinates, along: Frames | None = None
     ) -> tuple[Gaps, Float[Array, "m 3"]]:
+        couples = self.couples
+        if couples is not None:
+            return self._speeds_in_groups(g, xi, along, couples)
         there = self._there(g)
         meetings = self._meetings(there, along)
         moves = [
@@ -156,6 +204,28 @@ class Contacts(AbstractContacts):
         frames = jnp.concatenate(self._ways(meetings, along))
         gaps = jnp.concatenate([found.gap for found in meetings])
         return gaps, jnp.einsum("iad,id->ia", frames, jnp.concatenate(moves))
+
+    def _speeds_in_groups(
+        self, g: Element, xi: Coordinates, along: Frames | None, couples: Couples
+    ) -> tuple[Gaps, Float[Array, "m 3"]]:
+        parts, at = in_parts(xi, couples), all_parts(self.parts, len(xi))[1]
+        own = [*(parts[k] for k in at), jnp.zeros(couples.size)]
+
+        def one(
+            a: AbstractSurface,
+            b: AbstractSurface,
+            at: Placed,
+            on: Placed,
+            before: Points | None,
+            u: Coordinates,
+            v: Coordinates,
+        ) -> tuple[Array, ...]:
+            found = meeting(a, b, at, on, before)
+            moves = at.velocities(found.first, u) - on.velocities(found.second, v)
+            return found.gap, jnp.sum(_frames(found, before) * moves[:, None, :], axis=2)
+
+        gap, speeds = self._grouped(g).each(one, along, own)
+        return gap, speeds
 
     def _ways(self, meetings: list[Meeting], along: Frames | None) -> list[Frames]:
         """Return the frames of all candidates, pair by pair."""
@@ -187,10 +257,6 @@ def _frames(found: Meeting, before: Points | None) -> Frames:
             flat = before - jnp.sum(before * n, axis=1, keepdims=True) * n
             _, first = length_and_way(flat, first)
     return jnp.stack([n, first, jax.vmap(cross)(n, first)], axis=1)
-
-
-def _start(system: AbstractGroupSystem) -> tuple[AbstractLieGroup, Element]:
-    return system.group, system.group.identity()
 
 
 def _stands(shape: AbstractSurface) -> bool:

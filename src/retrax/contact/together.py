@@ -1,5 +1,7 @@
 """Contacts of several kinds in one system."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -14,6 +16,7 @@ class Together(AbstractContacts):
     **Arguments:** `parts`: the contacts.
     """
 
+    in_a_row: ClassVar[bool] = False
     parts: tuple[AbstractContacts, ...]
     friction: Gaps
     restitution: Gaps

@@ -26,6 +26,8 @@ from retrax.numerics.reuse import Reused, Signature
 # Axes of a step that has no program with them kept are taken apart if they are shorter than this,
 # and the program is not longer than that.
 _TAKEN_APART, _LONG = 64, 20_000
+# No axis is kept without being asked.
+_NEVER = 1 << 30
 
 
 class Structure:
@@ -147,11 +149,13 @@ def step_program(
         how = {"invariant": len(params), "unroll": unroll, **settings}
         return fuse(sink(live(scalarise_in_turn(opening, step, *examples, **how))))
 
+    contact = parts.system.contact
+    apart = contact is not None and not contact.in_a_row
     try:
-        program = program_of()
+        program = program_of(keep=_NEVER) if apart else program_of()
     except Unscalarisable:  # some work goes along two axes: take both apart, if they are short
         longest = max((x.shape[0] for x in jax.tree.leaves(examples) if x.shape), default=0)
-        if longest >= _TAKEN_APART:
+        if longest >= _TAKEN_APART or apart:
             raise
         program = program_of(keep=_TAKEN_APART)
         if program.count() > _LONG:

@@ -5,7 +5,7 @@ $$ \gamma_i(g) \ge 0, \qquad N_i = d\gamma_i, \qquad
 """
 
 import abc
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.shape import Shape, Triple
 from retrax.numerics.checks import shown
+from retrax.numerics.coupled_blocks import Couples
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
@@ -45,16 +46,23 @@ class Touch(NamedTuple):
     """All contacts at a place.
 
     **Attributes:** `gap`: how far apart; `frame`: normal and two tangents of each, as rows;
-    `rows`: what takes a velocity to the speeds along them.
+    `rows`: what takes a velocity, or the entries of it that a contact reaches, to the speeds along
+    them.
     """
 
     gap: Gaps
     frame: Frames
-    rows: Float[Array, "m 3 dim"]
+    rows: Float[Array, "m 3 _"]
 
 
 class AbstractTouching(Frozen):
-    """What must not overlap."""
+    """What must not overlap.
+
+    **Attributes:** `in_a_row`: whether it is a row of many alike things, as the nodes of rods are,
+    that programs keep as a loop.
+    """
+
+    in_a_row: ClassVar[bool] = True
 
     @abc.abstractmethod
     def gaps(self, g: Element) -> Gaps:
@@ -92,6 +100,15 @@ class AbstractContacts(AbstractTouching):
     @abc.abstractmethod
     def look(self, g: Element, along: Frames | None = None) -> Touch:
         """Return gaps, frames and rows at a place; tangents turn little from those of `along`."""
+
+    @property
+    def couples(self) -> Couples | None:
+        """Which entries of a velocity each candidate reaches, where there are many of both."""
+        return None
+
+    def reach(self, g: Element, along: Frames | None = None) -> Touch:
+        """Return the same as `look`, with rows of the entries in `couples` alone."""
+        return self.look(g, along)
 
     def speeds(
         self, g: Element, xi: Coordinates, along: Frames | None = None

@@ -36,7 +36,6 @@ References: [AlartCurnier1991], [AcaryBrogliato2008].
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -44,8 +43,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from retrax.numerics.contact_answers import At, answered
+from retrax.numerics.contact_sweeps import Joints, Laws, projected, swept_over
+from retrax.numerics.coupled_blocks import Couples, impulse_of, pushed_by
 from retrax.numerics.newton import SMALLEST, NewtonStatus
-from retrax.numerics.small_matrices import partly_ordered_solve
 
 Scalar = Float[Array, ""]
 Velocity = Float[Array, " n"]
@@ -81,7 +82,7 @@ class Law(NamedTuple):
         opening and in `held`; `rounding`: the same, where contacts are at odds.
     """
 
-    rows: Float[Array, "m 3 n"]
+    rows: Float[Array, "m 3 _"]
     friction: Float[Array, " m"]
     pushed: Float[Array, " m"]
     touching: Bool[Array, " m"]
@@ -103,6 +104,7 @@ class Contact(NamedTuple):
     - `held`: $c(\\xi)$ of joints.
     - `answers`: the changes of the velocities that impulses make, nearly.
     - `law`: the arrays.
+    - `couples`: which velocities rows and `slopes` are for; without, for all.
     """
 
     need: Callable[[Velocity], Velocity]
@@ -111,14 +113,16 @@ class Contact(NamedTuple):
     held: Callable[[Velocity], Tensions]
     answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
     law: Law
+    couples: Couples | None = None
 
 
 class Found(NamedTuple):
-    """Velocities and impulses."""
+    """Velocities and impulses; `impulse` is what these add up to."""
 
     xi: Velocity
     z: Impulses
     lam: Tensions
+    impulse: Velocity
 
 
 class _Seen(NamedTuple):
@@ -156,34 +160,42 @@ class _Chord(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """Where the iteration stands, how many sweeps come next, and how many iterations there were."""
+    """Where the iteration stands, what is left there, and whether it is done and solved.
 
-    seen: _Seen
+    `sweeps` is how many come next, `iterations` how many there were.
+    """
+
+    at: Found
+    size: Scalar
+    done: Bool[Array, ""]
+    solved: Bool[Array, ""]
     sweeps: Int[Array, ""]
     iterations: Int[Array, ""]
 
 
-def projected(y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " m"]) -> Impulses:
-    """Return (3)."""
-    push = jnp.maximum(y[:, 0], 0.0)
-    across = jnp.sqrt(jnp.sum(y[:, 1:] ** 2, axis=1))
-    limit = friction * (push + pushed)
-    share = jnp.where(across > limit, limit / jnp.where(across > 0, across, 1.0), 1.0)
-    return jnp.concatenate([push[:, None], share[:, None] * y[:, 1:]], axis=1)
-
-
 def weights(
-    rows: Float[Array, "m 3 n"],
+    rows: Float[Array, "m 3 _"],
     ties: Float[Array, "k n"],
     answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]],
+    couples: Couples | None = None,
 ) -> tuple[Impulses, Tensions]:
     r"""Return $\rho$: the masses that contacts and joints feel, the same in all slip directions."""
-    flat = rows.reshape(-1, rows.shape[2])
-    give = jnp.sum(flat * answers(flat), axis=1).reshape(len(rows), 3)
+    give = jnp.sum(rows * pushes(rows, answers, couples), axis=2)
     slip = jnp.maximum(give[:, 1], give[:, 2])
     give = jnp.stack([give[:, 0], slip, slip], axis=1)
     tied = jnp.sum(ties * answers(ties), axis=1) if len(ties) else jnp.zeros(0)
     return _reciprocal(give), _reciprocal(tied)
+
+
+def pushes(
+    rows: Float[Array, "m a _"],
+    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]],
+    couples: Couples | None,
+) -> Float[Array, "m a _"]:
+    """Return the changes of velocities that impulses along rows make."""
+    if couples is None:
+        return answers(rows.reshape(-1, rows.shape[2])).reshape(rows.shape)
+    return pushed_by(rows, answers(jnp.eye(couples.dim)), couples)
 
 
 def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
@@ -192,13 +204,16 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     Derivatives are taken once, where a round of iterations begins. A round that fails ends with
     sweeps from where it began, twice as many as the one before.
     """
-    law = problem.law
+    law, couples = problem.law, problem.couples
     rho, sigma = law.weights
     rows, ties, friction = law.rows, law.ties, law.friction
     masses = jnp.sum(rho[:, 0]) + jnp.sum(sigma)
 
+    def found(xi: Velocity, z: Impulses, lam: Tensions) -> Found:
+        return Found(xi, z, lam, impulse_of(rows, z, couples) + lam @ ties)
+
     def looked(at: Found) -> _Seen:
-        need = problem.need(at.xi) - jnp.einsum("iak,ia->k", rows, at.z) - at.lam @ ties
+        need = problem.need(at.xi) - at.impulse
         u, c = problem.speeds(at.xi), problem.held(at.xi)
         left = jnp.abs(at.z - _allowed(law, at.z - rho * u))
         rough = jnp.sum(left[:, 0]) + jnp.sum(jnp.abs(sigma * c))
@@ -210,60 +225,38 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         return _Seen(at, need, u, c, size, hard, terms)
 
     def newton(slopes: _Slopes, seen: _Seen, kappa: Scalar) -> _Seen:
-        (xi, z, lam), (V, D, G) = seen.at, slopes
+        (xi, z, lam, _), (V, D, G) = seen.at, slopes
         stiff, y = kappa * sigma, z - rho * seen.u
         K, right = D + ties.T @ (stiff[:, None] * G), -seen.need - (stiff * seen.c) @ ties
-        answers = []
-        for i in range(len(friction)):
-            pushed = law.pushed[i]
-            one = partial(_answer, z[i], y[i], seen.u[i], rho[i], friction[i], pushed, kappa)
-            closed = law.touching[i] & ((y[i, 0] > 0) | (pushed > 0))
-            K, right, answer = lax.cond(
-                closed,
-                partial(_add, K, right, rows[i], V[i], one),
-                partial(_let_go, K, right, rows[i], z[i]),
-            )
-            answers.append(answer)
-        move = partly_ordered_solve(K, right, len(K))  # (4)
-        given = jnp.stack([a + E @ (V[i] @ move) for i, (a, E) in enumerate(answers)])
+        at = At(z, y, seen.u, rho, friction, law.pushed, law.touching)
+        move, given = answered(K, right, rows, V, at, kappa, couples)  # (4)
         part = jnp.where(kappa > _STIFF, _until_one_lets_go(z, given), 1.0)
         lam = lam - part * stiff * (seen.c + G @ move)
-        new = looked(Found(xi + part * move, z - part * given, lam))
+        new = looked(found(xi + part * move, z - part * given, lam))
         calm = jnp.sum(jnp.abs(D @ move)) <= _CALM * new.terms
         enough = calm & (new.hard <= _ACCEPT) & (new.size <= _AT_ODDS)
         return new._replace(size=jnp.where(enough, jnp.minimum(new.size, new.hard), new.size))
 
-    def swept(slopes: _Slopes, seen: _Seen, sweeps: Int[Array, ""]) -> _Seen:
-        """Sweep over contacts and joints, each with the others as they are."""
-        (xi, z, lam), (V, _, G) = seen.at, slopes
-        pushes = problem.answers(rows.reshape(-1, rows.shape[2])).reshape(rows.shape)
+    def swept(slopes: _Slopes, seen: _Seen, count: Int[Array, ""]) -> Found:
+        contacts = Laws(rho, seen.u, slopes.V, friction, law.pushed, law.touching)
         pulls = problem.answers(ties) if len(ties) else ties
-
-        def sweep(carried: tuple[Int[Array, ""], Found]) -> tuple[Int[Array, ""], Found]:
-            count, (move, z, lam) = carried
-            impulses, tensions = [], []
-            for i in range(len(friction)):
-                y = z[i] - rho[i] * (seen.u[i] + V[i] @ move)
-                one = projected(y[None], friction[i : i + 1], law.pushed[i : i + 1])[0]
-                impulses.append(jnp.where(law.touching[i], one, 0.0))
-                move = move + (impulses[i] - z[i]) @ pushes[i]
-            for j in range(len(ties)):
-                tensions.append(lam[j] - sigma[j] * (seen.c[j] + G[j] @ move))
-                move = move + (tensions[j] - lam[j]) * pulls[j]
-            lam = jnp.stack(tensions) if tensions else lam
-            return count + 1, Found(move, jnp.stack(impulses), lam)
-
-        begun = Found(-problem.answers(seen.need[None])[0], z, lam)
-        _, (move, z, lam) = lax.while_loop(
-            lambda carried: carried[0] < sweeps, sweep, (jnp.asarray(0), begun)
-        )
-        return looked(Found(xi + move, z, lam))
-
-    def unfinished(it: _Round) -> Bool[Array, ""]:
-        return ~_solved(it.seen, it.sweeps) & (it.sweeps < _MOST_SWEEPS)
+        joints = Joints(sigma, seen.c, slopes.G, pulls)
+        begun = -problem.answers(seen.need[None])[0], seen.at.z, seen.at.lam
+        give = pushes(rows, problem.answers, couples)
+        move, z, lam = swept_over(begun, contacts, give, joints, count, couples)
+        return found(seen.at.xi + move, z, lam)
 
     def again(it: _Round) -> _Round:
-        seen = it.seen
+        seen = looked(it.at)
+        seen = lax.cond(it.iterations > 0, lambda: seen, lambda: _unsolved(seen))
+        solved = _solved(seen, it.sweeps)
+        return lax.cond(
+            solved | (it.sweeps >= _MOST_SWEEPS),
+            lambda: it._replace(size=seen.size, solved=solved, done=jnp.asarray(True)),
+            lambda: improved(seen, it),
+        )
+
+    def improved(seen: _Seen, it: _Round) -> _Round:
         xi = seen.at.xi
         V, G = problem.slopes(xi)
         slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
@@ -282,14 +275,16 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         begun = _Chord(
             seen, jnp.asarray(_STIFF), jnp.asarray(jnp.inf), jnp.asarray(0), it.iterations
         )
-        found, _, _, _, count = lax.while_loop(tries, chord, begun)
-        solved = found.size <= _ACCEPT
-        last = lax.cond(solved, lambda: found, lambda: swept(slopes, seen, it.sweeps))
-        return _Round(last, jnp.where(solved, it.sweeps, 2 * it.sweeps), count)
+        last, _, _, _, count = lax.while_loop(tries, chord, begun)
+        solved = last.size <= _ACCEPT
+        at = lax.cond(solved, lambda: last.at, lambda: swept(slopes, seen, it.sweeps))
+        more = jnp.where(solved, it.sweeps, 2 * it.sweeps)
+        return _Round(at, last.size, solved, solved, more, count)
 
-    start = _Round(looked(guess), jnp.asarray(_SWEEPS), jnp.asarray(0))
-    it = lax.while_loop(unfinished, again, start._replace(seen=_unsolved(start.seen)))
-    return it.seen.at, NewtonStatus(_solved(it.seen, it.sweeps), it.seen.size, it.iterations)
+    no, none = jnp.asarray(False), jnp.asarray(0)
+    start = _Round(guess, jnp.asarray(jnp.inf), no, no, jnp.asarray(_SWEEPS), none)
+    it = lax.while_loop(lambda it: ~it.done, again, start)
+    return it.at, NewtonStatus(it.solved, it.size, it.iterations)
 
 
 def _solved(seen: _Seen, sweeps: Int[Array, ""]) -> Bool[Array, ""]:
@@ -317,68 +312,6 @@ def _until_one_lets_go(z: Impulses, less: Impulses) -> Scalar:
     push, lost = z[:, 0], less[:, 0]
     part = jnp.where((push > 0) & (lost > push), push / jnp.where(lost > 0, lost, 1.0), 1.0)
     return jnp.min(part)
-
-
-class _Answer(NamedTuple):
-    """How a contact answers a change of velocities: $a$ and $E$ of (4)."""
-
-    a: Float[Array, "3"]
-    E: Float[Array, "3 3"]
-
-
-_System = tuple[Float[Array, "n n"], Velocity, _Answer]
-
-
-def _add(
-    K: Float[Array, "n n"],
-    right: Velocity,
-    W: Float[Array, "3 n"],
-    V: Float[Array, "3 n"],
-    answer: Callable[[], _Answer],
-) -> _System:
-    """Add a closed contact to (4)."""
-    one = answer()
-    across = one.E @ V
-    for row, answered in zip(W, across, strict=True):
-        K = K + row[:, None] * answered[None]
-    return K, right - one.a @ W, one
-
-
-def _let_go(
-    K: Float[Array, "n n"], right: Velocity, W: Float[Array, "3 n"], z: Float[Array, "3"]
-) -> _System:
-    """Add an open contact to (4): its impulse goes."""
-    return K, right - z @ W, _Answer(z, jnp.zeros((3, 3)))
-
-
-def _answer(
-    z: Float[Array, "3"],
-    y: Float[Array, "3"],
-    u: Float[Array, "3"],
-    rho: Float[Array, "3"],
-    f: Scalar,
-    pushed: Scalar,
-    kappa: Scalar,
-) -> _Answer:
-    """Return the answer of a closed contact."""
-    pushes, stiff = y[0] > 0, kappa * rho
-    size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
-    limit = f * (jnp.maximum(y[0], 0.0) + pushed)
-    slips, safe = size > limit, jnp.where(size > 0, size, 1.0)
-    d, share = y[1:] / safe, jnp.minimum(limit / safe, 1.0)
-    loose = 1 / jnp.maximum(1 - share, 1 / kappa)
-    # Along the normal: it must not open, or its push goes.
-    a_n, E_n = jnp.where(pushes, stiff[0] * u[0], z[0]), jnp.where(pushes, stiff[0], 0.0)
-    # Along the slip q = f (p + p0), so that it answers as p does; across it the direction turns.
-    rest = f * (z[0] + pushed) * d - z[1:]
-    along, off = d @ rest, jnp.eye(2) - d[:, None] * d[None]
-    slip_a = f * a_n * d - along * d - loose * (rest - along * d)
-    a_t = jnp.where(slips, slip_a, stiff[1] * u[1:])
-    E_t = jnp.where(slips, share * loose * rho[1] * off, stiff[1] * jnp.eye(2))
-    couples = jnp.where(slips, f * E_n * d, 0.0)
-    top = jnp.stack([E_n, jnp.zeros(()), jnp.zeros(())])
-    below = jnp.concatenate([couples[:, None], E_t], axis=1)
-    return _Answer(jnp.concatenate([a_n[None], a_t]), jnp.concatenate([top[None], below]))
 
 
 def _reciprocal(x: Array) -> Array:

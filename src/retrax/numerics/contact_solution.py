@@ -22,18 +22,22 @@ contacts share in more than one way share their changes likewise.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.linalg import lu_factor, lu_solve
 from jaxtyping import Array, Bool, Float
 
 from retrax.numerics.complementarity import Contact, Found, Law, Scalar, iterated
+from retrax.numerics.coupled_blocks import Couples, spread
 from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.small_matrices import partly_ordered_solve
 
 _KAPPA = 1e8
 _REPEATED = 4
+# Elimination of so many velocities is written out, for native programs.
+_WRITTEN_OUT = 18
 
 
 def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
@@ -55,53 +59,63 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
         )
     ]
     functions, closed_over = zip(*converted, strict=True)
-    found, (solved, size, count) = _root(functions, problem.law, guess, closed_over)
+    equations = _Equations(functions, problem.couples)
+    found, (solved, size, count) = _root(equations, problem.law, guess, closed_over)
     return found, NewtonStatus(solved > 0, size, count.astype(int))
 
 
-def _with(functions: tuple[Callable, ...], law: Law, closed_over: tuple) -> Contact:
+class _Equations(NamedTuple):
+    """The functions of a solve, which close over nothing, and what velocities they are for."""
+
+    functions: tuple[Callable, ...]
+    couples: Couples | None
+
+
+def _with(equations: _Equations, law: Law, closed_over: tuple) -> Contact:
     """Return the equations whose functions close over these arrays."""
+    functions, couples = equations
     need, speeds, slopes, held, answer = (
         partial(lambda f, given, x: f(x, *given), function, given)
         for function, given in zip(functions, closed_over, strict=True)
     )
-    return Contact(need, speeds, slopes, held, jax.vmap(answer), law)
+    return Contact(need, speeds, slopes, held, jax.vmap(answer), law, couples)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _root(
-    functions: tuple[Callable, ...], law: Law, guess: Found, closed_over: tuple
+    equations: _Equations, law: Law, guess: Found, closed_over: tuple
 ) -> tuple[Found, tuple[Scalar, Scalar, Scalar]]:
     """Iterate. How it went travels as floats, whose derivatives are ordinary zeros."""
-    found, status = iterated(_with(functions, law, closed_over), guess)
+    found, status = iterated(_with(equations, law, closed_over), guess)
     solved, count = (jnp.asarray(x, float) for x in (status.converged, status.iterations))
     return found, (solved, status.residual, count)
 
 
 @_root.defjvp
-def _root_jvp(functions: tuple[Callable, ...], primals: tuple, changes: tuple) -> tuple:
+def _root_jvp(equations: _Equations, primals: tuple, changes: tuple) -> tuple:
     """The solution depends on the equations, and neither on the guess nor on sizes of terms."""
-    (found, status), (law, _, closed_over) = _root(functions, *primals), primals
-    problem = _with(functions, law, closed_over)
+    (found, status), (law, _, closed_over) = _root(equations, *primals), primals
+    problem, couples = _with(equations, law, closed_over), equations.couples
     xi, moved = found.xi, changes[2]
 
     def change_of(k: int) -> Array:
-        return jax.jvp(partial(functions[k], xi), closed_over[k], moved[k])[1]
+        return jax.jvp(partial(equations.functions[k], xi), closed_over[k], moved[k])[1]
 
     new = changes[0]
     change = _Changes(
-        change_of(0), change_of(1), change_of(3), new.rows, new.ties, new.friction, new.pushed
+        *(change_of(0), change_of(1), change_of(3), spread(new.rows, couples)),
+        *(new.ties, new.friction, new.pushed),
     )
     at = _Solution(
         found.z,
         found.lam,
         problem.speeds(xi),
-        *(law.rows, law.ties, law.friction, law.pushed, law.touching),
+        *(spread(law.rows, couples), law.ties, law.friction, law.pushed, law.touching),
         *law.weights,
     )
     slopes = (jax.jacfwd(f)(xi) for f in (problem.need, problem.speeds, problem.held))
     return (found, status), (
-        Found(*_tangents(at, change, *slopes)),
+        _tangents(at, change, *slopes),
         jax.tree.map(jnp.zeros_like, status),
     )
 
@@ -148,74 +162,96 @@ def _tangents(
     D: Float[Array, "n n"],
     V: Float[Array, "m 3 n"],
     G: Float[Array, "k n"],
-) -> tuple[Float[Array, " n"], Float[Array, "m 3"], Float[Array, " k"]]:
+) -> Found:
     """Return the changes of velocities and impulses; `D`, `V`, `G` are R', u' and c'."""
-    cases = [_case(at, i) for i in range(len(at.z))]
-    stiff = _KAPPA * at.sigma
-    E = [_stiffness(case, at.friction[i], at.rho[i]) for i, case in enumerate(cases)]
+    one = _each(at)
+    case = jax.vmap(_case)(one)
+    stiff, E = _KAPPA * at.sigma, jax.vmap(_stiffness)(case, one)
     K = D + at.ties.T @ (stiff[:, None] * G)
-    for i, own in enumerate(E):
-        K = K + at.rows[i].T @ (own @ V[i])
-    moved = jnp.einsum("iak,ia->k", change.rows, at.z) + at.lam @ change.ties - change.need
+    K = K + jnp.einsum("iak,ial->kl", at.rows, jnp.einsum("iab,ibl->ial", E, V))
+    solved = _solver(K)
+    new = jnp.einsum("iak,ia->k", change.rows, at.z) + at.lam @ change.ties
+    moved = new - change.need
 
     def again(
         dxi: Float[Array, " n"], dz: Float[Array, "m 3"], dlam: Float[Array, " k"]
     ) -> tuple[Float[Array, " n"], Float[Array, "m 3"], Float[Array, " k"]]:
         du = jnp.einsum("iak,k->ia", V, dxi) + change.u
         dc = G @ dxi + change.c
-        off = [_off(at, change, i, case, dz[i], du[i]) for i, case in enumerate(cases)]
-        held = jnp.stack([z - a for z, a in zip(dz, off, strict=True)])
+        held = dz - jax.vmap(_off)(case, one, change.friction, change.pushed, dz, du)
         right = moved - D @ dxi + jnp.einsum("iak,ia->k", at.rows, held)  # (1)
         right = right + (dlam - stiff * dc) @ at.ties
-        move = partly_ordered_solve(K, right, len(K))
-        dz = jnp.stack([z - E[i] @ (V[i] @ move) for i, z in enumerate(held)])
+        move = solved(right)
+        dz = held - jnp.einsum("iab,ib->ia", E, jnp.einsum("iak,k->ia", V, move))
         return dxi + move, dz, dlam - stiff * (dc + G @ move)
 
     found = jnp.zeros_like(change.need), jnp.zeros_like(at.z), jnp.zeros_like(at.lam)
     for _ in range(_REPEATED):
         found = again(*found)
-    return found
+    _, dz, dlam = found
+    return Found(*found, new + jnp.einsum("iak,ia->k", at.rows, dz) + dlam @ at.ties)
 
 
-def _case(at: _Solution, i: int) -> _Case:
-    y = at.z[i] - at.rho[i] * at.u[i]
+def _solver(K: Float[Array, "n n"]) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
+    """Return the solution of K x = b: written out, or with the factors that LAPACK finds."""
+    if len(K) <= _WRITTEN_OUT:
+        return lambda b: partly_ordered_solve(K, b, len(K))
+    factors = lu_factor(K)
+    return lambda b: lu_solve(factors, b)
+
+
+class _One(NamedTuple):
+    """One contact of a solution."""
+
+    z: Float[Array, "3"]
+    u: Float[Array, "3"]
+    friction: Float[Array, ""]
+    pushed: Float[Array, ""]
+    touching: Bool[Array, ""]
+    rho: Float[Array, "3"]
+
+
+def _each(at: _Solution) -> _One:
+    """Return all contacts, along a first axis."""
+    parts: list[Any] = [at.z, at.u, at.friction, at.pushed, at.touching, at.rho]
+    return _One(*parts)
+
+
+def _case(at: _One) -> _Case:
+    y = at.z - at.rho * at.u
     size = jnp.sqrt(y[1] * y[1] + y[2] * y[2])
-    limit = at.friction[i] * (jnp.maximum(y[0], 0.0) + at.pushed[i])
+    limit = at.friction * (jnp.maximum(y[0], 0.0) + at.pushed)
     safe = jnp.where(size > 0, size, 1.0)
     d, share = y[1:] / safe, jnp.minimum(limit / safe, 1.0)
     loose = 1 / jnp.maximum(1 - share, 1 / _KAPPA)
-    pushes = at.touching[i] & (y[0] > 0)
-    closed = at.touching[i] & ((y[0] > 0) | (at.pushed[i] > 0))
-    turns = share * loose * at.rho[i, 1] * (jnp.eye(2) - d[:, None] * d[None])
+    pushes = at.touching & (y[0] > 0)
+    closed = at.touching & ((y[0] > 0) | (at.pushed > 0))
+    turns = share * loose * at.rho[1] * (jnp.eye(2) - d[:, None] * d[None])
     # An open contact slips without a direction: its friction stays zero.
     slips = (size > limit) | ~closed
     return _Case(pushes, slips, jnp.where(closed, d, 0.0), jnp.where(closed, turns, 0.0))
 
 
-def _stiffness(
-    case: _Case, friction: Float[Array, ""], rho: Float[Array, "3"]
-) -> Float[Array, "3 3"]:
+def _stiffness(case: _Case, at: _One) -> Float[Array, "3 3"]:
     """Return how a contact answers velocities."""
-    push = jnp.where(case.pushes, _KAPPA * rho[0], 0.0)
-    across = jnp.where(case.slips, case.turns, _KAPPA * rho[1] * jnp.eye(2))
-    couples = jnp.where(case.slips, friction * push * case.d, 0.0)
+    push = jnp.where(case.pushes, _KAPPA * at.rho[0], 0.0)
+    across = jnp.where(case.slips, case.turns, _KAPPA * at.rho[1] * jnp.eye(2))
+    couples = jnp.where(case.slips, at.friction * push * case.d, 0.0)
     top = jnp.stack([push, jnp.zeros(()), jnp.zeros(())])
     return jnp.concatenate([top[None], jnp.concatenate([couples[:, None], across], axis=1)])
 
 
 def _off(
-    at: _Solution,
-    change: _Changes,
-    i: int,
     case: _Case,
+    at: _One,
+    dfriction: Float[Array, ""],
+    dpushed: Float[Array, ""],
     dz: Float[Array, "3"],
     du: Float[Array, "3"],
 ) -> Float[Array, "3"]:
     """Return how far a change of impulses is from (2) and (3)."""
-    f, rho = at.friction[i], at.rho[i]
-    along = jnp.where(case.pushes, _KAPPA * rho[0] * du[0], dz[0])
-    grows = change.friction[i] * (at.z[i, 0] + at.pushed[i])
-    grows = grows + f * (dz[0] - along + change.pushed[i])
+    along = jnp.where(case.pushes, _KAPPA * at.rho[0] * du[0], dz[0])
+    grows = dfriction * (at.z[0] + at.pushed) + at.friction * (dz[0] - along + dpushed)
     slides = dz[1:] - grows * case.d + case.turns @ du[1:]
-    across = jnp.where(case.slips, slides, _KAPPA * rho[1] * du[1:])
+    across = jnp.where(case.slips, slides, _KAPPA * at.rho[1] * du[1:])
     return jnp.concatenate([along[None], across])

@@ -266,10 +266,15 @@ class AxisLoops:
         if self.inside:
             raise Unscalarisable("it makes a long axis inside a loop along another")
         buffer = self.build.buffer(len(entries), kind)
+        # Where most are one number, as the zeros of a matrix of blocks, all are written first.
+        mostly = 2 * len(known) > len(entries) and all(same(x, known[0]) for x in known)
+        if mostly:
+            self._fill(_whole(buffer), self.build.emit("float", known[0]))
         start = 0
         for _, run in groupby(entries, key=lambda x: x if isinstance(x, Value) else repr(x)):
             alike = list(run)
-            self._fill(View(buffer, start, 1, len(alike)), self.build.emit("float", alike[0]))
+            if not mostly or isinstance(alike[0], Value):
+                self._fill(View(buffer, start, 1, len(alike)), self.build.emit("float", alike[0]))
             start += len(alike)
         return _whole(buffer)
 

@@ -31,7 +31,7 @@ from retrax.engine.program import (
 )
 
 # So many things need no loop.
-SHORT = 16
+SHORT = 8
 
 
 class BlockPrinter:

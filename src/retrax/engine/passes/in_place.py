@@ -10,7 +10,7 @@ dropped one after the other, and the buffers become one.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -25,6 +25,7 @@ from retrax.engine.program import (
     LoadAt,
     LoadEntry,
     Operand,
+    Operation,
     Program,
     Repeat,
     StoreAt,
@@ -55,7 +56,7 @@ def _in_place(block: CodeBlock, ports: Iterable[object]) -> CodeBlock:
         return block
     fixed = {x for x in ports if isinstance(x, Buffer)}
     ways = _Ways()
-    ways.before(block, fixed)
+    ways.before(block, ways.bits(fixed))
     names = _Names()
     for source, target in chain.from_iterable(map(_copies, _loops(block))):
         if not fixed.isdisjoint((source, target)) or source.table is not None:
@@ -86,68 +87,105 @@ def _is_whole(view: View) -> bool:
     return (view.offset, view.stride, view.length) == (0, 1, view.buffer.length)
 
 
+# A set of buffers, as the bits of a whole number.
+_Bits = int
+
+
 class _Ways:
     """Which buffers are in each other's way, found by going back through the code."""
 
     def __init__(self) -> None:
-        self._pairs: set[tuple[Buffer, Buffer]] = set()
+        self._bits: dict[Buffer, _Bits] = {}
+        self._pairs: dict[_Bits, _Bits] = {}
+        self._loops: dict[int, _Footprint] = {}
 
     def meet(self, a: Buffer, b: Buffer) -> bool:
-        return (a, b) in self._pairs or (b, a) in self._pairs
+        one, other = self._bit(a), self._bit(b)
+        met = self._pairs.get(one, 0) & other or self._pairs.get(other, 0) & one
+        return bool(met)
 
-    def _write(self, buffer: Buffer, needed: Iterable[Buffer]) -> None:
-        self._pairs.update((buffer, other) for other in needed if other != buffer)
+    def bits(self, buffers: Iterable[Buffer]) -> _Bits:
+        """Return a set of buffers."""
+        found = 0
+        for buffer in buffers:
+            found |= self._bit(buffer)
+        return found
 
-    def before(self, block: CodeBlock, needed: Collection[Buffer]) -> set[Buffer]:
+    def _bit(self, buffer: Buffer) -> _Bits:
+        bit = self._bits.get(buffer)
+        if bit is None:
+            bit = self._bits[buffer] = 1 << len(self._bits)
+        return bit
+
+    def _write(self, bit: _Bits, needed: _Bits) -> None:
+        self._pairs[bit] = self._pairs.get(bit, 0) | (needed & ~bit)
+
+    def before(self, block: CodeBlock, needed: _Bits) -> _Bits:
         """Return the buffers that are needed before a block, given those needed after it."""
-        now = set(needed)
         for instruction in reversed(block.instructions):
-            now = self._before(instruction, now)
-        return now
+            if not isinstance(instruction, Operation):
+                needed = self._before(instruction, needed)
+        return needed
 
-    def _before(self, instruction: Instruction, needed: set[Buffer]) -> set[Buffer]:
+    def _before(self, instruction: Instruction, needed: _Bits) -> _Bits:
         match instruction:
             case LoadEntry(buffer=buffer):
-                return {*needed, buffer}
+                return needed | self._bit(buffer)
             case LoadAt(view=view):
-                return {*needed, view.buffer}
+                return needed | self._bit(view.buffer)
             case StoreEntry(buffer=buffer):
-                self._write(buffer, needed)
+                self._write(self._bit(buffer), needed)
             case StoreAt(view=view):
-                self._write(view.buffer, needed)
+                self._write(self._bit(view.buffer), needed)
             case Each():
                 return self._before_each(instruction, needed)
             case Choose():
-                return set().union(*(self.before(block, needed) for block in instruction.blocks))
+                found = 0
+                for block in instruction.blocks:
+                    found |= self.before(block, needed)
+                return found
             case While() | Repeat():
                 return self._before_loop(instruction, needed)
         return needed
 
-    def _before_loop(self, loop: While | Repeat, needed: set[Buffer]) -> set[Buffer]:
+    def _before_loop(self, loop: While | Repeat, needed: _Bits) -> _Bits:
         """What a round needs is needed after the round before it too."""
         head = needed
         while True:
             now = needed | self.before(loop.body, head)
             if isinstance(loop, While):
                 now = self.before(loop.condition, now)
-            if now <= head:
+            if not now & ~head:
                 return head
             head = head | now
 
-    def _before_each(self, loop: Each, needed: set[Buffer]) -> set[Buffer]:
+    def _before_each(self, loop: Each, needed: _Bits) -> _Bits:
         """All that a loop reads is needed while it writes, but for what it copies."""
-        read = {view.buffer for _, view in loop.reads}
+        own = self._loops.get(id(loop))
+        if own is None:
+            own = self._loops[id(loop)] = _Footprint(loop, self)
+        while_it_runs = needed | own.read
+        if own.stored:
+            self.before(loop.body, while_it_runs | own.stored | own.written)
+        for bit, copied in own.writes:
+            self._write(bit, (while_it_runs | own.written | own.stored) & ~copied)
+        return (needed & ~(own.replaced & ~own.stored)) | own.read
+
+
+class _Footprint:
+    """The buffers that a loop reads and writes; each that it writes, with those it copies there."""
+
+    def __init__(self, loop: Each, ways: _Ways) -> None:
         looked_up, stored = buffers_of(loop.body)
         written = {view.buffer for view, _ in loop.writes}
-        while_it_runs = needed | read | looked_up
-        if stored:
-            self.before(loop.body, while_it_runs | stored | written)
+        self.read = ways.bits(view.buffer for _, view in loop.reads) | ways.bits(looked_up)
+        self.stored, self.written = ways.bits(stored), ways.bits(written)
+        self.replaced = ways.bits(view.buffer for view, _ in loop.writes if _is_whole(view))
         copies = set(_copies(loop))
-        for buffer in written:
-            others = {x for x in while_it_runs | written | stored if (x, buffer) not in copies}
-            self._write(buffer, others)
-        replaced = {view.buffer for view, _ in loop.writes if _is_whole(view)}
-        return (needed - (replaced - stored)) | read | looked_up
+        self.writes = [
+            (ways.bits([to]), ways.bits(source for source, target in copies if target == to))
+            for to in written
+        ]
 
 
 class _Names:

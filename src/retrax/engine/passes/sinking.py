@@ -33,6 +33,9 @@ COSTLY = frozenset(
     "arctan2 arcsinh arccosh arctanh erf erfc nextafter rem".split()
 )
 
+# So many others take as long as a branch that goes the wrong way.
+_SHORT = 100
+
 _Users = dict[Value, list[Operation | None]]
 _Places = dict[Value, tuple[int, Operation]]
 
@@ -58,9 +61,12 @@ def sink(program: Program) -> Program:
 
 def is_costly(block: CodeBlock) -> bool:
     """Whether a block takes longer than a branch; a loop not chosen may not even end."""
-    return any(
-        isinstance(x, While) or (isinstance(x, Operation) and x.name in COSTLY) for x in walk(block)
-    )
+    count = 0
+    for x in walk(block):
+        if isinstance(x, While) or (isinstance(x, Operation) and x.name in COSTLY):
+            return True
+        count += 1
+    return count > _SHORT
 
 
 def zero_of(kind: Kind) -> Operand:
@@ -89,7 +95,7 @@ def _block(block: CodeBlock, users: _Users, fresh: Callable[[Value], Value]) -> 
                     v for v in outs if any(r is not None and r.out not in outs for r in users[v])
                 ]
                 results = sorted(read_outside, key=_number)
-                block = _with_choice(block, predicate, side, moved, results, fresh)
+                block = _with_choice(block, predicate, side, moved, results, users, fresh)
                 places = _places(block)
     return block
 
@@ -143,7 +149,7 @@ def _costly_side(
     return moved if any(x.name in COSTLY for x in moved) else []
 
 
-def _with_choice(block, predicate, side, moved, results, fresh) -> CodeBlock:
+def _with_choice(block, predicate, side, moved, results, users, fresh) -> CodeBlock:
     names = {value: fresh(value) for value in results}
     done: tuple[Operand, ...] = tuple(results)
     idle: tuple[Operand, ...] = tuple(zero_of(v.kind) for v in results)
@@ -155,13 +161,16 @@ def _with_choice(block, predicate, side, moved, results, fresh) -> CodeBlock:
         tuple(done if k == side else idle for k in (0, 1)),
         tuple(names[v] for v in results),
     )
-    out: list[Instruction] = []
     inside = {id(x) for x in moved}
+    readers = {id(r) for v in results for r in users[v] if r is not None} - inside
+    out: list[Instruction] = []
     placed = False
     for x in block.instructions:
-        if id(x) in inside:
+        key = id(x)
+        if key in inside:
             continue
-        if isinstance(x, Operation) and any(o in names for o in x.operands if _is_value(o)):
+        if key in readers:
+            assert isinstance(x, Operation)
             if not placed:
                 out.append(choice)
                 placed = True

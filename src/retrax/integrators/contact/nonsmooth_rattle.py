@@ -10,10 +10,10 @@ from jaxtyping import Array, Bool, Float
 from retrax.contact.node_contact import AbstractNodeContact, Closest
 from retrax.contact.rows import Places
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
 from retrax.integrators.contact.faults import fault_of_contact
+from retrax.integrators.contact.impacts import approach, calmed, goes_on, joined, turned
 from retrax.integrators.contact.last_touch import LastTouch
 from retrax.integrators.contact.neighbours import Neighbours
 from retrax.integrators.contact.node_contact import NodeContact
@@ -24,9 +24,10 @@ from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.complementarity import Contact, Found, Impulses, Law, weights
+from retrax.numerics.complementarity import Contact, Found, Impulses, Law, pushes, weights
 from retrax.numerics.contact_solution import solve_contact
-from retrax.numerics.small_matrices import partly_ordered_solve
+from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along
+from retrax.numerics.jax_hints import keep_axis
 from retrax.systems.rods.nodes import AbstractNodes
 from retrax.systems.rods.pair import RodsInContact
 
@@ -35,14 +36,10 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 # A gap this small, relative to the coordinates of the place, is closed: rounding errors of contacts
 # that say the same twice would otherwise push against each other.
 _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
-# What would go in a step no further than this does not bounce.
+# What would go in a step no further than this does not bounce, and does not slip on.
 _SOFT = 1e-12
 # Impulses that move bodies by no more than this, relative to the coordinates, repair rounding.
 _REPAIR = 256 * _EPS
-# What slips this many times faster than the friction of a stage can stop it goes on slipping.
-_FAST = 8.0
-# Joints may be redundant: this part of their diagonal is added to it.
-_PROXIMAL = 1e-13
 
 
 class Last(NamedTuple):
@@ -200,14 +197,15 @@ class NonsmoothRattle(AbstractIntegrator):
     ) -> tuple[State, StepInfo, Last]:
         group, tau = system.group, self.retraction
         contact: AbstractContacts = system.contact
+        couples = contact.couples
         g0, mu0, t0, t1 = state.g, state.momentum, state.t, state.t + h
         now, then = system.at_time(t0), system.at_time(t1)
-        before, ties = contact.look(g0), _ties(system, g0, t0)
+        before, ties = contact.reach(g0), _ties(system, g0, t0)
         extent = _extent(g0)
         xi0 = now.velocity(g0, mu0)
         touched = before.gap <= _TOUCHED * extent
-        u0 = jnp.einsum("iak,k->ia", before.rows, xi0)
-        rho = weights(before.rows, ties, lambda rows: answers(now, rows, g0, mu0))
+        u0 = speeds_along(before.rows, xi0, couples)
+        rho = weights(before.rows, ties, lambda rows: answers(now, rows, g0, mu0), couples)
 
         def kick(at: AbstractGroupSystem, g: Element, xi: Coordinates, t: Scalar) -> Coordinates:
             return h / 2 * at.total_force(g, xi, at.momentum(g, xi), t)
@@ -221,8 +219,16 @@ class NonsmoothRattle(AbstractIntegrator):
 
         pushed = kick(now, g0, xi0, t0)
         free = now.velocity(g0, mu0 + pushed)  # how it would go on without contact
-        sinks = jnp.maximum(-contact.speeds(drift(free), free, before.frame)[0], 0.0) / h
-        slides = touched & _goes_on(u0, rho[0][:, 0] * sinks, contact.friction, rho[0])
+        slips = touched & (h**2 * jnp.sum(u0[:, 1:] ** 2, axis=1) > (_SOFT * extent) ** 2)
+
+        def slid() -> Bool[Array, " m"]:
+            sinks = jnp.maximum(-contact.speeds(drift(free), free, before.frame)[0], 0.0) / h
+            along, across = rho[0][:, 0], rho[0][:, 1]
+            answer = 1 / jnp.where(across > 0, across, 1.0)
+            return slips & goes_on(u0[:, 1:], along * sinks, contact.friction, answer)
+
+        # A number, because derivatives do not reach truths that functions close over.
+        slides = lax.cond(jnp.any(slips), slid, lambda: slips).astype(float)
 
         def seen(gap: Array) -> Array:
             # What is closed is zero, and has the derivatives of the gap.
@@ -231,8 +237,8 @@ class NonsmoothRattle(AbstractIntegrator):
 
         def speeds(xi: Coordinates) -> Impulses:
             gap, there = contact.speeds(drift(xi), xi, before.frame)
-            slip = (jnp.einsum("iak,k->ia", before.rows[:, 1:], xi) + there[:, 1:]) / 2
-            slip = jnp.where(slides[:, None], u0[:, 1:], slip)
+            slip = (speeds_along(before.rows, xi, couples) + there)[:, 1:] / 2
+            slip = jnp.where(slides[:, None] > 0, u0[:, 1:], slip)
             return jnp.concatenate([(seen(gap) / h)[:, None], slip], axis=1)  # (2), (3)
 
         def held(xi: Coordinates) -> Array:
@@ -244,9 +250,9 @@ class NonsmoothRattle(AbstractIntegrator):
             def carried(row: Coordinates) -> Coordinates:
                 return tau.dL_dual(group, h * xi, row)
 
-            rows = contact.look(g, before.frame).rows
-            opening = jax.vmap(carried)(rows[:, 0])
-            slip = jnp.where(slides[:, None, None], 0.0, (before.rows + rows)[:, 1:] / 2)
+            rows = contact.reach(g, before.frame).rows
+            opening = carried_rows(rows[:, 0], carried, couples)
+            slip = jnp.where(slides[:, None, None] > 0, 0.0, (before.rows + rows)[:, 1:] / 2)
             V = jnp.concatenate([opening[:, None], slip], axis=1)
             G = _ties(system, g, t1)
             return V, jax.vmap(carried)(G) if len(G) else G
@@ -260,6 +266,7 @@ class NonsmoothRattle(AbstractIntegrator):
             slopes=slopes,
             held=held,
             answers=gives,
+            couples=couples,
             law=Law(
                 rows=before.rows,
                 friction=jnp.where(touched, contact.friction, 0.0),
@@ -273,43 +280,57 @@ class NonsmoothRattle(AbstractIntegrator):
             ),
         )
         z, lam = h * memory.guesses[0], h * memory.ties
-        loaded = jnp.einsum("iak,ia->k", before.rows, z) + lam @ ties
-        guess = Found(now.velocity(g0, mu0 + pushed + loaded), z, lam)
+        z = z if couples is None else keep_axis(z)
+        loaded = impulse_of(before.rows, z, couples) + lam @ ties
+        guess = Found(now.velocity(g0, mu0 + pushed + loaded), z, lam, loaded)
         found, status = solve_contact(problem, guess)
         xi = found.xi
         g1 = drift(xi)
         push = kick(now, g0, xi, t0)
-        impulse = jnp.einsum("iak,ia->k", before.rows, found.z) + found.lam @ ties
-        push = push + impulse
+        push = push + found.impulse
         turn = group.coAdm1(tau.minus_identity(group, h * xi), mu0 + push)
         off = mu0 + (push + turn + kick(then, g1, xi, t1))  # (4) without impulses
 
-        after, ends = contact.look(g1, before.frame), _ties(system, g1, t1)
+        after, ends = contact.reach(g1, before.frame), _ties(system, g1, t1)
         closed = (found.z[:, 0] > 0) | (after.gap <= _CLOSED * extent)
         # What meets in this step slides freely until then, and rubs with all of its push after.
         met = jnp.where(touched, 0.0, found.z[:, 0])
-        apart = then.velocity(g1, off - _turned(group, tau, h * xi, impulse))
-        arrives = then.velocity(g1, off)
-        if system.constraint is not None:
-            free = _joined(now, free, ties, g0, mu0, t0)
-            apart, arrives = (_joined(then, v, ends, g1, off, t1) for v in (apart, arrives))
-        ahead, down = after.rows[:, 0], before.rows[:, 0]
-        approach = jnp.where(
-            touched, jnp.minimum(u0[:, 0], 0.0), _approach(before.gap, u0[:, 0], ahead @ apart, h)
+
+        def bounced() -> Gaps:
+            apart = then.velocity(g1, off - turned(group, tau, h * xi, found.impulse))
+            arrives, goes = then.velocity(g1, off), free
+            if system.constraint is not None:
+                goes = joined(now, free, ties, g0, mu0, t0)
+                apart, arrives = (joined(then, v, ends, g1, off, t1) for v in (apart, arrives))
+
+            def ahead(v: Coordinates) -> Gaps:
+                return speeds_along(after.rows, v, couples)[:, 0]
+
+            def down(v: Coordinates) -> Gaps:
+                return speeds_along(before.rows, v, couples)[:, 0]
+
+            end = approach(before.gap, u0[:, 0], ahead(apart), h)
+            v = jnp.where(touched, jnp.minimum(u0[:, 0], 0.0), end)
+            give = pushes(after.rows[:, :1], lambda rows: answers(then, rows, g1, off), couples)
+            ratio = rho[0][:, 0] * jnp.sum(after.rows[:, 0] * give[:, 0], axis=1)
+            spare = ahead(arrives) ** 2 + ratio * (down(goes) ** 2 - down(xi) ** 2)  # (6)
+            v = jnp.maximum(v, -jnp.sqrt(jnp.where(spare > 0, spare, 0.0)))
+            return jnp.where(-h * v > _SOFT * extent, contact.restitution * v, 0.0)
+
+        # What meets slowly, or gives nothing back, does not bounce.
+        meets = ~touched | (-h * u0[:, 0] > _SOFT * extent)
+        bounce = lax.cond(
+            jnp.any(closed & meets & (contact.restitution > 0)),
+            bounced,
+            lambda: jnp.zeros_like(u0[:, 0]),
         )
-        gives_then = jnp.sum(ahead * answers(then, ahead, g1, off), axis=1)
-        spare = (ahead @ arrives) ** 2  # (6)
-        spare = spare + rho[0][:, 0] * gives_then * ((down @ free) ** 2 - (down @ xi) ** 2)
-        approach = jnp.maximum(approach, -jnp.sqrt(jnp.where(spare > 0, spare, 0.0)))
-        hits = -h * approach > _SOFT * extent
-        bounce = jnp.where(hits, contact.restitution * approach, 0.0)
 
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
         def rates(xi: Coordinates) -> Impulses:
-            u = jnp.einsum("iak,k->ia", after.rows, xi)
-            return u.at[:, 0].add(bounce)  # (5)
+            u = speeds_along(after.rows, xi, couples)
+            return jnp.concatenate([(u[:, 0] + bounce)[:, None], u[:, 1:]], axis=1)  # (5)
 
         def opening(xi: Coordinates) -> Array:
             if system.constraint is None:
@@ -322,6 +343,7 @@ class NonsmoothRattle(AbstractIntegrator):
             slopes=lambda xi: (after.rows, ends),
             held=opening,
             answers=lambda rows: answers(then, rows, g1, off),
+            couples=couples,
             law=Law(
                 rows=after.rows,
                 friction=contact.friction,
@@ -335,73 +357,19 @@ class NonsmoothRattle(AbstractIntegrator):
             ),
         )
         started = jnp.where(closed[:, None], memory.guesses[1] * h, 0.0)
-        loaded = jnp.einsum("iak,ia->k", after.rows, started) + h * memory.ends @ ends
-        begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends)
+        loaded = impulse_of(after.rows, started, couples) + h * memory.ends @ ends
+        begun = Found(then.velocity(g1, off + loaded), started, h * memory.ends, loaded)
         last, settled = solve_contact(second, begun)
-        mu1 = off + jnp.einsum("iak,ia->k", after.rows, last.z) + last.lam @ ends
-        new = State(g1, mu1, t1)
+        new = State(g1, off + last.impulse, t1)
         both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
         first, final = found.z / h, last.z / h
         repair = _REPAIR * extent / h**2 * jnp.sum(rho[0][:, 0])
         guesses = (
-            _calmed(memory.guesses[0], first, repair),
-            _calmed(memory.guesses[1], final, repair),
+            calmed(memory.guesses[0], first, repair),
+            calmed(memory.guesses[1], final, repair),
         )
         return new, info, Last(first, final, found.lam / h, last.lam / h, guesses)
-
-
-def _goes_on(u: Impulses, push: Gaps, friction: Gaps, rho: Impulses) -> Bool[Array, " m"]:
-    """Return which contacts slip too fast for friction to stop them in this step.
-
-    **Arguments:** `u`: their speeds at its start; `push`: how hard they push in it, nearly.
-    """
-    stops = _FAST * friction * push / jnp.where(rho[:, 1] > 0, rho[:, 1], 1.0)
-    return (push > 0) & (jnp.sum(u[:, 1:] ** 2, axis=1) > stops**2)
-
-
-def _calmed(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
-    """Return what to begin the next iteration with.
-
-    Impulses that repair rounding errors of gaps are no guess for the next step, where they would
-    make such errors anew. In the mean with the guesses before they die out.
-    """
-    near = jnp.sum(jnp.abs(found - before)) <= repair
-    return jnp.where(near, (3 * before + found) / 4, found)
-
-
-def _turned(
-    group: AbstractLieGroup, tau: AbstractRetraction, move: Coordinates, mu: Coordinates
-) -> Coordinates:
-    r"""Return $\mathrm{Ad}^*_{\tau(x)}\mu$."""
-    return mu + group.coAdm1(tau.minus_identity(group, move), mu)
-
-
-def _joined(
-    system: AbstractGroupSystem,
-    xi: Coordinates,
-    ties: Float[Array, "k n"],
-    g: Element,
-    mu: Coordinates,
-    t: Scalar,
-) -> Coordinates:
-    """Return velocities after the impulses of joints that they need to stay together."""
-    pulls = answers(system, ties, g, mu)
-    S = ties @ pulls.T
-    S = S + _PROXIMAL * jnp.diag(jnp.diag(S))
-    assert system.constraint is not None
-    return xi - partly_ordered_solve(S, system.constraint.violation(g, xi, t), len(S)) @ pulls
-
-
-def _approach(gap: Gaps, start: Gaps, end: Gaps, h: Scalar) -> Gaps:
-    """Return the speeds at which contacts meet: between those at both ends of a step.
-
-    `end` is the speed that there would be at its end without contact. The part of the step until
-    they meet is that of their gap in the way on which they close.
-    """
-    way = -h * (start + end) / 2
-    part = jnp.where(way > gap, gap / jnp.where(way > gap, way, 1.0), 1.0)
-    return start + part * (end - start)
 
 
 def _of_nodes(system: AbstractGroupSystem) -> TypeGuard[AbstractNodes]:
