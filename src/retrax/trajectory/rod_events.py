@@ -22,6 +22,8 @@ from retrax.trajectory.rod_contacts import Things
 
 # Numbers of different things are this far apart: further than spots of one contact.
 _APART = 20
+# More than there are nodes.
+_MANY = 2**30
 # A speed below this, relative to others, is that of something which already rests.
 _SMALL = 1e-9
 
@@ -109,10 +111,8 @@ def _resting(record: Any, now: _Spots, pushes: np.ndarray) -> _Spots:
 
 def _among(one: _Spots, other: _Spots) -> np.ndarray:
     """Return which spots are the same among others, and do the same."""
-    mine, theirs = (np.column_stack([x.place, x.mode]).astype(np.int64) for x in (one, other))
-    kind = np.dtype((np.void, mine.dtype.itemsize * 3))
-    rows = (np.ascontiguousarray(x).view(kind).ravel() for x in (mine, theirs))
-    return np.isin(*rows)
+    mine, theirs = ((x.place[:, 0] * _MANY + x.place[:, 1]) * 4 + x.mode for x in (one, other))
+    return np.isin(mine, theirs)
 
 
 def _beside(one: _Spots, other: _Spots, near: int) -> np.ndarray:

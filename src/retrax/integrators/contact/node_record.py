@@ -111,7 +111,7 @@ def recorded(
     slip = end.u[:, 1, None] * end.rows.frame[:, 1] + end.u[:, 2, None] * end.rows.frame[:, 2]
     size = jnp.max(jnp.abs(jnp.stack([start.u, start.other, end.u, end.other])), axis=(0, 2))
     fast = _fastest(system, before) + _fastest(system, after)
-    friction = spots.contact.friction
+    friction = system.contact.friction
     moves = (jnp.sqrt(dot(slip, slip)) > _SMALL * (size + fast)) | (friction == 0)
     one, other = spots.sides
     return NodeRecord(

@@ -41,8 +41,8 @@ _FIRM = 1e3
 class Faults(NamedTuple):
     """What may have gone wrong.
 
-    **Attributes:** `number`: of pairs found; `skin`: how near they are; `moved`: the way of the fastest node; `left`: what is
-    left of (2), as a length; `unsolved`: whether that is too much.
+    **Attributes:** `number`: of pairs found; `skin`: how near they are; `moved`: the way of the
+    fastest node; `left`: what is left of (2), as a length; `unsolved`: whether that is too much.
     """
 
     number: Scalar
