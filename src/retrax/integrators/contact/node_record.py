@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from retrax.contact.capsules import Numbers, Points, crossed, dot
 from retrax.contact.node_contact import AbstractSpots
-from retrax.contact.rows import Rows, frames, speeds
+from retrax.contact.rows import Places, Rows, frames, speeds
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
@@ -149,7 +149,7 @@ def _end(
     return _End(rows, gap, push, P - push[:, None] * normals, u, other)
 
 
-def _place(rows: Rows, places: Points) -> Points:
+def _place(rows: Rows, places: Places) -> Points:
     """Return where the surfaces of the first of each two meet."""
     first = rows.weights > 0
     weights, arms = (jnp.where(first, x, 0.0) for x in (rows.weights, rows.arms))
