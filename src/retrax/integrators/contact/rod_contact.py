@@ -44,6 +44,7 @@ from retrax.integrators.contact.rod_record import (
     started,
     told,
 )
+from retrax.integrators.contact.rod_slip import goes_on, moved, spun
 from retrax.integrators.kick_drift_kick import loaded
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
@@ -60,9 +61,8 @@ _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
 _DEEP = 256 * _EPS
 # A gap this small, relative to them, is closed.
 _CLOSED = 64 * _EPS
-# What slips this many times faster than the friction of a stage can stop it goes on slipping; its
-# slip counts as so much faster in (2), so that friction is against it.
-_FAST, _FIRM = 8.0, 1e3
+# The slip of what goes on slipping counts as so much faster in (2), so that friction is against it.
+_FIRM = 1e3
 # Where there are no more pairs than a share of the nodes, the step has room for these alone.
 _SHARE = 2
 
@@ -278,8 +278,8 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
 
     size, gives = extent / jnp.abs(h), _response(system, turned0)
     begun = rows_of(nearest(spots, places + h * v0))
-    slip = _moved(begun, v0) + crossed(_turned(begun, w0), begun.frame[:, 0])
-    slides = _goes_on(system, slip, dot(begun.frame[:, 0], memory.first * h))
+    slip = moved(begun, v0) + crossed(spun(begun, w0), begun.frame[:, 0])
+    slides = goes_on(system, slip, dot(begun.frame[:, 0], memory.first * h))
     ahead = _FIRM * slip
     first = solve(
         look,
@@ -292,7 +292,7 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
         overlapping,
     )
     ends: Ended = first.found
-    approach = dot(first.rows.frame[:, 0], _moved(first.rows, v0))
+    approach = dot(first.rows.frame[:, 0], moved(first.rows, v0))
     g1 = ends.flown.g
     change = ends.push + _flat(ends.flown.change)
     more = then.lost(g1, mu0 + change, h / 2, carried, dragged_first=False)
@@ -339,28 +339,6 @@ def _solved(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> 
         jnp.stack([last.near.sigma, last.near.tau], axis=1),
     )
     return new, info, hand_on, faults
-
-
-def _moved(rows: Rows, v: Places) -> Points:
-    """Return the velocities of the points of spots against each other, in space."""
-    parts = (rows.weights[:, k, None] * v[rows.nodes[:, k]] for k in range(1, 4))
-    return sum(parts, rows.weights[:, 0, None] * v[rows.nodes[:, 0]])
-
-
-def _turned(rows: Rows, spin: Places) -> Points:
-    """Return the spins that move the surfaces at spots against each other, times their arms."""
-    return _moved(rows._replace(weights=rows.arms), spin)
-
-
-def _goes_on(system: AbstractRod, slip: Points, push: Numbers) -> Bool[Array, " m"]:
-    """Return which contacts slip too fast for friction to stop them in this step.
-
-    **Arguments:** `slip`: at its start; `push`: how hard they pushed in the last one.
-    """
-    turns, moves = system.parts(system.mobility)
-    gives = 2 * (jnp.max(moves) + system.contact.radius**2 * jnp.max(turns))  # at most
-    stops = _FAST * system.contact.friction * gives * push
-    return (push > 0) & (dot(slip, slip) > stops**2)
 
 
 def _renewed(system: AbstractRod, state: State, h: Scalar, memory: LastTouch) -> LastTouch:
