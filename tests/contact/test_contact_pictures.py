@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 import retrax as rx
+from retrax.show.pictures.choose import picture
 from retrax.store.objects import decode, encode
 
 
@@ -47,3 +48,25 @@ def test_a_mechanism_shows_its_contacts_and_a_file_keeps_them():
     g = system.assemble(joints={"hinge": 0.2}).g
     np.testing.assert_array_equal(loaded.contact.gaps(g), system.contact.gaps(g))
     np.testing.assert_array_equal(loaded.contact.friction, [0.3] * 3 + [0.0] * 2)
+
+
+def test_rods_show_what_stands_in_space_and_a_file_keeps_it():
+    post = rx.Capsule(0.05, 0.2, [0, 1, 0], [0.2, 0, -0.06], name="post")
+    slope = rx.Plane([0.6, 0.0, 0.8], [0, 0, -1.0])
+    contact = rx.SelfContact(0.01, against=[post, slope, rx.Ball(0.1, [0, 0, -0.3])], itself=False)
+    round_rod = {"young": 1e6, "poisson": 0.5, "density": 1000.0, "radius": 0.01}
+    rod = rx.systems.Rod.from_material(4, 0.4, **round_rod, contact=contact)
+    alone = rx.systems.Rod.from_material(4, 0.4, **round_rod)
+    both = rx.systems.Rods([alone, alone], contact=contact)
+    for system in (rod, both):
+        said = system.drawing
+        assert [one.kind for one in said["still"]] == ["cylinder", "ball", "ball", "ball"]
+        assert said["planes"] == (((0.6, 0.0, 0.8), (0.0, 0.0, -1.0), "ground"),)
+    assert "still" not in alone.drawing
+    loaded = decode(json.loads(json.dumps(encode(rod, "system"))), None)
+    assert loaded.drawing == rod.drawing
+    state = rod.state(rod.straight((1.0, 0.0, 0.0)), velocity=rod.velocity_of())
+    run = rx.simulate(rod, rx.NonsmoothRattle(), state, h=1e-4, steps=2)
+    things = {thing["label"]: thing for thing in picture(run).things}
+    assert len(things["what stands in space"]["parts"]) == 4
+    assert things["plane"]["still"] and things["rod"]["kind"] == "line"

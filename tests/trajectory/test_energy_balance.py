@@ -12,7 +12,7 @@ from retrax.cli.main import app
 from retrax.show.curves import panels
 from retrax.show.page import kept_table
 from retrax.show.quantities import quantity
-from retrax.trajectory.observe import energy_balance
+from retrax.trajectory.energy_balance import energy_balance
 
 TOP = ([1.0, 2.0, 2.5], lambda R: -9.81 * R[2, 2])
 

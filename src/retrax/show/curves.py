@@ -16,7 +16,8 @@ from retrax.show.drawn import (
 )
 from retrax.show.scene import single
 from retrax.show.style import extremes
-from retrax.trajectory.observe import balance_of, deviations
+from retrax.trajectory.energy_balance import balance_of
+from retrax.trajectory.observe import deviations
 from retrax.trajectory.trajectory import Trajectory
 
 _POINTS = 2000

@@ -35,7 +35,8 @@ from retrax.show.style import (
     new_figure,
     style,
 )
-from retrax.trajectory.observe import balance_of, deviations, drift
+from retrax.trajectory.energy_balance import balance_of
+from retrax.trajectory.observe import deviations, drift
 from retrax.trajectory.trajectory import Trajectory
 
 _SHOWN_INVARIANTS = 8

@@ -25,7 +25,7 @@ from retrax.show.scene import plain, scene
 from retrax.show.style import CYCLE, CYCLE_ON_DARK
 from retrax.store.run_objects import encode_run
 from retrax.systems.catalogue import CASES
-from retrax.trajectory.observe import balance_of
+from retrax.trajectory.energy_balance import balance_of
 from retrax.trajectory.summary import counted
 from retrax.trajectory.trajectory import Trajectory
 

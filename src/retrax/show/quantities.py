@@ -16,7 +16,7 @@ from retrax.errors import BadInput
 from retrax.mechanics.state import State
 from retrax.show.bodies import unit
 from retrax.show.style import ORANGE, POINTS, extremes, literal, look, new_figure, style
-from retrax.trajectory.observe import balance_of
+from retrax.trajectory.energy_balance import balance_of
 from retrax.trajectory.trajectory import Trajectory
 
 QuantityLike = str | Callable[[State], Array] | np.ndarray | Sequence[float]

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from retrax.trajectory.contacts import History
-from retrax.trajectory.observe import EnergyBalance, Series, balance_of_forces
+from retrax.trajectory.energy_balance import EnergyBalance, balance_of_forces
+from retrax.trajectory.observe import Series
 from retrax.trajectory.rod_contacts import ALL
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import numpy as np
 
 from retrax.errors import printable
 from retrax.trajectory.contact_events import KINDS
-from retrax.trajectory.observe import aliasing, balance_of, deviations, drift
+from retrax.trajectory.energy_balance import balance_of
+from retrax.trajectory.observe import aliasing, deviations, drift
 from retrax.trajectory.retaken import had_contact, has_contact
 
 if TYPE_CHECKING:

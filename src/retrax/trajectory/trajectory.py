@@ -20,23 +20,20 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.fingerprint import Fingerprint
-from retrax.trajectory.contacts import ContactMotions, History, history_of, reaction_of
 from retrax.trajectory.crossings import Events, events_of
 from retrax.trajectory.dense import DenseOutput
-from retrax.trajectory.energy_book import EnergyBook, book_of
-from retrax.trajectory.joints import JointMotions
+from retrax.trajectory.energy_balance import EnergyBalance, balance_of
 from retrax.trajectory.observe import (
-    EnergyBalance,
     Observations,
     Values,
     along,
-    balance_of,
     observe,
     observe_driven,
     observe_remembered,
     observe_traced,
 )
 from retrax.trajectory.provenance import Origin
+from retrax.trajectory.reactions import AbstractReactions
 from retrax.trajectory.records import Records
 from retrax.trajectory.retaken import had_contact, has_contact
 from retrax.trajectory.shown import AbstractShown
@@ -51,7 +48,7 @@ _LATER = ("t", "states", "info", "provenance", "failed")
 Configurations = PyTree[Values]
 
 
-class Trajectory(AbstractShown):
+class Trajectory(AbstractShown, AbstractReactions):
     """Times and states of a run, how each step went, and how all of it was made.
 
     **Attributes:**
@@ -223,26 +220,6 @@ class Trajectory(AbstractShown):
         """The name of the event that ended the run, if one did."""
         return None if self._events is None else self._events.ended_by
 
-    @cached_property
-    def _history(self) -> History:
-        """What contacts did; computed once."""
-        self._compare_content()
-        return history_of(self)
-
-    @property
-    def contacts(self) -> ContactMotions:
-        """The contacts of a system along the run, by name: gaps, impulses, slip, friction work.
-
-        They are found by taking the steps again from the saved states.
-        """
-        self._require_numbers("contacts")
-        return ContactMotions(self, self._history)
-
-    def energy_book(self) -> EnergyBook:
-        """Tell where the energy of a run with contact went: friction, impacts, forces, the rest."""
-        self._require_numbers("energy_book()")
-        return book_of(self, self._history)
-
     def take_events(self, data: object) -> None:
         """Take the events that a file tells; `None` for none."""
         if data is not None:
@@ -280,12 +257,12 @@ class Trajectory(AbstractShown):
             if self._recorded is not None and self.integrator is None:
                 self._observations = observe_driven(self.system, self.states, self._recorded)
                 return self._observations
-            self._compare_content()
+            self.compare_content()
             look = observe_traced if self.traced else observe
             self._observations = look(self.system, self.states, self.integrator, self.h)
         return self._observations
 
-    def _compare_content(self) -> None:
+    def compare_content(self) -> None:
         """Warn if functions of the system read other values now than when the run was made."""
         then = self._identity
         if then is None or not then.complete or self.integrator is None:
@@ -373,39 +350,6 @@ class Trajectory(AbstractShown):
     def group_defect(self) -> Values:
         """Return the distance of every saved configuration from the group."""
         return self.observations.defect
-
-    @property
-    def joints(self) -> JointMotions:
-        """The joints and wheels of a mechanism along the run, by name: angles, rates, forces."""
-        self._require_numbers("joints")
-        return JointMotions(self)
-
-    @property
-    def _held_in_contact(self) -> bool:
-        """Whether there are joints beside contacts, so that steps alone know their forces."""
-        held = self.system is not None and self.system.constraint is not None
-        return held and has_contact(self)
-
-    @property
-    def multipliers(self) -> Values:
-        """The multipliers of the constraint at every saved state, one column for each equation.
-
-        Of a system with contact they are those of the step that ends there.
-        """
-        if self._measured or self.traced or not self._held_in_contact:
-            return self.observations.multipliers
-        return self._history.tension
-
-    @property
-    def reaction(self) -> Values:
-        """The reaction of the constraint, a body covector, at every saved state."""
-        if self._measured or self.traced or not self._held_in_contact:
-            return self.observations.reaction
-        return reaction_of(self, self._history.tension)
-
-    def constraint_violation(self) -> Values:
-        """Return by how much every saved velocity breaks the constraint; zero without one."""
-        return self.observations.violation
 
     def along(self, function: Callable[[State], object]) -> Values:
         """Return the values of a function of the state, written in JAX, at every saved state."""
