@@ -1,6 +1,6 @@
 """Contact against MuJoCo and PyElastica, in one run.
 
-    python -m benchmarks.contact [slope slide bowling bounce cradle balls rod]
+    python -m benchmarks.contact [slope slide bowling bounce cradle balls box rod]
 
 One process, all in turn. What is timed of retrax is the whole `rx.simulate`, after a first call
 that compiles; of MuJoCo its loop in C, of PyElastica its loop in Python after a first call. Errors
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import retrax as rx
-from benchmarks.contact_many import balls, rod
+from benchmarks.contact_many import balls, box, rod
 from benchmarks.results import RESULTS, save
 from benchmarks.turns import Case, in_turn, library
 
@@ -258,7 +258,7 @@ def _settings(mujoco) -> list[tuple[float, Any]]:
     return [] if mujoco is None else [(h, s) for s in mujoco.BOTH for h in (LONG, SHORT)]
 
 
-PROBLEMS = {f.__name__: f for f in (slope, slide, bowling, bounce, cradle, balls, rod)}
+PROBLEMS = {f.__name__: f for f in (slope, slide, bowling, bounce, cradle, balls, box, rod)}
 
 
 def main() -> None:

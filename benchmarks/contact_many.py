@@ -7,8 +7,8 @@ from benchmarks.loop import GAP, THROUGH, loop, places
 from benchmarks.turns import Case, in_turn, library, once
 
 G, MASS, RADIUS, FRICTION = 9.81, 2.0, 0.1, 0.3
-BALLS = {2: 300, 3: 300, 4: 50}  # and how many steps they take
-MANY, FEW = 1000, 50
+BALLS = {2: 300, 3: 300, 1000: 50}  # and how many steps they take
+BOX = {27: 1000, 1000: 200}
 END = 0.3  # of the rod, in s
 # Room for pairs of near segments: as many as there are, and what retrax takes when not told.
 ROOM = (40, None)
@@ -21,10 +21,9 @@ HARDEST = (5e-6, 4e6)
 def balls() -> list[dict]:
     """Time a step of balls that roll into each other on a floor."""
     mujoco, rows = library("mujoco_contact"), []
-    for n in (*BALLS, MANY):
+    for n, steps in BALLS.items():
         start = _row(n)
-        steps = BALLS.get(n, FEW)
-        cases = [] if n == MANY else [_our_balls(n, steps, *start)]
+        cases = [_our_balls(n, steps, *start, [rx.Plane(name="floor")])]
         if mujoco is not None:
             bodies = "".join(mujoco.ball(MASS, RADIUS, place) for place in start[0])
             velocity = np.concatenate([np.r_[v, 0, 0, 0] for v in start[1]])
@@ -44,6 +43,62 @@ def balls() -> list[dict]:
     return rows
 
 
+def box() -> list[dict]:
+    """Time a step of balls that fall into a box of five planes."""
+    mujoco, rows = library("mujoco_contact"), []
+    for n, steps in BOX.items():
+        place, side = _stacked(n)
+        still = np.zeros((n, 3))
+        cases = [_our_balls(n, steps, place, still, _walls(side))]
+        if mujoco is not None:
+            bodies = "".join(mujoco.ball(MASS, RADIUS, x) for x in place)
+            made = mujoco.scene(
+                _their_walls(side) + bodies,
+                np.zeros(6 * n),
+                1e-3,
+                mujoco.DEFAULT,
+                gravity=[0, 0, -G],
+                friction=FRICTION,
+            )
+            cases.append(
+                Case(
+                    mujoco.DEFAULT.name,
+                    1e-3,
+                    steps,
+                    lambda m=made, k=steps: m.run(k),
+                    lambda data: {"overlap": _overlap(data.qpos.reshape(-1, 7)[:, :3])},
+                )
+            )
+        rows += [{"balls": n, **row} for row in in_turn(cases)]
+    return rows
+
+
+def _stacked(n: int) -> tuple[np.ndarray, float]:
+    """Return places near a lattice, and the side of a box around them."""
+    side, k, rng = round(n ** (1 / 3)), np.arange(n), np.random.default_rng(0)
+    lattice = np.stack([k % side, (k // side) % side, k // side**2], axis=1) + 0.5
+    return 2.3 * RADIUS * lattice + rng.uniform(-0.01, 0.01, (n, 3)), 2.3 * RADIUS * side
+
+
+def _walls(side: float) -> list[rx.Plane]:
+    return [
+        rx.Plane(name="floor"),
+        rx.Plane((1.0, 0.0, 0.0), name="left"),
+        rx.Plane((-1.0, 0.0, 0.0), (side, 0.0, 0.0), name="right"),
+        rx.Plane((0.0, 1.0, 0.0), name="front"),
+        rx.Plane((0.0, -1.0, 0.0), (0.0, side, 0.0), name="back"),
+    ]
+
+
+def _their_walls(side: float) -> str:
+    turned = {"0 1 0 90": "0 0 0", "0 1 0 -90": f"{side} 0 0"}
+    turned |= {"1 0 0 -90": "0 0 0", "1 0 0 90": f"0 {side} 0"}
+    return "".join(
+        f'<geom type="plane" size="100 100 1" axisangle="{turn}" pos="{at}"/>'
+        for turn, at in turned.items()
+    )
+
+
 def _row(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return places and velocities of balls in a square, all on their way to its middle."""
     side = int(np.ceil(np.sqrt(n)))
@@ -54,25 +109,16 @@ def _row(n: int) -> tuple[np.ndarray, np.ndarray]:
     return place, -np.concatenate([flat, np.zeros((n, 1))], axis=1)
 
 
-def _our_balls(n: int, steps: int, place: np.ndarray, velocity: np.ndarray) -> Case:
-    shapes = [rx.Ball(RADIUS, body=k, name=f"ball {k}") for k in range(n)]
-    floor = rx.Plane(name="floor")
-    pairs = [(ball, floor) for ball in shapes]
-    pairs += [(a, b) for k, a in enumerate(shapes) for b in shapes[k + 1 :]]
-    system = rx.MechanicalSystem(
-        rx.Product(*[rx.SO3(), rx.Translation(3)] * n),
-        np.tile(np.r_[3 * [0.4 * MASS * RADIUS**2], 3 * [MASS]], n),
-        lambda g: MASS * G * sum(g[2 * k + 1][2] for k in range(n)),
-        contact=rx.Contacts(pairs, friction=FRICTION),
-    )
-    g = tuple(part for x in place for part in (np.eye(3), x))
-    spins = np.zeros_like(velocity)
-    start = system.state(g, velocity=np.concatenate([spins, velocity], axis=1).reshape(-1))
+def _our_balls(
+    n: int, steps: int, place: np.ndarray, velocity: np.ndarray, against: list[rx.Plane]
+) -> Case:
+    balls = rx.systems.Balls(RADIUS, MASS, count=n, friction=FRICTION, against=against)
+    start = balls.state(place, velocity=velocity)
 
     def call() -> np.ndarray:
         options = {"h": 1e-3, "steps": steps, "save_every": steps, "progress": False}
-        run = rx.simulate(system, rx.NonsmoothRattle(), start, **options)
-        return np.stack([np.asarray(x) for x in run.final.g[1::2]])
+        run = rx.simulate(balls, rx.NonsmoothRattle(), start, **options)
+        return np.asarray(run.final.g[1])
 
     return Case("retrax", 1e-3, steps, call, lambda x: {"overlap": _overlap(x)})
 

@@ -1,5 +1,6 @@
 """Ready systems: a class or a function each, with its invariants declared."""
 
+from retrax.systems.balls import Balls as Balls
 from retrax.systems.cubic_hamiltonian import CubicHamiltonian as CubicHamiltonian
 from retrax.systems.cubic_hamiltonian import henon_heiles as henon_heiles
 from retrax.systems.euler_top import BodyOnSphere as BodyOnSphere

@@ -123,8 +123,8 @@ class Balls(AbstractNodes):
         )
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
         rates = [
-            None if name not in each else evaluated(_rate, _drag(name, each[name]), self.inertia, k)
-            for name, k in (("drag", 3), ("spin_drag", 0))
+            None if name not in each else evaluated(rate, _drag(name, each[name]), self.inertia)
+            for name, rate in (("drag", _slowing), ("spin_drag", _calming))
         ]
         self.drag = None if rates == [None, None] else Drag(*rates)
         self.contact = BallContact(
@@ -273,8 +273,12 @@ def _drag(name: str, value: Float[Array, " n"]) -> Float[Array, " n"]:
     return value
 
 
-def _rate(drag: Float[Array, " n"], inertia: Coordinates, k: int) -> Float[Array, "n 3"]:
-    return jnp.stack([drag / inertia.reshape(-1, 6)[:, k]] * 3, axis=1)
+def _slowing(drag: Float[Array, " n"], inertia: Coordinates) -> Float[Array, "n 3"]:
+    return jnp.stack([drag] * 3, axis=1) / inertia.reshape(-1, 6)[:, 3:]
+
+
+def _calming(drag: Float[Array, " n"], inertia: Coordinates) -> Float[Array, "n 3"]:
+    return jnp.stack([drag] * 3, axis=1) / inertia.reshape(-1, 6)[:, :3]
 
 
 def _rows(name: str, value: ArrayLike | None, n: int) -> np.ndarray | Array:

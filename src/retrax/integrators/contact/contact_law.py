@@ -32,8 +32,8 @@ class Seen(NamedTuple):
 class Law(NamedTuple):
     """Coulomb's law of each contact.
 
-    **Attributes:** `friction`: $f$; `pushed`: $p^0$; `slides`: 1 where the slip is one that
-    impulses do not change, 0 elsewhere; `held`: 1 where friction stays as it is, within its bound.
+    **Attributes:** `friction`: $f$; `pushed`: $p^0$; `slides`: 1 where impulses do not change the
+    slip, 0 elsewhere; `held`: 1 where friction stays as it is, within its bound.
     """
 
     friction: Float[Array, "*m"]

@@ -66,6 +66,7 @@ def solve(
     law: Law,
     aim: Scalar,
     accept: Scalar,
+    over: float | None,
     locked: Scalar | None = None,
     renew: Renew | None = None,
 ) -> Solved:
@@ -75,8 +76,8 @@ def solve(
     until one of them slips. What stalls below `locked` keeps its friction as it is, and the rest is
     solved to `aim`.
 
-    With `renew` the contacts that have been solved for are looked at again: where other points
-    overlap, these come to touch instead.
+    `over` says how sweeps are hurried: see `swept`. With `renew` the contacts that have been solved
+    for are looked at again: where other points overlap, these come to touch instead.
     """
 
     def again(it: _Iterate) -> _Iterate:
@@ -115,7 +116,8 @@ def solve(
 
     def again_swept(it: _Iterate, seen: Seen) -> _Iterate:
         enough = jnp.maximum(_ENOUGH * jnp.max(it.left), aim / 4)
-        return it._replace(z=swept(it.z, seen, it.rows, it.block, response, held(it), enough))
+        z = swept(it.z, seen, it.rows, it.block, response, held(it), enough, over)
+        return it._replace(z=z)
 
     def held(it: _Iterate) -> Law:
         return law._replace(held=jnp.broadcast_to(it.holds, law.held.shape))

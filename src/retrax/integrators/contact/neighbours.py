@@ -31,8 +31,8 @@ class Neighbours(NamedTuple):
     """Pairs of those that are near, all numbers floats.
 
     **Attributes:** `first`, `second`: the pairs, those of the first node first, as far as there
-    are, then -1 and 0; `number`: how many were found, more than there is room for where the lists overflow;
-    `places`: of the nodes when they were found; `skin`: how near they had to be.
+    are, then -1 and 0; `number`: how many were found, more than there is room for where the lists
+    overflow; `places`: of the nodes when they were found; `skin`: how near they had to be.
     """
 
     first: Float[Array, " pairs"]

@@ -30,6 +30,7 @@ Whole = Int[Array, ""]
 Vector = Float[Array, "3"]
 
 _MOST = 200  # sweeps
+_SLOW = 10  # sweeps before others go farther
 _KEPT = 5  # differences
 _PLAIN = 1e-10  # added to the diagonal of the normal equations of (1), relative to its sum
 _GROWN = 1.0  # times the least square seen: the differences are forgotten
@@ -69,6 +70,18 @@ class _Sweep(NamedTuple):
     sweeps: Whole
 
 
+_Passed = tuple[Points, _Nodes, Scalar]
+
+
+class _Plain(NamedTuple):
+    """Impulses after a sweep, and the largest speed that it asked for."""
+
+    z: Points
+    nodes: _Nodes
+    most: Scalar
+    sweeps: Whole
+
+
 class _Sums(NamedTuple):
     """Products of the newest difference and of the newest step with all differences."""
 
@@ -85,10 +98,13 @@ def swept(
     response: Response,
     law: Law,
     enough: Scalar,
+    over: float | None,
 ) -> Points:
     """Return the impulses after sweeps over the contacts that touch.
 
-    The last sweep is one in which no contact asks for a change of its speeds above `enough`.
+    The last sweep is one in which no contact asks for a change of its speeds above `enough`. With
+    `over` late sweeps go so many times as far as contacts ask for; without it they are mixed by
+    (1).
     """
     u = seen.u
     touching = (z[:, 0] > 0) | (u[:, 0] < 0) | (law.pushed > 0)
@@ -103,7 +119,7 @@ def swept(
         turns = rows.arms[c][:, None] * response.turned(there, turn)
         return _Nodes(at.dv.at[there].add(moves[:, None] * P[None]), at.dw.at[there].add(turns))
 
-    def one(k: Whole, at: tuple[Points, _Nodes, Scalar]) -> tuple[Points, _Nodes, Scalar]:
+    def one(k: Whole, at: _Passed, far: Scalar) -> _Passed:
         z, nodes, most = at
         c = active[k]
         there, F, old = rows.nodes[c], rows.frame[c], z[c]
@@ -111,13 +127,21 @@ def swept(
         slip = F @ (moved + cross(rows.arms[c] @ nodes.dw[there], F[0]))
         opening = seen.normal[c] @ (seen.weights[c] @ nodes.dv[there])
         now = u[c] + jnp.concatenate([opening[None], (1 - law.slides[c]) * slip[1:]])
-        new = answer(old, now, block.normal[c], block.across[c], block.highest[c], law.of(c))
+        new = answer(old, far * now, block.normal[c], block.across[c], block.highest[c], law.of(c))
         sizes = jnp.stack([block.normal[c], block.highest[c], block.highest[c]])
         asked = jnp.max(jnp.abs(new - old) * sizes)
         return z.at[c].set(new), pushed(c, new - old, nodes), jnp.maximum(most, asked)
 
+    def passed(z: Points, nodes: _Nodes, far: Scalar) -> _Passed:
+        begun = (z, nodes, jnp.zeros(()))
+        return lax.fori_loop(zero, count, lambda k, at: one(k, at, far), begun)
+
+    def plain(at: _Plain) -> _Plain:
+        far = jnp.where(at.sweeps >= _SLOW, 1.0 if over is None else over, 1.0)
+        return _Plain(*passed(at.z, at.nodes, far), at.sweeps + 1)
+
     def sweep(at: _Sweep) -> _Sweep:
-        end, nodes, most = lax.fori_loop(zero, count, one, (at.z, at.nodes, jnp.zeros(())))
+        end, nodes, most = passed(at.z, at.nodes, jnp.ones(()))
         done = at._replace(end=end, nodes=nodes, most=most, sweeps=at.sweeps + 1)
         return lax.cond(most > enough, mixed, lambda at: at._replace(z=at.end), done)
 
@@ -140,6 +164,9 @@ def swept(
         return at._replace(z=z, nodes=nodes, past=past)
 
     rest = jnp.zeros((len(response.moves), 3))
+    if over is not None:
+        begun = _Plain(z, _Nodes(rest, rest), jnp.full((), jnp.inf), zero)
+        return lax.while_loop(lambda at: (at.most > enough) & (at.sweeps < _MOST), plain, begun).z
     start = _Sweep(z, z, _Nodes(rest, rest), _nothing(z), jnp.full((), jnp.inf), zero)
     return lax.while_loop(lambda at: (at.most > enough) & (at.sweeps < _MOST), sweep, start).end
 

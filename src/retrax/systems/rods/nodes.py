@@ -175,7 +175,7 @@ class AbstractNodes(AbstractSplitSystem, AbstractMechanicalSystem):
         return Drift(flown.g, change, move, flown.status, self.unfolded(flown.g))
 
     def carried(self, g: Placement, h: Float[Array, ""]) -> Coordinates | None:
-        """The mean velocities of supports that move, in a step from `g`, where damping sees them."""
+        """The mean velocities of supports that move, in a step from `g`, if damping sees them."""
         return None
 
     def lost(
