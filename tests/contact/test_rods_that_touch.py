@@ -7,7 +7,7 @@ import pytest
 
 import retrax as rx
 from retrax.contact.capsules import distance
-from retrax.integrators.contact.node_contact import NodeContact
+from retrax.integrators.contact.rod_contact import RodContact
 
 G = 9.81
 ROUND = {"young": 1e6, "poisson": 0.5, "density": 1000.0, "radius": 0.01}
@@ -115,7 +115,7 @@ def test_the_book_of_energies():
     state = rod.state(place, velocity=rod.velocity_of(v=np.tile([0.5, 0.2, -1.0], (7, 1))))
 
     def lost(h, steps):
-        step = jax.jit(lambda s: NodeContact().contact_record(rod, s, jnp.asarray(h)))
+        step = jax.jit(lambda s: RodContact().contact_record(rod, s, jnp.asarray(h)))
         at, booked, least = state, 0.0, 0.0
         for _ in range(steps):
             at, record = step(at)

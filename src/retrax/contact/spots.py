@@ -20,8 +20,17 @@ from retrax.contact.capsules import (
     foot,
     within,
 )
+from retrax.contact.capsules import (
+    crossed as crossed,
+)
 from retrax.contact.node_contact import AbstractSpots, Met
-from retrax.contact.rows import FAR, Places
+from retrax.contact.rows import FAR as FAR
+from retrax.contact.rows import Places as Places
+from retrax.contact.rows import Rows as Rows
+from retrax.contact.rows import frames as frames
+from retrax.contact.rows import impulses as impulses
+from retrax.contact.rows import listed as listed
+from retrax.contact.rows import speeds as speeds
 from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
 
 if TYPE_CHECKING:

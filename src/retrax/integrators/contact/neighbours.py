@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.node_contact import AbstractNodeContact, AbstractSpots, Looking
 from retrax.contact.rows import Places
+from retrax.contact.spots import KINDS
 
 Scalar = Float[Array, ""]
 Whole = Int[Array, ""]
@@ -72,12 +73,13 @@ def far_gone(near: Neighbours, places: Places) -> Scalar:
 
 
 def found(
-    contact: AbstractNodeContact, places: Places, skin: Scalar, old: Neighbours
+    contact: AbstractNodeContact, places: Places, old: Neighbours, skin: Scalar | None = None
 ) -> tuple[Neighbours, Float[Array, " pairs"]]:
-    """Return all pairs whose surfaces are nearer than the skin.
+    """Return all pairs whose surfaces are nearer than a skin, that of the contact by default.
 
     Beside them: where each was in the old lists, or -1.
     """
+    skin = contact.skin if skin is None else skin
     n, room, look = len(places), contact.room(len(places)), contact.looking(places, skin)
     grid = _gridded(look)
     firsts, seconds = old.first.astype(jnp.int32), old.second.astype(jnp.int32)
@@ -170,7 +172,7 @@ def spots_of(contact: AbstractNodeContact, near: Neighbours) -> AbstractSpots:
     return contact.spots(first.astype(jnp.int32), second.astype(jnp.int32), near.first >= 0)
 
 
-def carried(x: Float[Array, "m 3"], source: Float[Array, " pairs"], kinds: int) -> Array:
+def carried(x: Float[Array, "m 3"], source: Float[Array, " pairs"], kinds: int = KINDS) -> Array:
     """Return numbers of the spots of old lists, such as impulses, in the order of new ones."""
     room = len(source)
     known = jnp.broadcast_to((source >= 0)[:, None], (room, 3))

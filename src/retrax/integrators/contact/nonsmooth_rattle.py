@@ -7,15 +7,17 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from retrax.contact.node_contact import AbstractNodeContact
+from retrax.contact.ball_contact import BallContact
+from retrax.contact.self_contact import SelfContact
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
+from retrax.integrators.contact.ball_rattle import BallRattle
+from retrax.integrators.contact.ball_touch import BallTouch
 from retrax.integrators.contact.faults import fault_of_contact
-from retrax.integrators.contact.last_touch import LastTouch
-from retrax.integrators.contact.node_contact import NodeContact
 from retrax.integrators.contact.records import ContactRecord, Given, recorded
+from retrax.integrators.contact.rod_contact import LastTouch, RodContact
 from retrax.integrators.contact.rod_record import RodContactRecord
 from retrax.mechanics.contact import AbstractContacts, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
@@ -25,7 +27,8 @@ from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.complementarity import Contact, Found, Impulses, Law, weights
 from retrax.numerics.contact_solution import solve_contact
 from retrax.numerics.small_matrices import partly_ordered_solve
-from retrax.systems.rods.nodes import AbstractNodes
+from retrax.systems.balls import Balls
+from retrax.systems.rods.elastic import AbstractRod
 from retrax.systems.rods.pair import RodsInContact
 
 Scalar = Float[Array, ""]
@@ -101,8 +104,10 @@ class NonsmoothRattle(AbstractIntegrator):
     memory_saves_work: ClassVar[bool] = True
 
     def check(self, system: AbstractGroupSystem) -> None:
-        if _of_nodes(system):
-            return NodeContact().check(system)
+        if _of_balls(system):
+            return BallRattle().check(system)
+        if _of_rods(system):
+            return RodContact().check(system)
         self.retraction.check(system.group)
         if system.contact is None:
             raise BadInput(
@@ -123,8 +128,8 @@ class NonsmoothRattle(AbstractIntegrator):
             )
 
     def check_step(self, system: AbstractGroupSystem, state: State, h: float) -> None:
-        if _of_nodes(system):
-            NodeContact().check_step(system, state, h)
+        if _of_rods(system):
+            RodContact().check_step(system, state, h)
 
     def check_run(self, t: float, h: float, steps: int) -> str | None:
         if h < 0:
@@ -132,13 +137,17 @@ class NonsmoothRattle(AbstractIntegrator):
         return None
 
     def refusal(self, system: AbstractGroupSystem, state: State, h: float, moved: float) -> Refusal:
-        if _of_nodes(system):
-            return NodeContact().refusal(system, state, h, moved)
+        if _of_balls(system):
+            return BallRattle().refusal(system, state, h, moved)
+        if _of_rods(system):
+            return RodContact().refusal(system, state, h, moved)
         return super().refusal(system, state, h, moved)
 
-    def memory(self, system: AbstractGroupSystem, state: State) -> Last | LastTouch:
-        if _of_nodes(system):
-            return NodeContact().memory(system, state)
+    def memory(self, system: AbstractGroupSystem, state: State) -> Last | LastTouch | BallTouch:
+        if _of_balls(system):
+            return BallRattle().memory(system, state)
+        if _of_rods(system):
+            return RodContact().memory(system, state)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
         return Last(none, none, ties, ties, (none, none))
@@ -148,28 +157,39 @@ class NonsmoothRattle(AbstractIntegrator):
         return new, info
 
     def next_step(
-        self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last | LastTouch
-    ) -> tuple[State, StepInfo, Last | LastTouch]:
+        self,
+        system: AbstractGroupSystem,
+        state: State,
+        h: Scalar,
+        memory: Last | LastTouch | BallTouch,
+    ) -> tuple[State, StepInfo, Last | LastTouch | BallTouch]:
+        if isinstance(memory, BallTouch):
+            assert _of_balls(system)
+            return BallRattle().next_step(system, state, h, memory)
         if isinstance(memory, LastTouch):
-            assert _of_nodes(system)
-            return NodeContact().next_step(system, state, h, memory)
+            assert _of_rods(system)
+            return RodContact().next_step(system, state, h, memory)
         return self._taken(system, state, h, memory)
 
     def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
-        return None if _of_nodes(system) else fault_of_contact(system, state, h)
+        alone = _of_rods(system) or _of_balls(system)
+        return None if alone else fault_of_contact(system, state, h)
 
     def contact_record(
         self,
         system: AbstractGroupSystem,
         state: State,
         h: Scalar,
-        memory: Last | LastTouch | None = None,
+        memory: Last | LastTouch | BallTouch | None = None,
     ) -> tuple[State, ContactRecord | RodContactRecord]:
         """Take a step again, and return what its contacts do."""
         begun = self.memory(system, state) if memory is None else memory
+        if isinstance(begun, BallTouch):
+            assert _of_balls(system)
+            return BallRattle().contact_record(system, state, h, begun)
         if isinstance(begun, LastTouch):
-            assert _of_nodes(system)
-            return NodeContact().contact_record(system, state, h, begun)
+            assert _of_rods(system)
+            return RodContact().contact_record(system, state, h, begun)
         new, _, last = self._taken(system, state, h, begun)
         return new, self.record(system, state, new, h, last)
 
@@ -179,12 +199,15 @@ class NonsmoothRattle(AbstractIntegrator):
         state: State,
         new: State,
         h: Scalar,
-        memory: Last | LastTouch,
+        memory: Last | LastTouch | BallTouch,
     ) -> ContactRecord | RodContactRecord:
         """Return what contacts did in a step between two states that handed on `memory`."""
+        if isinstance(memory, BallTouch):
+            assert _of_balls(system)
+            return BallRattle().record(system, state, h, memory)
         if isinstance(memory, LastTouch):
-            assert _of_nodes(system)
-            return NodeContact().record(system, state, h, memory)
+            assert _of_rods(system)
+            return RodContact().record(system, state, h, memory)
         first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
         return recorded(system, state, new, first, last, h, _extent(state.g))
@@ -398,8 +421,12 @@ def _approach(gap: Gaps, start: Gaps, end: Gaps, h: Scalar) -> Gaps:
     return start + part * (end - start)
 
 
-def _of_nodes(system: AbstractGroupSystem) -> TypeGuard[AbstractNodes]:
-    return isinstance(system.contact, AbstractNodeContact)
+def _of_rods(system: AbstractGroupSystem) -> TypeGuard[AbstractRod]:
+    return isinstance(system.contact, SelfContact)
+
+
+def _of_balls(system: AbstractGroupSystem) -> TypeGuard[Balls]:
+    return isinstance(system.contact, BallContact)
 
 
 def _ties(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Array, "k n"]:

@@ -1,4 +1,4 @@
-"""What a step with contacts of nodes hands on to the next: who is near whom, and impulses."""
+"""What a step of balls hands on to the next: who is near whom, and impulses."""
 
 from typing import NamedTuple
 
@@ -11,14 +11,14 @@ from retrax.contact.rows import Places
 from retrax.integrators.contact.neighbours import Neighbours, carried, far_gone, found, nobody
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
-from retrax.systems.rods.nodes import AbstractNodes
+from retrax.systems.balls import Balls
 
 Scalar = Float[Array, ""]
 # Lists are made for this many times the way that the fastest node is about to go: it may be hit.
 _AHEAD = 2.0
 
 
-class LastTouch(NamedTuple):
+class BallTouch(NamedTuple):
     """The force at the end of a step, who is near whom, and impulses of both stages per time."""
 
     force: Coordinates
@@ -27,53 +27,41 @@ class LastTouch(NamedTuple):
     last: Points
 
 
-def untouched(system: AbstractNodes, state: State) -> LastTouch:
+def untouched(system: Balls, state: State) -> BallTouch:
     """Return what there is before the first step."""
     contact, places = system.contact, state.g[1]
     none = jnp.zeros((contact.slots(system.nodes), 3))
-    return LastTouch(system.kick(state.g, state.t), nobody(contact, places), none, none)
+    return BallTouch(system.kick(state.g, state.t), nobody(contact, places), none, none)
 
 
-def relisted(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -> LastTouch:
+def relisted(system: Balls, state: State, h: Scalar, memory: BallTouch) -> BallTouch:
     """Return lists for this step, which are made anew where nodes have moved."""
     contact, places = system.contact, state.g[1]
-    if not contact.listed:
-        return memory
     _, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum))
     ahead = _AHEAD * jnp.abs(h) * fastest(v)
 
-    def fresh(memory: LastTouch) -> LastTouch:
+    def fresh(memory: BallTouch) -> BallTouch:
         skin = jnp.maximum(contact.skin, 2 * ahead)
-        near, source = found(contact, places, skin, memory.near)
+        near, source = found(contact, places, memory.near, skin)
         first, last = (carried(x, source, contact.kinds) for x in (memory.first, memory.last))
-        return LastTouch(memory.force, near, first, last)
+        return BallTouch(memory.force, near, first, last)
 
     stale = ~(far_gone(memory.near, places) + ahead < memory.near.skin / 2)
     return lax.cond(stale, fresh, lambda memory: memory, memory)
 
 
-def cut(memory: LastTouch, few: int, kinds: int) -> LastTouch:
+def cut(memory: BallTouch, few: int) -> BallTouch:
     """Return lists with room for a few pairs, which are all that there are."""
-    near, room = memory.near, len(memory.near.first)
-
-    def short(x: Points) -> Float[Array, "cut 3"]:
-        parts = [x[k * room : k * room + few] for k in range(kinds)]
-        return jnp.concatenate([*parts, x[kinds * room :]])
-
+    near = memory.near
     fewer = near._replace(first=near.first[:few], second=near.second[:few])
-    return LastTouch(memory.force, fewer, short(memory.first), short(memory.last))
+    return BallTouch(memory.force, fewer, memory.first[:few], memory.last[:few])
 
 
-def filled(last: LastTouch, memory: LastTouch, kinds: int) -> LastTouch:
+def filled(last: BallTouch, memory: BallTouch) -> BallTouch:
     """Return what a step with a few pairs found, with the room of `memory`."""
-    few, room = len(last.near.first), len(memory.near.first)
-    none = jnp.zeros((room - few, 3))
-
-    def full(x: Points) -> Float[Array, "filled 3"]:
-        parts = [part for k in range(kinds) for part in (x[k * few : (k + 1) * few], none)]
-        return jnp.concatenate([*parts, x[kinds * few :]])
-
-    return LastTouch(last.force, memory.near, full(last.first), full(last.last))
+    none = jnp.zeros((len(memory.near.first) - len(last.near.first), 3))
+    first, end = (jnp.concatenate([x, none]) for x in (last.first, last.last))
+    return BallTouch(last.force, memory.near, first, end)
 
 
 def fastest(v: Places) -> Scalar:

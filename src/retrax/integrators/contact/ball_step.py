@@ -1,4 +1,4 @@
-"""The step of nodes that fly and touch; numbers of equations are those of `NodeContact`."""
+"""The step of balls that fly and touch; numbers of equations are those of `BallRattle`."""
 
 from typing import NamedTuple
 
@@ -7,37 +7,33 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.contact.ball_contact import BallSpots
 from retrax.contact.capsules import Numbers, Points
-from retrax.contact.node_contact import AbstractSpots
 from retrax.contact.rows import FAR, Places, Rows, frames, impulses, speeds
-from retrax.contact.spots import Spots
 from retrax.integrators.base import StepInfo, worse
+from retrax.integrators.contact.ball_impacts import approach, goes_on
 from retrax.integrators.contact.ball_record import recorded_balls
+from retrax.integrators.contact.ball_solve import Solved, solve
+from retrax.integrators.contact.ball_touch import BallTouch, fastest
 from retrax.integrators.contact.contact_law import Law, Response, Seen, blocks
-from retrax.integrators.contact.gauss_seidel import Solved, solve
-from retrax.integrators.contact.impacts import approach, goes_on
-from retrax.integrators.contact.last_touch import LastTouch, fastest
 from retrax.integrators.contact.neighbours import far_gone, spots_of
-from retrax.integrators.contact.rod_record import Ended, RodContactRecord, recorded
+from retrax.integrators.contact.rod_record import Ended, RodContactRecord
 from retrax.integrators.kick_drift_kick import loaded
 from retrax.mechanics.state import State
 from retrax.mechanics.system import Coordinates
 from retrax.numerics.newton import NewtonStatus
-from retrax.systems.rods.base import mean_rates
-from retrax.systems.rods.nodes import AbstractNodes, Flight, Placement
+from retrax.systems.balls import Balls
+from retrax.systems.rods.nodes import Flight, Placement
 
 Scalar = Float[Array, ""]
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # What is left of the law, relative to the coordinates of nodes: aimed at, and accepted.
 _AIM, _ACCEPT = 4 * _EPS, 256 * _EPS
-# How far points may overlap that nobody has looked at, relative to them.
-_DEEP = 256 * _EPS
 # A gap this small, relative to them, is closed.
 _CLOSED = 64 * _EPS
 # What friction of balls that lock each other may leave of the law, relative to the fastest speed.
 _LOCKED = 1e-5
-# Late sweeps go so many times as far as contacts ask for: those of rods stand in a row. Sweeps over
-# this many contacts and more are mixed; the code of mixing is long for arrays that are short.
-_OVER_RODS, _OVER_BALLS, _MANY = 1.8, 1.4, 200
+# Late sweeps go so many times as far as contacts ask for. Sweeps over more contacts than this are
+# mixed; the code of mixing is long for arrays that are short.
+_OVER, _MANY = 1.4, 200
 # What would go in a step no further than this does not bounce.
 _SOFT = 1e-12
 
@@ -66,58 +62,45 @@ class _Start(NamedTuple):
     touched: Bool[Array, " m"]
 
 
-Stepped = tuple[State, StepInfo, LastTouch, RodContactRecord, Faults]
+Stepped = tuple[State, StepInfo, BallTouch, RodContactRecord, Faults]
 
 
-def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -> Stepped:
+def stepped(system: Balls, state: State, h: Scalar, memory: BallTouch) -> Stepped:
     """Take a step with the pairs that the lists have."""
     contact, g0, mu0, t1 = system.contact, state.g, state.momentum, state.t + h
     turned0, places = g0
     now, then = system.at_time(state.t), system.at_time(t1)
     w0, v0 = _in_space(system, turned0, now.velocity(g0, mu0))
     spots = spots_of(contact, memory.near)
+    assert isinstance(spots, BallSpots)
     extent = jnp.max(jnp.abs(places)) + contact.extent
     kick, carried = h / 2 * memory.force, then.carried(g0, h)
     free, _ = _loaded(system, state, h, kick)
     lost = then.lost(g0, mu0 + free, h / 2, carried, dragged_first=True)
-    led = [mean_rates(pose, turned0, places, h) for pose in then.poses()]
 
-    def rows_of(near: object) -> Rows:
-        found = spots.met(places, near)
-        return Rows(spots.nodes, found.weights, found.arms, frames(found.normal), near)
-
-    begun = rows_of(spots.nearest(places + h * v0))
-    gap0, u0 = spots.met(places, begun.near).gap, speeds(begun, v0, w0)
-    start = _Start(w0, v0, u0, gap0, gap0 <= _CLOSED * extent)
+    there = spots.met(places, None)
+    begun = Rows(spots.nodes, there.weights, there.arms, frames(there.normal), None)
+    touched = there.gap <= _CLOSED * extent
+    start = _Start(w0, v0, speeds(begun, v0, w0), there.gap, touched)
     law = _first_law(system, spots, state, h, free if lost is None else free + lost, start, begun)
 
     def look(z: Points, rows: Rows) -> tuple[Seen, Ended]:
         push, met_load = _loaded(system, state, h, kick + _given(system, turned0, rows, z))
         push = push if lost is None else push + lost
         flown = then.flight(g0, mu0 + push, h)  # (1)
-        for rates in led:  # supports that move
-            turning, moving = system.parts(rates)
-            flown = flown._replace(w=flown.w + turning, v=flown.v + moving)
         if met_load is not None:
             flown = flown._replace(status=worse(flown.status, met_load))
         turned = jnp.einsum("kij,kj->ki", turned0, flown.w)  # the same at both ends
-        found = spots.met(flown.g[1], rows.near)
+        found = spots.met(flown.g[1], None)
         ends = Ended(
             flown, push, found.gap, found.weights, found.arms, frames(found.normal, rows.frame)
         )
-        last = Rows(rows.nodes, found.weights, found.arms, ends.frame, rows.near)
+        last = Rows(rows.nodes, found.weights, found.arms, ends.frame, None)
         slip = (speeds(rows, flown.v, turned) + speeds(last, flown.v, turned))[:, 1:] / 2
         slides = jnp.broadcast_to(law.slides[:, None] > 0, slip.shape)
         slip = jnp.where(slides, start.u[:, 1:], slip)
         u = jnp.concatenate([(found.gap / h)[:, None], slip], axis=1)  # (2)
         return Seen(u, found.normal), ends
-
-    def overlapping(
-        ends: Ended, z: Points, rows: Rows, early: Bool[Array, ""]
-    ) -> tuple[Bool[Array, ""], Rows]:
-        found = spots.renewed(ends.flown.g[1], rows.near, z[:, 0], _DEEP * extent, early)
-        assert found is not None
-        return found[0], rows_of(found[1])
 
     size, over = extent / jnp.abs(h), _hurried(spots)
     speed = fastest(v0) + fastest(w0) * contact.extent
@@ -126,13 +109,12 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         look,
         jnp.einsum("mij,mj->mi", begun.frame, memory.first * h),
         begun,
-        _response(system, turned0),
+        _response(system),
         law,
         _AIM * size,
         _ACCEPT * size,
         over,
-        _LOCKED * speed if spots.lasting else None,
-        None if spots.lasting else overlapping,
+        _LOCKED * speed,
     )
     ends: Ended = first.found
     g1 = ends.flown.g
@@ -145,7 +127,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         pull = pull + h / 2 * system.load(g1, then.velocity(g1, mu0 + change), t1)
     mu = mu0 + (change + pull)
 
-    last = Rows(spots.nodes, ends.weights, ends.arms, ends.frame, first.rows.near)
+    last = Rows(spots.nodes, ends.weights, ends.arms, ends.frame, None)
     closed = (ends.gap < FAR) & ((first.z[:, 0] > 0) | (ends.gap <= _CLOSED * extent))
     alone = mu0 + free
     before, bounce = _bounce(system, spots, places, alone, g1, mu, start, first, last, h, extent)
@@ -161,37 +143,35 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
     guess = jnp.where(closed[:, None], jnp.einsum("mij,mj->mi", last.frame, memory.last * h), 0.0)
     speed = speed + fastest(ends.flown.v)
     none = jnp.zeros_like(ends.gap)
-    met = jnp.where(start.touched, 0.0, first.z[:, 0]) if spots.lasting else none
+    met = jnp.where(start.touched, 0.0, first.z[:, 0])
     second = solve(
         rebound,
         guess,
         last,
-        _response(system, g1[0]),
+        _response(system),
         Law(jnp.broadcast_to(contact.friction, none.shape), met, none, none),
         _AIM * speed,
-        _ACCEPT * (speed + size if spots.lasting else speed),
+        _ACCEPT * (speed + size),
         over,
-        _LOCKED * speed if spots.lasting else None,
+        _LOCKED * speed,
     )
     mu1 = mu + _given(system, g1[0], last, second.z)  # (3)
     info, faults = _went(system, memory, g1, h, ends.flown, first, second, extent, speed)
-    hand_on = LastTouch(
+    hand_on = BallTouch(
         force, memory.near, _directed(first.rows, first.z) / h, _directed(last, second.z) / h
     )
-    record = _told(spots, g1, ends, first.z, second.z, before, second.found, closed)
+    record = recorded_balls(spots, g1, ends, first.z, second.z, before, second.found, closed)
     return State(g1, mu1, t1), info, hand_on, record, faults
 
 
-def _hurried(spots: AbstractSpots) -> float | None:
+def _hurried(spots: BallSpots) -> float | None:
     """Return how many times as far late sweeps go, or `None` where they are mixed."""
-    if not spots.lasting:
-        return _OVER_RODS
-    return None if len(spots.nodes) > _MANY else _OVER_BALLS
+    return None if len(spots.nodes) > _MANY else _OVER
 
 
 def _first_law(
-    system: AbstractNodes,
-    spots: AbstractSpots,
+    system: Balls,
+    spots: BallSpots,
     state: State,
     h: Scalar,
     free: Coordinates,
@@ -201,11 +181,9 @@ def _first_law(
     """Return the law of (2): what meets in the step does not rub yet, what slips fast goes on."""
     none = jnp.zeros_like(start.gap)
     friction = jnp.broadcast_to(system.contact.friction, none.shape)
-    if not spots.lasting:
-        return Law(friction, none, none, none)
-    places, block = state.g[1], blocks(rows, _response(system, state.g[0]))
+    places, block = state.g[1], blocks(rows, _response(system))
     _, v = system.parts(system.at_time(state.t).velocity(state.g, state.momentum + free))
-    sinks = jnp.maximum(-spots.met(places + h * v, rows.near).gap, 0.0) / h
+    sinks = jnp.maximum(-spots.met(places + h * v, None).gap, 0.0) / h
     push = sinks / jnp.where(block.normal > 0, block.normal, 1.0)
     slides = start.touched & goes_on(start.u[:, 1:], push, friction, block.highest)
     slides = jnp.where(slides, 1.0, 0.0)
@@ -213,8 +191,8 @@ def _first_law(
 
 
 def _bounce(
-    system: AbstractNodes,
-    spots: AbstractSpots,
+    system: Balls,
+    spots: BallSpots,
     places: Places,
     free: Coordinates,
     g1: Placement,
@@ -228,9 +206,6 @@ def _bounce(
     """Return speeds before the step, and those along normals that come back at its end."""
     contact = system.contact
     before = speeds(first.rows, start.v, start.w)
-    if not spots.lasting:
-        meets = spots.met(places, first.rows.near).gap > _CLOSED * extent
-        return before, jnp.where(meets, contact.restitution * jnp.minimum(before[:, 0], 0.0), 0.0)
     moves = system.parts(system.mobility)[1]
     still = jnp.zeros_like(places)
     given, _ = impulses(first.rows, first.z, system.nodes)
@@ -248,8 +223,8 @@ def _bounce(
 
 
 def _went(
-    system: AbstractNodes,
-    memory: LastTouch,
+    system: Balls,
+    memory: BallTouch,
     g1: Placement,
     h: Scalar,
     flown: Flight,
@@ -259,13 +234,11 @@ def _went(
     speed: Scalar,
 ) -> tuple[StepInfo, Faults]:
     """Return how a step went; what only contacts can explain counts as out of the chart."""
-    status, contact = flown.status, system.contact
+    status = flown.status
     solved = first.status.converged & second.status.converged
-    ok = system.unfolded(g1) & solved
-    moved, room = jnp.zeros(()), len(memory.near.first)
-    if contact.listed:
-        moved = far_gone(memory.near, g1[1])
-        ok = ok & (memory.near.number <= room) & (moved <= memory.near.skin / 2)
+    room = len(memory.near.first)
+    moved = far_gone(memory.near, g1[1])
+    ok = solved & (memory.near.number <= room) & (moved <= memory.near.skin / 2)
     residual = jnp.maximum(
         first.status.residual * jnp.abs(h) / extent, second.status.residual / (speed + _EPS)
     )
@@ -281,38 +254,20 @@ def _went(
     return info, Faults(memory.near.number, memory.near.skin, moved, left, ~solved)
 
 
-def _told(
-    spots: AbstractSpots,
-    g1: Placement,
-    ends: Ended,
-    z: Points,
-    end: Points,
-    before: Points,
-    after: Points,
-    closed: Bool[Array, " m"],
-) -> RodContactRecord:
-    """Return what contacts did."""
-    if isinstance(spots, BallSpots):
-        return recorded_balls(spots, g1, ends, z, end, before, after, closed)
-    assert isinstance(spots, Spots)
-    friction = spots.contact.friction
-    return recorded(spots, g1, ends, z, end, before, after, closed, friction)
-
-
 def _loaded(
-    system: AbstractNodes, state: State, h: Scalar, kick: Coordinates
+    system: Balls, state: State, h: Scalar, kick: Coordinates
 ) -> tuple[Coordinates, NewtonStatus | None]:
     """Return a kick with the loads that depend on velocities."""
     return loaded(system, state, h, kick) if system.feedback else (kick, None)
 
 
-def _in_space(system: AbstractNodes, turned: Array, xi: Coordinates) -> tuple[Places, Places]:
+def _in_space(system: Balls, turned: Array, xi: Coordinates) -> tuple[Places, Places]:
     """Return spins and velocities of nodes in space."""
     w, v = system.parts(xi)
     return jnp.einsum("kij,kj->ki", turned, w), v
 
 
-def _given(system: AbstractNodes, turned: Array, rows: Rows, z: Points) -> Coordinates:
+def _given(system: Balls, turned: Array, rows: Rows, z: Points) -> Coordinates:
     """Return the momenta that impulses give to nodes that are not held."""
     moved, turn = impulses(rows, z, system.nodes)
     spin = jnp.einsum("kji,kj->ki", turned, turn)
@@ -323,11 +278,9 @@ def _flat(spin: Places) -> Coordinates:
     return jnp.concatenate([spin, jnp.zeros_like(spin)], axis=1).reshape(-1)
 
 
-def _response(system: AbstractNodes, turned: Array) -> Response:
+def _response(system: Balls) -> Response:
     turns, moves = system.parts(system.mobility)
-    if system.round:
-        return Response(moves[:, 0], turns[:, 0])
-    return Response(moves[:, 0], jnp.einsum("kij,kj,klj->kil", turned, turns, turned))
+    return Response(moves[:, 0], turns[:, 0])
 
 
 def _directed(rows: Rows, z: Points) -> Points:

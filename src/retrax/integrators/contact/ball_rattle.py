@@ -1,4 +1,4 @@
-"""Nodes that touch each other, and what stands in space: rods, and many balls."""
+"""Many balls that touch each other, and what stands in space."""
 
 from typing import ClassVar
 
@@ -10,22 +10,22 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, shorter_step
-from retrax.integrators.contact.last_touch import LastTouch, cut, filled, relisted, untouched
-from retrax.integrators.contact.node_step import Faults, stepped
+from retrax.integrators.contact.ball_step import Faults, stepped
+from retrax.integrators.contact.ball_touch import BallTouch, cut, filled, relisted, untouched
 from retrax.integrators.contact.rod_record import RodContactRecord
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.systems.rods.nodes import AbstractNodes
+from retrax.systems.balls import Balls
 
 Scalar = Float[Array, ""]
 # Where there are no more pairs than a share of the nodes, the step has room for these alone.
 _SHARE = 2
 
 
-class NodeContact(AbstractIntegrator):
-    r"""The step of `NonsmoothRattle` on nodes: kick, impulses, flight, kick, impulses.
+class BallRattle(AbstractIntegrator):
+    r"""The step of `NonsmoothRattle` on balls: kick, impulses, flight, kick, impulses.
 
-    Nodes fly freely within a step, so that only contacts join them:
+    Balls fly freely within a step, so that only contacts join them:
 
     $$
     \begin{aligned}
@@ -38,14 +38,10 @@ class NodeContact(AbstractIntegrator):
     \end{aligned}
     $$
 
-    with the impulses of (3) as in `NonsmoothRattle`. Impulses between nodes act along one line and
+    with the impulses of (3) as in `NonsmoothRattle`. Impulses between balls act along one line and
     at one point, and so keep momentum and angular momentum to round-off.
 
-    Two balls are the same pair in every step, and (2) is all of the law of `NonsmoothRattle`: what
-    meets in a step rubs at its end, with $|q'| \le f(p + p')$, and what slips fast goes on. Gaps of
-    rods are those between points: of the points that would be closest at the end of the step with
-    the velocities of its start. Where it turns out that others come closer and overlap, these take
-    their place, or join them; they rub in both stages.
+    What meets in a step rubs at its end, with $|q'| \le f(p + p')$, and what slips fast goes on.
 
     References: [Moreau1988], [AcaryBrogliato2008].
     """
@@ -55,18 +51,13 @@ class NodeContact(AbstractIntegrator):
     memory_saves_work: ClassVar[bool] = True
 
     def check(self, system: AbstractGroupSystem) -> None:
-        if not isinstance(system, AbstractNodes):
-            raise BadInput(f"rx.SelfContact is the contact of rods, not of the {system.name}.")
-        if system.constraint is not None:
-            raise BadInput(
-                f"the {system.name} have joints and may touch, which no step can do yet; leave out "
-                "joints or contact."
-            )
+        if not isinstance(system, Balls):
+            raise BadInput(f"the contact of balls is not one of the {system.name}.")
 
-    def check_step(self, system: AbstractNodes, state: State, h: float) -> None:
+    def check_step(self, system: Balls, state: State, h: float) -> None:
         system.check_step(state, h)
 
-    def refusal(self, system: AbstractNodes, state: State, h: float, moved: float) -> Refusal:
+    def refusal(self, system: Balls, state: State, h: float, moved: float) -> Refusal:
         begun = jax.tree.map(jnp.asarray, state)
 
         @jax.jit
@@ -88,8 +79,8 @@ class NodeContact(AbstractIntegrator):
             )
         if not float(faults.moved) <= skin / 2:
             return Refusal(
-                "moved a node too far",
-                f"A node moves by {float(faults.moved):.3g} m in the step, but contacts are looked "
+                "moved a ball too far",
+                f"A ball moves by {float(faults.moved):.3g} m in the step, but contacts are looked "
                 f"for within half the skin, {skin / 2:.3g} m.",
                 shorter,
             )
@@ -102,35 +93,37 @@ class NodeContact(AbstractIntegrator):
                 f"{name} is left with {left[worst]:.1e} m of overlap, gap or creep in the step.",
                 h / 2,
             )
-        why = system.why_not(state, h)
-        return Refusal("could not turn so far", why or "", shorter)
+        return Refusal(
+            "could not be solved for its contacts",
+            "From rest of all impulses it could; the heap is at the edge of what sweeps solve.",
+            h / 2,
+        )
 
-    def memory(self, system: AbstractNodes, state: State) -> LastTouch:
+    def memory(self, system: Balls, state: State) -> BallTouch:
         return untouched(system, state)
 
-    def step(self, system: AbstractNodes, state: State, h: Scalar) -> tuple[State, StepInfo]:
+    def step(self, system: Balls, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.next_step(system, state, h, self.memory(system, state))
         return new, info
 
     def next_step(
-        self, system: AbstractNodes, state: State, h: Scalar, memory: LastTouch
-    ) -> tuple[State, StepInfo, LastTouch]:
+        self, system: Balls, state: State, h: Scalar, memory: BallTouch
+    ) -> tuple[State, StepInfo, BallTouch]:
         begun, few = relisted(system, state, h, memory), system.nodes // _SHARE
-        kinds = system.contact.kinds
 
-        def whole(memory: LastTouch) -> tuple[State, StepInfo, LastTouch]:
+        def whole(memory: BallTouch) -> tuple[State, StepInfo, BallTouch]:
             return stepped(system, state, h, memory)[:3]
 
-        def briefly(memory: LastTouch) -> tuple[State, StepInfo, LastTouch]:
-            new, info, last = whole(cut(memory, few, kinds))
-            return new, info, filled(last, memory, kinds)
+        def briefly(memory: BallTouch) -> tuple[State, StepInfo, BallTouch]:
+            new, info, last = whole(cut(memory, few))
+            return new, info, filled(last, memory)
 
         if few == 0 or len(begun.near.first) <= 2 * few:
             return whole(begun)
         return lax.cond(begun.near.number <= few, briefly, whole, begun)
 
     def contact_record(
-        self, system: AbstractNodes, state: State, h: Scalar, memory: LastTouch | None = None
+        self, system: Balls, state: State, h: Scalar, memory: BallTouch | None = None
     ) -> tuple[State, RodContactRecord]:
         """Take a step again, and return what its contacts do."""
         state = jax.tree.map(jnp.asarray, state)
@@ -138,9 +131,7 @@ class NodeContact(AbstractIntegrator):
         new, _, _, record, _ = stepped(system, state, h, relisted(system, state, h, begun))
         return new, record
 
-    def record(
-        self, system: AbstractNodes, state: State, h: Scalar, memory: LastTouch
-    ) -> RodContactRecord:
+    def record(self, system: Balls, state: State, h: Scalar, memory: BallTouch) -> RodContactRecord:
         """Take the step again that handed on `memory`, from its own impulses."""
         begun = memory._replace(force=system.kick(state.g, state.t))
         return self.contact_record(system, state, h, begun)[1]

@@ -1,0 +1,119 @@
+r"""Many contacts between balls: sweeps, and looks at the true speeds.
+
+Speeds are linear in the impulses but for the motion within a step: sweeps with the rows at the
+start of the step until they change little, then the true speeds again, until they are right to
+round-off.
+
+References: [Moreau1988], [AcaryBrogliato2008].
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from retrax.contact.capsules import Numbers, Points
+from retrax.contact.rows import Rows
+from retrax.integrators.contact.contact_law import Law, Response, Seen, blocks, left_over
+from retrax.integrators.contact.sweeps import swept
+from retrax.numerics.newton import NewtonStatus
+
+Scalar = Float[Array, ""]
+
+# From impulses and their rows to the speeds of contacts, and what else was found on the way.
+Look = Callable[[Points, Rows], tuple[Seen, PyTree]]
+_ENOUGH = 1e-3  # a sweep that changes speeds by less, of what was left, is the last one
+_MOST = 600  # looks
+_LONG, _MUCH = 20, 100.0  # after so many looks friction may leave so many times as much
+
+
+class Solved(NamedTuple):
+    """Impulses, what was found with them, and how much is left of (1), as speeds."""
+
+    z: Points
+    rows: Rows
+    found: PyTree
+    left: Numbers
+    status: NewtonStatus
+
+
+class _Iterate(NamedTuple):
+    z: Points
+    found: PyTree
+    left: Numbers
+    best: Scalar
+    waited: Int[Array, ""]
+    looks: Int[Array, ""]
+    holds: Scalar
+    done: Bool[Array, ""]
+
+
+def solve(
+    look: Look,
+    guess: Points,
+    rows: Rows,
+    response: Response,
+    law: Law,
+    aim: Scalar,
+    accept: Scalar,
+    over: float | None,
+    locked: Scalar | None = None,
+) -> Solved:
+    """Solve (1) from a guess until what is left is below `aim`, or stalls below `accept`.
+
+    Where balls that stick lock each other in loops, friction would have to grow in many sweeps
+    until one of them slips. What stalls below `locked`, or after many looks a hundred times that,
+    keeps its friction as it is, and the rest is solved to `aim`.
+
+    `over` says how sweeps are hurried: see `swept`.
+    """
+
+    block = blocks(rows, response)
+
+    def again(it: _Iterate) -> _Iterate:
+        seen, found = look(it.z, rows)
+        left = left_over(it.z, seen.u, block, held(it))
+        size = jnp.max(left)
+        waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
+        stalls = waited > 1
+        settled = (size <= aim) | ((size <= accept) & stalls)
+        holds, best = it.holds, jnp.minimum(size, it.best)
+        if locked is not None:
+            bound = jnp.where(it.looks < _LONG, locked, _MUCH * locked)
+            locks = ~settled & stalls & (size <= bound) & (it.holds == 0)
+            holds, best = jnp.where(locks, 1.0, holds), jnp.where(locks, jnp.inf, best)
+            waited = jnp.where(locks, 0, waited)
+        it = it._replace(
+            found=found, left=left, best=best, waited=waited, looks=it.looks + 1, holds=holds
+        )
+        done = it._replace(done=jnp.asarray(True))
+        return lax.cond(settled, lambda: done, lambda: again_swept(it, seen))
+
+    def again_swept(it: _Iterate, seen: Seen) -> _Iterate:
+        enough = jnp.maximum(_ENOUGH * jnp.max(it.left), aim / 4)
+        z = swept(it.z, seen, rows, block, response, held(it), enough, over)
+        return it._replace(z=z)
+
+    def held(it: _Iterate) -> Law:
+        return law._replace(held=jnp.broadcast_to(it.holds, law.held.shape))
+
+    shape = jax.eval_shape(look, guess, rows)[1]
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shape)
+    none, left = jnp.asarray(0), jnp.zeros(len(guess))
+    pushes = jnp.broadcast_to(guess[:, :1] > 0, guess.shape)
+    start = _Iterate(
+        jnp.where(pushes, guess, 0.0),
+        nothing,
+        left,
+        jnp.full((), jnp.inf),
+        none,
+        none,
+        jnp.zeros(()),
+        jnp.asarray(False),
+    )
+    it = lax.while_loop(lambda it: ~it.done & (it.looks < _MOST), again, start)
+    status = NewtonStatus(it.done, jnp.max(it.left), it.looks)
+    return Solved(it.z, rows, it.found, it.left, status)
