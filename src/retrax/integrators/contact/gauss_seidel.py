@@ -31,6 +31,7 @@ Renew = Callable[[PyTree, Points, Rows, Bool[Array, ""]], tuple[Bool[Array, ""],
 
 _ENOUGH = 1e-3  # a sweep that changes speeds by less, of what was left, is the last one
 _MOST = 600  # looks
+_LONG, _MUCH = 20, 100.0  # after so many looks friction may leave so many times as much
 _EARLY = 3  # rounds in which contacts go where points are closest
 
 
@@ -73,8 +74,8 @@ def solve(
     """Solve (1) from a guess until what is left is below `aim`, or stalls below `accept`.
 
     Where balls that stick lock each other in loops, friction would have to grow in many sweeps
-    until one of them slips. What stalls below `locked` keeps its friction as it is, and the rest is
-    solved to `aim`.
+    until one of them slips. What stalls below `locked`, or after many looks a hundred times that,
+    keeps its friction as it is, and the rest is solved to `aim`.
 
     `over` says how sweeps are hurried: see `swept`. With `renew` the contacts that have been solved
     for are looked at again: where other points overlap, these come to touch instead.
@@ -89,7 +90,8 @@ def solve(
         settled = (size <= aim) | ((size <= accept) & stalls)
         holds, best = it.holds, jnp.minimum(size, it.best)
         if locked is not None:
-            locks = ~settled & stalls & (size <= locked) & (it.holds == 0)
+            bound = jnp.where(it.looks < _LONG, locked, _MUCH * locked)
+            locks = ~settled & stalls & (size <= bound) & (it.holds == 0)
             holds, best = jnp.where(locks, 1.0, holds), jnp.where(locks, jnp.inf, best)
             waited = jnp.where(locks, 0, waited)
         it = it._replace(
