@@ -19,6 +19,7 @@ from retrax.engine.program import (
     LoadEntry,
     Operand,
     Operation,
+    Program,
     Repeat,
     StoreAt,
     StoreEntry,
@@ -30,8 +31,14 @@ from retrax.engine.program import (
     walk,
 )
 
-# So many things need no loop.
-SHORT = 8
+# So many things need no loop; in programs of more operations than `_LONG`, fewer: their code is as
+# long as the processor can fetch, and takes long to compile.
+SHORT, SHORT_IN_LONG, _LONG = 16, 8, 10_000
+
+
+def short_axes(program: Program) -> int:
+    """Return up to which length axes need no loop in a program."""
+    return SHORT if program.count() <= _LONG else SHORT_IN_LONG
 
 
 class BlockPrinter:
@@ -47,6 +54,7 @@ class BlockPrinter:
         goes_on: Callable[[str], str] = lambda test: test,
     ):
         self.out, self.buffers, self.goes_on = out, buffers, goes_on
+        self.short = SHORT
         # The lanes that matter: a loop does not wait for the others.
         self.active: str | None = None
 
@@ -242,7 +250,7 @@ class BlockPrinter:
         """Independent rounds run several at a time, the last ones again where they do not fill."""
         out = self.out
         side_by_side = not loop.in_order and out.lanes == 1
-        if side_by_side and loop.length <= SHORT:
+        if side_by_side and loop.length <= self.short:
             self._each_at_once(loop)
             return
         if self.buffers.going and not loop.in_order:

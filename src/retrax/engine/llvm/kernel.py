@@ -18,7 +18,7 @@ records it has filled; only these count then, and `memory`.
 """
 
 from retrax.engine.kinds import Kind
-from retrax.engine.llvm.blocks import BlockPrinter
+from retrax.engine.llvm.blocks import BlockPrinter, short_axes
 from retrax.engine.llvm.body_memory import BodyMemory, PlannedStep, StepPorts
 from retrax.engine.llvm.emitter import Emitter
 from retrax.engine.llvm.memory import BufferAccess
@@ -55,6 +55,7 @@ class TimeLoop:
         self.step = StepPorts(program, inputs)
         self.planned = PlannedStep(program, self.step)
         self.printer, self.memory = self._printers()
+        self.printer.short = short_axes(program)
         self.vector = self.out.type("float")
 
     def _printers(self) -> tuple[BlockPrinter, BodyMemory]:

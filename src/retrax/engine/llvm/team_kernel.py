@@ -10,7 +10,7 @@ axis are run by all, and the first thread alone writes what they make.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from retrax.engine.llvm.blocks import SHORT, BlockPrinter
+from retrax.engine.llvm.blocks import BlockPrinter
 from retrax.engine.llvm.body_memory import BodyMemory
 from retrax.engine.llvm.emitter import Emitter
 from retrax.engine.llvm.kernel import ATTRIBUTES, TimeLoop
@@ -193,7 +193,7 @@ class TeamPrinter(BlockPrinter):
         self._reads += reads
         self._writes += writes
         loop = instruction if isinstance(instruction, Each) and not instruction.carried else None
-        if isinstance(instruction, StoreEntry) or (loop is not None and loop.length <= SHORT):
+        if isinstance(instruction, StoreEntry) or (loop is not None and loop.length <= self.short):
             with self._alone():
                 super().instruction(instruction)
         else:
