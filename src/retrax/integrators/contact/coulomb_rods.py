@@ -51,6 +51,8 @@ from retrax.systems.rods.unilateral import Meeting, closed, friction_within, mee
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 _AIM, _ACCEPT, _MOST = _EPS / 4, 64 * _EPS, 50
+# Friction within this part of its limit slips.
+_LIMIT = 1e-9
 # What slips this many times faster than the friction of a stage can stop it goes on slipping.
 _FAST = 8.0
 
@@ -95,25 +97,44 @@ class CoulombStep(NamedTuple):
     first: _Stage
     second: _Stage
 
-    def record(self, system: RodsInContact) -> ContactRecord:
-        """What the contact does in the step; it never jams, and there are no joints."""
-        one, two = self.first, self.second
-        push = one.p + two.p
-        slips = one.slips | two.slips
-        lands = ~closed(system, one.where.gap) & (push > 0)
-        return ContactRecord(
-            gap=two.where.gap[None],
-            mode=jnp.where(push > 0, jnp.where(slips, SLIPS, STICKS), OPEN)[None],
-            normal=push[None],
-            tangential=(one.where.turned(two.where, one.q) + two.q)[None],
-            approach=one.opening[None],
-            slip=two.across[None],
-            friction_work=jnp.where(slips | lands, one.rubbed + two.rubbed, 0.0)[None],
-            impact_work=jnp.where(lands, one.struck + two.struck, 0.0)[None],
-            jams=jnp.zeros(1, bool),
-            joint_work=jnp.zeros(()),
-            tensions=jnp.zeros((2, 0)),
-        )
+
+def recorded(
+    system: RodsInContact, before: State, after: State, first: Vector, last: Vector
+) -> ContactRecord:
+    """What the contact does in a step with these impulses on rod 1; it never jams.
+
+    Nothing is solved again. There are no joints.
+    """
+    one, two = _seen(system, before, first, 0.5), _seen(system, after, last, -0.5)
+    push = one.p + two.p
+    slips = one.slips | two.slips
+    lands = ~closed(system, one.where.gap) & (push > 0)
+    return ContactRecord(
+        gap=two.where.gap[None],
+        mode=jnp.where(push > 0, jnp.where(slips, SLIPS, STICKS), OPEN)[None],
+        normal=push[None],
+        tangential=(one.where.turned(two.where, one.q) + two.q)[None],
+        approach=one.opening[None],
+        slip=two.across[None],
+        friction_work=jnp.where(slips | lands, one.rubbed + two.rubbed, 0.0)[None],
+        impact_work=jnp.where(lands, one.struck + two.struck, 0.0)[None],
+        jams=jnp.zeros(1, bool),
+        joint_work=jnp.zeros(()),
+        tensions=jnp.zeros((2, 0)),
+    )
+
+
+def _seen(system: RodsInContact, state: State, impulse: Vector, half: float) -> _Stage:
+    """Look at the contact at one end of a step, with the impulse there."""
+    where = meeting(system, state.g)
+    gives = where.give(system.yielding(system.reactions(state.g)))
+    parts = where.axes @ impulse
+    p, q = -parts[0], parts[1:]
+    slips = jnp.asarray(False)
+    if system.friction is not None:
+        slips = (p > 0) & (jnp.sqrt(q @ q) >= (1 - _LIMIT) * system.friction * p)
+    velocity = where.parts(system.slip(state.g, system.mobile(state.momentum)))
+    return _stage(where, gives, (p, q, slips), velocity, half)
 
 
 def coulomb_step(system: RodsInContact, state: State, h: Scalar) -> CoulombStep:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.so3 import SO3, Rotation, Vector
 from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo, worse
-from retrax.integrators.contact.coulomb_rods import coulomb_step
+from retrax.integrators.contact.coulomb_rods import coulomb_step, recorded
 from retrax.integrators.contact.flights import Placements, Rows, Scalar, along, flight, forces
 from retrax.integrators.contact.records import ContactRecord
 from retrax.mechanics.state import State
@@ -157,6 +157,25 @@ class RollingVerlet(AbstractRolling):
             "which must be well below 1."
         )
 
+    def memory(self, system: RodsInContact, state: State) -> Memory:
+        """Return the impulses on rod 1 of both stages, per time, where the rods may slip."""
+        return (jnp.zeros(3), jnp.zeros(3)) if system.unilateral else ()
+
+    def next_step(
+        self, system: RodsInContact, state: State, h: Scalar, memory: Memory
+    ) -> tuple[State, StepInfo, Memory]:
+        if not system.unilateral:
+            return *self.step(system, state, h), memory
+        taken = coulomb_step(system, state, h)
+        return taken.state, taken.info, (taken.first.impulse / h, taken.second.impulse / h)
+
+    def record(
+        self, system: RodsInContact, state: State, new: State, h: Scalar, memory: Memory
+    ) -> ContactRecord:
+        """Return what the contact did in a step between two states that handed on `memory`."""
+        first, last = memory
+        return recorded(system, state, new, h * first, h * last)
+
     def contact_record(
         self, system: RodsInContact, state: State, h: ArrayLike, memory: Memory = ()
     ) -> tuple[State, ContactRecord]:
@@ -166,8 +185,9 @@ class RollingVerlet(AbstractRolling):
                 f"the {system.name} rolls for as long as the contact lasts, and has no record of "
                 "it; unilateral=True lets it slip and part."
             )
-        taken = coulomb_step(system, state, jnp.asarray(h))
-        return taken.state, taken.record(system)
+        size = jnp.asarray(h)
+        new, _, last = self.next_step(system, state, size, self.memory(system, state))
+        return new, self.record(system, state, new, size, last)
 
     def _multipliers(
         self, system: RodsInContact, state: State, rows: Rows, pushed: Coordinates, h: Scalar
