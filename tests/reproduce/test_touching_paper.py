@@ -4,20 +4,19 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from retrax.reproduce.report import markdown, together
 from retrax.reproduce.touching import capstan, knot, paper, ring
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("friction", [0.2, 0.4])
+@pytest.mark.parametrize("friction", [0.3, 0.4])
 def test_tension_grows_by_the_law_of_the_capstan(friction):
-    found, _ = capstan.slide(16, math.pi, friction, 1e-6)
-    every = math.exp(15 * found.kink_law)
-    other = math.exp(7.5 * math.asinh(friction * math.sin(2 * found.kink)))
-    assert found.law > every > other
-    # Between the two polygons, up to what has not settled: 1.5 % with f = 0.4.
-    assert 0.97 * other < found.ratio < 1.01 * every
+    found, _ = capstan.slide(24, math.pi, friction, 1e-6)
+    every = math.exp(23 * found.kink_law)
+    assert found.ratio == pytest.approx(found.law, rel=0.01)  # 0.4 % with f = 0.4
+    assert found.ratio == pytest.approx(every, rel=0.005)  # 0.06 %
     assert found.least > -1e-12
 
 
@@ -36,20 +35,58 @@ def test_a_twisted_ring_leaves_its_plane_without_overlap():
 
 
 @pytest.mark.campaign
-def test_a_knot_is_pulled_without_overlap_and_keeps_its_integral():
-    found, _ = knot.pulled(90, 0.0, 40.0, 12_000)
-    assert found.gap > -1e-12
-    assert 0.5 < found.scaled < 0.9
-    ends = found.integral[[2, 3, 4, -5, -4, -3]] / np.mean(found.traction)
-    assert np.abs(ends - 1).max() < 0.05
+def test_friction_adds_to_the_pull_of_a_knot_what_its_strands_press():
+    (smooth, _), (rough, _) = knot.pulled(110, (0.0, 0.1), 14.0, 4.8e-4)
+    assert min(smooth.gap, rough.gap) > -1e-12
+    added = np.mean(rough.traction[rough.late]) - np.mean(smooth.traction[smooth.late])
+    press = (smooth.push + rough.push) / 2
+    assert added == pytest.approx(0.1 * press, rel=0.15)  # 3.5 % when pulled half as fast
+    assert 0.7 < smooth.scaled < 0.9 < rough.scaled
+    ends = smooth.integral[[2, 3, 4, -5, -4, -3]] / smooth.traction[-1]
+    assert np.abs(ends - 1).max() < 0.15
 
 
 def test_the_loose_knot_of_the_formula():
-    one = knot.Knot(0.1, 25.0, 160.0, (0.8e-3, 0.8e-3), np.full(9, 0.8e-3), -1e-15)
+    times = np.ones(8)
+    one = knot.Knot(0.1, 25.0 * times, 0.8e-3 * times, 5e-3, np.full(9, 0.8e-3), -1e-15)
     assert one.scaled == pytest.approx(0.5) and one.theory == pytest.approx(0.5 + 0.246)
     nodes, length = knot.curve(10.0, 90)
     steps = np.linalg.norm(np.diff(nodes, axis=0), axis=1)
     assert np.all(steps <= length / 90 * (1 + 1e-12)) and steps.min() > 0.9 * length / 90
+
+
+def test_the_constant_of_loose_knots_is_the_force_in_a_braid():
+    """Two strands at the distance w >= 1 that bend least; w ends with the curvatures -y and y.
+
+    w turns by three half turns. The force between strands a distance 2a apart is half of EI times
+    the fourth derivative; with lengths in sqrt(2aR) it is I / 2 sqrt(2) EI / R^2 sqrt(R/a).
+    """
+    n, half = 41, 4.0
+    x = np.linspace(-half, half, n)
+    d = x[1] - x[0]
+    D = (np.eye(n)[:-2] - 2 * np.eye(n)[1:-1] + np.eye(n)[2:]) / d**2
+    H = np.kron(np.eye(2), D.T @ D * d)
+    b = np.zeros(2 * n)
+    b[[n, n + 1, -2, -1]] = np.array([-1, 1, -1, 1]) / d
+    turn = 3 * np.pi * np.clip(x / 3.2, -0.5, 0.5) - np.pi
+    far = 1 + np.maximum(np.abs(x) - 1.6, 0) ** 2 / 2
+    apart = {
+        "type": "ineq",
+        "fun": lambda w: (w[:n] ** 2 + w[n:] ** 2 - 1) / 2,
+        "jac": lambda w: np.concatenate([np.diag(w[:n]), np.diag(w[n:])], axis=1),
+    }
+    found = minimize(
+        lambda w: w @ H @ w / 2 - b @ w,
+        np.concatenate([far * np.cos(turn), far * np.sin(turn)]),
+        jac=lambda w: H @ w - b,
+        constraints=[apart],
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    w = found.x
+    pull = H @ w - b
+    push = (pull[:n] * w[:n] + pull[n:] * w[n:]) / (w[:n] ** 2 + w[n:] ** 2)
+    assert np.sum(push) / (2 * math.sqrt(2)) == pytest.approx(knot.SIGMA, rel=0.01)
 
 
 def test_the_law_of_one_kink_balances_its_node():

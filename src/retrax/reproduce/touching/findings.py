@@ -7,7 +7,7 @@ import numpy as np
 from retrax.reproduce.report import Finding
 from retrax.reproduce.touching import ring
 from retrax.reproduce.touching.capstan import Slide
-from retrax.reproduce.touching.knot import Knot
+from retrax.reproduce.touching.knot import SIGMA, Knot
 from retrax.reproduce.touching.ring import Writhe
 
 
@@ -15,13 +15,14 @@ def capstan(found: Sequence[Slide]) -> list[Finding]:
     """The law of the capstan."""
     return [
         Finding(
-            f"T2/T1 around a post, f = {one.friction:g}, angle {one.wrap:.4f}",
+            f"T2/T1 around a post, f = {one.friction:g}, angle {one.wrap:.4f}, EI = "
+            f"{one.bending:g} T1 R^2",
             f"exp(f angle) = {one.law:.4f} for a thread; with kinks of {np.degrees(one.kink):.1f} "
             f"degrees that touch alike (sinh phi = f sin theta) {_polygon(one, 1):.4f}, "
             f"where only every other one touches {_polygon(one, 2):.4f}",
             f"{one.ratio:.4f}, {100 * (one.ratio / one.law - 1):+.2f} % from the law of a thread",
-            "segments touch with their middles: pressures of neighbours are not unique; the two "
-            "polygons approach the thread with the kink squared; tensions still oscillate a little",
+            "segments touch with their middles, and pressures of neighbours are not unique; both "
+            "polygons approach the thread with the kink squared",
         )
         for one in found
     ]
@@ -85,8 +86,7 @@ def knot(found: Sequence[Sequence[Knot]]) -> list[Finding]:
     ]
     for smooth, *rough in found:
         rows += [_rubbed(smooth, one) for one in rough]
-    if len(found) > 1:
-        rows.append(_limit(found))
+    rows.append(_excess(found))
     every = [one for knots in found for one in knots]
     off = max(float(np.ptp(knots[0].integral) / knots[0].traction[-1]) for knots in found)
     return [
@@ -121,22 +121,22 @@ def _rubbed(smooth: Knot, rough: Knot) -> Finding:
     )
 
 
-def _limit(found: Sequence[Sequence[Knot]]) -> Finding:
-    """Where tractions go as knots become loose, by a straight line in sqrt(a/R)."""
+def _excess(found: Sequence[Sequence[Knot]]) -> Finding:
+    """By how much smooth knots miss the leading order, in parts of its next one."""
     smooth = [knots[0] for knots in found]
-    small = np.array([one.radius**-0.5 for one in smooth])
-    limits = [
-        np.polyfit(small, values, 1)[1]
-        for values in (
-            [one.scaled for one in smooth],
-            [one.push * one.radius**1.5 for one in smooth],
+
+    def told(missed: Sequence[float]) -> str:
+        return ", ".join(
+            f"{x * one.radius**0.5:.2f} (R = {one.radius:.0f} a)"
+            for x, one in zip(missed, smooth, strict=True)
         )
-    ]
+
+    pull = told([one.scaled - 0.5 for one in smooth])
+    push = told([one.push * one.radius**1.5 - SIGMA for one in smooth])
     return Finding(
-        "T R^2/EI, and P R^2/EI sqrt(a/R), of smooth knots as they become loose",
-        "0.5, and 0.492",
-        f"{limits[0]:.2f}, and {limits[1]:.2f} where a straight line in sqrt(a/R) through "
-        + " and ".join(f"{x:.2f}" for x in small)
-        + " meets zero",
-        "two sizes tell no curvature: the line of P falls below its limit",
+        "T R^2/EI - 1/2, and P R^2/EI sqrt(a/R) - 0.492, of smooth knots, over sqrt(a/R)",
+        "bounded as knots become loose",
+        f"{pull}; and {push}",
+        "what is missing is of the next order, and large: a braid of these knots is a quarter of "
+        "the loop",
     )
