@@ -113,7 +113,7 @@ def test_many_contacts_have_native_programs():
 def test_derivatives_of_many_contacts(monkeypatch):
     """A step in which a ball rolls and another falls, against differences, both ways, in loops.
 
-    Measured: 6e-11 of differences, 4e-18 between both ways.
+    Measured: 6e-11 of differences, nothing but rounding between both ways.
     """
     monkeypatch.setattr(coupled_blocks, "_MANY", 0)
     system, start = stacked(2)
@@ -128,4 +128,4 @@ def test_derivatives_of_many_contacts(monkeypatch):
     forward, e = jax.jacfwd(momentum)(0.0), 1e-6
     slope = (momentum(e) - momentum(-e)) / (2 * e)
     np.testing.assert_allclose(forward, slope, rtol=0, atol=5e-10)
-    np.testing.assert_allclose(jax.jacrev(momentum)(0.0), forward, rtol=0, atol=3e-17)
+    np.testing.assert_allclose(jax.jacrev(momentum)(0.0), forward, rtol=0, atol=1e-15)
