@@ -86,7 +86,7 @@ def fallen(system, start, steps=300):
 
 @pytest.mark.campaign
 def test_loops_step_as_code_that_is_written_out(monkeypatch):
-    """Two balls bounce on the ground and on each other. Measured: 1e-13 after 300 steps."""
+    """Two balls bounce on the ground and on each other. Measured: 1.4e-15 after 300 steps."""
     assert stacked(2)[0].contact.couples is None
     written = fallen(*stacked(2, restitution=0.5))
     monkeypatch.setattr(coupled_blocks, "_MANY", 0)
@@ -95,7 +95,7 @@ def test_loops_step_as_code_that_is_written_out(monkeypatch):
     looped = fallen(*stacked(2, restitution=0.5))
     forget()
     for ours, theirs in zip(looped, written, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)
 
 
 @pytest.mark.campaign
@@ -111,7 +111,10 @@ def test_many_contacts_have_native_programs():
 
 @pytest.mark.campaign
 def test_derivatives_of_many_contacts(monkeypatch):
-    """A step in which a ball rolls and another falls, against differences, both ways, in loops."""
+    """A step in which a ball rolls and another falls, against differences, both ways, in loops.
+
+    Measured: 6e-11 of differences, nothing but rounding between both ways.
+    """
     monkeypatch.setattr(coupled_blocks, "_MANY", 0)
     system, start = stacked(2)
     assert system.contact.couples is not None
@@ -124,5 +127,5 @@ def test_derivatives_of_many_contacts(monkeypatch):
 
     forward, e = jax.jacfwd(momentum)(0.0), 1e-6
     slope = (momentum(e) - momentum(-e)) / (2 * e)
-    np.testing.assert_allclose(forward, slope, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(jax.jacrev(momentum)(0.0), forward, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(forward, slope, rtol=0, atol=5e-10)
+    np.testing.assert_allclose(jax.jacrev(momentum)(0.0), forward, rtol=0, atol=1e-15)
