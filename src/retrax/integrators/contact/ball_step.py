@@ -72,7 +72,6 @@ def stepped(system: Balls, state: State, h: Scalar, memory: BallTouch) -> Steppe
     now, then = system.at_time(state.t), system.at_time(t1)
     w0, v0 = _in_space(system, turned0, now.velocity(g0, mu0))
     spots = spots_of(contact, memory.near)
-    assert isinstance(spots, BallSpots)
     extent = jnp.max(jnp.abs(places)) + contact.extent
     kick, carried = h / 2 * memory.force, then.carried(g0, h)
     free, _ = _loaded(system, state, h, kick)

@@ -5,16 +5,18 @@ chain, and who is near a node lies in the 27 cells around it. Cells share bucket
 there are nodes, so that a grid has no bounds. The work grows with the number of nodes and pairs.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from retrax.contact.ball_contact import BallContact, BallSpots
 from retrax.contact.node_contact import AbstractNodeContact, AbstractSpots, Looking
 from retrax.contact.rows import Places
-from retrax.contact.spots import KINDS
+from retrax.contact.self_contact import SelfContact
+from retrax.contact.spots import KINDS, Spots
 
 Scalar = Float[Array, ""]
 Whole = Int[Array, ""]
@@ -166,6 +168,10 @@ def _whole(k: int) -> Whole:
     return jnp.asarray(k, jnp.int32)
 
 
+@overload
+def spots_of(contact: SelfContact, near: Neighbours) -> Spots: ...
+@overload
+def spots_of(contact: BallContact, near: Neighbours) -> BallSpots: ...
 def spots_of(contact: AbstractNodeContact, near: Neighbours) -> AbstractSpots:
     """Return the spots of the lists."""
     first, second = jnp.maximum(near.first, 0.0), near.second
