@@ -99,6 +99,6 @@ PAPER = Paper(
     cover="knot",
     published="Michell 1889; Zajac 1962; Audoly, Clauvelin, Neukirch 2007",
     link="https://doi.org/10.1103/PhysRevLett.99.164301",
-    seen="A thin rod is pulled around a post; friction lets its tension grow from the loaded end to "
-    "the pulled one.",
+    seen="A thin rod is pulled around a post; friction lets its tension grow from the loaded end "
+    "to the pulled one.",
 )
