@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.contact.rod_record import RodContactRecord
+from retrax.integrators.contact.node_record import NodeRecord
 
 G = 9.81
 FLOOR = rx.Plane(name="floor")
@@ -174,7 +174,7 @@ def test_a_stack_comes_to_rest_with_its_weight_on_the_floor():
     assert np.allclose(np.asarray(run.final.g[1])[:, 2], [0.1, 0.3, 0.5, 0.7], atol=1e-13)
     final = jax.tree.map(jnp.asarray, run.final)
     _, record = rx.NonsmoothRattle().contact_record(balls, final, jnp.asarray(h))
-    assert isinstance(record, RodContactRecord)
+    assert isinstance(record, NodeRecord)
     floor = np.asarray(record.second) == -1
     assert np.isclose(np.sum(np.asarray(record.normal)[floor]), h * G * np.sum(mass), rtol=1e-10)
 
