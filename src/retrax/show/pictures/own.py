@@ -27,6 +27,10 @@ _ASKED, _LOOKED_AT = 3000, 200
 _THICK, GREY = 0.01, "#b7c0c9"
 # A single body whose path is so many times as long as it is large is followed.
 _SMALL = 8.0
+# Of more bodies than this none has a name or a path.
+_MANY = 12
+# Planes that are steeper than this are walls; walls around all that moves would hide it.
+_STEEP, _WALLS = 0.1, 2
 
 Plane = tuple[Triple, Triple, int | str]
 
@@ -57,12 +61,15 @@ def of_bodies(run: Trajectory, draw: Any, planes: Sequence[Plane] = ()) -> Pictu
         one = still if k < 0 else found[k]
         place = still.position if one.position is None else one.position
         assert place is not None
-        things += carried(one.label, own, one.rotation, place)
+        many = len(found) > _MANY
+        things += carried("" if many and k >= 0 else one.label, own, one.rotation, place)
         places.append(corners(own, one.rotation, place))
-        if k >= 0 and one.position is not None:
+        if k >= 0 and one.position is not None and not many:
             things.append(path(f"path of {one.label}" if len(found) > 1 else "path", place))
     flat = all(one.position is not None and _in_plane(one) for one in found)
     grounds = {(normal, at) for normal, at, body in planes if body == "ground"}
+    if len(grounds) > _WALLS:
+        grounds = {one for one in grounds if abs(one[0][2]) > _STEEP}
     level = [at[2] for normal, at in grounds if abs(normal[2]) == 1.0]
     slabs = [slab(normal, at, places) for normal, at in grounds if abs(normal[2]) < 1.0]
     if slabs:
