@@ -121,7 +121,7 @@ def knot(found: Sequence[Sequence[Knot]], run: Trajectory) -> DataFigure:
         axes.set(xlabel="R / a", ylabel=r"$TR^2/EI$")
         axes.set_ylim(bottom=0)
         axes.legend(fontsize=7)
-        _drawn(sheet, places[[0, -1]], (1, 2, 2))
+        _drawn(sheet, places[[0, -1]], (1, 2, 2), faced=True)
     data = columns(
         friction=("knot", [one.friction for one in every], "1", "coefficient of friction"),
         opening=("knot", [one.radius for one in every], "1", "radius of the loop over the rod's"),
@@ -145,9 +145,15 @@ def _range(values: Sequence[np.ndarray]) -> tuple[float, float]:
     return min(map(np.min, values)), max(map(np.max, values))
 
 
-def _drawn(sheet: Any, states: np.ndarray, where: tuple[int, int, int]) -> None:
-    """Draw curves of space, the last one strongly."""
+def _drawn(
+    sheet: Any, states: np.ndarray, where: tuple[int, int, int], faced: bool = False
+) -> None:
+    """Draw curves of space, the last one strongly; `faced` from where its loop is widest."""
     axes = sheet.add_subplot(*where, projection="3d")
+    if faced:
+        middle = states[-1][len(states[-1]) // 3 : 2 * len(states[-1]) // 3]
+        *_, (x, y, z) = np.linalg.svd(middle - middle.mean(axis=0))[2]
+        axes.view_init(np.degrees(np.arcsin(z)), np.degrees(np.arctan2(y, x)))
     for k, x in enumerate(states):
         last = k == len(states) - 1
         axes.plot(

@@ -65,7 +65,7 @@ def writhing(folder: Path, quick: bool) -> Reproduction:
 
 def overhand(folder: Path, quick: bool) -> Reproduction:
     """Pull an overhand knot slowly, without and with friction."""
-    sizes = [(110, 14.0, 2.4e-4, 10.0)]
+    sizes = [(110, 14.0, 4.8e-4 if quick else 2.4e-4, 10.0)]
     if not quick:
         sizes.append((210, 20.0, 1.2e-4, 20.0))
     frictions = (0.0, 0.1) if quick else (0.0, 0.1, 0.2)
