@@ -80,14 +80,19 @@ class RodContact(AbstractContacts):
     """The one contact of two rods."""
 
     pair: "AbstractRollingPair"
-    friction: Gaps
-    restitution: Gaps
     names: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(self, pair: "AbstractRollingPair"):
-        self.pair, self.restitution = pair, pair.restitution[None]
-        self.friction = (jnp.asarray(jnp.inf) if pair.friction is None else pair.friction)[None]
-        self.names = ("the contact of the two rods",)
+        self.pair, self.names = pair, ("the contact of the two rods",)
+
+    @property
+    def friction(self) -> Gaps:
+        given = self.pair.friction
+        return (jnp.asarray(jnp.inf) if given is None else given)[None]
+
+    @property
+    def restitution(self) -> Gaps:
+        return self.pair.restitution[None]
 
     def on(self, system: AbstractGroupSystem) -> "RodContact":
         return self
