@@ -66,3 +66,21 @@ def test_the_ends_of_a_ring_do_not_touch_each_other():
     assert ring(True).state((frames, places), velocity=np.zeros(126)) is not None
     with pytest.raises(rx.BadInput, match="overlap"):
         ring(False).state((frames, places), velocity=np.zeros(126))
+
+
+@pytest.mark.campaign
+def test_a_rod_lands_with_a_node_above_the_axis_of_a_post():
+    post = rx.Capsule(0.06, 2.0, axis=(0, 1, 0), at=(0.25, 0, -0.0725), name="post")
+    rod = rx.systems.Rod.from_material(
+        10,
+        0.5,
+        young=8e5,
+        poisson=0.45,
+        density=1150.0,
+        radius=0.012,
+        gravity=(0, 0, -9.81),
+        contact=rx.SelfContact(0.012, against=[post], itself=False),
+    )
+    start = rod.state(rod.straight((1.0, 0, 0), start=(0, 0, 0)), velocity=rod.velocity_of())
+    run = rx.simulate(rod, rx.NonsmoothRattle(), start, h=1e-4, steps=300)
+    assert -1e-13 < run.contacts["rod on post"].gap.min() < 1e-13

@@ -66,12 +66,15 @@ def solve(
     response: Response,
     law: Law,
     aim: Scalar,
-    accept: Scalar,
+    accept: tuple[Scalar, Scalar],
     over: float | None,
     locked: Scalar | None = None,
     renew: Renew | None = None,
 ) -> Solved:
     """Solve (1) from a guess until what is left is below `aim`, or stalls below `accept`.
+
+    The second number of `accept` is that for what stalls for long: two points of a rod that are
+    nearly one hand their impulse from one to the other without end.
 
     Where balls that stick lock each other in loops, friction would have to grow in many sweeps
     until one of them slips. What stalls below `locked`, or after many looks a hundred times that,
@@ -87,7 +90,9 @@ def solve(
         size = jnp.max(left)
         waited = jnp.where(size < 0.5 * it.best, 0, it.waited + 1)
         stalls = waited > 1
-        settled = (size <= aim) | ((size <= accept) & stalls)
+        enough, late = accept
+        settled = (size <= aim) | ((size <= enough) & stalls)
+        settled = settled | ((size <= late) & (waited > _LONG))
         holds, best = it.holds, jnp.minimum(size, it.best)
         if locked is not None:
             bound = jnp.where(it.looks < _LONG, locked, _MUCH * locked)

@@ -138,7 +138,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         _response(system, turned0),
         law,
         _AIM * size,
-        _ACCEPT * size,
+        (_ACCEPT * size, _ACCEPT * size),
         over,
         _LOCKED * speed if spots.lasting else None,
         None if spots.lasting else overlapping,
@@ -178,7 +178,7 @@ def stepped(system: AbstractNodes, state: State, h: Scalar, memory: LastTouch) -
         _response(system, g1[0]),
         Law(jnp.broadcast_to(contact.friction, none.shape), met, none, none),
         _AIM * speed,
-        _ACCEPT * (speed + size if spots.lasting else speed),
+        (_ACCEPT * (speed + size if spots.lasting else speed), _ACCEPT * (speed + size)),
         over,
         _LOCKED * speed if spots.lasting else None,
     )
