@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import Float
 
 from retrax.engine.backends import make_single
 from retrax.engine.progress import Packing
@@ -19,7 +20,6 @@ from retrax.errors import BadInput, warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.integrators.contact.last_touch import LastTouch
 from retrax.integrators.contact.neighbours import Neighbours
-from retrax.integrators.contact.node_steps import enough, listed, pushing
 from retrax.integrators.driven import Driven
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
@@ -102,7 +102,7 @@ def retaken(run: "Trajectory") -> Iterator[Retaken]:
         near = None
         if isinstance(handed, LastTouch):
             near = _near(looked, (before, after), handed.near, saved, block.interval, count == 0)
-            handed = pushing(handed, system.contact.kinds)
+            handed = _pushing(handed, system.contact.kinds)
         # The last block is filled up by repeating its last step: one program for all.
         seen = _filled((before, after, block.h, handed), most)
         record = jax.tree.map(partial(_some, count=len(block.h)), looked(_look, seen))
@@ -133,8 +133,8 @@ def _near(
         at = np.concatenate([[0], at])
     if not len(at):
         return at, None
-    most = enough(len(at))
-    found = looked(_closest, _filled((places, listed(lists)), most))
+    most = _enough(len(at))
+    found = looked(_closest, _filled((places, _listed(lists)), most))
     return at, jax.tree.map(partial(_some, count=len(at)), found)
 
 
@@ -263,3 +263,40 @@ def _cast(packing: Packing, rows: np.ndarray) -> Any:
         leaf.astype(kind, copy=False) for leaf, kind in zip(leaves, packing.dtypes, strict=True)
     ]
     return jax.tree.unflatten(packing.structure, typed)
+
+
+def _pushing(memory: LastTouch, kinds: int) -> LastTouch:
+    """Return memories of the pairs that push alone, as many as do in any of the steps.
+
+    **Arguments:** `kinds`: how many spots a pair has.
+    """
+    near, room = memory.near, memory.near.first.shape[1]
+    first, last, where = (np.asarray(x) for x in (memory.first, memory.last, memory.where))
+    pairs = slice(0, kinds * room)
+    acts = np.any((first[:, pairs] != 0) | (last[:, pairs] != 0), axis=2)
+    acts = np.any(acts.reshape(len(acts), kinds, room), axis=1)
+    number = np.sum(acts, axis=1)
+    few = min(room, _enough(int(np.max(number, initial=0))))
+    order = np.argsort(~acts, axis=1, kind="stable")[:, :few]
+
+    def cut(x: Float[np.ndarray, "steps m k"]) -> Any:
+        parts = [x[:, k * room : (k + 1) * room] for k in range(kinds)]
+        parts = [np.take_along_axis(part, order[:, :, None], axis=1) for part in parts]
+        return np.concatenate([*parts, x[:, kinds * room :]], axis=1)
+
+    one: Any = np.take_along_axis(np.asarray(near.first), order, axis=1)
+    other: Any = np.take_along_axis(np.asarray(near.second), order, axis=1)
+    count: Any = number.astype(float)
+    short = Neighbours(one, other, count, near.places, near.skin)
+    return LastTouch(memory.force, short, cut(first), cut(last), cut(where))
+
+
+def _listed(near: Neighbours) -> Neighbours:
+    """Return lists of as many pairs as the longest has."""
+    most = _enough(int(np.max(near.number, initial=0.0)))
+    return near._replace(first=near.first[:, :most], second=near.second[:, :most])
+
+
+def _enough(number: int) -> int:
+    """Return a power of two that is not below a number, so that few shapes are met."""
+    return 1 << max(number - 1, 0).bit_length()
