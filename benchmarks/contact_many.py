@@ -1,5 +1,7 @@
 """Many contacts: balls on a floor, and a rod that touches itself."""
 
+from typing import Any
+
 import numpy as np
 
 import retrax as rx
@@ -25,20 +27,7 @@ def balls() -> list[dict]:
         start = _row(n)
         cases = [_our_balls(n, steps, *start, [rx.Plane(name="floor")])]
         if mujoco is not None:
-            bodies = "".join(mujoco.ball(MASS, RADIUS, place) for place in start[0])
-            velocity = np.concatenate([np.r_[v, 0, 0, 0] for v in start[1]])
-            made = mujoco.scene(
-                bodies, velocity, 1e-3, mujoco.DEFAULT, gravity=[0, 0, -G], friction=FRICTION
-            )
-            cases.append(
-                Case(
-                    mujoco.DEFAULT.name,
-                    1e-3,
-                    steps,
-                    lambda m=made, k=steps: m.run(k),
-                    lambda data: {"overlap": _overlap(data.qpos.reshape(-1, 7)[:, :3])},
-                )
-            )
+            cases.append(_their_balls(mujoco, steps, *start))
         rows += [{"balls": n, **row} for row in in_turn(cases)]
     return rows
 
@@ -51,26 +40,28 @@ def box() -> list[dict]:
         still = np.zeros((n, 3))
         cases = [_our_balls(n, steps, place, still, _walls(side))]
         if mujoco is not None:
-            bodies = "".join(mujoco.ball(MASS, RADIUS, x) for x in place)
-            made = mujoco.scene(
-                _their_walls(side) + bodies,
-                np.zeros(6 * n),
-                1e-3,
-                mujoco.DEFAULT,
-                gravity=[0, 0, -G],
-                friction=FRICTION,
-            )
-            cases.append(
-                Case(
-                    mujoco.DEFAULT.name,
-                    1e-3,
-                    steps,
-                    lambda m=made, k=steps: m.run(k),
-                    lambda data: {"overlap": _overlap(data.qpos.reshape(-1, 7)[:, :3])},
-                )
-            )
+            cases.append(_their_balls(mujoco, steps, place, still, _their_walls(side)))
         rows += [{"balls": n, **row} for row in in_turn(cases)]
     return rows
+
+
+def _their_balls(
+    mujoco: Any, steps: int, place: np.ndarray, velocity: np.ndarray, walls: str = ""
+) -> Case:
+    bodies = "".join(mujoco.ball(MASS, RADIUS, x) for x in place)
+    made = mujoco.scene(
+        walls + bodies,
+        np.concatenate([velocity, np.zeros_like(velocity)], axis=1).reshape(-1),
+        1e-3,
+        mujoco.DEFAULT,
+        gravity=[0, 0, -G],
+        friction=FRICTION,
+    )
+
+    def seen(data: Any) -> dict[str, float]:
+        return {"overlap": _overlap(data.qpos.reshape(-1, 7)[:, :3])}
+
+    return Case(mujoco.DEFAULT.name, 1e-3, steps, lambda: made.run(steps), seen)
 
 
 def _stacked(n: int) -> tuple[np.ndarray, float]:

@@ -33,8 +33,8 @@ class Met(NamedTuple):
 class Closest(NamedTuple):
     """How far apart those are that are near.
 
-    **Attributes:** `gap`, infinite where there is none; `first`, `second`: as the `sides` of
-    spots.
+    **Attributes:** `gap`: infinite for unused entries of the lists; `first`, `second`: as the
+    `sides` of spots.
     """
 
     gap: Numbers

@@ -69,7 +69,7 @@ class Couples(NamedTuple):
 
     @property
     def places(self) -> np.ndarray:
-        """Which entry of a velocity is where in the blocks; `dim` where there is none."""
+        """The entry of a velocity at each place of the blocks; padding has the number `dim`."""
         found = np.full((self.count, self.size), self.dim)
         for k, (start, size) in enumerate(self.parts):
             found[k, :size] = np.arange(start, start + size)

@@ -26,8 +26,8 @@ from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 from retrax.systems.rods.nodes import AbstractNodes, Flight
 
 Scalar = Float[Array, ""]
-# A slip below this, relative to the speeds of the nodes, is none: rounding errors are a millionth
-# of that.
+# Contacts that slip slower than this, relative to the speeds of the nodes, stick: rounding errors
+# are a million times smaller.
 _SMALL = 1e-9
 
 
