@@ -243,3 +243,12 @@ def test_states_that_overlap_and_lists_that_are_full_are_told():
     start = tight.state([[0.0, 0.0, 0.1], [0.2, 0.0, 0.1], [0.4, 0.0, 0.1]])
     with pytest.raises(rx.StepFailed, match="give Balls a capacity of 5 or more"):
         simulate(tight, start, 1e-3, 1)
+
+
+@pytest.mark.parametrize("gravity", [None, (0, 0, 0)])
+def test_balls_without_weight_and_walls_list_their_momenta(gravity):
+    balls = rx.systems.Balls([0.1, 0.12], [1.0, 2.0], gravity=gravity)
+    start = balls.state([[0, 0, 0], [0.5, 0, 0]], velocity=[[1, 0, 0], [0, 3, 0]])
+    kept = balls.invariants(start)
+    assert np.allclose([kept[f"momentum {axis}"] for axis in "xyz"], [1, 6, 0], atol=0)
+    assert np.isclose(kept["angular momentum z"], 3.0, rtol=1e-15)

@@ -122,6 +122,8 @@ class Balls(AbstractNodes):
             _inertia, each["radius"], each["mass"], each.get("inertia")
         )
         self.gravity = None if gravity is None else finite64("gravity", gravity, (3,))
+        if self.gravity is not None and not is_traced(self.gravity) and not np.any(self.gravity):
+            self.gravity = None
         rates = [
             None if name not in each else evaluated(rate, _drag(name, each[name]), self.inertia)
             for name, rate in (("drag", _slowing), ("spin_drag", _calming))
