@@ -17,7 +17,7 @@ def test_tension_grows_by_the_law_of_the_capstan(friction):
     every = math.exp(23 * found.kink_law)
     assert found.ratio == pytest.approx(found.law, rel=0.01)  # 0.4 % with f = 0.4
     assert found.ratio == pytest.approx(every, rel=0.005)  # 0.06 %
-    assert found.least > -1e-12
+    assert found.least > -5e-13  # -6e-14
 
 
 @pytest.mark.campaign
@@ -37,13 +37,13 @@ def test_a_twisted_ring_leaves_its_plane_without_overlap():
 @pytest.mark.campaign
 def test_friction_adds_to_the_pull_of_a_knot_what_its_strands_press():
     (smooth, _), (rough, _) = knot.pulled(110, (0.0, 0.1), 14.0, 4.8e-4)
-    assert min(smooth.gap, rough.gap) > -1e-12
+    assert min(smooth.gap, rough.gap) > -5e-14  # -6e-15
     added = np.mean(rough.traction[rough.late]) - np.mean(smooth.traction[smooth.late])
     press = (smooth.push + rough.push) / 2
-    assert added == pytest.approx(0.1 * press, rel=0.15)  # 3.5 % when pulled half as fast
+    assert added == pytest.approx(0.1 * press, rel=0.1)  # 1.3 %
     assert 0.7 < smooth.scaled < 0.9 < rough.scaled
     ends = smooth.integral[[2, 3, 4, -5, -4, -3]] / smooth.traction[-1]
-    assert np.abs(ends - 1).max() < 0.15
+    assert np.abs(ends - 1).max() < 0.15  # 0.10
 
 
 def test_the_loose_knot_of_the_formula():
