@@ -1,4 +1,4 @@
-"""Numbers that functions hold: a changed one is used, and from the second change on costs nothing.
+"""Numbers in functions: a changed one is used, and from the second change on costs nothing.
 
 Every case falls freely for a step, with a weight that is held in another way and changes.
 """
@@ -87,7 +87,6 @@ def _parameters():
         "cell": (closes, set_cell),
         "function in a cell": (nested, set_cell),
         "in a JAX loop": (loops, set_cell),
-        "derived by hand": (lambda x: jnp.where(cell > 0, cell, 1.0 * cell) * x[0], set_cell),
         "NumPy scalar": (lambda x: scalar * x[0], set_scalar),
         "JAX array": (lambda x: device * x[0], set_device),
         "array in place": (lambda x: array[0] * x[0], lambda v: array.__setitem__(0, v)),
@@ -133,6 +132,7 @@ def _constants():
         return w * x[0]
 
     return {
+        "chosen by hand": (lambda x: jnp.where(w > 0, w, 1.0 * w) * x[0], set_w),
         "if": (lambda x: w * x[0] if w < 2.5 else w * x[0] + 0.0 * w, set_w),
         "math": (lambda x: math.sqrt(w * w) * x[0], set_w),
         "NumPy": (lambda x: float(np.sum([w])) * x[0], set_w),
@@ -167,7 +167,6 @@ def _weight_in(system, **more):
 def test_a_number_that_changes_is_used_and_compiles_one_more_program(case):
     potential, change = _parameters()[case]
     system = _system(potential)
-    run, start = rx.prepare(system, rx.RKMK("euler"), h=H), system.state([1.0], velocity=[0.0])
     assert _weight_in(system) == 2.0
     change(3.0)
     assert _weight_in(system) == 3.0
@@ -175,7 +174,6 @@ def test_a_number_that_changes_is_used_and_compiles_one_more_program(case):
     for value in (4.0, -5.0, 2.0, 0.0):
         change(value)
         assert _weight_in(system) == value
-        assert -float(run(start, 1).momentum[-1, 0]) / H == value
         assert _weight_in(system, backend="xla") == value
     assert single_kernel.cache_info().misses == before
 
@@ -184,11 +182,22 @@ def test_a_number_that_changes_is_used_and_compiles_one_more_program(case):
 def test_a_number_that_cannot_be_traced_is_used_all_the_same(case):
     potential, change = _constants()[case]
     system = _system(potential)
-    run, start = rx.prepare(system, rx.RKMK("euler"), h=H), system.state([1.0], velocity=[0.0])
     for value in (2.0, 3.0, 4.0, 3.0, 5.0):
         change(value)
         assert _weight_in(system) == value
-        assert -float(run(start, 1).momentum[-1, 0]) / H == value
+
+
+@pytest.mark.parametrize("backend", ["auto", "xla"])
+@pytest.mark.parametrize("case", [*_parameters(), *_constants()])
+def test_a_prepared_run_keeps_what_it_was_made_from(case, backend):
+    potential, change = (_parameters() | _constants())[case]
+    system = _system(potential)
+    run = rx.prepare(system, rx.RKMK("euler"), h=H, backend=backend)
+    start = system.state([1.0], velocity=[0.0])
+    for value in (2.0, 3.0):
+        change(value)
+        assert -float(run(start, 1).momentum[-1, 0]) / H == 2.0
+        assert -float(run(start, until=H).momentum[-1, 0]) / H == 2.0
 
 
 def test_a_new_function_of_the_same_code_needs_no_new_program():

@@ -1,21 +1,25 @@
-"""Numbers that functions hold and JAX is tracing, taken out: a run becomes a function of arrays."""
+"""Numbers in functions that JAX is tracing, taken out: a run becomes a function of arrays."""
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
+import jax.numpy as jnp
 from jax import Array
 from jax.core import Tracer
 
-from retrax.engine.step_program import signature
+from retrax.engine.step_program import guarded_step, signature
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.captured import Look, looking
 from retrax.numerics.checks import shape_and_dtype
-from retrax.numerics.fingerprint import content
-from retrax.numerics.held import replaced
-from retrax.numerics.reuse import Signature
+from retrax.numerics.fingerprint import Looks, Place, content
+from retrax.numerics.reuse import Signature, remember
+
+# Steps of so many kinds are remembered to have asked their functions all that they ask.
+_MOST = 64
 
 
 class TakenOut(NamedTuple):
@@ -30,36 +34,80 @@ def take_out(
 ) -> TakenOut | None:
     """Separate a step from its numbers; `None` where a traced number cannot be taken out.
 
-    What holds a traced number is copied, with a stand-in for the number: nothing that is kept
-    longer than this run refers to what JAX is tracing.
+    Programs are made from looks with stand-ins for the numbers: nothing that is kept longer than
+    this run refers to what JAX is tracing.
     """
     leaves, tree = jax.tree.flatten((system, integrator))
-    found = content(tree.children(), takes_traced=True)
-    if not found.complete:
-        return None
-    traced = {k: x for k, x in enumerate(found.held.values) if isinstance(x, Tracer)}
-    stand_ins: dict[int, float | np.ndarray] = {}
-    if traced:
-        stand_ins = {k: _stand_in(x) for k, x in traced.items()}
-        shapes = jax.tree.unflatten(
-            tree, [jax.ShapeDtypeStruct(*shape_and_dtype(x)) for x in leaves]
-        )
-        try:
-            system, integrator = replaced(shapes, found.held, stand_ins)
-        except LookupError:
+    with looking():
+        found = content(tree, takes_traced=True)
+        if not found.complete:
             return None
-    made_for = signature(system, integrator, state, tuple(traced))
-    held = made_for.tree.content.held.values
-    ids = {id(x) for x in stand_ins.values()}
-    # Each stand-in must be where its number was, and nowhere else.
-    if {k for k, x in enumerate(held) if id(x) in ids} != set(traced):
-        return None
-    if any(held[k] is not x for k, x in stand_ins.items()):
-        return None
+        traced: dict[Place, Any] = {}
+        looks = found.looks
+        if not all(look.known for look in looks):
+            key = (found.parts, tuple([shape_and_dtype(x) for x in leaves]))
+            asked = _ASKED.holds(key)
+            if not asked:
+                with looking(looks):
+                    _ask_all(system, integrator, state)
+            traced = _traced(looks)
+            if any(look.holds_traced for look in looks):
+                return None
+            looks = Looks([_without(look, i, traced) for i, look in enumerate(looks)])
+            if not asked:
+                with looking(looks):
+                    _ASKED.keep((content(tree, takes_traced=True).parts, key[1]))
+        with looking(looks):
+            made_for = signature(system, integrator, state, tuple(traced), takes_traced=True)
     return TakenOut(made_for, [*leaves, *traced.values()])
 
 
-def _stand_in(x: Tracer) -> float | np.ndarray:
-    """A number of the same type and shape, which no program uses."""
-    aval: Any = x.aval
-    return float("nan") if aval.weak_type and not x.shape else np.full(x.shape, np.nan)
+class _Asked:
+    """Systems and integrators of which all functions have been asked what a step asks them.
+
+    Looks compare as guards do: one that is found here has been asked all of that too.
+    """
+
+    def __init__(self) -> None:
+        self._keys: OrderedDict[Hashable, None] = OrderedDict()
+        remember(self)
+
+    def cache_clear(self) -> None:
+        self._keys.clear()
+
+    def holds(self, key: Hashable) -> bool:
+        return key in self._keys
+
+    def keep(self, key: Hashable) -> None:
+        self._keys[key] = None
+        if len(self._keys) > _MOST:
+            self._keys.popitem(last=False)
+
+
+_ASKED = _Asked()
+
+
+def _ask_all(system: AbstractGroupSystem, integrator: AbstractIntegrator, state: State) -> None:
+    """Have a step call all functions that it calls."""
+
+    def step(state: State, h: Array) -> Any:
+        return guarded_step(system, integrator, state, h, integrator.memory(system, state))
+
+    jax.eval_shape(step, state, jnp.ones(()))
+
+
+def _traced(looks: Looks) -> dict[Place, Any]:
+    """The numbers that JAX is tracing, by their places."""
+    return {
+        (i, call, k): x
+        for i, look in enumerate(looks)
+        for call, capture in look.captures.items()
+        for k, x in enumerate(capture.numbers)
+        if isinstance(x, Tracer)
+    }
+
+
+def _without(look: Look, i: int, traced: dict[Place, Any]) -> Look:
+    """The look with stand-ins for its traced numbers."""
+    places = {(call, k) for which, call, k in traced if which == i}
+    return look.closed(places)

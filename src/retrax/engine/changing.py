@@ -1,15 +1,15 @@
 """Which numbers of functions are parameters of a program: those that have been seen to change.
 
-A number that a function holds is a constant at first, and a program does its arithmetic with it
+A number in a user's function is a constant at first, and a program does its arithmetic with it
 while it is built: a zero drops a product. Where a later run finds another number in its place, that
-place becomes a parameter of the program, and no further change costs anything. A number that cannot
-be traced (it decides an `if`, it is a count) is a constant always.
+place becomes a parameter of the program, and no further change costs anything. A number with which
+no program can be made as a parameter is a constant always.
 """
 
 from collections import OrderedDict
 from collections.abc import Hashable
 
-from retrax.numerics.fingerprint import Content
+from retrax.numerics.fingerprint import Content, Looks, Place
 from retrax.numerics.reuse import remember
 
 # Functions of so many kinds are kept in mind.
@@ -17,13 +17,13 @@ _MOST = 256
 
 
 class _Seen:
-    """The numbers first seen, and the places of those that change, that work, and that must not."""
+    """The functions first seen, and the places of numbers that change, work, and must not."""
 
-    def __init__(self, contents: tuple[bytes, ...]):
-        self.contents = contents
-        self.changing: set[int] = set()
-        self.traced: set[int] = set()
-        self.fixed: set[int] = set()
+    def __init__(self, looks: Looks):
+        self.looks = looks
+        self.changing: dict[Place, None] = {}
+        self.traced: set[Place] = set()
+        self.fixed: set[Place] = set()
 
 
 class ChangingNumbers:
@@ -36,33 +36,46 @@ class ChangingNumbers:
     def cache_clear(self) -> None:
         self._seen.clear()
 
-    def of(self, found: Content) -> tuple[int, ...]:
+    def of(self, found: Content) -> tuple[Place, ...]:
         """Return the places of the numbers that are parameters."""
-        if found.held.curious or not found.complete or not found.held.values:
+        if not found.complete or not found.looks:
             return ()
-        contents = found.held.contents()
-        seen = self._seen.setdefault(found.parts, _Seen(contents))
+        seen = self._seen.setdefault(found.parts, _Seen(found.looks))
         self._seen.move_to_end(found.parts)
         if len(self._seen) > _MOST:
             self._seen.popitem(last=False)
-        pairs = enumerate(zip(contents, seen.contents, strict=True))
-        seen.changing |= {k for k, (now, then) in pairs if now != then} - seen.fixed
-        return tuple(sorted(seen.changing))
+        new = [place for place in changes(seen.looks, found.looks) if place not in seen.fixed]
+        seen.changing |= dict.fromkeys(new)
+        return tuple(seen.changing)
 
-    def worked(self, found: Content, places: tuple[int, ...]) -> None:
+    def worked(self, found: Content, places: tuple[Place, ...]) -> None:
         """Note that a program was made with these parameters."""
         if found.parts in self._seen:
             self._seen[found.parts].traced.update(places)
 
-    def failed(self, found: Content, places: tuple[int, ...]) -> bool:
+    def failed(self, found: Content, places: tuple[Place, ...]) -> bool:
         """Have those of these parameters that are new stay constants; tell whether any is."""
         seen = self._seen.get(found.parts)
         new = set() if seen is None else set(places) - seen.traced
         if seen is None or not new:
             return False
         seen.fixed |= new
-        seen.changing -= new
+        seen.changing = {place: None for place in seen.changing if place not in new}
         return True
+
+
+def changes(then: Looks, now: Looks) -> list[Place]:
+    """Return the places of the numbers that differ between looks at functions of one structure."""
+    return [
+        (i, call, k)
+        for i, (old, new) in enumerate(zip(then, now, strict=True))
+        for call, capture in tuple(old.captures.items())
+        if old is not new
+        for k, (a, b) in enumerate(
+            zip(capture.contents(), new.capture(call).contents(), strict=True)
+        )
+        if a != b
+    ]
 
 
 CHANGING = ChangingNumbers()

@@ -1,12 +1,13 @@
 """The scalar program of one step of an integrator on a system."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import Partial
 
 from retrax.engine.changing import CHANGING
 from retrax.engine.kinds import Unscalarisable
@@ -18,9 +19,9 @@ from retrax.engine.progress import Packing, StepInputs
 from retrax.engine.trace.scalarise import scalarise_in_turn
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo, watched
+from retrax.numerics.captured import Bound, UserFunction, settings
 from retrax.numerics.checks import shape_and_dtype
-from retrax.numerics.fingerprint import Content, Fingerprint, content
-from retrax.numerics.held import example, replaced
+from retrax.numerics.fingerprint import Content, Fingerprint, Place, content
 from retrax.numerics.reuse import Reused, Signature
 
 # Axes of a step that has no program with them kept are taken apart if they are shorter than this,
@@ -39,12 +40,12 @@ class Structure:
 
     - `tree`: the structure of (system, integrator, state).
     - `content`: what system and integrator consist of.
-    - `places`: which of the numbers that their functions hold are parameters.
+    - `places`: which of the numbers in their functions are parameters.
     """
 
     __slots__ = ("content", "places", "state", "tree")
 
-    def __init__(self, tree: Any, content: Content, places: tuple[int, ...]):
+    def __init__(self, tree: Any, content: Content, places: tuple[Place, ...]):
         self.tree, self.content, self.places = tree, content, places
         self.state = tree.children()[2]
 
@@ -57,44 +58,33 @@ class Structure:
     @property
     def numbers(self) -> list[Any]:
         """The numbers of functions that are parameters, in order."""
-        return [self.content.held.values[k] for k in self.places]
+        looks = self.content.looks
+        return [looks[i].capture(call).numbers[k] for i, call, k in self.places]
 
 
 def signature(
-    system: Any, integrator: AbstractIntegrator, state: Any, places: tuple[int, ...] | None = ()
+    system: Any,
+    integrator: AbstractIntegrator,
+    state: Any,
+    places: tuple[Place, ...] | None = (),
+    takes_traced: bool = False,
 ) -> Signature:
     """What the program of a step depends on; a state has no functions and nothing static.
 
     `places` are those of the numbers of functions that are parameters; with `None`, of those that
-    have been seen to change.
+    have been seen to change. Where it `takes_traced` numbers, those that JAX traces are among them.
     """
     leaves, tree = jax.tree.flatten((system, integrator, state))
     avals = tuple([shape_and_dtype(x) for x in leaves])
-    found = _content(tree.children()[:2])
+    found = content(*tree.children()[:2], settings(), takes_traced=takes_traced)
     places = CHANGING.of(found) if places is None else places
-    held = enumerate(found.held.contents())
-    constants = tuple([bits for k, bits in held if k not in places])
-    identity = Fingerprint((found.parts, constants, places), found.complete, found.calls)
-    return Signature(Structure(tree, found, places), avals, identity)
+    return Signature(Structure(tree, found, places), avals, found.fingerprint(places))
 
 
 def step_identity(system: Any, integrator: AbstractIntegrator) -> Fingerprint:
     """All that a step reads besides the arrays of system and integrator."""
-    return _content(jax.tree.structure((system, integrator)).children()).fingerprint
-
-
-def _content(parts: list) -> Content:
-    return content(parts, jax_settings())
-
-
-def jax_settings() -> tuple[Any, ...]:
-    """How JAX is set: what it makes of random numbers and mixed types depends on it."""
-    config: Any = jax.config
-    return (
-        config.jax_numpy_dtype_promotion,
-        config.jax_default_prng_impl,
-        config.jax_threefry_partitionable,
-    )
+    parts = jax.tree.structure((system, integrator)).children()
+    return content(*parts, settings()).fingerprint()
 
 
 class Parts:
@@ -109,16 +99,32 @@ class Parts:
         self.system, self.integrator, self.state = jax.tree.unflatten(structure.tree, leaves)
         arrays, self._inner = jax.tree.flatten((self.system, self.integrator))
         self._own = len(arrays)
-        self.params: list[Any] = [*arrays, *map(example, structure.numbers)]
+        numbers = [jax.ShapeDtypeStruct(np.shape(x), np.float64) for x in structure.numbers]
+        self.params: list[Any] = [*arrays, *numbers]
 
     def of(self, params: Sequence[Any]) -> tuple[Any, AbstractIntegrator]:
         """Return the system and the integrator with these parameters."""
         own = jax.tree.unflatten(self._inner, params[: self._own])
-        structure = self._structure
-        if not structure.places:
-            return own
-        numbers = dict(zip(structure.places, params[self._own :], strict=True))
-        return replaced(own, structure.content.held, numbers)
+        places, looks = self._structure.places, self._structure.content.looks
+        others: dict[UserFunction, Bound] = {}
+        for (i, call, k), number in zip(places, params[self._own :], strict=True):
+            bound = others.setdefault(looks[i].function, Bound(looks[i]))
+            bound.put(call, k, number)
+        return _bind(own, others) if others else own
+
+
+def _bind(tree: Any, others: Mapping[UserFunction, Bound]) -> Any:
+    """Return a pytree with other functions in place of some of the user's."""
+
+    def swap(node: Any) -> Any:
+        if not isinstance(node, Partial):
+            return node
+        func = (
+            others.get(node.func, node.func) if isinstance(node.func, UserFunction) else node.func
+        )
+        return Partial(func, *_bind(node.args, others), **_bind(node.keywords, others))
+
+    return jax.tree.map(swap, tree, is_leaf=lambda node: isinstance(node, Partial))
 
 
 @Reused

@@ -274,9 +274,9 @@ def _followed(task: _Task, begin: State, steps: int, strength: np.ndarray) -> St
     dim = task.system.group.dim
     pushed = np.concatenate([np.zeros(dim), strength**2 * float(task.h)])
     # What a program depends on is looked at once: it is the same in every step.
-    step, along = _stepped.program((task, x), {}), _along_steps.program((task, x, x), {})
-    shift = _shifted.program((task, x, spread), {})
-    see = {id(watch): _seen.program((task, watch, x), {}) for watch in task.watches}
+    step, along = _stepped.program(task, x), _along_steps.program(task, x, x)
+    shift = _shifted.program(task, x, spread)
+    see = {id(watch): _seen.program(task, watch, x) for watch in task.watches}
     for k in range(steps + 1):
         for watch, j in starts[k]:
             here = jax.tree.map(lambda v: v[None], x)

@@ -11,16 +11,18 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import Partial
 from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup
 from retrax.mechanics.actuated import Actuated
-from retrax.mechanics.functions import Function, as_pytree
+from retrax.mechanics.functions import Function
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.placement import placed
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.captured import as_maker
 from retrax.numerics.checks import host_float64, reason, require_function, shown
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
@@ -176,7 +178,7 @@ def unknowns(
     if not by_momentum:
         motion = np.asarray(evaluate(lambda s, x: s.velocity_at(x), system, state))
     found = Unknowns(
-        as_pytree(require_function("system_of", system_of)),
+        Partial(as_maker(require_function("system_of", system_of))),
         system.group,
         nesting,
         np.asarray(state.t),

@@ -1,6 +1,7 @@
 """Who chooses the inputs of a driven run: whoever steps it, or a law of feedback."""
 
 import abc
+import inspect
 
 import jax.numpy as jnp
 import numpy as np
@@ -116,7 +117,7 @@ def _asked(law: Function, g: Element, xi: Coordinates, t: Float[Array, ""]) -> I
 
 def law_name(law: Function) -> str:
     """Return what a law is called."""
-    function = law.func if isinstance(law, Partial) else law
+    function = inspect.unwrap(law.func if isinstance(law, Partial) else law)
     return getattr(function, "__name__", type(function).__name__)
 
 

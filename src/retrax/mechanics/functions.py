@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, overload
 
 import equinox as eqx
@@ -14,9 +14,11 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
+from retrax.numerics.captured import UserFunction
 from retrax.numerics.checks import finite_rows, require_function, require_output
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
+from retrax.numerics.reads import is_of_library
 
 # A function of JAX arrays, of whatever arguments the place that takes it names.
 Function = Callable[..., Any]
@@ -29,18 +31,29 @@ def as_pytree(function: None) -> None: ...
 @overload
 def as_pytree(function: Function) -> Function: ...
 def as_pytree(function: Function | None) -> Function | None:
-    """Return a function that passes through `jax.jit`: modules and partials as they are.
+    """Return a function that passes through `jax.jit`; modules stay as they are.
 
     Arrays held by an `equinox.Module`, the function itself or the object whose method it is, or
     bound in a `jax.tree_util.Partial` stay parameters: they can be differentiated and may differ
-    between the members of an ensemble. Other functions are wrapped; `None` stays `None`.
+    between the members of an ensemble. What the user wrote is called as a `UserFunction`, so that
+    a program which was made from it is known to be of what it does now. `None` stays `None`.
     """
     as_it_is: Function | None = function
-    if function is None or isinstance(function, eqx.Module | Partial):
+    if function is None or isinstance(function, eqx.Module):
         return as_it_is
+    if isinstance(function, Partial):
+        return Partial(_users(function.func), *function.args, **function.keywords)
     if isinstance(function, MethodType) and isinstance(function.__self__, eqx.Module):
-        return Partial(function.__func__, function.__self__)
-    return Partial(function)
+        return Partial(_users(function.__func__), function.__self__)
+    return Partial(_users(function))
+
+
+def _users(function: Function) -> Function:
+    """Return a function of the user's as such; those of retrax are what they are."""
+    known = isinstance(function, FunctionType) and not function.__closure__
+    if isinstance(function, UserFunction) or (known and is_of_library(function)):
+        return function
+    return UserFunction(function)
 
 
 def arguments(

@@ -2,81 +2,94 @@
 
 A traced program holds everything that its functions found when they ran: the numbers they have
 closed over, the globals they name, the attributes of objects. A program may be used again only
-where all of that is the same. `fingerprint` follows a function to all of it: code, defaults, cells,
-the globals that the code names, attribute by attribute, and so on through functions, methods,
-partials, objects and their classes. Numbers compare with their types and their bits: 1, 1.0 and
-True differ, and so do 0.0 and -0.0. A `digest` is the same as a short text, for other processes.
+where all of that is the same. Of a function that a user has handed over, that is what JAX sees in
+it (`captured`). Everything else is followed by a `Walk`: classes of the user's with their methods,
+what is static in systems, and whatever these hold. Numbers compare with their types and their bits:
+1, 1.0 and True differ, and so do 0.0 and -0.0. A `digest` is the same as a short text, for other
+processes.
 
-Python, JAX, NumPy and retrax do not change: their functions, classes and modules are compared by
-identity. Where something is met that cannot be looked into (a generator, an open file, an object of
-an extension module, what `os` and `random` return), the fingerprint is not `complete`, and what was
-traced from it must be traced again.
-
-A `Content` keeps the numbers that functions hold apart from all else, so that they can be replaced:
-see `held`.
+What a walk knows is in lists: instructions of Python, functions of Python, JAX, NumPy and retrax.
+Where something else is met (a generator, an open file, what `functools.lru_cache` has made, a class
+with a metaclass of its own), the fingerprint is not `complete`, and what was traced from it must be
+traced again.
 """
 
 import hashlib
 import re
 import types
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from retrax.numerics.held import Held, Same
+from retrax.numerics.bits import Same
+from retrax.numerics.captured import Call, Look, Once, UserFunction, look_at
+from retrax.numerics.known import nothing_is_traced
 from retrax.numerics.walk import Walk
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+# Where a number stands: the function among those looked at, the call, the number in its capture.
+Place = tuple[int, Call, int]
+
+
+class Looks(tuple[Look, ...]):
+    """The functions that were looked at, in order. What they do is compared elsewhere in a key."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Looks)
+
+    def __hash__(self) -> int:
+        return 0
 
 
 class Fingerprint(NamedTuple):
     """A key, whether all was found that the value consists of, and whether functions call others.
 
     `calls` is true where a function or class of the user's is reached through another one, so that
-    JAX may have traced it by itself.
+    JAX may have traced it by itself. `looks` are those at the functions of users.
     """
 
     parts: Hashable
     complete: bool
     calls: bool = False
+    looks: Looks = Looks()
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether its digest tells all that the value consists of, in other processes too."""
+        return self.complete and all(look.known for look in self.looks)
 
 
 class Content(NamedTuple):
-    """What a value consists of: a key of all but the numbers that its functions hold, and those."""
+    """What a value consists of: a key of all but the numbers in the user's functions."""
 
     parts: Hashable
-    held: Held
+    looks: Looks
     complete: bool
     calls: bool
 
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """All of it as one key."""
-        return Fingerprint((self.parts, self.held.contents()), self.complete, self.calls)
+    def fingerprint(self, free: tuple[Place, ...] = ()) -> Fingerprint:
+        """Return all of it as one key, but for the numbers in the places `free`."""
+        numbers = _Numbers(self.looks, free)
+        return Fingerprint((self.parts, numbers), self.complete, self.calls, self.looks)
 
 
 def fingerprint(x: object) -> Fingerprint:
     """Follow `x` to all that it consists of; of a pytree structure, to all but its leaves."""
-    walk = Walk()
+    return content(x).fingerprint()
+
+
+def content(*values: object, takes_traced: bool = False) -> Content:
+    """Follow values to all that they consist of.
+
+    A user's function may hold a number that JAX is tracing. What was made from it is not used
+    again, unless whoever asks `takes_traced` numbers out.
+    """
+    walk = _LookingWalk(takes_traced)
     try:
-        parts = walk.of(x)
+        parts = tuple([walk.of(x) for x in values])
         hash(parts)
     except Exception:  # too much to look at, or whatever a property of a user's object raises
-        return Fingerprint(Same(x), complete=False, calls=True)
-    return Fingerprint(parts, walk.complete, walk.calls)
-
-
-def content(structures: Sequence[Any], *settings: object, takes_traced: bool = False) -> Content:
-    """Follow structures of pytrees, and take out the numbers that their functions hold.
-
-    Those that JAX is tracing are taken out only where it `takes_traced` ones.
-    """
-    walk = Walk(takes_traced)
-    try:
-        parts = (*[walk.tree(x, takes_out=True) for x in structures], *map(walk.of, settings))
-        hash(parts)
-    except Exception:  # as above
-        return Content(Same(structures), Held(), complete=False, calls=True)
-    return Content(parts, walk.held, walk.complete, walk.calls)
+        return Content(Same(values), Looks(), complete=False, calls=True)
+    return Content(parts, Looks(walk.looks), walk.complete, walk.calls)
 
 
 def digest(x: object) -> str:
@@ -90,6 +103,64 @@ def digest_of(found: Fingerprint) -> str:
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 
+class _LookingWalk(Walk):
+    """A walk that looks at what the functions of users do, and not at what they read."""
+
+    def __init__(self, takes_traced: bool):
+        super().__init__()
+        self.looks: list[Look] = []
+        self._takes_traced = takes_traced
+
+    def _composite(self, x: Any) -> Hashable:
+        if isinstance(x, Once):
+            return Same(x)
+        if not isinstance(x, UserFunction):
+            return super()._composite(x)
+        look = look_at(x)
+        self.complete = self.complete and (look.known or self._takes_traced or nothing_is_traced())
+        if look not in self.looks:
+            self.looks.append(look)
+        return _Guard(look), self.looks.index(look)
+
+
+class _Guard:
+    """A look in a key: it equals another that has done the same for the same arguments."""
+
+    __slots__ = ("look",)
+
+    def __init__(self, look: Look):
+        self.look = look
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Guard) and self.look.matches(other.look, None)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class _Numbers:
+    """The numbers in the captures of looks, but for those in the places `free`."""
+
+    __slots__ = ("free", "looks")
+
+    def __init__(self, looks: Looks, free: tuple[Place, ...]):
+        self.looks, self.free = looks, free
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Numbers) or self.free != other.free:
+            return False
+        if len(self.looks) != len(other.looks):
+            return False
+        pairs = enumerate(zip(self.looks, other.looks, strict=True))
+        return all(a.matches(b, self._free(i)) for i, (a, b) in pairs)
+
+    def __hash__(self) -> int:
+        return len(self.free)
+
+    def _free(self, i: int) -> frozenset[tuple[Call, int]]:
+        return frozenset((call, k) for which, call, k in self.free if which == i)
+
+
 def _lines(part: Hashable) -> list[str]:
     """Return a key as lines of text, without addresses."""
     if isinstance(part, frozenset):
@@ -100,6 +171,10 @@ def _lines(part: Hashable) -> list[str]:
         return _lines_of_code(part)
     if isinstance(part, Same):
         return [_name(part.it)]
+    if isinstance(part, _Guard):
+        return _lines(Walk().of(part.look.function.__wrapped__))
+    if isinstance(part, _Numbers):
+        return []
     return [_name(part) if isinstance(part, type) else repr(part)]
 
 

@@ -1,14 +1,17 @@
-"""What the code of a function reads from outside, and what of it cannot change.
+"""What the code of a function reads from outside, and what of that is known not to change.
 
 `params.g` reads the attribute `g` of what `params` names, and nothing else of it; `f(params)` may
 read all of it. So each read has a path of attributes, which is empty where the whole is handed on.
-Python's own modules, JAX, NumPy and retrax do not change while a process runs.
+
+Everything here is a list of what is known: instructions, attributes, functions of libraries. Code
+with anything else in it is not `known`, and what it returns must be asked again.
 """
 
+import builtins
 import dis
 import sys
 import sysconfig
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType, NoneType
 from typing import NamedTuple
@@ -16,14 +19,62 @@ from typing import NamedTuple
 _GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 _CELL = {"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
 _ATTRIBUTE = {"LOAD_ATTR", "LOAD_METHOD"}
-
-# Names by which code asks what kind of a thing it has; handlers of errors; writing to outer names.
-_TYPES = frozenset(
-    "isinstance issubclass type hasattr isscalar __class__ weak_type Tracer eval exec "
-    "is_tracer is_traced iscomplexobj isrealobj".split()
+# Instructions that move values, call, compare and jump; the stores are to names of the code's own.
+_INSTRUCTIONS = frozenset(
+    "BINARY_OP BINARY_SLICE BINARY_SUBSCR BUILD_CONST_KEY_MAP BUILD_LIST BUILD_MAP BUILD_SET "
+    "BUILD_SLICE BUILD_STRING BUILD_TUPLE CACHE CALL CALL_FUNCTION_EX CALL_INTRINSIC_1 CALL_KW "
+    "COMPARE_OP CONTAINS_OP CONVERT_VALUE COPY COPY_FREE_VARS DICT_MERGE DICT_UPDATE END_FOR "
+    "FORMAT_SIMPLE FORMAT_VALUE FORMAT_WITH_SPEC FOR_ITER GET_ITER GET_LEN IS_OP JUMP_BACKWARD "
+    "JUMP_BACKWARD_NO_INTERRUPT JUMP_FORWARD JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP KW_NAMES "
+    "LIST_APPEND LIST_EXTEND LIST_TO_TUPLE LOAD_ASSERTION_ERROR LOAD_ATTR LOAD_CLASSDEREF "
+    "LOAD_CLOSURE LOAD_CONST LOAD_DEREF LOAD_FAST LOAD_FAST_AND_CLEAR LOAD_FAST_CHECK "
+    "LOAD_FAST_LOAD_FAST LOAD_GLOBAL LOAD_METHOD LOAD_SUPER_ATTR MAKE_CELL MAKE_FUNCTION MAP_ADD "
+    "NOP POP_JUMP_BACKWARD_IF_FALSE POP_JUMP_BACKWARD_IF_NONE POP_JUMP_BACKWARD_IF_NOT_NONE "
+    "POP_JUMP_BACKWARD_IF_TRUE POP_JUMP_FORWARD_IF_FALSE POP_JUMP_FORWARD_IF_NONE "
+    "POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_FORWARD_IF_TRUE POP_JUMP_IF_FALSE POP_JUMP_IF_NONE "
+    "POP_JUMP_IF_NOT_NONE POP_JUMP_IF_TRUE POP_TOP PRECALL PUSH_NULL RAISE_VARARGS RESUME "
+    "RETURN_CONST RETURN_GENERATOR RETURN_VALUE SET_ADD SET_FUNCTION_ATTRIBUTE SET_UPDATE "
+    "STORE_DEREF STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST SWAP TO_BOOL UNARY_INVERT "
+    "UNARY_NEGATIVE UNARY_NOT UNARY_POSITIVE UNPACK_EX UNPACK_SEQUENCE YIELD_VALUE "
+    # what Python writes at the end of a comprehension that is a part of its function
+    "RERAISE".split()
 )
-_BRANCHES = frozenset({"PUSH_EXC_INFO", "MATCH_CLASS", "STORE_GLOBAL", "DELETE_GLOBAL"})
-_WRITES = frozenset({"STORE_DEREF", "DELETE_DEREF"})
+# Functions of Python that depend on nothing but their arguments.
+_BUILTINS = frozenset(
+    "abs all any bool complex dict divmod enumerate filter float frozenset getattr hasattr int "
+    "isinstance issubclass len list map max min pow range repr reversed round set slice sorted str "
+    "sum super tuple type zip AssertionError Ellipsis NotImplemented NotImplementedError "
+    "RuntimeError TypeError ValueError".split()
+)
+# Modules of Python in which every function does.
+_MODULES = frozenset(
+    "__future__ _collections_abc _functools _operator _abc abc builtins cmath collections "
+    "dataclasses enum fractions functools itertools math numbers operator types typing".split()
+)
+# Functions and constants of NumPy, SciPy and JAX that do, by the names they have there.
+_MATHEMATICS = frozenset(
+    "abs absolute add all allclose any append arange arccos arccosh arcsin arcsinh arctan arctan2 "
+    "arctanh argmax argmin argsort array array_equal asarray astype atan2 atleast_1d atleast_2d "
+    "average block bool bool_ broadcast_to cbrt ceil cholesky clip column_stack complex128 "
+    "concatenate cond conj convolve copysign cos cosh cov cross cummax cumprod cumsum deg2rad "
+    "degrees det diag diagonal diff divide dot dot_general e einsum eig eigh eigvalsh elu equal "
+    "erf erfc exp exp2 expand_dims expm expm1 expit eye fabs flip float32 float64 float_power "
+    "floor floor_divide fmod fori_loop full full_like gammaln gelu grad greater greater_equal "
+    "heaviside hessian hstack hypot i0 identity imag inf inner int32 int64 integer_pow interp inv "
+    "isclose isfinite isinf isnan jacfwd jacobian jacrev jvp kron ldexp leaky_relu less less_equal "
+    "linspace log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor "
+    "log_sigmoid log_softmax logsumexp lu_factor lu_solve map matmul matrix_power max maximum mean "
+    "meshgrid min minimum mod moveaxis multi_dot multiply nan nan_to_num negative newaxis norm "
+    "not_equal ones ones_like outer permute_dims pi piecewise polyval positive power prod qr "
+    "rad2deg radians ravel real reciprocal relu remainder repeat reshape roll round rsqrt scan "
+    "select select_n sigmoid sign silu sin sinc sinh size slogdet softmax softplus solve "
+    "solve_triangular sort sqrt square squeeze stack std stop_gradient subtract sum svd swapaxes "
+    "switch take tan tanh tensordot tile trace transpose tree_map tril triu true_divide trunc "
+    "value_and_grad vander var vdot vecdot vectorize vjp vmap vstack where while_loop zeros "
+    "zeros_like ndarray Array ShapeDtypeStruct dtype map tree leaves flatten unflatten".split()
+)
+# Packages of retrax that read files or run whatever they are handed.
+_DOORS = frozenset({"store", "run", "sweep", "files", "cases", "cli", "importing", "show"})
 
 AttributePath = tuple[str, ...]
 
@@ -31,15 +82,13 @@ AttributePath = tuple[str, ...]
 class Reads(NamedTuple):
     """Names with the paths read from them, each in the order in which it first appears.
 
-    `imports` are modules that are imported when the code runs, with the names taken from them; a
-    relative one has the name `None`. `plain` is true where the code treats a traced number as it
-    would the number: it asks for no types and catches no errors, and binds no name outside anew.
+    `known` is true where the code consists of known instructions, binds no name outside anew,
+    imports nothing and asks for no attribute with two underscores around it.
     """
 
     names: tuple[tuple[str, tuple[AttributePath, ...]], ...]
     cells: tuple[tuple[str, tuple[AttributePath, ...]], ...]
-    imports: tuple[tuple[str | None, tuple[str, ...]], ...]
-    plain: bool
+    known: bool
 
 
 @lru_cache(maxsize=4096)
@@ -47,40 +96,23 @@ def reads(code: CodeType) -> Reads:
     """Return what this code and all code nested in it reads. Cells are those it has closed over."""
     names: dict[str, dict[AttributePath, None]] = {}
     cells: dict[str, dict[AttributePath, None]] = {name: {} for name in code.co_freevars}
-    imports: dict[tuple[str | None, tuple[str, ...]], None] = {}
-    plain = True
+    known = True
     for part in _nested(code):
         instructions = [i for i in dis.get_instructions(part) if i.opname != "EXTENDED_ARG"]
-        plain = plain and not _TYPES.intersection(part.co_names) and _is_plain(instructions, cells)
         for k, one in enumerate(instructions):
+            outer = one.opname == "STORE_DEREF" and one.argval in part.co_freevars
+            hidden = one.opname in _ATTRIBUTE and str(one.argval).startswith("__")
+            known = known and one.opname in _INSTRUCTIONS and not outer and not hidden
             if one.opname in _GLOBAL:
                 names.setdefault(one.argval, {})[_path(instructions, k)] = None
             elif one.opname in _CELL and one.argval in cells:
                 cells[one.argval][_path(instructions, k)] = None
-            elif one.opname == "IMPORT_NAME":
-                level, taken = (i.argval for i in instructions[k - 2 : k])
-                imports[None if level else one.argval, tuple(taken or ())] = None
     return Reads(
         tuple((name, _shortest(paths)) for name, paths in names.items()),
         # A cell that only passes through may be read in ways that are not seen here.
         tuple((name, _shortest(paths) or ((),)) for name, paths in cells.items()),
-        tuple(imports),
-        plain,
+        known,
     )
-
-
-def _is_plain(instructions: list[dis.Instruction], cells: Container[str]) -> bool:
-    """Tell whether code takes no other way with a traced number than with the number it is.
-
-    A comparison by identity is one with `None`, or might be one with a number.
-    """
-    for k, one in enumerate(instructions):
-        if one.opname in _BRANCHES or (one.opname in _WRITES and one.argval in cells):
-            return False
-        before = instructions[k - 1]
-        if one.opname == "IS_OP" and not (before.opcode in dis.hasconst and before.argval is None):
-            return False
-    return True
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -108,16 +140,6 @@ def _shortest(paths: dict[AttributePath, None]) -> tuple[AttributePath, ...]:
 _PYTHON = str(sysconfig.get_path("stdlib"))
 _LIBRARIES = frozenset(
     "jax jaxlib numpy scipy equinox jaxtyping beartype ml_dtypes opt_einsum retrax".split()
-)
-# Modules of Python in which every function returns the same for the same arguments.
-_PURE = frozenset(
-    "__future__ _collections_abc _functools _operator _abc abc bisect builtins cmath collections "
-    "contextlib copy dataclasses enum fractions functools heapq itertools logging math numbers "
-    "operator re statistics string textwrap types typing warnings".split()
-)
-_IMPURE = frozenset({"numpy.random"})
-IMPURE_BUILTINS = frozenset(
-    {"open", "input", "eval", "exec", "globals", "locals", "vars", "id", "__import__", "compile"}
 )
 
 
@@ -164,14 +186,20 @@ def _lies_in_python(file: str) -> bool:
     return file.startswith(_PYTHON) and "-packages" not in file
 
 
-def is_pure(module: ModuleType) -> bool:
-    """Tell whether functions of a module depend on nothing but their arguments."""
-    name = module.__name__
-    return is_pure_name(name) and is_library(name, file_of(module))
+def is_library_module(module: ModuleType) -> bool:
+    """Tell the same of a module."""
+    return is_library(module.__name__, file_of(module))
 
 
 @lru_cache(maxsize=4096)
-def is_pure_name(name: str) -> bool:
-    """Tell the same of the name of a module that is known to be of a library."""
-    top = name.partition(".")[0]
-    return (top in _LIBRARIES or top in _PURE) and name not in _IMPURE
+def is_pure(module: str, name: str) -> bool:
+    """Tell whether what a library calls `name` is known to depend on its arguments alone."""
+    top, _, rest = module.partition(".")
+    if top == "retrax":
+        return rest.partition(".")[0] not in _DOORS
+    return module in _MODULES or (top in _LIBRARIES and name in _MATHEMATICS)
+
+
+def is_pure_builtin(name: str, value: object) -> bool:
+    """Tell the same of what code without an import finds by this name."""
+    return name in _BUILTINS and value is getattr(builtins, name)

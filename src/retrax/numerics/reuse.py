@@ -8,6 +8,7 @@ joins the key. Where a fingerprint is not complete, nothing is used again.
 import contextlib
 import gc
 import itertools
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from functools import lru_cache, update_wrapper
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -17,10 +18,13 @@ import jax
 from jax.experimental.xla_metadata import set_xla_metadata
 from jaxtyping import PyTree
 
+from retrax.numerics.captured import looking
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, digest_of, fingerprint
 
 T = TypeVar("T")
+# So many programs of one function are kept.
+_MOST = 64
 # A number for each look at something that cannot be looked into.
 _unknown = itertools.count()
 
@@ -57,18 +61,20 @@ def signature_of(*values: PyTree) -> Signature:
 
 @contextlib.contextmanager
 def reading(identity: Fingerprint) -> Iterator[None]:
-    """Trace so that JAX takes nothing from its own memory that was traced from other content.
+    """Trace with the functions of users as they were looked at.
 
-    JAX remembers what a function became when it was handed to `lax.scan`, `lax.cond` or `jax.jit`,
-    by which function it is. What it remembers is kept apart by the attributes that it gives to
-    operations, and here these are a digest of all that functions read.
+    JAX must take nothing from its own memory that was traced from other content. It remembers what
+    a function became when it was handed to `lax.scan`, `lax.cond` or `jax.jit`, by which function
+    it is. What it remembers is kept apart by the attributes that it gives to operations, and here
+    these are a digest of all that functions read.
     """
-    if not identity.calls:
-        yield
-        return
-    content = digest_of(identity) + ("" if identity.complete else f" {next(_unknown)}")
-    with set_xla_metadata(retrax_reads=content):
-        yield
+    with looking(identity.looks):
+        if not identity.calls:
+            yield
+            return
+        content = digest_of(identity) + ("" if identity.complete else f" {next(_unknown)}")
+        with set_xla_metadata(retrax_reads=content):
+            yield
 
 
 class Reused(Generic[T]):
@@ -103,31 +109,45 @@ class Reused(Generic[T]):
 
 
 class Jitted(Generic[T]):
-    """`jax.jit` for a function that is handed systems, integrators, groups or spaces."""
+    """`jax.jit` for a function that is handed systems, integrators, groups or spaces.
+
+    A program is kept when it has been called, for then it is known what it was traced from.
+    """
 
     def __init__(self, function: Callable[..., T], **options: Any):
         self._function, self._options = function, options
-        self._kept = lru_cache(maxsize=64)(self._compiled)
+        self._kept: OrderedDict[Hashable, Callable[..., T]] = OrderedDict()
         update_wrapper(self, function)
         remember(self)
 
     def cache_clear(self) -> None:
-        self._kept.cache_clear()
-
-    def _compiled(self, identity: Fingerprint) -> Callable[..., T]:
-        def call(*arguments: PyTree, **named: PyTree) -> T:
-            with reading(identity):
-                return self._function(*arguments, **named)
-
-        return jax.jit(call, **self._options)
-
-    def program(self, *values: PyTree) -> Callable[..., T]:
-        """Return the compiled function for arguments with the structure of `values`."""
-        identity = fingerprint(jax.tree.structure(values))
-        return (self._kept if identity.complete else self._compiled)(identity)
+        self._kept.clear()
 
     def __call__(self, *arguments: PyTree, **named: PyTree) -> T:
-        return self.program(arguments, named)(*arguments, **named)
+        return self.program(*arguments, **named)(*arguments, **named)
+
+    def program(self, *arguments: PyTree, **named: PyTree) -> Callable[..., T]:
+        """Return the compiled function for arguments of the kind of these."""
+        static = self._options.get("static_argnames", ())
+        fixed = tuple([(name, named[name]) for name in static])
+        given = {name: x for name, x in named.items() if name not in static}
+        _, avals, identity = signature_of(arguments, given)
+        key = (identity, avals, fixed)
+        program = self._kept.get(key) if identity.complete else None
+        if program is not None:
+            return program
+        program = jax.jit(lambda *a, **k: self._function(*a, **k), **self._options)
+
+        def first(*arguments: PyTree, **named: PyTree) -> T:
+            with reading(identity):
+                result = program(*arguments, **named)
+            if identity.complete:
+                self._kept[key] = program
+                if len(self._kept) > _MOST:
+                    self._kept.popitem(last=False)
+            return result
+
+        return first
 
 
 def forget() -> None:

@@ -9,12 +9,9 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from jax.tree_util import Partial
-
-from retrax.numerics.fingerprint import Content
-from retrax.numerics.held import Same
+from retrax.numerics.fingerprint import Content, content
 from retrax.numerics.reads import is_of_library, is_own
-from retrax.numerics.walk import MARKERS, Walk
+from retrax.numerics.walk import MARKERS
 
 _SETTLED = (bool, int, float, complex, str, bytes, type(None))
 
@@ -23,7 +20,7 @@ class Watch:
     """What may change in structures of pytrees."""
 
     def __init__(self, structures: Sequence[Any]):
-        self._found: list[tuple[bool, Any]] = []
+        self._found: list[Any] = []
         for tree in structures:
             self._look(tree)
 
@@ -35,22 +32,15 @@ class Watch:
         # The names in a dictionary of the structure are a list that belongs to it.
         for x in static if type(static) is tuple or kind is dict else (static,):
             if not _is_settled(x):
-                self._found.append((kind is Partial, x))
+                self._found.append(x)
         for child in tree.children():
             self._look(child)
         if is_own(kind):
-            self._found.append((False, kind))
+            self._found.append(kind)
 
     def content(self) -> Content:
-        """Return what may change as it is now, with numbers in the order of `content`."""
-        walk = Walk()
-        if not self._found:
-            return Content((), walk.held, complete=True, calls=False)
-        try:
-            parts = tuple([walk.of(x) if not out else walk.function(x) for out, x in self._found])
-        except Exception:  # as in `fingerprint`
-            return Content(Same(self), walk.held, complete=False, calls=True)
-        return Content(parts, walk.held, walk.complete, walk.calls)
+        """Return what may change as it is now."""
+        return content(*self._found)
 
 
 def _is_settled(x: Any) -> bool:

@@ -11,6 +11,7 @@ from jaxtyping import Array
 from retrax.engine.backends.team import cores
 from retrax.errors import BadInput, warn
 from retrax.mechanics.state import State
+from retrax.numerics.captured import looking
 from retrax.numerics.checks import require_instance
 from retrax.numerics.evaluate import evaluate
 from retrax.planning.evaluation import path_at
@@ -31,6 +32,7 @@ _BLOCK = 32
 STATUS = ("no plan", "minimum", "extremal")
 
 
+@looking()
 def optimise_many(
     problem: ControlProblem, starts: object, tries: int | None, most: int
 ) -> "xr.Dataset":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from retrax.errors import NoPlan, warn
 from retrax.mechanics.state import State
+from retrax.numerics.captured import looking
 from retrax.numerics.checks import require_instance, require_whole
 from retrax.planning.ensemble import optimise_many
 from retrax.planning.explore import explored, nearest
@@ -23,6 +24,7 @@ _WARM = 1e-2
 _ALIKE = 1e-6
 
 
+@looking()
 def optimise(
     problem: ControlProblem,
     *,

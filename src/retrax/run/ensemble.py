@@ -20,6 +20,7 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.captured import looking
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import gigabytes, require_memory, started
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 
 @explaining_leaks()
+@looking()
 def ensemble(
     system: Plant | Sequence[Plant],
     integrator: AbstractIntegrator | str,

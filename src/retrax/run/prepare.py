@@ -1,5 +1,6 @@
 """Runs that are called many times: everything that does not change from call to call, done once."""
 
+import jax
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
@@ -9,7 +10,9 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.captured import looking
 from retrax.numerics.checks import as_float, is_traced, require_double_precision
+from retrax.numerics.fingerprint import content
 from retrax.numerics.known import explaining_leaks
 from retrax.run.checks import require_count, require_step_size, require_system
 from retrax.run.drive import Plant, begun, unwrapped
@@ -24,8 +27,9 @@ class PreparedRun:
     """A run that is called with a state and a number of steps; `prepare` makes it.
 
     `run(state, steps)` returns what `simulate` returns of the same, bit for bit, and raises what it
-    raises. Functions of the system may read other values in the next call: these are seen, as in
-    `simulate`. The end of a run, `run(state, steps).final`, is a start like any other.
+    raises. All that functions of the system read (globals, closures, attributes) is read when the
+    run is prepared, and not again. The end of a run, `run(state, steps).final`, is a start like any
+    other.
 
     **Attributes:** `system`, `integrator`, `h`, `save_every`, `backend`: as given.
     """
@@ -42,7 +46,12 @@ class PreparedRun:
         self.system, self.integrator, self.backend = system, integrator, backend
         self.h, self.save_every, self._progress = h, save_every, progress
         known = is_quiet() and not is_traced(system, integrator, h)
-        self._ready = ReadyLoop(system, integrator, backend) if known else None
+        self._ready = ReadyLoop(system, integrator, backend, frozen=True) if known else None
+        self._looks = content(jax.tree.structure((system, integrator))).looks if known else None
+        if self._ready is not None and not self._ready.is_native:
+            self._ready.ask()
+        for look in self._looks or ():
+            look.is_sealed = True
 
     def __repr__(self) -> str:
         return (
@@ -64,19 +73,21 @@ class PreparedRun:
             run = run_quickly(self._ready, state, self.h, steps, self.save_every)
             if run is not None:
                 return run
-        return simulate(
-            self.system,
-            self.integrator,
-            state,
-            h=self.h,
-            steps=steps,
-            save_every=self.save_every,
-            progress=self._progress,
-            backend=self.backend,
-        )
+        with looking(self._looks):
+            return simulate(
+                self.system,
+                self.integrator,
+                state,
+                h=self.h,
+                steps=steps,
+                save_every=self.save_every,
+                progress=self._progress,
+                backend=self.backend,
+            )
 
 
 @explaining_leaks()
+@looking()
 def prepare(
     system: Plant,
     integrator: AbstractIntegrator | str,
@@ -94,9 +105,9 @@ def prepare(
     state = run(state, 1).final
     ```
 
-    The step is compiled here. A call takes some tens of microseconds besides its steps, where
-    `simulate` takes more than a hundred: for control, shooting, and whatever else looks at a
-    body after every step.
+    The step is compiled here, from functions as they are now. A call takes some tens of
+    microseconds besides its steps, where `simulate` takes more than a hundred: for control,
+    shooting, and whatever else looks at a body after every step.
 
     **Arguments:**
 

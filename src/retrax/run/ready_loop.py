@@ -7,17 +7,19 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
 from retrax.engine.backends import make_loop
 from retrax.engine.backends.native import NativeLoop
+from retrax.engine.changing import changes
 from retrax.engine.progress import Packing
-from retrax.engine.step_program import jax_settings
 from retrax.errors import warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.captured import looking, settings
 from retrax.numerics.checks import is_traced
 from retrax.numerics.fingerprint import Content, Fingerprint, fingerprint
 from retrax.numerics.known import nothing_is_traced
@@ -39,11 +41,10 @@ _MOST = 16
 
 
 class _Ready(NamedTuple):
-    """A compiled loop, what its functions read when it was compiled, and its own parameters."""
+    """A compiled loop, what its functions did when it was compiled, and its own parameters."""
 
     loop: NativeLoop
     read: Content
-    contents: tuple[bytes, ...]
     settings: tuple
     own: np.ndarray
 
@@ -51,13 +52,22 @@ class _Ready(NamedTuple):
 class ReadyLoop:
     """The native loop of a system and an integrator, from any state, and what it reads, watched.
 
+    One that is `frozen` keeps the functions of users as they were when it was made.
+
     What it does not do it leaves, with `None`, to the ordinary way of a run: values that JAX
     traces, a step without a scalar program, input that is not as usual, a long run, and one that
     fails. That way says all that there is to say.
     """
 
-    def __init__(self, system: AbstractGroupSystem, integrator: AbstractIntegrator, backend: str):
+    def __init__(
+        self,
+        system: AbstractGroupSystem,
+        integrator: AbstractIntegrator,
+        backend: str,
+        frozen: bool = False,
+    ):
         self.system, self.integrator, self._backend = system, integrator, backend
+        self._frozen = frozen
         space = self._space = system.configuration_space
         g = jax.tree.map(lambda x: np.zeros(x.shape), space.layout())
         momentum: Any = np.zeros(system.group.dim)
@@ -80,18 +90,29 @@ class ReadyLoop:
         """Compile for what functions read now."""
         clock = time.perf_counter()
         self._known = ()
-        read = self._watch.content()
-        if not read.complete:
-            return None
-        loop = make_loop(self._backend, self.system, self.integrator, self._example, 1.0, True)
+        with looking():
+            read = self._watch.content()
+            if not read.complete:
+                return None
+            loop = make_loop(self._backend, self.system, self.integrator, self._example, 1.0, True)
         self.compile_seconds = time.perf_counter() - clock
-        contents = read.held.contents()
         if not isinstance(loop, NativeLoop) or not loop.identity.complete:
             return None
-        if contents != loop.structure.content.held.contents():
+        found = loop.structure.content.looks
+        if [look.number for look in found] != [look.number for look in read.looks]:
             return None
         own = Packing.rows((self.system, self.integrator))[:, 0]
-        return _Ready(loop, read, contents, jax_settings(), own)
+        return _Ready(loop, read, settings(), own)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether there is a loop: without one the ordinary way is taken."""
+        return self._ready is not None
+
+    def ask(self) -> None:
+        """Have all functions asked what a step asks them, though there is no loop."""
+        step = self.integrator.step
+        jax.eval_shape(lambda s: step(self.system, s, jnp.ones(())), self._example)
 
     def run(self, state: object, h: float, steps: int, save_every: int) -> Trajectory | None:
         """Take `steps` steps; `None` where the ordinary way has to."""
@@ -100,12 +121,12 @@ class ReadyLoop:
             return None
         started = time.perf_counter()
         compiled = 0.0
-        contents = self._same(ready)
-        if contents is None:
+        now = ready.read if self._frozen else self._same(ready)
+        if now is None:
             ready = self._ready = self._made()
-            contents = None if ready is None else self._same(ready)
+            now = None if ready is None else ready.read
             compiled = time.perf_counter() - started
-        if ready is None or contents is None:
+        if ready is None or now is None:
             return None
         numbers = self._start(state, h)
         records, rest = divmod(steps, save_every)
@@ -114,7 +135,7 @@ class ReadyLoop:
         clock = time.perf_counter()
         try:
             rows = ready.loop.records(
-                numbers, h, records, save_every, rest, self._changed(ready, contents)
+                numbers, h, records, save_every, rest, self._changed(ready, now)
             )
         except KeyboardInterrupt as stopped:
             raise interrupted(0, steps) from stopped
@@ -126,7 +147,7 @@ class ReadyLoop:
                 warn(doubt)
         return self._trajectory(
             Records(self._packing, *rows),
-            _identity(ready, contents),
+            _identity(ready, now),
             h=h,
             steps=steps,
             completed=steps,
@@ -154,29 +175,24 @@ class ReadyLoop:
             warn(warning)
         return run
 
-    def _same(self, ready: _Ready) -> tuple[bytes, ...] | None:
-        """The numbers that functions hold, if nothing else has changed than parameters."""
+    def _same(self, ready: _Ready) -> Content | None:
+        """What functions do now, if nothing else has changed than parameters."""
         now = self._watch.content()
-        if now.parts != ready.read.parts or not now.complete or jax_settings() != ready.settings:
+        if not now.complete or settings() != ready.settings or now.parts != ready.read.parts:
             return None
-        contents = now.held.contents()
-        if contents == ready.contents:
-            return contents
-        places = ready.loop.structure.places
-        differ = [
-            k for k, (a, b) in enumerate(zip(contents, ready.contents, strict=True)) if a != b
-        ]
-        return contents if set(places).issuperset(differ) else None
+        differ = changes(ready.read.looks, now.looks)
+        return now if set(differ) <= set(ready.loop.structure.places) else None
 
-    def _changed(self, ready: _Ready, contents: tuple[bytes, ...]) -> Sequence[np.ndarray]:
+    def _changed(self, ready: _Ready, now: Content) -> Sequence[np.ndarray]:
         """The parameters of a run, if they are not those with which the loop was made."""
-        if not self._changes_in_place and contents == ready.contents:
+        if not self._changes_in_place and now is ready.read:
             return ()
         own = ready.own
         if self._changes_in_place:
             own = Packing.rows((self.system, self.integrator))[:, 0]
-        held = [np.frombuffer(contents[k]) for k in ready.loop.structure.places]
-        return own, *held
+        places = ready.loop.structure.places
+        held = [np.ravel(now.looks[i].capture(call).numbers[k]) for i, call, k in places]
+        return own, *map(np.asarray, held)
 
     def _start(self, state: object, h: float) -> np.ndarray | None:
         """The numbers of a state from which a run may start; `None` where it is not as usual."""
@@ -223,9 +239,8 @@ class ReadyLoop:
         return True
 
 
-def _identity(ready: _Ready, contents: tuple[bytes, ...]) -> Fingerprint:
-    found = ready.loop.structure.content
-    return Fingerprint((found.parts, contents), complete=True, calls=found.calls)
+def _identity(ready: _Ready, now: Content) -> Fingerprint:
+    return ready.loop.structure.content._replace(looks=now.looks).fingerprint()
 
 
 def is_quiet() -> bool:

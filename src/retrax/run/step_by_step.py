@@ -23,6 +23,7 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import Held
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.captured import looking
 from retrax.numerics.checks import (
     ArrayLike,
     as_float,
@@ -77,6 +78,7 @@ class Stepper:
     **Attributes:** `system`, `integrator`, `h`: what runs; `members`: how many, or `None` for one.
     """
 
+    @looking()
     def __init__(
         self,
         plant: Actuated | AbstractGroupSystem,

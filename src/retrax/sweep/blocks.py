@@ -54,7 +54,7 @@ class Job(NamedTuple):
         """What its functions read now, in this process."""
         integrators = [setting.integrator for setting in self.settings]
         found = fingerprint((jax.tree.structure(self.alike.whole), integrators, self.measure))
-        return digest_of(found) if found.complete else None
+        return digest_of(found) if found.is_lasting else None
 
 
 class Load(NamedTuple):

@@ -23,6 +23,7 @@ from retrax.mechanics.actuated import Actuated, Actuators
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.captured import ByContent, UserFunction
 from retrax.numerics.known import BadMember
 from retrax.run.checks import started
 from retrax.run.drive import Plant, require_control, unwrapped
@@ -210,10 +211,11 @@ def _opened(x: object) -> object:
     if not isinstance(x, Partial):
         return x
     arguments, keywords = opened(x.args), opened(x.keywords)
-    if not isinstance(x.func, FunctionType):
+    function = x.func.__wrapped__ if isinstance(x.func, UserFunction) else None
+    if not isinstance(function, FunctionType):
         return Partial(x.func, *arguments, **keywords)
-    function = _taken_apart(x.func)
-    return Partial(function.func, *function.args, *arguments, **keywords)
+    apart = _taken_apart(function)
+    return Partial(UserFunction(apart.func), *apart.args, *arguments, **keywords)
 
 
 def _taken_apart(function: FunctionType) -> Partial:
@@ -260,7 +262,7 @@ def _refilled(function: FunctionType, held: tuple) -> FunctionType:
     return made
 
 
-class Code:
+class Code(ByContent):
     """A function that is given the numbers it has closed over at every call. Equal code is equal.
 
     `held` is what it has closed over, with zeros for the numbers.

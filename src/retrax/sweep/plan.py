@@ -207,7 +207,7 @@ class SweepPlan:
     def _comparable(self) -> bool:
         """Whether the identity has all that the functions of the sweep read."""
         integrators = [setting.integrator for setting in self.settings.each]
-        return fingerprint((self.bodies.whole, integrators, self.measure)).complete
+        return fingerprint((self.bodies.whole, integrators, self.measure)).is_lasting
 
     @staticmethod
     def _hold(lock: WritingLock | None, stack: contextlib.ExitStack) -> None:

@@ -35,7 +35,7 @@ class NativeLoop:
     ):
         made_for = made_for or signature(system, integrator, state)
         self.structure: Structure = made_for.tree
-        self.identity = self.structure.content.fingerprint
+        self.identity = self.structure.content.fingerprint()
         self._kernel = loop_kernel(*made_for, cores())
         self._params = Packing.rows((system, integrator, self.structure.numbers))
         self._params_at = self._params.ctypes.data

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from retrax.engine.progress import Interval, Progress, quiet
 from retrax.engine.step_program import guarded_step, memory_of, step_identity
 from retrax.integrators.base import AbstractIntegrator, Memory
+from retrax.numerics.captured import looking
 from retrax.numerics.reuse import Jitted
 
 
@@ -42,14 +43,13 @@ def _attempt(system, integrator, t0, h, at: Progress) -> Progress:
 
 
 class XLALoop:
-    """The loop for one run, compiled when it is first used."""
+    """The loop for one run, compiled when it is first used, of functions as they are now."""
 
     name = "xla"
 
     def __init__(self, system: Any, integrator: AbstractIntegrator, state: Any, h: float):
         self.identity = step_identity(system, integrator)
-        program = _run_records.program(system, integrator)
-        self._run = partial(program, system, integrator, t0=state.t, h=jnp.asarray(h))
+        self._run = partial(_run_records, system, integrator, t0=state.t, h=jnp.asarray(h))
         self.memory_like = memory_of(system, integrator, state)
         self._remembers = bool(jax.tree.leaves(self.memory_like))
         self._memory = partial(_memory, system, integrator)
@@ -79,11 +79,13 @@ class XLALoop:
 
         A JAX program hears no signals: what comes back is always `whole`.
         """
-        if at.memory is None:
-            at = at._replace(memory=self._memory(at.state) if self._remembers else ())
-        at, states, intervals, filled = jax.block_until_ready(
-            self._run(at, records=jnp.asarray(records), every=jnp.asarray(every), capacity=capacity)
-        )
+        counts = {"records": jnp.asarray(records), "every": jnp.asarray(every)}
+        with looking(self.identity.looks):
+            if at.memory is None:
+                at = at._replace(memory=self._memory(at.state) if self._remembers else ())
+            at, states, intervals, filled = jax.block_until_ready(
+                self._run(at, capacity=capacity, **counts)
+            )
         n = int(filled)
         return at, *jax.tree.map(lambda x: np.asarray(x[:n]), (states, intervals))
 
