@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import equinox as eqx
 import jax
@@ -39,6 +39,11 @@ def as_pytree(function: Function | None) -> Function | None:
     a program which was made from it is known to be of what it does now. `None` stays `None`.
     """
     as_it_is: Function | None = function
+    if isinstance(function, eqx.Module) and not all(
+        map(eqx.is_array_like, jax.tree.leaves(function))
+    ):
+        arrays, rest = eqx.partition(function, eqx.is_array_like)
+        return Partial(UserFunction(_Refilled(rest)), arrays)
     if function is None or isinstance(function, eqx.Module):
         return as_it_is
     if isinstance(function, Partial):
@@ -46,6 +51,15 @@ def as_pytree(function: Function | None) -> Function | None:
     if isinstance(function, MethodType) and isinstance(function.__self__, eqx.Module):
         return Partial(_users(function.__func__), function.__self__)
     return Partial(_users(function))
+
+
+class _Refilled(NamedTuple):
+    """A module without its arrays, as a function of these and its arguments."""
+
+    rest: Any
+
+    def __call__(self, arrays: Any, *args: Any) -> Any:
+        return eqx.combine(arrays, self.rest)(*args)
 
 
 def _users(function: Function) -> Function:

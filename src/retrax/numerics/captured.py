@@ -152,10 +152,17 @@ class Capture(NamedTuple):
     body: Body
     results: Any
     holds_traced: bool
+    has_loose_rules: bool
 
     def contents(self) -> tuple[bytes, ...]:
         """Return the bits of all numbers."""
         return tuple([content(x) for x in self.numbers])
+
+    def differs(self, again: "Capture") -> bool:
+        """Tell whether two traces at one moment differ; rules that cannot be compared do not."""
+        if self.structure == again.structure:
+            return self.contents() != again.contents()
+        return not self.has_loose_rules
 
     def __call__(self, leaves: Sequence[Any], others: Mapping[int, Any] | None = None) -> Any:
         """Return what the function returns, with other numbers in some places."""
@@ -165,6 +172,10 @@ class Capture(NamedTuple):
 
 class NotSeen(LookupError):
     """A look that is closed has not seen what a function does with such arguments."""
+
+
+class HasChanged(BadInput):
+    """A look of before is asked what it was not asked then, and the function has changed since."""
 
 
 class Look:
@@ -192,22 +203,50 @@ class Look:
         if found is None:
             if self.is_closed:
                 raise NotSeen("a function is asked something that it was not asked before")
-            if self.is_sealed and not self.matches(Look(self.function), frozenset()):
-                raise BadInput(
+            if self.is_sealed and not self._holds_now():
+                raise HasChanged(
                     f"{self.function!r} does something else than when this run was prepared, and "
                     "is asked what it was not asked then; prepare the run again."
                 )
             key = (self._content, call, settings()) if self.known else None
             found = _KNOWN.get(key) if self.known else None
             if found is None:
-                apart = self._calls or not self.known
-                found = _captured(self.function.__wrapped__, call, apart)
+                found = self._traced(call)
             if self.known:
                 _KNOWN[key] = found
                 if len(_KNOWN) > _MOST:
                     _KNOWN.popitem(last=False)
             self.captures[call] = found
         return found
+
+    def _traced(self, call: Call) -> Capture:
+        """Trace the function; once more, where it may depend on more than its arguments."""
+        function, apart = self.function.__wrapped__, self._calls or not self.known
+        found = _captured(function, call, apart)
+        if self.known and Look(self.function)._content == self._content:
+            return found
+        last = _LAST.get((_key(self.function), call))
+        if (last is None or last.differs(found)) and found.differs(
+            _captured(function, call, apart)
+        ):
+            raise BadInput(
+                f"{self.function!r} returns something else each time it is called with the same "
+                "arguments (random numbers, a clock, a counter?). A run would keep what it returns "
+                "first. Make it a function of its arguments; for noise use rx.Sampled with a "
+                "jax.random.key as its state."
+            )
+        if not any(isinstance(x, Tracer) for x in found.numbers) and not found.holds_traced:
+            _LAST[_key(self.function), call] = found
+            if len(_LAST) > _MOST:
+                _LAST.popitem(last=False)
+        return found
+
+    def _holds_now(self) -> bool:
+        """Tell whether the function does now what it did at this look, as far as can be told."""
+        now = Look(self.function)
+        if self.known and now.known and self._content == now._content:
+            return True
+        return self.matches(now, frozenset()) if self.captures else not self.known
 
     def __call__(self, leaves: Sequence[Any], tree: Any) -> Any:
         return self.capture(Call.of(leaves, tree))(leaves)
@@ -245,9 +284,11 @@ class Look:
                 now = new.capture(call)
             except Exception:  # whatever it raises now, it did not then
                 return False
+            if now is then:
+                continue
             if now.structure != then.structure:
                 return False
-            if free is not None and now is not then:
+            if free is not None:
                 pairs = enumerate(zip(now.contents(), then.contents(), strict=True))
                 if any(a != b for k, (a, b) in pairs if (call, k) not in free):
                     return False
@@ -273,17 +314,34 @@ class Bound:
 
 # Captures of functions of which all is known, by what they consist of.
 _KNOWN: OrderedDict[Hashable, Capture] = OrderedDict()
+# The last captures of the others.
+_LAST: OrderedDict[Hashable, Capture] = OrderedDict()
+
+
+def forget_captures() -> None:
+    """Release all captures that are kept."""
+    _KNOWN.clear()
+    _LAST.clear()
+
+
 _LOOKS: ContextVar[dict[Hashable, Look] | None] = ContextVar("looks", default=None)
 
 
+# What JAX makes of mixed types, products of matrices and random numbers depends on these.
+_SETTINGS = (
+    "jax_numpy_dtype_promotion",
+    "jax_enable_x64",
+    "jax_default_matmul_precision",
+    "jax_default_prng_impl",
+    "jax_random_seed_offset",
+    "jax_threefry_partitionable",
+)
+
+
 def settings() -> tuple[str, ...]:
-    """Return how JAX is set: what it makes of random numbers and mixed types depends on it."""
+    """Return how JAX is set, as far as a jaxpr depends on it."""
     config: Any = jax.config
-    return (
-        str(config.jax_numpy_dtype_promotion),
-        str(config.jax_default_prng_impl),
-        str(config.jax_threefry_partitionable),
-    )
+    return tuple([str(getattr(config, name, None)) for name in _SETTINGS])
 
 
 def look_at(function: UserFunction) -> Look:
@@ -328,7 +386,8 @@ def _captured(function: Callable[..., Any], call: Call, apart: bool) -> Capture:
         reader = _Reader()
         structure, body = reader.body(closed.jaxpr, closed.consts, lifts=True)
     nesting = jax.tree.structure(shapes)
-    return Capture((structure, nesting), reader.numbers, body, nesting, reader.holds_traced)
+    rest = nesting, reader.holds_traced, reader.has_loose_rules
+    return Capture((structure, nesting), reader.numbers, body, *rest)
 
 
 class _Reader:
@@ -336,7 +395,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.numbers: list[Any] = []
-        self.holds_traced = False
+        self.holds_traced = self.has_loose_rules = False
 
     def body(self, jaxpr: Any, consts: Sequence[Any], lifts: bool, rules: int = 2) -> tuple:
         """Return the structure of a jaxpr and its body; with `lifts` its numbers are taken out."""
@@ -389,7 +448,7 @@ class _Reader:
             if name == "custom_jvp_call" and key == "jvp_jaxpr_fun":
                 found.append(self._rule(eqn, x, rules))
             elif name == "custom_vjp_call" and key in ("fwd_jaxpr_thunk", "bwd", "out_trees"):
-                found.append(_library_rule(eqn.params["bwd"]))
+                found.append(self._backward_rule(eqn.params["bwd"]))
             else:
                 part, bodies = self._param(x, lifts, rules)
                 found.append((key, part))
@@ -424,12 +483,13 @@ class _Reader:
         jaxpr, consts, *_ = rule.call_wrapped(*zeros)
         return self.body(jaxpr, consts, False, rules - 1)[0]
 
-
-def _library_rule(rule: Any) -> Hashable:
-    """Name a rule of a library; any other has to be taken for a new one."""
-    function = getattr(rule, "f", rule)
-    known = isinstance(function, FunctionType) and is_of_library(function)
-    return Same(function) if known else Same(object())
+    def _backward_rule(self, rule: Any) -> Hashable:
+        """Name a rule of a library; any other is called later, and is taken for a new one."""
+        function = getattr(rule, "f", rule)
+        if isinstance(function, FunctionType) and is_of_library(function):
+            return Same(function)
+        self.has_loose_rules = True
+        return Same(object())
 
 
 # Operations whose bodies can be run with other numbers.

@@ -262,6 +262,8 @@ def outputs(name: str, function: object, arguments: tuple[PyTree, ...]) -> PyTre
     call = require_function(name, function)
     try:
         return jax.eval_shape(lambda *a: call(*a), *arguments)
+    except BadInput:
+        raise
     except Exception as cause:
         raise BadInput(f"{name} cannot be evaluated on JAX arrays: {reason(cause)}.") from cause
 

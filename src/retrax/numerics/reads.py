@@ -19,7 +19,7 @@ from typing import NamedTuple
 _GLOBAL = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
 _CELL = {"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
 _ATTRIBUTE = {"LOAD_ATTR", "LOAD_METHOD"}
-# Instructions that move values, call, compare and jump; the stores are to names of the code's own.
+# Instructions that move values, call, compare, jump and store: what a store changes is looked at.
 _INSTRUCTIONS = frozenset(
     "BINARY_OP BINARY_SLICE BINARY_SUBSCR BUILD_CONST_KEY_MAP BUILD_LIST BUILD_MAP BUILD_SET "
     "BUILD_SLICE BUILD_STRING BUILD_TUPLE CACHE CALL CALL_FUNCTION_EX CALL_INTRINSIC_1 CALL_KW "
@@ -34,24 +34,43 @@ _INSTRUCTIONS = frozenset(
     "POP_JUMP_FORWARD_IF_NOT_NONE POP_JUMP_FORWARD_IF_TRUE POP_JUMP_IF_FALSE POP_JUMP_IF_NONE "
     "POP_JUMP_IF_NOT_NONE POP_JUMP_IF_TRUE POP_TOP PRECALL PUSH_NULL RAISE_VARARGS RESUME "
     "RETURN_CONST RETURN_GENERATOR RETURN_VALUE SET_ADD SET_FUNCTION_ATTRIBUTE SET_UPDATE "
-    "STORE_DEREF STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST SWAP TO_BOOL UNARY_INVERT "
-    "UNARY_NEGATIVE UNARY_NOT UNARY_POSITIVE UNPACK_EX UNPACK_SEQUENCE YIELD_VALUE "
+    "STORE_ATTR STORE_DEREF STORE_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST STORE_SUBSCR "
+    "SWAP TO_BOOL UNARY_INVERT UNARY_NEGATIVE UNARY_NOT UNARY_POSITIVE UNPACK_EX UNPACK_SEQUENCE "
+    "YIELD_VALUE "
     # what Python writes at the end of a comprehension that is a part of its function
     "RERAISE".split()
 )
-# Functions of Python that depend on nothing but their arguments.
+# Functions of Python that depend on nothing but their arguments. `getattr` may ask for anything.
 _BUILTINS = frozenset(
-    "abs all any bool complex dict divmod enumerate filter float frozenset getattr hasattr int "
-    "isinstance issubclass len list map max min pow range repr reversed round set slice sorted str "
-    "sum super tuple type zip AssertionError Ellipsis NotImplemented NotImplementedError "
-    "RuntimeError TypeError ValueError".split()
+    "abs all any bool complex dict divmod enumerate filter float frozenset int isinstance "
+    "issubclass len list map max min pow range repr reversed round set slice sorted str sum super "
+    "tuple type zip AssertionError Ellipsis NotImplemented NotImplementedError RuntimeError TypeError "
+    "ValueError".split()
 )
-# Modules of Python in which every function does.
+# Modules of Python in which every function does, and names from others.
 _MODULES = frozenset(
-    "__future__ _collections_abc _functools _operator _abc abc builtins cmath collections "
-    "dataclasses enum fractions functools itertools math numbers operator types typing".split()
+    "__future__ _collections_abc cmath collections fractions itertools math numbers".split()
 )
-# Functions and constants of NumPy, SciPy and JAX that do, by the names they have there.
+_NAMES = frozenset(
+    {
+        *[("functools", name) for name in ("partial", "reduce", "wraps", "cached_property")],
+        *[("_functools", name) for name in ("partial", "reduce")],
+        *[("dataclasses", name) for name in ("asdict", "astuple", "replace")],
+        ("dataclasses", "__repr__"),
+        ("types", "SimpleNamespace"),
+        ("types", "MappingProxyType"),
+    }
+)
+# Modules of mathematics, packages of it, and the names of functions and constants there that do.
+_FORMULARIES = frozenset(
+    "numpy numpy.linalg scipy.linalg scipy.special jax jax.numpy jax.numpy.linalg jax.lax jax.nn "
+    "jax.scipy.linalg jax.scipy.special jax.tree jax.tree_util jax._src.api jax._src.tree "
+    "jax._src.traceback_util jax._src.tree_util".split()
+)
+_PACKAGES = tuple(
+    "numpy._core. numpy.lib. numpy.linalg. scipy.linalg. scipy.special. jax._src.numpy. "
+    "jax._src.lax. jax._src.nn. jax._src.scipy.".split()
+)
 _MATHEMATICS = frozenset(
     "abs absolute add all allclose any append arange arccos arccosh arcsin arcsinh arctan arctan2 "
     "arctanh argmax argmin argsort array array_equal asarray astype atan2 atleast_1d atleast_2d "
@@ -73,8 +92,11 @@ _MATHEMATICS = frozenset(
     "value_and_grad vander var vdot vecdot vectorize vjp vmap vstack where while_loop zeros "
     "zeros_like ndarray Array ShapeDtypeStruct dtype map tree leaves flatten unflatten".split()
 )
-# Packages of retrax that read files or run whatever they are handed.
-_DOORS = frozenset({"store", "run", "sweep", "files", "cases", "cli", "importing", "show"})
+# Packages of retrax that do.
+_MECHANICS = frozenset("contact groups integrators mechanics mechanisms spaces systems".split())
+# Attributes that lead from a function or a frame to everything around it, and some that do not.
+_HIDDEN = ("__", "f_", "gi_", "cr_", "ag_", "tb_", "co_", "format")
+_PLAIN = frozenset({"__class__", "__name__", "__qualname__"})
 
 AttributePath = tuple[str, ...]
 
@@ -83,7 +105,7 @@ class Reads(NamedTuple):
     """Names with the paths read from them, each in the order in which it first appears.
 
     `known` is true where the code consists of known instructions, binds no name outside anew,
-    imports nothing and asks for no attribute with two underscores around it.
+    imports nothing and asks for no attribute that leads around it.
     """
 
     names: tuple[tuple[str, tuple[AttributePath, ...]], ...]
@@ -101,7 +123,7 @@ def reads(code: CodeType) -> Reads:
         instructions = [i for i in dis.get_instructions(part) if i.opname != "EXTENDED_ARG"]
         for k, one in enumerate(instructions):
             outer = one.opname == "STORE_DEREF" and one.argval in part.co_freevars
-            hidden = one.opname in _ATTRIBUTE and str(one.argval).startswith("__")
+            hidden = one.opname in _ATTRIBUTE and _is_hidden(str(one.argval))
             known = known and one.opname in _INSTRUCTIONS and not outer and not hidden
             if one.opname in _GLOBAL:
                 names.setdefault(one.argval, {})[_path(instructions, k)] = None
@@ -113,6 +135,10 @@ def reads(code: CodeType) -> Reads:
         tuple((name, _shortest(paths) or ((),)) for name, paths in cells.items()),
         known,
     )
+
+
+def _is_hidden(attribute: str) -> bool:
+    return attribute.startswith(_HIDDEN) and attribute not in _PLAIN
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -196,8 +222,10 @@ def is_pure(module: str, name: str) -> bool:
     """Tell whether what a library calls `name` is known to depend on its arguments alone."""
     top, _, rest = module.partition(".")
     if top == "retrax":
-        return rest.partition(".")[0] not in _DOORS
-    return module in _MODULES or (top in _LIBRARIES and name in _MATHEMATICS)
+        return rest.partition(".")[0] in _MECHANICS
+    if module in _MODULES or (module, name) in _NAMES:
+        return True
+    return name in _MATHEMATICS and (module in _FORMULARIES or module.startswith(_PACKAGES))
 
 
 def is_pure_builtin(name: str, value: object) -> bool:

@@ -18,7 +18,7 @@ import jax
 from jax.experimental.xla_metadata import set_xla_metadata
 from jaxtyping import PyTree
 
-from retrax.numerics.captured import looking
+from retrax.numerics.captured import forget_captures, looking
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, digest_of, fingerprint
 
@@ -159,5 +159,6 @@ def forget() -> None:
     """
     for memory in tuple(_memories):
         memory.cache_clear()
+    forget_captures()
     jax.clear_caches()
     gc.collect()

@@ -1,5 +1,6 @@
 """A walk through a value, to all that it consists of; `fingerprint` says what for."""
 
+import abc
 import re
 import struct
 import sys
@@ -51,7 +52,8 @@ _USUAL = frozenset({types.FunctionType, *_CONTAINERS})
 # What `equinox` puts where a field is missing: there is one.
 MARKERS = frozenset({type(jax.tree.structure(eqx.Module()).node_data()[1][0])})
 # Where `jax.grad` and the like are written, and what checks types and shapes.
-_TRANSFORMATIONS, _CHECKER = "jax._src.api", "jaxtyping._decorator"
+_TRANSFORMATIONS = frozenset({"jax._src.api", "jax._src.traceback_util"})
+_CHECKER = "jaxtyping._decorator"
 # Who closes over more things than this has closed over something like a whole program.
 _MOST = 3_000
 
@@ -136,7 +138,7 @@ class Walk:
         if isinstance(x, staticmethod | classmethod):
             return type(x).__name__, self.of(x.__func__)
         if isinstance(x, property):
-            return "property", self.of(x.fget)
+            return "property", self.of(x.fget), self.of(x.fset)
         if isinstance(x, types.MappingProxyType):
             return "proxy", self.of(dict(x))
         if isinstance(x, cached_property):
@@ -213,7 +215,7 @@ class Walk:
         if not f.__closure__ and not f.__defaults__ and not f.__kwdefaults__:
             return self._of_library(f, module, f.__name__)
         cells = tuple([self._cell(cell, ((),)) for cell in f.__closure__ or ()])
-        if module != _TRANSFORMATIONS:
+        if module not in _TRANSFORMATIONS:
             self._of_library(f, module, f.__name__)
         # Made by jax.grad and the like: by its code.
         return f.__code__ if cells else Same(f), self._defaults(f), cells
@@ -269,12 +271,13 @@ class Walk:
         self.calls = True
         if not is_library_class(type(cls)):
             return self._opaque(cls)
-        own = [base for base in cls.__mro__ if not is_library_class(base)]
         parts = [
-            tuple([(k, self.of(v)) for k, v in vars(base).items() if k not in _LABELS])
-            for base in own
+            Same(base)
+            if is_library_class(base)
+            else tuple([(k, self.of(v)) for k, v in vars(base).items() if k not in _LABELS])
+            for base in cls.__mro__
         ]
-        return Same(cls), *parts
+        return Same(cls), _registered(cls), *parts
 
     def _builtin(self, x: Any) -> Hashable:
         owner = x.__self__
@@ -306,6 +309,13 @@ class Walk:
             parts.append(tuple([(key, self.of(v)) for key, v in held.items()]))
         parts += [(name, self.of(getattr(x, name, None))) for name in names]
         return tuple(parts)
+
+
+def _registered(cls: type) -> Hashable:
+    """Return the classes that an abstract class takes for its own, as `register` has told it."""
+    if not isinstance(cls, abc.ABCMeta):
+        return None
+    return frozenset(map(id, abc._get_dump(cls)[0]))  # type: ignore[attr-defined]
 
 
 def _is_named(x: Any) -> bool:

@@ -107,6 +107,7 @@ class Stepper:
         many = isinstance(start, State) and np.ndim(start.t) == 1
         self.members = len(start.t) if many else None
         start = self._checked(start)
+        self._identity = step_identity(self.system, method)
         self._steps = make_steps(self.system, method, start, self.h, many)
         one: Any = jax.tree.map(lambda x: x[0], start) if many else start
         self._packing = Packing(one)
@@ -217,7 +218,7 @@ class Stepper:
             save_every=every or 1,
             seconds=self._seconds,
             compile_seconds=self._compile_seconds,
-            _identity=step_identity(self.system, self.integrator),
+            _identity=self._identity,
         )
         if (doubt := self.system.overlooked(run.states)) is not None:
             warn(doubt)

@@ -38,8 +38,7 @@ class AbstractReactions(abc.ABC):
     def _history(self) -> History:
         """What contacts did; computed once."""
         run = self._with_numbers("contacts")
-        run.compare_content()
-        return history_of(run)
+        return run.as_it_was(lambda: history_of(run))
 
     @property
     def contacts(self) -> ContactMotions:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import jax
 import numpy as np
@@ -18,6 +18,7 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.captured import HasChanged, looking
 from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.trajectory.crossings import Events, events_of
@@ -42,6 +43,7 @@ from retrax.trajectory.summary import html, measures, summary
 if TYPE_CHECKING:
     import xarray as xr
 
+T = TypeVar("T")
 # What a run makes of its rows of numbers when it is asked for.
 _LATER = ("t", "states", "info", "provenance", "failed")
 # Configurations stacked along time: an array, or nested tuples of arrays.
@@ -257,23 +259,35 @@ class Trajectory(AbstractShown, AbstractReactions):
             if self._recorded is not None and self.integrator is None:
                 self._observations = observe_driven(self.system, self.states, self._recorded)
                 return self._observations
-            self.compare_content()
             look = observe_traced if self.traced else observe
-            self._observations = look(self.system, self.states, self.integrator, self.h)
+            self._observations = self.as_it_was(
+                lambda: look(self.system, self.states, self.integrator, self.h)
+            )
         return self._observations
 
-    def compare_content(self) -> None:
-        """Warn if functions of the system read other values now than when the run was made."""
+    def as_it_was(self, look: Callable[[], T]) -> T:
+        """Return what `look` finds, with functions of users that do what they did in the run.
+
+        Where that cannot be had any more, warn and look at what they do now.
+        """
         then = self._identity
-        if then is None or not then.complete or self.integrator is None:
-            return
-        if then != step_identity(self.system, self.integrator):
-            warn(
-                f"what the functions of the {self.provenance['system']} read (globals, attributes, "
-                "closures) has changed since this run: its energy, velocity and all else that is "
-                "computed from its states are those of the new values. Look at them before "
-                "changing anything, or change it back and run again."
-            )
+        if then is None or not then.complete or self.integrator is None or self.traced:
+            return look()
+        for one in then.looks:
+            one.is_sealed = True
+        with looking(then.looks):
+            if then == step_identity(self.system, self.integrator):
+                try:
+                    return look()
+                except HasChanged:
+                    pass
+        warn(
+            f"what the functions of the {self.provenance['system']} read (globals, attributes, "
+            "closures) has changed since this run: its energy, velocity and all else that is "
+            "computed from its states are those of the new values. Look at them before "
+            "changing anything, or change it back and run again."
+        )
+        return look()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the identity of the functions: in another process they are other objects."""

@@ -1,0 +1,421 @@
+"""Whatever way of Python leads a function to another number, the next run has that number.
+
+Every case falls freely for a step, with a weight of 2 that becomes 3, goes back to 2, and becomes 5.
+"""
+
+import abc
+import collections
+import contextvars
+import copy
+import dataclasses
+import enum
+import functools
+import itertools
+import json
+import operator
+import os
+import sys
+import threading
+import types
+import warnings
+import weakref
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import retrax as rx
+
+H = 0.25
+LINE, METHOD = rx.Translation(1), rx.RKMK("euler")
+
+
+class Box:
+    """Something with a weight; what `way` returns is handed to it."""
+
+    def __init__(self, **named):
+        vars(self).update(named)
+
+
+def weights(found):
+    """A weight by the text of a number."""
+    return {"2.0": 2.0, "3.0": 3.0, "5.0": 5.0}.get(found, 0.0)
+
+
+def chosen(is_two, is_three, is_five):
+    return 2.0 if is_two else 3.0 if is_three else 5.0 if is_five else 0.0
+
+
+def by_conversion():
+    """The number decides by what Python makes of it."""
+    k = Box(w=2.0, a=np.array([2.0]), j=jnp.array([2.0]))
+
+    def change(v):
+        k.w, k.a, k.j = v, np.array([v]), jnp.array([v])
+
+    def same(f):
+        return lambda x: chosen(*[f(v) for v in (2.0, 3.0, 5.0)]) * x[0]
+
+    def caught(x):
+        try:
+            return {2.0: 2.0, 3.0: 3.0, 5.0: 5.0}[k.w] * x[0]
+        except Exception:
+            return 0.0 * x[0]
+
+    @dataclasses.dataclass
+    class Point:
+        w: float
+
+    return change, {
+        "array_equal": same(lambda v: np.array_equal(k.a, [v])),
+        "allclose": same(lambda v: np.allclose(k.a, [v])),
+        "allclose of an array of JAX": same(lambda v: np.allclose(k.j, v)),
+        "f-string": lambda x: weights(f"{k.w}") * x[0],
+        "format": lambda x: weights("{0.w}".format(k)) * x[0],  # noqa: UP032
+        "percent": lambda x: weights("%s" % k.w) * x[0],  # noqa: UP031
+        "str": lambda x: weights(str(k.w)) * x[0],
+        "repr": lambda x: weights(repr(k.w)) * x[0],
+        "json": lambda x: weights(json.dumps(k.w)) * x[0],
+        "hash": same(lambda v: hash(k.w) == hash(v)),
+        "key": caught,
+        "isinstance": lambda x: (k.w if isinstance(k.w, float) else 0.0) * x[0],
+        "type": lambda x: (k.w if type(k.w) is float else 0.0) * x[0],
+        "is_array": lambda x: (0.0 if eqx.is_array(k.w) else k.w) * x[0],
+        "ndarray": lambda x: (k.a[0] if isinstance(k.a, np.ndarray) else 0.0) * x[0],
+        "dataclass": same(lambda v: Point(k.w) == Point(v)),
+        "in a tuple": same(lambda v: k.w in (v,)),
+        "match": same(lambda v: dict.fromkeys([k.w]) == {v: None}),
+        "getattr": lambda x: getattr(k, "w", 0.0) * x[0],
+        "attrgetter": lambda x: operator.attrgetter("w")(k) * x[0],
+        "item": lambda x: k.a.item() * x[0],
+        "tolist": lambda x: k.a.tolist()[0] * x[0],
+        "tobytes": same(lambda v: k.a.tobytes() == np.array([v]).tobytes()),
+        "range": lambda x: float(len(range(int(k.w)))) * x[0],
+        "sorted": lambda x: sorted([k.w, 100.0])[0] * x[0],
+        "copied": lambda x: copy.deepcopy(k).w * x[0],
+        "vars": lambda x: vars(k)["w"] * x[0],
+        "dir": lambda x: next(getattr(k, n) for n in dir(k) if n == "w") * x[0],
+        "eval": lambda x: eval("k.w", {"k": k}) * x[0],
+        "thread": lambda x: _in_a_thread(lambda: k.w) * x[0],
+    }
+
+
+def _in_a_thread(f):
+    found = []
+    one = threading.Thread(target=lambda: found.append(f()))
+    one.start()
+    one.join()
+    return found[0]
+
+
+def by_hiding():
+    """The number is where no look at the function's own names finds it."""
+    k = Box(w=2.0)
+    table = {"w": 2.0}
+    var = contextvars.ContextVar("weight")
+    var.set(2.0)
+    holder = threading.local()
+    holder.w = 2.0
+    left = types.ModuleType("retrax_test_weights")
+    left.w = 2.0
+    sys.modules["retrax_test_weights"] = left
+    os.environ["RETRAX_TEST_WEIGHT"] = "2.0"
+    kept = []
+
+    @functools.lru_cache
+    def settings():
+        return k
+
+    @functools.cache
+    def cached_table():
+        return table
+
+    class OnlyOne(type):
+        one = None
+
+        def __call__(cls):
+            if cls.one is None:
+                cls.one = super().__call__()
+            return cls.one
+
+    class Single(metaclass=OnlyOne):
+        def __init__(self):
+            self.w = 2.0
+
+    class Meta(type):
+        w = 2.0
+
+        @property
+        def weight(cls):
+            return k.w
+
+    class Under(metaclass=Meta):
+        pass
+
+    class Called(type):
+        def __call__(cls):
+            return k.w
+
+    class Number(metaclass=Called):
+        pass
+
+    class Base:
+        pass
+
+    class Looked:
+        def __getattr__(self, name):
+            return k.w
+
+    class Told:
+        def __get__(self, it, kind):
+            return k.w
+
+    class Has:
+        w = Told()
+
+    class Kind(abc.ABC):  # noqa: B024
+        pass
+
+    class Member(enum.Enum):
+        ONE = 1
+
+    Member.ONE.w = 2.0
+
+    class Doubling:
+        def __class_getitem__(cls, item):
+            return k.w
+
+    @functools.singledispatch
+    def dispatched(x):
+        return k.w
+
+    subject, ref = Box(w=2.0), None
+    kept.append(subject)
+    ref = weakref.ref(subject)
+    cycle = itertools.cycle([k])
+
+    def owner(x):
+        return owner.w * x[0]
+
+    owner.w = 2.0
+
+    def change(v):
+        k.w = table["w"] = holder.w = left.w = owner.w = subject.w = v
+        var.set(v)
+        os.environ["RETRAX_TEST_WEIGHT"] = str(v)
+        Single().w = Member.ONE.w = Meta.w = v
+        kept[1:] = [type(f"Sub{i}", (Base,), {}) for i in range(int(v))]
+        if v == 3.0:
+            Kind.register(Box)
+
+    def by_subclasses(x):
+        found = [kind for kind in Base.__subclasses__() if kind in kept]
+        return (float(len(found)) or 2.0) * x[0]
+
+    return change, {
+        "lru_cache": lambda x: settings().w * x[0],
+        "cache of a dictionary": lambda x: cached_table()["w"] * x[0],
+        "singleton": lambda x: Single().w * x[0],
+        "attribute of a metaclass": lambda x: Under.w * x[0],
+        "property of a metaclass": lambda x: Under.weight * x[0],
+        "call of a metaclass": lambda x: Number() * x[0],
+        "subclasses": by_subclasses,
+        "__getattr__": lambda x: Looked().w * x[0],
+        "descriptor": lambda x: Has.w * x[0],
+        "member of an enum": lambda x: Member.ONE.w * x[0],
+        "class item": lambda x: Doubling[0] * x[0],
+        "single dispatch": lambda x: dispatched(1) * x[0],
+        "context variable": lambda x: _in_this_context(var, x),
+        "thread local": lambda x: holder.w * x[0],
+        "sys.modules": lambda x: sys.modules["retrax_test_weights"].w * x[0],
+        "import inside": _importing,
+        "environment": lambda x: float(os.environ["RETRAX_TEST_WEIGHT"]) * x[0],
+        "weak reference": lambda x: ref().w * x[0],
+        "cycle": lambda x: next(cycle).w * x[0],
+        "generator": lambda x: sum(item.w for item in (k for _ in range(1))) * x[0],
+        "globals of a function": lambda x: (
+            _importing.__globals__["sys"].modules[left.__name__].w * x[0]
+        ),
+        "closure of a function": lambda x: change.__closure__ and settings.__wrapped__().w * x[0],
+        "attribute of itself": owner,
+        "proxy": lambda x: types.MappingProxyType(table)["w"] * x[0],
+        "chain map": lambda x: collections.ChainMap({}, table)["w"] * x[0],
+        "partial method": lambda x: functools.partial(getattr, k, "w")() * x[0],
+    }
+
+
+def _importing(x):
+    from retrax_test_weights import w
+
+    return w * x[0]
+
+
+def _in_this_context(var, x):
+    return var.get() * x[0]
+
+
+def by_transformations():
+    """A function of JAX has kept what it was made from."""
+    k = [2.0]
+
+    def change(v):
+        k[0] = v
+
+    @jax.custom_jvp
+    def ruled(x):
+        return k[0] * x[0]
+
+    @ruled.defjvp
+    def _(primals, tangents):
+        return ruled(primals[0]), k[0] * tangents[0][0]
+
+    @jax.custom_vjp
+    def backwards(x):
+        return k[0] * x[0]
+
+    backwards.defvjp(lambda x: (backwards(x), None), lambda _, c: (c * k[0] * jnp.ones(1),))
+
+    def body(c, x):
+        return c + k[0] * x, None
+
+    return change, {
+        "custom_jvp": lambda x: ruled(x),
+        "custom_jvp itself": ruled,
+        "custom_vjp": lambda x: backwards(x),
+        "checkpoint": jax.checkpoint(lambda x: k[0] * x[0]),
+        "scan": lambda x: lax.scan(body, 0.0, x)[0],
+        "cond": lambda x: lax.cond(x[0] > -1e9, lambda y: k[0] * y, lambda y: 0.0 * y, x[0]),
+        "loop": lambda x: lax.fori_loop(0, 1, lambda _, c: c + k[0] * x[0], 0.0),
+        "vmap": lambda x: jax.vmap(lambda y: k[0] * y)(x)[0],
+        "grad": lambda x: (
+            jax.grad(lambda y: 0.5 * k[0] * (y + 1.0) ** 2 - 0.5 * k[0] * y**2)(x[0]) * 0.0
+            + k[0] * x[0]
+        ),
+        "Partial": jax.tree_util.Partial(lambda x: k[0] * x[0]),
+        "closure_convert": lambda x: k[0] * lax.stop_gradient(1.0) * x[0],
+        "switch": lambda x: lax.switch(0, [lambda y: k[0] * y, lambda y: 0.0 * y], x[0]),
+    }
+
+
+def _jitted():
+    k = [2.0]
+
+    def change(v):
+        k[0] = v
+
+    @jax.jit
+    @jax.custom_jvp
+    def ruled(x):
+        return k[0] * x[0]
+
+    @ruled.__wrapped__.defjvp
+    def _(primals, tangents):
+        return ruled(primals[0]), k[0] * tangents[0][0]
+
+    return change, {
+        "jit": jax.jit(lambda x: k[0] * x[0]),
+        "jit inside": lambda x: jitted_by_name(k, x),
+        "jit of custom_jvp": ruled,
+        "filter_jit": eqx.filter_jit(lambda x: k[0] * x[0]),
+        "filter_jit inside": lambda x: eqx.filter_jit(lambda y: k[0] * y)(x[0]),
+    }
+
+
+def jitted_by_name(k, x):
+    return jax.jit(lambda y: k[0] * y)(x[0])
+
+
+GROUPS = {f.__name__: f for f in (by_conversion, by_hiding, by_transformations, _jitted)}
+WAYS = [(group, way) for group, make in GROUPS.items() for way in make()[1]]
+IDS = [way for _, way in WAYS]
+
+
+def way(group, name):
+    change, potentials = GROUPS[group]()
+    return change, rx.MechanicalSystem(LINE, [1.0], potentials[name])
+
+
+def start(system):
+    return system.state([1.0], velocity=[0.0])
+
+
+def weight_in(system, backend="native"):
+    run = rx.simulate(system, METHOD, start(system), h=H, steps=1, backend=backend, progress=False)
+    return -float(run.momentum[-1, 0]) / H, float(run.energy()[0])
+
+
+@pytest.mark.parametrize(("group", "name"), WAYS, ids=IDS)
+def test_the_next_run_and_its_energy_have_the_number_of_now(group, name):
+    change, system = way(group, name)
+    for v in (2.0, 3.0, 2.0, 5.0):
+        change(v)
+        assert weight_in(system) == (v, v)
+
+
+def doors(system):
+    """What a user can ask, as pairs of a name and a function that returns the weight."""
+    s = start(system)
+    many = jax.vmap(lambda x: system.state(jnp.stack([x]), velocity=[0.0]))(jnp.array([1.0, 2.0]))
+
+    def slope(x):
+        begin = system.state(jnp.stack([x]), velocity=[0.0])
+        run = rx.simulate(system, METHOD, begin, h=H, steps=1, progress=False)
+        return run.momentum[-1, 0]
+
+    yield "xla", lambda: weight_in(system, "xla")[0]
+    yield (
+        "ensemble",
+        lambda: (
+            -float(
+                rx.ensemble(system, METHOD, many, h=H, steps=1, progress=False)["momentum"][0, 0, 0]
+            )
+            / H
+        ),
+    )
+    yield "prepare", lambda: -float(rx.prepare(system, METHOD, h=H)(s, 1).momentum[-1, 0]) / H
+    yield "Stepper", lambda: -float(rx.Stepper(system, METHOD, s, h=H).step().momentum[0]) / H
+    yield "value_and_grad", lambda: -float(jax.value_and_grad(slope)(1.0)[0]) / H
+    yield "jvp", lambda: -float(jax.jvp(slope, (1.0,), (1.0,))[0]) / H
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("group", "name"), WAYS, ids=IDS)
+def test_every_door_has_the_number_of_now(group, name):
+    change, system = way(group, name)
+    for v in (2.0, 3.0, 2.0, 5.0):
+        change(v)
+        assert {door: see() for door, see in doors(system)} == dict.fromkeys(
+            [door for door, _ in doors(system)], v
+        )
+
+
+# JAX asks a rule of `jax.custom_vjp` whenever it traces a run, so nothing can keep it.
+KEPT = [(group, name) for group, name in WAYS if name != "custom_vjp"]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("group", "name"), KEPT, ids=[name for _, name in KEPT])
+def test_what_was_prepared_keeps_its_number(group, name):
+    change, system = way(group, name)
+    change(2.0)
+    run, plant = rx.prepare(system, METHOD, h=H), rx.Stepper(system, METHOD, start(system), h=H)
+    for v in (3.0, 5.0):
+        change(v)
+        plant.reset(start(system))
+        assert -float(run(start(system), 1).momentum[-1, 0]) / H == 2.0
+        assert -float(plant.step().momentum[0]) / H == 2.0
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("group", "name"), WAYS, ids=IDS)
+def test_the_energy_of_an_old_run_is_that_of_its_own_number_or_a_warning(group, name):
+    change, system = way(group, name)
+    change(2.0)
+    run = rx.simulate(system, METHOD, start(system), h=H, steps=1, progress=False)
+    change(3.0)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert float(run.energy()[0]) == 2.0 or "has changed since" in str(said[0].message)
