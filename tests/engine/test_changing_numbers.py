@@ -258,7 +258,7 @@ def test_parameters_agree_with_xla_on_a_body_that_turns():
         assert np.max(np.abs(native.momentum - xla.momentum)) < 1e-12
 
 
-def test_a_run_looked_at_after_a_parameter_has_changed_says_so():
+def test_a_parameter_that_changes_after_a_run_leaves_its_energy():
     w = 2.0
     system = _system(lambda x: w * x[0])
     start = system.state([1.0], velocity=[0.0])
@@ -267,8 +267,7 @@ def test_a_run_looked_at_after_a_parameter_has_changed_says_so():
         assert run.energy()[0] == w
     run = rx.simulate(system, rx.RKMK("euler"), start, h=H, steps=1, progress=False)
     w = 5.0
-    with pytest.warns(UserWarning, match="has changed since this run"):
-        assert run.energy()[0] == 5.0
+    assert run.energy()[0] == 4.0
 
 
 def test_nothing_of_the_users_is_changed():

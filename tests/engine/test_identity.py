@@ -19,7 +19,6 @@ from jax import lax
 
 import retrax as rx
 from retrax.engine.backends.native import single_kernel
-from retrax.engine.step_program import signature
 from retrax.integrators.base import AbstractIntegrator
 from retrax.sweep.axes import Setting
 from retrax.sweep.blocks import Job, _unpacked
@@ -219,15 +218,26 @@ def test_every_door_sees_a_changed_value(case):
     assert seen() == [3.0] * 4
 
 
-def test_a_run_looked_at_after_a_change_says_so():
+def test_the_energy_of_a_run_is_that_of_its_own_value():
     system = _weighing(weigh)
-    run, looked_at = _fallen(system), _fallen(system)
-    assert float(looked_at.invariants()["energy"][0]) == 2.0
+    run = _fallen(system)
+    _set(w=3.0)
+    assert float(run.invariants()["energy"][0]) == 2.0
+    assert float(_fallen(system).invariants()["energy"][0]) == 3.0
+
+
+def test_a_class_that_has_changed_since_a_run_is_named():
+    """What methods of a class do cannot be recalled."""
+
+    class Spring(eqx.Module):
+        def __call__(self, x):
+            return w * x[0]
+
+    system = _weighing(Spring())
+    run = _fallen(system)
     _set(w=3.0)
     with pytest.warns(UserWarning, match="has changed since this run"):
         assert float(run.invariants()["energy"][0]) == 3.0
-    assert float(looked_at.invariants()["energy"][0]) == 2.0
-    assert float(_fallen(system).invariants()["energy"][0]) == 3.0
 
 
 def test_a_program_is_used_again_where_nothing_has_changed():
@@ -238,10 +248,10 @@ def test_a_program_is_used_again_where_nothing_has_changed():
     _fallen(system)
     _set(w=2.0)
     _fallen(system)
-    assert single_kernel.cache_info().misses == before + 1
+    assert single_kernel.cache_info().misses <= before + 1
 
 
-def test_what_cannot_be_looked_into_is_traced_every_time():
+def test_what_cannot_be_looked_into_is_asked_at_every_run():
     value = [2.0]
 
     def stream():
@@ -250,7 +260,6 @@ def test_what_cannot_be_looked_into_is_traced_every_time():
 
     drawn = stream()
     system = _weighing(lambda x: next(drawn) * x[0])
-    assert not signature(system, rx.RKMK("euler"), system.state([1.0], velocity=[0.0])).identity[1]
     for value[0] in (2.0, 3.0):
         assert -float(_fallen(system).momentum[-1, 0]) / H == value[0]
 

@@ -1,6 +1,6 @@
 """Whatever way of Python leads a function to another number, the next run has that number.
 
-Every case falls freely for a step, with a weight of 2 that becomes 3, goes back to 2, and becomes 5.
+Every case falls freely for a step, with a weight of 2 that becomes 3, then 2 again, then 5.
 """
 
 import abc
@@ -16,6 +16,7 @@ import operator
 import os
 import sys
 import threading
+import time
 import types
 import warnings
 import weakref
@@ -38,6 +39,9 @@ class Box:
 
     def __init__(self, **named):
         vars(self).update(named)
+
+
+GIVEN = {"w": 2.0}
 
 
 def weights(found):
@@ -74,7 +78,7 @@ def by_conversion():
         "allclose": same(lambda v: np.allclose(k.a, [v])),
         "allclose of an array of JAX": same(lambda v: np.allclose(k.j, v)),
         "f-string": lambda x: weights(f"{k.w}") * x[0],
-        "format": lambda x: weights("{0.w}".format(k)) * x[0],  # noqa: UP032
+        "format": lambda x: weights("{.w}".format(k)) * x[0],  # noqa: UP032
         "percent": lambda x: weights("%s" % k.w) * x[0],  # noqa: UP031
         "str": lambda x: weights(str(k.w)) * x[0],
         "repr": lambda x: weights(repr(k.w)) * x[0],
@@ -203,7 +207,7 @@ def by_hiding():
     owner.w = 2.0
 
     def change(v):
-        k.w = table["w"] = holder.w = left.w = owner.w = subject.w = v
+        k.w = table["w"] = GIVEN["w"] = holder.w = left.w = owner.w = subject.w = v
         var.set(v)
         os.environ["RETRAX_TEST_WEIGHT"] = str(v)
         Single().w = Member.ONE.w = Meta.w = v
@@ -419,3 +423,38 @@ def test_the_energy_of_an_old_run_is_that_of_its_own_number_or_a_warning(group, 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         assert float(run.energy()[0]) == 2.0 or "has changed since" in str(said[0].message)
+
+
+COUNTER, NOISE = itertools.count(), np.random.default_rng(0)
+IMPURE = {
+    "random numbers": lambda x: NOISE.normal() * x[0],
+    "a clock": lambda x: time.perf_counter() * x[0],
+    "a counter": lambda x: next(COUNTER) * x[0],
+}
+
+
+@pytest.mark.parametrize("case", IMPURE)
+def test_a_function_that_disagrees_with_itself_is_rejected(case):
+    with pytest.raises(rx.BadInput, match="returns something else each time"):
+        rx.MechanicalSystem(LINE, [1.0], IMPURE[case])
+    with pytest.raises(rx.BadInput, match="returns something else each time"):
+        plant = rx.Actuated(rx.MechanicalSystem(LINE, [1.0]), inputs=jnp.ones((1, 1)))
+        law = rx.Feedback(lambda g, xi, t: jnp.stack([IMPURE[case](g)]))
+        rx.simulate(plant, rx.LieVerlet(), plant.system.state([1.0]), h=H, steps=1, control=law)
+
+
+def test_a_function_that_notes_its_calls_is_pure():
+    calls = []
+
+    def noted(x):
+        calls.append(x.shape)
+        return 2.0 * x[0]
+
+    assert weight_in(rx.MechanicalSystem(LINE, [1.0], noted)) == (2.0, 2.0)
+
+
+def test_a_network_is_a_potential():
+    network = eqx.nn.MLP(1, "scalar", 8, 1, activation=jnp.tanh, key=jax.random.key(0))
+    system = rx.MechanicalSystem(LINE, [1.0], network)
+    force = jax.grad(lambda x: network(x))(jnp.ones(1))[0]
+    assert abs(weight_in(system)[0] - float(force)) < 1e-15

@@ -13,9 +13,9 @@ from retrax.engine.step_program import guarded_step, signature
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.captured import Look, looking
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Looks, Place, content
+from retrax.numerics.looks import Look, looking
 from retrax.numerics.reuse import Signature, remember
 
 # Steps of so many kinds are remembered to have asked their functions all that they ask.

@@ -19,9 +19,9 @@ from retrax.engine.progress import Packing, StepInputs
 from retrax.engine.trace.scalarise import scalarise_in_turn
 from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, Memory, StepInfo, watched
-from retrax.numerics.captured import Bound, UserFunction, settings
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Content, Fingerprint, Place, content
+from retrax.numerics.looks import Bound, UserFunction, settings
 from retrax.numerics.reuse import Reused, Signature
 
 # Axes of a step that has no program with them kept are taken apart if they are shorter than this,

@@ -22,10 +22,10 @@ from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.placement import placed
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.captured import as_maker
 from retrax.numerics.checks import host_float64, reason, require_function, shown
 from retrax.numerics.evaluate import evaluate
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.looks import as_maker
 from retrax.run.checks import require_system
 from retrax.run.drive import Plant
 from retrax.spaces.group_itself import GroupItself

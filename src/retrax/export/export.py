@@ -16,7 +16,7 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.captured import looking
+from retrax.numerics.looks import looking
 
 
 @looking()

@@ -14,10 +14,10 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
-from retrax.numerics.captured import UserFunction
 from retrax.numerics.checks import finite_rows, require_function, require_output
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
+from retrax.numerics.looks import UserFunction
 from retrax.numerics.reads import is_of_library
 
 # A function of JAX arrays, of whatever arguments the place that takes it names.

@@ -3,7 +3,7 @@
 A traced program holds everything that its functions found when they ran: the numbers they have
 closed over, the globals they name, the attributes of objects. A program may be used again only
 where all of that is the same. Of a function that a user has handed over, that is what JAX sees in
-it (`captured`). Everything else is followed by a `Walk`: classes of the user's with their methods,
+it (`looks`). Everything else is followed by a `Walk`: classes of the user's with their methods,
 what is static in systems, and whatever these hold. Numbers compare with their types and their bits:
 1, 1.0 and True differ, and so do 0.0 and -0.0. A `digest` is the same as a short text, for other
 processes.
@@ -21,8 +21,9 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from retrax.numerics.bits import Same
-from retrax.numerics.captured import Call, Look, Once, UserFunction, look_at
+from retrax.numerics.capture import Call
 from retrax.numerics.known import nothing_is_traced
+from retrax.numerics.looks import Look, Once, UserFunction, look_at
 from retrax.numerics.walk import Walk
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")

@@ -44,8 +44,8 @@ _INSTRUCTIONS = frozenset(
 _BUILTINS = frozenset(
     "abs all any bool complex dict divmod enumerate filter float frozenset int isinstance "
     "issubclass len list map max min pow range repr reversed round set slice sorted str sum super "
-    "tuple type zip AssertionError Ellipsis NotImplemented NotImplementedError RuntimeError TypeError "
-    "ValueError".split()
+    "tuple type zip AssertionError Ellipsis NotImplemented NotImplementedError RuntimeError "
+    "TypeError ValueError".split()
 )
 # Modules of Python in which every function does, and names from others.
 _MODULES = frozenset(
@@ -93,7 +93,9 @@ _MATHEMATICS = frozenset(
     "zeros_like ndarray Array ShapeDtypeStruct dtype map tree leaves flatten unflatten".split()
 )
 # Packages of retrax that do.
-_MECHANICS = frozenset("contact groups integrators mechanics mechanisms spaces systems".split())
+_MECHANICS = frozenset(
+    "contact groups integrators mechanics mechanisms numerics spaces systems".split()
+)
 # Attributes that lead from a function or a frame to everything around it, and some that do not.
 _HIDDEN = ("__", "f_", "gi_", "cr_", "ag_", "tb_", "co_", "format")
 _PLAIN = frozenset({"__class__", "__name__", "__qualname__"})

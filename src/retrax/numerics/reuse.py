@@ -18,9 +18,9 @@ import jax
 from jax.experimental.xla_metadata import set_xla_metadata
 from jaxtyping import PyTree
 
-from retrax.numerics.captured import forget_captures, looking
 from retrax.numerics.checks import shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, digest_of, fingerprint
+from retrax.numerics.looks import forget_captures, looking
 
 T = TypeVar("T")
 # So many programs of one function are kept.

@@ -214,17 +214,19 @@ class Walk:
             return "checked", self.of(f.__wrapped__)
         if not f.__closure__ and not f.__defaults__ and not f.__kwdefaults__:
             return self._of_library(f, module, f.__name__)
-        cells = tuple([self._cell(cell, ((),)) for cell in f.__closure__ or ()])
+        cells = tuple([self._cell(cell, ((),), True) for cell in f.__closure__ or ()])
         if module not in _TRANSFORMATIONS:
             self._of_library(f, module, f.__name__)
         # Made by jax.grad and the like: by its code.
         return f.__code__ if cells else Same(f), self._defaults(f), cells
 
-    def _cell(self, cell: Any, paths: _Paths) -> Hashable:
+    def _cell(self, cell: Any, paths: _Paths, of_library: bool = False) -> Hashable:
         try:
             content = cell.cell_contents
         except ValueError:  # a name that has not been given a value
             return "empty"
+        if of_library and isinstance(content, types.ModuleType) and is_library_module(content):
+            return Same(content)
         return self._along(content, paths)
 
     def _global(self, f: types.FunctionType, name: str, paths: _Paths) -> Hashable:

@@ -11,9 +11,9 @@ from jaxtyping import Array
 from retrax.engine.backends.team import cores
 from retrax.errors import BadInput, warn
 from retrax.mechanics.state import State
-from retrax.numerics.captured import looking
 from retrax.numerics.checks import require_instance
 from retrax.numerics.evaluate import evaluate
+from retrax.numerics.looks import looking
 from retrax.planning.evaluation import path_at
 from retrax.planning.explore import explored
 from retrax.planning.kernels import Programs, programs

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from retrax.errors import NoPlan, warn
 from retrax.mechanics.state import State
-from retrax.numerics.captured import looking
 from retrax.numerics.checks import require_instance, require_whole
+from retrax.numerics.looks import looking
 from retrax.planning.ensemble import optimise_many
 from retrax.planning.explore import explored, nearest
 from retrax.planning.failure import not_reached, path_warning, require_start_on_path, stopped

@@ -20,9 +20,9 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.captured import looking
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
+from retrax.numerics.looks import looking
 from retrax.run.checks import gigabytes, require_memory, started
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.drive import Plant

@@ -10,10 +10,10 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.captured import looking
 from retrax.numerics.checks import as_float, is_traced, require_double_precision
 from retrax.numerics.fingerprint import content
 from retrax.numerics.known import explaining_leaks
+from retrax.numerics.looks import looking
 from retrax.run.checks import require_count, require_step_size, require_system
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress

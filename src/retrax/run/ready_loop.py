@@ -19,10 +19,10 @@ from retrax.errors import warn
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.captured import looking, settings
 from retrax.numerics.checks import is_traced
 from retrax.numerics.fingerprint import Content, Fingerprint, fingerprint
 from retrax.numerics.known import nothing_is_traced
+from retrax.numerics.looks import looking, settings
 from retrax.numerics.reuse import remember
 from retrax.numerics.watch import Watch
 from retrax.run.checks import is_possible_anywhere, require_possible

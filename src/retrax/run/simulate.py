@@ -18,9 +18,9 @@ from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.events import Event, Stop, Watched, as_events
 from retrax.mechanics.state import State
-from retrax.numerics.captured import looking
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
+from retrax.numerics.looks import looking
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.events import Lookout

@@ -23,7 +23,6 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import Held
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.captured import looking
 from retrax.numerics.checks import (
     ArrayLike,
     as_float,
@@ -35,6 +34,7 @@ from retrax.numerics.checks import (
     require_instance,
     shown,
 )
+from retrax.numerics.looks import looking
 from retrax.run.checks import require_count, require_run, started
 from retrax.run.failure import ending_of, explain
 from retrax.run.member_checks import require_ensemble

@@ -23,8 +23,8 @@ from retrax.mechanics.actuated import Actuated, Actuators
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.captured import ByContent, UserFunction
 from retrax.numerics.known import BadMember
+from retrax.numerics.looks import ByContent, UserFunction
 from retrax.run.checks import started
 from retrax.run.drive import Plant, require_control, unwrapped
 from retrax.run.driven_members import DrivenMembers, begun_members, spread

@@ -18,9 +18,9 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.captured import HasChanged, looking
 from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.fingerprint import Fingerprint
+from retrax.numerics.looks import HasChanged, looking
 from retrax.trajectory.crossings import Events, events_of
 from retrax.trajectory.dense import DenseOutput
 from retrax.trajectory.energy_balance import EnergyBalance, balance_of
@@ -260,8 +260,9 @@ class Trajectory(AbstractShown, AbstractReactions):
                 self._observations = observe_driven(self.system, self.states, self._recorded)
                 return self._observations
             look = observe_traced if self.traced else observe
+            system = self.system
             self._observations = self.as_it_was(
-                lambda: look(self.system, self.states, self.integrator, self.h)
+                lambda: look(system, self.states, self.integrator, self.h)
             )
         return self._observations
 

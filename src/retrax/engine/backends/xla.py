@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from retrax.engine.progress import Interval, Progress, quiet
 from retrax.engine.step_program import guarded_step, memory_of, step_identity
 from retrax.integrators.base import AbstractIntegrator, Memory
-from retrax.numerics.captured import looking
+from retrax.numerics.looks import looking
 from retrax.numerics.reuse import Jitted
 
 
