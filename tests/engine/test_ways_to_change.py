@@ -440,7 +440,7 @@ def test_a_function_that_disagrees_with_itself_is_rejected(case):
     with pytest.raises(rx.BadInput, match="returns something else each time"):
         plant = rx.Actuated(rx.MechanicalSystem(LINE, [1.0]), inputs=jnp.ones((1, 1)))
         law = rx.Feedback(lambda g, xi, t: jnp.stack([IMPURE[case](g)]))
-        rx.simulate(plant, rx.LieVerlet(), plant.system.state([1.0]), h=H, steps=1, control=law)
+        rx.simulate(plant, rx.LieVerlet(), start(plant.system), h=H, steps=1, control=law)
 
 
 def test_a_function_that_notes_its_calls_is_pure():
