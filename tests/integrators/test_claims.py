@@ -9,6 +9,7 @@ from retrax.testing import measurements
 from retrax.testing.integrators import check_integrator, check_order
 from retrax.testing.ledger import order_problems
 from retrax.testing.measurements import Problem, derivative_error
+from retrax.testing.outside import OUTSIDE
 from retrax.testing.problems import PROBLEMS, asymmetric_free_body, asymmetric_top
 
 TOP = Problem(*asymmetric_top())
@@ -130,3 +131,10 @@ def test_compositions_refuse_what_they_cannot_raise():
         rx.Composition(rx.LieVerlet(), order=5)
     with pytest.raises(rx.BadInput, match="between 0 and 1"):
         rx.CotangentLift(s=1.5)
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_order_under_contact_and_laws(case):
+    """An order belongs to a problem with one."""
+    found = OUTSIDE[case]()
+    check_order(found.integrator, found.problem)

@@ -17,6 +17,7 @@ from retrax.testing.constrained import claims_problem, constrained_problem
 from retrax.testing.held import HELD, held_problem
 from retrax.testing.integrators import check_integrator, check_order
 from retrax.testing.measurements import Problem
+from retrax.testing.outside import OUTSIDE
 from retrax.testing.problems import FIELDS, PROBLEMS
 from retrax.trajectory.provenance import versions
 
@@ -43,7 +44,8 @@ gyrostat whose rotor has no principal axis, a body in a fluid that is not integr
 top; the methods for strings in contact on a pair of strings that differ in everything. Methods that
 keep constraints on positions are measured on a body whose hook slides on a sphere, by an equation
 that is written twice, on a forced body on a moving support, and on a plate on a plane and a knife
-edge.
+edge. Contact is measured on a body with a ball off its centre that rolls, slips and flies, and
+steps that are driven on a top with a law that acts within the step.
 `retrax verify -o docs/verification.md` writes this page; the tests make the same measurements, and
 fail if a claim does not hold. What is left after 1e8 steps stands under
 [very long runs](long-runs.md).
@@ -154,6 +156,8 @@ def verify(
         for name, integrator in chosen.items()
         for title, problem in order_problems(integrator).items()
     ]
+    if integrators is None:
+        jobs += [(*make(), _order) for make in OUTSIDE.values()]
     rows = []
     with reporter(progress, "verifying") as report, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a method that warns of its order is measured like others
