@@ -157,7 +157,8 @@ def verify(
         for title, problem in order_problems(integrator).items()
     ]
     if integrators is None:
-        jobs += [(*make(), _order) for make in OUTSIDE.values()]
+        found = [make() for make in OUTSIDE.values()]
+        jobs += [(one.name, one.integrator, one.title, one.problem, _order) for one in found]
     rows = []
     with reporter(progress, "verifying") as report, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a method that warns of its order is measured like others
