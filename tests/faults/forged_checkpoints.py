@@ -19,7 +19,10 @@ from retrax.store.checkpoint_format import chunk_end, digest
 
 # Where another value is as good as the one that is there: the run and its states stay the same.
 _FREE = {"commit": int, "seconds": float, "compile_seconds": float, "steps": int, "every": int}
-_THERE = (("failure", "null"), ("every", "null"), ("fill_value", "zero"), ("step", "zero"))
+_THERE = (
+    ("failure", "null"), ("every", "null"), ("fill_value", "zero"), ("step", "zero"),
+    ("memory", "no text"),
+)  # fmt: skip
 # JSON writes whole numbers of any size, also those that no floating-point number reaches.
 _VALUES = VALUES | {"beyond": 10**400}
 

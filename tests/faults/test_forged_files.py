@@ -10,6 +10,7 @@ import xarray as xr
 from forged_checkpoints import checkpoint_doors, checkpoint_forgeries
 from forged_netcdf import SECRET, netcdf_doors, netcdf_forgeries
 from forged_sweeps import sweep_door, sweep_forgeries
+from forged_systems import checkpoints, signed, top_doors
 from forging import campaign, judge
 
 import retrax as rx
@@ -85,6 +86,48 @@ def test_every_forged_file_is_refused_in_a_sentence_or_read_as_what_it_was(doors
     seen, wrong = campaign(door, forgeries(door.original))
     assert not wrong, f"{seen}\n" + "\n".join(wrong)
     assert seen.total() > (150 if name == "sweep" else 500)
+
+
+FEW_SYSTEMS = (
+    "inertia = [-5.0, -5.0, -5.0]; renewed", "inertia = [2.0, 3.4, 4.6]; renewed",
+    "mass = -5.0; unsigned", "mass = 1.3001; renewed", "arm is Ellipsis; renewed",
+    "inertia and arm swapped; renewed", "another integrator; renewed", "g: seven; renewed",
+    "g: turned; renewed", "velocity: one entry; renewed", "energy: one entry; renewed",
+    "group_defect: seven; renewed", "momentum: doubled; renewed", "iterations: negative; renewed",
+    "run is missing; renewed", "g: turned; <lambda>",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tops(tmp_path_factory):
+    return top_doors(tmp_path_factory.mktemp("tops"))
+
+
+def test_a_file_tells_nothing_about_its_system_that_is_not_measured(tops):
+    forgeries = {forgery.name: forgery for forgery in signed(tops[0].original)}
+    wrong = [f"{few}: {judge(tops[0], forgeries[few])}" for few in FEW_SYSTEMS]
+    assert [verdict for verdict in wrong if "WRONG" in verdict] == []
+
+
+def test_a_checkpoint_of_another_system_is_refused(tops):
+    seen, wrong = campaign(tops[1], checkpoints(tops[1].original))
+    assert not wrong and seen.total() > 70
+
+
+@pytest.mark.campaign
+def test_no_forged_system_is_read_without_a_word(tops):
+    seen, wrong = campaign(tops[0], signed(tops[0].original))
+    assert not wrong, f"{seen}\n" + "\n".join(wrong)
+    assert seen.total() > 350
+
+
+def test_a_file_without_a_checksum_is_read_with_a_warning(tops, tmp_path):
+    path = tmp_path / "top.nc"
+    path.write_bytes(tops[0].original.read_bytes())
+    with h5py.File(path, "r+") as file:
+        del file.attrs["checksum"]
+    with pytest.warns(UserWarning, match="has no checksum"):
+        assert np.array_equal(rx.load(path).g, rx.load(tops[0].original).g)
 
 
 READ = """

@@ -15,7 +15,7 @@ BAD = {
     "no steps": ({"steps": 0}, "steps = 0"),
     "half a step": ({"steps": 2.5}, "steps = 2.5"),
     "crossed bounds": ({"bounds": (1.0, -1.0)}, "bounds of input 0 leave it no room"),
-    "equal bounds": ({"bounds": (1.0, 1.0)}, "bounds of input 0 leave it no room"),
+    "equal bounds": ({"bounds": (1.0, 1.0)}, "the bounds of every input are equal"),
     "too many bounds": ({"bounds": (-1.0, [1.0, 2.0])}, "one for each of the 3 inputs"),
     "bounds alone": ({"bounds": 1.0}, "must be a pair"),
     "off the group": ({"end": rx.Reach(2 * jnp.eye(3))}, "pose is not a rotation"),

@@ -106,6 +106,72 @@ def test_a_path_broken_at_the_last_state_is_told():
         many = rx.optimise(far, starts=states)
     np.testing.assert_allclose(many.path_at_end[1], last, rtol=0, atol=1e-9)
 
+    assert many.status.values.tolist() == ["path broken at the end"] * 2 and found.kind == "minimum"
+
+
+CONTRADICTED = {
+    "a place": ({"path": lambda g, xi, u: jnp.array([0.8 - g[0]])}, r"-0\.2"),
+    "a rate": (
+        {
+            "path": lambda g, xi, u: jnp.stack([0.6 - xi[0], 5 - u[0]]),
+            "end": rx.Reach([1.0], velocity=[0.9]),
+        },
+        r"-0\.3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTED)
+def test_a_path_that_the_end_contradicts_has_a_status_of_its_own(name, tmp_path):
+    changed, value = CONTRADICTED[name]
+    with pytest.warns(UserWarning, match=f"the end contradicts the path constraint.*{value}"):
+        found = rx.optimise(problem(**changed))
+    assert found.status == "path broken at the end" in repr(found)
+
+
+def test_a_frozen_input_is_what_it_is_frozen_at(tmp_path):
+    plant = rx.Actuated(rx.MechanicalSystem(rx.Translation(1), [2.0]), [[1.0, 0.5, 0.3]])
+    options = {
+        "start": plant.state([0.0], velocity=[0.0]),
+        "end": rx.Reach([1.0], velocity=[0.0]),
+        "duration": 2.0,
+        "steps": 8,
+        "cost": rx.MinimumEffort(),
+    }
+    lower, upper = np.array([-5.0, 0.7, -np.inf]), np.array([5.0, 0.7, np.inf])
+    found = rx.optimise(rx.ControlProblem(plant, "lie-verlet", bounds=(lower, upper), **options))
+    assert np.all(found.controls[:, 1] == 0.7) and found.status == "minimum"
+    run = rx.simulate(
+        plant, "lie-verlet", options["start"], h=found.h, steps=8, control=found.signal()
+    )
+    np.testing.assert_allclose(run.final.g, 1.0, rtol=0, atol=1e-14)
+    # Without the frozen input its force has to come from the others: the same motion.
+    free = rx.Actuated(plant.system, [[1.0, 0.3]])
+    start = free.state([0.0], velocity=[0.0])
+    pushed = rx.MechanicalSystem(rx.Translation(1), [2.0], force=lambda g, xi, t: jnp.array([0.35]))
+    other = rx.optimise(
+        rx.ControlProblem(
+            rx.Actuated(pushed, [[1.0, 0.3]]), "lie-verlet", **options | {"start": start}
+        )
+    )
+    np.testing.assert_allclose(found.controls[:, [0, 2]], other.controls, rtol=0, atol=1e-9)
+    again = rx.load_plan(found.save(tmp_path / "plan.nc"))
+    assert np.array_equal(again.controls, found.controls) and again.status == "minimum"
+
+
+@pytest.mark.parametrize("steps", [2, 10])
+def test_a_plan_in_the_least_time_there_is(steps):
+    """Full ahead, then full astern: 2 kg moved by 1 m in 2 s take 2 N."""
+    found = rx.optimise(problem(bounds=(-2.0, 2.0), steps=steps))
+    half = np.where(np.arange(steps) < steps / 2, 2.0, -2.0)
+    np.testing.assert_allclose(found.controls[:, 0], half, rtol=0, atol=1e-5)
+    assert np.all(np.abs(found.controls) <= 2.0 * (1 + 4e-8))
+
+
+def test_the_guess_of_a_free_duration_may_be_one_of_its_bounds():
+    found = rx.optimise(problem(duration=rx.Free(2.0, lower=2.0, upper=3.0)))
+    assert abs(found.T - 3.0) < 1e-5
+
 
 def test_members_without_a_plan_are_nan_everywhere():
     states = rx.State(jnp.array([[0.9], [-9.0]]), jnp.zeros((2, 1)), jnp.zeros(2))
@@ -154,6 +220,6 @@ def test_the_command_says_how_to_look_further(monkeypatch, plan):
     from retrax.planning import optimise as module
 
     monkeypatch.setattr(module, "optimise", lambda problem, tries: plan)
-    monkeypatch.setattr(plan, "status", "extremal")
+    monkeypatch.setattr(plan, "kind", "extremal")
     said = " ".join(CliRunner().invoke(app, ["optimise", "slew"]).stdout.split())
     assert "may be no minimum" in said and "retrax optimise slew --tries 16" in said

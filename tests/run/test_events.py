@@ -231,6 +231,7 @@ def test_an_event_that_is_not_a_number_is_told():
         ({"tilt": 3.0}, r"events\['tilt'\] = 3.0 must be a function"),
         ({"tilt": lambda R, w, t: R[0]}, r"returns float64 of shape \(3,\)"),
         ({"tilt": lambda R, w, t: R[0, 1] > 0}, "returns bool"),
+        ({"tilt": lambda R, w, t: R[0, 1] + 0j}, "events\\[.tilt.\\]"),
         ({3: tilt}, "names are texts"),
     ],
 )
@@ -259,3 +260,132 @@ def test_a_sampled_controller_goes_on_behind_a_stop_where_steps_end():
     assert first.inputs[-1, 0] == pytest.approx(0.1)
     rest = rx.simulate(plant, "lie-verlet", first.final, **options)
     np.testing.assert_allclose(np.unique(rest.inputs), [0.1, 0.214, 0.314, 0.414, 0.514], rtol=1e-9)
+
+
+BALL = rx.MechanicalSystem(rx.Translation(3), jnp.ones(3), lambda x: 9.81 * x[2])
+
+
+def bounced(restitution, floor, bounces, direction="falling", back=True, method="lie-verlet"):
+    """The heights and times of a ball's impacts, each the end of a run."""
+    state = BALL.state(np.array([0.0, 0.0, floor + 1.0]), velocity=[2.0, 0.0, 4.0])
+    stop = {"ground": rx.Stop(lambda x, v, t: x[2] - floor, direction)}
+    heights, times = [], []
+    for _ in range(bounces):
+        flight = rx.simulate(BALL, method, state, h=0.01, steps=500, events=stop)
+        x, v, t = flight.final.g, flight.velocity[-1], float(flight.final.t)
+        heights.append(x[2] - floor)
+        times.append(t)
+        there = np.where([True, True, False], x, floor) if back else x
+        state = BALL.state(there, velocity=v * [1, 1, -restitution], t=t)
+    return np.array(heights), np.array(times)
+
+
+def test_a_ball_bounces_on_when_flights_are_shorter_than_a_step():
+    heights, times = bounced(0.3, 0.0, 9)
+    assert np.max(np.abs(heights)) < 1e-15
+    np.testing.assert_allclose(np.diff(times)[1:] / np.diff(times)[:-1], 0.3, rtol=1e-5)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("direction", ["falling", "both"])
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+@pytest.mark.parametrize("back", [True, False])
+def test_a_ball_that_bounces_ends_on_the_floor(floor, direction, back):
+    """Also where flights are shorter than a step, and than round-off lets their height be seen."""
+    heights, times = bounced(0.5, floor, 70, direction, back)
+    assert np.max(np.abs(heights)) < 1e-16  # measured: 2.2e-19
+    first = (4 + np.sqrt(16 + 2 * 9.81)) / 9.81
+    assert abs(times[-1] - first - 2 * (9.81 * first - 4) / 9.81) < 1e-10  # measured: 2e-11
+    np.testing.assert_allclose(np.diff(times)[1:9] / np.diff(times)[:8], 0.5, rtol=1e-6)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("restitution", [0.5, 0.6, 0.7, 0.83, 0.97, 0.99])
+@pytest.mark.parametrize(
+    "method", [rx.Adaptive(rx.LieVerlet(), 1e-8), rx.Composition(rx.LieVerlet(), order=4)], ids=repr
+)
+def test_every_method_keeps_a_ball_on_the_floor(restitution, method):
+    heights, _ = bounced(restitution, 0.1, 150, back=False, method=method)
+    assert np.max(np.abs(heights)) < 1e-15
+
+
+@pytest.mark.parametrize(("direction", "ends"), [("falling", True), ("rising", False)])
+def test_a_ball_that_rests_does_not_leave_to_the_side_where_a_stop_is(direction, ends):
+    state = BALL.state(np.zeros(3), velocity=[1.0, 0.0, 0.0])
+    stop = {"ground": rx.Stop(lambda x, v, t: x[2], direction)}
+    run = rx.simulate(BALL, "lie-verlet", state, h=0.01, steps=5, events=stop)
+    assert (run.events.ended_by == "ground") == ends
+    assert (abs(run.final.g[2]) < 1e-30) == ends
+
+
+def test_a_stop_without_a_direction_tells_that_it_rests():
+    state = BALL.state(np.zeros(3), velocity=[1.0, 0.0, 0.0])
+    stop = {"ground": rx.Stop(lambda x, v, t: x[2])}
+    with pytest.warns(UserWarning, match="'ground' rests on zero at t = 0 s and then leaves it"):
+        rx.simulate(BALL, "lie-verlet", state, h=0.01, steps=5, events=stop)
+
+
+def test_what_gives_way_after_a_rest_is_seen():
+    """A ball on a table that is pulled away: it rests on zero for many steps."""
+    held = rx.MechanicalSystem(
+        rx.Translation(1), [1.0], lambda x: 0 * x[0],
+        force=lambda x, v, t: jnp.where(t < 0.1, 0.0, -9.81) + 0 * v,
+    )  # fmt: skip
+    run = rx.simulate(
+        held, "rkmk-4", held.state(np.zeros(1), velocity=[0.0]), h=0.01, steps=50,
+        events={"ground": rx.Stop(lambda x, v, t: x[0], "falling")},
+    )  # fmt: skip
+    assert run.events.ended_by == "ground" and abs(run.final.g[0]) < 1e-16
+
+
+@pytest.mark.parametrize("h", [0.01, 0.2])
+@pytest.mark.parametrize("below", [1e-2, 1e-8])
+def test_two_crossings_in_one_step_are_found(h, below):
+    start = BALL.state(np.zeros(3), velocity=[0.0, 0.0, 4.0])
+    apex = 16 / 2 / 9.81
+
+    def level(x, v, t):
+        return x[2] - (apex - below)
+
+    found = rx.simulate(
+        BALL, "lie-verlet", start, h=h, steps=round(0.8 / h), events={"level": level}
+    ).events["level"]
+    assert found.directions.tolist() == [1, -1]
+    away = np.sqrt(2 * below / 9.81)
+    np.testing.assert_allclose(found.t - 4 / 9.81, [-away, away], rtol=2e-6)
+
+
+def test_three_crossings_in_one_step_are_found_from_a_start_on_zero():
+    start = BALL.state(np.zeros(3), velocity=[0.0, 0.0, 0.0])
+    found = rx.simulate(
+        BALL, "lie-verlet", start, h=0.1, steps=2,
+        events={"wave": lambda x, v, t: (t - 0.03) * (t - 0.05) * (0.08 - t)},
+    ).events["wave"]  # fmt: skip
+    np.testing.assert_allclose(found.t, [0.03, 0.05, 0.08], atol=1e-15)
+    assert found.directions.tolist() == [-1, 1, -1]
+
+
+def test_what_cannot_be_decided_is_told():
+    start = BALL.state(np.zeros(3), velocity=[0.0, 0.0, 4.0])
+    grazing = {"graze": lambda x, v, t: (t - 0.1234) ** 2}
+    with pytest.warns(UserWarning, match="'graze' touches zero to round-off at t = 0.1234 s"):
+        run = rx.simulate(BALL, "lie-verlet", start, h=0.01, steps=20, events=grazing)
+    assert not len(run.events["graze"])
+    quick = {"quick": lambda x, v, t: jnp.cos(1500 * t) + 0.2}
+    with pytest.warns(UserWarning, match="'quick' turns . times within the step from t = 0 s"):
+        rx.simulate(BALL, "lie-verlet", start, h=0.01, steps=20, events=quick)
+
+
+def test_events_at_the_time_of_a_stop_are_kept_in_any_order():
+    start = BALL.state(np.array([0.0, 0.0, 1.0]), velocity=np.zeros(3))
+    for names in (("a", "b"), ("b", "a")):
+        kinds = {"a": rx.Stop, "b": rx.Event}
+        events = {name: kinds[name](lambda x, v, t: x[2] - 0.5) for name in names}
+        run = rx.simulate(BALL, "lie-verlet", start, h=0.01, steps=100, events=events)
+        assert len(run.events["a"]) == len(run.events["b"]) == 1
+
+
+def test_an_event_may_count():
+    steps = {"whole": rx.Event(lambda R, w, t: jnp.floor(t * 10).astype(int) - 2)}
+    run = simulate(steps, steps=30)
+    assert abs(run.events["whole"].t[0] - 0.2) < 1e-9

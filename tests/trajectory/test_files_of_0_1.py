@@ -16,6 +16,11 @@ from retrax.mechanics.remembered import RememberedSystem
 from retrax.show.page import page, page_data
 from retrax.store.version_0_1 import space_named
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*has no checksum"),
+    pytest.mark.filterwarnings("ignore:.*does not tell velocity and energy at its start"),
+]
+
 FILES = Path(__file__).parents[1] / "data" / "v0.1" / "files.tar.xz"
 RUNS = {
     "body-on-sphere": ("S^2", []),

@@ -79,7 +79,7 @@ def optimise(
     heading, *rows = plan.summary().splitlines()
     print_lines(heading, "")
     print_table(["quantity", "value"], [_pair(row) for row in rows])
-    if plan.status == "extremal":
+    if plan.kind == "extremal":
         more = 16 if tries is None else 2 * tries
         print_lines(
             "Note: the conditions of first order hold, but this may be no minimum. Look from more "

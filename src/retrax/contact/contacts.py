@@ -1,7 +1,7 @@
 """Which shapes may touch, how rough they are, and how they bounce."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -75,6 +75,13 @@ class Contacts(AbstractContacts):
         self.friction = _each("friction", friction, owners)
         self.restitution = _each("restitution", restitution, owners)
         self.group, self.bodies, self.parts = None, (), ()
+
+    @staticmethod
+    def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what made it, from its parts in a file: one friction for each pair again."""
+        first = np.cumsum((0, *fields["counts"]))[:-1]
+        each = {name: np.asarray(fields[name])[first] for name in ("friction", "restitution")}
+        return {"pairs": fields["pairs"], **each}
 
     def on(self, system: AbstractGroupSystem) -> "Contacts":
         found = moving_parts(system.group)

@@ -1,10 +1,12 @@
-"""Steps that halt a loop where an event happens."""
+"""Steps that halt a loop where an event happens, or may happen."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Bool, Float
 
 from retrax.integrators.base import AbstractIntegrator, Memory, Refusal, StepInfo
 from retrax.mechanics.events import Event, Stop
@@ -12,14 +14,28 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
 Values = Float[Array, " event"]
+# A parabola is believed to so much of its second difference.
+_DOUBT = 0.25
+
+
+class Seen(NamedTuple):
+    """The values of the events, at the last two ends of steps.
+
+    `before` is NaN at the start, and `now` in a step that looks at nothing; then `before` holds
+    what `now` would.
+    """
+
+    before: Values | np.ndarray
+    now: Values | np.ndarray
 
 
 class Watching(AbstractIntegrator):
-    """Steps of `integrator` that do not count where an event crosses zero.
+    """Steps of `integrator` that do not count where an event may cross zero.
 
-    The values of the events at the end of a step are part of its memory. A step in which one
-    crosses zero has `in_chart` false, which halts every loop before it. With NaN for the values in
-    the memory a step looks at nothing.
+    The values of the events are part of the memory of a step. A step has `in_chart` false, which
+    halts every loop before it, where an event changes its sign; where the parabola through its last
+    three values comes near zero within the step, so that it may cross twice; where it leaves a zero
+    on which it has rested; and in the first step, before which there is no value.
 
     References: [HairerNorsettWanner1993] II.6.
     """
@@ -47,7 +63,8 @@ class Watching(AbstractIntegrator):
     def values(self, system: AbstractGroupSystem, state: State) -> Values:
         """Return what the events are at a state."""
         xi = system.velocity_at(state)
-        return jnp.stack([jnp.asarray(e.function(state.g, xi, state.t)) for e in self.events])
+        found = [jnp.asarray(e.function(state.g, xi, state.t)) for e in self.events]
+        return jnp.stack([x.astype(jnp.float64) for x in found])
 
     def check(self, system: AbstractGroupSystem) -> None:
         self.integrator.check(system)
@@ -61,8 +78,9 @@ class Watching(AbstractIntegrator):
     def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
         return self.integrator.fault(system, state, h)
 
-    def memory(self, system: AbstractGroupSystem, state: State) -> tuple[Memory, Values]:
-        return self.integrator.memory(system, state), self.values(system, state)
+    def memory(self, system: AbstractGroupSystem, state: State) -> tuple[Memory, Seen]:
+        now = self.values(system, state)
+        return self.integrator.memory(system, state), Seen(jnp.full_like(now, jnp.nan), now)
 
     def step(
         self, system: AbstractGroupSystem, state: State, h: Float[Array, ""]
@@ -75,17 +93,39 @@ class Watching(AbstractIntegrator):
         system: AbstractGroupSystem,
         state: State,
         h: Float[Array, ""],
-        memory: tuple[Memory, Values],
-    ) -> tuple[State, StepInfo, tuple[Memory, Values]]:
-        inner, before = memory
+        memory: tuple[Memory, Seen],
+    ) -> tuple[State, StepInfo, tuple[Memory, Seen]]:
+        inner, (before, now) = memory
         new, info, inner = self.integrator.next_step(system, state, h, inner)
         after = self.values(system, new)
         quiet = info.in_chart
         for k, event in enumerate(self.events):
-            a, b = before[k], after[k]
-            if event.direction != "falling":
-                quiet = quiet & ~((a < 0) & (b >= 0))
-            if event.direction != "rising":
-                quiet = quiet & ~((a > 0) & (b <= 0))
-            quiet = quiet & ~((a == a) & (b != b))
-        return new, info._replace(in_chart=quiet), (inner, after)
+            quiet = quiet & ~_happens(event, before[k], now[k], after[k])
+        seen = Seen(jnp.where(now == now, now, before), after)
+        return new, info._replace(in_chart=quiet), (inner, seen)
+
+
+def _happens(
+    event: Event | Stop, p: Float[Array, ""], a: Float[Array, ""], b: Float[Array, ""]
+) -> Bool[Array, ""]:
+    """Whether an event may happen in a step from `a` to `b`, before which it was `p`."""
+    watched = a == a
+    found = (p != p) | (b != b)  # the first step; not a number
+    if event.direction != "falling":
+        found = found | ((a < 0) & (b >= 0))
+    if event.direction != "rising":
+        found = found | ((a > 0) & (b <= 0))
+    found = found | ((p == 0) & (a == 0) & (b != 0))
+    return watched & (found | _may_turn(p, a, b))
+
+
+def _may_turn(p: Float[Array, ""], a: Float[Array, ""], b: Float[Array, ""]) -> Bool[Array, ""]:
+    r"""Whether three values of one sign let a function cross zero twice between the last two.
+
+    With the second difference $c$, the parabola $a + ms + cs^2/2$ turns at $s = -m/c$.
+    """
+    side = jnp.where(a > 0, 1.0, -1.0)
+    c, m = side * (b - 2 * a + p), side * (b - p) / 2
+    bends = (a * b > 0) & (c > 0) & (m < c / 2) & (m > -1.5 * c)
+    s = jnp.clip(-m / jnp.where(bends, c, 1.0), 0.0, 1.0)
+    return bends & (side * a + s * (m + s * c / 2) <= _DOUBT * c)

@@ -79,7 +79,8 @@ def as_events(system: AbstractGroupSystem, events: object) -> dict[str, Event | 
             function: Any = event
             event = Event(function)
         out = output(f"events[{name!r}]", event.function, given)
-        if out.shape != () or out.dtype != jnp.float64:
+        real = jnp.issubdtype(out.dtype, jnp.floating) or jnp.issubdtype(out.dtype, jnp.integer)
+        if out.shape != () or not real:
             raise BadInput(
                 f"events[{name!r}] returns {out.dtype} of shape {out.shape}, but an event is one "
                 "real number, whose sign changes where it happens."

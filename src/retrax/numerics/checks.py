@@ -68,8 +68,8 @@ def require_flag(name: str, value: object) -> bool:
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """Return `value` as an `int` if it is a whole number from `least` to `most`."""
     count = None
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        count = int(value)
+    if isinstance(value, numbers.Integral | float) and not isinstance(value, bool):
+        count = int(value) if math.isfinite(value) and value == int(value) else None
     if count is None or count < least or (most is not None and count > most):
         low = count is not None and count < least
         span = f"of at least {least}" if most is None or low else f"from {least} to {most}"

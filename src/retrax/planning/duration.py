@@ -21,7 +21,7 @@ class Free:
                 f"the bounds of a free duration cross: lower = {self.lower} s is not below upper = "
                 f"{self.upper} s."
             )
-        if not self.lower < self.guess < self.upper:
+        if not self.lower <= self.guess <= self.upper:
             raise BadInput(
                 f"the guess of {self.guess} s for a free duration is not between its bounds, "
                 f"{self.lower} s and {self.upper} s."

@@ -18,7 +18,7 @@ from retrax.planning.evaluation import path_at
 from retrax.planning.explore import explored
 from retrax.planning.kernels import Programs, programs
 from retrax.planning.model import Model
-from retrax.planning.plan import ON_PATH
+from retrax.planning.plan import BROKEN_AT_END, ON_PATH
 from retrax.planning.problem import ControlProblem
 from retrax.planning.solve import Found, Solver, Start
 from retrax.run.member_checks import require_ensemble
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Problems to a block: as many as fill the lanes a few times and leave its arrays in the cache.
 _BLOCK = 32
-STATUS = ("no plan", "minimum", "extremal")
+STATUS = ("no plan", "minimum", "extremal", BROKEN_AT_END)
 
 
 @looking()
@@ -117,7 +117,7 @@ def plans_dataset(
     both, steps = ("node", "member"), ("step", "member")
     h = np.where(lost, np.nan, found.h)
     t = starts.times + np.arange(N + 1)[:, None] * h
-    status = np.where(lost, 0, np.where(found.minimum, 1, 2))
+    code = np.where(lost, 0, np.where(found.minimum, 1, 2))
 
     def last(x: np.ndarray) -> np.ndarray:
         return np.moveaxis(x, 0, -1)
@@ -134,7 +134,7 @@ def plans_dataset(
         ),
         "cost": ("member", np.where(lost, np.nan, found.cost), {}),
         "duration": ("member", N * h, {"units": "s"}),
-        "status": ("member", np.array(STATUS)[status], {"long_name": "how the search ended"}),
+        "status": ("member", np.array(STATUS)[code], {"long_name": "how the search ended"}),
         "iterations": ("member", np.where(lost, np.nan, found.iterations), {}),
         "end_miss": (
             "member",
@@ -146,7 +146,10 @@ def plans_dataset(
         at_end = _path_at_end(problem, nodes, stages, t)
         about = {"long_name": "path constraint at the last state, which it does not bind"}
         variables["path_at_end"] = ("member", "inequality"), at_end, about
-        broken = int((at_end < -ON_PATH * (1 + np.abs(at_end))).any(axis=1).sum())
+        breaks = (at_end < -ON_PATH * (1 + np.abs(at_end))).any(axis=1) & ~lost
+        broken = int(breaks.sum())
+        status = np.array(STATUS)[np.where(breaks, len(STATUS) - 1, code)]
+        variables["status"] = ("member", status, variables["status"][2])
         if broken:
             warn(
                 f"the path constraint is broken at the last state of {broken} of {len(lost)} "

@@ -26,17 +26,7 @@ def require_start_on_path(problem: ControlProblem) -> None:
     """Reject a path constraint that the start breaks, whatever the inputs are."""
     if problem.path is None:
         return
-    m = problem.count
-    low = np.where(np.isfinite(problem.lower), problem.lower, -1e3)
-    high = np.where(np.isfinite(problem.upper), problem.upper, 1e3)
-    parts = np.random.default_rng(0).random((_LOOKS, m))
-    parts[0] = 0.5
-    found = np.stack(
-        [
-            np.asarray(evaluate(path_at, problem.model, problem.start, low + part * (high - low)))
-            for part in parts
-        ]
-    )
+    found = _path_with_inputs(problem, problem.start)
     broken = np.flatnonzero((found == found[0]).all(axis=0) & (found[0] < 0))
     if len(broken):
         k = int(broken[0])
@@ -100,11 +90,53 @@ def not_reached(problem: ControlProblem, found: Found) -> str:
 def path_warning(plan: Plan) -> str:
     """Say that the last state breaks the path constraint, which does not bind it."""
     values = ", ".join(f"{plan.path_at_end[k]:.3g}" for k in plan.path_broken_at_end)
+    if _contradicted(plan):
+        return (
+            f"the end contradicts the path constraint, which is {values} at the last state "
+            "whatever the inputs are: no motion keeps both, and this one leaves the path for the "
+            "end in its last step. Ask for an end on the path, or for a wider path."
+        )
     return (
         f"the path constraint is broken at the last state, where it is {values}: it holds where "
         "inputs act, at the first N states. Demand it at the end with an equation of end= or a "
         "final_cost=."
     )
+
+
+def _contradicted(plan: Plan) -> bool:
+    """Whether the end leaves no room, of state or inputs, to mend the path there."""
+    problem, broken = plan.problem, plan.path_broken_at_end
+    if not problem.model.sizes.ends:
+        return False
+    last = jax.tree.map(lambda x: np.asarray(x)[-1], plan.states)
+    values = _path_with_inputs(problem, last)[:, broken]
+    fixed = (values == values[0]).all(axis=0)
+    end, path = map(np.asarray, evaluate(_slopes_at, problem.model, last, plan.controls[-1]))
+    path = path[broken]
+    free = path - path @ np.linalg.pinv(end, rcond=1e-10) @ end
+    size = np.linalg.norm(path, axis=1)
+    return bool(np.any(fixed & (np.linalg.norm(free, axis=1) <= 1e-6 * np.maximum(size, 1e-300))))
+
+
+def _slopes_at(model: Model, last: State, u: Array) -> tuple[Array, Array]:
+    """Slopes of end and path at a state."""
+
+    def parts(w: Array) -> tuple[Array, Array]:
+        assert model.end is not None
+        g, mu = model.moved((last.g, last.momentum), w)
+        return jnp.ravel(model.end(g, mu)), path_at(model, State(g, mu, last.t), u)
+
+    return jax.jacfwd(parts)(jnp.zeros(model.sizes.state))
+
+
+def _path_with_inputs(problem: ControlProblem, state: State) -> Float[np.ndarray, "look c"]:
+    """The numbers of the path at a state with several inputs within their bounds."""
+    low = np.where(np.isfinite(problem.lower), problem.lower, -1e3)
+    high = np.where(np.isfinite(problem.upper), problem.upper, 1e3)
+    parts = np.random.default_rng(0).random((_LOOKS, problem.count))
+    parts[0] = 0.5
+    inputs = [low + part * (high - low) for part in parts]
+    return np.stack([np.asarray(evaluate(path_at, problem.model, state, u)) for u in inputs])
 
 
 def _counted(count: int, one: str, many: str) -> str:

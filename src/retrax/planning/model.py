@@ -119,7 +119,7 @@ class Model(Frozen):
 
     **Attributes:** `cost`: `cost(g, xi, u, t)`; `final_cost`: `final_cost(g, mu)` or `None`;
     `path`: `path(g, xi, u)`, to be non-negative, or `None`; `end`: `end(g, mu)`, to be zero, or
-    `None`.
+    `None`; `frozen`: the inputs that are given, NaN for those to be found, or `None`.
     """
 
     system: AbstractGroupSystem
@@ -128,6 +128,7 @@ class Model(Frozen):
     final_cost: Function | None
     path: Function | None
     end: Function | None
+    frozen: Numbers | None
     sizes: Sizes = eqx.field(static=True)
 
     def element(self, numbers: Numbers) -> Element:
@@ -214,7 +215,11 @@ class Model(Frozen):
         def parts(w: Numbers) -> tuple[Numbers, Numbers, Array]:
             dx, du, dh = cut(w, s.state, s.inputs, 1)
             g, mu = self.moved(start, dx)
-            inputs, size = u + du, h + dh[0]
+            asked, size = u + du, h + dh[0]
+            # A frozen input moves nothing, and is brought to what it is by a cost of its own.
+            frozen = asked if self.frozen is None else self.frozen
+            inputs = jnp.where(frozen == frozen, frozen, asked)
+            away = asked - inputs
             t = t0 + k * size
             state = State(g, mu, t, inputs)
             xi = system.velocity_at(state)
@@ -222,7 +227,7 @@ class Model(Frozen):
             phi = jnp.concatenate([group.log(group.compose(back, new.g)), new.momentum - mu1])
             phi = jnp.where(info.converged & info.in_chart, phi, jnp.nan)
             c = jnp.zeros(0) if self.path is None else jnp.ravel(self.path(g, xi, inputs))
-            return phi, c, size * self.cost(g, xi, inputs, t)
+            return phi, c, size * (self.cost(g, xi, inputs, t) + 0.5 * (away @ away))
 
         def sloped(w: Numbers) -> tuple[Numbers, Numbers, Numbers, Array]:
             (phi, c, cost), pull = jax.vjp(parts, w)

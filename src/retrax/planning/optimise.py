@@ -13,13 +13,15 @@ from retrax.planning.failure import not_reached, path_warning, require_start_on_
 from retrax.planning.kernels import programs
 from retrax.planning.plan import Plan
 from retrax.planning.problem import ControlProblem
-from retrax.planning.solve import MOST_ITERATIONS, Iterate, Solver, Start, bumps
+from retrax.planning.solve import MOST_ITERATIONS, Found, Iterate, Solver, Start, bumps
 
 if TYPE_CHECKING:
     import xarray as xr
 
 # The barrier to begin with from another plan.
 _WARM = 1e-2
+# A plan in the least time there is may break the bounds of its inputs by this part of them.
+_SLACK = 1e-8
 # Costs that differ by less, relative to them, belong to one extremal.
 _ALIKE = 1e-6
 
@@ -47,8 +49,9 @@ def optimise(
     **Returns:** a `Plan`; with `starts` an `xarray.Dataset` with an axis of members.
 
     **Raises:** `NoPlan` where the search does not converge: it says what is wrong and carries the
-    last iterate. With `starts` members without a plan are NaN, and `status` says so. A warning says
-    where the last state breaks the path constraint, which binds only states from which inputs act.
+    last iterate. With `starts` members without a plan are NaN, and `status` says so. Where the last
+    state breaks the path constraint, which binds only states from which inputs act, `status` is
+    "path broken at the end", and a warning says by how much and whether the end contradicts it.
     """
     require_instance("problem", problem, ControlProblem, "a ControlProblem")
     if tries is not None:
@@ -71,12 +74,12 @@ def _optimise(problem: ControlProblem, tries: int | None, iterations: int) -> Pl
         sizes = problem.model.sizes
         if tries is None and not (sizes.bounded or sizes.path):
             plans.append(Plan(problem, solver.from_ways(start, bumps(problem, 1), problem.steps)))
-        if not any(plan.status == "minimum" for plan in plans):
+        if not any(plan.kind == "minimum" for plan in plans):
             plans += [Plan(problem, found) for found in explored(problem, solver, start, tries)]
     good = [plan for plan in plans if plan.converged]
     if not good:
         good = [_reached(problem, solver, start, plans)]
-    best = min(good, key=lambda p: (p.status != "minimum", p.cost))
+    best = min(good, key=lambda p: (bool(p.path_broken_at_end), p.kind != "minimum", p.cost))
     problem.integrator.check_step(problem.system, problem.start, best.h)
     best.others = tuple(_others(best, good))
     best.seconds = time.perf_counter() - began
@@ -107,9 +110,25 @@ def _reached(problem: ControlProblem, solver: Solver, start: Start, failed: list
         if plan.converged:
             return plan
         raise NoPlan(stopped(plan, len(failed) + 1), plan)
+    if problem.model.sizes.bounded and (plan := _just_in_time(problem, solver, start, found)):
+        return plan
     last = min(failed, key=lambda p: max(p.residuals["defects"], p.residuals["end"]))
     # A nonholonomic plant at rest cannot go sideways, to first order: that is no proof.
     saddle = problem.system.constraint is not None and not found.minimum[0]
     if saddle or not found.converged[0]:
         raise NoPlan(stopped(last, len(failed)), last)
     raise NoPlan(not_reached(problem, found), last)
+
+
+def _just_in_time(
+    problem: ControlProblem, solver: Solver, start: Start, near: Found
+) -> Plan | None:
+    """Look for a plan in the least time there is, where bounds leave inputs no room to search in.
+
+    Bounds are wider for the search by `_SLACK` of their distance.
+    """
+    solver.slack = _SLACK
+    guess = Iterate(near.nodes, near.stages, near.h)
+    plan = Plan(problem, solver.from_iterate(start, guess, _WARM))
+    solver.slack = 0.0
+    return plan if plan.converged else None

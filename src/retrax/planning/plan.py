@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _AT_BOUND = 1e-4
 # A path constraint is broken from there on, relative to the size of its numbers.
 ON_PATH = 1e-8
+# What a plan is called whose last state breaks the path constraint.
+BROKEN_AT_END = "path broken at the end"
 
 
 class Plan:
@@ -35,7 +37,9 @@ class Plan:
     - `states`: a `State` whose arrays have an axis of N + 1 times; `controls`: the N inputs.
     - `costates`: $\lambda_k$, what a change of state $k + 1$ is worth: that of $g$, in the body
         frame, then that of $\mu$; `multipliers`: by name, `"end"`, `"lower"`, `"upper"`, `"path"`.
-    - `cost`; `status`: `"minimum"`, or `"extremal"` where the second-order condition was not met.
+    - `cost`; `status`: `"minimum"`, or `"extremal"` where the second-order condition was not met,
+        or `"path broken at the end"` where the last state, which the path constraint does not bind,
+        breaks it; `kind`: the same without a look at the last state.
     - `iterations`; `seconds`: that the call took, with compiling where it was the first of its
         kind; `residuals`: by name, relative to what they are made of.
     - `path`: the numbers of the path constraint at the states from which inputs act, the first N.
@@ -59,6 +63,8 @@ class Plan:
         self.T = N * self.h
         self.t = float(problem.start.t) + np.arange(N + 1) * self.h
         self.controls: Float[np.ndarray, "N m"] = stages[:m].T.copy()
+        frozen = problem.lower == problem.upper
+        self.controls[:, frozen] = problem.lower[frozen]
         self.costates: Float[np.ndarray, "N 2dim"] = stages[m : m + n].T.copy()
         limits = stages[m + n : m + n + s.limits].T
         empty = np.zeros((N, m))
@@ -72,7 +78,7 @@ class Plan:
         self.cost = float(found.cost[member])
         self.converged = bool(found.converged[member])
         best = "minimum" if found.minimum[member] else "extremal"
-        self.status = best if self.converged else "not converged"
+        self.kind = best if self.converged else "not converged"
         self.iterations = int(found.iterations[member])
         names = ("defects", "end", "path", "stationarity", "complementarity")
         self.residuals = {
@@ -92,6 +98,11 @@ class Plan:
         g = jax.tree.unflatten(tree, shaped)
         momentum: Any = nodes[s.element :].T.copy()
         return State(g, momentum, self.t)
+
+    @property
+    def status(self) -> str:
+        """Whether this is a plan, and of which kind, in a word or two."""
+        return BROKEN_AT_END if self.converged and self.path_broken_at_end else self.kind
 
     @property
     def iterate(self) -> Iterate:
@@ -130,7 +141,7 @@ class Plan:
         last = jax.tree.map(lambda x: np.asarray(x)[-1], self.states)
         return np.asarray(evaluate(path_at, self.problem.model, last, self.controls[-1]))
 
-    @property
+    @cached_property
     def path_broken_at_end(self) -> list[int]:
         """Which numbers of the path constraint are negative at the last state."""
         allowed = ON_PATH * (1.0 + np.abs(self.path).max(axis=0, initial=0.0))

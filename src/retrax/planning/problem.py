@@ -62,7 +62,7 @@ class ControlProblem:
     - `cost`: `MinimumEffort()`, `MinimumTime()`, or a function `l(g, xi, u, t)`.
     - `final_cost`: a function `L(g, mu)` of the end.
     - `bounds`: `(lower, upper)` of the inputs, numbers or one for each; those of the plant unless
-        they are given.
+        they are given. An input whose bounds are equal is frozen.
     - `path`: a function `c(g, xi, u)` whose numbers are to stay non-negative at the states
         $k = 0, \dots, N - 1$, with the inputs that act from there. It does not bind the last
         state, at which no inputs act: `end` and `final_cost` do.
@@ -135,6 +135,13 @@ class ControlProblem:
         """The duration, or its guess where it is free."""
         return self.duration.guess if isinstance(self.duration, Free) else self.duration
 
+    @property
+    def limits(self) -> Float[np.ndarray, " 2m"]:
+        """The bounds below and above of inputs that are to be found, infinite for frozen ones."""
+        frozen = self.lower == self.upper
+        lower, upper = np.where(frozen, -np.inf, self.lower), np.where(frozen, np.inf, self.upper)
+        return np.concatenate([lower, upper])
+
     def _model(self) -> Model:
         system, group = self.system, self.system.group
         coordinates = jax.ShapeDtypeStruct((group.dim,), jnp.float64)
@@ -158,13 +165,15 @@ class ControlProblem:
         if end is not None:
             ends = int(np.prod(output("end", end, (group.layout(), coordinates)).shape))
         _require_enough_steps(self, ends)
-        bounded = bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+        bounded = bool(np.isfinite(self.limits).any())
         element = sum(int(np.prod(x.shape)) for x in jax.tree.leaves(group.layout()))
         sizes = Sizes(element, group.dim, self.count, along, ends, int(self.is_free), bounded)
         unlimited = Actuators(self.plant.actuators.matrix, None, None, self.count)
         step = Driven(self.integrator, unlimited, Held())
         final: Function | None = as_pytree(self.final_cost)
-        return Model(system, step, as_pytree(self.cost), final, as_pytree(self.path), end, sizes)
+        cost, path, fixed = as_pytree(self.cost), as_pytree(self.path), self.lower == self.upper
+        frozen = jnp.asarray(np.where(fixed, self.lower, np.nan)) if fixed.any() else None
+        return Model(system, step, cost, final, path, end, frozen, sizes)
 
 
 def _checked_start(problem: ControlProblem, start: object) -> State:
@@ -205,12 +214,15 @@ def _require_fitting_cost(problem: ControlProblem) -> None:
 
 
 def _require_enough_steps(problem: ControlProblem, ends: int) -> None:
-    numbers = problem.steps * problem.count + problem.is_free
+    count = int(np.sum(problem.lower < problem.upper))
+    if not count:
+        raise BadInput("the bounds of every input are equal: there is nothing to be found.")
+    numbers = problem.steps * count + problem.is_free
     if numbers < ends:
-        least = -(-(ends - problem.is_free) // problem.count)
+        least = -(-(ends - problem.is_free) // count)
         raise BadInput(
             f"steps = {problem.steps} are too few: the end has {ends} equations, and "
-            f"{problem.steps} x {problem.count} inputs cannot meet them all; give {least} steps or "
+            f"{problem.steps} x {count} inputs cannot meet them all; give {least} steps or "
             "more."
         )
 
@@ -251,7 +263,7 @@ def _checked_bounds(
         given = tuple(np.broadcast_to(part, (count,)) for part in parts)
     lower, upper = given
     for k in range(count):
-        if not lower[k] < upper[k]:
+        if not lower[k] <= upper[k] or (np.isinf(lower[k]) and lower[k] == upper[k]):
             raise BadInput(
                 f"the bounds of input {k} leave it no room: lower = {lower[k]:g}, upper = "
                 f"{upper[k]:g}."

@@ -20,6 +20,8 @@ from retrax.planning.search import FIRST, LAST, Search
 from retrax.planning.workspace import Workspace, width, workspace
 
 MOST_ITERATIONS = 300
+# A free duration starts this far inside its bounds, as a part of it or of their distance.
+_INSIDE = 1e-3
 # How large the bumps of guesses are, as parts of the way.
 _BUMP, _SEED = 0.7, 1
 
@@ -96,6 +98,7 @@ class Solver:
 
     def __init__(self, problem: ControlProblem, programs: Programs, most: int):
         self.problem, self.programs, self.most = problem, programs, most
+        self.slack = 0.0  # by which bounds are widened, as a part of their distance
 
     def from_ways(
         self,
@@ -152,7 +155,9 @@ class Solver:
         starts = starts.padded(P)
         with workspace(self.programs, sizes, problem.params, steps, P) as work:
             work.starts[...], work.clock[1] = starts.nodes, starts.times
-            limits = np.concatenate([problem.lower, problem.upper])[: sizes.limits]
+            lower, upper = np.split(problem.limits, 2)
+            wider = self.slack * np.where(np.isfinite(upper - lower), upper - lower, 1.0)
+            limits = np.concatenate([lower - wider, upper + wider])[: sizes.limits]
             work.limits[...] = limits[:, None]
             yield work
 
@@ -161,6 +166,9 @@ class Solver:
     ) -> Search:
         free, one = self.problem.duration, np.ones(work.width) / work.stages
         low, high = (free.lower, free.upper) if isinstance(free, Free) else (0.0, np.inf)
+        if isinstance(free, Free):  # the barrier has no value on its bounds
+            margin = _INSIDE * min(free.guess, high - low)
+            h = np.clip(h, one * (low + margin), one * (high - margin))
         scales = self._scales(work)
         return Search(work, scales, h, one * low, one * high, first, last, elastic)
 
@@ -201,7 +209,8 @@ class Solver:
             ends = np.concatenate([self.extents, _along(end.directions, momenta)])[: s.ends]
         elif isinstance(end, AxisEnd) and end.velocity is not None:
             ends[2:] = _along(end.directions, self.extents / problem.first_duration)
-        half = (problem.upper - problem.lower) / 2
+        lower, upper = np.split(problem.limits, 2)
+        half = (upper - lower) / 2
         return Scales(state, np.where(np.isfinite(half), half, np.inf), ends, np.ones(s.path))
 
 

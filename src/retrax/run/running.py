@@ -252,9 +252,10 @@ class Running:
             return None
         if self._lost is not None:
             return StepFailed, (
-                f"the event {self._lost!r} is not a number at the end of step "
-                f"{int(self.at.step) + 1}, at t = {float(self.at.state.t) + self.begun.plan.h:.6g} "
-                "s: its sign must be known everywhere; the run up to there is in `.trajectory`."
+                f"the event {self._lost!r} is not a number at an end of step "
+                f"{int(self.at.step) + 1}, from t = {float(self.at.state.t):.6g} s to "
+                f"{float(self.at.state.t) + self.begun.plan.h:.6g} s: its sign must be known "
+                "everywhere; the run up to there is in `.trajectory`."
             )
         return explain(self.begun, self.at, self._takes, self.ended)
 

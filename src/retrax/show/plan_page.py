@@ -160,7 +160,10 @@ def _warned(plan: Plan) -> str:
     if plan.status == "minimum":
         return ""
     why = (
-        "The first-order conditions hold, but a minimum is not certain: try more guesses with "
+        "Its last state breaks the path constraint, which binds only states from which inputs act: "
+        "demand it at the end, or ask for another end."
+        if plan.path_broken_at_end
+        else "The first-order conditions hold, but a minimum is not certain: try more guesses with "
         "rx.optimise(problem, tries=...)."
     )
     return (

@@ -14,6 +14,7 @@ from retrax.integrators.driven import Driven
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.store.checkpoint_format import FORMAT, FORMAT_VERSION, columns, numbers_text
 from retrax.store.checkpoint_write import Rows, Store, Writer, require_free
+from retrax.store.measured import measured_at
 from retrax.store.objects import Data
 from retrax.store.run_objects import encode_objects
 from retrax.trajectory.dataset import flattened
@@ -188,7 +189,11 @@ def new_store(path: Path, objects: dict[str, Any], running: NotBegun) -> Store:
         **{f"provenance_{key}": value for key, value in made.items()},
     }
     count = min(_PROBE, run.plan.steps)
-    first = {"probe": numbers_text(running.first_steps(count)), "probe_steps": count}
+    first = {
+        "probe": numbers_text(running.first_steps(count)),
+        "probe_steps": count,
+        "measured": numbers_text(measured_at(run.system, run.state)),
+    }
     driven = run.integrator
     inputs = driven.actuators.count if isinstance(driven, Driven) else None
     kinds = columns(run.state, made["group"], inputs)

@@ -163,6 +163,9 @@ def _contradiction(told: dict[str, Any], kinds: list[Column]) -> str | None:
         f"a restart at step {restart['step']}": restart["step"] < completed + every
         and restart["step"] <= steps,
         "a restart from other numbers": 8 * len(read_numbers(restart["state"])) == state,
+        "a restart without what its step hands on": restart["step"] == 0
+        or restart.get("memory") is not None
+        or told["format_version"] == 1,
         "a restart after other statistics": len(read_numbers(restart["since"]))
         == len(Interval._fields),
         "checksums of other arrays": list(told["crc"]) == [kind.name for kind in kinds],

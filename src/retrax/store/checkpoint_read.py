@@ -9,17 +9,19 @@ import os
 import stat
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
 
-from retrax.engine.progress import Interval
-from retrax.errors import BadInput, printable, printable_lines
+from retrax.engine.progress import Interval, Packing
+from retrax.engine.step_program import memory_of
+from retrax.errors import BadInput, RetraxError, printable, printable_lines, warn
 from retrax.integrators.base import AbstractIntegrator
+from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import reason, shown
 from retrax.store.checkpoint_checks import checked_record
 from retrax.store.checkpoint_format import (
     FORMAT,
@@ -34,6 +36,7 @@ from retrax.store.checkpoint_format import (
     read_text,
 )
 from retrax.store.free_memory import require_readable
+from retrax.store.measured import require_measured, require_start
 from retrax.store.objects import Trust
 from retrax.store.run_objects import read_objects, state_like, with_kept
 from retrax.store.version_0_1 import without_picture
@@ -184,6 +187,8 @@ def _checked_start(path: Path, start: dict[str, Any], kinds: list[Column]) -> di
         good = (
             len(read_numbers(start["probe"])) == size and {"system", "integrator"} <= start.keys()
         )
+        if "measured" in start:
+            good = good and read_numbers(start["measured"]).ndim == 1
         good = good and type(start["probe_steps"]) is int and 1 <= start["probe_steps"] <= 2**20
     except (KeyError, ValueError, TypeError):
         good = False
@@ -274,7 +279,7 @@ def trajectory_of(
         states = jax.tree.map(lambda x, y: np.concatenate([x, np.asarray(y)[None]]), states, end)
         info = jax.tree.map(lambda x: np.append(x, np.zeros(1, x.dtype)), info)
         inputs = None if inputs is None else np.concatenate([inputs, inputs[-1:]])
-    return Trajectory(
+    run = Trajectory(
         t=np.asarray(states.t),
         states=states,
         info=info,
@@ -290,3 +295,37 @@ def trajectory_of(
         inputs=inputs,
         events=events,
     )
+    _require_sound(stored, run)
+    return run
+
+
+def _require_sound(stored: Stored, run: Trajectory) -> None:
+    """Reject a run that its system and its integrator do not fit; warn where little can be told."""
+    path = f"path = {str(stored.path)!r}"
+    measured, restart = stored.start.get("measured"), stored.record["restart"]
+    try:
+        require_measured(run)
+        if measured is not None:
+            require_start(run, read_numbers(measured))
+        whole = run.integrator is not None and not isinstance(run.system, RememberedSystem | None)
+        if whole and restart.get("memory") is not None:
+            _require_memory(run, len(read_numbers(restart["memory"])))
+    except RetraxError as cause:
+        raise BadInput(f"{path}: {cause}") from cause
+    except Exception as cause:  # whatever a system makes of parts that do not belong to it
+        raise BadInput(f"{path} holds no whole run: {reason(cause)}.") from cause
+    if measured is None:
+        warn(
+            f"{path} does not tell velocity and energy at its start: an earlier retrax wrote it, "
+            "or somebody changed it. Whether its system is the one that ran cannot be checked."
+        )
+
+
+def _require_memory(run: Trajectory, numbers: int) -> None:
+    first = jax.tree.map(lambda x: np.asarray(x)[0], run.states)
+    needed = Packing(memory_of(run.system, cast(AbstractIntegrator, run.integrator), first)).size
+    if numbers != needed:
+        raise BadInput(
+            f"it holds a memory of {numbers} numbers, but steps of {run.integrator!r} hand on "
+            f"{needed}"
+        )

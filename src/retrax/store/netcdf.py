@@ -12,6 +12,8 @@ from retrax.errors import BadInput
 from retrax.files import as_path, require_place, written_whole
 from retrax.numerics.checks import reason
 from retrax.store.checkpoint_read import load_checkpoint
+from retrax.store.checksum import CHECKSUM, checksum_of, require_whole
+from retrax.store.measured import require_measured
 from retrax.store.objects import Data, Modules, Trust, trusted
 from retrax.store.run_objects import encode_run, read_objects, with_kept
 from retrax.store.version_0_1 import without_picture
@@ -40,6 +42,7 @@ def save(run: Trajectory, path: str | Path) -> Path:
     about = {"long_name": "system, integrator, start and plan, as JSON"}
     found = contents(run)
     found.variables[OBJECTS] = ((f"{OBJECTS}_bytes",), text, about)
+    found.attributes[CHECKSUM] = checksum_of(found.variables | found.coordinates, found.attributes)
     with written_whole(path) as temporary:
         temporary.write_bytes(_image(found))
     return path
@@ -144,10 +147,12 @@ def opened(path: Path) -> "xr.Dataset":
 
 def _trajectory(path: Path, ds: "xr.Dataset", trust: Trust) -> Trajectory:
     run, objects = from_dataset(ds), _objects(ds)
+    require_whole(path, ds)
     found = read_objects(path, objects, run.states, run.provenance, trust)
     run.system, run.integrator = found
     run.take_events(objects.get("events"))
     run.states = with_kept(run.states, run.integrator)
+    require_measured(run)
     run.provenance = without_picture(run.provenance)
     return run
 
@@ -155,6 +160,8 @@ def _trajectory(path: Path, ds: "xr.Dataset", trust: Trust) -> Trajectory:
 def _objects(ds: "xr.Dataset") -> dict[str, Data]:
     """Read the data of the system and the integrator; files of retrax 0.1 have none."""
     if OBJECTS not in ds:
+        if CHECKSUM in ds.attrs:
+            raise BadInput(f"it has no variable {OBJECTS!r}.")
         return {}
     text = ds[OBJECTS].values
     try:

@@ -64,6 +64,7 @@ _REFERENCE = re.compile(
     rf"(?:retrax\.)?({'|'.join(FOLDERS)})(?:\.[a-z0-9_]+)*:({_NAME.pattern})", re.ASCII
 )
 _LONGEST = 200
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class Unstorable(Exception):
@@ -312,7 +313,37 @@ def _decode_object(data: dict[str, Data], trust: Trust) -> Any:
     for parent in cls.__mro__:
         if "__check_init__" in vars(parent):
             parent.__check_init__(made)
+    _require_makeable(made, fields)
     return made
+
+
+def _require_makeable(made: Any, fields: dict[str, Any]) -> None:
+    """Reject an object that its constructor does not make of the same parts.
+
+    This can be told where each argument that the constructor must have is a part, or where the
+    class tells which `_arguments` its parts were made from. Others are left at their defaults; that
+    inertias have to be `physical` is not asked for, since what was said about it is not stored.
+    """
+    cls = type(made)
+    given = cls._arguments(fields) if hasattr(cls, "_arguments") else fields
+    wanted = inspect.signature(cls).parameters.values()
+    if any(p.kind in _MANY or (p.name not in given and p.default is p.empty) for p in wanted):
+        return
+    arguments = {p.name: given[p.name] for p in wanted if p.name in given}
+    if any(p.name == "physical" for p in wanted):
+        arguments["physical"] = False
+    again = cls(**arguments)
+    leaves, others = jax.tree.leaves(made), jax.tree.leaves(again)
+    alike = [np.shape(x) for x in leaves] == [np.shape(x) for x in others]
+    if alike and not all(map(_agree, leaves, others)):
+        raise BadInput(f"the parts of the stored {cls.__name__} contradict each other.")
+
+
+def _agree(one: Any, other: Any) -> bool:
+    a, b = np.asarray(one), np.asarray(other)
+    return a.dtype == b.dtype and np.allclose(
+        a, b, rtol=1e-9, atol=1e-9 * np.max(np.abs(b), initial=0.0), equal_nan=True
+    )
 
 
 def _later(cls: Any, there: set[str]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def plan_dataset(plan: "Plan") -> "xr.Dataset":
             "kind": PLAN,
             "system": problem.system.name,
             "integrator": repr(problem.integrator),
-            "status": plan.status,
+            "status": plan.kind,
             **numbers,
             **{f"residual_{name}": value for name, value in plan.residuals.items()},
         },

@@ -95,6 +95,8 @@ def _wrong_states(states: "State", info: "Interval", told: dict[str, Any]) -> st
     numbers = (states.t, states.g, states.momentum, states.control, tuple(info))
     if not len(states.t) or not all(np.isfinite(x).all() for x in jax.tree.leaves(numbers)):
         return "its states are not finite numbers"
+    if any(np.any(x < 0) for x in info):
+        return "its statistics are negative"
     return _wrong_times(np.asarray(states.t), h, steps, completed, every)
 
 

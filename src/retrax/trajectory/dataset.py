@@ -48,6 +48,12 @@ class Contents(NamedTuple):
     attributes: dict[str, Any]
 
 
+def describes(attribute: str) -> bool:
+    """Whether an attribute is one of those that describe a run."""
+    own = ("format", "format_version", "configuration", *_NUMBERS, *_TIMINGS)
+    return attribute in own or attribute.startswith("provenance_")
+
+
 def dataset(run: "Trajectory") -> "xr.Dataset":
     """Return the contents of a run as a dataset."""
     import xarray as xr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import jax
 import numpy as np
-from jaxtyping import Array, PyTree
+from jaxtyping import Array, Int, PyTree
 
 from retrax.engine.progress import Interval
 from retrax.engine.step_program import step_identity
@@ -265,6 +265,20 @@ class Trajectory(AbstractShown, AbstractReactions):
                 lambda: look(system, self.states, self.integrator, self.h)
             )
         return self._observations
+
+    @property
+    def measured(self) -> bool:
+        """Whether its observations came with it, as from a file."""
+        return self._measured
+
+    def measured_anew(self, rows: Int[np.ndarray, " row"]) -> "Trajectory":
+        """Return the same run at some of its states, of which nothing has been measured."""
+        other = Trajectory.__new__(Trajectory)
+        vars(other).update(vars(self), _observations=None, _measured=False, _identity=None)
+        other.states = jax.tree.map(lambda x: np.asarray(x)[rows], self.states)
+        inputs = self.observations.inputs
+        other._recorded = None if inputs is None else np.asarray(inputs)[rows]
+        return other
 
     def as_it_was(self, look: Callable[[], T]) -> T:
         """Return what `look` finds, with functions of users that do what they did in the run.
