@@ -50,6 +50,10 @@ class BadInput(RetraxError, ValueError):
     """An argument breaks a rule; the message names the argument, its value and the rule."""
 
 
+class UnknownKeyword(BadInput, TypeError):
+    """A keyword is not known; the message names the one that was meant, or those there are."""
+
+
 class StepFailed(RetraxError):
     """A step did not converge.
 

@@ -16,8 +16,10 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.meant import explain_keywords
 
 
+@explain_keywords
 def export(
     system: AbstractGroupSystem | Actuated,
     integrator: AbstractIntegrator,

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
+from retrax.groups.other_forms import from_other_form
 from retrax.numerics.checks import (
     is_traced,
     require_finite,
@@ -243,7 +244,7 @@ class AbstractLieGroup(Frozen):
         if structure != expected.structure or shapes != expected.shapes:
             raise BadInput(
                 f"{name} is not an element of {self.name}: expected {in_words(expected.like)}, "
-                f"got {in_words(g)}."
+                f"got {in_words(g)}.{from_other_form(expected.shapes, shapes)}"
             )
         require_float64(name, leaves)
         require_finite(name, leaves)

@@ -12,8 +12,10 @@ from retrax.importing.mesh_path import Packages
 from retrax.importing.urdf import read_urdf
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.numerics.checks import ArrayLike, host_finite64, require_flag, require_number
+from retrax.numerics.meant import explain_keywords
 
 
+@explain_keywords
 def load_urdf(
     path: str | Path,
     loops: Sequence[Loop] | None = None,

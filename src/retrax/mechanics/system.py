@@ -44,6 +44,7 @@ from retrax.numerics.checks import (
 from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
+from retrax.numerics.meant import explain_keywords
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.spaces.group_itself import GroupItself
 
@@ -257,6 +258,7 @@ class AbstractGroupSystem(Frozen):
         """Return a velocity and its momentum: one of them is `x`, whichever costs less."""
         return self.velocity(g, x), x
 
+    @explain_keywords
     def state(
         self,
         g: ArrayLike,

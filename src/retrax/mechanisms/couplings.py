@@ -11,6 +11,7 @@ from retrax.mechanisms.laws import AbstractLaw, Geared, Threaded
 from retrax.mechanisms.measures import Coordinate, Travel, Turn
 from retrax.mechanisms.written import require_name
 from retrax.numerics.checks import as_float, require_number, shown
+from retrax.numerics.meant import explain_keywords
 
 # Angles of wheels with more teeth do not tell, to many digits, which of them mesh.
 _MOST_TEETH = 100_000
@@ -40,6 +41,7 @@ class AbstractCoupling(abc.ABC):
 class Free:
     """What a joint leaves free, by its name."""
 
+    @explain_keywords
     def __init__(self, name: str, kind: str, coordinates: tuple[Coordinate, ...]):
         self.name, self.kind, self.coordinates = name, kind, coordinates
 
@@ -76,6 +78,7 @@ class Gear(AbstractCoupling):
     - `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         first: JointOrName,
@@ -101,6 +104,7 @@ class Rack(AbstractCoupling):
     `name`.
     """
 
+    @explain_keywords
     def __init__(
         self, pinion: JointOrName, rack: JointOrName, radius: float, name: str | None = None
     ):

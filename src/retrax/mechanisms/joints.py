@@ -28,6 +28,7 @@ from retrax.mechanisms.pose import Place, across
 from retrax.mechanisms.stops import Stops, stops
 from retrax.mechanisms.written import local, require_name, seen_from, unit, vector, whole_vector
 from retrax.numerics.checks import ArrayLike, require_number
+from retrax.numerics.meant import explain_keywords
 
 Bodies = tuple[Body | str, ...]
 Coordinates = tuple[Coordinate, ...]
@@ -81,6 +82,7 @@ class Spherical(AbstractJoint):
     **Arguments:** `a`, `b`: the bodies; `at`: the point; `name`.
     """
 
+    @explain_keywords
     def __init__(self, a: Body | str, b: Body | str, at: ArrayLike, name: str | None = None):
         self._write(a, b, name)
         self.at = vector("at", at)
@@ -97,6 +99,7 @@ class Revolute(AbstractJoint):
     stops, and `restitution`: how it bounces there.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -133,6 +136,7 @@ class Fixed(AbstractJoint):
     not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self, a: Body | str, b: Body | str, at: ArrayLike | None = None, name: str | None = None
     ):
@@ -151,6 +155,7 @@ class Prismatic(AbstractJoint):
     position in m, `None` where there is no limit, and `restitution`: how it bounces there.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -184,6 +189,7 @@ class Cylindrical(AbstractJoint):
     **Arguments:** `a`, `b`: the bodies; `at`: a point of the axis; `axis`: its direction; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -212,6 +218,7 @@ class Screw(AbstractJoint):
     the travel $p$ of a whole turn in metres, below zero for a left-handed thread; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -254,6 +261,7 @@ class Universal(AbstractJoint):
     of which is held by `a` and the second by `b`, at right angles; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -299,6 +307,7 @@ class Planar(AbstractJoint):
     `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -327,6 +336,7 @@ class Distance(AbstractJoint):
     drawn if not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -364,6 +374,7 @@ class PointOnLine(AbstractJoint):
     it; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -390,6 +401,7 @@ class PointOnPlane(AbstractJoint):
     **Arguments:** `a`, `b`: the bodies; `at`: the point; `normal`: of the plane through it; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,

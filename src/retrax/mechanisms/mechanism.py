@@ -50,6 +50,7 @@ from retrax.numerics.checks import (
     require_output,
     shown,
 )
+from retrax.numerics.meant import explain_keywords
 
 
 class _Given(NamedTuple):
@@ -76,6 +77,7 @@ class Mechanism:
     body.
     """
 
+    @explain_keywords
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)):
         require_double_precision()
         self.gravity = host_float64("gravity", gravity)
@@ -100,6 +102,7 @@ class Mechanism:
         self._stops: dict[str, Stops] = {}
         self.frames: dict[str, Frame] = {}
 
+    @explain_keywords
     def body(
         self,
         name: str,
@@ -205,6 +208,7 @@ class Mechanism:
             else:
                 self._act(element.element(coordinate), joint.bodies[:2], name)
 
+    @explain_keywords
     def read(
         self,
         name: str,
@@ -224,6 +228,7 @@ class Mechanism:
         free = (coordinate(one, two),)
         self._readings[name] = Connection(Several(()), free, at, indices, name, "reading")
 
+    @explain_keywords
     def system(
         self,
         potential: Potential | None = None,
@@ -288,6 +293,7 @@ class Mechanism:
         parts += [JointLimits(found, len(self._bodies))] if found else []
         return Together(*parts) if len(parts) == 2 else parts[0] if parts else None
 
+    @explain_keywords
     def plant(
         self,
         potential: Potential | None = None,

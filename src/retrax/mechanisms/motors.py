@@ -12,6 +12,7 @@ from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.written import require_name
 from retrax.numerics.checks import as_float, shown
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.meant import explain_keywords
 
 
 class Motor:
@@ -24,6 +25,7 @@ class Motor:
     which the input saturates; none if not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         joint: JointOrName,

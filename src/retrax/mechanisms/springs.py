@@ -24,6 +24,7 @@ from retrax.mechanisms.pose import Place
 from retrax.mechanisms.written import local, require_name, same, whole_vector
 from retrax.numerics.checks import ArrayLike, finite64
 from retrax.numerics.known import require_each
+from retrax.numerics.meant import explain_keywords
 
 Scalar = Float[Array, ""]
 Points = tuple[ArrayLike, ArrayLike] | list[ArrayLike] | np.ndarray
@@ -66,6 +67,7 @@ class Spring(AbstractBetweenPoints):
     `length`: at which it is slack, as drawn if not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -89,6 +91,7 @@ class Damper(AbstractBetweenPoints):
     **Arguments:** `a`, `b`: the bodies; `at`: two points, one on each; `damping` in N s/m; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -130,6 +133,7 @@ class TorsionSpring(AbstractAtJoint):
     N/m; `rest`: where it is slack, as drawn if not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         joint: JointOrName,
@@ -153,6 +157,7 @@ class TorsionDamper(AbstractAtJoint):
     N s/m at a Prismatic joint; `name`.
     """
 
+    @explain_keywords
     def __init__(self, joint: JointOrName, damping: ArrayLike, name: str | None = None):
         self.joint, self.name = joint, require_name(name)
         self.damping = not_negative("damping", damping)

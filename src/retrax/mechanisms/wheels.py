@@ -23,6 +23,7 @@ from retrax.mechanisms.rolling import (
 )
 from retrax.mechanisms.written import local, require_name, same, seen_from, unit, vector
 from retrax.numerics.checks import ArrayLike, require_number, shown
+from retrax.numerics.meant import explain_keywords
 
 
 class Plane(NamedTuple):
@@ -81,6 +82,7 @@ class RollingWheel(AbstractWheel):
     another plane than the one through the origin, against gravity.
     """
 
+    @explain_keywords
     def __init__(
         self,
         body: Body | str,
@@ -133,6 +135,7 @@ class RollingBall(AbstractWheel):
     centre of mass if not given; `plane`: as for `RollingWheel`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         body: Body | str,
@@ -166,6 +169,7 @@ class KnifeEdge(AbstractWheel):
     `plane`: as for `RollingWheel`; its normal says what is sideways.
     """
 
+    @explain_keywords
     def __init__(
         self,
         body: Body | str,

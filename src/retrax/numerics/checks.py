@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.numerics.known import require_each
+from retrax.numerics.untraceable import untraceable
 
 T = TypeVar("T")
 # What a user may hand in for an array: numbers, nested lists of them, NumPy or JAX arrays.
@@ -43,7 +44,13 @@ def shown(value: object) -> str:
 
 
 def reason(cause: BaseException) -> str:
-    """Return what another library said: the kind of error and the first line of its text."""
+    """Return what another library said: the kind of error and the first line of its text.
+
+    Of a function that JAX cannot trace: what it does, and what to write instead.
+    """
+    told = untraceable(cause)
+    if told is not None:
+        return told
     kind, text = type(cause).__name__, str(cause).strip()
     return f"{kind}: {text.splitlines()[0][:_SHOWN].rstrip('.')}" if text else kind
 

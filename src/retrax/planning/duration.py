@@ -4,6 +4,7 @@ import math
 
 from retrax.errors import BadInput
 from retrax.numerics.checks import require_number
+from retrax.numerics.meant import explain_keywords
 
 
 class Free:
@@ -12,6 +13,7 @@ class Free:
     **Arguments:** `guess`: where to start from, in seconds; `lower`, `upper`: its bounds.
     """
 
+    @explain_keywords
     def __init__(self, guess: float, *, lower: float = 0.0, upper: float = math.inf):
         self.guess = require_number("the guess of a free duration", guess, "> 0", "s")
         self.lower = require_number("lower", lower, ">= 0", "s")

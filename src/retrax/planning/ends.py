@@ -16,6 +16,7 @@ from retrax.mechanics.system import AbstractGroupSystem, element
 from retrax.numerics.checks import ArrayLike, finite64, output, shown
 from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.meant import explain_keywords
 from retrax.numerics.series import atanc
 from retrax.numerics.small_matrices import cross, null_space
 
@@ -38,6 +39,7 @@ class Reach:
         and on SE(3) the position.
     """
 
+    @explain_keywords
     def __init__(
         self,
         pose: Element | None = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from retrax.errors import NoPlan, warn
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_instance, require_whole
+from retrax.numerics.meant import explain_keywords
 from retrax.planning.ensemble import optimise_many
 from retrax.planning.explore import explored, nearest
 from retrax.planning.failure import not_reached, path_warning, require_start_on_path, stopped
@@ -23,6 +24,7 @@ _WARM = 1e-2
 _ALIKE = 1e-6
 
 
+@explain_keywords
 def optimise(
     problem: ControlProblem,
     *,

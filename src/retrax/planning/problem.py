@@ -30,6 +30,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.numerics.meant import explain_keywords
 from retrax.planning.costs import MinimumEffort, MinimumTime
 from retrax.planning.duration import Free
 from retrax.planning.ends import Reach, end_function
@@ -71,6 +72,7 @@ class ControlProblem:
         velocities.
     """
 
+    @explain_keywords
     def __init__(
         self,
         plant: Actuated,

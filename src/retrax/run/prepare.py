@@ -11,6 +11,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import as_float, is_traced, require_double_precision
 from retrax.numerics.known import explaining_leaks
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_count, require_step_size, require_system
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
@@ -76,6 +77,7 @@ class PreparedRun:
         )
 
 
+@explain_keywords
 @explaining_leaks()
 def prepare(
     system: Plant,

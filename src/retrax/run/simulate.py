@@ -20,6 +20,7 @@ from retrax.mechanics.events import Event, Stop, Watched, as_events
 from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.events import Lookout
@@ -32,6 +33,7 @@ from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
 
 
+@explain_keywords
 @explaining_leaks()
 def simulate(
     system: Plant,

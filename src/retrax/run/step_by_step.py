@@ -34,6 +34,7 @@ from retrax.numerics.checks import (
     require_instance,
     shown,
 )
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_count, require_run, started
 from retrax.run.failure import ending_of, explain
 from retrax.run.member_checks import require_ensemble
@@ -77,6 +78,7 @@ class Stepper:
     **Attributes:** `system`, `integrator`, `h`: what runs; `members`: how many, or `None` for one.
     """
 
+    @explain_keywords
     def __init__(
         self,
         plant: Actuated | AbstractGroupSystem,
