@@ -8,11 +8,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.groups.arguments import element
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.functions import Function, as_pytree
-from retrax.mechanics.system import AbstractGroupSystem, element
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, finite64, output, shown
 from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.frozen import Frozen

@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput, NoEquilibrium
-from retrax.mechanics.system import AbstractGroupSystem, Element, element
+from retrax.groups.arguments import element
+from retrax.mechanics.system import AbstractGroupSystem, Element
 from retrax.numerics.checks import require_double_precision, require_instance, require_whole
 from retrax.numerics.evaluate import Evaluated, as_jax
 from retrax.numerics.meant import explain_keywords
