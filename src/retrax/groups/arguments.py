@@ -1,7 +1,7 @@
 """What is handed to the methods of a group, looked at where no program is being traced."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from retrax.errors import BadInput
+from retrax.errors import BadInput, RetraxError
 from retrax.groups.other_forms import from_other_form
 from retrax.numerics.checks import (
     finite64,
@@ -20,6 +20,7 @@ from retrax.numerics.checks import (
     require_float64,
     shown,
 )
+from retrax.numerics.platform import require_platform
 
 if TYPE_CHECKING:
     from retrax.groups.base import AbstractLieGroup
@@ -43,7 +44,9 @@ def look_at_arguments(group: type) -> None:
     for name, method in list(vars(group).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
             parameters = list(inspect.signature(method).parameters.values())[1:]
-            if parameters and {p.name for p in parameters} <= _KNOWN:
+            if name == "check_membership":
+                setattr(group, name, _after_layout(method))
+            elif name == "identity" or (parameters and {p.name for p in parameters} <= _KNOWN):
                 setattr(group, name, _looking(method, parameters))
 
 
@@ -55,14 +58,46 @@ def _looking(method: Callable[..., Any], parameters: list[inspect.Parameter]) ->
     def call(self: "AbstractLieGroup", *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(names, args, strict=False)) | kwargs
         fits = len(given) == len(args) + len(kwargs) and given.keys() <= set(names)
-        if not fits or is_traced(self, given):
+        if not fits or any(is_traced(x) for x in given.values() if not isinstance(x, Iterator)):
             return method(self, *args, **kwargs)
+        require_platform()
         absent = {name for name in optional & given.keys() if given[name] is None}
         looked = {
             name: None if name in absent else _argument(self, method.__name__, name, value)
             for name, value in given.items()
         }
-        return method(self, **looked)
+        result = method(self, **looked)
+        _require_numbers(self, method.__name__, looked, result)
+        return result
+
+    return call
+
+
+def _require_numbers(
+    group: "AbstractLieGroup", method: str, given: dict[str, PyTree], result: PyTree
+) -> None:
+    """Reject arguments, finite themselves, from which a method makes what is not finite."""
+    numbers = (x for x in jax.tree.leaves(result) if isinstance(x, jax.Array))
+    if not all(is_traced(x) or np.isfinite(np.asarray(x)).all() for x in numbers):
+        shown_all = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
+        raise BadInput(
+            f"{group.name}.{method} is not finite for {shown_all}: numbers of this size overflow, "
+            "or the map is singular there."
+        )
+
+
+def _after_layout(method: Callable[..., None]) -> Callable[..., None]:
+    """Make a check of numbers say what is wrong with the layout where it cannot read them."""
+
+    @wraps(method)
+    def call(self: "AbstractLieGroup", name: str, g: PyTree) -> None:
+        try:
+            method(self, name, g)
+        except RetraxError:
+            raise
+        except Exception:
+            self.check_layout(name, g)
+            raise
 
     return call
 
@@ -91,9 +126,9 @@ def require_layout(
     name: str, value: PyTree, like: PyTree[jax.ShapeDtypeStruct], where: str
 ) -> None:
     """Reject a pytree that is not of finite float64 arrays, laid out as `like` is."""
-    leaves, structure = jax.tree.flatten(value)
+    leaves, structure = jax.tree.flatten(value, is_leaf=lambda x: isinstance(x, Iterator))
     expected, form = jax.tree.flatten(like)
-    shapes, wanted = [np.shape(x) for x in leaves], [x.shape for x in expected]
+    shapes, wanted = [_shape(x) for x in leaves], [x.shape for x in expected]
     if structure != form or shapes != wanted:
         raise BadInput(
             f"{name} is not {where}: expected {in_words(like)}, "
@@ -101,6 +136,12 @@ def require_layout(
         )
     require_float64(name, leaves)
     require_finite(name, leaves)
+
+
+def _shape(x: object) -> tuple[int, ...]:
+    """Return the shape of an array or a number, and of anything else one that nothing has."""
+    known = isinstance(x, np.ndarray | np.generic | jax.Array | float | int)
+    return np.shape(x) if known else (-1,)
 
 
 def in_words(x: PyTree) -> str:

@@ -2,6 +2,7 @@
 
 import abc
 import math
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -41,7 +42,6 @@ class AbstractCoupling(abc.ABC):
 class Free:
     """What a joint leaves free, by its name."""
 
-    @explain_keywords
     def __init__(self, name: str, kind: str, coordinates: tuple[Coordinate, ...]):
         self.name, self.kind, self.coordinates = name, kind, coordinates
 
@@ -86,7 +86,8 @@ class Gear(AbstractCoupling):
         teeth: tuple[int, int] | list[int],
         name: str | None = None,
     ):
-        self.joints, self.name = (first, second), require_name(name)
+        self.joints = require_joint("first", first), require_joint("second", second)
+        self.name = require_name(name)
         self.teeth = _teeth(teeth)
 
     def law(self, first: Free, second: Free) -> AbstractLaw:
@@ -108,13 +109,23 @@ class Rack(AbstractCoupling):
     def __init__(
         self, pinion: JointOrName, rack: JointOrName, radius: float, name: str | None = None
     ):
-        self.joints, self.name = (pinion, rack), require_name(name)
+        self.joints = require_joint("pinion", pinion), require_joint("rack", rack)
+        self.name = require_name(name)
         self.radius = require_number("radius", radius, unit="m")
         if self.radius == 0:
             raise BadInput("radius = 0 m: such a pinion would not move its rack.")
 
     def law(self, first: Free, second: Free) -> AbstractLaw:
         return Threaded(first.turn("a Rack"), second.travel("a Rack"), jnp.asarray(self.radius))
+
+
+def require_joint(argument: str, value: Any) -> JointOrName:
+    """Return a joint or its name."""
+    if isinstance(value, AbstractJoint) or (isinstance(value, str) and value.strip()):
+        return value
+    raise BadInput(
+        f"{argument} = {shown(value)} is not a joint: give one, such as a Revolute, or its name."
+    )
 
 
 def _teeth(teeth: object) -> tuple[int, int]:

@@ -26,8 +26,16 @@ from retrax.mechanisms.laws import AbstractLaw, Apart, Perpendicular, Screwed, S
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.pose import Place, across
 from retrax.mechanisms.stops import Stops, stops
-from retrax.mechanisms.written import local, require_name, seen_from, unit, vector, whole_vector
-from retrax.numerics.checks import ArrayLike, require_number
+from retrax.mechanisms.written import (
+    local,
+    require_body,
+    require_name,
+    seen_from,
+    unit,
+    vector,
+    whole_vector,
+)
+from retrax.numerics.checks import ArrayLike, require_number, shown
 from retrax.numerics.meant import explain_keywords
 
 Bodies = tuple[Body | str, ...]
@@ -51,7 +59,8 @@ class AbstractJoint(abc.ABC):
     stops: Stops | None
 
     def _write(self, a: Body | str, b: Body | str, name: str | None) -> None:
-        self.bodies, self.name, self.at = (a, b), require_name(name), None
+        self.bodies = require_body("a", a), require_body("b", b)
+        self.name, self.at = require_name(name), None
         self.stops = None
 
     @property
@@ -271,9 +280,9 @@ class Universal(AbstractJoint):
         name: str | None = None,
     ):
         self._write(a, b, name)
-        if len(axes) != 2:
+        if not isinstance(axes, tuple | list | np.ndarray) or len(axes) != 2:
             raise BadInput(
-                f"axes has {len(axes)} rows, but the cross of a Universal joint has two arms."
+                f"axes = {shown(axes)}, but the cross of a Universal joint has two arms: two rows."
             )
         self.at = vector("at", at)
         self.first, self.second = (unit(f"axes[{k}]", axis) for k, axis in enumerate(axes))

@@ -21,7 +21,15 @@ from retrax.mechanisms.rolling import (
     WheelContact,
     WheelHeight,
 )
-from retrax.mechanisms.written import local, require_name, same, seen_from, unit, vector
+from retrax.mechanisms.written import (
+    local,
+    require_body,
+    require_name,
+    same,
+    seen_from,
+    unit,
+    vector,
+)
 from retrax.numerics.checks import ArrayLike, require_number, shown
 from retrax.numerics.meant import explain_keywords
 
@@ -51,7 +59,7 @@ class AbstractWheel(abc.ABC):
     plane: Plane | None
 
     def _write(self, body: Body | str, name: str | None, plane: object) -> None:
-        self.body, self.name = body, require_name(name)
+        self.body, self.name = require_body("body", body), require_name(name)
         self.plane = None if plane is None else _plane(plane)
 
     @property

@@ -6,7 +6,7 @@ raises `BadInput`. Where JAX hides the numbers of a traced value, it passes.
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.numerics.known import require_each
+from retrax.numerics.platform import require_platform
 from retrax.numerics.untraceable import untraceable
 
 T = TypeVar("T")
@@ -140,6 +141,7 @@ def within(folder: Path, name: object) -> Path | None:
 
 def require_double_precision() -> None:
     """Reject float32: its round-off would hide every structure that is preserved."""
+    require_platform()
     if not jax.config.read("jax_enable_x64"):
         raise BadInput(
             "jax_enable_x64 = False: something switched JAX to float32 after `import retrax`, but "
@@ -162,8 +164,9 @@ def float64(name: str, value: object) -> Float[Array, "..."]:
 
     Copied on the host and moved as it is: `jnp.asarray` compiles a program for every shape.
     """
-    if is_traced(value):
+    if not isinstance(value, Iterator) and is_traced(value):
         return jnp.asarray(value)
+    require_platform()
     host = host_float64(name, value)
     with jax.ensure_compile_time_eval():  # plain numbers are known also where a program is traced
         return jax.device_put(host)

@@ -63,7 +63,7 @@ def meant(name: str, known: Iterable[str]) -> str | None:
     if same is not None and len(name) > 1:
         return same
     alike = [word for line in _ALIKE if name in line for word in line if word in names]
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.66)
     return next(iter([*alike, *near]), None)
 
 
