@@ -68,20 +68,20 @@ def test_junk_is_refused_in_a_sentence_by_every_method(group):
 
 
 def test_the_sentence_names_group_method_and_argument():
-    with pytest.raises(rx.BadInput, match=r"^SO\(3\)\.exp: xi = \{\} must be an array of real"):
+    with pytest.raises(rx.BadInput, match=r"^SO3\(\)\.exp: xi = \{\} must be an array of real"):
         rx.SO3().exp({})
-    with pytest.raises(rx.BadInput, match=r"^SO\(3\)\.exp: xi has shape \(4,\), but must have"):
+    with pytest.raises(rx.BadInput, match=r"^SO3\(\)\.exp: xi has shape \(4,\), but must have"):
         rx.SO3().exp(jnp.ones(4))
-    with pytest.raises(rx.BadInput, match=r"^SO\(3\)\.log: g is not an element of SO\(3\)"):
+    with pytest.raises(rx.BadInput, match=r"^SO3\(\)\.log: g is not an element of SO\(3\)"):
         rx.SO3().log(())
-    with pytest.raises(rx.BadInput, match=r"SO\(3\)\.log: g is not a rotation: .*= 3"):
+    with pytest.raises(rx.BadInput, match=r"SO3\(\)\.log: g is not a rotation: .*= 3"):
         rx.SO3().log(2 * jnp.eye(3))
     with pytest.raises(rx.BadInput, match=r"key = 3 is not one key of JAX"):
         rx.SO3().random(3)
 
 
 def test_numbers_that_overflow_are_refused():
-    with pytest.raises(rx.BadInput, match=r"SO\(3\)\.expm1 is not finite for xi"):
+    with pytest.raises(rx.BadInput, match=r"SO3\(\)\.expm1 is not finite for xi"):
         rx.SO3().exp(np.full(3, 1e200))
 
 

@@ -81,7 +81,7 @@ def _require_numbers(
     if not all(is_traced(x) or np.isfinite(np.asarray(x)).all() for x in numbers):
         shown_all = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
         raise BadInput(
-            f"{group.name}.{method} is not finite for {shown_all}: numbers of this size overflow, "
+            f"{group!r}.{method} is not finite for {shown_all}: numbers of this size overflow, "
             "or the map is singular there."
         )
 
@@ -103,22 +103,28 @@ def _after_layout(method: Callable[..., None]) -> Callable[..., None]:
 
 
 def _argument(group: "AbstractLieGroup", method: str, name: str, value: object) -> PyTree:
-    """Return one argument as the method takes it; its sentence names group, method and argument."""
-    called = f"{group.name}.{method}: {name}"
+    """Return one argument as the method takes it; the sentence about another names the method."""
+    try:
+        return _taken(group, method, name, value)
+    except BadInput as wrong:
+        raise BadInput(f"{group!r}.{method}: {wrong}") from wrong
+
+
+def _taken(group: "AbstractLieGroup", method: str, name: str, value: object) -> PyTree:
     if name in _VECTORS:
-        return finite64(called, value, (group.dim,))
+        return finite64(name, value, (group.dim,))
     if name == "key":
-        return _key(called, value)
+        return _key(name, value)
     if name == "x":
         like = jax.eval_shape(group.hat, jax.ShapeDtypeStruct((group.dim,), jnp.float64))
-        made = element(called, value, like)
-        require_layout(called, made, like, f"in the algebra of {group.name}")
+        made = element(name, value, like)
+        require_layout(name, made, like, f"in the algebra of {group.name}")
         return made
-    made = element(called, value, group.layout())
+    made = element(name, value, group.layout())
     if method in _ON_THE_GROUP:
-        group.check(called, made)
+        group.check(name, made)
     else:
-        group.check_layout(called, made)
+        group.check_layout(name, made)
     return made
 
 

@@ -39,6 +39,7 @@ from retrax.numerics.checks import (
     finite_rows,
     is_traced,
     require_double_precision,
+    require_flag,
     shown,
 )
 from retrax.numerics.evaluate import as_jax, evaluated
@@ -275,6 +276,7 @@ class AbstractGroupSystem(Frozen):
         order takes neither.
         """
         require_double_precision()
+        project = require_flag("project", project)
         where = self.configuration_space
         g = element("g", g, where.layout())
         where.check("g", g)

@@ -110,8 +110,8 @@ def as_float(value: object) -> float:
     """Return one real number of any kind as a `float`, and NaN for anything else."""
     try:
         if isinstance(value, np.ndarray | np.generic | jax.Array):
-            single = np.shape(value) == () and value.dtype.kind in "iuf"
-            return float(value) if single else math.nan
+            kind = getattr(value.dtype, "kind", "")  # the keys of JAX have none
+            return float(value) if np.shape(value) == () and kind in ("i", "u", "f") else math.nan
         if isinstance(value, numbers.Real) and not isinstance(value, bool):
             return float(value)
     except (OverflowError, TypeError, ValueError):
