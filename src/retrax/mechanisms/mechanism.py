@@ -66,15 +66,13 @@ class _Given(NamedTuple):
 class Mechanism:
     """Bodies and joints, written down where they stand in space.
 
-    Where a body is wanted its name will do, and `"ground"` for the ground; where a joint is wanted,
-    its name.
+    You can refer to a body or a joint by its name; `"ground"` is the fixed frame.
 
     **Arguments:** `gravity`: the acceleration of free fall in m/s^2, three numbers; two for a
     mechanism in the plane.
 
-    **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was
-    loaded; such limits act with `system(limits=True)`. The name of a frame works as that of its
-    body.
+    **Attributes:** `limits`, `frames`: joint limits and link frames read from the imported file;
+    such limits act with `system(limits=True)`. The name of a frame works as that of its body.
     """
 
     @explain_keywords
