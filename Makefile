@@ -2,8 +2,9 @@
 # Everything lives in .venv; nothing is installed outside this folder.
 
 WORKERS ?= 2
-# Seconds that `make test-some` takes of the second tier.
+# Seconds that `make test-some` takes of the second tier, and of how many parts of it it runs one.
 BUDGET ?= 480
+PARTS ?= 1
 
 # The first Python that is new enough; override with `make PYTHON=/path/to/python demo`.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -24,7 +25,7 @@ help:
 	@echo "make demo     reproduce five papers in quick mode and simulate a heavy top; see demo/"
 	@echo "make test     lint, check types, build the documentation, run the tests"
 	@echo "make test-all the tests and the second tier: papers in full, kills, forged files, mutants, matrices"
-	@echo "make test-some  as much of the second tier as fits into BUDGET seconds (480)"
+	@echo "make test-some  one of PARTS (1) parts of the second tier, as much as fits into BUDGET seconds (480)"
 	@echo "make tiers    time all tests and choose anew which of them make test runs"
 	@echo "make coverage run the tests and report the lines and branches that they reach"
 	@echo "make docs     build the documentation into site/"
@@ -58,7 +59,7 @@ tiers: $(ENVIRONMENT)
 	@$(BIN)/python tests/tiers.py .pytest_cache/clock
 
 test-some: $(ENVIRONMENT)
-	@$(PYTEST) -m campaign --budget $(BUDGET)
+	@$(BIN)/python tests/shards.py --of $(PARTS) --budget $(BUDGET) --workers $(WORKERS)
 
 types: $(ENVIRONMENT)
 	@$(BIN)/pyright

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tiers import Clock, listed
+from shards import Shard
+from tiers import Clock, seconds_listed
 
 # Most of the time of the tests is XLA compiling programs that run once: let it compile quickly.
 QUICK = ["--xla_backend_optimization_level=0"]
@@ -56,6 +57,9 @@ def pytest_addoption(parser):
         help="end after so many seconds, say what was not run, and do not fail for it",
     )
     parser.addoption(
+        "--shard", metavar="K/N", help="run the K-th of N parts that take equally long"
+    )
+    parser.addoption(
         "--clock", metavar="FOLDER", help="write the time of each test into this folder"
     )
 
@@ -72,8 +76,11 @@ def pytest_configure(config):
         folder = Path(config.getoption("clock"))
         folder.mkdir(parents=True, exist_ok=True)
         config.pluginmanager.register(Clock(folder / f"{worker}.jsonl"), "clock")
-    if config.getoption("budget") is not None:
-        config.pluginmanager.register(Budget(config.getoption("budget")), "budget")
+    shard, budget = config.getoption("shard"), config.getoption("budget")
+    if shard is not None:
+        config.pluginmanager.register(Shard(shard), "shard")
+    if budget is not None:
+        config.pluginmanager.register(Budget(budget, in_order=shard is not None), "budget")
 
 
 def _be_strict() -> None:
@@ -108,7 +115,7 @@ def pytest_collection_modifyitems(items):
 
     Each file stays on one worker (`--dist loadfile`).
     """
-    names = {name: k for k, name in enumerate(listed())}
+    names = {name: k for k, name in enumerate(seconds_listed())}
     for item in items:
         if item.nodeid in names:
             item.add_marker("campaign")
@@ -116,15 +123,21 @@ def pytest_collection_modifyitems(items):
 
 
 class Budget:
-    """Ends the tests in time, in another order on every day, so that each has its turn."""
+    """Ends the tests in time, in another order on every day, so that each has its turn.
 
-    def __init__(self, seconds: float):
+    Tests of a part are left `in_order`, the longest files first: there is time for all of it.
+    """
+
+    def __init__(self, seconds: float, in_order: bool = False):
         self.seconds, self.end = seconds, time.monotonic() + seconds
+        self.in_order = in_order
         self.interrupted = False
         self.left: list[str] = []
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
+        if self.in_order:
+            return
         files = sorted({item.path for item in items})
         random.Random(time.strftime("%Y-%j")).shuffle(files)
         items.sort(key=lambda item: files.index(item.path))

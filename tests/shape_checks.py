@@ -16,7 +16,10 @@ from beartype import beartype
 SOURCE = Path(__file__).parents[1] / "src" / "retrax"
 _EXPORT = re.compile(r"^ *from (retrax[\w.]*) import (\w+) as \2$", re.MULTILINE)
 # What a user calls on an object: checked there, as at a constructor.
-_METHODS = {"__init__", "__call__", "state", "step", "reset", "at"}
+_METHODS = {
+    "__init__", "__call__", "state", "step", "reset", "at", "along", "plot", "report", "animate",
+    "movie", "sound",
+}  # fmt: skip
 
 
 def _exports() -> set[tuple[str, str]]:
@@ -26,7 +29,15 @@ def _exports() -> set[tuple[str, str]]:
     return {pair for text in texts for pair in _EXPORT.findall(text)}
 
 
-DOORS = _exports()
+# How a run is shown: methods of a class that `Trajectory` is made of, and what they call.
+_SHOWING = {
+    ("retrax.trajectory.shown", "AbstractShown"),
+    ("retrax.trajectory.observe", "along"),
+    ("retrax.show.movie", "write_movie"),
+    ("retrax.show.sound", "write_sound"),
+    ("retrax.show.sound", "_values"),
+}
+DOORS = _exports() | _SHOWING
 
 
 def check(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:

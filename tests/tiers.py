@@ -8,7 +8,8 @@ they took when they were last timed. `make tiers` times all tests and writes it 
 - a fixture of a module counts for each of the tests that use it, since one of them has to make it.
 
 Tests that carry the mark `campaign` are in the second tier in any case: papers in full, kills,
-hostile calls, forged files, mutants, full matrices.
+hostile calls, forged files, mutants, full matrices. Their seconds are listed too, so that parts of
+the second tier can be made that take equally long (`shards.py`).
 """
 
 import json
@@ -24,10 +25,11 @@ LIST = Path(__file__).parent / "tiers.txt"
 SHORT, LONGEST = 0.4, 1.5
 
 
-def listed() -> list[str]:
+def seconds_listed() -> dict[str, float]:
     """The files and tests of the list, by their names from the folder of the repository on."""
     lines = LIST.read_text().splitlines() if LIST.exists() else []
-    return [line.split(maxsplit=1)[1] for line in lines if not line.startswith("#")]
+    rows = (line.split(maxsplit=1) for line in lines if not line.startswith("#"))
+    return {name: float(seconds) for seconds, name in rows}
 
 
 class Clock:
@@ -78,16 +80,19 @@ def chosen(rows: list[dict]) -> dict[str, float]:
                 key = (row["test"].partition("::")[0], fixture)
                 made[key] = max(made[key], row["seconds"])
     seconds: dict[str, float] = defaultdict(float)
+    marked: set[str] = set()
     for row in rows:
         module = row["test"].partition("::")[0]
-        if row["phase"] == "call" and not row["marked"]:
+        if row["phase"] == "call":
+            marked |= {row["test"]} if row["marked"] else set()
             shared = max((made[module, f] for f in row["fixtures"]), default=0.0)
             seconds[row["test"]] += row["seconds"] + shared
     quickest: dict[str, str] = {}
-    for test in sorted(seconds, key=lambda name: seconds[name]):
+    for test in sorted(seconds.keys() - marked, key=lambda name: (seconds[name], name)):
         quickest.setdefault(test.partition("[")[0], test)
     stay = {test for test in quickest.values() if seconds[test] < LONGEST}
-    return {t: s for t, s in sorted(seconds.items()) if s >= SHORT and t not in stay}
+    second = {t for t, s in seconds.items() if t in marked or (s >= SHORT and t not in stay)}
+    return {t: s for t, s in sorted(seconds.items()) if t in second}
 
 
 def main(folder: Path) -> None:

@@ -383,9 +383,27 @@ def __getattr__(name: str) -> _Any:
     elif name in _WHERE:
         found = getattr(_import_module(_WHERE[name]), name)
     else:
-        raise AttributeError(f"module 'retrax' has no attribute {name!r}")
+        raise _no_attribute(name)
     globals()[name] = found
     return found
+
+
+def _no_attribute(name: str) -> AttributeError:
+    """Return what to raise for a name that is not here: it says where it is or what was meant."""
+    from retrax.numerics.meant import no_attribute
+
+    if not name.startswith("_"):
+        places = [
+            f"{place}.{word}"
+            for place in ("systems", "solids", "analysis", "draw", "testing")
+            for word in dir(_import_module(_MODULES[place]))
+            if word.lower().replace("_", "") == name.lower().replace("_", "")
+        ]
+        places.sort(key=lambda where: not where.endswith(f".{name}"))
+        if places:
+            where = f"rx.{places[0]}"
+            return AttributeError(f"module 'retrax' has no attribute {name!r}: use {where}.")
+    return no_attribute("module 'retrax'", name, _NAMES)
 
 
 def __dir__() -> list[str]:

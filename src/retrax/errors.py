@@ -4,6 +4,8 @@ import sys
 import warnings
 from typing import Any
 
+# A word of a sentence: longer ones, of values and of paths, lose their middle.
+_LONGEST = 400
 # Modules that may stand between the line of a user's that calls retrax and the one that warns.
 _BETWEEN = frozenset({"retrax", "contextlib", "functools", "jax", "equinox", "jaxtyping"})
 
@@ -35,6 +37,10 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def _shortened(word: str) -> str:
+    return word if len(word) <= _LONGEST else f"{word[: _LONGEST // 2]}...{word[-_LONGEST // 4 :]}"
+
+
 class RetraxError(Exception):
     """The base of every exception that retrax raises on purpose.
 
@@ -42,12 +48,16 @@ class RetraxError(Exception):
     """
 
     def __init__(self, message: object = ""):
-        line = " ".join(printable(str(message)).split())
+        line = " ".join(map(_shortened, printable(str(message)).split()))
         super().__init__(line if line.endswith((".", "?", "!")) or not line else f"{line}.")
 
 
 class BadInput(RetraxError, ValueError):
     """An argument breaks a rule; the message names the argument, its value and the rule."""
+
+
+class UnknownKeyword(BadInput, TypeError):
+    """A keyword is not known; the message names the one that was meant, or those there are."""
 
 
 class StepFailed(RetraxError):

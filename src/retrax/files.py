@@ -27,6 +27,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
 }
 # The file of a lock, and how much of it is read; it says who holds it.
+_LONGEST_PATH, _LONGEST_NAME = 4096, 255
 _LOCK, _LONGEST = ".lock", 300
 _HOLDER = re.compile(rb"process \d+ on [\w.-]*\n")
 
@@ -122,7 +123,10 @@ def as_path(path: str | os.PathLike[str] | Any, whose: str = "a file") -> Path:
     """Return the path that a user gave."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fsdecode(path):
         raise BadInput(f"path = {shown(path)} must be the path of {whose}.")
-    return Path(os.fsdecode(path))
+    given = Path(os.fsdecode(path))
+    if len(os.fsencode(given)) > _LONGEST_PATH or len(os.fsencode(given.name)) > _LONGEST_NAME:
+        raise BadInput(f"path = {shown(path)} is longer than the name of any file.")
+    return given
 
 
 def require_folder(path: Path) -> None:

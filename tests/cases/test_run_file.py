@@ -163,3 +163,10 @@ def test_everything_wrong_in_a_file_of_the_user_is_one_sentence(written, name, s
 def test_a_run_file_that_is_not_there(tmp_path):
     with pytest.raises(rx.BadInput, match=r"nothing\.toml: there is no such file\."):
         read(tmp_path / "nothing.toml")
+
+
+def test_brackets_nested_too_deeply_are_refused(tmp_path):
+    path = tmp_path / "deep.toml"
+    path.write_text("case = " + "[" * 3000 + "]" * 3000)
+    with pytest.raises(rx.BadInput, match="nested too deeply"):
+        read(path)

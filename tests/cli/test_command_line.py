@@ -6,6 +6,7 @@ import warnings
 from types import SimpleNamespace
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import retrax as rx
@@ -241,3 +242,19 @@ def test_tables_are_framed_on_a_terminal_and_plain_elsewhere(capsys, monkeypatch
     tables.print_table(["invariant", "error"], rows, "Kept", marked=rows[1:])
     framed = capsys.readouterr().out
     assert "─" in framed and "\x1b[31m" in framed and "energy" in framed
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_says_all_that_was_written_and_gives_flags_no_type(command):
+    said = _call(*command.split(), "--help", COLUMNS="300", TERM="dumb").stdout
+    assert "<bool>" not in said
+    group = typer.main.get_command(app)
+    shown = group.commands[command] if command else group
+    for option in shown.params:
+        if option.help:
+            assert option.help.replace("\\[", "[").split("\n")[0] in " ".join(said.split())
+
+
+def test_units_in_the_help_of_fit_are_there():
+    said = " ".join(_call("fit", "--help", COLUMNS="300").stdout.split())
+    assert "t [ms], wx [deg/s]" in said

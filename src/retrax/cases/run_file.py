@@ -16,6 +16,7 @@ from retrax.cases.names import default_integrator, make_integrator, make_system
 from retrax.cases.python_file import load_setting
 from retrax.cases.starts import make_state
 from retrax.errors import BadInput
+from retrax.files import as_path
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl
@@ -81,7 +82,7 @@ def read(path: str | Path) -> RunFile:
     **Raises:** `BadInput`, one sentence with the file, the key, what is wrong with it and the
     closest key or name that is known.
     """
-    path = Path(path)
+    path = as_path(path, "a run file")
     with located(str(path)):
         return _made(_tables(path), path)
 
@@ -92,6 +93,8 @@ def _tables(path: Path) -> dict[str, Any]:
         raise BadInput("there is no such file.")
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as cause:
+        raise BadInput("its brackets are nested too deeply: a run file has two levels.") from cause
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as cause:
         raise BadInput(f"this is not TOML: {cause}.") from cause
     for key in given:

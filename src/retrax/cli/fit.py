@@ -36,7 +36,7 @@ def fit(
         Path,
         typer.Argument(
             help="A CSV file with a header: t, and R11 to R33, qw to qz, rx to rz, x to z, or wx "
-            "to wz. Units may follow: t [ms], wx [deg/s].",
+            "to wz. Units may follow: t \\[ms], wx \\[deg/s].",
             metavar="DATA",
         ),
     ],

@@ -8,6 +8,7 @@ import typer
 from retrax.cli.bench import bench
 from retrax.cli.export import export
 from retrax.cli.fit import fit
+from retrax.cli.flags import Command
 from retrax.cli.init import init
 from retrax.cli.listing import list_
 from retrax.cli.optimise import optimise
@@ -27,17 +28,9 @@ app = typer.Typer(
     + "; ".join(f"{status}: {meaning}" for status, meaning in STATUSES.items())
     + ".",
 )
-app.command("list")(list_)
-app.command()(init)
-app.command()(run)
-app.command()(resume)
-app.command()(report)
-app.command()(fit)
-app.command()(export)
-app.command()(optimise)
-app.command()(reproduce)
-app.command()(verify)
-app.command()(bench)
+app.command("list", cls=Command)(list_)
+for _command in (init, run, resume, report, fit, export, optimise, reproduce, verify, bench):
+    app.command(cls=Command)(_command)
 
 
 def _print_version(wanted: bool) -> bool:

@@ -1,4 +1,4 @@
-"""`retrax optimise`: find the best way from here to there, for a ready problem."""
+"""`retrax optimise`: solve a built-in optimal-control problem."""
 
 import json
 from pathlib import Path

@@ -13,6 +13,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from retrax.cases.makers import choose, did_you_mean
+from retrax.cli.flags import without_types
 from retrax.errors import BadInput, Interrupted, RetraxError, printable
 
 FAILED, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
@@ -36,6 +37,9 @@ class Sentences(TyperGroup):
     With `--json` the error is printed as a JSON object as well, so that whoever reads standard
     output always finds exactly one object there.
     """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return without_types(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         ctx.meta[_JSON] = "--json" in args

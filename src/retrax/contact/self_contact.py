@@ -15,7 +15,13 @@ from retrax.contact.node_contact import AbstractNodeContact, Looking, Pairs, bet
 from retrax.contact.rows import Places
 from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
 from retrax.contact.spots import KINDS, Spots, chains_of
-from retrax.numerics.checks import ArrayLike, positive64, require_instance, require_whole
+from retrax.numerics.checks import (
+    ArrayLike,
+    positive64,
+    require_flag,
+    require_instance,
+    require_whole,
+)
 
 # Pairs of segments that may be near each other, for each node, unless the user says how many.
 _NEIGHBOURS = 4
@@ -77,7 +83,8 @@ class SelfContact(AbstractNodeContact):
         self.restitution = between("restitution", restitution, 0.0, 1.0)
         self.skin = self.radius if skin is None else positive64("skin", skin)
         self.against = standing(against, "rods")
-        self.itself, self.closed = bool(itself), bool(closed)
+        self.itself = require_flag("itself", itself)
+        self.closed = require_flag("closed", closed)
         self.capacity = None if capacity is None else require_whole("capacity", capacity, 1, 10**7)
 
         self.strands, self.arcs = (), None

@@ -235,7 +235,7 @@ def _carrier(body: Carrier) -> int | str | None:
     """Return the number or the name of a body."""
     if body is None or (isinstance(body, str) and body.strip()):
         return body
-    name = getattr(body, "name", None)
+    name = None if isinstance(body, type | Frozen) else getattr(body, "name", None)
     if isinstance(name, str):
         return name
     try:

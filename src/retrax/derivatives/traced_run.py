@@ -23,7 +23,7 @@ from retrax.trajectory.trajectory import Trajectory
 def simulate_traced(traced: Run, backend: str) -> Trajectory:
     """The trajectory of a run of which JAX is tracing some number.
 
-    No step that fails is raised: from there on all numbers are NaN, and `failed` is true.
+    A failing step raises no exception: later numbers are NaN, and `failed` is true.
     """
     state, plan = traced.state, traced.plan
     h = jnp.asarray(plan.h, jnp.float64)

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from retrax.errors import BadInput
 from retrax.numerics.checks import reason
 
+_SMALLEST, _LARGEST = 1e-30, 1e30
 _HEADER, _FACET = 84, np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
 
 Surface = tuple[Float[np.ndarray, "corners 3"], Int[np.ndarray, "triangles 3"]]
@@ -29,9 +30,19 @@ def read_mesh(path: Path) -> Surface:
         raise BadInput(f"the mesh {str(path)!r} is damaged: {reason(cause)}.") from cause
     if not len(triangles) or np.min(triangles) < 0 or np.max(triangles) >= len(corners):
         raise BadInput(f"the mesh {str(path)!r} has no triangles, or some without corners.")
-    if not np.all(np.isfinite(corners)):
-        raise BadInput(f"the mesh {str(path)!r} has corners that are not finite.")
+    require_size(f"the mesh {str(path)!r}", corners)
     return corners, triangles
+
+
+def require_size(mesh: str, corners: Float[np.ndarray, "corners 3"]) -> None:
+    """Reject corners that are not finite, or whose volumes and inertias are no numbers."""
+    if not np.all(np.isfinite(corners)):
+        raise BadInput(f"{mesh} has corners that are not finite.")
+    far, size = float(np.max(np.abs(corners))), float(np.max(np.ptp(corners, axis=0)))
+    if far > _LARGEST:
+        raise BadInput(f"{mesh} reaches to {far:.3g} m: at most {_LARGEST:g} m can be drawn.")
+    if size < _SMALLEST:
+        raise BadInput(f"{mesh} is {size:.3g} m large: it takes at least {_SMALLEST:g} m.")
 
 
 def _stl(path: Path) -> Surface:

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from retrax.draw.mesh_file import read_mesh
+from retrax.draw.mesh_file import read_mesh, require_size
 from retrax.errors import BadInput
 from retrax.mechanics.shape import Shape, require_colour
 from retrax.numerics.checks import (
     ArrayLike,
     host_float64,
     reason,
-    require_finite,
     require_whole,
     shown,
 )
@@ -142,9 +141,9 @@ def _checked(vertices: ArrayLike, faces: ArrayLike | None) -> tuple[Corners, Tri
     corners = host_float64("vertices", vertices)
     if corners.ndim != 2 or corners.shape[1] != 3:
         raise BadInput(f"vertices has shape {corners.shape}; it has three numbers a row.")
-    require_finite("vertices", corners)
     if faces is None:
         raise BadInput("a mesh of vertices needs faces: the numbers of three corners a row.")
+    require_size("the mesh of vertices", corners)
     triangles = np.asarray(faces)
     if triangles.ndim != 2 or triangles.shape[1] != 3 or triangles.dtype.kind not in "iu":
         raise BadInput(f"faces = {shown(faces)} must have three whole numbers a row.")

@@ -42,6 +42,7 @@ from retrax.numerics.checks import (
     shown,
 )
 from retrax.numerics.evaluate import evaluate
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_state
 from retrax.run.drive import Plant, unwrapped
 
@@ -58,6 +59,7 @@ _ALLOWED_SHIFT = 0.1
 _HALVINGS = 6
 
 
+@explain_keywords
 def fit(
     system_of: Callable[[Any], Plant],
     data: Measurements | Sequence[Measurements],

@@ -19,6 +19,7 @@ from retrax.numerics.checks import (
     require_instance,
     shown,
 )
+from retrax.numerics.meant import explain_keywords
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,6 +63,7 @@ class Measurements:
     units that cannot be right.
     """
 
+    @explain_keywords
     def __init__(
         self,
         t: ArrayLike,

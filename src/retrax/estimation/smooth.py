@@ -23,6 +23,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import host_float64, require_number, require_whole, shown
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.meant import explain_keywords
 from retrax.numerics.reuse import Jitted
 from retrax.run.checks import require_state, require_system
 
@@ -31,6 +32,7 @@ _ANYWHERE = 10.0
 _ENOUGH = 1e-6
 
 
+@explain_keywords
 def smooth(
     system: AbstractGroupSystem,
     data: Measurements | Sequence[Measurements],

@@ -16,9 +16,12 @@ from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import require_choice
 from retrax.numerics.looks import looking
+from retrax.numerics.meant import explain_keywords
 
 
+@explain_keywords
 @looking()
 def export(
     system: AbstractGroupSystem | Actuated,
@@ -50,8 +53,7 @@ def export(
     """
     place = as_path(path)
     require_place(place)
-    if precision not in ("double", "float"):
-        raise BadInput(f"precision = {precision!r}, but it is 'double' or 'float'.")
+    require_choice("precision", precision, ("double", "float"))
     model = StepModel(system, integrator, state, h, identifier(place.stem))
     if place.suffix == ".c":
         _refuse_target(target, "C is for every machine")

@@ -29,6 +29,7 @@ from retrax.mechanics.controls import Held
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import shown
 from retrax.numerics.reuse import Signature, reading
 
 # Longer programs take compilers minutes.
@@ -106,9 +107,9 @@ class StepModel:
             integrator = Driven(integrator, system.actuators, Held())
             system = system.system
         if not isinstance(system, AbstractGroupSystem):
-            raise BadInput(f"system = {system!r} is not a retrax system.")
+            raise BadInput(f"system = {shown(system)} is not a retrax system.")
         if not isinstance(integrator, AbstractIntegrator):
-            raise BadInput(f"integrator = {integrator!r} is not a retrax integrator.")
+            raise BadInput(f"integrator = {shown(integrator)} is not a retrax integrator.")
         require_fit(system, integrator)
         start = _resting(system) if state is None else _started(system, state)
         if plant is not None and start.control is None:

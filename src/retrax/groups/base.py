@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import NamedTuple, overload
+from typing import Any, overload
 
 import equinox as eqx
 import jax
@@ -12,10 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
 from retrax.errors import BadInput
+from retrax.groups.arguments import look_at_arguments, require_layout
 from retrax.numerics.checks import (
     is_traced,
-    require_finite,
-    require_float64,
     require_instance,
 )
 from retrax.numerics.evaluate import Evaluated
@@ -66,6 +65,11 @@ class AbstractLieGroup(Frozen):
     dim: eqx.AbstractVar[int]
     name: eqx.AbstractVar[str]
     has_cayley: eqx.AbstractVar[bool]
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("retrax."):
+            look_at_arguments(cls)
 
     @abc.abstractmethod
     def identity(self) -> Element: ...
@@ -223,9 +227,6 @@ class AbstractLieGroup(Frozen):
 
     def layout(self) -> PyTree[jax.ShapeDtypeStruct]:
         """Return an element without its numbers, as `jax.eval_shape(group.identity)` gives it."""
-        return self._layout().like
-
-    def _layout(self) -> "_Layout":
         return _layout_of(*signature_of(self))
 
     def angles(self) -> np.ndarray:
@@ -237,18 +238,13 @@ class AbstractLieGroup(Frozen):
 
         Structure and shapes are always checked; values where JAX does not hide them.
         """
-        expected = self._layout()
-        leaves, structure = jax.tree.flatten(g)
-        shapes = [np.shape(leaf) for leaf in leaves]
-        if structure != expected.structure or shapes != expected.shapes:
-            raise BadInput(
-                f"{name} is not an element of {self.name}: expected {in_words(expected.like)}, "
-                f"got {in_words(g)}."
-            )
-        require_float64(name, leaves)
-        require_finite(name, leaves)
+        self.check_layout(name, g)
         if not is_traced(self):
             require_each(partial(self.check_membership, name), g, fine=self._members)
+
+    def check_layout(self, name: str, g: PyTree) -> None:
+        """Raise `BadInput` unless `g` is stored as an element is, in finite numbers."""
+        require_layout(name, g, self.layout(), f"an element of {self.name}")
 
     def _members(self, g: HostElement) -> np.ndarray:
         """Tell of each element along a first axis whether it plainly lies on the group."""
@@ -262,6 +258,9 @@ class AbstractLieGroup(Frozen):
                 f"{name} is not an element of {self.name}: its defect is {defect:.2g}, allowed "
                 f"{ALLOWED_DEFECT:.0e}; make it one with {self!r}.project({name})."
             )
+
+
+look_at_arguments(AbstractLieGroup)
 
 
 def require_group(group: object) -> AbstractLieGroup:
@@ -280,23 +279,10 @@ def defect_of(group: AbstractLieGroup, g: Element) -> Float[Array, ""]:
     return group.defect(g)
 
 
-class _Layout(NamedTuple):
-    like: PyTree[jax.ShapeDtypeStruct]
-    structure: Hashable
-    shapes: list[tuple[int, ...]]
-
-
 @Reused
-def _layout_of(tree: Hashable, arrays: tuple, identity: Fingerprint) -> _Layout:
+def _layout_of(
+    tree: Hashable, arrays: tuple, identity: Fingerprint
+) -> PyTree[jax.ShapeDtypeStruct]:
     """Return the layout of the elements of a group, from its structure and its arrays' shapes."""
     (group,) = jax.tree.unflatten(tree, [jax.ShapeDtypeStruct(*array) for array in arrays])
-    like = jax.eval_shape(lambda group: group.identity(), group)
-    leaves, structure = jax.tree.flatten(like)
-    return _Layout(like, structure, [leaf.shape for leaf in leaves])
-
-
-def in_words(x: PyTree) -> str:
-    """Describe how a pytree of arrays is laid out."""
-    if isinstance(x, tuple | list):
-        return "a tuple (" + ", ".join(in_words(part) for part in x) + ")"
-    return f"an array of shape {np.shape(x)}"
+    return jax.eval_shape(lambda group: group.identity(), group)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 from retrax.errors import BadInput
 from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup
 from retrax.groups.nearest import nearest_rotation
-from retrax.numerics.checks import ArrayLike, finite64
+from retrax.numerics.checks import ArrayLike, finite64, shown
 from retrax.numerics.known import require_each
 from retrax.numerics.series import atanc, cosc, cotc, d_cosc, d_sinc3, sinc, sinc3
 from retrax.numerics.small_matrices import cross
@@ -226,9 +226,9 @@ class SO3(AbstractLieGroup):
 
 
 def _real_part_first(order: str) -> bool:
-    if order not in ("wxyz", "xyzw"):
+    if not isinstance(order, str) or order not in ("wxyz", "xyzw"):
         raise BadInput(
-            f"order = {order!r} must be 'wxyz', with the real part of a quaternion first, or "
+            f"order = {shown(order)} must be 'wxyz', with the real part of a quaternion first, or "
             "'xyzw', with it last."
         )
     return order == "wxyz"

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from retrax.draw import solids as drawn
-from retrax.draw.mesh_file import Surface, read_mesh
+from retrax.draw.mesh_file import Surface, read_mesh, require_size
 from retrax.draw.surface import mesh
 from retrax.errors import BadInput
 from retrax.importing import solid as weighed
@@ -95,7 +95,10 @@ def _surface(kind: Element, where: str, files: Files) -> Surface:
     corners, triangles = read_mesh(path)
     scale = numbers(kind, "scale", where, 3, (1.0, 1.0, 1.0))
     # A mirrored surface has its triangles the other way round.
-    return corners * scale, triangles if np.prod(scale) > 0 else triangles[:, ::-1]
+    with np.errstate(over="ignore"):
+        corners = corners * scale
+    require_size(f"the mesh of {where}", corners)
+    return corners, triangles if np.prod(np.sign(scale)) > 0 else triangles[:, ::-1]
 
 
 def _lengths(kind: Element, name: str, where: str, count: int) -> np.ndarray:

@@ -13,8 +13,10 @@ from retrax.importing.flags import switched_off
 from retrax.importing.mjcf import read_model
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.numerics.checks import reason
+from retrax.numerics.meant import explain_keywords
 
 
+@explain_keywords
 def load_mjcf(path: str | Path) -> Mechanism:
     """Return the mechanism that a MJCF describes, drawn as the model's `qpos0` says.
 

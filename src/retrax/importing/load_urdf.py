@@ -1,6 +1,6 @@
 """Load a URDF."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from retrax.errors import BadInput
@@ -11,9 +11,17 @@ from retrax.importing.loops import Loop, split_loops
 from retrax.importing.mesh_path import Packages
 from retrax.importing.urdf import read_urdf
 from retrax.mechanisms.mechanism import Mechanism
-from retrax.numerics.checks import ArrayLike, host_finite64, require_flag, require_number
+from retrax.numerics.checks import (
+    ArrayLike,
+    host_finite64,
+    require_flag,
+    require_number,
+    shown,
+)
+from retrax.numerics.meant import explain_keywords
 
 
+@explain_keywords
 def load_urdf(
     path: str | Path,
     loops: Sequence[Loop] | None = None,
@@ -54,9 +62,12 @@ def load_urdf(
     gravity = host_finite64("gravity", gravity, (3,))
     cut, closings = split_loops(loops)
     if isinstance(motors, str):
-        raise BadInput(f"motors = {motors!r} must be a list of names.")
+        raise BadInput(f"motors = {shown(motors)} must be a list of names.")
     if density is not None:
         density = require_number("density", density, "> 0", "kg/m^3")
-    files = Files(file, packages or {}, require_flag("meshes", meshes))
+    known = {} if packages is None else packages
+    if not isinstance(known, Mapping):
+        raise BadInput(f"packages = {shown(packages)} must be folders by name, such as a dict.")
+    files = Files(file, known, require_flag("meshes", meshes))
     robot = read_urdf(file, files, density, cut, motors)
     return build(robot, gravity, require_flag("floating", floating), closings)

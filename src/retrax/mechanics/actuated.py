@@ -23,6 +23,7 @@ from retrax.numerics.checks import (
     output,
     require_instance,
     require_real,
+    shown,
 )
 from retrax.numerics.evaluate import Evaluated
 from retrax.numerics.frozen import Frozen
@@ -242,7 +243,7 @@ def _require_matrices(matrices: Float[np.ndarray, "place dim m"]) -> None:
 
 def _bounds(bounds: object, count: int) -> tuple[Inputs, Inputs]:
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise BadInput(f"bounds = {bounds!r} must be a pair (lower, upper).")
+        raise BadInput(f"bounds = {shown(bounds)} must be a pair (lower, upper).")
     found = [float64(f"bounds[{k}]", bound) for k, bound in enumerate(bounds)]
     for bound in found:
         if bound.shape not in ((), (count,)):

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.base import AbstractLieGroup, Coordinates, Element, in_words, require_group
+from retrax.groups.arguments import in_words
+from retrax.groups.base import AbstractLieGroup, Coordinates, Element, require_group
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators, Symmetries

@@ -1,7 +1,7 @@
 """Where a system is and how it moves, and where its model ends."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 from jaxtyping import Array, Float, PyTree
@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PyTree
 from retrax.errors import StepFailed
 from retrax.numerics.checks import ArrayLike, float64
 from retrax.numerics.frozen import Frozen, numbers_of
+from retrax.numerics.meant import meant, no_attribute
 
 _HALVINGS = 40
 
@@ -44,6 +45,13 @@ class State(Frozen):
         control: PyTree[Float[Array, "..."]] | None = None,
     ):
         self.g, self.momentum, self.t, self.control = g, momentum, _time(t), control
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if meant(name, ("velocity",)):
+                raise AttributeError(f"a state has no {name!r}: see system.velocity_at(state).")
+            raise no_attribute("a state", name, ("g", "momentum", "t", "control"))
 
     def __repr__(self) -> str:
         held = "" if self.control is None else f", control={numbers_of(self.control)}"

@@ -10,9 +10,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
+from retrax.groups.arguments import element
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.mechanics.constraints import require_full_rank
 from retrax.mechanics.contact import require_apart
@@ -36,14 +37,15 @@ from retrax.numerics.checks import (
     ArrayLike,
     finite64,
     finite_rows,
-    float64,
     is_traced,
     require_double_precision,
+    require_flag,
     shown,
 )
 from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.numerics.frozen import Frozen, one_line
 from retrax.numerics.known import require_each
+from retrax.numerics.meant import explain_keywords
 from retrax.spaces.base import AbstractHomogeneousSpace
 from retrax.spaces.group_itself import GroupItself
 
@@ -257,6 +259,7 @@ class AbstractGroupSystem(Frozen):
         """Return a velocity and its momentum: one of them is `x`, whichever costs less."""
         return self.velocity(g, x), x
 
+    @explain_keywords
     def state(
         self,
         g: ArrayLike,
@@ -273,6 +276,7 @@ class AbstractGroupSystem(Frozen):
         order takes neither.
         """
         require_double_precision()
+        project = require_flag("project", project)
         where = self.configuration_space
         g = element("g", g, where.layout())
         where.check("g", g)
@@ -432,13 +436,6 @@ def _momentum_at(
     system: AbstractGroupSystem, g: Element, xi: Coordinates, t: Float[Array, ""]
 ) -> Coordinates:
     return system.at_time(t).momentum(g, xi)
-
-
-def element(name: str, value: PyTree, like: PyTree[jax.ShapeDtypeStruct]) -> PyTree:
-    """Return `value` with every leaf a float64 array, lists of numbers included."""
-    if isinstance(like, tuple) and isinstance(value, tuple | list) and len(value) == len(like):
-        return tuple(element(name, v, part) for v, part in zip(value, like, strict=True))
-    return value if isinstance(like, tuple) else float64(name, value)
 
 
 def refuse_overrides(cls: type, fixed: tuple[str, ...], instead: str) -> None:

@@ -2,6 +2,7 @@
 
 import abc
 import math
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -11,6 +12,7 @@ from retrax.mechanisms.laws import AbstractLaw, Geared, Threaded
 from retrax.mechanisms.measures import Coordinate, Travel, Turn
 from retrax.mechanisms.written import require_name
 from retrax.numerics.checks import as_float, require_number, shown
+from retrax.numerics.meant import explain_keywords
 
 # Angles of wheels with more teeth do not tell, to many digits, which of them mesh.
 _MOST_TEETH = 100_000
@@ -76,6 +78,7 @@ class Gear(AbstractCoupling):
     - `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         first: JointOrName,
@@ -83,7 +86,8 @@ class Gear(AbstractCoupling):
         teeth: tuple[int, int] | list[int],
         name: str | None = None,
     ):
-        self.joints, self.name = (first, second), require_name(name)
+        self.joints = require_joint("first", first), require_joint("second", second)
+        self.name = require_name(name)
         self.teeth = _teeth(teeth)
 
     def law(self, first: Free, second: Free) -> AbstractLaw:
@@ -101,16 +105,27 @@ class Rack(AbstractCoupling):
     `name`.
     """
 
+    @explain_keywords
     def __init__(
         self, pinion: JointOrName, rack: JointOrName, radius: float, name: str | None = None
     ):
-        self.joints, self.name = (pinion, rack), require_name(name)
+        self.joints = require_joint("pinion", pinion), require_joint("rack", rack)
+        self.name = require_name(name)
         self.radius = require_number("radius", radius, unit="m")
         if self.radius == 0:
             raise BadInput("radius = 0 m: such a pinion would not move its rack.")
 
     def law(self, first: Free, second: Free) -> AbstractLaw:
         return Threaded(first.turn("a Rack"), second.travel("a Rack"), jnp.asarray(self.radius))
+
+
+def require_joint(argument: str, value: Any) -> JointOrName:
+    """Return a joint or its name."""
+    if isinstance(value, AbstractJoint) or (isinstance(value, str) and value.strip()):
+        return value
+    raise BadInput(
+        f"{argument} = {shown(value)} is not a joint: give one, such as a Revolute, or its name."
+    )
 
 
 def _teeth(teeth: object) -> tuple[int, int]:

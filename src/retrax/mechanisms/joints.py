@@ -26,8 +26,17 @@ from retrax.mechanisms.laws import AbstractLaw, Apart, Perpendicular, Screwed, S
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.pose import Place, across
 from retrax.mechanisms.stops import Stops, stops
-from retrax.mechanisms.written import local, require_name, seen_from, unit, vector, whole_vector
-from retrax.numerics.checks import ArrayLike, require_number
+from retrax.mechanisms.written import (
+    local,
+    require_body,
+    require_name,
+    seen_from,
+    unit,
+    vector,
+    whole_vector,
+)
+from retrax.numerics.checks import ArrayLike, require_number, shown
+from retrax.numerics.meant import explain_keywords
 
 Bodies = tuple[Body | str, ...]
 Coordinates = tuple[Coordinate, ...]
@@ -50,7 +59,8 @@ class AbstractJoint(abc.ABC):
     stops: Stops | None
 
     def _write(self, a: Body | str, b: Body | str, name: str | None) -> None:
-        self.bodies, self.name, self.at = (a, b), require_name(name), None
+        self.bodies = require_body("a", a), require_body("b", b)
+        self.name, self.at = require_name(name), None
         self.stops = None
 
     @property
@@ -81,6 +91,7 @@ class Spherical(AbstractJoint):
     **Arguments:** `a`, `b`: the bodies; `at`: the point; `name`.
     """
 
+    @explain_keywords
     def __init__(self, a: Body | str, b: Body | str, at: ArrayLike, name: str | None = None):
         self._write(a, b, name)
         self.at = vector("at", at)
@@ -97,6 +108,7 @@ class Revolute(AbstractJoint):
     stops, and `restitution`: how it bounces there.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -133,6 +145,7 @@ class Fixed(AbstractJoint):
     not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self, a: Body | str, b: Body | str, at: ArrayLike | None = None, name: str | None = None
     ):
@@ -151,6 +164,7 @@ class Prismatic(AbstractJoint):
     position in m, `None` where there is no limit, and `restitution`: how it bounces there.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -184,6 +198,7 @@ class Cylindrical(AbstractJoint):
     **Arguments:** `a`, `b`: the bodies; `at`: a point of the axis; `axis`: its direction; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -212,6 +227,7 @@ class Screw(AbstractJoint):
     the travel $p$ of a whole turn in metres, below zero for a left-handed thread; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -254,6 +270,7 @@ class Universal(AbstractJoint):
     of which is held by `a` and the second by `b`, at right angles; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -263,9 +280,9 @@ class Universal(AbstractJoint):
         name: str | None = None,
     ):
         self._write(a, b, name)
-        if len(axes) != 2:
+        if not isinstance(axes, tuple | list | np.ndarray) or len(axes) != 2:
             raise BadInput(
-                f"axes has {len(axes)} rows, but the cross of a Universal joint has two arms."
+                f"axes = {shown(axes)}, but the cross of a Universal joint has two arms: two rows."
             )
         self.at = vector("at", at)
         self.first, self.second = (unit(f"axes[{k}]", axis) for k, axis in enumerate(axes))
@@ -299,6 +316,7 @@ class Planar(AbstractJoint):
     `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -327,6 +345,7 @@ class Distance(AbstractJoint):
     drawn if not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -364,6 +383,7 @@ class PointOnLine(AbstractJoint):
     it; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -390,6 +410,7 @@ class PointOnPlane(AbstractJoint):
     **Arguments:** `a`, `b`: the bodies; `at`: the point; `normal`: of the plane through it; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,

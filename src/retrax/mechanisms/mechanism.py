@@ -50,6 +50,7 @@ from retrax.numerics.checks import (
     require_output,
     shown,
 )
+from retrax.numerics.meant import explain_keywords
 
 
 class _Given(NamedTuple):
@@ -65,17 +66,16 @@ class _Given(NamedTuple):
 class Mechanism:
     """Bodies and joints, written down where they stand in space.
 
-    Where a body is wanted its name will do, and `"ground"` for the ground; where a joint is wanted,
-    its name.
+    You can refer to a body or a joint by its name; `"ground"` is the fixed frame.
 
     **Arguments:** `gravity`: the acceleration of free fall in m/s^2, three numbers; two for a
     mechanism in the plane.
 
-    **Attributes:** `limits`, `frames`: of joints and on bodies, as a file tells them that was
-    loaded; such limits act with `system(limits=True)`. The name of a frame works as that of its
-    body.
+    **Attributes:** `limits`, `frames`: joint limits and link frames read from the imported file;
+    such limits act with `system(limits=True)`. The name of a frame works as that of its body.
     """
 
+    @explain_keywords
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)):
         require_double_precision()
         self.gravity = host_float64("gravity", gravity)
@@ -100,6 +100,7 @@ class Mechanism:
         self._stops: dict[str, Stops] = {}
         self.frames: dict[str, Frame] = {}
 
+    @explain_keywords
     def body(
         self,
         name: str,
@@ -205,6 +206,7 @@ class Mechanism:
             else:
                 self._act(element.element(coordinate), joint.bodies[:2], name)
 
+    @explain_keywords
     def read(
         self,
         name: str,
@@ -224,6 +226,7 @@ class Mechanism:
         free = (coordinate(one, two),)
         self._readings[name] = Connection(Several(()), free, at, indices, name, "reading")
 
+    @explain_keywords
     def system(
         self,
         potential: Potential | None = None,
@@ -288,6 +291,7 @@ class Mechanism:
         parts += [JointLimits(found, len(self._bodies))] if found else []
         return Together(*parts) if len(parts) == 2 else parts[0] if parts else None
 
+    @explain_keywords
     def plant(
         self,
         potential: Potential | None = None,

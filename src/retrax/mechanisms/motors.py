@@ -6,12 +6,13 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.groups.base import Element
-from retrax.mechanisms.couplings import JointOrName
+from retrax.mechanisms.couplings import JointOrName, require_joint
 from retrax.mechanisms.joined import pose_of
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.written import require_name
 from retrax.numerics.checks import as_float, shown
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.meant import explain_keywords
 
 
 class Motor:
@@ -24,13 +25,15 @@ class Motor:
     which the input saturates; none if not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         joint: JointOrName,
         bounds: tuple[float, float] | list[float] | None = None,
         name: str | None = None,
     ):
-        self.joint, self.name, self.bounds = joint, require_name(name), None
+        self.joint, self.name = require_joint("joint", joint), require_name(name)
+        self.bounds = None
         if bounds is not None:
             limits = [as_float(b) for b in bounds] if isinstance(bounds, tuple | list) else []
             if len(limits) != 2 or not limits[0] <= limits[1]:

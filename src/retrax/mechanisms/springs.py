@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
 from retrax.mechanisms.body import Body
-from retrax.mechanisms.couplings import Free, JointOrName
+from retrax.mechanisms.couplings import Free, JointOrName, require_joint
 from retrax.mechanisms.elements import (
     FARTHEST,
     AbstractDamper,
@@ -21,9 +21,10 @@ from retrax.mechanisms.elements import (
 )
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.pose import Place
-from retrax.mechanisms.written import local, require_name, same, whole_vector
+from retrax.mechanisms.written import local, require_body, require_name, same, whole_vector
 from retrax.numerics.checks import ArrayLike, finite64
 from retrax.numerics.known import require_each
+from retrax.numerics.meant import explain_keywords
 
 Scalar = Float[Array, ""]
 Points = tuple[ArrayLike, ArrayLike] | list[ArrayLike] | np.ndarray
@@ -41,7 +42,8 @@ class AbstractBetweenPoints(abc.ABC):
     end: np.ndarray
 
     def _write(self, a: Body | str, b: Body | str, at: Points, name: str | None) -> None:
-        self.bodies, self.name = (a, b), require_name(name)
+        self.bodies = require_body("a", a), require_body("b", b)
+        self.name = require_name(name)
         self.start, self.end = whole_vector("at", at)
 
     @property
@@ -66,6 +68,7 @@ class Spring(AbstractBetweenPoints):
     `length`: at which it is slack, as drawn if not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -89,6 +92,7 @@ class Damper(AbstractBetweenPoints):
     **Arguments:** `a`, `b`: the bodies; `at`: two points, one on each; `damping` in N s/m; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         a: Body | str,
@@ -130,6 +134,7 @@ class TorsionSpring(AbstractAtJoint):
     N/m; `rest`: where it is slack, as drawn if not given; `name`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         joint: JointOrName,
@@ -137,7 +142,7 @@ class TorsionSpring(AbstractAtJoint):
         rest: ArrayLike = 0.0,
         name: str | None = None,
     ):
-        self.joint, self.name = joint, require_name(name)
+        self.joint, self.name = require_joint("joint", joint), require_name(name)
         self.stiffness, self.rest = not_negative("stiffness", stiffness), finite64("rest", rest)
 
     def element(self, coordinate: Coordinate) -> AbstractSpring:
@@ -153,8 +158,9 @@ class TorsionDamper(AbstractAtJoint):
     N s/m at a Prismatic joint; `name`.
     """
 
+    @explain_keywords
     def __init__(self, joint: JointOrName, damping: ArrayLike, name: str | None = None):
-        self.joint, self.name = joint, require_name(name)
+        self.joint, self.name = require_joint("joint", joint), require_name(name)
         self.damping = not_negative("damping", damping)
 
     def element(self, coordinate: Coordinate) -> AbstractDamper:

@@ -21,8 +21,17 @@ from retrax.mechanisms.rolling import (
     WheelContact,
     WheelHeight,
 )
-from retrax.mechanisms.written import local, require_name, same, seen_from, unit, vector
+from retrax.mechanisms.written import (
+    local,
+    require_body,
+    require_name,
+    same,
+    seen_from,
+    unit,
+    vector,
+)
 from retrax.numerics.checks import ArrayLike, require_number, shown
+from retrax.numerics.meant import explain_keywords
 
 
 class Plane(NamedTuple):
@@ -50,7 +59,7 @@ class AbstractWheel(abc.ABC):
     plane: Plane | None
 
     def _write(self, body: Body | str, name: str | None, plane: object) -> None:
-        self.body, self.name = body, require_name(name)
+        self.body, self.name = require_body("body", body), require_name(name)
         self.plane = None if plane is None else _plane(plane)
 
     @property
@@ -81,6 +90,7 @@ class RollingWheel(AbstractWheel):
     another plane than the one through the origin, against gravity.
     """
 
+    @explain_keywords
     def __init__(
         self,
         body: Body | str,
@@ -133,6 +143,7 @@ class RollingBall(AbstractWheel):
     centre of mass if not given; `plane`: as for `RollingWheel`.
     """
 
+    @explain_keywords
     def __init__(
         self,
         body: Body | str,
@@ -166,6 +177,7 @@ class KnifeEdge(AbstractWheel):
     `plane`: as for `RollingWheel`; its normal says what is sideways.
     """
 
+    @explain_keywords
     def __init__(
         self,
         body: Body | str,

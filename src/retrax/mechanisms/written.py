@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from retrax.errors import BadInput
+from retrax.mechanisms.body import Body
 from retrax.mechanisms.pose import Place
 from retrax.numerics.checks import ArrayLike, host_float64, require_finite, shown
 
@@ -63,6 +65,16 @@ def rotation(name: str, value: ArrayLike | None, d: int) -> Float[np.ndarray, "d
     u, _, v = np.linalg.svd(array)
     nearest = u @ v
     return array if np.max(np.abs(nearest - array)) < 4e-16 else nearest
+
+
+def require_body(argument: str, value: Any) -> Body | str:
+    """Return a body or its name."""
+    if isinstance(value, Body) or (isinstance(value, str) and value.strip()):
+        return value
+    raise BadInput(
+        f"{argument} = {shown(value)} is not a body: give what Mechanism.body(...) returned, its "
+        'name, or "ground".'
+    )
 
 
 def require_name(name: object) -> str | None:

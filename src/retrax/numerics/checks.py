@@ -6,7 +6,7 @@ raises `BadInput`. Where JAX hides the numbers of a traced value, it passes.
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -19,6 +19,8 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.numerics.known import require_each
+from retrax.numerics.platform import require_platform
+from retrax.numerics.untraceable import untraceable
 
 T = TypeVar("T")
 # What a user may hand in for an array: numbers, nested lists of them, NumPy or JAX arrays.
@@ -43,7 +45,13 @@ def shown(value: object) -> str:
 
 
 def reason(cause: BaseException) -> str:
-    """Return what another library said: the kind of error and the first line of its text."""
+    """Return what another library said: the kind of error and the first line of its text.
+
+    Of a function that JAX cannot trace: what it does, and what to write instead.
+    """
+    told = untraceable(cause)
+    if told is not None:
+        return told
     kind, text = type(cause).__name__, str(cause).strip()
     return f"{kind}: {text.splitlines()[0][:_SHOWN].rstrip('.')}" if text else kind
 
@@ -102,8 +110,8 @@ def as_float(value: object) -> float:
     """Return one real number of any kind as a `float`, and NaN for anything else."""
     try:
         if isinstance(value, np.ndarray | np.generic | jax.Array):
-            single = np.shape(value) == () and value.dtype.kind in "iuf"
-            return float(value) if single else math.nan
+            kind = getattr(value.dtype, "kind", "")  # the keys of JAX have none
+            return float(value) if np.shape(value) == () and kind in ("i", "u", "f") else math.nan
         if isinstance(value, numbers.Real) and not isinstance(value, bool):
             return float(value)
     except (OverflowError, TypeError, ValueError):
@@ -133,6 +141,7 @@ def within(folder: Path, name: object) -> Path | None:
 
 def require_double_precision() -> None:
     """Reject float32: its round-off would hide every structure that is preserved."""
+    require_platform()
     if not jax.config.read("jax_enable_x64"):
         raise BadInput(
             "jax_enable_x64 = False: something switched JAX to float32 after `import retrax`, but "
@@ -155,8 +164,9 @@ def float64(name: str, value: object) -> Float[Array, "..."]:
 
     Copied on the host and moved as it is: `jnp.asarray` compiles a program for every shape.
     """
-    if is_traced(value):
+    if not isinstance(value, Iterator) and is_traced(value):
         return jnp.asarray(value)
+    require_platform()
     host = host_float64(name, value)
     with jax.ensure_compile_time_eval():  # plain numbers are known also where a program is traced
         return jax.device_put(host)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -10,12 +10,23 @@ import numpy as np
 from jaxtyping import PyTree
 
 from retrax.numerics.checks import is_traced
+from retrax.numerics.meant import reject_unknown
 
 # A line of HTML tells only the shape of larger arrays; a text leaves out their middle.
 _SHOWN_ENTRIES, _FULL_ENTRIES = 9, 12
 
 
-class Frozen(eqx.Module):
+class _Explained(type(eqx.Module)):
+    """The class of classes that say what was meant by a keyword that they do not have."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except TypeError as cause:
+            reject_unknown(cls, kwargs, cause)
+
+
+class Frozen(eqx.Module, metaclass=_Explained):
     """An `equinox.Module` with plain bound methods.
 
     `equinox` makes a pytree of every bound method, each time one is looked up: fifty microseconds,

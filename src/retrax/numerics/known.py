@@ -16,6 +16,7 @@ from jax.core import Tracer
 from jaxtyping import PyTree
 
 from retrax.errors import BadInput, RetraxError
+from retrax.numerics.platform import require_platform
 
 try:
     from jax._src.core import trace_state_clean as nothing_is_traced
@@ -118,6 +119,7 @@ def check_members(
 @contextmanager
 def explaining_leaks() -> Iterator[None]:
     """Say in a sentence where a value has left the function that JAX was tracing."""
+    require_platform()
     try:
         yield
     except jax.errors.UnexpectedTracerError as leak:

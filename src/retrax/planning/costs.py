@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.actuated import Inputs
-from retrax.numerics.checks import ArrayLike, finite64
+from retrax.numerics.checks import ArrayLike, float64, require_finite
 from retrax.numerics.frozen import Frozen
 
 
@@ -33,7 +33,10 @@ class MinimumEffort(Frozen):
         self.weights = None
         if weights is None:
             return
-        given = finite64("weights", weights, np.shape(weights))
+        given = float64("weights", weights)
+        require_finite("weights", given)
+        if not given.size:
+            raise BadInput("weights is empty, but it is a number, one for each input, or a matrix.")
         if given.ndim > 2 or (given.ndim == 2 and not np.array_equal(given, given.T)):
             raise BadInput(
                 "weights must be a number, one for each input, or a symmetric matrix, and has shape"

@@ -8,14 +8,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
+from retrax.groups.arguments import element
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.functions import Function, as_pytree
-from retrax.mechanics.system import AbstractGroupSystem, element
+from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, finite64, output, shown
 from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.meant import explain_keywords
 from retrax.numerics.series import atanc
 from retrax.numerics.small_matrices import cross, null_space
 
@@ -38,6 +40,7 @@ class Reach:
         and on SE(3) the position.
     """
 
+    @explain_keywords
     def __init__(
         self,
         pose: Element | None = None,

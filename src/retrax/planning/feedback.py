@@ -19,6 +19,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, finite64, host_finite64, require_number
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.meant import explain_keywords
 from retrax.planning.costs import MinimumEffort
 from retrax.planning.kernels import programs
 from retrax.planning.problem import ControlProblem
@@ -88,6 +89,7 @@ def tracking_law(plan: "Plan", Q: ArrayLike, R: ArrayLike) -> TrackingLaw:
     )
 
 
+@explain_keywords
 def lqr(
     plant: Actuated,
     integrator: AbstractIntegrator | str,

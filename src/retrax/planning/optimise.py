@@ -7,6 +7,7 @@ from retrax.errors import NoPlan, warn
 from retrax.mechanics.state import State
 from retrax.numerics.checks import require_instance, require_whole
 from retrax.numerics.looks import looking
+from retrax.numerics.meant import explain_keywords
 from retrax.planning.ensemble import optimise_many
 from retrax.planning.explore import explored, nearest
 from retrax.planning.failure import not_reached, path_warning, require_start_on_path, stopped
@@ -26,6 +27,7 @@ _SLACK = 1e-8
 _ALIKE = 1e-6
 
 
+@explain_keywords
 @looking()
 def optimise(
     problem: ControlProblem,

@@ -18,6 +18,7 @@ from retrax.mechanics.controls import Held
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.state import State
 from retrax.numerics.checks import (
+    MOST_NODES,
     ArrayLike,
     as_float,
     float64,
@@ -30,6 +31,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.numerics.meant import explain_keywords
 from retrax.planning.costs import MinimumEffort, MinimumTime
 from retrax.planning.duration import Free
 from retrax.planning.ends import Reach, end_function
@@ -71,6 +73,7 @@ class ControlProblem:
         velocities.
     """
 
+    @explain_keywords
     def __init__(
         self,
         plant: Actuated,
@@ -99,7 +102,7 @@ class ControlProblem:
         self.start = jax.tree.map(np.asarray, _checked_start(self, start))
         self.end, self.guess = end, _checked_guess(self, guess)
         self.duration = _checked_duration(duration)
-        self.steps = require_whole("steps", steps, 1)
+        self.steps = require_whole("steps", steps, 1, MOST_NODES)
         self.integrator.check_step(system, self.start, self.first_duration / self.steps)
         if isinstance(cost, MinimumTime) and not self.is_free:
             raise BadInput(

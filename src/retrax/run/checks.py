@@ -23,6 +23,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.evaluate import as_jax
 from retrax.numerics.known import check_members, depends_on_traced, require_each
+from retrax.numerics.platform import require_platform
 from retrax.store.free_memory import available, gigabytes
 
 # The velocity of a start may miss the constraint by this much, relative to its components.
@@ -33,6 +34,7 @@ ALLOWED_OF_DRIFT = 1e-2
 
 def started(system: object, state: object) -> Any:
     """What a run is to start from, as a state where the system knows how."""
+    require_platform()
     return system.as_state(state) if isinstance(system, AbstractGroupSystem) else state
 
 

@@ -23,6 +23,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import gigabytes, require_memory, started
 from retrax.run.chunks import Chunks, saved_steps
 from retrax.run.drive import Plant
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+@explain_keywords
 @explaining_leaks()
 @looking()
 def ensemble(

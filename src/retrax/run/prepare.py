@@ -14,6 +14,7 @@ from retrax.numerics.checks import as_float, is_traced, require_double_precision
 from retrax.numerics.fingerprint import content
 from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_count, require_step_size, require_system
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.progress_bar import ProgressOption, is_shown, require_progress
@@ -86,6 +87,7 @@ class PreparedRun:
             )
 
 
+@explain_keywords
 @explaining_leaks()
 @looking()
 def prepare(

@@ -22,6 +22,7 @@ from retrax.mechanics.events import Event, Stop, Watched, as_events
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import reason, shown
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_count, require_room, require_run
 from retrax.run.drive import Plant, unwrapped
 from retrax.run.events import Lookout
@@ -46,6 +47,7 @@ from retrax.trajectory.trajectory import Trajectory
 _ANOTHER = 1e-9
 
 
+@explain_keywords
 def resume(
     path: str | os.PathLike[str],
     steps: int | None = None,

@@ -21,6 +21,7 @@ from retrax.mechanics.state import State
 from retrax.numerics.checks import is_traced
 from retrax.numerics.known import explaining_leaks
 from retrax.numerics.looks import looking
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_commits, require_room, require_run, started, uses_traced
 from retrax.run.drive import Plant, begun, unwrapped
 from retrax.run.events import Lookout
@@ -33,6 +34,7 @@ from retrax.trajectory.run import Plan, Run
 from retrax.trajectory.trajectory import Trajectory
 
 
+@explain_keywords
 @explaining_leaks()
 @looking()
 def simulate(
@@ -55,8 +57,8 @@ def simulate(
 
     One compiled loop runs all steps. Saved are the start, every `save_every`-th state and the last.
     The function can be differentiated and batched with `jax.grad`, `jax.jvp` and `jax.vmap`, also
-    in numbers that a function has closed over. No step that fails is raised then: from there on
-    states and statistics are NaN and `failed` is true, as for the members of an `ensemble`.
+    in numbers that a function has closed over. Under a JAX transformation a failing step raises no
+    exception; later states are NaN and `run.failed` is true, as for the members of an `ensemble`.
 
     **Arguments:**
 
@@ -78,7 +80,7 @@ def simulate(
     - `checkpoint`: a path such as `"run.zarr"`, where there is nothing yet. The run is kept there
         as it goes on, `load` reads what is committed, and `resume` takes it up again.
     - `every`: how many steps lie between two commits, at the most; a slow disk may take longer.
-        Ten seconds or 32 MB lie between them unless it is given.
+        By default a commit is made every 10 s or every 32 MB.
 
     A step that turns a body by more than half a turn gives a warning at the end of the run.
 

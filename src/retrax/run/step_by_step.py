@@ -35,6 +35,7 @@ from retrax.numerics.checks import (
     shown,
 )
 from retrax.numerics.looks import looking
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_count, require_run, started
 from retrax.run.failure import ending_of, explain
 from retrax.run.member_checks import require_ensemble
@@ -78,6 +79,7 @@ class Stepper:
     **Attributes:** `system`, `integrator`, `h`: what runs; `members`: how many, or `None` for one.
     """
 
+    @explain_keywords
     @looking()
     def __init__(
         self,

@@ -15,8 +15,9 @@ from PIL import Image
 
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput, RetraxError
-from retrax.files import require_place, written_whole
+from retrax.files import as_path, require_place, written_whole
 from retrax.numerics.checks import require_number, require_whole, shown
+from retrax.numerics.meant import explain_keywords
 from retrax.show.drawn import drawable, e3_points_up
 from retrax.show.meshes import bar, box, cone, meshes
 from retrax.show.paint import Camera, Colour, Look, Painting, mixed, painted, rgb
@@ -38,6 +39,7 @@ _PASSED = 400
 _PALEST = 0.25
 # A body that is followed is seen with so much around it, in sizes of its own.
 _NEAR = 2.0
+_MOST_FRAMES = 100_000
 
 LIGHT = Look(
     (255, 255, 255), rgb("#1d2329"), rgb("#55606b"), rgb("#d3d9df"), rgb("#1d2329"), rgb("#7d8fa3"),
@@ -49,6 +51,7 @@ DARK = Look(
 )  # fmt: skip
 
 
+@explain_keywords
 def write_movie(
     run: Trajectory,
     path: str | Path,
@@ -77,7 +80,7 @@ def write_movie(
     **Raises:** `BadInput` for another suffix or impossible settings, or if the saved states of the
     run are too far apart to show it move; `RetraxError` where ffmpeg is missing or fails.
     """
-    path = Path(path)
+    path = as_path(path)
     suffix = _require_suffix(path)
     require_place(path)
     seconds = require_number("seconds", seconds, "> 0")
@@ -94,6 +97,11 @@ def write_movie(
         film = _Film(run, picture(run, draw), DARK if dark else LIGHT, (width, height))
         film.require_smooth()
     length = min(seconds, span / speed) if span else 0.0
+    if length * fps > _MOST_FRAMES:
+        raise BadInput(
+            f"seconds = {seconds:g} at fps = {fps} are {length * fps:.3g} frames, but a movie has "
+            f"at most {_MOST_FRAMES}: make it shorter, or the run faster with speed=."
+        )
     times = run.t[0] + speed * np.arange(max(1, round(length * fps)) + 1) / fps
     with written_whole(path) as temporary:
         if suffix == ".png":

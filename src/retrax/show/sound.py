@@ -8,16 +8,20 @@ import numpy as np
 from jaxtyping import Array
 
 from retrax.errors import BadInput
-from retrax.files import require_place, written_whole
+from retrax.files import as_path, require_place, written_whole
 from retrax.mechanics.state import State
+from retrax.numerics.checks import host_float64, require_number
+from retrax.numerics.meant import explain_keywords
 from retrax.systems.strings.strings_in_contact import StringsInContact
 from retrax.trajectory.trajectory import Trajectory
 
 # Shorter sounds are clicks; with fewer samples a period there is no tone to speak of.
 _SHORTEST, _FEWEST_SAMPLES = 0.1, 6.0
+_MOST_SAMPLES = 1e8
 _LOUDEST = 0.9 * (2**15 - 1)
 
 
+@explain_keywords
 def write_sound(
     run: Trajectory,
     path: str | Path,
@@ -42,14 +46,18 @@ def write_sound(
 
     **Raises:** `BadInput` if the run is too short to be heard, or saved too coarsely.
     """
-    path = Path(path)
+    path = as_path(path)
     values = _values(run, observable)
     t = np.asarray(run.t, dtype=float) - float(run.t[0])
-    tone = _tone(run, t, values) if tone is None else float(tone)
-    for name, number in (("tone", tone), ("pitch", pitch), ("rate", rate)):
-        if not (np.isfinite(number) and number > 0):
-            raise BadInput(f"{name} = {number} Hz must be positive.")
+    tone = _tone(run, t, values) if tone is None else tone
+    given = {"tone": tone, "pitch": pitch, "rate": rate}
+    tone, pitch, per_second = (require_number(n, x, "> 0", "Hz") for n, x in given.items())
     seconds = t[-1] * tone / pitch
+    if seconds * per_second > _MOST_SAMPLES:
+        raise BadInput(
+            f"{seconds:.3g} s of sound at rate = {per_second:g} Hz are more than the "
+            f"{_MOST_SAMPLES:g} samples of a file: take a higher pitch or a lower rate."
+        )
     if not seconds >= _SHORTEST:
         raise BadInput(
             f"the run of {t[-1]:.4g} s has {t[-1] * tone:.3g} periods, which at {pitch:g} Hz are "
@@ -64,7 +72,7 @@ def write_sound(
         )
     from scipy.interpolate import CubicSpline
 
-    at = np.arange(int(seconds * rate)) * pitch / (rate * tone)
+    at = np.arange(int(seconds * per_second)) * pitch / (per_second * tone)
     heard = CubicSpline(t, values - values.mean())(at)
     loudest = float(np.max(np.abs(heard)))
     if not loudest > 0:
@@ -73,7 +81,7 @@ def write_sound(
     with written_whole(path) as temporary, wave.open(str(temporary), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(int(rate))
+        file.setframerate(int(per_second))
         file.writeframes(np.round(heard / loudest * _LOUDEST).astype("<i2").tobytes())
     return path
 
@@ -91,7 +99,9 @@ def _values(
         values = run.along(lambda state: strings.harmonic(state.g))
     else:
         called = callable(observable)
-        values = run.along(observable) if called else np.asarray(observable, dtype=float)
+        values = run.along(observable) if called else host_float64("observable", observable)
+    if not isinstance(values, np.ndarray):
+        raise BadInput("observable returns several quantities, but a sound is made of one.")
     if values.shape != (len(run.t),) or not np.isfinite(values).all():
         raise BadInput(
             f"observable has values of shape {values.shape}, but one finite number at each of the "

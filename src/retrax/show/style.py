@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from retrax.cases.makers import did_you_mean
 from retrax.errors import BadInput
-from retrax.files import require_place, written_whole
+from retrax.files import as_path, require_place, written_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +118,7 @@ def save(figure: "Figure", path: str | Path) -> Path:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    path = Path(path)
+    path = as_path(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise BadInput(

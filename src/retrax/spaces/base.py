@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from retrax.errors import BadInput
-from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup, Coordinates, in_words
+from retrax.groups.arguments import in_words
+from retrax.groups.base import ALLOWED_DEFECT, AbstractLieGroup, Coordinates
 from retrax.groups.retractions import Exp
 from retrax.groups.so3 import SO3
 from retrax.groups.so_n import SO

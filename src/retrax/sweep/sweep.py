@@ -15,6 +15,7 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.meant import explain_keywords
 from retrax.run.checks import require_count
 from retrax.run.drive import Plant
 from retrax.run.driven_members import check_runs
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from retrax.sweep.blocks import Measured
 
 
+@explain_keywords
 def sweep(
     make: Callable[..., tuple[Any, ...]] | Plant,
     integrator: AbstractIntegrator | str | Mapping[str, AbstractIntegrator | str],

@@ -1,5 +1,7 @@
 """Ready systems: a class or a function each, with its invariants declared."""
 
+from typing import Any as _Any
+
 from retrax.systems.balls import Balls as Balls
 from retrax.systems.cubic_hamiltonian import CubicHamiltonian as CubicHamiltonian
 from retrax.systems.cubic_hamiltonian import henon_heiles as henon_heiles
@@ -78,3 +80,9 @@ from retrax.systems.suslov import Suslov as Suslov
 from retrax.systems.suslov import Veselova as Veselova
 from retrax.systems.suslov import Weight as Weight
 from retrax.systems.wheeled_body import WheeledBody as WheeledBody
+
+
+def __getattr__(name: str) -> _Any:
+    from retrax.numerics.meant import no_attribute
+
+    raise no_attribute("module 'retrax.systems'", name, (n for n in globals() if n[0] != "_"))

@@ -26,6 +26,7 @@ from retrax.numerics.checks import (
     require_whole,
 )
 from retrax.numerics.evaluate import evaluated
+from retrax.numerics.meant import explain_keywords
 from retrax.numerics.newton import NewtonStatus
 from retrax.systems.rods.acting import Drag
 from retrax.systems.rods.nodes import AbstractNodes, Flight, Placement
@@ -158,6 +159,7 @@ class Balls(AbstractNodes):
         outside = (self.gravity, self.drag)
         return not self.contact.against and not self.feedback and all(x is None for x in outside)
 
+    @explain_keywords
     def state(
         self,
         g: ArrayLike,

@@ -30,6 +30,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.known import require_each
+from retrax.numerics.meant import explain_keywords
 from retrax.numerics.small_matrices import null_space
 from retrax.systems.kahan_tops import (
     clebsch_integral,
@@ -261,6 +262,7 @@ def _require_symmetric(A: np.ndarray) -> None:
         )
 
 
+@explain_keywords
 def zhukovski_volterra(inertia: ArrayLike, rotor: ArrayLike) -> LiePoisson:
     r"""A gyrostat, $\dot x = x\times(\mathbb I^{-1}x + \beta)$: a body with a rotor inside.
 
@@ -271,6 +273,7 @@ def zhukovski_volterra(inertia: ArrayLike, rotor: ArrayLike) -> LiePoisson:
     return LiePoisson(SO3(), evaluated(lambda x: 1 / x, moments), rates, name="gyrostat")
 
 
+@explain_keywords
 def euler_poisson(inertia: ArrayLike, weight: ArrayLike) -> LiePoisson:
     r"""A heavy top seen from its own axes, with the vertical $\gamma$, which points **up**.
 
@@ -286,6 +289,7 @@ def euler_poisson(inertia: ArrayLike, weight: ArrayLike) -> LiePoisson:
     return LiePoisson(SE3(), quadratic, linear, name="Euler-Poisson top")
 
 
+@explain_keywords
 def lagrange_top(across: float, along: float, weight: float) -> LiePoisson:
     """Lagrange's top, as `euler_poisson`: moments `across`, `across`, `along`, weight on axis 3."""
     first, third = finite64("across", across), finite64("along", along)
@@ -294,6 +298,7 @@ def lagrange_top(across: float, along: float, weight: float) -> LiePoisson:
     return euler_poisson(moments, jnp.stack([zero, zero, finite64("weight", weight)]))
 
 
+@explain_keywords
 def kirchhoff(a: ArrayLike, b: ArrayLike) -> LiePoisson:
     r"""A body in an ideal fluid, $H = \tfrac12\sum_i a_im_i^2 + \tfrac12\sum_i b_ip_i^2$.
 
@@ -303,6 +308,7 @@ def kirchhoff(a: ArrayLike, b: ArrayLike) -> LiePoisson:
     return LiePoisson(SE3(), jnp.concatenate(both), name="Kirchhoff body")
 
 
+@explain_keywords
 def clebsch(a: ArrayLike, rho: float, sigma: float) -> LiePoisson:
     r"""Clebsch's integrable case of `kirchhoff`, $b_i = \rho + \sigma a_ja_k$.
 
@@ -321,6 +327,7 @@ def _clebsch(
     return jnp.concatenate([a, rho + sigma * (jnp.roll(a, -1) * jnp.roll(a, -2))])
 
 
+@explain_keywords
 def four_dimensional_body(quadratic: ArrayLike) -> LiePoisson:
     """A free body in four dimensions, on the dual of so(4), from six numbers or a matrix.
 
@@ -333,6 +340,7 @@ def four_dimensional_body(quadratic: ArrayLike) -> LiePoisson:
     return LiePoisson(group, quadratic, name="body in four dimensions")
 
 
+@explain_keywords
 def manakov(a: ArrayLike, b: ArrayLike) -> LiePoisson:
     r"""Manakov's integrable bodies, $H = \tfrac12\sum_{i<j}\frac{b_i-b_j}{a_i-a_j}x_{ij}^2$.
 

@@ -22,6 +22,7 @@ from retrax.numerics.checks import (
     require_instance,
 )
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.meant import explain_keywords
 from retrax.systems.flying_body import FlyingBody
 from retrax.systems.orbiting_body import OrbitingBody
 from retrax.systems.rigid_body import FreeRigidBody, Pendulum3D
@@ -84,6 +85,7 @@ class Thrusters(Frozen):
         return jnp.cross(self.positions, self.directions).T
 
 
+@explain_keywords
 def spacecraft(
     inertia: ArrayLike,
     *,
@@ -165,6 +167,7 @@ def _pushed(system: AbstractGroupSystem, thrusters: Thrusters) -> Float[Array, "
     return jnp.concatenate([thrusters.torques, others])
 
 
+@explain_keywords
 def quadrotor(
     inertia: ArrayLike,
     mass: ArrayLike,
@@ -208,6 +211,7 @@ def quadrotor(
     return Actuated(body, jnp.concatenate([mixed, pushed]), _bounds([jnp.zeros(4)], [most]))
 
 
+@explain_keywords
 def crane(
     string: StringPendulum, trolley: ArrayLike, *, force: ArrayLike | None = None
 ) -> Actuated:
@@ -228,6 +232,7 @@ def crane(
     return Actuated(system, jnp.eye(system.group.dim)[:, -2:], _bounds([-most], [most]))
 
 
+@explain_keywords
 def upright_pendulum(
     inertia: ArrayLike,
     mass: ArrayLike,
@@ -255,6 +260,7 @@ def upright_pendulum(
     return Actuated(body, jnp.eye(3), _bounds([-most], [most]))
 
 
+@explain_keywords
 def steered_sleigh(
     mass: ArrayLike,
     inertia: ArrayLike,

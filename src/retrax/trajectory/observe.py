@@ -23,7 +23,7 @@ from retrax.mechanics.remembered import RememberedSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Symmetries
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import host_float64, is_traced, require_finite
+from retrax.numerics.checks import host_float64, is_traced, outputs, require_finite, shown
 from retrax.numerics.evaluate import Evaluated, evaluate
 
 if TYPE_CHECKING:
@@ -102,6 +102,9 @@ def observe(
 
 def along(function: Callable[[State], object], states: State) -> Values:
     """Return the values of a function of the state, written in JAX, at every state."""
+    one = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[1:], x.dtype), states)
+    if not jax.tree.leaves(outputs("function", function, (one,))):
+        raise BadInput(f"function = {shown(function)} of run.along(...) returns no numbers.")
 
     def each(states: State) -> Any:
         return jax.vmap(function)(states)

@@ -21,6 +21,7 @@ from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, is_traced
 from retrax.numerics.fingerprint import Fingerprint
 from retrax.numerics.looks import HasChanged, looking
+from retrax.numerics.meant import no_attribute
 from retrax.trajectory.crossings import Events, events_of
 from retrax.trajectory.dense import DenseOutput
 from retrax.trajectory.energy_balance import EnergyBalance, balance_of
@@ -153,6 +154,11 @@ class Trajectory(AbstractShown, AbstractReactions):
     @cached_property
     def failed(self) -> Values:
         return np.zeros(len(self._records), bool)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute("a run", name, (n for n in dir(self) if not n.startswith("_")))
 
     def __repr__(self) -> str:
         size = "a traced size" if is_traced(self.h) else f"h = {self.h:g} s"

@@ -12,12 +12,14 @@ from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.system import MechanismSystem
 from retrax.mechanisms.wheels import RollingWheel
 from retrax.numerics.checks import require_number
+from retrax.numerics.meant import explain_keywords
 
 _REAR_RADIUS, _FRONT_RADIUS = 0.3, 0.35
 # Centres of mass of the frame with its rider, and of the fork with the handlebar.
 _FRAME, _FORK = np.array([0.3, 0.0, -0.9]), np.array([0.9, 0.0, -0.7])
 
 
+@explain_keywords
 def bicycle(
     *,
     wheelbase: float = 1.02,

@@ -10,12 +10,14 @@ from retrax.numerics.checks import (
     require_number,
     require_whole,
 )
+from retrax.numerics.meant import explain_keywords
 from retrax.systems.mechanisms.bars import bar
 
 # More would take minutes to write down.
 MOST_BARS = 5000
 
 
+@explain_keywords
 def chain(
     n: int,
     *,
@@ -51,6 +53,7 @@ def chain(
     return hanging.system()
 
 
+@explain_keywords
 def double_pendulum(
     lengths: ArrayLike = (1.0, 1.0), masses: ArrayLike = (1.0, 1.0), *, gravity: float = 9.81
 ) -> MechanismSystem:

@@ -4,12 +4,14 @@ from retrax.mechanisms.joints import Revolute
 from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.checks import require_number, require_whole
+from retrax.numerics.meant import explain_keywords
 
 _LENGTH, _MASS = 1.0, 1.0
 # More would take minutes to write down.
 MOST_LOOPS = 1000
 
 
+@explain_keywords
 def four_bar(N: int = 1, *, gravity: float = 9.81) -> MechanismSystem:
     r"""`N` square four-bar linkages side by side, in the plane: problem A02 of IFToMM.
 

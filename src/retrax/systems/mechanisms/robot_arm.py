@@ -6,6 +6,7 @@ from retrax.mechanisms.mechanism import Mechanism
 from retrax.mechanisms.motors import Motor
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.checks import require_number
+from retrax.numerics.meant import explain_keywords
 from retrax.systems.mechanisms.bars import bar
 
 _UP, _ACROSS = (0.0, 0.0, 1.0), (0.0, 1.0, 0.0)
@@ -25,6 +26,7 @@ _TORQUES = (150.0, 150.0, 150.0, 28.0, 28.0, 28.0)
 _UPRIGHT = ((0.0, 0.0, -1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 
 
+@explain_keywords
 def robot_arm(*, gravity: float = 9.81) -> MechanismSystem:
     """An arm with six axes, about as large and heavy as one that works beside people.
 
@@ -37,6 +39,7 @@ def robot_arm(*, gravity: float = 9.81) -> MechanismSystem:
     return _arm(gravity).system()
 
 
+@explain_keywords
 def driven_arm(*, gravity: float = 9.81) -> Actuated:
     """`robot_arm` with a motor at each joint, from the base on: at most 150 and 28 N m."""
     arm = _arm(gravity)

@@ -33,6 +33,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.evaluate import Evaluated, evaluate, evaluated
 from retrax.numerics.known import require_each
+from retrax.numerics.meant import explain_keywords
 from retrax.numerics.small_matrices import solve
 from retrax.systems.rods.contact import (
     AbstractRollingPair,
@@ -300,6 +301,7 @@ class RodsInContact(AbstractRollingPair):
             laid.append(rod.straight(t, normal=up, start=start))
         return laid[0], laid[1], places
 
+    @explain_keywords
     def state(
         self,
         g: ArrayLike,

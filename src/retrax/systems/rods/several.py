@@ -12,9 +12,10 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from retrax.contact.self_contact import SelfContact, touching
 from retrax.errors import BadInput
+from retrax.groups.arguments import element
 from retrax.mechanics.remembered import Drawing
 from retrax.mechanics.split import Drift
-from retrax.mechanics.system import Coordinates, element, refuse_overrides
+from retrax.mechanics.system import Coordinates, refuse_overrides
 from retrax.mechanisms.body import GROUND
 from retrax.mechanisms.joints import AbstractJoint
 from retrax.numerics.checks import is_traced, require_instance, shown

@@ -14,9 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput, NoEquilibrium
-from retrax.mechanics.system import AbstractGroupSystem, Element, element
+from retrax.groups.arguments import element
+from retrax.mechanics.system import AbstractGroupSystem, Element
 from retrax.numerics.checks import require_double_precision, require_instance, require_whole
 from retrax.numerics.evaluate import Evaluated, as_jax
+from retrax.numerics.meant import explain_keywords
 from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.nodes import HostPlacement, Placement
 from retrax.systems.rods.rod import Rod
@@ -89,6 +91,7 @@ def placed(g: object, system: AbstractGroupSystem) -> Element:
     return placement
 
 
+@explain_keywords
 def equilibrium(rod: Rod, g: Placement) -> Placement:
     r"""The placement near `g` at which no load is left, by Newton's method on the group.
 
@@ -186,6 +189,7 @@ class Modes(NamedTuple):
     shapes: Float[np.ndarray, "mode dim"]
 
 
+@explain_keywords
 def modes(rod: Rod, g: Placement, number: int = 6) -> Modes:
     r"""The `number` lowest solutions of $K\phi = \omega^2 M\phi$ about the equilibrium `g`.
 

@@ -24,6 +24,7 @@ from retrax.numerics import tridiagonal
 from retrax.numerics.checks import finite_rows, is_traced, require_double_precision, require_output
 from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
+from retrax.numerics.meant import explain_keywords
 from retrax.numerics.small_matrices import cross
 from retrax.systems.strings import chain, checks, observe, stability, starts
 from retrax.systems.strings.chain import StringDamping, damped, joined
@@ -310,6 +311,7 @@ class StringPendulum(AbstractSplitSystem):
     def observables(self, state: State) -> dict[str, Float[Array, "..."]]:
         return observe.observables(self, state)
 
+    @explain_keywords
     def state(
         self,
         g: ArrayLike,
