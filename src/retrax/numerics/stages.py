@@ -46,18 +46,15 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.numerics.jax_hints import is_matrix_free, keep_axis
 from retrax.numerics.krylov import by_products
-from retrax.numerics.newton import SMALLEST, NewtonStatus
+from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.nodes import Nodes
+from retrax.numerics.roundoff import ACCEPT, LOST, SMALLEST
 
 Stages = Float[Array, "s n"]
 # What a sweep hands to the next one besides the unknowns.
 Rest = PyTree
 Sweep = Callable[[Stages, Rest], tuple[Stages, Rest]]
 
-_EPS = float(jnp.finfo(jnp.float64).eps)
-# The next increment may be this small, relative to the unknowns; where increments stall,
-# `_ACCEPT`, relative to unknowns and scale, is the level of rounding errors.
-_AIM, _ACCEPT = _EPS / 8, 64 * _EPS
 # An iteration that contracts by less than this would take more than thirty sweeps.
 _SLOW = 0.3
 # The first sweeps, from a guess that is the same at all stages, say nothing about the others.
@@ -123,7 +120,7 @@ def settle(
     how = _How(mapped, swept, directed)
     closed_over = (tuple(of_image), tuple(of_sweep), tuple(of_direction))
     x, (left, count) = _solution(how, (x0, rest0), weights, scale, closed_over)
-    return x, NewtonStatus(left <= _ACCEPT, left, count.astype(int))
+    return x, NewtonStatus(left <= ACCEPT, left, count.astype(int))
 
 
 class _How(NamedTuple):
@@ -153,9 +150,9 @@ def _solution(
         first = it.iterations == 0
         before = jnp.maximum(it.change, SMALLEST)
         remaining = jnp.where(first, change, change * jnp.minimum(change / before, 1.0))
-        level = change <= _ACCEPT * (scale + size)
+        level = change <= ACCEPT * (scale + size)
         stalled = level & (change >= 0.5 * it.change)
-        done = (remaining <= _AIM * size) | stalled | (it.iterations + 1 >= most)
+        done = (remaining <= LOST * size) | stalled | (it.iterations + 1 >= most)
         settled = it.iterations >= _TRANSIENT
         slow = settled & ~level & ~(change <= _SLOW * it.change)
         return _Iterate(x, rest, change, remaining, size, done, slow, it.iterations + 1)
