@@ -7,11 +7,12 @@ from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction, Cayley
 from retrax.integrators.base import StepInfo, step_info
-from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity
 from retrax.mechanics.hamiltonian import HamiltonianSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
+from retrax.numerics.roundoff import unseen_velocity
 
 
 class CotangentLift(AbstractLifted):

@@ -17,7 +17,7 @@ from retrax.integrators.base import (
 from retrax.integrators.jointed import Jointed
 from retrax.integrators.jointed_long import JointedLong
 from retrax.integrators.kick_drift_kick import KickDriftKick
-from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import midpoint_velocity
 from retrax.integrators.rattle import Rattle
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.split import AbstractSplitSystem
@@ -27,6 +27,7 @@ from retrax.mechanisms.along import band_of
 from retrax.mechanisms.rank import require_wheels_apart
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.newton import newton
+from retrax.numerics.roundoff import unseen_velocity
 
 Scalar = Float[Array, ""]
 

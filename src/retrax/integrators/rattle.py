@@ -7,13 +7,14 @@ from jaxtyping import Array, Bool, Float
 
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import midpoint_velocity
 from retrax.mechanics.constraints import Rows
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import admissible, answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
+from retrax.numerics.roundoff import SMALLEST, unseen_velocity
 from retrax.numerics.small_matrices import PROXIMAL
 
 Scalar = Float[Array, ""]
@@ -128,4 +129,4 @@ def _is_admissible(
     xi, slopes = now.velocity(g, mu), jnp.max(jnp.abs(constraint.rows(g, t)), axis=1)
     before = jnp.abs(constraint.violation(g, now.velocity(g, off), t))
     left = jnp.abs(constraint.violation(g, xi, t))
-    return jnp.all(left <= _LEFT * (before + slopes * jnp.max(jnp.abs(xi))))
+    return jnp.all(left <= _LEFT * (before + slopes * (SMALLEST + jnp.max(jnp.abs(xi)))))

@@ -18,8 +18,9 @@ momenta.
 The iteration (1) goes on while it contracts by at least `_SLOW`, which is seen from its own
 increments and costs nothing to know; else $h\lambda$ is too large for it and (2) takes over.
 Both go on until the next increment, $\delta_k^2/\delta_{k-1}$ by extrapolation, is lost in the
-rounding of $X$, or until the increments stop decreasing at the level of rounding errors: what a
-method conserves it conserves at the solution, not near it.
+rounding of $X$, or until the increments stop decreasing at the level of rounding errors, or where
+they move nothing (`numerics.roundoff`): what a method conserves it conserves at the solution, not
+near it.
 
 Newton's direction need not be accurate, only the stages that it leads to. With $D_k$ small
 matrices the linear equations
@@ -94,6 +95,7 @@ def settle(
     rest0: Rest,
     weights: Float[Array, " n"],
     scale: Float[Array, ""],
+    motion: Float[Array, " n"],
 ) -> tuple[Stages, NewtonStatus]:
     r"""Solve $X = \Gamma(X)$ near `x0`.
 
@@ -110,6 +112,8 @@ def settle(
     - `weights`: what the entries of a row are multiplied with when they are measured together, so
         that velocities and rates of momenta are of one size.
     - `scale`: the size of what the unknowns are added to, measured in the same way.
+    - `motion`: other weights, with which an increment that measures less than 1 moves nothing:
+        where forces balance, rates of momenta are rounding errors of terms that are not seen here.
 
     **Returns:** the solution, and how it went; `residual` is the increment that would come next,
     relative to the unknowns and the scale.
@@ -119,7 +123,7 @@ def settle(
     directed, of_direction = jax.closure_convert(direction, x0, x0)
     how = _How(mapped, swept, directed)
     closed_over = (tuple(of_image), tuple(of_sweep), tuple(of_direction))
-    x, (left, count) = _solution(how, (x0, rest0), weights, scale, closed_over)
+    x, (left, count) = _solution(how, (x0, rest0), (weights, scale, motion), closed_over)
     return x, NewtonStatus(left <= ACCEPT, left, count.astype(int))
 
 
@@ -133,9 +137,9 @@ class _How(NamedTuple):
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _solution(
-    how: _How, guess: tuple[Stages, Rest], weights: Array, scale: Array, closed_over: tuple
+    how: _How, guess: tuple[Stages, Rest], sizes: tuple[Array, Array, Array], closed_over: tuple
 ) -> tuple[Stages, tuple[Array, Array]]:
-    x0, rest0 = guess
+    (x0, rest0), (weights, scale, motion) = guess, sizes
     of_image, of_sweep, of_direction = closed_over
 
     def correct(x: Stages) -> Stages:
@@ -150,10 +154,12 @@ def _solution(
         first = it.iterations == 0
         before = jnp.maximum(it.change, SMALLEST)
         remaining = jnp.where(first, change, change * jnp.minimum(change / before, 1.0))
-        level = change <= ACCEPT * (scale + size)
+        settled = it.iterations >= _TRANSIENT
+        still = settled & (jnp.sum(jnp.abs(x - it.x) @ motion) <= 1)
+        level = (change <= ACCEPT * (scale + size)) | still
         stalled = level & (change >= 0.5 * it.change)
         done = (remaining <= LOST * size) | stalled | (it.iterations + 1 >= most)
-        settled = it.iterations >= _TRANSIENT
+        remaining = jnp.where(stalled & still, 0.0, remaining)
         slow = settled & ~level & ~(change <= _SLOW * it.change)
         return _Iterate(x, rest, change, remaining, size, done, slow, it.iterations + 1)
 
