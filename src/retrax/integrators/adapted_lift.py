@@ -87,7 +87,7 @@ class AdaptedLift(AbstractLifted):
 
         start = solve(basis @ basis.T, basis @ midpoint_velocity(system, state, h))
         guess = jnp.concatenate([start, jnp.zeros(n - m)])
-        unseen = jnp.where(jnp.arange(n) < m, unseen_velocity(h), 0.0)
+        unseen = jnp.where(jnp.arange(n) < m, unseen_velocity(h, state.g), 0.0)
         z, status = newton(mismatch, guess, jnp.max(jnp.abs(state.momentum)), unseen)
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)

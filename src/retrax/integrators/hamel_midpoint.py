@@ -216,7 +216,7 @@ def hamel_step(
     guess = midpoint_velocity(system, state, h)
     if basis is not None:
         guess = solve(basis @ basis.T, basis @ guess)
-    u, status = newton(mismatch, guess, scale, unseen_velocity(h))
+    u, status = newton(mismatch, guess, scale, unseen_velocity(h, state.g))
     xi = u if basis is None else u @ basis
     # By (1) and not from the mean: what the solver leaves of p then enters multiplied by h.
     mu1, lam = state.momentum + gain(xi, system.momentum(state.g, xi)), jnp.zeros(0)
@@ -277,7 +277,7 @@ def _constrained_step(
         return jnp.concatenate([2 * (p - state.momentum) - gained, weight * broken])  # (2), (3)
 
     start = jnp.concatenate([guess, h * system.multipliers(state)])
-    unseen = jnp.where(jnp.arange(len(start)) < n, unseen_velocity(h), 0.0)
+    unseen = jnp.where(jnp.arange(len(start)) < n, unseen_velocity(h, state.g), 0.0)
     z, status = newton(mismatch, start, scale, unseen)
     _, g1, gained = forward(z)
     mu1, rest = admissible(system, constraint, g1, state.momentum + gained, end)

@@ -119,7 +119,8 @@ class StepEquations:
         for rows in self.rows:
             for block in rows.values():
                 arm, way = jnp.abs(block[:, : self.turns]), jnp.abs(block[:, self.turns :])
-                extent = jnp.maximum(extent, jnp.max(arm * (jnp.sum(way, axis=1) > 0)[:, None]))
+                held = jnp.sum(way, axis=1)[:, None] > 0
+                extent = jnp.maximum(extent, jnp.max(jnp.where(held, arm, 0.0)))
         system, h = self.system, jnp.abs(self.h)
         moved = (jnp.sum(jnp.abs(system.inertia)) + self.d * extent * jnp.sum(system.mass)) / h
         if system.force is None:

@@ -27,7 +27,7 @@ Vector = Float[Array, " _"]
 
 # A new matrix is made where an iteration leaves more than this of the residual, or after so many.
 _SLOW, _CHORDS = 0.2, 12
-_MATRICES = 6
+_MATRICES = 40
 # So often at most velocities are put back where the joints allow them.
 _CLOSINGS = 12
 

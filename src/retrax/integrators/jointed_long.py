@@ -36,7 +36,7 @@ Scalar = Float[Array, ""]
 
 # A new matrix is made where an iteration leaves more than this of the residual, or after so many.
 _SLOW, _CHORDS = 0.2, 12
-_MATRICES = 6
+_MATRICES = 40
 
 
 class Last(NamedTuple):
@@ -181,7 +181,7 @@ class _Step:
         extent = jnp.max(jnp.abs(self.start.x))
         for rows in self.rows:
             arm, way = jnp.abs(rows[:, :, :t]), jnp.sum(jnp.abs(rows[:, :, t:]), axis=2)
-            extent = jnp.maximum(extent, jnp.max(arm * (way > 0)[:, :, None]))
+            extent = jnp.maximum(extent, jnp.max(jnp.where(way[:, :, None] > 0, arm, 0.0)))
         system, state = self.system, self.state
         moved = (jnp.sum(jnp.abs(system.inertia)) + d * extent * jnp.sum(system.mass)) / h
         if not self.fed_back:

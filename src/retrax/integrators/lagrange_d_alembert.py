@@ -139,7 +139,7 @@ class LagrangeDAlembert(AbstractLifted):
 
         size = jnp.max(jnp.abs(state.momentum))
         moving = jnp.arange(len(unknown.guess)) < unknown.velocities
-        unseen = jnp.where(moving, unseen_velocity(h), 0.0)
+        unseen = jnp.where(moving, unseen_velocity(h, state.g), 0.0)
         z, status = newton(mismatch, unknown.guess, size, unseen)
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)

@@ -161,7 +161,7 @@ class _GroupVerlet(AbstractIntegrator):
             inner = first.differential(g0, guess, first.momentum(g0, guess))
             outer = jnp.asarray(system.force(g0, guess, t0))
             scale = scale + jnp.abs(h) / 2 * jnp.max(jnp.abs(inner) + jnp.abs(outer))
-        xi, status = newton(mismatch, guess, scale, unseen_velocity(h))
+        xi, status = newton(mismatch, guess, scale, unseen_velocity(h, g0))
         g1 = drift(xi)
         # (4), with the small changes summed before the momentum they change: one rounding error.
         pushed = kick(first, g0, xi, t0)

@@ -93,7 +93,7 @@ class ProjectedLift(AbstractLifted):
             return basis @ (lifted - system.momentum(state.g, xi))  # (2)
 
         guess = solve(basis @ basis.T, basis @ midpoint_velocity(system, state, h))
-        u, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen_velocity(h))
+        u, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen_velocity(h, state.g))
         xi = u @ basis
         _, reduced = end(xi)
         g1 = group.advance(based(xi), tau.minus_identity(group, (1 - s) * h * xi))

@@ -78,7 +78,7 @@ class TangentLift(AbstractLifted):
         xi0 = system.velocity_at(state)
         guess = midpoint_velocity(system, state, 2 * s * h)
         xi, status = newton(
-            lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)), unseen_velocity(h)
+            lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)), unseen_velocity(h, state.g)
         )
         g = moved(state.g, tau.adjoint, s * h * xi)
         gain = acceleration(g, xi)

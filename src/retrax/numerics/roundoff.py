@@ -13,8 +13,9 @@ All else has not converged. An iteration that is judged by its increments ends w
 `LOST` in what it is added to, or by 2 or 3.
 """
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 EPS = float(jnp.finfo(jnp.float64).eps)
 AIM, ACCEPT = 2 * EPS, 128 * EPS
@@ -24,6 +25,7 @@ LOST, UNSEEN = EPS / 8, 4 * EPS
 SMALLEST = 16 * float(jnp.finfo(jnp.float64).tiny) / EPS
 
 
-def unseen_velocity(h: Float[Array, ""]) -> Float[Array, ""]:
-    """Return a velocity that moves a body by rounding errors in one step, and so nowhere."""
-    return UNSEEN / jnp.abs(h)
+def unseen_velocity(h: Float[Array, ""], g: PyTree) -> Float[Array, ""]:
+    """Return a velocity that moves a body at `g` by rounding errors in a step, and so nowhere."""
+    largest = [jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(g)]
+    return UNSEEN * jnp.maximum(jnp.max(jnp.stack(largest)), 1.0) / jnp.abs(h)
