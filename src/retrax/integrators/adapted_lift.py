@@ -7,12 +7,13 @@ from jaxtyping import Array, Float
 
 from retrax.integrators.base import StepInfo, step_info
 from retrax.integrators.hamel_midpoint import require_frame
-from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity
 from retrax.mechanics.hamel import HamelFrame
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
+from retrax.numerics.roundoff import unseen_velocity
 from retrax.numerics.small_matrices import solve
 
 
@@ -86,7 +87,7 @@ class AdaptedLift(AbstractLifted):
 
         start = solve(basis @ basis.T, basis @ midpoint_velocity(system, state, h))
         guess = jnp.concatenate([start, jnp.zeros(n - m)])
-        unseen = jnp.where(jnp.arange(n) < m, unseen_velocity(h), 0.0)
+        unseen = jnp.where(jnp.arange(n) < m, unseen_velocity(h, state.g), 0.0)
         z, status = newton(mismatch, guess, jnp.max(jnp.abs(state.momentum)), unseen)
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)

@@ -17,9 +17,9 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates
 from retrax.numerics.checks import require_choice, require_flag
 from retrax.numerics.jax_hints import keep_axis
-from retrax.numerics.newton import SMALLEST
 from retrax.numerics.nodes import Nodes, continued
 from retrax.numerics.nodes import nodes as as_nodes
+from retrax.numerics.roundoff import SMALLEST, UNSEEN
 from retrax.numerics.stages import (
     Stages,
     alternating,
@@ -213,20 +213,25 @@ def lie_step(
 
 def measures(
     flow: Flow, rate: Coordinates, h: Float[Array, ""], stages: int
-) -> tuple[Float[Array, " n"], Float[Array, ""]]:
-    """Weights that give rates of momenta the size of velocities, and the size of the point."""
+) -> tuple[Float[Array, " n"], Float[Array, ""], Float[Array, " n"]]:
+    """Weights that give rates of momenta the size of velocities, and the size of the point.
+
+    Last what velocities are multiplied with, so that less than 1 in all moves it nowhere.
+    """
 
     def size(x: Point) -> Float[Array, ""]:
         return sum((jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(x)), jnp.zeros(()))
 
     n, m, step = flow.split, rate.shape[0], jnp.abs(h)
     if n is None:
-        return jnp.ones(m), stages * size(flow.start) / step
+        scale = stages * size(flow.start) / step
+        return jnp.ones(m), scale, jnp.broadcast_to(1 / (UNSEEN * scale + SMALLEST), (m,))
     g, mu = flow.start
     place, push = size(g) + step * size(rate[:n]), size(mu) + step * size(rate[n:])
     ratio = jnp.where(push > 0, place / jnp.maximum(push, SMALLEST), 1.0)
     weights = jnp.concatenate([jnp.ones(n), jnp.broadcast_to(ratio, (m - n,))])
-    return weights, stages * (size(g) + ratio * size(mu)) / step
+    motion = jnp.where(jnp.arange(m) < n, step / (UNSEEN * stages * size(g) + SMALLEST), 0.0)
+    return weights, stages * (size(g) + ratio * size(mu)) / step, motion
 
 
 def in_chart(space: AbstractSpace, U: Stages) -> Bool[Array, ""]:

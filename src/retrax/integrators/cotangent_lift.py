@@ -7,11 +7,12 @@ from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction, Cayley
 from retrax.integrators.base import StepInfo, step_info
-from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import AbstractLifted, LiftedMap, midpoint_velocity
 from retrax.mechanics.hamiltonian import HamiltonianSystem
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
+from retrax.numerics.roundoff import unseen_velocity
 
 
 class CotangentLift(AbstractLifted):
@@ -79,14 +80,14 @@ class CotangentLift(AbstractLifted):
         xi = midpoint_velocity(start, state, h)
         scale = jnp.max(jnp.abs(state.momentum))
         if isinstance(system, HamiltonianSystem):  # no inverse Legendre transform is needed
-            unseen = jnp.where(jnp.arange(2 * n) < n, unseen_velocity(h), 0.0)
+            unseen = jnp.where(jnp.arange(2 * n) < n, unseen_velocity(h, state.g), 0.0)
             unknowns, status = newton(
                 mismatch_hamiltonian, jnp.concatenate([xi, state.momentum]), scale, unseen
             )
             xi, mu = unknowns[:n], unknowns[n:]
             g, a = base(xi)
         else:
-            xi, status = newton(mismatch, xi, scale, unseen_velocity(h))
+            xi, status = newton(mismatch, xi, scale, unseen_velocity(h, state.g))
             g, a = base(xi)
             mu = system.momentum(g, xi)
         nu = h * system.total_force(g, xi, mu, t)

@@ -1,5 +1,6 @@
 """Why a step failed, found out on the host: a constraint that loses rank, or a step too long."""
 
+import math
 from collections.abc import Callable
 
 import jax
@@ -17,10 +18,15 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 
 _SAMPLES, _HALVINGS = 33, 20
+# A step is clearly shorter than one of which it is less than this part.
+_CLEARLY = 0.9
+# An advised step is tried until it has passed the time of the one that failed, or so often.
+_TRIES = 100
 # Pivots, which are at most 1: of equations that others say already, at a singular place, near one.
 _REDUNDANT, _SINGULAR, _NEAR_SINGULAR = 1e-13, 1e-7, 1e-2
 
-Takes = Callable[[float], bool]
+# Whether so many steps of a size can be taken from where a run stopped.
+Takes = Callable[[float, int], bool]
 
 
 def fault_of_constraint(system: AbstractGroupSystem, state: State, h: float) -> str | None:
@@ -40,14 +46,19 @@ def fault_of_constraint(system: AbstractGroupSystem, state: State, h: float) -> 
     )
 
 
-def reach(system: AbstractGroupSystem, state: State, h: float, takes: Takes) -> str:
+def reach(
+    system: AbstractGroupSystem, state: State, h: float, takes: Takes, advice: float | None
+) -> str | None:
     """Say in one sentence how long a step from `state` can be, `h` being too long.
 
-    `takes` says whether a step of another size can be taken.
+    Nothing is said where the longest step that was found is not clearly shorter than `h`, or
+    shorter than the one that is advised: then length is not what decides.
     """
-    longest = bisected(takes, h)
+    longest = bisected(lambda size: takes(size, 1), h)
     if longest == 0:
         return f"No step from there can be solved, down to h = {h / 2**_HALVINGS:.1g}."
+    if longest / h > _CLEARLY or (advice is not None and longest / h < advice / h):
+        return None
     state = jax.tree.map(jnp.asarray, state)
     moved = abs(float(jnp.max(jnp.abs(system.velocity_at(state)))) * longest)
     return (
@@ -125,10 +136,15 @@ def _contradiction(
 
 
 def advised_step(first: float, h: float, takes: Takes) -> float | None:
-    """A step shorter than `h`, as it is printed, that was seen to work; `first` is tried first."""
+    """A step shorter than `h`, as it is printed, that was seen to lead past the end of that one.
+
+    `first` is tried first.
+    """
     for size in (first, *(h / 2**k for k in range(1, _HALVINGS + 1))):
         printed = float(f"{size:.2g}")
-        if 0 < abs(printed) < abs(h) and takes(printed):
+        if not 0 < abs(printed) < abs(h):
+            continue
+        if takes(printed, min(math.ceil(h / printed), _TRIES)):
             return printed
     return None
 
@@ -147,7 +163,7 @@ def longest_step(
     return bisected(lambda size: bool(solved(jnp.asarray(size))), h)
 
 
-def bisected(takes: Takes, h: float) -> float:
+def bisected(takes: Callable[[float], bool], h: float) -> float:
     """The longest step below `h` that can be taken, to a millionth of it."""
     low, high = 0.0, float(h)
     for _ in range(_HALVINGS):

@@ -126,10 +126,11 @@ class _Action(NamedTuple):
         flow = flow_of(self.system, state)
         first = flow.generator(state.t, (state.g, state.momentum))
         guess = jnp.broadcast_to(jnp.concatenate([first[:n], jnp.zeros(n)]), (s, 2 * n))
-        weights, scale = measures(flow, first, self.h, s)
+        weights, scale, motion = measures(flow, first, self.h, s)
         weights = jnp.concatenate([weights[:n], weights[n:] / jnp.abs(self.h)])
         sweep = alternating(self.image, None)
-        return settle(self.image, sweep, self.direction, guess, (), weights, scale)
+        sizes = weights, scale, motion
+        return settle(self.image, sweep, self.direction, guess, (), *sizes)
 
     def momenta(self, X: Unknowns) -> tuple[Coordinates, Coordinates, Stages, Stages]:
         r"""$u$ and the impulse of all forces seen from $g_0$; $p_j$ and $\delta_j$ from (1)-(3)."""

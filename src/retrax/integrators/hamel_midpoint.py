@@ -4,19 +4,21 @@ import abc
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.lifted import as_momentum, midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import as_momentum, midpoint_velocity
 from retrax.mechanics.constraints import AbstractConstraint, AbstractDistribution, Rows
 from retrax.mechanics.mechanical import AbstractMechanicalSystem
 from retrax.mechanics.reactions import admissible
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import NewtonStatus, newton
+from retrax.numerics.roundoff import UNSEEN, unseen_velocity
 from retrax.numerics.small_matrices import determinant, solve
 
 Scalar = Float[Array, ""]
@@ -129,7 +131,7 @@ class DiscreteGradient(AbstractHamelMethod):
     energy is conserved to round-off. Symmetric, of order 2, with the step in the distribution;
     under any other constraint as `HamelMidpoint`.
     A potential that depends on time is taken at the middle of the step.
-    Where a body comes to rest the last term of (1) is rounding error divided by the speed.
+    Where the numerator of (1) is lost in rounding errors, as of a body that comes to rest, it is 0.
 
     **Arguments:** `retraction`: the map $\tau$.
 
@@ -139,14 +141,17 @@ class DiscreteGradient(AbstractHamelMethod):
     def full_step(self, system: AbstractMechanicalSystem, state: State, h: Scalar) -> HamelStep:
         t = state.t + h / 2
         system = system.at_time(t)
-        before = system.potential_energy(state.g)
+        before, slope = jax.value_and_grad(system.potential_energy)(state.g)
+        # What cancels in V(g1) - V(g0), and in V(g0) itself.
+        parts = jax.tree.map(lambda k, x: jnp.sum(jnp.abs(k * x)), slope, state.g)
+        terms = jnp.maximum(jnp.abs(before), sum(jax.tree.leaves(parts)))
 
         def impulse(g: Element, g1: Element, xi: Coordinates, p: Coordinates) -> Coordinates:
             middle = h * system.differential(g, xi, p)  # - h dV(g)
             missed = system.potential_energy(g1) - before + middle @ xi
             twice_kinetic = p @ xi
-            moving = twice_kinetic > 0
-            share = jnp.where(moving, missed / jnp.where(moving, twice_kinetic, 1.0), 0.0)
+            seen = (twice_kinetic > 0) & (jnp.abs(missed) > UNSEEN * terms)
+            share = jnp.where(seen, missed / jnp.where(seen, twice_kinetic, 1.0), 0.0)
             outside = system.total_force(g, xi, p, t) - system.differential(g, xi, p)
             return middle - share * p + h * outside  # (1)
 
@@ -154,8 +159,8 @@ class DiscreteGradient(AbstractHamelMethod):
         twice_kinetic = state.momentum @ speed
         size = _momentum_scale(state)
         moves = twice_kinetic > 0
-        # V(g1) - V(g0) cancels: its terms enter (1) multiplied by p / <p, xi>.
-        cancelling = jnp.abs(before) * size / jnp.where(moves, twice_kinetic, 1.0)
+        # These terms enter (1) multiplied by p / <p, xi>.
+        cancelling = terms * size / jnp.where(moves, twice_kinetic, 1.0)
         scale = jnp.maximum(size, jnp.where(moves, cancelling, 0.0))
         return hamel_step(system, self.retraction, state, h, impulse, scale)
 
@@ -211,7 +216,7 @@ def hamel_step(
     guess = midpoint_velocity(system, state, h)
     if basis is not None:
         guess = solve(basis @ basis.T, basis @ guess)
-    u, status = newton(mismatch, guess, scale, unseen_velocity(h))
+    u, status = newton(mismatch, guess, scale, unseen_velocity(h, state.g))
     xi = u if basis is None else u @ basis
     # By (1) and not from the mean: what the solver leaves of p then enters multiplied by h.
     mu1, lam = state.momentum + gain(xi, system.momentum(state.g, xi)), jnp.zeros(0)
@@ -272,7 +277,7 @@ def _constrained_step(
         return jnp.concatenate([2 * (p - state.momentum) - gained, weight * broken])  # (2), (3)
 
     start = jnp.concatenate([guess, h * system.multipliers(state)])
-    unseen = jnp.where(jnp.arange(len(start)) < n, unseen_velocity(h), 0.0)
+    unseen = jnp.where(jnp.arange(len(start)) < n, unseen_velocity(h, state.g), 0.0)
     z, status = newton(mismatch, start, scale, unseen)
     _, g1, gained = forward(z)
     mu1, rest = admissible(system, constraint, g1, state.momentum + gained, end)

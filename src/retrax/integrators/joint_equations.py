@@ -19,7 +19,7 @@ from retrax.mechanisms.joined import Connection, gathered
 from retrax.mechanisms.pose import Pose, ground
 from retrax.mechanisms.rolling import Touching
 from retrax.mechanisms.system import MechanismSystem
-from retrax.numerics.newton import SMALLEST
+from retrax.numerics.roundoff import SMALLEST, UNSEEN
 from retrax.numerics.small_matrices import inverse
 
 Scalar = Float[Array, ""]
@@ -32,12 +32,13 @@ Rows = dict[int, Matrix]
 class Residuals(NamedTuple):
     """What is left of the equations: of bodies a momentum, of joints a speed; and how much of all.
 
-    `size` is relative to the terms that cancel.
+    `size` is relative to the terms that cancel; `seen` is what of it moves bodies at all.
     """
 
     bodies: list[Vector]
     joints: list[Vector]
     size: Scalar
+    seen: Scalar
 
 
 class Inverse(NamedTuple):
@@ -110,6 +111,23 @@ class StepEquations:
                 total = total + jnp.sum(size[:, : self.turns])
                 total = total + jnp.sum(size[:, self.turns :] @ jnp.abs(self.start[i].x))
         return total
+
+    @cached_property
+    def unseen(self) -> Scalar:
+        """The momentum of bodies that move by rounding errors in a step, and so nowhere."""
+        extent = jnp.max(jnp.abs(self.state.g[1]))
+        for rows in self.rows:
+            for block in rows.values():
+                arm, way = jnp.abs(block[:, : self.turns]), jnp.abs(block[:, self.turns :])
+                held = jnp.sum(way, axis=1)[:, None] > 0
+                extent = jnp.maximum(extent, jnp.max(jnp.where(held, arm, 0.0)))
+        system, h = self.system, jnp.abs(self.h)
+        moved = (jnp.sum(jnp.abs(system.inertia)) + self.d * extent * jnp.sum(system.mass)) / h
+        if system.force is None:
+            return UNSEEN * moved
+        xi = system.velocity(self.state.g, self.state.momentum)
+        others = system.differential(self.state.g, xi, self.state.momentum)
+        return UNSEEN * (moved + h * jnp.sum(jnp.abs(others)))  # which forces may balance
 
     @cached_property
     def first_kick(self) -> Vector | None:
@@ -189,9 +207,10 @@ class StepEquations:
         joints = [c.law.residual(*_poses(c, places, self.d)) / self.h for c in self.joints]  # (3)
         for k, wheel in enumerate(self.wheels):
             joints.append(self._slip(k, wheel, each[wheel.body]))  # (4)
-        left = sum(map(_sum, bodies), jnp.zeros(())) / terms
-        gaps = jnp.abs(self.h) * sum(map(_sum, joints), jnp.zeros(()))
-        return Residuals(bodies, joints, left + gaps / self.arms)
+        left = sum(map(_sum, bodies), jnp.zeros(()))
+        gaps = jnp.abs(self.h) * sum(map(_sum, joints), jnp.zeros(())) / self.arms
+        size = left / terms + gaps
+        return Residuals(bodies, joints, size, jnp.where(left <= self.unseen, gaps, size))
 
     def _slip(self, k: int, wheel: Touching, xi: Vector) -> Vector:
         first = self.rows[len(self.joints) + k][wheel.body]

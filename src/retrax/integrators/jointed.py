@@ -19,17 +19,15 @@ from retrax.integrators.joint_equations import (
 )
 from retrax.mechanics.state import State
 from retrax.mechanisms.system import MechanismSystem
-from retrax.numerics.newton import SMALLEST, NewtonStatus, Sizes, to_stagnation
+from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
+from retrax.numerics.roundoff import ACCEPT, AIM, SMALLEST
 
 Scalar = Float[Array, ""]
 Vector = Float[Array, " _"]
 
-_EPS = float(jnp.finfo(jnp.float64).eps)
-# Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
-_AIM, _ACCEPT = 2 * _EPS, 64 * _EPS
 # A new matrix is made where an iteration leaves more than this of the residual, or after so many.
 _SLOW, _CHORDS = 0.2, 12
-_MATRICES = 6
+_MATRICES = 40
 # So often at most velocities are put back where the joints allow them.
 _CLOSINGS = 12
 
@@ -85,7 +83,7 @@ class Jointed(AbstractIntegrator):
         left = jnp.maximum(left, opening)
         spins, _ = system.split(xi)
         covered = [tau.covers(turn, h * spins[i]) for i in range(len(system.names))]
-        status = NewtonStatus(left <= _ACCEPT, left, count.astype(int))
+        status = NewtonStatus(left <= ACCEPT, left, count.astype(int))
         info = step_info(status, h * xi, jnp.all(jnp.stack(covered)))
         return new, info, Last(xi, impulses, h)
 
@@ -102,7 +100,7 @@ class _Iterate(NamedTuple):
     def finished(self) -> Bool[Array, ""]:
         """Whether the residual is lost in rounding errors, or stalls near there."""
         size = self.left.size
-        return (size <= _AIM) | ((size <= _ACCEPT) & (size > self.before / 2))
+        return (size <= AIM) | ((self.left.seen <= ACCEPT) & (size > self.before / 2))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -121,7 +119,7 @@ def _solution(
         matrix, begun = equations.matrix(it.xi), it.chords
 
         def goes_on(it: _Iterate) -> Bool[Array, ""]:
-            slow = (it.left.size > _SLOW * it.before) & (it.left.size > _ACCEPT)
+            slow = (it.left.size > _SLOW * it.before) & (it.left.size > ACCEPT)
             enough = slow | (it.chords >= begun + _CHORDS)
             return (it.chords == begun) | ~(it.finished | enough)
 
@@ -137,7 +135,7 @@ def _solution(
     none, worst = jnp.asarray(0), jnp.asarray(jnp.inf)
     first = _Iterate(xi, lam, equations.residuals(xi, lam), worst, none, none)
     it = lax.while_loop(unfinished, with_new_matrix, first)
-    return it.xi, it.lam, (it.left.size, it.chords.astype(xi.dtype))
+    return it.xi, it.lam, (it.left.seen, it.chords.astype(xi.dtype))
 
 
 @_solution.defjvp
@@ -188,9 +186,7 @@ def _closing_impulses(
 
     none, unknown = jnp.zeros(sum(there.counts)), (jnp.asarray(jnp.inf), jnp.zeros(()))
     begin = none, there.opening(through, none)
-    (lam, _), status = to_stagnation(
-        improve, begin, unknown, aim=_AIM, accept=_ACCEPT, most=_CLOSINGS
-    )
+    (lam, _), status = to_stagnation(improve, begin, unknown, most=_CLOSINGS)
     return lam, status.residual
 
 

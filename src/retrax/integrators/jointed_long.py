@@ -29,16 +29,14 @@ from retrax.mechanisms.pose import Pose
 from retrax.mechanisms.reactions import Reactions
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics import banded
-from retrax.numerics.newton import SMALLEST, NewtonStatus
+from retrax.numerics.newton import NewtonStatus
+from retrax.numerics.roundoff import ACCEPT, AIM, SMALLEST, UNSEEN
 
 Scalar = Float[Array, ""]
 
-_EPS = float(jnp.finfo(jnp.float64).eps)
-# Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
-_AIM, _ACCEPT = 2 * _EPS, 64 * _EPS
 # A new matrix is made where an iteration leaves more than this of the residual, or after so many.
 _SLOW, _CHORDS = 0.2, 12
-_MATRICES = 6
+_MATRICES = 40
 
 
 class Last(NamedTuple):
@@ -79,7 +77,7 @@ class JointedLong(AbstractIntegrator):
         new, xi, impulses, opening = _Step(self.retraction, system, state, h).end(found)
         size = jnp.maximum(size, opening)
         covered = self.retraction.covers(system.group, h * xi)
-        status = NewtonStatus(size <= _ACCEPT, size, count.astype(int))
+        status = NewtonStatus(size <= ACCEPT, size, count.astype(int))
         return new, step_info(status, h * xi, covered), Last(xi, impulses, h)
 
 
@@ -92,11 +90,15 @@ class _Unknowns(NamedTuple):
 
 
 class _Mismatch(NamedTuple):
-    """What bodies and joints miss: momenta, and speeds; and its size relative to its terms."""
+    """What bodies and joints miss: momenta, and speeds; and its size relative to its terms.
+
+    `seen` is what of the size moves bodies at all.
+    """
 
     bodies: Momenta
     joints: Impulses
     size: Scalar
+    seen: Scalar
 
 
 class _Iterate(NamedTuple):
@@ -112,7 +114,7 @@ class _Iterate(NamedTuple):
     def finished(self) -> Bool[Array, ""]:
         """Whether the mismatch is lost in rounding errors, or stalls near there."""
         size = self.left.size
-        return (size <= _AIM) | ((size <= _ACCEPT) & (size > self.before / 2))
+        return (size <= AIM) | ((self.left.seen <= ACCEPT) & (size > self.before / 2))
 
 
 class _Matrix(NamedTuple):
@@ -139,7 +141,7 @@ class _Step:
         self.by_body = self.along.by_body(self.rows)
         self.fed_back = system.force is not None
         self.kick = None if self.fed_back else self.kicked(state.g, None, state.t)
-        self.arms, self.weights = self._arms(), self._weights()
+        self.arms, self.weights, self.unseen = self._arms(), self._weights(), self._unseen()
 
     def flat(self, spin: Spins, speed: Speeds) -> Coordinates:
         return self.along.flat(jnp.concatenate([spin, speed], axis=1))
@@ -173,6 +175,21 @@ class _Step:
             total = total + jnp.sum(jnp.einsum("nki,ni->nk", size[:, :, t:], places))
         return total
 
+    def _unseen(self) -> Scalar:
+        """The momentum of bodies that move by rounding errors in a step, and so nowhere."""
+        t, d, h = self.turns, self.along.d, jnp.abs(self.h)
+        extent = jnp.max(jnp.abs(self.start.x))
+        for rows in self.rows:
+            arm, way = jnp.abs(rows[:, :, :t]), jnp.sum(jnp.abs(rows[:, :, t:]), axis=2)
+            extent = jnp.maximum(extent, jnp.max(jnp.where(way[:, :, None] > 0, arm, 0.0)))
+        system, state = self.system, self.state
+        moved = (jnp.sum(jnp.abs(system.inertia)) + d * extent * jnp.sum(system.mass)) / h
+        if not self.fed_back:
+            return UNSEEN * moved
+        xi = system.velocity(state.g, state.momentum)
+        others = system.differential(state.g, xi, state.momentum)
+        return UNSEEN * (moved + h * jnp.sum(jnp.abs(others)))  # which forces may balance
+
     def _weights(self) -> Impulses:
         r"""The size of all terms of $W^T\lambda$ for each impulse: redundant ones cancel in it."""
         sizes = [jnp.sum(jnp.abs(rows), axis=2) for rows in self.rows]
@@ -190,8 +207,10 @@ class _Step:
         gaps = self.along.residual(self.drifted(spin, speed))
         terms = SMALLEST + jnp.sum((jnp.abs(has) + jnp.abs(kick))[1:])
         terms = terms + jnp.sum(self.weights * jnp.abs(lam))
-        size = jnp.sum(jnp.abs(bodies[1:])) / terms + jnp.sum(jnp.abs(gaps)) / self.arms
-        return _Mismatch(bodies, gaps / self.h, size)
+        left, open_by = jnp.sum(jnp.abs(bodies[1:])), jnp.sum(jnp.abs(gaps)) / self.arms
+        size = left / terms + open_by
+        seen = jnp.where(left <= self.unseen, open_by, size)
+        return _Mismatch(bodies, gaps / self.h, size, seen)
 
     def matrix(self, at: _Unknowns) -> _Matrix:
         """Newton's matrix at a velocity."""
@@ -229,7 +248,7 @@ class _Step:
             matrix, begun = self.matrix(it.at), it.chords
 
             def goes_on(it: _Iterate) -> Bool[Array, ""]:
-                slow = (it.left.size > _SLOW * it.before) & (it.left.size > _ACCEPT)
+                slow = (it.left.size > _SLOW * it.before) & (it.left.size > ACCEPT)
                 enough = slow | (it.chords >= begun + _CHORDS)
                 return (it.chords == begun) | ~(it.finished | enough)
 
@@ -276,7 +295,7 @@ def _solution(
 ) -> tuple[_Unknowns, tuple[Scalar, Scalar]]:
     """The unknowns of a step, how well they solve its equations, and after how many iterations."""
     it = _Step(tau, system, state, h).solved(memory)
-    return it.at, (it.left.size, it.chords.astype(h.dtype))
+    return it.at, (it.left.seen, it.chords.astype(h.dtype))
 
 
 @_solution.defjvp

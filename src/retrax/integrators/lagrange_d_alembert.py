@@ -13,7 +13,6 @@ from retrax.integrators.lifted import (
     LiftedMap,
     as_momentum,
     midpoint_velocity,
-    unseen_velocity,
 )
 from retrax.mechanics.constraints import AbstractDistribution
 from retrax.mechanics.reactions import admissible
@@ -21,6 +20,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant, turns_with_the_motion
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import NewtonStatus, newton
+from retrax.numerics.roundoff import unseen_velocity
 from retrax.numerics.small_matrices import determinant, solve
 
 Impulses = Float[Array, " k"]
@@ -139,7 +139,7 @@ class LagrangeDAlembert(AbstractLifted):
 
         size = jnp.max(jnp.abs(state.momentum))
         moving = jnp.arange(len(unknown.guess)) < unknown.velocities
-        unseen = jnp.where(moving, unseen_velocity(h), 0.0)
+        unseen = jnp.where(moving, unseen_velocity(h, state.g), 0.0)
         z, status = newton(mismatch, unknown.guess, size, unseen)
         g, xi, _, a, nu = forward(z)
         g1, mu1 = lift.end(g, a + nu, h * xi)  # (4)

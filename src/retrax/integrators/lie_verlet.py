@@ -17,7 +17,7 @@ from retrax.integrators.base import (
 from retrax.integrators.jointed import Jointed
 from retrax.integrators.jointed_long import JointedLong
 from retrax.integrators.kick_drift_kick import KickDriftKick
-from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import midpoint_velocity
 from retrax.integrators.rattle import Rattle
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.split import AbstractSplitSystem
@@ -27,6 +27,7 @@ from retrax.mechanisms.along import band_of
 from retrax.mechanisms.rank import require_wheels_apart
 from retrax.mechanisms.system import MechanismSystem
 from retrax.numerics.newton import newton
+from retrax.numerics.roundoff import unseen_velocity
 
 Scalar = Float[Array, ""]
 
@@ -160,7 +161,7 @@ class _GroupVerlet(AbstractIntegrator):
             inner = first.differential(g0, guess, first.momentum(g0, guess))
             outer = jnp.asarray(system.force(g0, guess, t0))
             scale = scale + jnp.abs(h) / 2 * jnp.max(jnp.abs(inner) + jnp.abs(outer))
-        xi, status = newton(mismatch, guess, scale, unseen_velocity(h))
+        xi, status = newton(mismatch, guess, scale, unseen_velocity(h, g0))
         g1 = drift(xi)
         # (4), with the small changes summed before the momentum they change: one rounding error.
         pushed = kick(first, g0, xi, t0)

@@ -14,8 +14,6 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.checks import as_float, shown
 
-_EPS = float(jnp.finfo(jnp.float64).eps)
-
 
 class AbstractLifted(AbstractIntegrator):
     r"""A method with a retraction $\tau$ and a base point: the part $s$ of the step lies behind it.
@@ -119,8 +117,3 @@ def as_momentum(state: State, xi: Coordinates) -> Float[Array, ""]:
     pace, size = jnp.max(jnp.abs(xi)), jnp.max(jnp.abs(state.momentum))
     moving = (pace > 0) & (size > 0)  # a force sets a body at rest in motion
     return jnp.where(moving, size / jnp.where(pace > 0, pace, 1), 1)
-
-
-def unseen_velocity(h: Float[Array, ""]) -> Float[Array, ""]:
-    """A velocity that moves a body by rounding errors in one step, and so nowhere."""
-    return 4 * _EPS / jnp.abs(h)

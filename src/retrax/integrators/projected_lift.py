@@ -8,12 +8,13 @@ from jaxtyping import Array, Float
 from retrax.errors import warn
 from retrax.integrators.base import StepInfo, step_info
 from retrax.integrators.hamel_midpoint import require_frame
-from retrax.integrators.lifted import AbstractLifted, midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
 from retrax.mechanics.hamel import HamelFrame
 from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import left_invariant
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
+from retrax.numerics.roundoff import unseen_velocity
 from retrax.numerics.small_matrices import solve
 
 Reduced = Float[Array, " m"]
@@ -92,7 +93,7 @@ class ProjectedLift(AbstractLifted):
             return basis @ (lifted - system.momentum(state.g, xi))  # (2)
 
         guess = solve(basis @ basis.T, basis @ midpoint_velocity(system, state, h))
-        u, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen_velocity(h))
+        u, status = newton(mismatch, guess, jnp.max(jnp.abs(mu0)), unseen_velocity(h, state.g))
         xi = u @ basis
         _, reduced = end(xi)
         g1 = group.advance(based(xi), tau.minus_identity(group, (1 - s) * h * xi))

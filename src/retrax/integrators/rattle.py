@@ -1,19 +1,19 @@
 """Verlet under constraints on positions: RATTLE on a Lie group."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import AbstractIntegrator, StepInfo, step_info
-from retrax.integrators.lifted import midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import midpoint_velocity
 from retrax.mechanics.constraints import Rows
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import admissible, answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
+from retrax.numerics.roundoff import unseen_velocity
 from retrax.numerics.small_matrices import PROXIMAL
 
 Scalar = Float[Array, ""]
@@ -81,8 +81,8 @@ class Rattle(AbstractIntegrator):
 
         lam = h / 2 * system.multipliers(state)
         guess = jnp.concatenate([midpoint_velocity(system, state, h), lam])
-        nowhere = jnp.full(n, unseen_velocity(h) * _extent(g0))
-        unseen = jnp.concatenate([nowhere, jnp.zeros_like(lam)])
+        nowhere = unseen_velocity(h, g0)
+        unseen = jnp.concatenate([jnp.full(n, nowhere), jnp.zeros_like(lam)])
         added = jnp.concatenate([jnp.zeros(n), PROXIMAL * slopes])
         in_order = n if len(lam) <= _EXCHANGED else n + len(lam)
         positive = in_order if system.quadratic and in_order <= _IN_ORDER else 0
@@ -94,7 +94,7 @@ class Rattle(AbstractIntegrator):
         off = mu0 + (pushed + turn + kick(last, g1, xi, t1))
         mu1, _ = admissible(last, constraint, g1, off, t1)  # (5), (6)
         status = status._replace(
-            converged=status.converged & _is_admissible(last, constraint, g1, off, mu1, t1)
+            converged=status.converged & _is_admissible(last, constraint, g1, off, mu1, t1, nowhere)
         )
         return State(g1, mu1, t1), step_info(status, h * xi, tau.covers(group, h * xi))
 
@@ -110,12 +110,6 @@ def _masses(
     return slopes, slopes / jnp.sum(rows * answers(now, rows, g, mu), axis=1)
 
 
-def _extent(g: Element) -> Scalar:
-    """Return how large the coordinates of a place are, and so how far rounding moves it."""
-    largest = [jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(g)]
-    return jnp.maximum(jnp.max(jnp.stack(largest)), 1.0)
-
-
 def _is_admissible(
     now: AbstractGroupSystem,
     constraint: AbstractHolonomic,
@@ -123,9 +117,10 @@ def _is_admissible(
     off: Coordinates,
     mu: Coordinates,
     t: Scalar,
+    nowhere: Scalar,
 ) -> Bool[Array, ""]:
     """Tell whether (6) holds: it cannot where rows contradict each other. `off` is (5) without."""
     xi, slopes = now.velocity(g, mu), jnp.max(jnp.abs(constraint.rows(g, t)), axis=1)
     before = jnp.abs(constraint.violation(g, now.velocity(g, off), t))
     left = jnp.abs(constraint.violation(g, xi, t))
-    return jnp.all(left <= _LEFT * (before + slopes * jnp.max(jnp.abs(xi))))
+    return jnp.all(left <= _LEFT * (before + slopes * (nowhere + jnp.max(jnp.abs(xi)))))

@@ -7,11 +7,12 @@ from jaxtyping import Array, Float
 
 from retrax.groups.retractions import AbstractRetraction
 from retrax.integrators.base import StepInfo, step_info
-from retrax.integrators.lifted import AbstractLifted, midpoint_velocity, unseen_velocity
+from retrax.integrators.lifted import AbstractLifted, midpoint_velocity
 from retrax.mechanics.reactions import rate_of_velocity
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.newton import newton
+from retrax.numerics.roundoff import unseen_velocity
 
 
 class TangentLift(AbstractLifted):
@@ -77,7 +78,7 @@ class TangentLift(AbstractLifted):
         xi0 = system.velocity_at(state)
         guess = midpoint_velocity(system, state, 2 * s * h)
         xi, status = newton(
-            lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)), unseen_velocity(h)
+            lambda xi: start(xi) - xi0, guess, jnp.max(jnp.abs(xi0)), unseen_velocity(h, state.g)
         )
         g = moved(state.g, tau.adjoint, s * h * xi)
         gain = acceleration(g, xi)

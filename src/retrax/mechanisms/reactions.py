@@ -18,15 +18,14 @@ from retrax.mechanisms.along import Along, Impulses, Momenta, Rows, Softness
 from retrax.mechanisms.band import Band
 from retrax.mechanisms.pose import Pose
 from retrax.numerics import banded
-from retrax.numerics.newton import SMALLEST, Sizes, to_stagnation
+from retrax.numerics.newton import Sizes, to_stagnation
+from retrax.numerics.roundoff import SMALLEST
 
 if TYPE_CHECKING:
     from retrax.mechanisms.system import MechanismSystem
 
-_EPS = float(jnp.finfo(jnp.float64).eps)
-# What regularity adds to the matrix is taken out again, to this part of the terms of velocities;
-# where that stalls above, `_ACCEPT` will do.
-_AIM, _ACCEPT, _ROUNDS = 2 * _EPS, 64 * _EPS, 12
+# What regularity adds to the matrix is taken out again, in at most so many rounds.
+_ROUNDS = 12
 
 
 class Stopped(NamedTuple):
@@ -92,9 +91,7 @@ def _impulses(
 
     begin = jnp.zeros_like(more), along.across(rows, along.freed(soft, mu)) + more
     unknown = jnp.asarray(jnp.inf), total
-    (lam, _), status = to_stagnation(
-        improve, begin, unknown, aim=_AIM, accept=_ACCEPT, most=_ROUNDS
-    )
+    (lam, _), status = to_stagnation(improve, begin, unknown, most=_ROUNDS)
     return lam, status.residual
 
 

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-_EPS = float(jnp.finfo(jnp.float64).eps)
-# The residual aimed at, relative to the right side; and what is not good enough to be returned.
-_AIM, _ACCEPT = 2 * _EPS, 1e-12
+from retrax.numerics.roundoff import AIM
+
+# What is promised of the residual, relative to the right side.
+_DIGITS = 1e-12
 _MOST = 200
 
 
@@ -36,7 +37,7 @@ def by_products(apply: Callable[[Array], Array], b: Array) -> Array:
     size = _size(b)
 
     def unfinished(it: _Iterate) -> Bool[Array, ""]:
-        return (_size(it.r) > _AIM * size) & (it.iterations < _MOST)
+        return (_size(it.r) > AIM * size) & (it.iterations < _MOST)
 
     def again(it: _Iterate) -> _Iterate:
         rho = _dot(b, it.r)
@@ -54,7 +55,7 @@ def by_products(apply: Callable[[Array], Array], b: Array) -> Array:
     last = lax.while_loop(
         unfinished, again, _Iterate(zero, b, zero, zero, one, one, one, jnp.asarray(0))
     )
-    good = _size(b - apply(last.x)) <= _ACCEPT * size
+    good = _size(b - apply(last.x)) <= _DIGITS * size
     return jnp.where(good, last.x, jnp.nan)
 
 

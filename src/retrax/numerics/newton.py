@@ -9,16 +9,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from retrax.numerics.roundoff import ACCEPT, AIM, SMALLEST
 from retrax.numerics.small_matrices import partly_ordered_solve
 
-_EPS = float(jnp.finfo(jnp.float64).eps)
-# The residual cannot be evaluated more accurately than a few rounding errors of the terms it is
-# made of. The iteration aims at `_AIM` of them; where it stalls above, `_ACCEPT` of them will do.
-_AIM, _ACCEPT = 2 * _EPS, 128 * _EPS
 _MAX_ITERATIONS = 25
-# Smaller terms count as this large: their rounding errors are floats below full precision, and
-# no residual is small compared to them. A body at rest comes to this.
-SMALLEST = 16 * float(jnp.finfo(jnp.float64).tiny) / _EPS
 
 
 class NewtonStatus(NamedTuple):
@@ -47,9 +41,9 @@ def to_stagnation(
     x0: X,
     sizes: Sizes,
     *,
-    aim: float,
-    accept: float,
     most: int,
+    aim: float = AIM,
+    accept: float = ACCEPT,
     gain: float = 0.5,
     iterations: int = 0,
 ) -> tuple[X, NewtonStatus]:
@@ -60,9 +54,9 @@ def to_stagnation(
     - `improve`: from an iterate to the next one and its sizes.
     - `sizes`: of the residual at `x0` and of its terms; an infinite residual
         asks for at least one iteration.
+    - `most`: how many iterations there may be; `iterations`: how many `x0` has taken.
     - `aim`, `accept`: a residual of `aim` times its terms ends the iteration. So does one of at
         most `accept` times its terms that is more than `gain` times the one before.
-    - `most`: how many iterations there may be; `iterations`: how many `x0` has taken.
     """
 
     # Sizes are sums and comparisons are products: neither waits for a maximum or a quotient.
@@ -131,7 +125,7 @@ def newton(
     added = jnp.zeros_like(x0) if proximal is None else proximal
     how = _Elimination(regular, positive)
     x, (achieved, count) = _root(equation, how, x0, scale, unseen, added, *closed_over)
-    return x, NewtonStatus(achieved <= _ACCEPT, achieved, count.astype(int))
+    return x, NewtonStatus(achieved <= ACCEPT, achieved, count.astype(int))
 
 
 class _Elimination(NamedTuple):
@@ -172,9 +166,7 @@ def _root(
     r = f(x0)
     # An exactly zero residual needs no iteration; anything else gets at least one.
     sizes = jnp.sum(jnp.abs(r)), jnp.zeros((), x0.dtype)
-    (x, _), status = to_stagnation(
-        improve, (x0, r), sizes, aim=_AIM, accept=_ACCEPT, most=_MAX_ITERATIONS
-    )
+    (x, _), status = to_stagnation(improve, (x0, r), sizes, most=_MAX_ITERATIONS)
     return x, (status.residual, status.iterations.astype(x0.dtype))
 
 

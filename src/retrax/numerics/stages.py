@@ -18,8 +18,9 @@ momenta.
 The iteration (1) goes on while it contracts by at least `_SLOW`, which is seen from its own
 increments and costs nothing to know; else $h\lambda$ is too large for it and (2) takes over.
 Both go on until the next increment, $\delta_k^2/\delta_{k-1}$ by extrapolation, is lost in the
-rounding of $X$, or until the increments stop decreasing at the level of rounding errors: what a
-method conserves it conserves at the solution, not near it.
+rounding of $X$, or until the increments stop decreasing at the level of rounding errors, or where
+they move nothing (`numerics.roundoff`): what a method conserves it conserves at the solution, not
+near it.
 
 Newton's direction need not be accurate, only the stages that it leads to. With $D_k$ small
 matrices the linear equations
@@ -46,18 +47,15 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.numerics.jax_hints import is_matrix_free, keep_axis
 from retrax.numerics.krylov import by_products
-from retrax.numerics.newton import SMALLEST, NewtonStatus
+from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.nodes import Nodes
+from retrax.numerics.roundoff import ACCEPT, LOST, SMALLEST
 
 Stages = Float[Array, "s n"]
 # What a sweep hands to the next one besides the unknowns.
 Rest = PyTree
 Sweep = Callable[[Stages, Rest], tuple[Stages, Rest]]
 
-_EPS = float(jnp.finfo(jnp.float64).eps)
-# The next increment may be this small, relative to the unknowns; where increments stall,
-# `_ACCEPT`, relative to unknowns and scale, is the level of rounding errors.
-_AIM, _ACCEPT = _EPS / 8, 64 * _EPS
 # An iteration that contracts by less than this would take more than thirty sweeps.
 _SLOW = 0.3
 # The first sweeps, from a guess that is the same at all stages, say nothing about the others.
@@ -97,6 +95,7 @@ def settle(
     rest0: Rest,
     weights: Float[Array, " n"],
     scale: Float[Array, ""],
+    motion: Float[Array, " n"],
 ) -> tuple[Stages, NewtonStatus]:
     r"""Solve $X = \Gamma(X)$ near `x0`.
 
@@ -113,6 +112,8 @@ def settle(
     - `weights`: what the entries of a row are multiplied with when they are measured together, so
         that velocities and rates of momenta are of one size.
     - `scale`: the size of what the unknowns are added to, measured in the same way.
+    - `motion`: other weights, with which an increment that measures less than 1 moves nothing:
+        where forces balance, rates of momenta are rounding errors of terms that are not seen here.
 
     **Returns:** the solution, and how it went; `residual` is the increment that would come next,
     relative to the unknowns and the scale.
@@ -122,8 +123,8 @@ def settle(
     directed, of_direction = jax.closure_convert(direction, x0, x0)
     how = _How(mapped, swept, directed)
     closed_over = (tuple(of_image), tuple(of_sweep), tuple(of_direction))
-    x, (left, count) = _solution(how, (x0, rest0), weights, scale, closed_over)
-    return x, NewtonStatus(left <= _ACCEPT, left, count.astype(int))
+    x, (left, count) = _solution(how, (x0, rest0), (weights, scale, motion), closed_over)
+    return x, NewtonStatus(left <= ACCEPT, left, count.astype(int))
 
 
 class _How(NamedTuple):
@@ -136,9 +137,9 @@ class _How(NamedTuple):
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _solution(
-    how: _How, guess: tuple[Stages, Rest], weights: Array, scale: Array, closed_over: tuple
+    how: _How, guess: tuple[Stages, Rest], sizes: tuple[Array, Array, Array], closed_over: tuple
 ) -> tuple[Stages, tuple[Array, Array]]:
-    x0, rest0 = guess
+    (x0, rest0), (weights, scale, motion) = guess, sizes
     of_image, of_sweep, of_direction = closed_over
 
     def correct(x: Stages) -> Stages:
@@ -153,10 +154,12 @@ def _solution(
         first = it.iterations == 0
         before = jnp.maximum(it.change, SMALLEST)
         remaining = jnp.where(first, change, change * jnp.minimum(change / before, 1.0))
-        level = change <= _ACCEPT * (scale + size)
-        stalled = level & (change >= 0.5 * it.change)
-        done = (remaining <= _AIM * size) | stalled | (it.iterations + 1 >= most)
         settled = it.iterations >= _TRANSIENT
+        still = settled & (jnp.sum(jnp.abs(x - it.x) @ motion) <= 1)
+        level = (change <= ACCEPT * (scale + size)) | still
+        stalled = level & (change >= 0.5 * it.change)
+        done = (remaining <= LOST * size) | stalled | (it.iterations + 1 >= most)
+        remaining = jnp.where(stalled & still, 0.0, remaining)
         slow = settled & ~level & ~(change <= _SLOW * it.change)
         return _Iterate(x, rest, change, remaining, size, done, slow, it.iterations + 1)
 

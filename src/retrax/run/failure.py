@@ -6,18 +6,21 @@ import numpy as np
 
 from retrax.engine.progress import Progress
 from retrax.errors import ContactLost, StepFailed
-from retrax.integrators.base import LONG, AbstractIntegrator, shorter_step
+from retrax.integrators.base import LONG, AbstractIntegrator, StepInfo, shorter_step
 from retrax.integrators.diagnosis import Takes, advised_step, fault_of_constraint, reach
 from retrax.integrators.driven import Driven
 from retrax.mechanics.state import Ending, State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.frozen import numbers_of
+from retrax.numerics.roundoff import ACCEPT
 from retrax.trajectory.run import Run
 
 # A step whose increment is so many times that of its start has run away.
 _RUN_AWAY = 20
 # A step shorter than this part of another only hides that equations contradict each other.
 _USEFUL = 1e-3
+# A residual below this was nearly accepted; a step that moves by less than this does so at rest.
+_NEARLY, _AT_REST = 1e-10, 1e-8
 
 
 def ending_of(
@@ -38,7 +41,7 @@ def explain(
 ) -> tuple[type[StepFailed], str]:
     """What to raise, and who, where, how bad, why, what to try.
 
-    `takes` says whether a step of another size can be taken from where the run stopped: what is
+    `takes` says whether steps of another size can be taken from where the run stopped: what is
     advised has been tried.
     """
     system, integrator, h = run.system, run.integrator, float(run.plan.h)
@@ -53,7 +56,8 @@ def explain(
         return StepFailed, f"{where} could not be taken: {culprit}; {kept}"
     moved, tried = _move(system, at.state, h), float(info.increment)
     shorter, error = shorter_step(h, moved), StepFailed
-    blamed: str | None = None
+    driven = integrator if isinstance(integrator, Driven) and ended is None else None
+    blamed, unsolved = None, ended is None and not bool(info.converged)
     if ended is not None:
         what, why, error, _ = ended
     elif bool(info.converged) and not bool(info.in_chart):
@@ -67,36 +71,45 @@ def explain(
             "or a force may be singular there, or the motion unstable at this step size."
         )
     else:
-        what = (
-            f"did not converge: relative residual {float(info.residual):.1e} after "
-            f"{int(info.iterations)} iterations"
-        )
-        blamed = integrator.fault(system, at.state, h)
-        blamed = blamed or fault_of_constraint(system, at.state, h)
-        reasons = [blamed or reach(system, at.state, h, takes)]
-        if not moved <= LONG / 2:
-            reasons.insert(
-                0,
-                f"The step moves by |h xi| = {moved:.3g} on the group; above about {LONG:g} a step "
-                "is too long to solve for.",
-            )
-        elif blamed is None:
-            reasons.insert(
-                0,
-                f"The step is short (|h xi| = {moved:.3g}), so the energy may be singular here, "
-                "or not a regular function of velocity or momentum.",
-            )
-        why = " ".join(reasons)
-    if isinstance(integrator, Driven) and ended is None:
-        why = f"{why} {_told_inputs(integrator, system, at.state, h)}"
+        what, why = _unsolved(system, info, moved)
+        blamed = integrator.fault(system, at.state, h) or fault_of_constraint(system, at.state, h)
+    said = [why, _told_inputs(driven, system, at.state, h) if driven else None]
     if issubclass(error, ContactLost) or (ended is not None and error is StepFailed):
-        return error, f"{where} {what}. {why} {kept.capitalize()}"
+        return error, _joined(f"{where} {what}.", *said, kept.capitalize())
     advice = advised_step(shorter, h, takes)
-    if blamed is not None and advice is not None and abs(advice) < _USEFUL * abs(h):
-        return error, f"{where} {what}. {why} Shorter steps come to the same; {kept}"
-    if advice is None:
-        return error, f"{where} {what}. {why} No shorter step works there either; {kept}"
-    return error, f"{where} {what}. {why} Try h = {advice:.2g} (it is {h:.2g} now); {kept}"
+    if unsolved:
+        said.insert(1, blamed or reach(system, at.state, h, takes, advice))
+    if blamed is not None and (advice is None or abs(advice) < _USEFUL * abs(h)):
+        last = "Shorter steps come to the same"
+    elif advice is None:
+        last = "No shorter step works there either"
+    else:
+        last = f"Try h = {advice:.2g} (it is {h:.2g} now)"
+    return error, _joined(f"{where} {what}.", *said, f"{last}; {kept}")
+
+
+def _joined(*sentences: str | None) -> str:
+    return " ".join(filter(None, sentences))
+
+
+def _unsolved(system: AbstractGroupSystem, info: StepInfo, moved: float) -> tuple[str, str | None]:
+    """What became of the equations of a step that moves by `moved`, and what was seen there."""
+    left, count = float(info.residual), int(info.iterations)
+    if left <= ACCEPT and system.constraint is not None:
+        return (
+            f"was solved, to a relative residual of {left:.1e} in {count} iterations, but to an "
+            "end at which the constraint does not hold"
+        ), None
+    what = f"did not converge: relative residual {left:.1e} after {count} iterations"
+    if not moved <= LONG / 2:
+        return what, (
+            f"The step moves by |h xi| = {moved:.3g} on the group; above about {LONG:g} a step is "
+            "too long to solve for."
+        )
+    if left <= _NEARLY:
+        still = "; the system is almost at rest" if moved <= _AT_REST else ""
+        return what, f"The solver stopped just above its tolerance{still}."
+    return what, f"The step is short: it moves by |h xi| = {moved:.3g} on the group."
 
 
 def _told_inputs(integrator: Driven, system: AbstractGroupSystem, state: State, h: float) -> str:

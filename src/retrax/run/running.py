@@ -266,11 +266,11 @@ class Running:
         done = self.stopped or int(self.at.step) == self.begun.plan.steps
         return "finished" if done else "interrupted"
 
-    def _takes(self, h: float) -> bool:
-        """Whether one step of size `h` can be taken from where the run is; nothing is compiled."""
+    def _takes(self, h: float, steps: int) -> bool:
+        """Whether steps of size `h` can be taken from where the run is; nothing is compiled."""
         state = jax.tree.map(np.asarray, self.at.state)
         loop = type(self.loop)(self.begun.system, self.begun.integrator, state, h)
-        at, *_ = loop.run(start(state), 1, 1, self.chunks.capacity)
+        at, *_ = loop.run(start(state), 1, steps, self.chunks.capacity)
         return not bool(at.failed)
 
 

@@ -349,10 +349,10 @@ class Stepper:
         run = Run(self.system, self.integrator, self._state, None, plan)
         at = begun(self._state)._replace(step=np.int64(taken), failed=np.bool_(True), failure=went)
 
-        def takes(h: float) -> bool:
+        def takes(h: float, steps: int) -> bool:
             other = make_steps(self.system, self.integrator, self._state, h, False)
             numbers, passed = np.empty(moving.state.shape), np.empty(len(INTERVAL))
-            return other.go(numbers.ctypes.data, passed.ctypes.data, 1)
+            return other.go(numbers.ctypes.data, passed.ctypes.data, steps)
 
         ended = ending_of(self.system, self.integrator, at, self.h)
         error, sentence = explain(run, at, takes, ended)

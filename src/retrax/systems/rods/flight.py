@@ -18,15 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from retrax.numerics.newton import SMALLEST, NewtonStatus, Sizes, to_stagnation
+from retrax.numerics.newton import NewtonStatus, Sizes, to_stagnation
+from retrax.numerics.roundoff import SMALLEST
 from retrax.numerics.small_matrices import cross, solve
 
 Rows = Float[Array, "nodes 3"]
 Vector = Float[Array, "3"]
 
-# Residuals of (1), relative to the momenta: where the iteration stops, and what it may leave.
-_EPS = float(jnp.finfo(jnp.float64).eps)
-_AIM, _ACCEPT = 4 * _EPS, 128 * _EPS
 _MOST = 25  # iterations
 
 
@@ -36,7 +34,7 @@ def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, Newto
 
     Its derivative is that of the implicit function theorem, forward and in reverse.
     """
-    scale = jnp.max(jnp.abs(momenta)) + SMALLEST
+    scale = 2 * (jnp.max(jnp.abs(momenta)) + SMALLEST)  # both sides of (1)
 
     def first(J: Vector, P: Vector) -> Vector:
         inverse = 1 / J
@@ -54,9 +52,7 @@ def spin(moments: Rows, momenta: Rows, h: Float[Array, ""]) -> tuple[Rows, Newto
         return w, (residual(w), scale)
 
     w = jax.vmap(first)(moments, momenta)
-    return to_stagnation(
-        improve, w, (residual(w), scale), aim=_AIM, accept=_ACCEPT, most=_MOST, iterations=2
-    )
+    return to_stagnation(improve, w, (residual(w), scale), most=_MOST, iterations=2)
 
 
 @spin.defjvp
