@@ -18,16 +18,17 @@ class PivotedBand:
         values: Float[np.ndarray, " m"],
         size: int,
     ):
-        from scipy.linalg import lapack  # takes a while to import, and few need it
+        from scipy.linalg import get_lapack_funcs  # takes a while to import, and few need it
         from scipy.sparse import csr_array
 
+        factor, solve = get_lapack_funcs(("gbtrf", "gbtrs"))
         self.matrix = csr_array((values, (rows, columns)), shape=(size, size))
         self.sizes, self.width = abs(self.matrix), int(np.max(np.abs(rows - columns)))
-        self.singular, self._solve = not np.isfinite(values).all(), lapack.dgbtrs
+        self.singular, self._solve = not np.isfinite(values).all(), solve
         if not self.singular:
             table = np.zeros((3 * self.width + 1, size))
             np.add.at(table, (2 * self.width + rows - columns, columns), values)
-            self._factors, self._exchanged, zero = lapack.dgbtrf(table, self.width, self.width)
+            self._factors, self._exchanged, zero = factor(table, self.width, self.width)
             self.singular = zero != 0
 
     def product(self, x: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n m"]:

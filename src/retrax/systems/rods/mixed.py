@@ -81,8 +81,11 @@ def stiffness(rod: Rod) -> Float[np.ndarray, "segments 6"]:
 
 
 def stresses(rod: Rod, g: Placement | HostPlacement) -> Float[np.ndarray, "segments 6"]:
-    """The elastic stresses in every segment."""
-    return np.asarray(_strains(rod, g)) * stiffness(rod)
+    """The elastic stresses in every segment; none where strains are round-off of places."""
+    strains, h = np.asarray(_strains(rod, g)), float(rod.spacing)
+    far = 1 + np.abs(np.asarray(g[1])).max() / h
+    least = 8 * np.finfo(float).eps * np.array([far] * 3 + [1 / h] * 3)
+    return np.where(np.abs(strains) <= least, 0.0, strains) * stiffness(rod)
 
 
 @Evaluated

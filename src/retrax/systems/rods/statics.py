@@ -32,8 +32,9 @@ _LEFT_OVER, _BALANCED = 1e-3, 1e-12
 _BLOCK, _TOLERANCE = 6, 1e-13
 # What may be left of a mode and of its eigenvalue; and a negative eigenvalue that is no round-off.
 _UNSOLVED, _UNSURE, _UNSTABLE = 1e-5, 1e-6, 1e-12
-# Round-off of an eigenvalue of (1); and how far a placement with modes may be from rest, in rad.
-_ROUNDED, _AT_REST = 4e-15, 1e-6
+# Round-off of an eigenvalue of (1); how far a placement with modes may be from rest, in rad, and
+# how often its stresses are balanced.
+_ROUNDED, _AT_REST, _BALANCING = 4e-15, 1e-6, 3
 
 
 class Stiffness(NamedTuple):
@@ -249,14 +250,17 @@ def _balanced(rod: Rod, g: Placement) -> Here:
     here = linearised(rod, g, stress)
     if not all(np.isfinite(part).all() for part in here):
         raise BadInput("g has no modes: the stiffness of a rod placed like this is not finite.")
-    step, change = _newton_step(rod, g, here)
-    off = max(np.abs(step[:, :3]).max(), _strain_of(rod, step))
-    if not off <= _AT_REST:
-        raise BadInput(
-            f"g is no equilibrium of the {rod.name}: it would turn or stretch by {off:.2g} "
-            f"(allowed {_AT_REST:.0e}); find one by equilibrium(rod, g)."
-        )
-    return linearised(rod, g, stress + change)
+    for _ in range(_BALANCING):
+        step, change = _newton_step(rod, g, here)
+        off = max(np.abs(step[:, :3]).max(), _strain_of(rod, step))
+        stress = stress + change
+        here = linearised(rod, g, stress)
+        if off <= _AT_REST:
+            return here
+    raise BadInput(
+        f"g is no equilibrium of the {rod.name}: it would turn or stretch by {off:.2g} (allowed "
+        f"{_AT_REST:.0e}); find one by equilibrium(rod, g)."
+    )
 
 
 class _Inverse:
