@@ -53,12 +53,13 @@ def escape(run: "Trajectory") -> str | None:
     if not out.any():
         return None
     k = int(np.argmax(out))
+    before, after = (float(run.t[some[j]]) for j in (k - 1, k))
     return (
-        f"the energy of the {system.name} has left its band: it is {energies[0]:.4g} J at the start "
-        f"and {energies[k]:.4g} J at t = {float(run.t[some[k]]):.6g} s, and at t = "
-        f"{float(run.t[some[k - 1]]):.6g} s it was {energies[k - 1]:.4g} J, though "
-        f"{type(integrator).__name__} keeps it bounded where its steps resolve the motion. Steps of "
-        f"h = {abs(run.h):g} s did not in between, and what follows is another motion."
+        f"the energy of the {system.name} has left its band: {energies[0]:.4g} J at the start, "
+        f"{energies[k - 1]:.4g} J at t = {before:.6g} s and {energies[k]:.4g} J at t = {after:.6g} "
+        f"s, though {type(integrator).__name__} keeps it bounded where its steps resolve the "
+        f"motion. In between, steps of h = {abs(run.h):g} s did not: what follows is another "
+        "motion."
     )
 
 
