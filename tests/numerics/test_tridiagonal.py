@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from retrax.numerics.tridiagonal import (
-    BlockTridiagonal,
     factor,
     product,
     solve,
@@ -54,17 +53,6 @@ def test_a_chain_of_blocks(n):
     x = solve_blocks(jnp.asarray(diagonal), jnp.asarray(below), jnp.asarray(q))
     exact = np.linalg.solve(full, q.reshape(3 * n, 2)).reshape(n, 3, 2)
     np.testing.assert_allclose(x, exact, rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("columns", [(), (2,)])
-def test_blocks_that_are_not_symmetric(columns):
-    rng = np.random.default_rng(3)
-    lower, upper = rng.standard_normal((2, 5, 4, 4))
-    diagonal = rng.standard_normal((5, 4, 4)) + 8 * np.eye(4)
-    b = rng.standard_normal((5, 4, *columns))
-    x = BlockTridiagonal(lower, diagonal, upper).solve(b)
-    exact = np.linalg.solve(dense(lower, diagonal, upper), b.reshape(20, *columns))
-    np.testing.assert_allclose(x, exact.reshape(b.shape), rtol=0, atol=2e-15)
 
 
 def test_a_line_and_a_ring_solve_as_dense_matrices_do(key):

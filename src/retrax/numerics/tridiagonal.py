@@ -1,9 +1,9 @@
 r"""Tridiagonal systems $Ax = b$, solved in one sweep down and one up: $O(N)$.
 
-Three kinds, each as general as it is used: symmetric with numbers or 3 x 3 blocks; symmetric with
-one number beside the diagonal, along a line or around a ring; and any blocks, on the host.
+Two kinds, each as general as it is used: symmetric with numbers or 3 x 3 blocks; and symmetric with
+one number beside the diagonal, along a line or around a ring.
 
-The symmetric $A$ has the diagonal $a_1, \dots, a_N$ and below it $b_2, \dots, b_N$ (above it their
+$A$ has the diagonal $a_1, \dots, a_N$ and below it $b_2, \dots, b_N$ (above it their
 transposes). It is positive definite, so elimination exchanges no rows. With pivots $d_k$,
 
 $$
@@ -18,14 +18,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
 from retrax.numerics.small_matrices import inverse
 
 Vector = Float[Array, " n"]
-Blocks = Float[np.ndarray, "n b b"]
 
 
 class Factor(NamedTuple):
@@ -128,36 +126,3 @@ def solve_ring(d: Float[Array, ""], e: Float[Array, ""], b: Vector) -> Vector:
     x, z = solve_line(diagonal, e, b), solve_line(diagonal, e, w)
     along = (x[0] + x[-1] * e / gamma) / (1 + z[0] + z[-1] * e / gamma)
     return x - along * z
-
-
-class BlockTridiagonal:
-    r"""A matrix of any blocks, on the host, its pivots inverted once for all right sides.
-
-    $$ L_k x_{k-1} + D_k x_k + U_k x_{k+1} = b_k, \qquad k = 0, \dots, n. \tag{3} $$
-
-    Elimination from the top leaves $x_k = y_k - W_k x_{k+1}$ with
-
-    $$ P_k = D_k - L_k W_{k-1}, \qquad W_k = P_k^{-1} U_k, \qquad
-       y_k = P_k^{-1}(b_k - L_k y_{k-1}). \tag{4} $$
-
-    **Arguments:** `lower`, `diagonal`, `upper`: the blocks of each row; the first of `lower` and
-    the last of `upper` are ignored.
-    """
-
-    def __init__(self, lower: Blocks, diagonal: Blocks, upper: Blocks):
-        n = len(diagonal)
-        self.lower, self.pivots, self.upper = lower, np.empty_like(diagonal), np.zeros_like(upper)
-        for k in range(n):
-            pivot = diagonal[k] - lower[k] @ self.upper[k - 1] if k else diagonal[k]
-            self.pivots[k] = np.linalg.inv(pivot)
-            if k < n - 1:
-                self.upper[k] = self.pivots[k] @ upper[k]  # (4)
-
-    def solve(self, b: Float[np.ndarray, "n b *m"]) -> Float[np.ndarray, "n b *m"]:
-        """Solve (3) for a right side, or for several beside each other."""
-        x = np.empty_like(b)
-        for k in range(len(b)):
-            x[k] = self.pivots[k] @ (b[k] - self.lower[k] @ x[k - 1] if k else b[k])
-        for k in reversed(range(len(b) - 1)):
-            x[k] -= self.upper[k] @ x[k + 1]  # (4)
-        return x

@@ -22,6 +22,7 @@ from retrax.run.failure import ending_of, explain
 from retrax.run.listening import listening
 from retrax.run.progress_bar import Reporter, reporter
 from retrax.store.checkpoint import Checkpoint, Rows
+from retrax.trajectory.energy_band import escape
 from retrax.trajectory.inputs import asked, limited, saturation
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import provenance
@@ -358,7 +359,7 @@ def _or_failed(running: Running, trajectory: Trajectory) -> Trajectory:
         error, sentence = failure
         trajectory.provenance["failure"] = sentence
         raise error(sentence, trajectory)
-    for warning in (aliasing(trajectory), saturation(trajectory)):
+    for warning in (aliasing(trajectory), saturation(trajectory), escape(trajectory)):
         if warning is not None:
             warn(warning)
     return trajectory

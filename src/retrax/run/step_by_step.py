@@ -40,6 +40,7 @@ from retrax.run.checks import require_count, require_run, started
 from retrax.run.failure import ending_of, explain
 from retrax.run.member_checks import require_ensemble
 from retrax.run.spans import whole_steps
+from retrax.trajectory.energy_band import escape
 from retrax.trajectory.observe import aliasing
 from retrax.trajectory.provenance import Origin, provenance
 from retrax.trajectory.records import Records
@@ -224,8 +225,9 @@ class Stepper:
         )
         if (doubt := self.system.overlooked(run.states)) is not None:
             warn(doubt)
-        if (warning := aliasing(run)) is not None:
-            warn(warning)
+        for warning in (aliasing(run), escape(run)):
+            if warning is not None:
+                warn(warning)
         return run
 
     @property

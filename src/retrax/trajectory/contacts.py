@@ -18,7 +18,7 @@ from retrax.numerics.complementarity import OPEN, SLIPS, STICKS
 from retrax.numerics.evaluate import Evaluated, evaluate
 from retrax.trajectory.contact_events import ContactEvent, Listening
 from retrax.trajectory.observe import Values, in_blocks, picked
-from retrax.trajectory.retaken import Retaken, has_contact, retaken
+from retrax.trajectory.retaken import Powers, Retaken, has_contact, joined_powers, retaken
 from retrax.trajectory.rod_contacts import RodColumns, Things
 from retrax.trajectory.rod_events import RodListening
 
@@ -34,8 +34,9 @@ class History(NamedTuple):
     """What contacts did along a run, a column for each; of rods the first column has all.
 
     **Attributes:** `gap`, `mode`, `slip`: at saved states; `normal`, `tangential`, `friction_work`,
-    `impact_loss`: sums over the steps between saved states; `joint_work`: what all joints did in
-    them; `tension`: of the constraint at saved states; `events`: in the order of time.
+    `impact_loss`: sums over the steps between saved states, and by how much these may be off, of
+    nodes; `joint_work`: what all joints did in them; `tension`: of the constraint at saved states;
+    `events`: in the order of time; `powers`: of what else works, after every step.
     """
 
     names: tuple[str, ...]
@@ -46,9 +47,12 @@ class History(NamedTuple):
     tangential: np.ndarray
     friction_work: np.ndarray
     impact_loss: np.ndarray
+    friction_doubt: np.ndarray
+    impact_doubt: np.ndarray
     joint_work: np.ndarray
     tension: np.ndarray
     events: tuple[ContactEvent, ...]
+    powers: Powers
 
 
 class ContactMotions(Mapping[str, "ContactMotion"]):
@@ -159,13 +163,18 @@ def history_of(run: "Trajectory") -> History:
 
 def _of_rods(run: "Trajectory", contact: AbstractNodeContact) -> History:
     count, things = len(run.t), Things(contact)
-    columns, listening = RodColumns(things, count), RodListening(things)
+    columns, listening, powers = RodColumns(things, count), RodListening(things), []
     for steps in retaken(run):
+        powers.append(steps.powers)
         columns.add(steps)
         listening.hear(steps)
     names, found = columns.columns()
     none = np.zeros(max(count - 1, 0)), np.zeros((count, 0))
-    return History(names, **found, joint_work=none[0], tension=none[1], events=(*listening.events,))
+    events = tuple(listening.events)
+    joined = joined_powers(powers)
+    return History(
+        names, **found, joint_work=none[0], tension=none[1], events=events, powers=joined
+    )
 
 
 def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
@@ -176,9 +185,10 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
         name: np.zeros((max(count - 1, 0), len(names)))
         for name in ("normal", "tangential", "friction_work", "impact_loss")
     }
-    joint_work, tension = np.zeros(max(count - 1, 0)), None
+    joint_work, tension, powers = np.zeros(max(count - 1, 0)), None, []
     at["gap"][0], at["mode"][0], at["slip"][0] = start.gap, start.mode, start.slip
     for steps in retaken(run):
+        powers.append(steps.powers)
         listening.hear(steps)
         found = _columns(steps)
         for name, values in at.items():  # of steps between two states the last one stays
@@ -191,10 +201,14 @@ def _of_bodies(run: "Trajectory", contact: AbstractContacts) -> History:
             tension = np.empty((count, ends.shape[2]))
             tension[0] = ends[0, 0]
         tension[steps.interval + 1] = ends[:, 1]
-    at |= {"mode": at["mode"].astype(int)} | sums
+    none = np.zeros_like(sums["friction_work"])
+    at |= {"mode": at["mode"].astype(int), "friction_doubt": none, "impact_doubt": none} | sums
     tension = np.zeros((count, 0)) if tension is None else tension
     events = tuple(listening.events)
-    return History(names, **at, joint_work=joint_work, tension=tension, events=events)
+    joined = joined_powers(powers)
+    return History(
+        names, **at, joint_work=joint_work, tension=tension, events=events, powers=joined
+    )
 
 
 def reaction_of(run: "Trajectory", lam: np.ndarray) -> Values:

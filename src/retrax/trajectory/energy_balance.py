@@ -35,13 +35,19 @@ class EnergyBalance(NamedTuple):
         return {name: float(getattr(self, name)[-1]) for name in self._fields[:3]}
 
 
-def energy_balance(t: Series, energy: Series, power: Series) -> EnergyBalance:
-    """Balance the energies against the powers at the times `t`."""
+def energy_balance(
+    t: Series, energy: np.ndarray, power: Series, saved: np.ndarray | None = None
+) -> EnergyBalance:
+    """Balance the energies against the powers at the times `t`.
+
+    `saved`: at which of these times there are energies, if not at all.
+    """
     change, work = energy - energy[0], _work(t, power)
     some = np.unique([*range(0, len(t), 2), len(t) - 1])
     uncertainty = float("nan")
     if len(t) >= 5:
         uncertainty = float(np.max(np.abs(_work(t[some], power[some]) - work[some])))
+    work = work if saved is None else work[saved]
     return EnergyBalance(change, work, change - work, uncertainty)
 
 

@@ -38,18 +38,28 @@ _ELSEWHERE = 1e-6
 _TINY = float(np.finfo(float).tiny)
 
 
+class Powers(NamedTuple):
+    """The power of all but contacts after each step, at what times, and which states were saved."""
+
+    t: np.ndarray
+    power: np.ndarray
+    saved: np.ndarray
+
+
 class Retaken(NamedTuple):
     """Steps of a run, one after the other, and what contacts did in them.
 
     **Attributes:** `interval`: which saved states each step lies between; `t`: the time at its end;
     `saved`: whether it ends at a saved state; `record`: what the integrator tells of it, stacked;
-    `near`: of rods, the saved states that it comes to, and how far apart what is near is there.
+    `powers`: of everything but contacts after it, and before the first; `near`: of rods, the saved
+    states that it comes to, and how far apart what is near is there.
     """
 
     interval: np.ndarray
     t: np.ndarray
     saved: np.ndarray
     record: Any
+    powers: Powers
     near: tuple[np.ndarray, Any] | None = None
 
 
@@ -106,7 +116,36 @@ def retaken(run: "Trajectory") -> Iterator[Retaken]:
         # The last block is filled up by repeating its last step: one program for all.
         seen = _filled((before, after, block.h, handed), most)
         record = jax.tree.map(partial(_some, count=len(block.h)), looked(_look, seen))
-        yield Retaken(block.interval.copy(), t, saved, record, near)
+        idle = isinstance(integrator, Driven)  # inputs are no functions of the state
+        powers = _powers(looked, (before, after), t, saved, count == 0, idle)
+        yield Retaken(block.interval.copy(), t, saved, record, powers, near)
+
+
+def joined_powers(parts: list[Powers]) -> Powers:
+    """Return the powers of several blocks as one."""
+    if not parts:
+        return Powers(*np.zeros((2, 0)), np.zeros(0, bool))
+    return Powers(*(np.concatenate(x) for x in zip(*parts, strict=True)))
+
+
+def _powers(
+    looked: Callable[[Evaluated, tuple], Any],
+    ends: tuple[State, State],
+    t: np.ndarray,
+    saved: np.ndarray,
+    opens: bool,
+    idle: bool,
+) -> Powers:
+    """Return the powers after the steps of a block, and before the first of all."""
+    states: Any = ends[1]
+    if opens:
+        states = jax.tree.map(lambda x, y: np.concatenate([x[:1], y]), *ends)
+        t, saved = np.asarray(states.t), np.concatenate([[True], saved])
+    if idle:
+        return Powers(t, np.zeros(len(t)), saved)
+    most = _enough(len(t))
+    power = np.asarray(looked(_powered, (_filled(states, most),)))[: len(t)]
+    return Powers(t, power, saved)
 
 
 def _near(
@@ -221,6 +260,11 @@ def _method(run: "Trajectory") -> AbstractIntegrator | None:
     """Return the integrator that knows the contacts."""
     found = run.integrator
     return found.integrator if isinstance(found, Driven) else found
+
+
+@Evaluated
+def _powered(seen: tuple, system: AbstractGroupSystem, method: Any) -> Any:
+    return jax.vmap(system.power)(*seen)
 
 
 @Evaluated

@@ -15,7 +15,9 @@ from retrax.trajectory.retaken import Retaken
 
 # What all contacts of rods together are called.
 ALL = "all"
-_SUMS = ("normal", "tangential", "friction_work", "impact_loss")
+_SUMS = (
+    "normal", "tangential", "friction_work", "impact_loss", "friction_doubt", "impact_doubt",
+)  # fmt: skip
 
 
 class Things:
@@ -81,6 +83,8 @@ class RodColumns:
             "tangential": np.linalg.norm(record.tangential, axis=-1),
             "friction_work": -record.friction_work,
             "impact_loss": -record.impact_work,
+            "friction_doubt": record.friction_doubt,
+            "impact_doubt": record.impact_doubt,
             "mode": record.mode,
             "slip": np.linalg.norm(record.slip, axis=-1),
         }

@@ -160,7 +160,9 @@ def _contacts(run: "Trajectory") -> dict[str, Any]:
     return {
         "events": {kind: sum(event.kind == kind for event in run.events.entries) for kind in KINDS},
         "friction_work": float(book.friction_work[-1]),
+        "friction_uncertainty": float(book.friction_uncertainty[-1]),
         "impact_loss": float(book.impact_loss[-1]),
+        "impact_uncertainty": float(book.impact_uncertainty[-1]),
         "difference": float(book.difference[-1]),
         "by_name": {
             name: {

@@ -9,7 +9,12 @@ $$ P_i\cdot\tfrac12A_i\bigl(\xi(\mu_k) + \xi(\mu_k + J)\bigr)
 
 with $A\xi$ the velocity of one surface against the other. Its parts along the normal are of
 impacts, those across of friction. Nothing is solved again: the step hands on its impulses, and the
-points at which they act.
+points at which they act. This is exact where other forces are constant. Where they are not, as in a
+rod that bends, it is as uncertain as it differs from
+
+$$ (P_i + P_i')\cdot\tfrac12\bigl(A_i\xi(\mu_k) + A_i'\xi(\mu_{k+1})\bigr). \tag{2} $$
+
+What neither slips nor lands does no work.
 """
 
 from typing import NamedTuple
@@ -37,7 +42,8 @@ class NodeRecord(NamedTuple):
     **Attributes:** `gap`: at its end, infinite where nothing pushes; `mode`: 0 open, 1 sticks,
     2 slips; `normal`: impulses of both stages; `tangential`: those of friction, in space;
     `approach`: the normal velocity before; `slip`: velocity at the end, in space; `friction_work`,
-    `impact_work`: what friction and the normal impulses did; `first`, `second`: who touches: the
+    `impact_work`: what friction and the normal impulses did; `friction_doubt`, `impact_doubt`: how
+    far (1) is from (2); `first`, `second`: who touches: the
     numbers of nodes, or -1, -2 for the first and second of the bodies `against`; `place`: where it
     is in space.
     """
@@ -49,7 +55,9 @@ class NodeRecord(NamedTuple):
     approach: Numbers
     slip: Points
     friction_work: Numbers
+    friction_doubt: Numbers
     impact_work: Numbers
+    impact_doubt: Numbers
     first: Int[Array, " m"]
     second: Int[Array, " m"]
     place: Points
@@ -84,8 +92,12 @@ class _End(NamedTuple):
     def work(self) -> tuple[Numbers, Numbers]:
         """What impulses do across the normals, and along them: (1)."""
         mean = (self.u + self.other) / 2
-        across = mean[:, 1, None] * self.rows.frame[:, 1] + mean[:, 2, None] * self.rows.frame[:, 2]
-        return dot(self.rubs, across), self.push * mean[:, 0]
+        return dot(self.rubs, _across(self.rows, mean)), self.push * mean[:, 0]
+
+    def half(self, total: Points) -> tuple[Numbers, Numbers]:
+        """Half of what all impulses of the step would do at the speeds of the state: (2)."""
+        push = dot(total, self.rows.frame[:, 0])
+        return dot(total, _across(self.rows, self.u)) / 2, push * self.u[:, 0] / 2
 
 
 def recorded(
@@ -108,11 +120,16 @@ def recorded(
     start = _end(system, spots, before, begun, first, 1.0)
     end = _end(system, spots, after, points, last, -1.0)
     rubbed, struck = (one + two for one, two in zip(start.work, end.work, strict=True))
-    slip = end.u[:, 1, None] * end.rows.frame[:, 1] + end.u[:, 2, None] * end.rows.frame[:, 2]
+    total = first + last
+    mean = [one + two for one, two in zip(start.half(total), end.half(total), strict=True)]
+    slip = _across(end.rows, end.u)
     size = jnp.max(jnp.abs(jnp.stack([start.u, start.other, end.u, end.other])), axis=(0, 2))
     fast = _fastest(system, before) + _fastest(system, after)
     friction = system.contact.friction
-    moves = (jnp.sqrt(dot(slip, slip)) > _SMALL * (size + fast)) | (friction == 0)
+    least = _SMALL * (size + fast)
+    moves = (jnp.sqrt(dot(slip, slip)) > least) | (friction == 0)
+    lands = start.u[:, 0] < -least
+    rubs = moves | lands | (jnp.hypot(start.u[:, 1], start.u[:, 2]) > least)
     one, other = spots.sides
     return NodeRecord(
         jnp.where(pushes, end.gap, jnp.inf),
@@ -121,8 +138,10 @@ def recorded(
         start.rubs + end.rubs,
         start.u[:, 0],
         slip,
-        rubbed,
-        struck,
+        jnp.where(rubs, rubbed, 0.0),
+        jnp.where(rubs, rubbed - mean[0], 0.0),
+        jnp.where(rubs, struck, 0.0),
+        jnp.where(rubs, struck - mean[1], 0.0),
         one,
         other,
         _place(end.rows, after.g[1]),
@@ -147,6 +166,11 @@ def _end(
     other = _speeds(system, now, state, rows, state.momentum + given)
     push = dot(P, normals)
     return _End(rows, gap, push, P - push[:, None] * normals, u, other)
+
+
+def _across(rows: Rows, u: Points) -> Points:
+    """Return the parts of speeds across the normals, in space."""
+    return u[:, 1, None] * rows.frame[:, 1] + u[:, 2, None] * rows.frame[:, 2]
 
 
 def _place(rows: Rows, places: Places) -> Points:

@@ -88,7 +88,7 @@ class AbstractRod(AbstractNodes):
         return self.segments(g).strain
 
     def potential_energy(self, g: Placement) -> Float[Array, ""]:
-        extra, bent = self._deformed(self.strains(g))
+        extra, bent = self.deformed(self.strains(g))
         energy = self._stored(extra, self.stretching) + self._stored(bent, self.bending)
         places = g[1]
         if self.gravity is not None:
@@ -100,7 +100,7 @@ class AbstractRod(AbstractNodes):
             energy = energy - jnp.sum(self.loads.dead * places)
         return energy
 
-    def _deformed(self, strain: Strain) -> Strain:
+    def deformed(self, strain: Strain) -> Strain:
         r"""$\Gamma - \Gamma_0$ and $\Omega - \Omega_0$."""
         gamma, omega = strain
         rest = _E3 if self.rest_stretch is None else self.rest_stretch.rows()
@@ -116,7 +116,7 @@ class AbstractRod(AbstractNodes):
 
     def resultants(self, strain: Strain) -> Strain:
         r"""The stress resultants $n = C_1(\Gamma - \Gamma_0)$ and $m = C_2(\Omega - \Omega_0)$."""
-        extra, bent = self._deformed(strain)
+        extra, bent = self.deformed(strain)
         return Strain(scaled(extra, self.stretching), scaled(bent, self.bending))
 
     def differential(self, g: Placement, xi: Coordinates, mu: Coordinates) -> Coordinates:
@@ -129,10 +129,16 @@ class AbstractRod(AbstractNodes):
         return self._pushed(g, self._at_the_end(torque=False), None, more)
 
     def kick(self, g: Placement, t: Float[Array, ""]) -> Coordinates:
+        return self.pushed(g, t)
+
+    def pushed(
+        self, g: Placement, t: Float[Array, ""], stress: Strain | None = None
+    ) -> Coordinates:
+        """The loads at a place and a time, of its own elastic stresses or of these."""
         now = self.at_time(t)
         muscle = None if now.muscle is None else now.muscle.rows()
         more = None if now.loads is None else now.loads.on(g[0])
-        return now.left(g, now._pushed(g, now._at_the_end(torque=True), muscle, more))
+        return now.left(g, now._pushed(g, now._at_the_end(torque=True), muscle, more, stress))
 
     def _pushed(
         self,
@@ -140,10 +146,11 @@ class AbstractRod(AbstractNodes):
         last: Float[Array, "6"] | None,
         muscle: Float[Array, "segments 3"] | None,
         more: Float[Array, "nodes 6"] | None,
+        stress: Strain | None = None,
     ) -> Coordinates:
         """The loads of segments and of gravity, those on the last node and `more` on all."""
         seg = self.segments(g)
-        n, m = self.resultants(seg.strain)
+        n, m = self.resultants(seg.strain) if stress is None else stress
         stress = Strain(n, m if muscle is None else m - muscle)
         flat = self._on_nodes(self._between(g, seg, stress), last)
         if self.gravity is not None:

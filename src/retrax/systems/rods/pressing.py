@@ -29,12 +29,12 @@ from jaxtyping import Float
 from retrax.errors import ContactDegenerate, NoEquilibrium
 from retrax.numerics.checks import require_instance, require_number
 from retrax.numerics.evaluate import as_jax
-from retrax.numerics.tridiagonal import BlockTridiagonal
 from retrax.systems.rods.contact import Pair, degenerate, too_flat
+from retrax.systems.rods.mixed import Mixed, linearised, stresses
 from retrax.systems.rods.nodes import HostPlacement, Placement
 from retrax.systems.rods.pair import RodsInContact
 from retrax.systems.rods.rod import Rod
-from retrax.systems.rods.statics import placed, tangent_stiffness
+from retrax.systems.rods.statics import placed
 
 AnyPlacement = Placement | HostPlacement
 HostPair = tuple[HostPlacement, HostPlacement, Float[np.ndarray, "2"]]
@@ -153,15 +153,14 @@ def _solved(
     gap: float,
 ) -> Float[np.ndarray, "nodes 6 7"]:
     """$-K^{-1}f$ and, beside it, $-K^{-1}B$ of (2)."""
-    here = tangent_stiffness(rod, at)
+    here = linearised(rod, at, stresses(rod, at))
     right = np.zeros((rod.nodes, 6, 7))
     right[:, 3:, 0] = push * np.outer(side.w, n)
     right[:, 3:, 1 if sign < 0 else 2] = push * np.outer(side.slope, n)
     right[:, 3:, 3] = sign * np.outer(side.w, n)
     right[:, 3:, 4:] = push / gap * side.w[:, None, None] * (np.eye(3) - np.outer(n, n))
-    right[np.asarray(rod.mobility).reshape(-1, 6) == 0] = 0.0
     right[..., 0] += here.loads
-    return -BlockTridiagonal(here.lower, here.diagonal, here.upper).solve(right)
+    return Mixed(rod, here).solve(right, np.zeros((rod.elements, 6, 7)))[0]
 
 
 def _border_rows(

@@ -1,9 +1,4 @@
-r"""A rod at rest under its loads, its stiffness there, and its vibrations.
-
-A node feels its neighbours only, so the derivative of the loads by the moves of the nodes is a
-block tridiagonal matrix. All nodes $k \equiv j$ modulo 3 may be moved at once: three times six
-directional derivatives give every block.
-"""
+r"""A rod at rest under its loads, its stiffness there, and its vibrations."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,10 +11,15 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput, NoEquilibrium
 from retrax.groups.arguments import element
 from retrax.mechanics.system import AbstractGroupSystem, Element
-from retrax.numerics.checks import require_double_precision, require_instance, require_whole
+from retrax.numerics.checks import (
+    is_traced,
+    require_double_precision,
+    require_instance,
+    require_whole,
+)
 from retrax.numerics.evaluate import Evaluated, as_jax
 from retrax.numerics.meant import explain_keywords
-from retrax.numerics.tridiagonal import BlockTridiagonal
+from retrax.systems.rods.mixed import Here, Mixed, linearised, stresses, units, unresisted
 from retrax.systems.rods.nodes import HostPlacement, Placement
 from retrax.systems.rods.rod import Rod
 
@@ -27,12 +27,16 @@ _MOST = 100
 # The most that a node turns, or a segment is stretched, in one iteration.
 _LONGEST = 0.3
 _ROUNDING = 1e-13
-# Stiffnesses below the first part of the largest one count as zero; loads above the second part of
-# the largest one count as left over.
-_SINGULAR, _LEFT_OVER = 1e-13, 1e-3
-_MOST_DENSE = 400  # nodes
+# Loads along a free motion above this part of the largest one count as left over; and what may be
+# left of loads and strains at rest, over what cancels in them.
+_LEFT_OVER, _BALANCED = 1e-3, 1e-12
 # The Krylov space of `modes`: columns of a block, and the change of an eigenvalue that ends it.
 _BLOCK, _TOLERANCE = 6, 1e-13
+# What may be left of a mode and of its eigenvalue; and a negative eigenvalue that is no round-off.
+_UNSOLVED, _UNSURE, _UNSTABLE = 1e-5, 1e-6, 1e-12
+# Round-off of an eigenvalue of (1); how far a placement with modes may be from rest, in rad, and
+# how often its stresses are balanced.
+_ROUNDED, _AT_REST, _BALANCING = 4e-15, 1e-6, 3
 
 
 class Stiffness(NamedTuple):
@@ -48,7 +52,10 @@ class Stiffness(NamedTuple):
 
 
 def tangent_stiffness(rod: Rod, g: Placement | HostPlacement) -> Stiffness:
-    """Loads and their derivatives for a rod at rest in `g`; held nodes get the identity."""
+    """Loads and their derivatives for a rod at rest in `g`; held nodes get the identity.
+
+    A node feels its neighbours only, so all nodes $k = j$ modulo 3 may be moved at once.
+    """
     loads, moved = _derivatives(rod, g)
     moved = np.asarray(moved).reshape(3, 6, rod.nodes, 6)
     nodes = np.arange(rod.nodes)
@@ -97,28 +104,29 @@ def equilibrium(rod: Rod, g: Placement) -> Placement:
 
     $$ dF(g_i)\,\delta_i = -F(g_i), \qquad g_{i+1} = g_i\exp\delta_i, \tag{1} $$
 
-    with $F$ all torques and forces on nodes that are not held; long moves are cut short. The
-    matrix is block tridiagonal, so the time of an iteration is proportional to the number of nodes.
-    A rod with a singular matrix can move without resistance, as a whole or in part: then dense
-    least squares give the shortest of all moves that solve (1).
+    with $F$ all torques and forces on nodes that are not held, and the stresses as unknowns of
+    their own (`mixed.py`); long moves are cut short. The matrix is banded, so the time of an
+    iteration is proportional to the number of nodes. A rod that can move as a whole without
+    resistance takes the move that has no momentum of such a motion.
 
     **Raises:** `NoEquilibrium` if the iteration does not settle, or if a load acts along a move
     that nothing resists, such as the weight of a rod with two free ends.
     """
     require_double_precision()
     require_instance("rod", rod, Rod, "a Rod")
+    _require_numbers("equilibrium", rod, g)
     g = placed(g, rod)
-    smallest = np.inf
+    smallest, stress = np.inf, stresses(rod, g)
     for _ in range(_MOST):
-        here = tangent_stiffness(rod, g)
-        step = _newton_step(rod, here)
+        step, change = _newton_step(rod, g, linearised(rod, g, stress))
         if not np.all(np.isfinite(step)):
             size = np.inf
             break
         size = max(np.abs(step[:, :3]).max(), _strain_of(rod, step))
-        delta = step.ravel() * min(1.0, _LONGEST / size)
-        g = _moved(rod, g, delta)
+        part = min(1.0, _LONGEST / size)
+        g, stress = _moved(rod, g, part * step.ravel()), stress + part * change
         if size < _ROUNDING or (size < 1e-9 and size > 0.5 * smallest):
+            _require_balance(rod, g, stress)
             return jax.tree.map(as_jax, g)
         smallest = min(size, smallest)
     raise NoEquilibrium(
@@ -128,43 +136,58 @@ def equilibrium(rod: Rod, g: Placement) -> Placement:
     )
 
 
+def _require_numbers(what: str, *given: object) -> None:
+    if is_traced(*given):
+        raise BadInput(
+            f"{what} is solved on the host with numbers, but JAX is tracing the rod or its "
+            f"placement (jit, grad, jvp or vmap): call {what} outside of what JAX transforms."
+        )
+
+
 @Evaluated
 def _moved(rod: Rod, g: Placement, delta: Float[Array, " dim"]) -> Placement:
     return rod.group.compose(g, rod.group.exp(delta))
 
 
-def _newton_step(rod: Rod, here: Stiffness) -> Float[np.ndarray, "nodes 6"]:
-    """Solve (1) for the moves of the nodes."""
-    try:
-        matrix = BlockTridiagonal(here.lower, here.diagonal, here.upper)
-    except np.linalg.LinAlgError:
-        return _shortest(rod, here)
-    stiffest, softest = np.abs(here.diagonal).max(), 1 / np.abs(matrix.pivots).max()
-    if not softest > _SINGULAR * stiffest:
-        return _shortest(rod, here)
-    return matrix.solve(-here.loads)
-
-
-def _shortest(rod: Rod, here: Stiffness) -> Float[np.ndarray, "nodes 6"]:
-    """The shortest solution of (1); infinite moves if there are too many nodes for it."""
-    n = len(here.loads)
-    if n > _MOST_DENSE or not np.isfinite(here.diagonal).all():
-        return np.full_like(here.loads, np.inf)
-    matrix = np.zeros((n, 6, n, 6))
-    for shift, blocks in ((-1, here.lower), (0, here.diagonal), (1, here.upper)):
-        for k in range(max(0, -shift), min(n, n - shift)):
-            matrix[k, :, k + shift] = blocks[k]
-    matrix, loads = matrix.reshape(6 * n, 6 * n), here.loads.reshape(-1)
-    step = np.linalg.lstsq(matrix, -loads, rcond=_SINGULAR)[0]
-    left = (loads + matrix @ step).reshape(n, 6)
+def _newton_step(
+    rod: Rod, g: Placement | HostPlacement, here: Here
+) -> tuple[Float[np.ndarray, "nodes 6"], Float[np.ndarray, "segments 6"]]:
+    """Solve (1) for the moves of the nodes and the changes of the stresses."""
+    free = unresisted(rod, g, here)
+    solver = Mixed(rod, here, free=free)
+    step, change = (x[:, :, 0] for x in solver.solve(here.loads[..., None], here.misfit[..., None]))
+    if free is None or not np.isfinite(step).all():
+        return step, change
+    left = solver.spring @ step[-1]
     # An equilibrium leaves no load but the rounding errors of the stresses.
-    if np.abs(left).max() > _LEFT_OVER * max(np.abs(loads).max(), _resistance(rod)):
+    if np.abs(left).max() > _LEFT_OVER * max(np.abs(here.loads).max(), _resistance(rod)):
         raise NoEquilibrium(
             f"The {rod.name} found no equilibrium near the placement given: it can move without "
-            f"resistance along a load, whose forces add up to {_listed(left[:, 3:])} N and whose "
-            f"torques to {_listed(left[:, :3])} N m; hold an end, or take the load away."
+            f"resistance along a load, whose forces add up to {_listed(left[3:])} N and whose "
+            f"torques to {_listed(left[:3])} N m; hold an end, or take the load away."
         )
-    return step.reshape(n, 6)
+    rigid = free.reshape(step.size, -1)
+    weighed = rigid * np.asarray(rod.inertia)[:, None]
+    along = np.linalg.solve(weighed.T @ rigid, weighed.T @ step.ravel())
+    return step - (rigid @ along).reshape(step.shape), change
+
+
+def _require_balance(
+    rod: Rod, g: Placement | HostPlacement, stress: Float[np.ndarray, "segments 6"]
+) -> None:
+    """Reject loads that are left, and stresses that are not those of the strains."""
+    here, (move, torque) = linearised(rod, g, stress), units(rod)
+    far = 1 + float(np.abs(np.asarray(g[1])).max()) / float(rod.spacing)
+    least = torque * _BALANCED * far
+    pressed = float(np.abs(move[::-1] * stress).max())
+    loads, strains = np.abs(move * here.loads).max(), np.abs(here.misfit[:, :3]).max()
+    bends = float(rod.spacing) * np.abs(here.misfit[:, 3:]).max()
+    if not (loads <= _BALANCED * pressed + least and max(strains, bends) <= _BALANCED * far):
+        raise NoEquilibrium(
+            f"The {rod.name} found no equilibrium near the placement given: moves have settled, "
+            f"but of stresses that amount to torques of {pressed:.3g} N m, {loads:.3g} N m are "
+            f"not balanced, and strains miss their stresses by {max(strains, bends):.2g}."
+        )
 
 
 def _resistance(rod: Rod) -> float:
@@ -172,9 +195,9 @@ def _resistance(rod: Rod) -> float:
     return 1e-6 * float(np.asarray(rod.bending).min()) / float(rod.length) ** 2
 
 
-def _listed(rows: Float[np.ndarray, "nodes 3"]) -> str:
-    """The sum over the nodes, in words."""
-    return "(" + ", ".join(f"{x:.3g}" for x in rows.sum(axis=0)) + ")"
+def _listed(vector: Float[np.ndarray, "3"]) -> str:
+    """Its components, in words."""
+    return "(" + ", ".join(f"{x:.3g}" for x in vector) + ")"
 
 
 def _strain_of(rod: Rod, step: Float[np.ndarray, "nodes 6"]) -> float:
@@ -183,46 +206,111 @@ def _strain_of(rod: Rod, step: Float[np.ndarray, "nodes 6"]) -> float:
 
 
 class Modes(NamedTuple):
-    """Angular frequencies in rad/s, lowest first, and the velocities of their modes in rows."""
+    """Angular frequencies in rad/s, lowest first, and the velocities of their modes in rows.
+
+    `errors`: how far each frequency may be off by what is left of its equations, in rad/s.
+    """
 
     frequencies: Float[np.ndarray, " mode"]
     shapes: Float[np.ndarray, "mode dim"]
+    errors: Float[np.ndarray, " mode"]
 
 
 @explain_keywords
 def modes(rod: Rod, g: Placement, number: int = 6) -> Modes:
     r"""The `number` lowest solutions of $K\phi = \omega^2 M\phi$ about the equilibrium `g`.
 
-    Rigid motions have the frequency 0. $K$ is block tridiagonal and $M$ diagonal. With a shift
-    $\sigma < 0$ below all $\omega^2$, the symmetric operator
+    Rigid motions have the frequency 0, unstable ones a negative one, $-|\omega|$. With a shift $s$
+    below all $\omega^2$, the symmetric operator
 
-    $$ A = M^{1/2}(K - \sigma M)^{-1}M^{1/2}, \qquad A y = \frac{1}{\omega^2 - \sigma}\,y,
+    $$ A = M^{1/2}(K - s M)^{-1}M^{1/2}, \qquad A y = \frac{1}{\omega^2 - s}\,y,
        \qquad y = M^{1/2}\phi, \tag{1} $$
 
     has these modes at its upper end. A block Krylov space finds them after a few dozen solves, each
-    in a time proportional to the number of nodes. It needs a block, for round sections bend in two
-    planes with the same frequency.
+    in a time proportional to the number of nodes, of moves and stresses together (`mixed.py`). It
+    needs a block, for round sections bend in two planes with the same frequency.
+
+    **Raises:** `BadInput` if `g` is no equilibrium, or if a mode does not solve its equations
+    because a load has no potential.
     """
     require_instance("rod", rod, Rod, "a Rod")
-    here = tangent_stiffness(rod, placed(g, rod))
-    mobile = np.asarray(rod.mobility).reshape(-1, 6)
-    free = int(np.count_nonzero(mobile))
-    number = require_whole("number", number, 1, free)
-    shift = -_lowest_estimate(rod)
-    mass = np.asarray(rod.inertia).reshape(-1, 6)
-    # (1); held nodes have the stiffness one, and no motion.
-    diagonal = -here.diagonal - shift * mass[:, :, None] * np.eye(6)
-    matrix = BlockTridiagonal(-here.lower, diagonal, -here.upper)
-    root = np.where(mobile > 0, np.sqrt(mass), 0.0)[:, :, None]
+    _require_numbers("modes", rod, g)
+    g = placed(g, rod)
+    here, shift = _balanced(rod, g), -_lowest_estimate(rod)
+    mobile = np.asarray(rod.mobility) > 0
+    number = require_whole("number", number, 1, int(np.count_nonzero(mobile)))
+    while True:
+        inverse = _Inverse(rod, here, shift)
+        values, vectors, lowest = _largest(inverse, number, mobile)
+        if lowest > -_UNSTABLE * values[0]:
+            break
+        shift *= 16  # an unstable mode below it
+    return _checked(rod, inverse, values, vectors, mobile)
 
-    def inverse(y):
-        return (root * matrix.solve(root * y.reshape(len(mass), 6, -1))).reshape(6 * len(mass), -1)
 
-    values, vectors = _largest(inverse, 6 * len(mass), number, free, np.asarray(mobile).ravel() > 0)
-    squares = shift + 1 / values
-    shapes = vectors.T.reshape(number, len(mass), 6) * np.sqrt(mobile)
-    frequencies = np.sign(squares) * np.sqrt(np.abs(squares))
-    return Modes(frequencies, shapes.reshape(number, -1))
+def _balanced(rod: Rod, g: Placement) -> Here:
+    """Linearise about the stresses that balance the loads, free of the round-off of places."""
+    stress = stresses(rod, g)
+    here = linearised(rod, g, stress)
+    if not all(np.isfinite(part).all() for part in here):
+        raise BadInput("g has no modes: the stiffness of a rod placed like this is not finite.")
+    for _ in range(_BALANCING):
+        step, change = _newton_step(rod, g, here)
+        off = max(np.abs(step[:, :3]).max(), _strain_of(rod, step))
+        stress = stress + change
+        here = linearised(rod, g, stress)
+        if off <= _AT_REST:
+            return here
+    raise BadInput(
+        f"g is no equilibrium of the {rod.name}: it would turn or stretch by {off:.2g} (allowed "
+        f"{_AT_REST:.0e}); find one by equilibrium(rod, g)."
+    )
+
+
+class _Inverse:
+    """The operator (1) on columns, and how well the last solve met its equations."""
+
+    def __init__(self, rod: Rod, here: Here, shift: float):
+        self.shift, self.solver = shift, Mixed(rod, here, shift)
+        self.root = np.sqrt(np.asarray(rod.inertia)) * (np.asarray(rod.mobility) > 0)
+        self.nodes, self.spacing = rod.nodes, float(rod.spacing)
+
+    def __call__(self, y: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n m"]:
+        return self.root[:, None] * self._solved(y)[1][0].reshape(y.shape)
+
+    def _solved(self, y: np.ndarray) -> tuple[tuple, tuple]:
+        loads = (self.root[:, None] * y).reshape(self.nodes, 6, -1)
+        sides = loads, np.zeros((self.nodes - 1, 6, y.shape[1]))
+        return sides, self.solver.solve(*sides)
+
+    def error(self, y: Float[np.ndarray, "n m"]) -> Float[np.ndarray, " m"]:
+        """How far $y^TAy$ may be off: the work of what is left of (1) and (2) of `mixed.py`."""
+        sides, found = self._solved(y)
+        loads, strains = self.solver.left(*sides, *found)
+        work = np.einsum("kim,kim->m", np.abs(found[0]), loads)
+        return work + self.spacing * np.einsum("kim,kim->m", np.abs(found[1]), strains)
+
+
+def _checked(
+    rod: Rod, inverse: _Inverse, values: np.ndarray, vectors: np.ndarray, mobile: np.ndarray
+) -> Modes:
+    """The modes of (1); reject those that do not solve it."""
+    off = np.linalg.norm(inverse(vectors) - vectors * values, axis=0) / values
+    unsure = inverse.error(vectors) / values + off**2 + _ROUNDED
+    squares = inverse.shift + 1 / values
+    doubt = unsure / values
+    if not (np.all(off <= _UNSOLVED) and np.all(unsure <= _UNSURE)):
+        k = int(np.argmax(np.maximum(off / _UNSOLVED, unsure / _UNSURE)))
+        raise BadInput(
+            f"mode {k} of the {rod.name} does not solve its equations, of which "
+            f"{max(off[k], unsure[k]):.2g} is left (allowed {_UNSOLVED:.0e}): a load without a "
+            "potential makes its stiffness unsymmetric, and then there are no such modes."
+        )
+    squares = np.where(np.abs(squares) <= doubt, 0.0, squares)
+    sizes = np.sqrt(np.abs(squares))
+    errors = np.where(squares == 0, np.sqrt(doubt), doubt / (2 * np.maximum(sizes, 1e-300)))
+    shapes = vectors * np.sqrt(np.asarray(rod.mobility))[:, None]
+    return Modes(np.sign(squares) * sizes, shapes.T, errors)
 
 
 def _lowest_estimate(rod: Rod) -> float:
@@ -232,25 +320,21 @@ def _lowest_estimate(rod: Rod) -> float:
 
 
 def _largest(
-    inverse: Callable[[np.ndarray], np.ndarray],
-    size: int,
-    number: int,
-    free: int,
-    mobile: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The largest eigenvalues of a symmetric operator and their vectors, from a Krylov space."""
+    inverse: Callable[[np.ndarray], np.ndarray], number: int, mobile: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The largest eigenvalues of a symmetric operator, their vectors, and the lowest one seen."""
+    size, free = len(mobile), int(np.count_nonzero(mobile))
     random = np.random.default_rng(0).standard_normal((size, min(_BLOCK, free)))
     basis, _ = np.linalg.qr(np.where(mobile[:, None], random, 0.0))
     images = inverse(basis)
-    if not np.isfinite(images).all():
-        raise BadInput("g has no modes: the stiffness of a rod placed like this is not finite.")
     block, last = images, None
     while True:
         values, vectors = np.linalg.eigh(_symmetric(basis.T @ images))
+        lowest = float(values[0])
         values, vectors = values[::-1][:number], vectors[:, ::-1][:, :number]
         done = last is not None and np.all(np.abs(values - last) <= _TOLERANCE * values)
         if basis.shape[1] >= free or (len(values) == number and done):
-            return values, basis @ vectors
+            return values, basis @ vectors, lowest
         last = values if len(values) == number else None
         for _ in range(2):  # orthogonal to round-off
             block = block - basis @ (basis.T @ block)

@@ -1,0 +1,81 @@
+r"""Where a run leaves the band of energies that its integrator keeps to.
+
+A symplectic step keeps the energy within a band for as long as it resolves the motion. The step
+that does not, for example through a collision under $1/r$, lands on another energy and stays there:
+all looks well that follows. With kinetic energies $T$ and $V = H - T$ a state has left if
+
+$$ |H - H_0| > \tfrac12\max(s, s_0, \tilde s), \qquad s = T + |V|, \tag{1} $$
+
+where $\tilde s$ is the median of $s$. Of a long run 64 states are looked at.
+"""
+
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from retrax.integrators.driven import Driven
+from retrax.mechanics.remembered import RememberedSystem
+from retrax.mechanics.state import State
+from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.checks import is_traced
+from retrax.numerics.evaluate import Evaluated
+
+if TYPE_CHECKING:
+    from retrax.trajectory.trajectory import Trajectory
+
+_LOOKED_AT = 64
+# The part of (1); and by how much momenta must have grown for energies to be looked at.
+_BAND, _GROWN = 0.5, 2.0
+_KEEP = frozenset({"symplectic", "energy"})
+
+
+def escape(run: "Trajectory") -> str | None:
+    """Warn, in one sentence, of an energy that has left its band; `None` without one."""
+    system, integrator = run.system, run.integrator
+    if system is None or integrator is None or isinstance(system, RememberedSystem):
+        return None
+    keeps = _KEEP & integrator.preserves and not isinstance(integrator, Driven)
+    if not (keeps and system.has_momentum and system.conservative) or len(run.t) < 2:
+        return None
+    mu = run.states.momentum
+    if is_traced(mu):
+        return None
+    some = np.unique(np.linspace(0, len(run.t) - 1, _LOOKED_AT).astype(int))
+    sizes = np.max(np.abs(np.asarray(mu)[some].reshape(len(some), -1)), axis=1, initial=0.0)
+    if not sizes.max() > _GROWN * sizes[0]:  # what has not become faster keeps its energy
+        return None
+    energies, sizes = _energies_at(run, system, some)
+    scale = np.maximum(sizes, max(sizes[0], float(np.median(sizes))))
+    out = np.abs(energies - energies[0]) > _BAND * scale  # (1)
+    if not out.any():
+        return None
+    k = int(np.argmax(out))
+    before, after = (float(run.t[some[j]]) for j in (k - 1, k))
+    return (
+        f"the energy of the {system.name} has left its band: {energies[0]:.4g} J at the start, "
+        f"{energies[k - 1]:.4g} J at t = {before:.6g} s and {energies[k]:.4g} J at t = {after:.6g} "
+        f"s, though {type(integrator).__name__} keeps it bounded where its steps resolve the "
+        f"motion. In between, steps of h = {abs(run.h):g} s did not: what follows is another "
+        "motion."
+    )
+
+
+def _energies_at(
+    run: "Trajectory", system: AbstractGroupSystem, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return energies at some saved states, and what they are the sums of in size: $T + |V|$."""
+    full = np.minimum(np.arange(_LOOKED_AT), len(rows) - 1)  # one program for all runs
+    picked = jax.tree.map(lambda x: np.asarray(x)[rows[full]], run.states)
+    energy, kinetic = (np.asarray(x)[: len(rows)] for x in _measured(picked, system))
+    return energy, np.abs(kinetic) + np.abs(energy - kinetic)
+
+
+@Evaluated
+def _measured(states: State, system: AbstractGroupSystem) -> tuple[Array, Array]:
+    def one(state: State) -> tuple[Array, Array]:
+        return system.energy(state), jnp.dot(state.momentum, system.velocity_at(state)) / 2
+
+    return jax.vmap(one)(states)
