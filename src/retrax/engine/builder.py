@@ -193,6 +193,7 @@ _PLAIN = {"add", "sub", "mul", "div", "neg", "max", "min", "and", "or"}
 # denominators that are never zero.
 _SINGULAR = {"rem", "log", "log1p", "power", "arcsin", "arccos", "arccosh", "arctanh"}
 _TRUTH = {"lt", "le", "gt", "ge", "eq", "ne", "isfinite"}
+_REINTERPRETED: dict[str, Kind] = {"float_of_bits": "float", "bits_of_float": "u64"}
 
 
 def simplify(name: str, operands: Sequence[Operand]) -> Operand | None:
@@ -241,6 +242,8 @@ def _widens(name: str, operands: Sequence[Operand]) -> bool:
     """Whether an operation makes numbers of many digits from those of few."""
     if name == "mul":
         return all(isinstance(x, Value) for x in operands)
+    if name == "bits_of_float":
+        return True
     return name in ("shl", "not", "xor", "neg") and kind_of(operands[0]) in ("int", "u64")
 
 
@@ -273,4 +276,6 @@ def _result_kind(name: str, operands: Sequence[Operand]) -> Kind:
         return "bool"
     if name in DTYPE:
         return name
+    if name in _REINTERPRETED:
+        return _REINTERPRETED[name]
     return kind_of(operands[1] if name == "select" else operands[0])

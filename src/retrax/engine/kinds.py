@@ -2,13 +2,15 @@
 
 A scalar is a truth, a whole number of 8 to 64 bits with or without sign, or a float of 64 bits. A
 program computes with each as XLA does: whole numbers wrap around, a float that becomes a whole
-number is cut off at the ends of its range, and NaN becomes zero. Shorter floats and complex
-numbers have no kind: a step that computes with them has no scalar program.
+number is cut off at the ends of its range, and NaN becomes zero. A key of random numbers is its two words
+in one, so that it moves as numbers do. Shorter floats and complex numbers have no kind: a step that
+computes with them has no scalar program.
 
 `folded` does an operation on constants while a program is built, with the result of XLA.
 """
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -39,7 +41,14 @@ class Unscalarisable(Exception):
 
 def kind_of_dtype(dtype: object) -> Kind | None:
     """Return the kind of a type, or `None` if programs do not compute with it."""
-    return _KIND.get(dtype) if isinstance(dtype, np.dtype) else None
+    if isinstance(dtype, np.dtype):
+        return _KIND.get(dtype)
+    return "u64" if is_key(dtype) else None
+
+
+def is_key(dtype: object) -> bool:
+    """Tell whether this is the type of a key of Threefry's."""
+    return getattr(dtype, "name", None) == "key<fry>"
 
 
 def dtype_of(variable: Variable) -> np.dtype:
@@ -162,6 +171,11 @@ _TRUTH: dict[str, Callable] = {
     "min": lambda a, b: a and b,
     "not": lambda a: not a,
 }
+# The same bits read as another kind.
+_REINTERPRETED: dict[str, Callable[[Any], Constant]] = {
+    "float_of_bits": lambda a: struct.unpack("<d", struct.pack("<Q", int(a)))[0],
+    "bits_of_float": lambda a: np.uint64(struct.unpack("<Q", struct.pack("<d", a))[0]),
+}
 
 
 def folded(name: str, constants: Sequence[Constant]) -> Constant | None:
@@ -172,6 +186,8 @@ def folded(name: str, constants: Sequence[Constant]) -> Constant | None:
     kind = kind_of_constant(constants[0])
     if name in DTYPE:
         return constant(constants[0], name)
+    if name in _REINTERPRETED:
+        return _REINTERPRETED[name](constants[0])
     if name in _COMPARE:
         return bool(_COMPARE[name](*constants))
     if is_whole(kind):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from retrax.engine.kinds import Constant, Kind, bits, bounds, is_unsigned
+from retrax.errors import BadInput
 
 TYPE: dict[Kind, str] = {
     "int": "int64_t", "bool": "int", "i32": "int32_t", "i16": "int16_t", "i8": "int8_t",
@@ -23,6 +24,10 @@ LIBRARY = {
     "expm1": "expm1", "log1p": "log1p", "cbrt": "cbrt", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "erf": "erf", "erfc": "erfc", "nextafter": "nextafter", "rem": "fmod",
+}  # fmt: skip
+# What reads the same bits as another type: which it reads, and as which.
+_REINTERPRETED = {
+    "float_of_bits": ("uint64_t", "double"), "bits_of_float": ("double", "uint64_t"),
 }  # fmt: skip
 ATOM, _UNARY, _LOGIC, _CHOICE = 20, 15, 4, 3
 _EPS64, _EPS32 = 2.0**-52, 2.0**-23
@@ -90,6 +95,8 @@ class COperations:
                 f"{test.within(_LOGIC)} ? {chosen.within(_LOGIC)} : {otherwise.within(_LOGIC)}",
                 _CHOICE,
             )
+        if name in _REINTERPRETED:
+            return self._reinterpreted(name, x)
         if name in _COMPARE or (kind == "float" and name in _INFIX):
             return self._infix(*_INFIX[name], *x)
         if kind == "float":
@@ -97,6 +104,17 @@ class COperations:
         if kind == "bool":
             return self._on_truths(name, x)
         return self._on_whole(name, kind, x)
+
+    def _reinterpreted(self, name: str, x: Sequence[Text]) -> Text:
+        """The bits of a number as those of another."""
+        if self.real == "float":
+            raise BadInput(
+                "precision = 'float', but this step reads the bits of numbers in double "
+                "precision, as random numbers are made; export it with precision = 'double'."
+            )
+        old, new = _REINTERPRETED[name]
+        body = f"union {{ {old} given; {new} made; }} both;\n    both.given = a;\n"
+        return self._call(name, [old], new, f"{body}    return both.made;", x)
 
     def _infix(self, sign: str, binds: int, a: Text, b: Text) -> Text:
         right = b.within(binds + 1)
@@ -133,6 +151,11 @@ class COperations:
     def _from_float(self, new: Kind, x: Sequence[Text]) -> Text:
         if new == "bool":
             return Text(f"{x[0].within(10)} != {self._float(0.0).text}", 9)
+        if new == "u32" and self.real == "float":
+            raise BadInput(
+                "precision = 'float', but this step reads numbers as words of 32 bits, as keys of "
+                "random numbers are made of; export it with precision = 'double'."
+            )
         low, high = bounds(new)
         t, least, most = TYPE[new], self.literal(low, new).text, self.literal(high, new).text
         # The largest number may not be a float; what is not below it is cut off there.

@@ -32,7 +32,7 @@ OPCODES = {
     "f64.min": 0xA4, "f64.max": 0xA5, "f64.copysign": 0xA6,
     "i32.wrap_i64": 0xA7, "i64.extend_i32_s": 0xAC, "i64.extend_i32_u": 0xAD,
     "f64.convert_i32_s": 0xB7, "f64.convert_i32_u": 0xB8, "f64.convert_i64_s": 0xB9,
-    "f64.convert_i64_u": 0xBA,
+    "f64.convert_i64_u": 0xBA, "i64.reinterpret_f64": 0xBD, "f64.reinterpret_i64": 0xBF,
 }  # fmt: skip
 # Floats to whole numbers, cut off at the ends of the range.
 _SATURATING = {

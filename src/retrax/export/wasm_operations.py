@@ -18,6 +18,7 @@ _FLOAT = {
 }  # fmt: skip
 _WHOLE = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _WHOLE |= {"eq": "eq", "ne": "ne", "popcount": "popcnt", "clz": "clz"}
+_REINTERPRETED = {"float_of_bits": "f64.reinterpret_i64", "bits_of_float": "i64.reinterpret_f64"}
 _SHIFTS = {"shl": "shl", "shr": "shr_u", "sar": "shr_s"}
 _ORDERED = ("lt", "le", "gt", "ge")
 # Functions that JavaScript has, with what it calls them and how many numbers they take.
@@ -86,7 +87,9 @@ class WasmOperations:
             return
         for operand in operands:
             self._push(operand, kind)
-        if machine == F64:
+        if name in _REINTERPRETED:
+            code.op(_REINTERPRETED[name])
+        elif machine == F64:
             self.on_floats(name)
         else:
             self._on_whole(name, kind)

@@ -41,6 +41,8 @@ _OPERATIONS: dict[str, Callable] = {
     "erfc": lax.erfc, "nextafter": lax.nextafter,
     "isfinite": lambda x: lax.eq(lax.sub(x, x), jnp.zeros_like(x)),
     "select": lambda p, x, y: lax.select(p, y, x),
+    "float_of_bits": lambda x: lax.bitcast_convert_type(x, jnp.float64),
+    "bits_of_float": lambda x: lax.bitcast_convert_type(x, jnp.uint64),
 }  # fmt: skip
 
 

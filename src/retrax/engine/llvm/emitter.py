@@ -215,6 +215,12 @@ class Emitter:
         difference = self.let(f"fsub {t} {x[0]}, {x[0]}")
         return f"fcmp oeq {t} {difference}, {self.name(0.0)}"
 
+    def _float_of_bits(self, kind: Kind, t: str, x: Sequence[str]) -> str:
+        return f"bitcast {t} {x[0]} to {self.type('float')}"
+
+    def _bits_of_float(self, kind: Kind, t: str, x: Sequence[str]) -> str:
+        return f"bitcast {t} {x[0]} to {self.type('u64')}"
+
     def _stored(self, kind: Kind, t: str, x: Sequence[str]) -> str:
         """A number as memory would give it back: nothing is contracted or shared across it."""
         return self.intrinsic("arithmetic.fence", x)

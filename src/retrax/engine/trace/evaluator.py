@@ -1,6 +1,6 @@
 """Evaluate jaxprs on arrays of operands: moving entries is free, arithmetic is emitted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -17,6 +17,7 @@ from retrax.engine.kinds import (
     Unscalarisable,
     Variable,
     dtype_of,
+    is_key,
     kind_of_dtype,
     kind_of_variable,
 )
@@ -25,10 +26,11 @@ from retrax.engine.trace.arithmetic import Arithmetic
 from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import Indexing
 from retrax.engine.trace.linear_algebra import LinearAlgebra
-from retrax.engine.trace.primitives import CALLS, NO_RULE, RULES
+from retrax.engine.trace.primitives import BY_JAX, CALLS, NO_RULE, RULES
 from retrax.engine.trace.scatters import Scatters
 from retrax.engine.trace.tables import Tables
 from retrax.errors import BadInput
+from retrax.numerics.host.program import packed_keys, unpacked_keys
 from retrax.numerics.jax_hints import KEPT_AXIS
 from retrax.numerics.known import LEAKED
 
@@ -41,7 +43,7 @@ _SHORTEST_KEPT = 4
 
 
 class Opaque:
-    """A constant array without numbers: keys of random numbers."""
+    """A constant array without numbers: keys of random numbers other than Threefry's."""
 
     def __init__(self, array: jax.Array):
         self.array, self.shape = array, array.shape
@@ -54,7 +56,12 @@ Known = ProgramArray | Opaque
 def _constant(x: Any, dtype: np.dtype | None = None) -> Operands | Opaque:
     """Turn a constant array into one of operands."""
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.extended):
-        return Opaque(x)
+        if isinstance(x, Tracer):
+            raise BadInput(LEAKED)
+        if not is_key(x.dtype):
+            return Opaque(x)
+        with jax.ensure_compile_time_eval():
+            x = packed_keys(np.asarray(jax.random.key_data(x)))
     if isinstance(x, Tracer):
         raise BadInput(LEAKED)
     x = np.asarray(x, dtype)
@@ -67,6 +74,15 @@ def _constant(x: Any, dtype: np.dtype | None = None) -> Operands | Opaque:
     for index in np.ndindex(*x.shape):
         out[index] = x[index]
     return out
+
+
+def _array(x: Any, dtype: np.dtype) -> Any:
+    """Turn operands that are all constants into an array."""
+    if isinstance(x, Opaque):
+        return x.array
+    if is_key(dtype):
+        return jax.random.wrap_key_data(unpacked_keys(x.astype(np.uint64)), impl="threefry2x32")
+    return np.array(x, dtype)
 
 
 def is_constant(x: Known) -> bool:
@@ -127,7 +143,8 @@ class Evaluator:
             return self.call(equation.params, given)
         variables = (*equation.invars, *equation.outvars)
         rule = RULES.get(name, NO_RULE)
-        if rule is NO_RULE or not all(kind_of_dtype(dtype_of(v)) for v in variables):
+        typed = all(kind_of_dtype(dtype_of(v)) for v in variables)
+        if rule is NO_RULE or name in BY_JAX or not typed:
             if all(is_constant(x) for x in given):
                 return self.by_jax(equation, given)
             for v in variables:
@@ -144,10 +161,7 @@ class Evaluator:
         if equation.effects or "callback" in name:
             raise Unscalarisable(f"the primitive '{name}' has no scalar form")
         with jax.ensure_compile_time_eval():
-            given = [
-                x.array if isinstance(x, Opaque) else np.array(x, dtype_of(v))
-                for x, v in zip(ins, equation.invars, strict=True)
-            ]
+            given = [_array(x, dtype_of(v)) for x, v in zip(ins, equation.invars, strict=True)]
             outs: Any = equation.primitive.bind(*given, **equation.params)
         return [_constant(x) for x in (outs if equation.primitive.multiple_results else [outs])]
 
@@ -171,6 +185,12 @@ class Evaluator:
         def results(*arguments: Any) -> list[jax.Array]:
             return jax.tree.leaves(called.expand(*jax.tree.unflatten(called.in_tree, arguments)))
 
+        return self.written_out(results, equation, ins)
+
+    def written_out(
+        self, function: Callable[..., Any], equation: jex.JaxprEqn, ins: Sequence[Known]
+    ) -> list[ProgramArray]:
+        """Evaluate a function of JAX's in place of an equation."""
         avals: list[Any] = [v.aval for v in equation.invars]
         shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-        return [*self.closed(jax.make_jaxpr(results)(*shapes), ins)]
+        return [*self.closed(jax.make_jaxpr(function)(*shapes), ins)]

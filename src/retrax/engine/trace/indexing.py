@@ -20,6 +20,7 @@ from retrax.engine.kinds import (
     constant,
     dtype_of,
     greatest,
+    is_key,
     is_unsigned,
     kind_of_variable,
     least,
@@ -88,9 +89,9 @@ class Indexing:
         self, equation: Equation, old: np.ndarray, indices: Operands, new: np.ndarray
     ) -> np.ndarray:
         _require_constant(equation, indices)
-        if bits(kind_of_variable(equation.invars[0])) < 16:
+        dtype = dtype_of(equation.invars[0])
+        if is_key(dtype) or bits(kind_of_variable(equation.invars[0])) < 16:
             # Too small for the numbers of all entries.
-            dtype = dtype_of(equation.invars[0])
             raise Unscalarisable(f"it replaces entries of an array of type {dtype}")
         with jax.ensure_compile_time_eval():
             # In the types of the equation, which hold these whole numbers exactly.

@@ -13,11 +13,13 @@ from jax.extend.core import JaxprEqn as Equation
 from retrax.engine.axes.loops import KeptArray, Operands, ProgramArray
 from retrax.engine.axes.rules import KeptRules
 from retrax.engine.kinds import Unscalarisable, kind_of_variable
+from retrax.engine.trace import random_numbers
 from retrax.engine.trace.arithmetic import Arithmetic
 from retrax.engine.trace.control import ControlRules
 from retrax.engine.trace.indexing import MOVES, Indexing
 from retrax.engine.trace.linear_algebra import LinearAlgebra
 from retrax.engine.trace.tables import depends_on_state
+from retrax.numerics.inverse_error import erf_inv
 
 if TYPE_CHECKING:
     from retrax.engine.trace.evaluator import Evaluator
@@ -184,6 +186,15 @@ def _expanded(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     return on.expanded(equation, ins)
 
 
+def _written_out(function: Callable[..., Any]) -> Rule:
+    """A function of arrays in operations of JAX's."""
+
+    def entries(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
+        return on.written_out(function, equation, ins)
+
+    return Rule(entries, entries)
+
+
 def _unchanged(on: "Evaluator", equation: Equation, ins: Ins) -> Outs:
     return ins
 
@@ -205,6 +216,7 @@ _OPERATION = {
 
 RULES: dict[str, Rule] = {
     **{primitive: _entrywise(operation) for primitive, operation in _OPERATION.items()},
+    "bitcast_convert_type": _several(random_numbers.reinterpret),
     "clamp": _several(Arithmetic.clamp),
     "convert_element_type": _several(Arithmetic.convert),
     "le_to": _several(Arithmetic.total_order),
@@ -217,6 +229,14 @@ RULES: dict[str, Rule] = {
     "rsqrt": _several(Arithmetic.rsqrt),
     "select_n": _several(Arithmetic.select),
     "square": _several(Arithmetic.square),
+    "erf_inv": _written_out(erf_inv),
+    # Random numbers.
+    "random_bits": _along(random_numbers.bits),
+    "random_fold_in": _along(random_numbers.fold_in),
+    "random_seed": _along(random_numbers.seed),
+    "random_split": _along(random_numbers.split),
+    "random_unwrap": _along(random_numbers.unwrap),
+    "random_wrap": _along(random_numbers.wrap),
     # All entries along some axes as one.
     "reduce_and": _reduction("and"),
     "reduce_max": _reduction("max"),
@@ -283,6 +303,8 @@ RULES: dict[str, Rule] = {
     # A call of JAX 0.11 with derivative rules of its own.
     "call_hi_primitive": Rule(_expanded, _expanded),
 }
+# What JAX itself evaluates where all is known: quicker, and with its own last digits.
+BY_JAX = {"erf_inv", *(name for name in RULES if name.startswith("random_"))}
 # Calls, which are inlined.
 CALLS = {
     "checkpoint", "closed_call", "core_call", "custom_jvp_call", "custom_lin", "custom_vjp_call",
