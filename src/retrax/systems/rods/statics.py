@@ -17,6 +17,7 @@ from retrax.numerics.checks import (
     require_whole,
 )
 from retrax.numerics.evaluate import Evaluated, as_jax
+from retrax.numerics.frozen import numbers_of
 from retrax.systems.rods.mixed import Here, Mixed, linearised, stresses, units, unresisted
 from retrax.systems.rods.nodes import HostPlacement, Placement
 from retrax.systems.rods.rod import Rod
@@ -211,6 +212,9 @@ class Modes(NamedTuple):
     frequencies: Float[np.ndarray, " mode"]
     shapes: Float[np.ndarray, "mode dim"]
     errors: Float[np.ndarray, " mode"]
+
+    def __repr__(self) -> str:
+        return f"<modes with the frequencies {numbers_of(self.frequencies)} rad/s>"
 
 
 def modes(rod: Rod, g: Placement, number: int = 6) -> Modes:
