@@ -124,7 +124,7 @@ def retaken(run: "Trajectory") -> Iterator[Retaken]:
 def joined_powers(parts: list[Powers]) -> Powers:
     """Return the powers of several blocks as one."""
     if not parts:
-        return Powers(*np.zeros((2, 0)), np.zeros(0, bool))
+        return Powers(np.zeros(0), np.zeros(0), np.zeros(0, bool))
     return Powers(*(np.concatenate(x) for x in zip(*parts, strict=True)))
 
 
