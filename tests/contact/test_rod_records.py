@@ -164,3 +164,58 @@ def test_events_name_what_touches():
     each = book.contacts["rod 0 on rod 1"]
     assert np.array_equal(book.friction_work, each.friction_work)
     assert np.array_equal(book.impact_loss, each.impact_loss)
+
+
+def rolling(damping, h, steps, **options):
+    """A twisted rod that rolls along a plane, each of its nodes at a speed of its own."""
+    contact = rx.SelfContact(0.01, 0.3, against=[rx.Plane(name="floor")], itself=False)
+    down = (0.0, 0.0, -G)
+    rod = rx.systems.Rod.from_material(
+        8, 0.4, **ROUND, gravity=down, contact=contact, damping=damping
+    )
+    frames, places = rod.straight((0.0, 1.0, 0.0), start=(0.0, -0.2, 0.01))
+    speed = 0.3 * (1 + options.pop("uneven") * np.sin(np.arange(9)))
+    v, w = np.zeros((2, 9, 3))
+    v[:, 0], w[:, 1] = speed, speed / 0.01
+    spins = np.einsum("kji,kj->ki", np.asarray(frames), w)
+    start = rod.state((frames, places), velocity=rod.velocity_of(spins, v))
+    return simulated(rod, start, h, steps * h, **options)
+
+
+def test_what_rolls_without_slipping_books_no_friction_and_no_impact():
+    run = rolling(1e-4, 2.5e-4, 100, uneven=0.0)
+    book = run.energy_book()
+    assert set(run.contacts["all"].mode) == {"sticks"}
+    assert not np.any(book.friction_work) and not np.any(book.impact_loss)
+    assert "friction took 0 J, impacts 0 J" in repr(book)
+
+
+@pytest.mark.campaign
+def test_the_book_of_a_damped_rod_that_rolls_is_known_to_what_it_says():
+    """Against steps a quarter as long; what is left over is in each uncertainty."""
+    coarse, fine = (rolling(1e-4, h, n, uneven=0.05) for h, n in ((2.5e-4, 400), (6.25e-5, 1600)))
+    one, other = coarse.energy_book(), fine.energy_book()
+    off = abs(one.friction_work[-1] - other.friction_work[-1])
+    assert off < one.friction_uncertainty[-1] < 0.1 * one.friction_work[-1]
+
+
+@pytest.mark.parametrize("restitution", [0.0, 1.0])
+def test_books_do_not_depend_on_how_often_states_are_saved(restitution):
+    """And an impact loss of bounces that keep their speed, which is not known, is not told."""
+    rod = over(rx.Plane(), friction=0.3, restitution=restitution)
+    rod = rx.systems.Rod.from_material(
+        8,
+        0.4,
+        **ROUND,
+        gravity=(0, 0, -G),
+        contact=rod.contact,
+        damping=None if restitution else 1e-4,
+    )
+    place = rod.straight((1.0, 0.2, 0.3), start=(0.0, 0.0, 0.03))
+    start = rod.state(place, velocity=rod.velocity_of(v=np.tile([0.5, 0.2, -1.0], (9, 1))))
+    every, few = (simulated(rod, start, 1e-4, 0.06, save_every=n).energy_book() for n in (1, 200))
+    for name in ("work", "friction_work", "impact_loss", "difference"):
+        one, other = (getattr(x, name)[-1] for x in (every, few))
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-14)
+    told = few.words().split("impacts ")[1]
+    assert ("at most" in told) == bool(restitution)

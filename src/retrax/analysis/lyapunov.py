@@ -57,6 +57,15 @@ class Lyapunov(NamedTuple):
     errors: np.ndarray
     running_spectrum: np.ndarray
 
+    def __repr__(self) -> str:
+        pairs = zip(self.spectrum.tolist(), self.errors.tolist(), strict=True)
+        told = ", ".join(f"{value:.4g} +- {error:.1g}" for value, error in pairs)
+        what = "exponent" if len(self.spectrum) == 1 else "exponents"
+        return (
+            f"<Lyapunov {what} {told} per second; growth by e^{self.growth:.3g} up to "
+            f"t = {float(self.t[-1]):.6g} s>"
+        )
+
 
 def lyapunov(
     system: AbstractGroupSystem,

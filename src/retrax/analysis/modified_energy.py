@@ -38,6 +38,12 @@ class ModifiedEnergy(NamedTuple):
     energy_spread: float
     error: float
 
+    def __repr__(self) -> str:
+        return (
+            f"<modified energy at {len(self.t)} states: it varies by {self.spread:.2e} J (known to "
+            f"{self.error:.1e} J), the energy by {self.energy_spread:.2e} J>"
+        )
+
 
 def modified_energy(
     run: Trajectory, *, samples: int = 100, reach: int = 8, nodes: int = 32

@@ -33,6 +33,15 @@ class Poincare(NamedTuple):
     values: Float[np.ndarray, " crossing"]
     directions: Int[np.ndarray, " crossing"]
 
+    def __repr__(self) -> str:
+        if not len(self.t):
+            return "<no crossings of a section>"
+        up = int(np.sum(self.directions > 0))
+        return (
+            f"<{len(self.t)} crossings of a section, {up} of them upwards, from t = "
+            f"{float(self.t[0]):.6g} to {float(self.t[-1]):.6g} s>"
+        )
+
     def along(self, function: Section) -> np.ndarray:
         """Return the values of a function of the state, written in JAX, at every crossing."""
         return along(function, self.states)

@@ -26,7 +26,7 @@ from retrax.numerics.checks import (
     shown,
 )
 from retrax.numerics.evaluate import Evaluated
-from retrax.numerics.frozen import Frozen
+from retrax.numerics.frozen import Frozen, numbers_of
 from retrax.numerics.known import nothing_is_traced, require_each
 
 # u(g, xi, t) during a step.
@@ -183,6 +183,13 @@ class Actuated(Frozen):
         _require_columns(group, matrix)
         lower, upper = (None, None) if bounds is None else _bounds(bounds, shape[1])
         self.actuators = Actuators(matrix, lower, upper, shape[1])
+
+    def __repr__(self) -> str:
+        bounds = self.actuators.lower, self.actuators.upper
+        sides = [f"{name} {numbers_of(x)}" for name, x in zip(("from", "to"), bounds, strict=True)]
+        within = "" if bounds[0] is None else f" {' '.join(sides)}"
+        several = "s" if self.count > 1 else ""
+        return f"<{self.system.name} with {self.count} input{several}{within}>"
 
     @property
     def count(self) -> int:

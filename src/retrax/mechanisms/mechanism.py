@@ -1,6 +1,6 @@
 """Write a mechanism down: bodies, joints, wheels, and what acts between them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -63,6 +63,10 @@ class _Given(NamedTuple):
     shapes: tuple[Shape, ...]
 
 
+# So many names of bodies and joints are told in one line.
+_TOLD = 6
+
+
 class Mechanism:
     """Bodies and joints, written down where they stand in space.
 
@@ -99,6 +103,11 @@ class Mechanism:
         self.limits: dict[str, Limits] = {}
         self._stops: dict[str, Stops] = {}
         self.frames: dict[str, Frame] = {}
+
+    def __repr__(self) -> str:
+        where = "in space" if self.d == 3 else "in the plane"
+        bodies, joints = _counted("body", self._bodies), _counted("joint", self._connections)
+        return f"<mechanism {where}: {bodies}; {joints}>"
 
     @explain_keywords
     def body(
@@ -394,3 +403,13 @@ class Mechanism:
 
 def _free(joint: Connection) -> Free:
     return Free(joint.name, joint.kind, joint.coordinates)
+
+
+def _counted(what: str, names: Iterable[str]) -> str:
+    """Tell how many there are, and the names of the first."""
+    listed = list(names)
+    if not listed:
+        return f"no {what}"
+    several = {"body": "bodies", "joint": "joints"}[what] if len(listed) > 1 else what
+    told = ", ".join(listed[:_TOLD]) + (", ..." if len(listed) > _TOLD else "")
+    return f"{len(listed)} {several} ({told})"

@@ -18,6 +18,7 @@ from retrax.numerics.checks import (
     require_whole,
 )
 from retrax.numerics.evaluate import Evaluated, as_jax
+from retrax.numerics.frozen import numbers_of
 from retrax.numerics.meant import explain_keywords
 from retrax.systems.rods.mixed import Here, Mixed, linearised, stresses, units, unresisted
 from retrax.systems.rods.nodes import HostPlacement, Placement
@@ -214,6 +215,9 @@ class Modes(NamedTuple):
     frequencies: Float[np.ndarray, " mode"]
     shapes: Float[np.ndarray, "mode dim"]
     errors: Float[np.ndarray, " mode"]
+
+    def __repr__(self) -> str:
+        return f"<modes with the frequencies {numbers_of(self.frequencies)} rad/s>"
 
 
 @explain_keywords
