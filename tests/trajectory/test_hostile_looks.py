@@ -21,7 +21,7 @@ NO_QUANTITIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("junk", [*NO_FUNCTIONS, *NO_QUANTITIES], ids=repr)
+@pytest.mark.parametrize("junk", [*NO_FUNCTIONS, *NO_QUANTITIES])
 def test_along_takes_functions_of_the_state(run, junk):
     with pytest.raises(rx.BadInput, match=r"^function"):
         run.along(junk)
