@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retrax as rx
-from retrax.integrators.diagnosis import longest_step
+from retrax.integrators.diagnosis import advised_step, longest_step, reach
 from retrax.testing.constrained import suslov_body
 
 
@@ -33,3 +33,29 @@ def test_a_step_that_is_too_long_is_told_its_bound():
     assert 1.0 < bound < 9.0
     end, info = jax.jit(lambda h: method.step(system, state, h))(0.999 * bound)
     assert bool(info.converged) and np.all(np.isfinite(end.momentum))
+
+
+def test_an_advised_step_has_led_past_the_place_of_the_failure():
+    """A step of half the size can be taken once, but not twice."""
+    assert advised_step(0.5, 1.0, lambda size, steps: steps == 1) is None
+    tried = []
+
+    def takes(size, steps):
+        tried.append((size, steps))
+        return size < 0.3
+
+    assert advised_step(0.5, 1.0, takes) == 0.25
+    assert tried == [(0.5, 2), (0.5, 2), (0.25, 4)]
+
+
+@pytest.mark.parametrize(("longest", "advice"), [(0.97, 0.5), (0.3, 0.5)])
+def test_no_bound_is_told_that_contradicts_the_advice(longest, advice):
+    system, state = suslov_body()
+    assert reach(system, state, 1.0, lambda size, steps: size < longest, advice) is None
+    assert reach(system, state, 1.0, lambda size, steps: size < longest, 0.1 * longest) == (
+        None
+        if longest > 0.9
+        else "The longest step that can be solved from there is h = 0.3 "
+        f"(it moves by |h xi| = {0.3 * float(jnp.max(jnp.abs(system.velocity_at(state)))):.2g} "
+        "on the group)."
+    )

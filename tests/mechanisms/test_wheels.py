@@ -230,3 +230,16 @@ def test_what_cannot_roll_is_a_sentence():
     lifted.roll(rx.RollingBall(lifted.body("b", 1.0, J, at=[0.0, 0.0, 0.5]), radius=0.3))
     state = lifted.system().assemble()
     np.testing.assert_allclose(state.g[1][0, 2], 0.3, atol=1e-15)
+
+
+@pytest.mark.parametrize(("tau", "part"), [(rx.Cayley(), 0.9406), (rx.Exp(), 1.0)])
+def test_a_wheel_that_turns_far_in_a_step_asks_for_the_exponential_map(tau, part):
+    """One radian a step: the docs tell by how much Cayley's map falls short."""
+    cart = rx.Mechanism(gravity=(0.0, -9.81))
+    disk = cart.body("disk", 1.0, 0.1, at=(0.0, 0.5))
+    cart.roll(rx.RollingWheel(disk, 0.5))
+    system = cart.system()
+    state = system.assemble(velocities={"disk": (-50.0, 25.0, 0.0)})
+    run = rx.simulate(system, rx.LieVerlet(tau), state, h=0.02, steps=50)
+    assert abs(float(run.states.g[1][-1, 0, 0]) / 25.0 - part) < 1e-4
+    assert abs(float(run.momentum[-1, 1]) - 25.0) < 1e-12

@@ -1,5 +1,7 @@
 """The laws of a retraction on a group, as one function."""
 
+from collections.abc import Iterator
+
 import jax
 import numpy as np
 from jaxtyping import Array, Key
@@ -37,7 +39,8 @@ def check_retraction(
     **Returns:** the largest error of each law, relative to the size of the terms compared, or to
     1 if they are smaller.
 
-    **Raises:** `CheckFailed`, naming the law that is broken; `BadInput` from `retraction.check` if
+    **Raises:** `CheckFailed`, naming the law that is broken and the vector at which it is broken
+    most; `BadInput` from `retraction.check` if
     the retraction does not fit the group.
     """
     require_group(group)
@@ -46,15 +49,31 @@ def check_retraction(
     rng = generator(key)
     xi = _in_chart(retraction, group, algebra_samples(group, rng))
     eta, mu = rng.standard_normal((2, *xi.shape))
-    G = Batched(group, len(xi))
-    tau = _OnGroup(retraction, group)
-    errors = {
+    who, errors = f"{retraction!r} on {group!r}", _errors(retraction, group, xi, eta, mu)
+    broken = next((law for law, error in errors.items() if not error <= ALLOWED), None)
+    if broken is None:
+        return errors
+    alone = [_errors(retraction, group, *one)[broken] for one in _one_by_one(xi, eta, mu)]
+    worst = xi[int(np.argmax(np.nan_to_num(alone, nan=np.inf)))]
+    return judge(f"{who}, at xi = {np.array2string(worst, precision=4)},", errors, ALLOWED)
+
+
+def _errors(
+    retraction: AbstractRetraction, group: AbstractLieGroup, xi, eta, mu
+) -> dict[str, float]:
+    """The largest error of each law at the vectors `xi`."""
+    G, tau = Batched(group, len(xi)), _OnGroup(retraction, group)
+    return {
         **_values(G, tau, xi),
         **_tangent_maps(G, tau, xi, eta),
         **_duals(tau, xi, eta, mu),
         **_claims(retraction, group, xi),
     }
-    return judge(f"{retraction!r} on {group!r}", errors, ALLOWED)
+
+
+def _one_by_one(*batches: np.ndarray) -> Iterator[list[np.ndarray]]:
+    for k in range(len(batches[0])):
+        yield [batch[k : k + 1] for batch in batches]
 
 
 class _OnGroup:
