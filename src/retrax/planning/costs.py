@@ -34,6 +34,8 @@ class MinimumEffort(Frozen):
         if weights is None:
             return
         given = finite64("weights", weights, np.shape(weights))
+        if not given.size:
+            raise BadInput("weights are empty: give a number, one for each input, or a matrix.")
         if given.ndim > 2 or (given.ndim == 2 and not np.array_equal(given, given.T)):
             raise BadInput(
                 "weights must be a number, one for each input, or a symmetric matrix, and has shape"

@@ -1,9 +1,12 @@
 """Runs that are called many times: everything that does not change from call to call, done once."""
 
+from typing import NoReturn
+
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from retrax.engine.backends import require_backend
+from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.controls import AbstractControl
@@ -43,6 +46,12 @@ class PreparedRun:
         self.h, self.save_every, self._progress = h, save_every, progress
         known = is_quiet() and not is_traced(system, integrator, h)
         self._ready = ReadyLoop(system, integrator, backend) if known else None
+
+    def __reduce__(self) -> NoReturn:
+        raise BadInput(
+            "a prepared run holds compiled steps, which cannot be copied or sent to another "
+            "process: send the system and the integrator, and prepare one there."
+        )
 
     def __repr__(self) -> str:
         return (
