@@ -6,7 +6,7 @@ raises `BadInput`. Where JAX hides the numbers of a traced value, it passes.
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -157,7 +157,7 @@ def float64(name: str, value: object) -> Float[Array, "..."]:
 
     Copied on the host and moved as it is: `jnp.asarray` compiles a program for every shape.
     """
-    if is_traced(value):
+    if not isinstance(value, Iterator) and is_traced(value):
         return jnp.asarray(value)
     host = host_float64(name, value)
     with jax.ensure_compile_time_eval():  # plain numbers are known also where a program is traced
