@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import jax.numpy as jnp
 import numpy as np
 from forged_checkpoints import _attributes
 from forged_netcdf import _texted, renewed
@@ -22,7 +23,7 @@ from retrax.store.checksum import CHECKSUM
 
 def top_doors(folder: Path) -> list[Door]:
     body = rx.systems.HeavyTop([1.0, 1.7, 2.3], 1.3, [0.4, -0.3, 1.1])
-    state = body.state(rx.SO3().exp(np.array([0.3, 0.1, -0.2])), velocity=[0.3, -0.2, 0.9])
+    state = body.state(rx.SO3().exp(jnp.array([0.3, 0.1, -0.2])), velocity=[0.3, -0.2, 0.9])
 
     def run(**more: Any) -> rx.Trajectory:
         return rx.simulate(body, rx.LieVerlet(), state, h=0.02, steps=12, progress=False, **more)
@@ -132,7 +133,7 @@ def _row(k: int, change: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], 
 
 def arrays() -> Iterator[Forgery]:
     """Other numbers in the arrays of a NetCDF file, and arrays that are missing."""
-    turned = np.asarray(rx.SO3().exp(np.array([0.4, 0.0, 0.0])))
+    turned = np.asarray(rx.SO3().exp(jnp.array([0.4, 0.0, 0.0])))
     odd: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "seven": _row(3, lambda x: x * 0 + 7),
         "turned": _row(5, lambda x: turned @ x if x.ndim == 2 else x + 1),

@@ -157,3 +157,13 @@ def test_shapes_are_drawn_where_they_are():
     assert np.allclose(box.place, [-0.01, 0.02, 0.0], atol=1e-15)
     (ball,) = shapes["hand"]
     assert ball.kind == "ball"
+
+
+def test_a_model_of_one_link_says_how_it_can_move(tmp_path):
+    link = '<link name="brick"><inertial><mass value="2"/>'
+    inertia = '<inertia ixx="1" iyy="1.2" izz="1.5" ixy="0" ixz="0" iyz="0"/>'
+    path = tmp_path / "brick.urdf"
+    path.write_text(f'<robot name="one">{link}{inertia}</inertial></link></robot>')
+    with pytest.raises(rx.BadInput, match="free with floating=True"):
+        rx.load_urdf(path).system()
+    assert rx.load_urdf(path, floating=True).system().group.dim == 6

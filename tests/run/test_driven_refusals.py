@@ -36,7 +36,7 @@ REFUSED = {
         feedback(lambda R, xi, t: jnp.zeros(3)),
         "returns float64 of shape (3,), but this plant has 2 inputs",
     ),
-    "a law of whole numbers": (feedback(lambda R, xi, t: jnp.zeros(2, int)), "returns int64"),
+    "a law of truths": (feedback(lambda R, xi, t: jnp.zeros(2, bool)), "returns bool"),
     "a law that raises": (feedback(lambda R, xi, t: 1 / 0), "ZeroDivisionError"),
     "a law of other arguments": (feedback(lambda R, xi: xi[:2]), "positional arguments"),
     "a law with an if": (

@@ -29,7 +29,7 @@ from retrax.mechanics.controls import Held
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import shown
+from retrax.numerics.checks import as_float, shown
 from retrax.numerics.reuse import Signature, reading
 
 # Longer programs take compilers minutes.
@@ -114,9 +114,9 @@ class StepModel:
         start = _resting(system) if state is None else _started(system, state)
         if plant is not None and start.control is None:
             start = State(start.g, start.momentum, start.t, jnp.zeros(plant.count))
-        self.name, self.h = name, 0.01 if h is None else float(h)
+        self.name, self.h = name, 0.01 if h is None else as_float(h)
         if not (math.isfinite(self.h) and self.h != 0.0):
-            raise BadInput(f"h = {h!r}, but a step is a finite number other than 0.")
+            raise BadInput(f"h = {shown(h)}, but a step is a finite number other than 0.")
         self.system, self.integrator, self.start = system, integrator, start
         self.made_for = signature(system, integrator, start)
         self.program, self.inputs, self.origins = _program(self.made_for, integrator, system)

@@ -14,7 +14,7 @@ from retrax.mechanics.actuated import Inputs, Law
 from retrax.mechanics.functions import Function, arguments, as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import output, require_function
+from retrax.numerics.checks import ArrayLike, output, require_function
 from retrax.numerics.frozen import Frozen
 
 # What a controller keeps from step to step: `State.control`.
@@ -112,7 +112,12 @@ def _held(u: Inputs, g: Element, xi: Coordinates, t: Float[Array, ""]) -> Inputs
 
 
 def _asked(law: Function, g: Element, xi: Coordinates, t: Float[Array, ""]) -> Inputs:
-    return jnp.asarray(law(g, xi, t))
+    return inputs_of(law(g, xi, t))
+
+
+def inputs_of(found: ArrayLike) -> Inputs:
+    """Return what a law returns as float64."""
+    return jnp.asarray(found).astype(jnp.float64)
 
 
 def law_name(law: Function) -> str:
@@ -122,11 +127,13 @@ def law_name(law: Function) -> str:
 
 
 def require_inputs(control: AbstractControl, found: object, count: int) -> None:
-    """Reject a law that does not return one float64 for each input."""
+    """Reject a law that does not return one real number for each input."""
     shape, dtype = getattr(found, "shape", None), getattr(found, "dtype", None)
-    if shape != (count,) or dtype != jnp.float64:
+    kinds = jnp.floating, jnp.integer
+    real = dtype is not None and any(jnp.issubdtype(dtype, kind) for kind in kinds)
+    if shape != (count,) or not real:
         wanted = "1 input, a vector" if count == 1 else f"{count} inputs, a vector"
         raise BadInput(
             f"the law of {control!r} returns {dtype} of shape {shape}, but this plant has "
-            f"{wanted} of shape ({count},) in float64."
+            f"{wanted} of shape ({count},) of real numbers."
         )

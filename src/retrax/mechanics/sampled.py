@@ -13,7 +13,13 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.mechanics.actuated import Inputs, Law
-from retrax.mechanics.controls import AbstractControl, held, law_name, require_inputs
+from retrax.mechanics.controls import (
+    AbstractControl,
+    held,
+    inputs_of,
+    law_name,
+    require_inputs,
+)
 from retrax.mechanics.functions import Function, arguments, as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -155,9 +161,9 @@ class Sampled(AbstractControl):
         """Ask the law."""
         seen = state.g, system.velocity_at(state), state.t
         if own is None:
-            return jnp.asarray(self.law(*seen)), None
+            return inputs_of(self.law(*seen)), None
         u, own = self.law(*seen, own)
-        return jnp.asarray(u), jax.tree.map(jnp.asarray, own)
+        return inputs_of(u), jax.tree.map(jnp.asarray, own)
 
     def during(self, state: State, h: Float[Array, ""]) -> Law:
         kept: Any = state.control  # a `SampledState`

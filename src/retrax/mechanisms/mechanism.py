@@ -254,7 +254,10 @@ class Mechanism:
         too, with `False` none.
         """
         if not self._bodies:
-            raise BadInput("this mechanism has no bodies: add some with mechanism.body(...).")
+            raise BadInput(
+                "this mechanism has no bodies that move: add some with mechanism.body(...); one "
+                "that was loaded has only its base, which is free with floating=True."
+            )
         given, n = list(self._bodies.values()), len(self._bodies)
         turn = SO3() if self.d == 3 else SO2()
         group = Power(Product(turn, Translation(self.d)), n)

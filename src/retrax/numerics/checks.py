@@ -76,8 +76,10 @@ def require_flag(name: str, value: object) -> bool:
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
     """Return `value` as an `int` if it is a whole number from `least` to `most`."""
     count = None
-    if isinstance(value, numbers.Integral | float) and not isinstance(value, bool):
-        count = int(value) if math.isfinite(value) and value == int(value) else None
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        count = int(value)
+    elif isinstance(value, float | np.floating) and float(value).is_integer():
+        count = int(value)
     if count is None or count < least or (most is not None and count > most):
         low = count is not None and count < least
         span = f"of at least {least}" if most is None or low else f"from {least} to {most}"
@@ -261,9 +263,13 @@ def require_above_zero(name: str, value: Any, sentence: str = "must be positive"
 
 
 def require_function(name: str, function: object) -> Callable[..., Any]:
-    """Return `function` if it can be called."""
+    """Return `function` if it can be called and is no class, which makes objects."""
     if not callable(function):
         raise BadInput(f"{name} = {shown(function)} must be a function of JAX arrays.")
+    if isinstance(function, type):
+        raise BadInput(
+            f"{name} = {shown(function)} is a class: give a function, or an object made of it."
+        )
     return function
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import PyTree
 
-from retrax.numerics.checks import is_traced, shape_and_dtype
+from retrax.errors import BadInput
+from retrax.numerics.checks import is_traced, reason, shape_and_dtype
 from retrax.numerics.fingerprint import Fingerprint, fingerprint
 from retrax.numerics.host.program import HostProgram, NoRule, host_array
 from retrax.numerics.host.rules import host_program
@@ -114,7 +115,12 @@ def _traced(tree: Hashable, avals: tuple, identity: Fingerprint, of: Beside) -> 
     """Trace a function of arguments of one kind; return `None` if NumPy cannot evaluate it."""
     structure: Any = tree
     examples = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*aval) for aval in avals])
-    closed, results = jax.make_jaxpr(lambda *a: of.it(*a), return_shape=True)(*examples)
+    try:
+        closed, results = jax.make_jaxpr(lambda *a: of.it(*a), return_shape=True)(*examples)
+    except NotImplementedError as cause:  # a callback that says nothing about vmap, for example
+        raise BadInput(
+            f"a function of the system cannot be looked at for many states: {reason(cause)}."
+        ) from cause
     leaves, nesting = jax.tree.flatten(results)
     if any(jnp.issubdtype(x.dtype, jax.dtypes.extended) for x in leaves):
         return None

@@ -14,7 +14,7 @@ from retrax.groups.se3 import SE3
 from retrax.groups.so3 import SO3
 from retrax.mechanics.functions import Function, as_pytree
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.checks import ArrayLike, finite64, output, shown
+from retrax.numerics.checks import ArrayLike, finite64, float64, output, shown
 from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.meant import explain_keywords
@@ -53,7 +53,8 @@ class Reach:
             raise BadInput("Reach(...) needs exactly one of a pose and an axis.")
         if along is not None and axis is None:
             raise BadInput("Reach(along=...) is the direction of an axis=... .")
-        self.pose, self.velocity = pose, velocity
+        self.pose = None if pose is None else _pose(pose)
+        self.velocity = None if velocity is None else float64("velocity of the end", velocity)
         self.axis = None if axis is None else _direction("axis", axis)
         given = (0.0, 0.0, 1.0) if along is None else along
         self.along = None if axis is None else _direction("along", given)
@@ -139,6 +140,13 @@ def _admissible(system: AbstractGroupSystem, g: Element, t: float) -> Float[Arra
 
 def _turned(group: AbstractLieGroup, g: Element, turn: Coordinates) -> Element:
     return group.compose(g, group.exp(turn))
+
+
+def _pose(pose: object) -> Element:
+    """Return a configuration, whatever its group: arrays of numbers, however nested."""
+    if isinstance(pose, tuple):
+        return tuple(_pose(part) for part in pose)
+    return float64("pose", pose)
 
 
 def _direction(name: str, vector: ArrayLike) -> np.ndarray:

@@ -1,10 +1,13 @@
 """Runs that are called many times: everything that does not change from call to call, done once."""
 
+from typing import NoReturn
+
 import jax
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from retrax.engine.backends import require_backend
+from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator, require_fit
 from retrax.integrators.catalogue import as_integrator
 from retrax.mechanics.controls import AbstractControl
@@ -53,6 +56,12 @@ class PreparedRun:
             self._ready.ask()
         for look in self._looks or ():
             look.is_sealed = True
+
+    def __reduce__(self) -> NoReturn:
+        raise BadInput(
+            "a prepared run holds compiled steps, which cannot be copied or sent to another "
+            "process: send the system and the integrator, and prepare one there."
+        )
 
     def __repr__(self) -> str:
         return (

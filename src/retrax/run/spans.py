@@ -22,9 +22,12 @@ def whole_steps(t0: float, until: object, h: float, taken: int = 0) -> int:
     **Raises:** `BadInput` where that is no whole number, or the time lies behind.
     """
     end = as_float(until)
-    if not math.isfinite(end):
-        raise BadInput(f"until = {shown(until)} must be a time in seconds, a finite number.")
     count = (end - t0) / h
+    if not math.isfinite(count):
+        raise BadInput(
+            f"until = {shown(until)} must be a time in seconds, a finite number that steps of h = "
+            f"{h:g} s can reach."
+        )
     steps, now = round(count), t0 + taken * h
     if steps <= taken:
         raise BadInput(

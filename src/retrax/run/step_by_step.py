@@ -125,6 +125,12 @@ class Stepper:
         self._compile_seconds = time.perf_counter() - clock
         self._begin(start)
 
+    def __reduce__(self) -> NoReturn:
+        raise BadInput(
+            "a Stepper holds compiled steps, which cannot be copied or sent to another process: "
+            "send the plant, the integrator and stepper.state, and make one there."
+        )
+
     def __repr__(self) -> str:
         many = "" if self.members is None else f"{self.members} members, "
         inputs = "no inputs" if not self._count else f"{self._count} inputs"

@@ -218,6 +218,7 @@ def _measures(system: AbstractGroupSystem, states: State) -> bool:
             system.invariants(s, Symmetries(nothing, nothing)),
             system.multipliers(s),
             system.observables(s),
+            system.power(s),
         ),
         first,
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrax.engine.progress import FAILURE, INTERVAL
 from retrax.errors import BadInput
+from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_instance, shown
@@ -108,12 +109,14 @@ def _blank(
         interval[lost, :, member] = np.nan
 
 
-def observe_members(system: AbstractGroupSystem, runs: "xr.Dataset") -> "xr.Dataset":
+def observe_members(system: AbstractGroupSystem | Actuated, runs: "xr.Dataset") -> "xr.Dataset":
     """Add velocity, invariants and group defect to the dataset of `ensemble`.
 
     **Arguments:** `system`: the one system of all members, or one for each along the first axis of
     its arrays; `runs`: what `ensemble` returned.
     """
+    if isinstance(system, Actuated):
+        system = system.system
     require_instance("system", system, AbstractGroupSystem, "a retrax system")
     if getattr(runs, "attrs", {}).get("format") != MEMBERS_FORMAT:
         raise BadInput(f"runs = {shown(runs)} is not a dataset that ensemble returned.")
