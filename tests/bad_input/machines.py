@@ -47,7 +47,7 @@ simple(KIND, "Cylinder", radius=0.1, length=1.0, axis=UP, at=HERE, body=0, name=
 simple(
     KIND, "Box", size=[1.0, 0.5, 0.3], radius=0.01, at=HERE, turned=np.eye(3), body=0, name="box"
 )
-entry("Contacts", kind=KIND, values={"pairs": wrong(None)})(
+entry("Contacts", kind=KIND, sound=lambda made: bool(made.pairs), values={"pairs": wrong(None)})(
     lambda: {"pairs": [(rx.Ball(0.1, body=0), rx.Plane())], "friction": 0.3, "restitution": 0.5}
 )
 entry("SelfContact", kind=KIND, values={"against": wrong(None)})(
@@ -67,7 +67,7 @@ ROBOT = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value=
 </robot>"""
 
 
-@entry("load_urdf", kind="files", values={"path": PATHS}, weight=0.4)
+@entry("load_urdf", kind="files", values={"path": PATHS, "motors": wrong(None)}, weight=0.4)
 def _urdf():
     path = folder() / "robot.urdf"
     path.write_text(ROBOT)
