@@ -4,8 +4,8 @@ import sys
 import warnings
 from typing import Any
 
-# A word of a sentence: longer ones, of values and of paths, lose their middle.
-_LONGEST = 400
+# A word and a line of a message: longer ones, of values and of paths, lose their middle.
+_WORD, _LINE = 400, 1400
 # Modules that may stand between the line of a user's that calls retrax and the one that warns.
 _BETWEEN = frozenset({"retrax", "contextlib", "functools", "jax", "equinox", "jaxtyping"})
 
@@ -37,8 +37,8 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def _shortened(word: str) -> str:
-    return word if len(word) <= _LONGEST else f"{word[: _LONGEST // 2]}...{word[-_LONGEST // 4 :]}"
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 3 :]}"
 
 
 class RetraxError(Exception):
@@ -48,7 +48,8 @@ class RetraxError(Exception):
     """
 
     def __init__(self, message: object = ""):
-        line = " ".join(map(_shortened, printable(str(message)).split()))
+        line = " ".join(_shortened(word, _WORD) for word in printable(str(message)).split())
+        line = _shortened(line, _LINE)
         super().__init__(line if line.endswith((".", "?", "!")) or not line else f"{line}.")
 
 

@@ -2,9 +2,11 @@
 
 from . import basics as basics
 from . import commands as commands
+from . import control as control
 from . import energies as energies
 from . import estimates as estimates
 from . import files as files
+from . import machines as machines
 from . import measures as measures
 from . import quadratic as quadratic
 from . import ready as ready

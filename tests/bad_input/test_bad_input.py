@@ -12,7 +12,8 @@ from .as_user import run
 # Made by retrax, not by its users: results, errors, and what holds them together.
 RESULTS = {
     "Fit", "Smoothed", "analysis.ModifiedEnergy", "analysis.Poincare",
-    "Trajectory", "PreparedRun", "systems.CharacteristicPath", "analysis.Convergence",
+    "Trajectory", "PreparedRun", "Plan", "Driven", "systems.CharacteristicPath",
+    "analysis.Convergence",
     "analysis.Lyapunov", "analysis.Modes", "analysis.Relations", "analysis.Slope",
     "analysis.Spectrum",
     "Trajectory.of_records", "testing.Problem", "solids.require_rigid_body",

@@ -67,6 +67,8 @@ def work_precision(
 
     starts = {"": systems} if isinstance(systems, tuple) else dict(systems)
     named = _named(methods)
+    if not isinstance(h, Sequence | np.ndarray):
+        raise BadInput(f"h = {shown(h)} must be a list of step sizes.")
     sizes = [require_number("h", size, "> 0", "s") for size in h]
     span, repeats = require_number("time", time, "> 0", "s"), require_whole("repeats", repeats, 1)
     if not (starts and named and sizes):

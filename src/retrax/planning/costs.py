@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from retrax.errors import BadInput
 from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.actuated import Inputs
-from retrax.numerics.checks import ArrayLike, float64, require_finite
+from retrax.numerics.checks import ArrayLike, float64, require_finite, shown
 from retrax.numerics.frozen import Frozen
 
 
@@ -44,7 +44,7 @@ class MinimumEffort(Frozen):
             )
         least = np.linalg.eigvalsh(given)[0] if given.ndim == 2 else np.min(given)
         if not least > 0:
-            raise BadInput(f"weights = {np.asarray(given).tolist()} must be positive.")
+            raise BadInput(f"weights = {shown(np.asarray(given).tolist())} must be positive.")
         self.weights = given
 
     def __call__(

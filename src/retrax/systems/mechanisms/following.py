@@ -1,7 +1,6 @@
 """A law of feedback for motors at joints."""
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.errors import BadInput
@@ -9,7 +8,7 @@ from retrax.groups.base import Coordinates, Element
 from retrax.mechanics.actuated import Actuated
 from retrax.mechanisms.joined import pose_of
 from retrax.mechanisms.motors import MotorMatrix
-from retrax.numerics.checks import ArrayLike, finite64, positive64
+from retrax.numerics.checks import ArrayLike, finite64, float64, positive64
 from retrax.numerics.frozen import Frozen
 
 
@@ -42,15 +41,15 @@ class JointsTo(Frozen):
         stiffness: ArrayLike,
         damping: ArrayLike,
     ):
-        motors = plant.actuators.matrix
+        motors = plant.actuators.matrix if isinstance(plant, Actuated) else None
         if not isinstance(motors, MotorMatrix):
             raise BadInput("plant is not that of a mechanism: Mechanism.plant() makes one.")
         m = (len(motors.bodies),)
         self.motors = motors
         self.start, self.end = finite64("start", start, m), finite64("end", end, m)
         self.time = positive64("time", time)
-        self.stiffness = positive64("stiffness", np.broadcast_to(stiffness, m), m)
-        self.damping = positive64("damping", np.broadcast_to(damping, m), m)
+        self.stiffness = _for_each("stiffness", stiffness, m)
+        self.damping = _for_each("damping", damping, m)
 
     def __call__(self, g: Element, xi: Coordinates, t: Float[Array, ""]) -> Float[Array, " m"]:
         pairs = zip(self.motors.coordinates, self.motors.bodies, strict=True)
@@ -61,3 +60,9 @@ class JointsTo(Frozen):
         rate = 30 * (s * (1 - s)) ** 2 / self.time * way
         speeds = self.motors(g).T @ xi
         return -self.stiffness * (q - wanted) - self.damping * (speeds - rate)  # (1)
+
+
+def _for_each(name: str, value: ArrayLike, shape: tuple[int]) -> Float[Array, " m"]:
+    """Return a positive number for each motor; one is that of all."""
+    given = float64(name, value)
+    return positive64(name, jnp.full(shape, given) if given.shape == () else given, shape)
