@@ -1,4 +1,4 @@
-"""Random numbers of keys that a program is given: the bits of XLA, as machine code and on arrays."""
+"""Random numbers of keys that a program is given: the bits of XLA, native and on arrays."""
 
 import jax
 import jax.numpy as jnp
@@ -94,9 +94,9 @@ def test_the_inverse_of_the_error_function_is_that_of_xla_and_good_to_ten_digits
     np.testing.assert_array_equal(ours, jax.lax.erf_inv(x))
     # Where x is near 1, 1 - x^2 has lost digits: 1.1e-10 measured, 4e-16 near zero.
     np.testing.assert_allclose(ours, scipy.special.erfinv(x), rtol=1e-9)
-    small = 10.0 ** rng.uniform(-300, -1, 1000)
+    small = jnp.asarray(10.0) ** rng.uniform(-300, -1, 1000)
     np.testing.assert_allclose(erf_inv(small), scipy.special.erfinv(small), rtol=2e-15)
-    ends = np.array([1.0, -1.0, 2.0, np.nan, 0.0])
+    ends = jnp.array([1.0, -1.0, 2.0, np.nan, 0.0])
     np.testing.assert_array_equal(erf_inv(ends), [np.inf, -np.inf, np.nan, np.nan, 0.0])
 
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from noisy_plants import H, KEYS, PLANT, START, control, drawn, noisy, run
+from noisy_plants import KEYS, PLANT, START, H, control, drawn, noisy, run
 
 import retrax as rx
 
@@ -48,7 +48,14 @@ def test_members_have_keys_of_their_own(backend):
     listed = [rx.Sampled(noisy, 0.02, state=key) for key in keys]
     for each in (stacked, listed):
         many = rx.ensemble(
-            PLANT, rx.LieVerlet(), states, h=H, steps=10, control=each, backend=backend
+            PLANT,
+            rx.LieVerlet(),
+            states,
+            h=H,
+            steps=10,
+            save_every=1,
+            control=each,
+            backend=backend,
         )
         for k in range(3):
             alone = run(listed[k], steps=10)
@@ -90,13 +97,6 @@ def test_derivatives_pass_beside_the_noise():
     np.testing.assert_allclose(slope, difference, rtol=0, atol=1e-8)
 
 
-def test_a_stepper_draws_what_a_run_draws():
-    plant = rx.Stepper(PLANT, rx.LieVerlet(), START, h=H, control=control())
-    for _ in range(20):
-        last = plant.step()
-    np.testing.assert_array_equal(last.momentum, run(control(), steps=20).momentum[-1])
-
-
 def test_a_plant_of_ornstein_and_uhlenbeck_has_its_variance():
     """dv = -c v dt + s dW, held over each step: mean 0, variance s^2/(2c) to the order of c h."""
     c, s, h, members, steps = 1.0, 0.5, 0.05, 400, 200
@@ -111,9 +111,7 @@ def test_a_plant_of_ornstein_and_uhlenbeck_has_its_variance():
     each = jax.vmap(lambda key: rx.Sampled(law, h, state=key))(keys)
     start = plant.state([0.0], velocity=[0.0])
     states = jax.tree.map(lambda x: np.stack([np.asarray(x)] * members), start)
-    many = rx.ensemble(
-        plant, rx.LieVerlet(), states, h=h, steps=steps, save_every=20, control=each
-    )
+    many = rx.ensemble(plant, rx.LieVerlet(), states, h=h, steps=steps, save_every=20, control=each)
     v = many["momentum"].values[4:, :, 0]  # from four times of decay on, each decay apart
     # Sampled, v' = (1 - c h) v + s sqrt(h) w: the closed form of this recurrence.
     variance = s**2 * h / (1 - (1 - c * h) ** 2)
@@ -136,7 +134,7 @@ def test_a_plant_of_ornstein_and_uhlenbeck_has_its_variance():
             r"given key<fry>\[\] and returns key<fry>\[2\]",
         ),
         (
-            lambda: run(control(kind="PRNGKey", law=lambda R, xi, t, k: (xi[:2], k * 1.0))),
+            lambda: run(control(kind="PRNGKey", law=lambda R, xi, t, k: (xi[:2], k.astype(float)))),
             r"given uint32\[2\] and returns float64\[2\]",
         ),
     ],

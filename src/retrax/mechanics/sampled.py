@@ -41,8 +41,8 @@ class SampledState(NamedTuple):
     """What a digital controller keeps: `State.control`.
 
     **Attributes:** `steps`: how many steps lie behind the last sample; `outputs`: what the last
-    samples gave, the newest last; `own`: the state of the law in float64, a key as its words; `None`
-    without one.
+    samples gave, the newest last; `own`: the state of the law in float64, keys as their words;
+    `None` without one.
     """
 
     steps: Float[Array | np.ndarray, ""]
