@@ -33,7 +33,8 @@ CORE = [
     "select between three", "argmax of uint8", "mod at pairs of edges", "round away at edges",
     "zero times log at pairs of edges", "zero over at pairs of edges", "constants of float32",
     "entries: out of range, filled", "entries: by the state, out of range",
-    "random numbers: normal", "random numbers of the state: normal", "entries: bits", "a loop of each of many members", "entries: set out of range",
+    "random numbers: normal", "random numbers of the state: normal",
+    "entries: bits", "a loop of each of many members", "entries: set out of range",
 ]  # fmt: skip
 # What has none, and why.
 REFUSED = {
