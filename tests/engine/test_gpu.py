@@ -18,6 +18,7 @@ from retrax.engine.llvm.ptx_kernel import assemble_function, assemble_kernel
 from retrax.engine.passes.live import live
 from retrax.engine.step_program import signature, step_program
 from retrax.engine.trace.scalarise import scalarise
+from retrax.integrators.driven import Driven
 from retrax.systems.catalogue import CASES
 from retrax.testing.constrained import claims_problem
 
@@ -94,6 +95,36 @@ def test_threads_take_the_steps_of_the_native_loop(pair):
     np.testing.assert_array_equal(interval[0, 0], native["iterations"][0])
     np.testing.assert_allclose(interval[0, 2], native["increment"][0], rtol=0, atol=1e-15)
     assert np.isnan(emulator.failure).all()
+
+
+def test_threads_draw_noise_as_the_native_loop_does():
+    """A digital controller with a key: its PTX is whole, and the emulated kernel has its words."""
+
+    def law(R, xi, t, key):
+        key, draw = jax.random.split(key)
+        return 0.3 * jax.random.normal(draw, (2,)), key
+
+    body = rx.MechanicalSystem(rx.SO3(), jnp.array([1.0, 2.0, 2.5]))
+    plant = rx.Actuated(body, jnp.eye(3)[:, :2])
+    by = rx.Sampled(law, 0.02, state=jax.random.key(3))
+    driven = Driven(rx.LieVerlet(), plant.actuators, by)
+    begin = plant.state(jnp.eye(3), velocity=[0.3, 0.2, 1.0])
+    state = driven.begun(body, begin)
+    program = program_of(body, driven, state)
+    assembly, _ = assemble_kernel(*program, False)
+    try:
+        called, there = functions_of(ptx.compiled_ptx(assembly, "sm_90"))
+        assert called - there <= DRIVER
+    except rx.BadInput as missing:
+        assert "libdevice" in str(missing)
+    states = jax.tree.map(lambda x: np.stack([np.asarray(x)] * 3), state)
+    emulator = Emulator(*program, body, driven, states, 0.01)
+    out, _ = emulator.run(1, 6)
+    last = emulator.packing.unpack(out)
+    native = rx.simulate(plant, rx.LieVerlet(), begin, h=0.01, steps=6, control=by, progress=False)
+    words, momentum = np.asarray(last.control.own[0]), np.asarray(last.momentum[0])
+    np.testing.assert_array_equal(words, [native.final.control.own] * 3)
+    np.testing.assert_allclose(momentum, [native.final.momentum] * 3, rtol=0, atol=1e-15)
 
 
 def test_threads_with_parameters_of_their_own():

@@ -1,10 +1,12 @@
 """Steps to export: loops, choices, buffers, tables, memory."""
 
+import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
 
 import retrax as rx
+from retrax.integrators.driven import Driven
 from retrax.systems.catalogue import CASES
 
 
@@ -108,6 +110,22 @@ def _bowling():
     return ball, rx.NonsmoothRattle(), ball.state(start, velocity=[0, 0, 0, 4.0, 0, 0]), 0.005
 
 
+def _noisy():
+    """A digital controller that draws noise: words of 32 and 64 bits, and the bits of floats."""
+
+    def law(R, xi, t, state):
+        key, draw = jax.random.split(state["key"])
+        old = jax.random.fold_in(state["old"], 5)
+        u = 0.3 * jax.random.normal(draw, (2,)) + jax.random.uniform(old)
+        return u, {"key": key, "old": old}
+
+    body = rx.MechanicalSystem(rx.SO3(), jnp.array([1.0, 2.0, 2.5]))
+    plant = rx.Actuated(body, jnp.eye(3)[:, :2])
+    keys = {"key": jax.random.key(3), "old": jax.random.PRNGKey(4)}
+    by = Driven(rx.LieVerlet(), plant.actuators, rx.Sampled(law, 0.02, state=keys))
+    return body, by, by.begun(body, plant.state(jnp.eye(3), velocity=[0.3, 0.2, 1.0])), 0.01
+
+
 MAKERS = {
     "top": _top,
     "composed": _composed,
@@ -118,6 +136,7 @@ MAKERS = {
     "held": _held,
     "linkage": _linkage,
     "bowling": _bowling,
+    "noisy": _noisy,
 }
 
 

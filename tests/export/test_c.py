@@ -12,7 +12,7 @@ from native_bits import uncontracted
 import retrax as rx
 
 KINDS = [
-    *("top", "composed", "chain", "string", "driven_by_time", "touching", "held"),
+    *("top", "composed", "chain", "string", "driven_by_time", "touching", "held", "noisy"),
     *(pytest.param(name, marks=pytest.mark.campaign) for name in ("linkage", "bowling")),
 ]
 
@@ -82,6 +82,27 @@ def test_single_precision_follows_to_its_own_round_off(exported, steps):
     wanted = uncontracted(*steps("top"), 100)
     assert library.run(0.01, 100) == 0
     np.testing.assert_allclose(library.state[:12], wanted[:12], atol=2e-5)  # 2.3e-6 measured
+
+
+def test_a_step_carries_its_controller(exported, steps, tmp_path):
+    """`control=` puts what drives a plant into the step; keys need double precision."""
+    body, driven, start, h = steps("noisy")
+    plant, by = rx.Actuated(body, jnp.eye(3)[:, :2]), driven.control
+    begin = rx.State(start.g, start.momentum, start.t)
+    options = {"state": begin, "h": h, "control": by}
+    rx.export(plant, rx.LieVerlet(), tmp_path / "top.c", **options)
+    library = Library(tmp_path)
+    assert library.run(h, 60) == 0
+    made = rx.simulate(plant, rx.LieVerlet(), begin, h=h, steps=60, control=by, progress=False)
+    own = made.final.control.own
+    np.testing.assert_array_equal(library.state[15:19], [*own["key"], *own["old"]])
+    np.testing.assert_allclose(library.state[:9].reshape(3, 3), made.g[-1], rtol=0, atol=1e-14)
+    with pytest.raises(rx.BadInput, match="export it with precision = 'double'"):
+        rx.export(plant, rx.LieVerlet(), tmp_path / "top.c", precision="float", **options)
+    with pytest.raises(rx.BadInput, match="drives a plant"):
+        rx.export(body, rx.LieVerlet(), tmp_path / "top.c", control=by)
+    with pytest.raises(rx.BadInput, match=r"period = 0.02 s is 0.66.* steps"):
+        rx.export(plant, rx.LieVerlet(), tmp_path / "top.c", **(options | {"h": 0.03}))
 
 
 def test_the_example_runs_and_prints_the_state(exported, steps):

@@ -13,7 +13,7 @@ from native_bits import uncontracted
 import retrax as rx
 
 KINDS = [
-    *("top", "composed", "chain", "string", "driven_by_time", "touching", "held"),
+    *("top", "composed", "chain", "string", "driven_by_time", "touching", "held", "noisy"),
     *(pytest.param(name, marks=pytest.mark.campaign) for name in ("linkage", "bowling")),
 ]
 

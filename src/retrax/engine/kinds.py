@@ -2,9 +2,9 @@
 
 A scalar is a truth, a whole number of 8 to 64 bits with or without sign, or a float of 64 bits. A
 program computes with each as XLA does: whole numbers wrap around, a float that becomes a whole
-number is cut off at the ends of its range, and NaN becomes zero. A key of random numbers is its two words
-in one, so that it moves as numbers do. Shorter floats and complex numbers have no kind: a step that
-computes with them has no scalar program.
+number is cut off at the ends of its range, and NaN becomes zero. A key of random numbers is its two
+words in one, so that it moves as numbers do. Shorter floats and complex numbers have no kind: a
+step that computes with them has no scalar program.
 
 `folded` does an operation on constants while a program is built, with the result of XLA.
 """

@@ -14,6 +14,7 @@ from retrax.export.wasm import script, wasm
 from retrax.files import as_path, require_place, written_whole
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.actuated import Actuated
+from retrax.mechanics.controls import AbstractControl
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import require_choice
@@ -32,6 +33,7 @@ def export(
     state: State | None = None,
     h: float | None = None,
     precision: str = "double",
+    control: AbstractControl | None = None,
 ) -> Path:
     """Write one step of `integrator` on `system` for use outside of Python.
 
@@ -46,6 +48,8 @@ def export(
     - `state`: where the example and the defaults start; by default the identity, at rest.
     - `h`: the step that the example takes, by default 0.01; `top_step` takes any.
     - `precision`: `"double"` or `"float"`.
+    - `control`: what drives a plant within the step: `Sampled`, `Feedback` or `Signal`. What it
+        keeps is part of the state. Without it inputs are written from outside.
 
     **Returns:** the path.
 
@@ -54,7 +58,7 @@ def export(
     place = as_path(path)
     require_place(place)
     require_choice("precision", precision, ("double", "float"))
-    model = StepModel(system, integrator, state, h, identifier(place.stem))
+    model = StepModel(system, integrator, state, h, identifier(place.stem), control)
     if place.suffix == ".c":
         _refuse_target(target, "C is for every machine")
         _write_sources(model, place, precision)

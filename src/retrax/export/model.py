@@ -25,7 +25,7 @@ from retrax.export.names import distinct, field_name
 from retrax.integrators.base import AbstractIntegrator, StepInfo, require_fit
 from retrax.integrators.driven import Driven
 from retrax.mechanics.actuated import Actuated
-from retrax.mechanics.controls import Held
+from retrax.mechanics.controls import AbstractControl, Held
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -101,10 +101,13 @@ class StepModel:
         state: State | None,
         h: float | None,
         name: str,
+        control: AbstractControl | None = None,
     ):
         plant = system if isinstance(system, Actuated) else None
+        if plant is None and control is not None:
+            raise BadInput(f"control = {control!r} drives a plant: give rx.Actuated(system, ...).")
         if isinstance(system, Actuated):
-            integrator = Driven(integrator, system.actuators, Held())
+            integrator = Driven(integrator, system.actuators, control or Held())
             system = system.system
         if not isinstance(system, AbstractGroupSystem):
             raise BadInput(f"system = {shown(system)} is not a retrax system.")
@@ -112,11 +115,15 @@ class StepModel:
             raise BadInput(f"integrator = {shown(integrator)} is not a retrax integrator.")
         require_fit(system, integrator)
         start = _resting(system) if state is None else _started(system, state)
-        if plant is not None and start.control is None:
-            start = State(start.g, start.momentum, start.t, jnp.zeros(plant.count))
         self.name, self.h = name, 0.01 if h is None else as_float(h)
         if not (math.isfinite(self.h) and self.h != 0.0):
             raise BadInput(f"h = {shown(h)}, but a step is a finite number other than 0.")
+        if control is not None and isinstance(integrator, Driven):
+            integrator.check(system)
+            control.check_run(float(start.t), self.h, 1)
+            start = integrator.begun(system, start)
+        elif plant is not None and start.control is None:
+            start = State(start.g, start.momentum, start.t, jnp.zeros(plant.count))
         self.system, self.integrator, self.start = system, integrator, start
         self.made_for = signature(system, integrator, start)
         self.program, self.inputs, self.origins = _program(self.made_for, integrator, system)

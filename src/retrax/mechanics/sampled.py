@@ -23,8 +23,8 @@ from retrax.mechanics.controls import (
 from retrax.mechanics.functions import Function, arguments, as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
+from retrax.numerics.carried import LeafType, as_floats, is_real_number, leaf_type, of_type
 from retrax.numerics.checks import (
-    float64,
     outputs,
     require_finite,
     require_function,
@@ -32,7 +32,7 @@ from retrax.numerics.checks import (
 )
 from retrax.numerics.known import require_each
 
-# The state of a controller: arrays of float64, however nested.
+# The state of a controller as it is kept: arrays of float64, however nested.
 Own = PyTree[Float[Array | np.ndarray, "..."]]
 Step = Float[Array, ""]
 # A time counts as a whole number of steps or periods if it misses one by less.
@@ -47,7 +47,8 @@ class SampledState(NamedTuple):
     """What a digital controller keeps: `State.control`.
 
     **Attributes:** `steps`: how many steps lie behind the last sample; `outputs`: what the last
-    samples gave, the newest last; `own`: the state of the law; `None` without one.
+    samples gave, the newest last; `own`: the state of the law in float64, keys as their words;
+    `None` without one.
     """
 
     steps: Float[Array | np.ndarray, ""]
@@ -68,7 +69,9 @@ class Sampled(AbstractControl):
     - `law`: `law(g, xi, t) -> u`, or `law(g, xi, t, state) -> (u, state)` for one that has a
         `state`: an integrator, a filter, an observer.
     - `period`: the time between two samples in seconds, a whole number of steps.
-    - `state`: where the state of the law begins: arrays, however nested.
+    - `state`: where the state of the law begins: arrays, however nested. Keys of random numbers,
+        `jax.random.key(0)` or `jax.random.PRNGKey(0)`, and truths are what they are for the law;
+        all other numbers come as float64.
     - `delay`: the time that computing takes, a whole number of steps: what is sampled at $t$ acts
         from $t + $ `delay` on, and before the first output acts, inputs are zero, or the nearest
         to it that the bounds allow.
@@ -76,6 +79,7 @@ class Sampled(AbstractControl):
 
     law: Function
     state: Own | None
+    types: tuple[LeafType, ...] = eqx.field(static=True)
     period: float = eqx.field(static=True)
     delay: float = eqx.field(static=True)
 
@@ -89,9 +93,11 @@ class Sampled(AbstractControl):
         self.law = as_pytree(require_function("law", law))
         self.period = require_number("period", period, "> 0", "s")
         self.delay = require_number("delay", delay, ">= 0", "s")
-        self.state = jax.tree.map(lambda x: float64("state", x), state, is_leaf=_is_vector)
-        if state is not None and not jax.tree.leaves(self.state):
+        leaves, tree = jax.tree.flatten(state, is_leaf=_is_vector)
+        if state is not None and not leaves:
             raise BadInput(f"state = {state!r} holds no numbers; leave it out.")
+        self.types = tuple(leaf_type(x) for x in leaves)
+        self.state = jax.tree.unflatten(tree, [as_floats("state", x) for x in leaves])
         for leaf in jax.tree.leaves(self.state):
             require_each(lambda x: require_finite("state", x), leaf)
         waiting = self.delay / self.period
@@ -114,7 +120,8 @@ class Sampled(AbstractControl):
 
     def check(self, system: AbstractGroupSystem, count: int) -> None:
         given = arguments(system.group)
-        found = outputs("law", lambda *x: _as_arrays(self.law(*x)), (*given, *self._given()))
+        own = () if self.state is None else (jax.eval_shape(self._typed, self.state),)
+        found = outputs("law", lambda *x: _as_arrays(self.law(*x)), (*given, *own))
         if self.state is None:
             require_inputs(self, found, count)
             return
@@ -124,15 +131,18 @@ class Sampled(AbstractControl):
                 f"returns something else."
             )
         require_inputs(self, found[0], count)
-        before, after = (_form(x) for x in (self.state, found[1]))
-        if before != after:
+        if not _is_kept(own[0], found[1]):
+            before, after = _told(own[0]), _told(found[1])
             raise BadInput(
-                f"the law of {self!r} changes the form of its state: it is given {before[1]} and "
-                f"returns {after[1]}; it must return the same arrays, in float64."
+                f"the law of {self!r} changes the form of its state: it is given {before} and "
+                f"returns {after}; it must return the same arrays."
             )
 
-    def _given(self) -> tuple[Own, ...]:
-        return () if self.state is None else (self.state,)
+    def _typed(self, own: Own) -> PyTree:
+        """Return the state as the law sees it."""
+        leaves, tree = jax.tree.flatten(own)
+        typed = [of_type(x, kind) for x, kind in zip(leaves, self.types, strict=True)]
+        return jax.tree.unflatten(tree, typed)
 
     def check_run(self, t: float, h: float, steps: int) -> None:
         if h < 0:
@@ -162,8 +172,8 @@ class Sampled(AbstractControl):
         seen = state.g, system.velocity_at(state), state.t
         if own is None:
             return inputs_of(self.law(*seen)), None
-        u, own = self.law(*seen, own)
-        return inputs_of(u), jax.tree.map(jnp.asarray, own)
+        u, own = self.law(*seen, self._typed(own))
+        return inputs_of(u), jax.tree.map(lambda x: as_floats("state", x), own)
 
     def during(self, state: State, h: Float[Array, ""]) -> Law:
         kept: Any = state.control  # a `SampledState`
@@ -200,11 +210,20 @@ def _as_arrays(found: object) -> object:
     return jax.tree.map(jnp.asarray, found) if isinstance(found, tuple) else jnp.asarray(found)
 
 
-def _form(own: PyTree) -> tuple[object, str]:
-    """The form of a state, and how it is told."""
-    leaves, tree = jax.tree.flatten(own)
-    arrays = [_Plain(f"{np.dtype(x.dtype)}{list(np.shape(x))}") for x in leaves]
-    return (tree, tuple(arrays)), repr(jax.tree.unflatten(tree, arrays))
+def _is_kept(given: PyTree, returned: PyTree) -> bool:
+    """Tell whether a law returns the arrays that it was given; a float may come as any number."""
+    if jax.tree.structure(given) != jax.tree.structure(returned):
+        return False
+    return all(
+        x.shape == y.shape
+        and (x.dtype == y.dtype or (x.dtype == jnp.float64 and is_real_number(y.dtype)))
+        for x, y in zip(jax.tree.leaves(given), jax.tree.leaves(returned), strict=True)
+    )
+
+
+def _told(own: PyTree) -> str:
+    """Say what arrays a state is made of."""
+    return repr(jax.tree.map(lambda x: _Plain(f"{x.dtype}{list(x.shape)}"), own))
 
 
 class _Plain(str):

@@ -14,13 +14,13 @@ from jax.extend.core import JaxprEqn as Equation
 
 from retrax.engine.axes.loops import Operands, entry
 from retrax.engine.kinds import (
+    DTYPE,
     Kind,
     Unscalarisable,
     bits,
     constant,
     dtype_of,
     greatest,
-    is_key,
     is_unsigned,
     kind_of_variable,
     least,
@@ -89,14 +89,15 @@ class Indexing:
         self, equation: Equation, old: np.ndarray, indices: Operands, new: np.ndarray
     ) -> np.ndarray:
         _require_constant(equation, indices)
-        dtype = dtype_of(equation.invars[0])
-        if is_key(dtype) or bits(kind_of_variable(equation.invars[0])) < 16:
+        if bits(kind_of_variable(equation.invars[0])) < 16:
             # Too small for the numbers of all entries.
+            dtype = dtype_of(equation.invars[0])
             raise Unscalarisable(f"it replaces entries of an array of type {dtype}")
         with jax.ensure_compile_time_eval():
             # In the types of the equation, which hold these whole numbers exactly.
             given = (old, indices, new)
-            typed = [x.astype(dtype_of(v)) for x, v in zip(given, equation.invars, strict=True)]
+            types = [DTYPE[kind_of_variable(v)] for v in equation.invars]
+            typed = [x.astype(dtype) for x, dtype in zip(given, types, strict=True)]
             return np.asarray(equation.primitive.bind(*typed, **equation.params))
 
     def is_searched(self, ins: list[Operands]) -> bool:

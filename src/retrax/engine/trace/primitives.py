@@ -231,6 +231,7 @@ RULES: dict[str, Rule] = {
     "square": _several(Arithmetic.square),
     "erf_inv": _written_out(erf_inv),
     # Random numbers.
+    "random_clone": Rule(_unchanged, _unchanged, _unchanged),
     "random_bits": _along(random_numbers.bits),
     "random_fold_in": _along(random_numbers.fold_in),
     "random_seed": _along(random_numbers.seed),

@@ -133,8 +133,9 @@ def _mixed(
 ) -> tuple[Operands, Operands]:
     """Scramble pairs of words with keys."""
     key = np.stack([_words(on, half) for half in _halves(on, keys)], -1)
-    x, y = np.broadcast_arrays(*threefry(key, _words(on, high), _words(on, low)))
-    return _operands(x), _operands(y)
+    # With one more axis, so that NumPy leaves an array of a single word an array.
+    x, y = np.broadcast_arrays(*threefry(key[None], _words(on, high), _words(on, low)))
+    return _operands(x[0, ...]), _operands(y[0, ...])
 
 
 def reinterpret(on: Arithmetic, equation: Equation, ins: list[Operands]) -> Operands:
@@ -149,4 +150,3 @@ def reinterpret(on: Arithmetic, equation: Equation, ins: list[Operands]) -> Oper
     if new == "float":
         return on.entrywise("float_of_bits", on.entrywise("u64", ins[0]))
     return on.entrywise(new, ins[0])
-

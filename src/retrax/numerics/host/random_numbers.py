@@ -68,12 +68,21 @@ def _fold_in(keys: Any, data: Any) -> Any:
     return packed_keys(np.stack(threefry(words, seed[..., 0], seed[..., 1]), -1))
 
 
+def _wrap(equation: Equation) -> Call:
+    _require_threefry(equation)
+    return packed_keys
+
+
 def _seed(equation: Equation) -> Call:
-    if "fry" not in str(equation.params["impl"]):
-        raise NoRule("random_seed")
+    _require_threefry(equation)
     width = dtype_of(equation.invars[0]).itemsize * 8
     low = np.uint64(0xFFFFFFFF)
     return lambda x: np.asarray(x).astype(np.uint64) & (low if width <= 32 else ~np.uint64(0))
+
+
+def _require_threefry(equation: Equation) -> None:
+    if "fry" not in str(equation.params["impl"]):
+        raise NoRule("keys that are not Threefry's")
 
 
 def _require_counting() -> None:
@@ -87,6 +96,6 @@ RULES: Rules = {
     "random_split": _split,
     "random_fold_in": lambda equation: _fold_in,
     "random_seed": _seed,
-    "random_wrap": lambda equation: packed_keys,
+    "random_wrap": _wrap,
     "random_unwrap": lambda equation: unpacked_keys,
 }
