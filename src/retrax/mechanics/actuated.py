@@ -24,7 +24,7 @@ from retrax.numerics.checks import (
     require_instance,
     require_real,
 )
-from retrax.numerics.evaluate import Evaluated
+from retrax.numerics.evaluate import Evaluated, evaluated
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import nothing_is_traced, require_each
 
@@ -102,7 +102,8 @@ class ConstantMatrix(Frozen):
         places, ones = _where((known != 0) & (known != 1)), _where(known == 1)
         rows, columns = np.array(places, int).reshape(-1, 2).T
         dim, count = matrix.shape
-        return cls(matrix[rows, columns], places, ones, (dim, count))
+        entries = evaluated(lambda matrix: matrix[rows, columns], matrix)
+        return cls(entries, places, ones, (dim, count))
 
     def __call__(self, g: Element) -> Float[Array, "dim m"]:
         return self.whole()
