@@ -189,15 +189,15 @@ BUGS = (
     Bug(
         "the last kick counts twice",
         LIE_VERLET,
-        "turn + kick(g1, xi, t1)",
-        "turn + 2 * kick(g1, xi, t1)",
+        "turn + kick(last, g1, xi, t1)",
+        "turn + 2 * kick(last, g1, xi, t1)",
         VERLET,
     ),
     Bug(
         "the first kick counts twice",
         LIE_VERLET,
-        "first = kick(g0, xi, t0)",
-        "first = 2 * kick(g0, xi, t0)",
+        "pushed = kick(first, g0, xi, t0)",
+        "pushed = 2 * kick(first, g0, xi, t0)",
         VERLET,
     ),
     Bug(
@@ -224,8 +224,8 @@ BUGS = (
     Bug(
         "the time of the step is forgotten",
         LIE_VERLET,
-        "drift(xi), t0 + h",
-        "drift(xi), t0",
+        "state.t, state.t + h\n",
+        "state.t, state.t\n",
         order(rx.LieVerlet(), forced),
     ),
     Bug(

@@ -22,6 +22,7 @@ from retrax.mechanics.contact import AbstractContacts, Frames, Gaps, Seen, Touch
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, float64, is_traced, require_finite, shown
 from retrax.numerics.coupled_blocks import Couples, in_parts
+from retrax.numerics.evaluate import evaluated
 from retrax.numerics.known import require_each
 from retrax.numerics.small_matrices import cross
 
@@ -338,6 +339,4 @@ def _each(name: str, given: ArrayLike, owners: np.ndarray) -> Gaps:
             raise BadInput(f"{name} = {shown(numbers.tolist())} must be {rule}.")
 
     require_each(check, values)
-    if values.ndim == 0:
-        return jnp.broadcast_to(values, owners.shape)
-    return values[owners]
+    return evaluated(lambda x: jnp.broadcast_to(x, (count,))[owners], values)

@@ -1,7 +1,7 @@
 """Contact of rods with themselves, with each other, and with what stands in space."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import equinox as eqx
@@ -231,13 +231,13 @@ class SelfContact(AbstractNodeContact):
 
 
 def touching(
-    contact: object, strands: tuple[int, ...], arcs: Float[Array, " nodes"]
+    contact: object, strands: tuple[int, ...], arcs: Callable[[], Float[Array, " nodes"]]
 ) -> SelfContact | None:
     """Return the contact that rods with so many nodes were given, if it is one."""
     if contact is None:
         return None
     what = "what rods may touch: an rx.SelfContact"
-    return require_instance("contact", contact, SelfContact, what).on(strands, arcs)
+    return require_instance("contact", contact, SelfContact, what).on(strands, arcs())
 
 
 def segment_name(strands: tuple[int, ...], node: int) -> str:

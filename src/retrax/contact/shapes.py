@@ -21,6 +21,7 @@ from retrax.numerics.checks import (
     require_whole,
     shown,
 )
+from retrax.numerics.evaluate import evaluated
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 
@@ -210,7 +211,7 @@ def _place(at: ArrayLike) -> Vector:
     if array.shape not in ((2,), (3,)):
         raise BadInput(f"at has shape {array.shape}; it has three numbers, or two in the plane.")
     require_finite("at", array)
-    return array if len(array) == 3 else jnp.concatenate([array, jnp.zeros(1)])
+    return evaluated(_in_space, array)
 
 
 def _direction(name: str, given: ArrayLike) -> Vector:
@@ -227,8 +228,12 @@ def _direction(name: str, given: ArrayLike) -> Vector:
             raise BadInput(f"{name} = {values.tolist()} has no direction.")
 
     require_each(check, array)
-    array = array if len(array) == 3 else jnp.concatenate([array, jnp.zeros(1)])
-    return array / jnp.sqrt(jnp.sum(array * array))
+    return evaluated(lambda x: _in_space(x) / jnp.sqrt(jnp.sum(x * x)), array)
+
+
+def _in_space(array: Array) -> Vector:
+    """Return three numbers, the third zero where two are given."""
+    return array if len(array) == 3 else jnp.concatenate([array, jnp.zeros(1)])
 
 
 def _carrier(body: Carrier) -> int | str | None:

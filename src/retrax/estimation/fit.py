@@ -240,7 +240,11 @@ def _told(result: Fit, doubts: list[str]) -> Fit:
 
 
 def _by_parts(problem: Problem, task: _Task, point: Point) -> tuple[Point, int]:
-    """Follow the motion through growing parts of the record."""
+    """Follow the motion through growing parts of the record.
+
+    A short part may determine so little that its noise drives the search to the edge of what can
+    be a system, from where the whole record does not lead back: such a part counts nothing.
+    """
     span = max(float(x.times[-1]) for x in problem.sensors)
     looks = 0
     for part in _PARTS:
@@ -249,7 +253,7 @@ def _by_parts(problem: Problem, task: _Task, point: Point) -> tuple[Point, int]:
         if rows < 2 * problem.unknowns.size(point):
             continue
         found = _searched(problem, task, point, until, _LOOKS_AT_PARTS, lambda size: 1e-4 * size)
-        point, looks = found.point, looks + found.looks
+        point, looks = point if found.edge else found.point, looks + found.looks
     return point, looks
 
 

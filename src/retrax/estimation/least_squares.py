@@ -27,11 +27,16 @@ _ROUNDING = 1e-26
 
 
 class Found(NamedTuple):
-    """Where a search ended: the point, how often it looked, and whether it had converged."""
+    """Where a search ended: the point, how often it looked, and whether it had converged.
+
+    At an `edge` the next change leads to no system, or to a motion that fails: the point says where
+    the search was stopped, not where the sum is smallest.
+    """
 
     point: Point
     looks: int
     converged: bool
+    edge: bool = False
 
 
 def levenberg_marquardt(
@@ -44,13 +49,14 @@ def levenberg_marquardt(
     """Make the sum of squares small, from `point` on, looking at most `most` times.
 
     The search ends where a change is expected to lower the sum by no more than `enough` of it.
-    Where residuals are not finite, a step has gone too far.
+    Where residuals are not finite, a step has gone too far; a search that such steps have stopped
+    has not converged.
     """
     here = linear(point)
     if not _finite(here):
         return Found(point, 1, False)
     size, damping = float(here.residuals @ here.residuals), _FIRST
-    scale = np.zeros(here.jacobian.shape[1])
+    scale, edge = np.zeros(here.jacobian.shape[1]), False
     for look in range(2, most + 1):
         scale = np.maximum(scale, np.linalg.norm(here.jacobian, axis=0))
         weights = np.maximum(scale, 1e-12 * max(np.max(scale), 1e-300))
@@ -58,10 +64,11 @@ def levenberg_marquardt(
         there_linear = here.residuals + here.jacobian @ change
         expected = size - float(there_linear @ there_linear)
         if expected <= max(enough(size), _ROUNDING * len(here.residuals)):
-            return Found(point, look - 1, True)
+            return Found(point, look - 1, not edge, edge)
         trial = moved(point, change)
         there = linear(trial)
-        smaller = float(there.residuals @ there.residuals) if _finite(there) else np.inf
+        edge = not _finite(there)
+        smaller = np.inf if edge else float(there.residuals @ there.residuals)
         gain = (size - smaller) / expected  # (2)
         if gain > 0:
             point, here, size = trial, there, smaller
@@ -69,8 +76,8 @@ def levenberg_marquardt(
         else:
             damping *= 10.0
             if damping > _MOST:
-                return Found(point, look, expected <= 1e-6 * size)
-    return Found(point, most, False)
+                return Found(point, look, not edge and expected <= 1e-6 * size, edge)
+    return Found(point, most, False, edge)
 
 
 def _damped(here: Linear, weights: np.ndarray, damping: float) -> np.ndarray:

@@ -25,7 +25,7 @@ from retrax.numerics.checks import (
     require_real,
     shown,
 )
-from retrax.numerics.evaluate import Evaluated
+from retrax.numerics.evaluate import Evaluated, evaluated
 from retrax.numerics.frozen import Frozen, numbers_of
 from retrax.numerics.known import nothing_is_traced, require_each
 
@@ -103,7 +103,8 @@ class ConstantMatrix(Frozen):
         places, ones = _where((known != 0) & (known != 1)), _where(known == 1)
         rows, columns = np.array(places, int).reshape(-1, 2).T
         dim, count = matrix.shape
-        return cls(matrix[rows, columns], places, ones, (dim, count))
+        entries = evaluated(lambda matrix: matrix[rows, columns], matrix)
+        return cls(entries, places, ones, (dim, count))
 
     def __call__(self, g: Element) -> Float[Array, "dim m"]:
         return self.whole()

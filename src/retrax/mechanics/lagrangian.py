@@ -5,6 +5,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
@@ -23,7 +24,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.symmetry import Generators
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike
-from retrax.numerics.evaluate import evaluate
+from retrax.numerics.evaluate import as_jax, evaluate
 
 # Regular at one time is regular at most.
 _SOME_TIME = 0.37
@@ -67,7 +68,7 @@ class LagrangianSystem(AbstractGroupSystem):
         self.group, self.force, self.symmetry, self.constraint = parts
         g, xi, _ = arguments(self.group)
         self.lagrangian = checked_energy("lagrangian", lagrangian, (g, xi), ("g", "xi"))
-        require_regular(self.group, self.at_time(jnp.asarray(_SOME_TIME)).lagrangian)
+        require_regular(self.group, self.at_time(as_jax(np.asarray(_SOME_TIME))).lagrangian)
         self.require_declared()
 
     @property

@@ -1,31 +1,31 @@
 """Laws and measures between two bodies, from points and directions of space as they stand."""
 
-import jax.numpy as jnp
 import numpy as np
 
 from retrax.mechanisms.laws import Aligned, Coincidence, InPlanes, Unturned
 from retrax.mechanisms.measures import Travel, Turn
 from retrax.mechanisms.pose import Place, across
 from retrax.mechanisms.written import local, same, seen_from
+from retrax.numerics.evaluate import as_jax
 
 
 def pin(at: np.ndarray, places: tuple[Place, ...]) -> Coincidence:
     """Return that the point `at` is a point of both bodies."""
     same("at", at, places)
-    return Coincidence(*(jnp.asarray(local(place, at)) for place in places))
+    return Coincidence(*(as_jax(local(place, at)) for place in places))
 
 
 def aligned(axis: np.ndarray, places: tuple[Place, ...]) -> Aligned:
     """Return that `axis` is a direction of both bodies."""
     same("axis", axis, places)
     e = np.stack([seen_from(places[0], way) for way in across(axis)])
-    return Aligned(jnp.asarray(e), jnp.asarray(seen_from(places[1], axis)))
+    return Aligned(as_jax(e), as_jax(seen_from(places[1], axis)))
 
 
 def unturned(places: tuple[Place, ...]) -> Unturned:
     """Return that neither body turns against the other."""
     (Ra, _), (Rb, _) = places
-    return Unturned(jnp.asarray(Rb.T @ Ra))
+    return Unturned(as_jax(Rb.T @ Ra))
 
 
 def aside(axis: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -41,13 +41,13 @@ def in_planes(
     same("axis", normals[0], places)
     n = np.stack([seen_from(places[0], normal) for normal in normals])
     a, b = (local(place, at) for place in places)
-    return InPlanes(jnp.asarray(n), jnp.asarray(a), jnp.asarray(b))
+    return InPlanes(as_jax(n), as_jax(a), as_jax(b))
 
 
 def travel(axis: np.ndarray, at: np.ndarray, places: tuple[Place, ...]) -> Travel:
     """Return the travel of the point `at` of the second body along an axis of the first."""
-    a, b = (jnp.asarray(local(place, at)) for place in places)
-    return Travel(jnp.asarray(seen_from(places[0], axis)), a, b)
+    a, b = (as_jax(local(place, at)) for place in places)
+    return Travel(as_jax(seen_from(places[0], axis)), a, b)
 
 
 def turn(axis: np.ndarray | None, places: tuple[Place, ...]) -> Turn:
@@ -59,4 +59,4 @@ def turn(axis: np.ndarray | None, places: tuple[Place, ...]) -> Turn:
 def turn_of(e: np.ndarray, n: np.ndarray, f: np.ndarray, first: Place, second: Place) -> Turn:
     """Return the angle of `f` of the second body, from `e` towards `n` of the first."""
     parts = seen_from(first, e), seen_from(first, n), seen_from(second, f)
-    return Turn(*(jnp.asarray(part) for part in parts))
+    return Turn(*(as_jax(part) for part in parts))

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -33,6 +32,7 @@ from retrax.mechanisms.parts import Element, called, instead
 from retrax.mechanisms.pose import Place
 from retrax.mechanisms.rolling import Rolling, Touching, WheelHeight
 from retrax.mechanisms.springs import AbstractBetweenPoints, single
+from retrax.mechanisms.stacks import in_rows
 from retrax.mechanisms.stops import JointLimits, Stops, stops_of, told
 from retrax.mechanisms.system import MechanismSystem
 from retrax.mechanisms.wheels import AbstractWheel, plane_of
@@ -50,6 +50,7 @@ from retrax.numerics.checks import (
     require_output,
     shown,
 )
+from retrax.numerics.evaluate import as_jax
 from retrax.numerics.meant import explain_keywords
 
 
@@ -164,7 +165,7 @@ class Mechanism:
                 law, free = joint.law(*places), joint.coordinates(*places)
             at = local(places[1], joint.point(tuple(places)))
             bodies = tuple(body.index for body in pair)
-            made = Connection(law, free, jnp.asarray(at), bodies, name, joint.kind)
+            made = Connection(law, free, as_jax(at), bodies, name, joint.kind)
             self._connect(joint, made)
             if joint.stops is not None:
                 self._stops[name], self.limits[name] = joint.stops, joint.stops.limits
@@ -188,7 +189,7 @@ class Mechanism:
             self._contacts.append(touching)
             if height is not None:
                 bodies = (body.index,) if isinstance(height, WheelHeight) else (GROUND, body.index)
-                at = jnp.asarray(local(place, place[1]))
+                at = as_jax(local(place, place[1]))
                 self._connect(wheel, Connection(height, (), at, bodies, name, wheel.kind))
 
     def add(self, *elements: Element) -> None:
@@ -231,7 +232,7 @@ class Mechanism:
         pair = [self._find(body) for body in bodies]
         one, two = (self._place(body) for body in pair)
         indices = tuple(body.index for body in pair)
-        at = jnp.asarray(local(two, two[1]))
+        at = as_jax(local(two, two[1]))
         free = (coordinate(one, two),)
         self._readings[name] = Connection(Several(()), free, at, indices, name, "reading")
 
@@ -271,8 +272,8 @@ class Mechanism:
         outside = Outside(tuple(self._dampers), force, n) if self._dampers or force else None
         return MechanismSystem(
             group=group,
-            mass=jnp.stack([one.mass for one in given]),
-            inertia=jnp.stack([one.inertia for one in given]),
+            mass=in_rows(*(one.mass for one in given)),
+            inertia=in_rows(*(one.inertia for one in given)),
             gravity=finite64("gravity", self.gravity, (self.d,)),
             constraint=Joints(bound, rolling, n, self.d) if bound or rolling else None,
             springs=tuple(self._springs),

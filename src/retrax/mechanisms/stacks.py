@@ -13,6 +13,7 @@ from retrax.mechanisms.laws import AbstractLaw, Blocks
 from retrax.mechanisms.measures import Coordinate
 from retrax.mechanisms.pose import Pose, Vector
 from retrax.numerics.checks import is_traced
+from retrax.numerics.evaluate import as_jax
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.jax_hints import keep_axis
 
@@ -81,7 +82,7 @@ def stacked(joints: Sequence[tuple[Joined, tuple[int, ...], str]]) -> tuple[Stac
         kinds.setdefault((form, shapes, len(bodies), kind), []).append(k)
     return tuple(
         Stack(
-            jax.tree.map(_stacked, *(joints[k][0] for k in places)),
+            jax.tree.map(in_rows, *(joints[k][0] for k in places)),
             tuple(joints[k][1] for k in places),
             tuple(places),
             joints[places[0]][0].law.count,
@@ -111,11 +112,12 @@ def in_order(
     return jnp.concatenate([part.reshape(-1) for part in parts])[np.concatenate(places)]
 
 
-def _stacked(*leaves: Array) -> Array:
+def in_rows(*leaves: Array) -> Array:
+    """Stack arrays; nothing is compiled for those whose numbers are known."""
     if any(is_traced(leaf) for leaf in leaves):
         return jnp.stack(leaves)
-    return jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves]))
+    return as_jax(np.stack([np.asarray(leaf) for leaf in leaves]))
 
 
 def _row(leaf: Array, k: int) -> Array:
-    return leaf[k] if is_traced(leaf) else jnp.asarray(np.asarray(leaf)[k])
+    return leaf[k] if is_traced(leaf) else as_jax(np.asarray(leaf)[k])

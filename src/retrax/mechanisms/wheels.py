@@ -31,6 +31,7 @@ from retrax.mechanisms.written import (
     vector,
 )
 from retrax.numerics.checks import ArrayLike, require_number, shown
+from retrax.numerics.evaluate import as_jax
 from retrax.numerics.meant import explain_keywords
 
 
@@ -107,8 +108,8 @@ class RollingWheel(AbstractWheel):
         self.at = None if at is None else vector("at", at)
 
     def contact(self, place: Place, plane: Plane, axle: np.ndarray | None) -> AbstractContact:
-        centre, radius = _centre(self.at, place), jnp.asarray(self.radius)
-        normal, ways = jnp.asarray(plane.normal), jnp.asarray(plane.ways)
+        centre, radius = _centre(self.at, place), as_jax(np.asarray(self.radius))
+        normal, ways = as_jax(plane.normal), as_jax(plane.ways)
         if len(plane.normal) == 2:
             if self.axis is not None:
                 raise BadInput(
@@ -127,11 +128,11 @@ class RollingWheel(AbstractWheel):
                 "this RollingWheel lies flat: its axle is along the normal of the plane, so that "
                 "it touches the plane everywhere and not in one point."
             )
-        return WheelContact(centre, jnp.asarray(seen_from(place, axis)), radius, normal, ways)
+        return WheelContact(centre, as_jax(seen_from(place, axis)), radius, normal, ways)
 
     def height(self, contact: AbstractContact, plane: Plane) -> AbstractLaw | None:
         if isinstance(contact, WheelContact):
-            return WheelHeight(contact, jnp.asarray(plane.normal @ plane.point))
+            return WheelHeight(contact, as_jax(plane.normal @ plane.point))
         assert isinstance(contact, BallContact)
         return _at_height(contact, plane)
 
@@ -160,8 +161,8 @@ class RollingBall(AbstractWheel):
     def contact(self, place: Place, plane: Plane, axle: np.ndarray | None) -> AbstractContact:
         if len(plane.normal) == 2:
             raise BadInput("a RollingBall is in space; in the plane write a RollingWheel.")
-        centre, radius = _centre(self.at, place), jnp.asarray(self.radius)
-        return BallContact(centre, radius, jnp.asarray(plane.normal), jnp.asarray(plane.ways))
+        centre, radius = _centre(self.at, place), as_jax(np.asarray(self.radius))
+        return BallContact(centre, radius, as_jax(plane.normal), as_jax(plane.ways))
 
     def height(self, contact: AbstractContact, plane: Plane) -> AbstractLaw | None:
         assert isinstance(contact, BallContact)
@@ -199,13 +200,13 @@ class KnifeEdge(AbstractWheel):
         same("direction", self.direction, (place,))
         at, ahead = local(place, self.at), seen_from(place, self.direction)
         if len(ahead) == 2:
-            return BladeContact(jnp.asarray(at), jnp.asarray(ahead), None)
+            return BladeContact(as_jax(at), as_jax(ahead), None)
         if not np.linalg.norm(np.cross(self.direction, plane.normal)) > FLAT:
             raise BadInput(
                 "this KnifeEdge stands on its tip: its direction is along the normal of the plane, "
                 "so that nothing is sideways."
             )
-        return BladeContact(jnp.asarray(at), jnp.asarray(ahead), jnp.asarray(plane.normal))
+        return BladeContact(as_jax(at), as_jax(ahead), as_jax(plane.normal))
 
     def height(self, contact: AbstractContact, plane: Plane) -> AbstractLaw | None:
         return None
@@ -238,10 +239,10 @@ def _plane(plane: object) -> Plane:
 def _centre(at: np.ndarray | None, place: Place) -> jnp.ndarray:
     if at is not None:
         same("at", at, (place,))
-    return jnp.asarray(local(place, place[1] if at is None else at))
+    return as_jax(local(place, place[1] if at is None else at))
 
 
 def _at_height(contact: BallContact, plane: Plane) -> InPlanes:
     """Return that the centre of a ball lies its radius above the plane."""
-    level = jnp.asarray(plane.point) + contact.radius * contact.normal
+    level = as_jax(plane.point) + contact.radius * contact.normal
     return InPlanes(contact.normal[None], level, contact.centre)

@@ -14,7 +14,7 @@ from retrax.mechanics.actuated import Actuated
 from retrax.mechanics.controls import AbstractControl, Feedback
 from retrax.mechanics.signal import Signal
 from retrax.mechanics.state import State
-from retrax.numerics.evaluate import evaluated
+from retrax.numerics.evaluate import evaluate, evaluated
 from retrax.numerics.frozen import Frozen
 from retrax.systems.laws import HoverAt, PointTo, TrolleyTo
 from retrax.systems.plants import (
@@ -64,7 +64,8 @@ def small_quadrotor() -> Actuated:
 def fly_to() -> DrivenExample:
     """A quadrotor, thrown with a tilt, that flies to a place and holds it."""
     plant = small_quadrotor()
-    mixing = np.asarray(plant.actuators.matrix(plant.group.identity()))[[0, 1, 2, 5]]
+    mixing = evaluate(lambda plant: plant.actuators.matrix(plant.group.identity()), plant)
+    mixing = mixing[[0, 1, 2, 5]]
     law = HoverAt(mixing, [8e-3, 8e-3, 14e-3], 0.8, place=[2.0, 1.0, 1.5])
     tilted = evaluated(SO3.exp, SO3(), np.array([0.7, -0.4, 0.9]))
     start = plant.state((tilted, np.zeros(3)), velocity=[0.4, -0.8, 0.5, 0.6, 0.0, 0.3])

@@ -4,6 +4,7 @@ Each function returns an `rx.Actuated`: a system and what its inputs do to it.
 """
 
 import math
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -21,6 +22,7 @@ from retrax.numerics.checks import (
     require_choice,
     require_instance,
 )
+from retrax.numerics.evaluate import as_jax, evaluated
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.meant import explain_keywords
 from retrax.systems.flying_body import FlyingBody
@@ -134,18 +136,18 @@ def spacecraft(
     columns, lower, upper = [], [], []
     if wheels is not None:
         count = len(wheels.axes)
-        columns.append(jnp.concatenate([jnp.zeros((3, count)), jnp.eye(count)]))
+        columns.append(np.concatenate([np.zeros((3, count)), np.eye(count)]))
         most = _limit(wheels.torque, count)
-        lower, upper = [-most], [most]
+        lower, upper = [_negative(most)], [most]
     if thrusters is not None:
         columns.append(_pushed(system, thrusters))
         count = len(thrusters.directions)
-        lower.append(jnp.zeros(count))
+        lower.append(np.zeros(count))
         upper.append(_limit(thrusters.thrust, count))
     if not columns:
         most = _limit(None if torque is None else _for_each("torque", torque, 3), 3)
-        columns, lower, upper = [jnp.eye(system.group.dim)[:, :3]], [-most], [most]
-    return Actuated(system, jnp.concatenate(columns, axis=1), _bounds(lower, upper))
+        columns, lower, upper = [np.eye(system.group.dim, 3)], [_negative(most)], [most]
+    return Actuated(system, _together(columns, 1), _bounds(lower, upper))
 
 
 def _craft(
@@ -162,9 +164,9 @@ def _craft(
 def _pushed(system: AbstractGroupSystem, thrusters: Thrusters) -> Float[Array, "dim n"]:
     """The columns of thrusters: a torque, and a force where the craft travels."""
     if isinstance(system, FlyingBody):
-        return jnp.concatenate([thrusters.torques, thrusters.directions.T])
-    others = jnp.zeros((system.group.dim - 3, len(thrusters.directions)))
-    return jnp.concatenate([thrusters.torques, others])
+        return _together([thrusters.torques, evaluated(jnp.transpose, thrusters.directions)])
+    others = np.zeros((system.group.dim - 3, len(thrusters.directions)))
+    return _together([thrusters.torques, others])
 
 
 @explain_keywords
@@ -204,11 +206,15 @@ def quadrotor(
     ahead = LAYOUTS[require_choice("layout", layout, tuple(LAYOUTS))]
     x, y = np.array([ahead, [-ahead[1], ahead[0]], [-ahead[0], -ahead[1]], [ahead[1], -ahead[0]]]).T
     turning = np.array([1.0, -1.0, 1.0, -1.0])
-    mixed = jnp.concatenate([arm * np.stack([y, -x]), drag * turning[None, :]])  # (1)
-    pushed = jnp.concatenate([jnp.zeros((2, 4)), jnp.ones((1, 4))])
-    body = FlyingBody(inertia, mass, gravity, rotors=arm * np.stack([x, y, 0 * x], axis=1))
+
+    def mixing(arm: Float[Array, ""], drag: Float[Array, ""]) -> Float[Array, "6 4"]:
+        pushed = jnp.concatenate([jnp.zeros((2, 4)), jnp.ones((1, 4))])
+        return jnp.concatenate([arm * np.stack([y, -x]), drag * turning[None, :], pushed])  # (1)
+
+    places = evaluated(lambda arm: arm * np.stack([x, y, 0 * x], axis=1), arm)
+    body = FlyingBody(inertia, mass, gravity, rotors=places)
     most = _limit(None if thrust is None else _for_each("thrust", thrust, 4), 4)
-    return Actuated(body, jnp.concatenate([mixed, pushed]), _bounds([jnp.zeros(4)], [most]))
+    return Actuated(body, evaluated(mixing, arm, drag), _bounds([np.zeros(4)], [most]))
 
 
 @explain_keywords
@@ -229,7 +235,7 @@ def crane(
     """
     system = Crane(string, trolley)
     most = _limit(None if force is None else _for_each("force", force, 2), 2)
-    return Actuated(system, jnp.eye(system.group.dim)[:, -2:], _bounds([-most], [most]))
+    return Actuated(system, np.eye(system.group.dim)[:, -2:], _bounds([_negative(most)], [most]))
 
 
 @explain_keywords
@@ -257,7 +263,7 @@ def upright_pendulum(
     """
     body = Pendulum3D(inertia, mass, arm, gravity)
     most = _limit(None if torque is None else _for_each("torque", torque, 3), 3)
-    return Actuated(body, jnp.eye(3), _bounds([-most], [most]))
+    return Actuated(body, np.eye(3), _bounds([_negative(most)], [most]))
 
 
 @explain_keywords
@@ -282,11 +288,11 @@ def steered_sleigh(
     - `torque`, `thrust`: the largest of each (N m, N); `None` for no limit.
     """
     limits = {"torque": torque, "thrust": thrust}
-    most = jnp.concatenate(
+    most = _together(
         [_limit(None if x is None else _for_each(name, x, 1), 1) for name, x in limits.items()]
     )
     return Actuated(
-        ChaplyginSleigh(mass, inertia, arm), jnp.eye(3)[:, :2], _bounds([-most], [most])
+        ChaplyginSleigh(mass, inertia, arm), np.eye(3, 2), _bounds([_negative(most)], [most])
     )
 
 
@@ -294,18 +300,29 @@ def _for_each(name: str, value: ArrayLike, count: int) -> Float[Array, " n"]:
     """One number for all, or one for each, all above zero."""
     given = float64(name, value)
     if given.shape == ():
-        given = jnp.broadcast_to(given, (count,))
+        given = evaluated(lambda x: jnp.broadcast_to(x, (count,)), given)
     return positive64(name, given, (count,))
 
 
 def _limit(most: Float[Array, " n"] | None, count: int) -> Float[Array, " n"]:
-    return jnp.full(count, jnp.inf) if most is None else most
+    return as_jax(np.full(count, np.inf)) if most is None else most
+
+
+def _negative(most: Float[Array, " n"]) -> Float[Array, " n"]:
+    return evaluated(jnp.negative, most)
+
+
+def _together(
+    parts: Sequence[Float[Array | np.ndarray, "..."]], axis: int = 0
+) -> Float[Array, "..."]:
+    """Join arrays; nothing is compiled for those whose numbers are known."""
+    return evaluated(lambda parts: jnp.concatenate(parts, axis), list(parts))
 
 
 def _bounds(
     lower: list[Float[Array, " _"]], upper: list[Float[Array, " _"]]
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]] | None:
     """Return the bounds of all inputs; `None` if no input is bounded."""
-    low, high = jnp.concatenate(lower), jnp.concatenate(upper)
+    low, high = _together(lower), _together(upper)
     limited = is_traced(low, high) or bool(np.any(np.isfinite(low)) or np.any(np.isfinite(high)))
     return (low, high) if limited else None

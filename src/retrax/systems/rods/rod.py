@@ -204,7 +204,7 @@ class Rod(AbstractRod):
         self.rest_stretch = profile("rest_stretch", rest_stretch, arcs, "segments")
         self.drag = drag_rates(drag, spin_drag, *per_length, self.inertia, self.spacing)
         self.bases = moving_base(base, self.ends[0])
-        self.contact = touching(contact, self.strands, self.arcs)
+        self.contact = touching(contact, self.strands, lambda: self.arcs)
 
     @property
     def nodes(self) -> int:

@@ -109,7 +109,7 @@ class Rods(AbstractRod):
             if isinstance(base, Base)
         )
         self.constraint = self._joined(joints, drawn)
-        self.contact = touching(contact, self.strands, self.arcs)
+        self.contact = touching(contact, self.strands, lambda: self.arcs)
 
     def _joined(self, joints: Sequence[AbstractJoint], drawn: object) -> EndJoints | None:
         known = None if is_traced(self.mobility) else np.asarray(self.mobility)

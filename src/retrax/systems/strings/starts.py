@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import jax.numpy as jnp
 import numpy as np
 
 from retrax.errors import BadInput
@@ -60,11 +59,11 @@ def hanging(system: "StringPendulum") -> State:
     carried = np.cumsum(np.asarray(system.mass_matrix.masses.weights)[::-1])[::-1] * float(
         system.gravity
     )
-    u = float(system.spacing)
+    u = float(system.length) / system.elements
     z = np.cumsum(u + carried * u / float(system.stiffness))
     r = np.stack([0 * z, 0 * z, z], axis=1)
-    attitudes = [_turned_down(np.asarray(arm)) for arm in system.arm]
-    return system.state((jnp.asarray(r), *attitudes), velocity=jnp.zeros(system.group.dim))
+    attitudes = [_turned_down(arm) for arm in np.asarray(system.arm)]
+    return system.state((r, *attitudes), velocity=np.zeros(system.group.dim))
 
 
 def drawing(system: "StringPendulum") -> Drawing:
