@@ -45,7 +45,7 @@ PINNED: list[tuple[str, dict[str, Any], str]] = [
     ("analysis.drift", {"values": 1e308 * np.sin(np.arange(31))}, "too much for a slope"),
     ("systems.exact_momentum", {"t": [0.5, -1e308]}, "the phase of the motion is lost"),
     ("systems.dispersion", {"stretch": 1e199}, "the squares of the frequencies overflow"),
-    ("systems.modes", {"g": (np.tile(np.eye(3), (4, 1, 1)), FAR)}, "stiffness of the rod placed"),
+    ("systems.modes", {"g": (np.tile(np.eye(3), (4, 1, 1)), FAR)}, "stiffness of a rod placed"),
     ("systems.Pendulum3D", {"inertia": 1e308 * np.ones((3, 3))}, "inertia"),
     # counts without end
     ("SO", {"n": 10**9}, "SO: n = 1000000000 must be a whole number from 2 to 1000"),
