@@ -134,3 +134,14 @@ def test_a_system_that_is_driven_in_time_is_rejected():
     )
     with pytest.raises(rx.BadInput, match="depend on time"):
         rx.analysis.modes(driven, driven.state(np.eye(3), velocity=np.zeros(3)))
+
+
+def oscillators(masses, frequencies):
+    stiffness = np.asarray(masses) * np.square(frequencies)
+    return rx.MechanicalSystem(rx.Translation(3), masses, lambda x: jnp.sum(stiffness * x * x) / 2)
+
+
+def test_masses_that_differ_too_much_are_refused():
+    system = oscillators([1e-12, 1.0, 1e9], [1.0, 2.0, 3.0])
+    with pytest.raises(rx.BadInput, match=r"differ by a factor of 1e\+21"):
+        rx.analysis.modes(system, system.state(np.zeros(3), velocity=np.zeros(3)))

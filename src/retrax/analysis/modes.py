@@ -19,6 +19,8 @@ ALLOWED_RESIDUAL = 1e-8
 _NOISE = 1e-10
 # Eigenvalues of symmetries below this share of their block are zeros of a chain.
 _SMEARED = 1e-6
+# Masses and moments of coordinates may differ by this factor.
+_ALIKE = 1e10
 
 
 class Modes:
@@ -65,7 +67,9 @@ def modes(system: AbstractGroupSystem, state: State, *, drop_symmetries: bool = 
 
     on changes $\delta y$ of the state that the constraint admits to first order: positions along
     it, velocities that also roll. $D(X - Z)$ is exact; rows may be redundant. Symmetries are found
-    by themselves; they and conserved quantities have eigenvalues zero.
+    by themselves; they and conserved quantities have eigenvalues zero. Motions
+    thousands of times slower than the fastest may be taken for symmetries where masses of
+    coordinates differ much.
 
     **Arguments:** `system`; `state`: an equilibrium, or a state of a steady motion: a wheel that
     rolls ahead, a top that precesses; `drop_symmetries`: leave out the displacements by which a
@@ -73,7 +77,8 @@ def modes(system: AbstractGroupSystem, state: State, *, drop_symmetries: bool = 
 
     **Returns:** `Modes`, which prints as a table.
 
-    **Raises:** `BadInput` if the state is not steady, with the size of what remains.
+    **Raises:** `BadInput` if the state is not steady, with the size of what remains, and if masses
+    of coordinates differ by more than a factor of $10^{10}$.
 
     References: [MarsdenRatiu1999].
     """
@@ -85,6 +90,7 @@ def modes(system: AbstractGroupSystem, state: State, *, drop_symmetries: bool = 
     system.check_state(state)
     system.require_admissible(state)
     here = linearise(system, state)
+    _require_alike(system, here.scale)
     if here.in_time > ALLOWED_RESIDUAL * max(1.0, float(np.linalg.norm(here.field))):
         raise BadInput(
             f"modes: the forces on the {system.name} depend on time (|dX/dt| = "
@@ -99,6 +105,20 @@ def modes(system: AbstractGroupSystem, state: State, *, drop_symmetries: bool = 
             "same at all times to somebody who moves along."
         )
     return _modes_of(seen.derivative, here.tangent, seen.symmetric, here.scale, seen.residual, drop)
+
+
+def _require_alike(system: AbstractGroupSystem, scale: Float[np.ndarray, "y y"]) -> None:
+    """Reject masses so different that symmetries cannot be told from slow motions."""
+    n = len(scale) // 2
+    given = np.diag(scale)[n:]
+    given = given[given > 0]
+    ratio = float(np.max(given, initial=1.0) / np.min(given, initial=np.inf)) if len(given) else 1.0
+    if not ratio <= _ALIKE:
+        raise BadInput(
+            f"modes: the coordinates of the {system.name} have masses and moments that differ by a "
+            f"factor of {ratio:.1g} (allowed {_ALIKE:.0e}), so that slow motions are lost beside "
+            "fast ones: measure lengths and angles in other units, or use systems.modes for a rod."
+        )
 
 
 def _modes_of(
