@@ -32,6 +32,11 @@ $\kappa$ is large but finite: contacts that say the same twice share their load,
 the next iteration takes away. Where Newton's method cycles between cases of (3), sweeps of
 Gauss-Seidel over (2), contact by contact, find the right ones.
 
+(1) and (2) may have several solutions, or one that a step must not take. A problem judges what is
+found, and may ask again with another choice of what its speeds depend on. What is refused without
+one, or not found at all, is looked for once more from where contacts come to with friction that
+lets nothing slip: in Painlevé's case that is near the impact without a collision.
+
 References: [AlartCurnier1991], [AcaryBrogliato2008].
 """
 
@@ -41,7 +46,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.numerics.contact_answers import At, answered
 from retrax.numerics.contact_sweeps import Joints, Laws, projected, swept_over
@@ -52,6 +57,8 @@ Scalar = Float[Array, ""]
 Velocity = Float[Array, " n"]
 Impulses = Float[Array, "m 3"]
 Tensions = Float[Array, " k"]
+# What speeds depend on beside velocities.
+Choice = Float[Array, " _"]
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
@@ -65,6 +72,9 @@ _CALM, _AT_ODDS = 64 * _EPS, 1e-5
 _TORN = 1e-8  # what sweeps may leave of the law of friction, relative to the impulses
 # After so many iterations that do not halve the residual come sweeps, each time twice as many.
 _PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 3_000
+
+# Friction so large that nothing slips, and how often a problem may ask again.
+_BONDED, _MOST_TRIALS = 1e9, 24
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -93,29 +103,6 @@ class Law(NamedTuple):
     rounding: Scalar
 
 
-class Contact(NamedTuple):
-    """The equations of one solve.
-
-    **Attributes:**
-
-    - `need`: $R(\\xi)$ of (1), without impulses.
-    - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
-    - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
-    - `held`: $c(\\xi)$ of joints.
-    - `answers`: the changes of the velocities that impulses make, nearly.
-    - `law`: the arrays.
-    - `couples`: which velocities rows and `slopes` are for; without, for all.
-    """
-
-    need: Callable[[Velocity], Velocity]
-    speeds: Callable[[Velocity], Impulses]
-    slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
-    held: Callable[[Velocity], Tensions]
-    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
-    law: Law
-    couples: Couples | None = None
-
-
 class Found(NamedTuple):
     """Velocities and impulses; `impulse` is what these add up to."""
 
@@ -123,6 +110,47 @@ class Found(NamedTuple):
     z: Impulses
     lam: Tensions
     impulse: Velocity
+
+
+class Verdict(NamedTuple):
+    """What a problem thinks of a solution.
+
+    **Attributes:** `good`: whether it stays; `again`: whether to try another choice; `choice`,
+    `past`: of that.
+    """
+
+    good: Bool[Array, ""]
+    again: Bool[Array, ""]
+    choice: Choice
+    past: PyTree
+
+
+class Contact(NamedTuple):
+    """The equations of one solve.
+
+    **Attributes:**
+
+    - `need`: $R(\\xi)$ of (1), without impulses.
+    - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions; from $\\xi$
+        and a choice.
+    - `slopes`: $u'$ and $c'$, nearly, from the same: what they miss slows the iteration down.
+    - `held`: $c(\\xi)$ of joints.
+    - `answers`: the changes of the velocities that impulses make, nearly.
+    - `judge`: what to think of a solution that a choice led to, from these and the past.
+    - `choice`: the first, and a past for it; their changes do not count as changes of the solution.
+    - `law`: the arrays.
+    - `couples`: which velocities rows and `slopes` are for; without, for all.
+    """
+
+    need: Callable[[Velocity], Velocity]
+    speeds: Callable[[Velocity, Choice], Impulses]
+    slopes: Callable[[Velocity, Choice], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
+    held: Callable[[Velocity], Tensions]
+    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
+    judge: Callable[[Found, Choice, PyTree], Verdict]
+    choice: tuple[Choice, PyTree]
+    law: Law
+    couples: Couples | None = None
 
 
 class _Seen(NamedTuple):
@@ -198,8 +226,61 @@ def pushes(
     return pushed_by(rows, answers(jnp.eye(couples.dim)), couples)
 
 
-def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
-    """Iterate from a guess.
+class _Trial(NamedTuple):
+    """One solve after the other: where the next begins, and what the last came to.
+
+    `bonded` counts up where none was good: 1 with friction that lets nothing slip, 2 from there.
+    """
+
+    at: Found
+    choice: Choice
+    past: PyTree
+    bonded: Int[Array, ""]
+    count: Int[Array, ""]
+    done: Bool[Array, ""]
+    status: NewtonStatus
+
+
+def tried(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus, Choice]:
+    """Iterate from a guess until a solution is good; return it and the choice that led there."""
+    law = problem.law
+
+    def trial(it: _Trial) -> _Trial:
+        alone = it.bonded == 1
+        friction = jnp.where(alone & (law.friction > 0), _BONDED, law.friction)
+        one = problem._replace(law=law._replace(friction=friction))
+        found, status = iterated(one, it.at, it.choice)
+        status = status._replace(iterations=status.iterations + it.status.iterations)
+        verdict = problem.judge(found, it.choice, it.past)
+        good = status.converged & verdict.good & ~alone
+        again = status.converged & verdict.again & ~alone & (it.count < _MOST_TRIALS)
+        ends = good | (~again & (it.bonded == 2))
+        new = it._replace(at=found, done=ends, status=status._replace(converged=good))
+        return lax.cond(ends, lambda: new, lambda: following(it, new, again, verdict))
+
+    def following(
+        it: _Trial, new: _Trial, again: Bool[Array, ""], verdict: Verdict
+    ) -> _Trial:
+        """Return what the next trial begins with."""
+        cold = ~again & (it.bonded == 0)
+        at = jax.tree.map(lambda x, y: jnp.where(cold, x, y), unloaded, new.at)
+        other, same = (verdict.choice, verdict.past), (it.choice, it.past)
+        choice, past = jax.tree.map(lambda x, y: jnp.where(again, x, y), other, same)
+        bonded = it.bonded + jnp.where(again, 0, 1)
+        return new._replace(at=at, choice=choice, past=past, bonded=bonded, count=it.count + 1)
+
+    none = jnp.asarray(0)
+    unloaded = Found(guess.xi, *(jnp.zeros_like(x) for x in guess[1:]))
+    begun = NewtonStatus(jnp.asarray(False), jnp.asarray(jnp.inf), none)
+    start = _Trial(guess, *problem.choice, none, none, jnp.asarray(False), begun)
+    end = lax.while_loop(lambda it: ~it.done, trial, start)
+    return end.at, end.status, end.choice
+
+
+def iterated(
+    problem: Contact, guess: Found, choice: Choice
+) -> tuple[Found, NewtonStatus]:
+    """Iterate from a guess, with one choice.
 
     Derivatives are taken once, where a round of iterations begins. A round that fails ends with
     sweeps from where it began, twice as many as the one before.
@@ -214,7 +295,7 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
     def looked(at: Found) -> _Seen:
         need = problem.need(at.xi) - at.impulse
-        u, c = problem.speeds(at.xi), problem.held(at.xi)
+        u, c = problem.speeds(at.xi, choice), problem.held(at.xi)
         left = jnp.abs(at.z - _allowed(law, at.z - rho * u))
         rough = jnp.sum(left[:, 0]) + jnp.sum(jnp.abs(sigma * c))
         fine = jnp.sum(jnp.abs(need)) + jnp.sum(left[:, 1:])
@@ -258,7 +339,7 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
     def improved(seen: _Seen, it: _Round) -> _Round:
         xi = seen.at.xi
-        V, G = problem.slopes(xi)
+        V, G = problem.slopes(xi, choice)
         slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
 
         def tries(it: _Chord) -> Bool[Array, ""]:

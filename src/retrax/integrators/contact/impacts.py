@@ -1,14 +1,17 @@
 """How contacts meet, slip on and settle: speeds and guesses beside the equations of a step."""
 
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.retractions import AbstractRetraction
 from retrax.mechanics.contact import Gaps
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.complementarity import Impulses
+from retrax.numerics.complementarity import Impulses, Verdict
 from retrax.numerics.small_matrices import partly_ordered_solve
 
 Scalar = Float[Array, ""]
@@ -16,6 +19,54 @@ Scalar = Float[Array, ""]
 _FAST = 8.0
 # Joints may be redundant: this part of their diagonal is added to it.
 _PROXIMAL = 1e-13
+# So many solutions are looked at before nothing comes back.
+_MOST_PARTS = 8
+
+
+class Bounced(NamedTuple):
+    """An impact in which a part of what should bounce does, and what energy it adds."""
+
+    part: Scalar
+    gain: Scalar
+    xi: Coordinates
+    impulse: Coordinates
+
+
+class Bracket(NamedTuple):
+    """Two impacts, one that loses energy and one that gains some, and how many there were."""
+
+    low: Bounced
+    high: Bounced
+    count: Int[Array, ""]
+
+
+def unbracketed(xi: Coordinates) -> Bracket:
+    """Return a bracket that nothing is known of."""
+    none = Bounced(jnp.zeros(()), jnp.zeros(()), jnp.zeros_like(xi), jnp.zeros_like(xi))
+    return Bracket(none, none, jnp.asarray(0))
+
+
+def narrowed(past: Bracket, new: Bounced, rounding: Scalar) -> Verdict:
+    r"""Return whether an impact may stay; if it adds energy, which part to try next.
+
+    Without a bounce it adds none. Between that and one that does, velocities and impulses are
+    linear in the part while contacts stay as they are, and the energy that is added is
+
+    $$ E(\beta) = E_0 + b\beta + c\beta^2, \qquad
+        c = \tfrac12(J_1 - J_0)\cdot(\xi_1 - \xi_0). \tag{1} $$
+    """
+    first, second = past.count == 0, past.count == 1
+    low = jax.tree.map(lambda x, y: jnp.where(second, x, y), new, past.low)
+    high = jax.tree.map(lambda x, y: jnp.where(second, x, y), past.high, new)
+    c = (high.impulse - low.impulse) @ (high.xi - low.xi) / 2
+    b = high.gain - low.gain - c
+    root = b + jnp.sqrt(jnp.maximum(b * b - 4 * c * low.gain, 0.0))
+    share = jnp.where(root > 0, -2 * low.gain / jnp.where(root > 0, root, 1.0), 0.0)  # (1)
+    part = low.part + jnp.clip(share, 0.0, 1.0) * (high.part - low.part)
+    part = jnp.where(first | (past.count == _MOST_PARTS), 0.0, part)
+    good = (new.gain <= rounding) & ~second
+    good = good | (second & (new.gain >= 0)) | (past.count > _MOST_PARTS)
+    return Verdict(good, ~good, part[None], Bracket(low, high, past.count + 1))
 
 
 def goes_on(

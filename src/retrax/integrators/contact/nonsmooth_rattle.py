@@ -13,7 +13,17 @@ from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
 from retrax.integrators.contact.faults import fault_of_contact
-from retrax.integrators.contact.impacts import approach, calmed, goes_on, joined, turned
+from retrax.integrators.contact.impacts import (
+    Bounced,
+    Bracket,
+    approach,
+    calmed,
+    goes_on,
+    joined,
+    narrowed,
+    turned,
+    unbracketed,
+)
 from retrax.integrators.contact.last_touch import LastTouch
 from retrax.integrators.contact.neighbours import Neighbours
 from retrax.integrators.contact.node_contact import NodeContact
@@ -24,7 +34,15 @@ from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.complementarity import Contact, Found, Impulses, Law, pushes, weights
+from retrax.numerics.complementarity import (
+    Contact,
+    Found,
+    Impulses,
+    Law,
+    Verdict,
+    pushes,
+    weights,
+)
 from retrax.numerics.contact_solution import solve_contact
 from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along
 from retrax.numerics.jax_hints import keep_axis
@@ -38,6 +56,8 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
 # What would go in a step no further than this does not bounce, and does not slip on.
 _SOFT = 1e-12
+# What impacts may add to the energy, relative to the terms of their work: rounding.
+_GAINED = 1e-13
 # Impulses that move bodies by no more than this, relative to the coordinates, repair rounding.
 _REPAIR = 256 * _EPS
 
@@ -227,7 +247,7 @@ class NonsmoothRattle(AbstractIntegrator):
             answer = 1 / jnp.where(across > 0, across, 1.0)
             return slips & goes_on(u0[:, 1:], along * sinks, contact.friction, answer)
 
-        # A number, because derivatives do not reach truths that functions close over.
+        # Numbers, because derivatives do not reach truths.
         slides = lax.cond(jnp.any(slips), slid, lambda: slips).astype(float)
 
         def seen(gap: Array) -> Array:
@@ -235,7 +255,7 @@ class NonsmoothRattle(AbstractIntegrator):
             nothing = gap - lax.stop_gradient(gap)
             return jnp.where(jnp.abs(gap) <= _CLOSED * extent, nothing, gap)
 
-        def speeds(xi: Coordinates) -> Impulses:
+        def speeds(xi: Coordinates, slides: Array) -> Impulses:
             gap, there = contact.speeds(drift(xi), xi, before.frame)
             slip = (speeds_along(before.rows, xi, couples) + there)[:, 1:] / 2
             slip = jnp.where(slides[:, None] > 0, u0[:, 1:], slip)
@@ -244,7 +264,7 @@ class NonsmoothRattle(AbstractIntegrator):
         def held(xi: Coordinates) -> Array:
             return seen(_positions(system, drift(xi), t1)) / h
 
-        def slopes(xi: Coordinates) -> tuple[Array, Array]:
+        def slopes(xi: Coordinates, slides: Array) -> tuple[Array, Array]:
             g = drift(xi)
 
             def carried(row: Coordinates) -> Coordinates:
@@ -260,12 +280,26 @@ class NonsmoothRattle(AbstractIntegrator):
         def gives(rows: Array) -> Array:
             return answers(now, rows, g0, mu0)
 
+        def gained(found: Found) -> Scalar:
+            pushes = impulse_of(before.rows, found.z, couples)
+            return pushes @ found.xi - found.impulse @ (found.xi - free) / 2  # (7)
+
+        def judged(found: Found, slides: Array, past: tuple) -> Verdict:
+            ahead = jnp.sum(speeds_along(before.rows, found.xi, couples)[:, 1:] * u0[:, 1:], axis=1)
+            back = jnp.any((slides > 0) & (found.z[:, 0] > 0) & (ahead < 0))
+            most = h * jnp.maximum(jnp.max(jnp.abs(found.xi)), jnp.max(jnp.abs(free)))
+            more = gained(found) > most**2 * jnp.abs((mu0 + pushed) @ free) / 2
+            none = jnp.zeros_like(slides)
+            return Verdict(~back & ~more, (back | more) & jnp.any(slides > 0), none, past)
+
         problem = Contact(
             need=need,
             speeds=speeds,
             slopes=slopes,
             held=held,
             answers=gives,
+            judge=judged,
+            choice=(slides, ()),
             couples=couples,
             law=Law(
                 rows=before.rows,
@@ -328,21 +362,37 @@ class NonsmoothRattle(AbstractIntegrator):
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
-        def rates(xi: Coordinates) -> Impulses:
+        def rates(xi: Coordinates, part: Array) -> Impulses:
             u = speeds_along(after.rows, xi, couples)
-            return jnp.concatenate([(u[:, 0] + bounce)[:, None], u[:, 1:]], axis=1)  # (5)
+            return jnp.concatenate([(u[:, 0] + part * bounce)[:, None], u[:, 1:]], axis=1)  # (5)
 
         def opening(xi: Coordinates) -> Array:
             if system.constraint is None:
                 return ends @ xi
             return system.constraint.violation(g1, xi, t1)
 
+        def kept(last: Found, part: Array, past: Bracket) -> Verdict:
+            J, K = found.impulse, last.impulse
+            departs, arrives = now.velocity(g0, mu0 + J), then.velocity(g1, off)
+            gain = J @ (xi0 + departs) / 2 + K @ (arrives + last.xi) / 2  # (7)
+            gain = gain + found.lam @ _drives(system, ties, g0, xi0, t0)
+            gain = gain + last.lam @ _drives(system, ends, g1, arrives, t1)
+            sizes = jnp.abs(J) @ (jnp.abs(xi0) + jnp.abs(departs))
+            sizes = sizes + jnp.abs(K) @ (jnp.abs(arrives) + jnp.abs(last.xi))
+            return narrowed(past, Bounced(part[0], gain, last.xi, K), _GAINED * sizes)
+
+        def measured(last: Found, part: Array, past: Bracket) -> Verdict:
+            fine = Verdict(jnp.asarray(True), jnp.asarray(False), part, past)
+            return lax.cond(jnp.any(bounce < 0), lambda: kept(last, part, past), lambda: fine)
+
         second = Contact(
             need=left,
             speeds=rates,
-            slopes=lambda xi: (after.rows, ends),
+            slopes=lambda xi, part: (after.rows, ends),
             held=opening,
             answers=lambda rows: answers(then, rows, g1, off),
+            judge=measured,
+            choice=(jnp.ones(1), unbracketed(xi)),
             couples=couples,
             law=Law(
                 rows=after.rows,
@@ -386,6 +436,15 @@ def _positions(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Arra
     if system.constraint is None:
         return jnp.zeros(0)
     return system.constraint.positions(g, t)
+
+
+def _drives(
+    system: AbstractGroupSystem, ties: Array, g: Element, xi: Coordinates, t: Scalar
+) -> Float[Array, " k"]:
+    """Return how fast joints that are driven change by themselves."""
+    if system.constraint is None:
+        return jnp.zeros(0)
+    return system.constraint.violation(g, xi, t) - ties @ xi
 
 
 def _extent(g: Element) -> Scalar:
