@@ -59,6 +59,7 @@ Impulses = Float[Array, "m 3"]
 Tensions = Float[Array, " k"]
 # What speeds depend on beside velocities.
 Choice = Float[Array, " _"]
+Choices = tuple[Choice, Choice, PyTree]
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
@@ -137,7 +138,8 @@ class Contact(NamedTuple):
     - `held`: $c(\\xi)$ of joints.
     - `answers`: the changes of the velocities that impulses make, nearly.
     - `judge`: what to think of a solution that a choice led to, from these and the past.
-    - `choice`: the first, and a past for it; their changes do not count as changes of the solution.
+    - `choice`: the first; that for friction that lets nothing slip, and from there; a past. Their
+        changes do not count as changes of the solution.
     - `law`: the arrays.
     - `couples`: which velocities rows and `slopes` are for; without, for all.
     """
@@ -148,7 +150,7 @@ class Contact(NamedTuple):
     held: Callable[[Velocity], Tensions]
     answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
     judge: Callable[[Found, Choice, PyTree], Verdict]
-    choice: tuple[Choice, PyTree]
+    choice: Choices
     law: Law
     couples: Couples | None = None
 
@@ -264,15 +266,16 @@ def tried(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus, Choice]:
         """Return what the next trial begins with."""
         cold = ~again & (it.bonded == 0)
         at = jax.tree.map(lambda x, y: jnp.where(cold, x, y), unloaded, new.at)
-        other, same = (verdict.choice, verdict.past), (it.choice, it.past)
-        choice, past = jax.tree.map(lambda x, y: jnp.where(again, x, y), other, same)
+        other, firm = (verdict.choice, verdict.past), (problem.choice[1], problem.choice[2])
+        choice, past = jax.tree.map(lambda x, y: jnp.where(again, x, y), other, firm)
         bonded = it.bonded + jnp.where(again, 0, 1)
         return new._replace(at=at, choice=choice, past=past, bonded=bonded, count=it.count + 1)
 
     none = jnp.asarray(0)
     unloaded = Found(guess.xi, *(jnp.zeros_like(x) for x in guess[1:]))
     begun = NewtonStatus(jnp.asarray(False), jnp.asarray(jnp.inf), none)
-    start = _Trial(guess, *problem.choice, none, none, jnp.asarray(False), begun)
+    first, _, past = problem.choice
+    start = _Trial(guess, first, past, none, none, jnp.asarray(False), begun)
     end = lax.while_loop(lambda it: ~it.done, trial, start)
     return end.at, end.status, end.choice
 

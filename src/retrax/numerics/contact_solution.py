@@ -29,7 +29,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import lu_factor, lu_solve
 from jaxtyping import Array, Bool, Float, PyTree
 
-from retrax.numerics.complementarity import Choice, Contact, Found, Law, Scalar, tried
+from retrax.numerics.complementarity import Choice, Choices, Contact, Found, Law, Scalar, tried
 from retrax.numerics.coupled_blocks import Couples, spread
 from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.small_matrices import partly_ordered_solve
@@ -47,7 +47,7 @@ def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
     not those of the iteration.
     """
     # What functions close over becomes an argument, so that derivatives can reach it.
-    xi, (choice, past) = guess.xi, problem.choice
+    xi, (choice, _, past) = guess.xi, problem.choice
     converted = [
         jax.closure_convert(function, *examples)
         for function, *examples in (
@@ -75,7 +75,7 @@ class _Equations(NamedTuple):
 
 
 def _with(
-    equations: _Equations, law: Law, choice: tuple[Choice, PyTree], closed_over: tuple
+    equations: _Equations, law: Law, choice: Choices, closed_over: tuple
 ) -> Contact:
     """Return the equations whose functions close over these arrays."""
     functions, couples = equations
@@ -88,7 +88,7 @@ def _with(
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _root(
-    equations: _Equations, law: Law, start: tuple[Found, tuple[Choice, PyTree]], closed_over: tuple
+    equations: _Equations, law: Law, start: tuple[Found, Choices], closed_over: tuple
 ) -> tuple[Found, tuple[Scalar, Scalar, Scalar, Choice]]:
     """Iterate. How it went travels as floats, whose derivatives are ordinary zeros."""
     guess, choice = start

@@ -299,7 +299,7 @@ class NonsmoothRattle(AbstractIntegrator):
             held=held,
             answers=gives,
             judge=judged,
-            choice=(slides, ()),
+            choice=(slides, jnp.zeros_like(slides), ()),
             couples=couples,
             law=Law(
                 rows=before.rows,
@@ -392,7 +392,7 @@ class NonsmoothRattle(AbstractIntegrator):
             held=opening,
             answers=lambda rows: answers(then, rows, g1, off),
             judge=measured,
-            choice=(jnp.ones(1), unbracketed(xi)),
+            choice=(jnp.ones(1), jnp.ones(1), unbracketed(xi)),
             couples=couples,
             law=Law(
                 rows=after.rows,
