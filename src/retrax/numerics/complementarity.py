@@ -34,8 +34,9 @@ Gauss-Seidel over (2), contact by contact, find the right ones.
 
 (1) and (2) may have several solutions, or one that a step must not take. A problem judges what is
 found, and may ask again with another choice of what its speeds depend on. What is refused without
-one, or not found at all, is looked for once more from where contacts come to with friction that
-lets nothing slip: in Painlevé's case that is near the impact without a collision.
+one, or not found at all, is looked for from where contacts come to with friction that lets nothing
+slip, which in Painlevé's case is near the impact without a collision, and then from where they
+come to without friction, while it grows.
 
 References: [AlartCurnier1991], [AcaryBrogliato2008].
 """
@@ -74,8 +75,11 @@ _TORN = 1e-8  # what sweeps may leave of the law of friction, relative to the im
 # After so many iterations that do not halve the residual come sweeps, each time twice as many.
 _PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 3_000
 
-# Friction so large that nothing slips, and how often a problem may ask again.
-_BONDED, _MOST_TRIALS = 1e9, 24
+# Where nothing is found: friction that lets nothing slip, and how it grows from none, as parts of
+# what there is; a solution is one with all of it. And how often a problem may ask again.
+_BONDED = 1e9
+_WAYS = (1.0, _BONDED, 1.0, 0.0, *(2.0 ** (k / 2) for k in range(-12, 1)))
+_MOST_ASKED = 12
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -231,50 +235,48 @@ def pushes(
 class _Trial(NamedTuple):
     """One solve after the other: where the next begins, and what the last came to.
 
-    `bonded` counts up where none was good: 1 with friction that lets nothing slip, 2 from there.
+    `way` is the place in `_WAYS`, and `asked` how often the problem has asked again.
     """
 
     at: Found
     choice: Choice
     past: PyTree
-    bonded: Int[Array, ""]
-    count: Int[Array, ""]
+    way: Int[Array, ""]
+    asked: Int[Array, ""]
     done: Bool[Array, ""]
     status: NewtonStatus
 
 
 def tried(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus, Choice]:
     """Iterate from a guess until a solution is good; return it and the choice that led there."""
-    law = problem.law
+    law, (first, firm, past) = problem.law, problem.choice
+    ways, none = jnp.asarray(_WAYS), jnp.asarray(0)
+    unloaded = Found(guess.xi, *(jnp.zeros_like(x) for x in guess[1:]))
 
     def trial(it: _Trial) -> _Trial:
-        alone = it.bonded == 1
-        friction = jnp.where(alone & (law.friction > 0), _BONDED, law.friction)
-        one = problem._replace(law=law._replace(friction=friction))
+        one = problem._replace(law=law._replace(friction=ways[it.way] * law.friction))
         found, status = iterated(one, it.at, it.choice)
         status = status._replace(iterations=status.iterations + it.status.iterations)
         verdict = problem.judge(found, it.choice, it.past)
-        good = status.converged & verdict.good & ~alone
-        again = status.converged & verdict.again & ~alone & (it.count < _MOST_TRIALS)
-        ends = good | (~again & (it.bonded == 2))
+        solved = status.converged & (ways[it.way] == 1)
+        again = solved & verdict.again & (it.asked < _MOST_ASKED)
+        good = solved & verdict.good
+        ends = good | (~again & (it.way == len(_WAYS) - 1))
         new = it._replace(at=found, done=ends, status=status._replace(converged=good))
-        return lax.cond(ends, lambda: new, lambda: following(it, new, again, verdict))
+        return lax.cond(ends, lambda: new, lambda: following(new, again, verdict))
 
-    def following(
-        it: _Trial, new: _Trial, again: Bool[Array, ""], verdict: Verdict
-    ) -> _Trial:
+    def following(it: _Trial, again: Bool[Array, ""], verdict: Verdict) -> _Trial:
         """Return what the next trial begins with."""
-        cold = ~again & (it.bonded == 0)
-        at = jax.tree.map(lambda x, y: jnp.where(cold, x, y), unloaded, new.at)
-        other, firm = (verdict.choice, verdict.past), (problem.choice[1], problem.choice[2])
-        choice, past = jax.tree.map(lambda x, y: jnp.where(again, x, y), other, firm)
-        bonded = it.bonded + jnp.where(again, 0, 1)
-        return new._replace(at=at, choice=choice, past=past, bonded=bonded, count=it.count + 1)
+        way = it.way + jnp.where(again, 0, 1)
+        cold = ~again & ((ways[way] == 0) | (ways[way] == _BONDED))
+        at = jax.tree.map(lambda x, y: jnp.where(cold, x, y), unloaded, it.at)
+        other = (verdict.choice, verdict.past, it.asked + 1)
+        choice, then, asked = jax.tree.map(
+            lambda x, y: jnp.where(again, x, y), other, (firm, past, none)
+        )
+        return it._replace(at=at, choice=choice, past=then, way=way, asked=asked)
 
-    none = jnp.asarray(0)
-    unloaded = Found(guess.xi, *(jnp.zeros_like(x) for x in guess[1:]))
     begun = NewtonStatus(jnp.asarray(False), jnp.asarray(jnp.inf), none)
-    first, _, past = problem.choice
     start = _Trial(guess, first, past, none, none, jnp.asarray(False), begun)
     end = lax.while_loop(lambda it: ~it.done, trial, start)
     return end.at, end.status, end.choice
