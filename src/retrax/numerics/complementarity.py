@@ -46,6 +46,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
@@ -80,6 +81,7 @@ _PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 3_000
 _BONDED = 1e9
 _WAYS = (1.0, _BONDED, 1.0, 0.0, *(2.0 ** (k / 2) for k in range(-12, 1)))
 _MOST_ASKED = 12
+_NONE = np.zeros(0)
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -130,6 +132,10 @@ class Verdict(NamedTuple):
     past: PyTree
 
 
+def _agreed(found: Found, choice: Choice, past: PyTree) -> Verdict:
+    return Verdict(jnp.asarray(True), jnp.asarray(False), choice, past)
+
+
 class Contact(NamedTuple):
     """The equations of one solve.
 
@@ -141,11 +147,11 @@ class Contact(NamedTuple):
     - `slopes`: $u'$ and $c'$, nearly, from the same: what they miss slows the iteration down.
     - `held`: $c(\\xi)$ of joints.
     - `answers`: the changes of the velocities that impulses make, nearly.
+    - `law`: the arrays.
+    - `couples`: which velocities rows and `slopes` are for; without, for all.
     - `judge`: what to think of a solution that a choice led to, from these and the past.
     - `choice`: the first; that for friction that lets nothing slip, and from there; a past. Their
         changes do not count as changes of the solution.
-    - `law`: the arrays.
-    - `couples`: which velocities rows and `slopes` are for; without, for all.
     """
 
     need: Callable[[Velocity], Velocity]
@@ -153,10 +159,10 @@ class Contact(NamedTuple):
     slopes: Callable[[Velocity, Choice], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
     held: Callable[[Velocity], Tensions]
     answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
-    judge: Callable[[Found, Choice, PyTree], Verdict]
-    choice: Choices
     law: Law
     couples: Couples | None = None
+    judge: Callable[[Found, Choice, PyTree], Verdict] = _agreed
+    choice: Choices = (_NONE, _NONE, ())
 
 
 class _Seen(NamedTuple):

@@ -83,7 +83,7 @@ def _with(
         partial(lambda f, given, *x: f(*x, *given), function, given)
         for function, given in zip(functions, closed_over, strict=True)
     )
-    return Contact(need, speeds, slopes, held, jax.vmap(answer), judge, choice, law, couples)
+    return Contact(need, speeds, slopes, held, jax.vmap(answer), law, couples, judge, choice)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.retractions import AbstractRetraction
-from retrax.mechanics.contact import Gaps
+from retrax.mechanics.contact import AbstractContacts, Frames, Gaps
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.complementarity import Impulses, Verdict
@@ -17,6 +17,8 @@ from retrax.numerics.small_matrices import partly_ordered_solve
 Scalar = Float[Array, ""]
 # What slips this many times faster than the friction of a stage can stop it goes on slipping.
 _FAST = 8.0
+# Tangents that turn by an angle with a smaller cosine in a step are those at its end.
+_TURNS = 0.98
 # Joints may be redundant: this part of their diagonal is added to it.
 _PROXIMAL = 1e-13
 # So many solutions are looked at before nothing comes back.
@@ -89,6 +91,21 @@ def calmed(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
     """
     near = jnp.sum(jnp.abs(found - before)) <= repair
     return jnp.where(near, (3 * before + found) / 4, found)
+
+
+def frames_at_start(
+    contact: AbstractContacts, here: Element, ahead: Element
+) -> tuple[()] | tuple[Frames, bool]:
+    """Return the frames along which contacts are looked at where a step begins, and that they hold.
+
+    A cylinder that nearly stands has its lowest point elsewhere at the end of the step: it touches
+    there from the start.
+    """
+    if not contact.follows:
+        return ()
+    now, then = contact.reach(here).frame, contact.reach(ahead).frame
+    turns = jnp.sum(now[:, 1] * then[:, 1], axis=1) < _TURNS
+    return jnp.where(turns[:, None, None], then, now), True
 
 
 def turned(

@@ -18,6 +18,7 @@ from retrax.integrators.contact.impacts import (
     Bracket,
     approach,
     calmed,
+    frames_at_start,
     goes_on,
     joined,
     narrowed,
@@ -206,7 +207,10 @@ class NonsmoothRattle(AbstractIntegrator):
             return NodeContact().record(system, state, new, h, memory)
         first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
-        return recorded(system, state, new, first, last, h, _extent(state.g))
+        group, xi = system.group, system.at_time(state.t).velocity(state.g, state.momentum)
+        ahead = group.advance(state.g, self.retraction.minus_identity(group, h * xi))
+        here = system.contact.look(state.g, *frames_at_start(system.contact, state.g, ahead))
+        return recorded(system, state, new, here, first, last, h, _extent(state.g))
 
     def closest(self, system: AbstractNodes, places: Places, near: Neighbours) -> Closest:
         """Return how far apart near nodes are at these places."""
@@ -220,9 +224,9 @@ class NonsmoothRattle(AbstractIntegrator):
         couples = contact.couples
         g0, mu0, t0, t1 = state.g, state.momentum, state.t, state.t + h
         now, then = system.at_time(t0), system.at_time(t1)
-        before, ties = contact.reach(g0), _ties(system, g0, t0)
-        extent = _extent(g0)
-        xi0 = now.velocity(g0, mu0)
+        ties, extent, xi0 = _ties(system, g0, t0), _extent(g0), now.velocity(g0, mu0)
+        ahead = group.advance(g0, tau.minus_identity(group, h * xi0))
+        before = contact.reach(g0, *frames_at_start(contact, g0, ahead))
         touched = before.gap <= _TOUCHED * extent
         u0 = speeds_along(before.rows, xi0, couples)
         rho = weights(before.rows, ties, lambda rows: answers(now, rows, g0, mu0), couples)
