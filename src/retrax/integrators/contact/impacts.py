@@ -108,6 +108,13 @@ def frames_at_start(
     return jnp.where(turns[:, None, None], then, now), True
 
 
+def turn_of(contact: AbstractContacts, before: Frames, ahead: Element) -> Scalar:
+    """Return by what square of an angle the points where bodies touch go round them in a step."""
+    if not contact.follows:
+        return jnp.zeros(())
+    return jnp.max(jnp.sum((contact.reach(ahead).frame - before)[:, 1] ** 2, axis=1))
+
+
 def turned(
     group: AbstractLieGroup, tau: AbstractRetraction, move: Coordinates, mu: Coordinates
 ) -> Coordinates:

@@ -22,6 +22,7 @@ from retrax.integrators.contact.impacts import (
     goes_on,
     joined,
     narrowed,
+    turn_of,
     turned,
     unbracketed,
 )
@@ -292,7 +293,8 @@ class NonsmoothRattle(AbstractIntegrator):
             ahead = jnp.sum(speeds_along(before.rows, found.xi, couples)[:, 1:] * u0[:, 1:], axis=1)
             back = jnp.any((slides > 0) & (found.z[:, 0] > 0) & (ahead < 0))
             most = h * jnp.maximum(jnp.max(jnp.abs(found.xi)), jnp.max(jnp.abs(free)))
-            more = gained(found) > most**2 * jnp.abs((mu0 + pushed) @ free) / 2
+            most = most**2 + turn_of(contact, before.frame, drift(found.xi))
+            more = gained(found) > most * jnp.abs((mu0 + pushed) @ free) / 2
             none = jnp.zeros_like(slides)
             return Verdict(~back & ~more, (back | more) & jnp.any(slides > 0), none, past)
 
