@@ -93,19 +93,10 @@ def calmed(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
     return jnp.where(near, (3 * before + found) / 4, found)
 
 
-def frames_at_start(
-    contact: AbstractContacts, here: Element, ahead: Element
-) -> tuple[()] | tuple[Frames, bool]:
-    """Return the frames along which contacts are looked at where a step begins, and that they hold.
-
-    A cylinder that nearly stands has its lowest point elsewhere at the end of the step: it touches
-    there from the start.
-    """
-    if not contact.follows:
-        return ()
-    now, then = contact.reach(here).frame, contact.reach(ahead).frame
-    turns = jnp.sum(now[:, 1] * then[:, 1], axis=1) < _TURNS
-    return jnp.where(turns[:, None, None], then, now), True
+def go_round(before: Frames, after: Frames) -> Bool[Array, "m 1 1"]:
+    """Return which points of contact go so far round a rim that they are not held where they were."""
+    turns = jnp.sum(before[:, 1] * after[:, 1], axis=1) < _TURNS
+    return turns[:, None, None]
 
 
 def turn_of(contact: AbstractContacts, before: Frames, ahead: Element) -> Scalar:

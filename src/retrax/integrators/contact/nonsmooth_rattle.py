@@ -18,7 +18,7 @@ from retrax.integrators.contact.impacts import (
     Bracket,
     approach,
     calmed,
-    frames_at_start,
+    go_round,
     goes_on,
     joined,
     narrowed,
@@ -31,7 +31,7 @@ from retrax.integrators.contact.neighbours import Neighbours
 from retrax.integrators.contact.node_contact import NodeContact
 from retrax.integrators.contact.node_record import NodeRecord
 from retrax.integrators.contact.records import ContactRecord, Given, recorded
-from retrax.mechanics.contact import AbstractContacts, Gaps
+from retrax.mechanics.contact import AbstractContacts, Frames, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
@@ -58,6 +58,8 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
 # What would go in a step no further than this does not bounce, and does not slip on.
 _SOFT = 1e-12
+# How often a step is taken to see where it touches at its end.
+_LOOKS = 6
 # What impacts may add to the energy, relative to the terms of their work: rounding.
 _GAINED = 1e-13
 # Impulses that move bodies by no more than this, relative to the coordinates, repair rounding.
@@ -67,7 +69,8 @@ _REPAIR = 256 * _EPS
 class Last(NamedTuple):
     """What the step before found: the impulses of both stages, per time.
 
-    `guesses` are what the iterations of both begin with: the same, but for rounding errors.
+    `guesses` are what the iterations of both begin with: the same, but for rounding errors. `along`
+    are the frames of the first stage, where points of contact depend on them.
     """
 
     first: Impulses
@@ -75,6 +78,7 @@ class Last(NamedTuple):
     ties: Float[Array, " k"]
     ends: Float[Array, " k"]
     guesses: tuple[Impulses, Impulses]
+    along: Frames
 
 
 class NonsmoothRattle(AbstractIntegrator):
@@ -162,7 +166,8 @@ class NonsmoothRattle(AbstractIntegrator):
             return NodeContact().memory(system, state)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
-        return Last(none, none, ties, ties, (none, none))
+        along = _followed(system.contact, system.contact.reach(state.g).frame)
+        return Last(none, none, ties, ties, (none, none), along)
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.next_step(system, state, h, self.memory(system, state))
@@ -174,7 +179,10 @@ class NonsmoothRattle(AbstractIntegrator):
         if isinstance(memory, LastTouch):
             assert _of_nodes(system)
             return NodeContact().next_step(system, state, h, memory)
-        return self._taken(system, state, h, memory)
+        if not system.contact.follows:
+            return self._taken(system, state, h, memory, None)
+        along = self._along(*jax.tree.map(lax.stop_gradient, (system, state, h, memory)))
+        return self._taken(system, state, h, memory, along)
 
     def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
         return None if _of_nodes(system) else fault_of_contact(system, state, h)
@@ -191,7 +199,7 @@ class NonsmoothRattle(AbstractIntegrator):
         if isinstance(begun, LastTouch):
             assert _of_nodes(system)
             return NodeContact().contact_record(system, state, h, begun)
-        new, _, last = self._taken(system, state, h, begun)
+        new, _, last = self.next_step(system, state, h, begun)
         return new, self.record(system, state, new, h, last)
 
     def record(
@@ -208,17 +216,46 @@ class NonsmoothRattle(AbstractIntegrator):
             return NodeContact().record(system, state, new, h, memory)
         first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
-        group, xi = system.group, system.at_time(state.t).velocity(state.g, state.momentum)
-        ahead = group.advance(state.g, self.retraction.minus_identity(group, h * xi))
-        here = system.contact.look(state.g, *frames_at_start(system.contact, state.g, ahead))
+        follows = system.contact.follows
+        here = system.contact.look(state.g, memory.along if follows else None, follows)
         return recorded(system, state, new, here, first, last, h, _extent(state.g))
 
     def closest(self, system: AbstractNodes, places: Places, near: Neighbours) -> Closest:
         """Return how far apart near nodes are at these places."""
         return NodeContact().closest(system, places, near)
 
-    def _taken(
+    def _along(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
+    ) -> Frames:
+        """Return the frames along which points of contact are held where a step begins.
+
+        A cylinder that nearly stands has its lowest point elsewhere at the end of the step, and has
+        to be held there from the start. Where that is, steps tell.
+        """
+        group, tau, contact = system.group, self.retraction, system.contact
+        xi = system.at_time(state.t).velocity(state.g, state.momentum)
+        here = contact.reach(state.g).frame
+
+        def chosen(g: Element, along: Frames) -> tuple[Frames, Bool[Array, ""]]:
+            then = contact.reach(g).frame
+            return jnp.where(go_round(here, then), then, here), jnp.any(go_round(along, then))
+
+        def again(at: tuple[Frames, Bool[Array, ""], Scalar]) -> tuple:
+            new, _, _ = self._taken(system, state, h, memory, at[0])
+            along, others = chosen(new.g, at[0])
+            return along, others & jnp.any(along != at[0]), at[2] + 1
+
+        begun = chosen(group.advance(state.g, tau.minus_identity(group, h * xi)), here)
+        start = (*begun, jnp.zeros(()))
+        return lax.while_loop(lambda at: at[1] & (at[2] < _LOOKS), again, start)[0]
+
+    def _taken(
+        self,
+        system: AbstractGroupSystem,
+        state: State,
+        h: Scalar,
+        memory: Last,
+        along: Frames | None,
     ) -> tuple[State, StepInfo, Last]:
         group, tau = system.group, self.retraction
         contact: AbstractContacts = system.contact
@@ -226,8 +263,7 @@ class NonsmoothRattle(AbstractIntegrator):
         g0, mu0, t0, t1 = state.g, state.momentum, state.t, state.t + h
         now, then = system.at_time(t0), system.at_time(t1)
         ties, extent, xi0 = _ties(system, g0, t0), _extent(g0), now.velocity(g0, mu0)
-        ahead = group.advance(g0, tau.minus_identity(group, h * xi0))
-        before = contact.reach(g0, *frames_at_start(contact, g0, ahead))
+        before = contact.reach(g0, along, along is not None)
         touched = before.gap <= _TOUCHED * extent
         u0 = speeds_along(before.rows, xi0, couples)
         rho = weights(before.rows, ties, lambda rows: answers(now, rows, g0, mu0), couples)
@@ -420,12 +456,18 @@ class NonsmoothRattle(AbstractIntegrator):
         both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
         first, final = found.z / h, last.z / h
+        kept_along = _followed(contact, before.frame if along is None else along)
         repair = _REPAIR * extent / h**2 * jnp.sum(rho[0][:, 0])
         guesses = (
             calmed(memory.guesses[0], first, repair),
             calmed(memory.guesses[1], final, repair),
         )
-        return new, info, Last(first, final, found.lam / h, last.lam / h, guesses)
+        return new, info, Last(first, final, found.lam / h, last.lam / h, guesses, kept_along)
+
+
+def _followed(contact: AbstractContacts, along: Frames) -> Frames:
+    """Return frames where points of contact depend on them, else none."""
+    return along if contact.follows else along[:0]
 
 
 def _of_nodes(system: AbstractGroupSystem) -> TypeGuard[AbstractNodes]:
