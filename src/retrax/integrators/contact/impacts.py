@@ -12,7 +12,7 @@ from retrax.mechanics.contact import AbstractContacts, Frames, Gaps
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.complementarity import Impulses, Verdict
-from retrax.numerics.small_matrices import partly_ordered_solve
+from retrax.numerics.small_matrices import cross, partly_ordered_solve
 
 Scalar = Float[Array, ""]
 # What slips this many times faster than the friction of a stage can stop it goes on slipping.
@@ -94,9 +94,26 @@ def calmed(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
 
 
 def go_round(before: Frames, after: Frames) -> Bool[Array, "m 1 1"]:
-    """Return which points of contact go so far round a rim that they are not held where they were."""
-    turns = jnp.sum(before[:, 1] * after[:, 1], axis=1) < _TURNS
-    return turns[:, None, None]
+    """Return which points go so far round a rim that others of its quarters are nearer to them."""
+    c, _ = _in_quarter(before, after)
+    return (c < _TURNS)[:, None, None]
+
+
+def between(before: Frames, after: Frames) -> Frames:
+    """Return frames half-way from some to those of the quarters nearest to them."""
+    c, s = _in_quarter(before, after)
+    middle = (1 + c)[:, None] * before[:, 1] + s[:, None] * before[:, 2]
+    way = middle / jnp.sqrt(jnp.sum(middle * middle, axis=1, keepdims=True))
+    n = before[:, 0]
+    return jnp.stack([n, way, jax.vmap(cross)(n, way)], axis=1)
+
+
+def _in_quarter(before: Frames, after: Frames) -> tuple[Gaps, Gaps]:
+    """Return cosine and sine of the angle between tangents, less whole quarters of a turn."""
+    c, s = (jnp.sum(before[:, k] * after[:, 1], axis=1) for k in (1, 2))
+    near, up = jnp.abs(c) >= jnp.abs(s), s > 0
+    cosine = jnp.maximum(jnp.abs(c), jnp.abs(s))
+    return cosine, jnp.where(near, jnp.where(c > 0, s, -s), jnp.where(up, -c, c))
 
 
 def turn_of(contact: AbstractContacts, before: Frames, ahead: Element) -> Scalar:

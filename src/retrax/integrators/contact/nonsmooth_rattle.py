@@ -17,6 +17,7 @@ from retrax.integrators.contact.impacts import (
     Bounced,
     Bracket,
     approach,
+    between,
     calmed,
     go_round,
     goes_on,
@@ -59,7 +60,7 @@ _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
 # What would go in a step no further than this does not bounce, and does not slip on.
 _SOFT = 1e-12
 # How often a step is taken to see where it touches at its end.
-_LOOKS = 6
+_LOOKS = 16
 # What impacts may add to the energy, relative to the terms of their work: rounding.
 _GAINED = 1e-13
 # Impulses that move bodies by no more than this, relative to the coordinates, repair rounding.
@@ -79,6 +80,14 @@ class Last(NamedTuple):
     ends: Float[Array, " k"]
     guesses: tuple[Impulses, Impulses]
     along: Frames
+
+
+class _Look(NamedTuple):
+    """Frames to try, whether the step taken is fine, and the best step so far."""
+
+    along: Frames
+    found: Bool[Array, ""]
+    taken: tuple[State, StepInfo, Last]
 
 
 class NonsmoothRattle(AbstractIntegrator):
@@ -181,8 +190,7 @@ class NonsmoothRattle(AbstractIntegrator):
             return NodeContact().next_step(system, state, h, memory)
         if not system.contact.follows:
             return self._taken(system, state, h, memory, None)
-        along = self._along(*jax.tree.map(lax.stop_gradient, (system, state, h, memory)))
-        return self._taken(system, state, h, memory, along)
+        return self._looked(system, state, h, memory)
 
     def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
         return None if _of_nodes(system) else fault_of_contact(system, state, h)
@@ -224,30 +232,37 @@ class NonsmoothRattle(AbstractIntegrator):
         """Return how far apart near nodes are at these places."""
         return NodeContact().closest(system, places, near)
 
-    def _along(
+    def _looked(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
-    ) -> Frames:
-        """Return the frames along which points of contact are held where a step begins.
+    ) -> tuple[State, StepInfo, Last]:
+        """Take a step in which points of contact are held where it begins.
 
         A cylinder that nearly stands has its lowest point elsewhere at the end of the step, and has
-        to be held there from the start. Where that is, steps tell.
+        to be held there from the start. Where that is, steps tell; one is enough elsewhere.
         """
         group, tau, contact = system.group, self.retraction, system.contact
         xi = system.at_time(state.t).velocity(state.g, state.momentum)
         here = contact.reach(state.g).frame
+        ahead = contact.reach(group.advance(state.g, tau.minus_identity(group, h * xi))).frame
+        turns = go_round(here, ahead)
 
-        def chosen(g: Element, along: Frames) -> tuple[Frames, Bool[Array, ""]]:
-            then = contact.reach(g).frame
-            return jnp.where(go_round(here, then), then, here), jnp.any(go_round(along, then))
+        def take(at: _Look) -> _Look:
+            taken = self._taken(system, state, h, memory, at.along)
+            info, then = taken[1], contact.reach(taken[0].g).frame
+            found = info.converged & (~jnp.any(turns) | ~jnp.any(go_round(at.along, then)))
+            better = info.converged | ~at.taken[1].converged
+            taken = jax.tree.map(lambda x, y: jnp.where(better, x, y), taken, at.taken)
+            along = lax.stop_gradient(between(at.along, then))
+            return _Look(along, found, taken)
 
-        def again(at: tuple[Frames, Bool[Array, ""], Scalar]) -> tuple:
-            new, _, _ = self._taken(system, state, h, memory, at[0])
-            along, others = chosen(new.g, at[0])
-            return along, others & jnp.any(along != at[0]), at[2] + 1
+        def again(at: _Look, _: None) -> tuple[_Look, None]:
+            return lax.cond(at.found, lambda at: at, take, at), None
 
-        begun = chosen(group.advance(state.g, tau.minus_identity(group, h * xi)), here)
-        start = (*begun, jnp.zeros(()))
-        return lax.while_loop(lambda at: at[1] & (at[2] < _LOOKS), again, start)[0]
+        no, none = jnp.asarray(False), jnp.zeros(())
+        unknown = StepInfo(no, none, jnp.asarray(0), none, no)
+        along = lax.stop_gradient(jnp.where(turns, ahead, here))
+        start = _Look(along, no, (state, unknown, memory))
+        return lax.scan(again, start, None, length=_LOOKS)[0].taken
 
     def _taken(
         self,
