@@ -19,6 +19,8 @@ Scalar = Float[Array, ""]
 _FAST = 8.0
 # Tangents that turn by an angle with a smaller cosine in a step are those at its end.
 _TURNS = 0.98
+# Cosine and sine of how much farther round a rim a step is tried where none was found.
+_FARTHER = (0.96, 0.28)
 # Joints may be redundant: this part of their diagonal is added to it.
 _PROXIMAL = 1e-13
 # So many solutions are looked at before nothing comes back.
@@ -106,6 +108,13 @@ def between(before: Frames, after: Frames) -> Frames:
     way = middle / jnp.sqrt(jnp.sum(middle * middle, axis=1, keepdims=True))
     n = before[:, 0]
     return jnp.stack([n, way, jax.vmap(cross)(n, way)], axis=1)
+
+
+def round_(along: Frames) -> Frames:
+    """Return frames a little farther round."""
+    way, side = along[:, 1], along[:, 2]
+    c, s = _FARTHER
+    return jnp.stack([along[:, 0], c * way + s * side, c * side - s * way], axis=1)
 
 
 def _in_quarter(before: Frames, after: Frames) -> tuple[Gaps, Gaps]:

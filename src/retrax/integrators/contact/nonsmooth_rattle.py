@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple, TypeGuard
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.node_contact import AbstractNodeContact, Closest
 from retrax.contact.rows import Places
@@ -23,6 +23,7 @@ from retrax.integrators.contact.impacts import (
     goes_on,
     joined,
     narrowed,
+    round_,
     turn_of,
     turned,
     unbracketed,
@@ -88,6 +89,7 @@ class _Look(NamedTuple):
     along: Frames
     found: Bool[Array, ""]
     taken: tuple[State, StepInfo, Last]
+    count: Int[Array, ""]
 
 
 class NonsmoothRattle(AbstractIntegrator):
@@ -252,8 +254,8 @@ class NonsmoothRattle(AbstractIntegrator):
             found = info.converged & (~jnp.any(turns) | ~jnp.any(go_round(at.along, then)))
             better = info.converged | ~at.taken[1].converged
             taken = jax.tree.map(lambda x, y: jnp.where(better, x, y), taken, at.taken)
-            along = lax.stop_gradient(between(at.along, then))
-            return _Look(along, found, taken)
+            along = jnp.where(at.count < _LOOKS // 2, between(at.along, then), round_(at.along))
+            return _Look(lax.stop_gradient(along), found, taken, at.count + 1)
 
         def again(at: _Look, _: None) -> tuple[_Look, None]:
             return lax.cond(at.found, lambda at: at, take, at), None
@@ -261,7 +263,7 @@ class NonsmoothRattle(AbstractIntegrator):
         no, none = jnp.asarray(False), jnp.zeros(())
         unknown = StepInfo(no, none, jnp.asarray(0), none, no)
         along = lax.stop_gradient(jnp.where(turns, ahead, here))
-        start = _Look(along, no, (state, unknown, memory))
+        start = _Look(along, no, (state, unknown, memory), jnp.asarray(0))
         return lax.scan(again, start, None, length=_LOOKS)[0].taken
 
     def _taken(
