@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
@@ -23,6 +24,8 @@ _TURNS = 0.98
 _FARTHER = (0.96, 0.28)
 # Joints may be redundant: this part of their diagonal is added to it.
 _PROXIMAL = 1e-13
+# Rounds of impacts for each contact, sweeps over those of one round, and what no longer hits.
+_ROUNDS, _HIT_SWEEPS, _SLOW_SPEED = 4, 40, 1e-12
 # So many solutions are looked at before nothing comes back.
 _MOST_PARTS = 8
 
@@ -130,6 +133,49 @@ def turn_of(contact: AbstractContacts, before: Frames, ahead: Element) -> Scalar
     if not contact.follows:
         return jnp.zeros(())
     return jnp.max(jnp.sum((contact.reach(ahead).frame - before)[:, 1] ** 2, axis=1))
+
+
+def separated(
+    u: Gaps, A: Float[Array, "m m"], closed: Bool[Array, " m"], restitution: Gaps
+) -> Gaps:
+    """Return the speeds at which contacts part that hit one after the other in a step.
+
+    Those that approach each other hit at once; their impulses may let others approach, which hit
+    after them. After as many rounds as a row of impacts takes to go through and back nothing more
+    bounces.
+
+    In derivatives speeds grow with the fastest of those before; their ratios stay as they are.
+
+    **Arguments:** `u`: at which they approach before; `A`: what impulses change these by.
+    """
+    fastest = jnp.max(jnp.abs(u))
+    u, A, restitution = lax.stop_gradient((u, A, restitution))
+    most = _ROUNDS * len(u)
+    diagonal = jnp.diag(A)
+    gives = jnp.where(diagonal > 0, 1 / jnp.where(diagonal > 0, diagonal, 1.0), 0.0)
+    slow = _SLOW_SPEED * jnp.max(jnp.abs(u))
+    scale = jnp.where(slow > 0, jnp.max(jnp.abs(u)), 1.0)
+
+    def approaching(u: Gaps) -> Bool[Array, " m"]:
+        return closed & (u < -slow)
+
+    def hit(at: tuple[Gaps, Int[Array, ""]]) -> tuple[Gaps, Int[Array, ""]]:
+        u, count = at
+        hits, back = approaching(u), jnp.where(count < most, restitution, 0.0)
+
+        def sweep(_: Int[Array, ""], p: Gaps) -> Gaps:
+            for i in range(len(u)):
+                left = (1 + back[i]) * u[i] + A[i] @ p
+                one = jnp.maximum(p[i] - gives[i] * left, 0.0)
+                p = p.at[i].set(jnp.where(hits[i], one, 0.0))
+            return p
+
+        return u + A @ lax.fori_loop(0, _HIT_SWEEPS, sweep, jnp.zeros_like(u)), count + 1
+
+    u, _ = lax.while_loop(
+        lambda at: jnp.any(approaching(at[0])) & (at[1] < 2 * most), hit, (u, jnp.asarray(0))
+    )
+    return jnp.maximum(u, 0.0) / scale * fastest
 
 
 def turned(

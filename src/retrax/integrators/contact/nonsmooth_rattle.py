@@ -24,6 +24,7 @@ from retrax.integrators.contact.impacts import (
     joined,
     narrowed,
     round_,
+    separated,
     turn_of,
     turned,
     unbracketed,
@@ -48,7 +49,7 @@ from retrax.numerics.complementarity import (
     weights,
 )
 from retrax.numerics.contact_solution import solve_contact
-from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along
+from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along, spread
 from retrax.numerics.jax_hints import keep_axis
 from retrax.systems.rods.nodes import AbstractNodes
 from retrax.systems.rods.pair import RodsInContact
@@ -80,7 +81,7 @@ class Last(NamedTuple):
     ties: Float[Array, " k"]
     ends: Float[Array, " k"]
     guesses: tuple[Impulses, Impulses]
-    along: Frames
+    along: Float[Array, "_ 3 3"]
 
 
 class _Look(NamedTuple):
@@ -408,7 +409,18 @@ class NonsmoothRattle(AbstractIntegrator):
             ratio = rho[0][:, 0] * jnp.sum(after.rows[:, 0] * give[:, 0], axis=1)
             spare = ahead(arrives) ** 2 + ratio * (down(goes) ** 2 - down(xi) ** 2)  # (6)
             v = jnp.maximum(v, -jnp.sqrt(jnp.where(spare > 0, spare, 0.0)))
-            return jnp.where(-h * v > _SOFT * extent, contact.restitution * v, 0.0)
+            v = jnp.where(-h * v > _SOFT * extent, contact.restitution * v, 0.0)
+            # What meets only because something else does meets after it.
+            alone = contact.speeds(drift(goes), goes, before.frame)[0]
+            later = closed & ~touched & (alone > 0) & (contact.restitution > 0)
+
+            def in_turn() -> Gaps:
+                dense = spread(after.rows[:, :1], couples)[:, 0]
+                moves = spread(give[:, :1], couples)[:, 0]
+                left = separated(ahead(apart), dense @ moves.T, closed, contact.restitution)
+                return jnp.where(closed, -left, 0.0)
+
+            return lax.cond(jnp.any(later), in_turn, lambda: v)
 
         # What meets slowly, or gives nothing back, does not bounce.
         meets = ~touched | (-h * u0[:, 0] > _SOFT * extent)
@@ -482,7 +494,7 @@ class NonsmoothRattle(AbstractIntegrator):
         return new, info, Last(first, final, found.lam / h, last.lam / h, guesses, kept_along)
 
 
-def _followed(contact: AbstractContacts, along: Frames) -> Frames:
+def _followed(contact: AbstractContacts, along: Frames) -> Float[Array, "_ 3 3"]:
     """Return frames where points of contact depend on them, else none."""
     return along if contact.follows else along[:0]
 
