@@ -288,9 +288,7 @@ def tried(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus, Choice]:
     return end.at, end.status, end.choice
 
 
-def iterated(
-    problem: Contact, guess: Found, choice: Choice
-) -> tuple[Found, NewtonStatus]:
+def iterated(problem: Contact, guess: Found, choice: Choice) -> tuple[Found, NewtonStatus]:
     """Iterate from a guess, with one choice.
 
     Derivatives are taken once, where a round of iterations begins. A round that fails ends with

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import lu_factor, lu_solve
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, Float
 
 from retrax.numerics.complementarity import Choice, Choices, Contact, Found, Law, Scalar, tried
 from retrax.numerics.coupled_blocks import Couples, spread
@@ -74,9 +74,7 @@ class _Equations(NamedTuple):
     couples: Couples | None
 
 
-def _with(
-    equations: _Equations, law: Law, choice: Choices, closed_over: tuple
-) -> Contact:
+def _with(equations: _Equations, law: Law, choice: Choices, closed_over: tuple) -> Contact:
     """Return the equations whose functions close over these arrays."""
     functions, couples = equations
     need, speeds, slopes, held, answer, judge = (
