@@ -60,7 +60,7 @@ Velocity = Float[Array, " n"]
 Impulses = Float[Array, "m 3"]
 Tensions = Float[Array, " k"]
 # What speeds depend on beside velocities.
-Choice = Float[Array, " _"]
+Choice = Float[Array | np.ndarray, " _"]
 Choices = tuple[Choice, Choice, PyTree]
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
