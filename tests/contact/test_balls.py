@@ -252,3 +252,34 @@ def test_balls_without_weight_and_walls_list_their_momenta(gravity):
     kept = balls.invariants(start)
     assert np.allclose([kept[f"momentum {axis}"] for axis in "xyz"], [1, 6, 0], atol=0)
     assert np.isclose(kept["angular momentum z"], 3.0, rtol=1e-15)
+
+
+def bounced_to(friction):
+    balls = rx.systems.Balls(radius=0.1, mass=1.0, friction=friction, against=[rx.Plane()])
+    start = balls.state([[0, 0, 0.1]], velocity=[1.0, 0, 0])
+    return rx.simulate(balls, rx.NonsmoothRattle(), start, h=1e-3, steps=20).g[1][-1, 0, 0]
+
+
+def test_frictions_make_ensembles_of_balls():
+    frictions = jnp.array([0.1, 0.2])
+    many = jax.vmap(bounced_to)(frictions)
+    np.testing.assert_allclose(many, [float(bounced_to(f)) for f in frictions], rtol=1e-14)
+    with pytest.raises(rx.BadInput, match=r"member 1: friction = -0.2"):
+        jax.vmap(bounced_to)(jnp.array([0.1, -0.2]))
+
+
+@pytest.mark.parametrize("given", ["friction", "restitution"])
+def test_what_touches_nodes_has_no_derivatives_in_its_law(given):
+    for thing in (
+        lambda f: rx.SelfContact(0.1, **{given: f}).friction,
+        lambda f: rx.systems.Balls(0.1, 1.0, **{given: f}).contact.friction,
+    ):
+        with pytest.raises(rx.BadInput, match=f"{given} of rods and of many balls has no deriv"):
+            jax.grad(thing)(0.2)
+        with pytest.raises(rx.BadInput, match=f"{given} of rods and of many balls has no deriv"):
+            jax.vmap(jax.grad(thing))(jnp.array([0.1, 0.2]))
+
+
+def test_balls_of_one_size_ask_how_many_they_are():
+    with pytest.raises(rx.BadInput, match=r"count=16"):
+        rx.systems.Balls(0.1, 1.0).state(np.zeros((16, 3)))

@@ -29,8 +29,8 @@ def solved(a, friction, along, across, joined):
 
     problem = Contact(
         need=lambda xi: mass @ xi + 0.01 * xi**3 - pulled,
-        speeds=lambda xi: jnp.einsum("iak,k->ia", rows, xi) + 0.05 * jnp.sin(a[4]),
-        slopes=lambda xi: (rows, ties),
+        speeds=lambda xi, _: jnp.einsum("iak,k->ia", rows, xi) + 0.05 * jnp.sin(a[4]),
+        slopes=lambda xi, _: (rows, ties),
         held=lambda xi: ties @ xi - 0.1 * a[5],
         answers=answers,
         law=Law(

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from retrax.contact.bodies import Placed, all_parts, moving_parts, placed
 from retrax.contact.in_groups import Pairs
 from retrax.contact.meeting import Meeting
-from retrax.contact.meetings import meeting, names_of
+from retrax.contact.meetings import follows, meeting, names_of
 from retrax.contact.nearest import Points, across, length_and_way
 from retrax.contact.pictures import picture
 from retrax.contact.shapes import AbstractSurface
@@ -135,22 +135,28 @@ class Contacts(AbstractContacts):
         assert self.group is not None, "these contacts belong to no system yet"
         return [*placed(self.group, g), Placed(jnp.eye(3), jnp.zeros(3))]
 
-    def _meetings(self, there: list[Placed], along: Frames | None = None) -> list[Meeting]:
+    @property
+    def follows(self) -> bool:
+        return any(follows(a, b) for a, b in self.pairs)
+
+    def _meetings(
+        self, there: list[Placed], along: Frames | None = None, held: bool = False
+    ) -> list[Meeting]:
         found: list[Meeting] = []
         start = 0
         for (a, b), (i, j), count in zip(self.pairs, self.bodies, self.counts, strict=True):
             before = None if along is None else along[start : start + count, 1]
-            found.append(meeting(a, b, there[i], there[j], before))
+            found.append(meeting(a, b, there[i], there[j], before, held))
             start += count
         return found
 
     def gaps(self, g: Element) -> Gaps:
         return jnp.concatenate([found.gap for found in self._meetings(self._there(g))])
 
-    def look(self, g: Element, along: Frames | None = None) -> Touch:
+    def look(self, g: Element, along: Frames | None = None, held: bool = False) -> Touch:
         there = self._there(g)
         assert self.group is not None
-        meetings, dim = self._meetings(there, along), self.group.dim
+        meetings, dim = self._meetings(there, along, held), self.group.dim
         frames, rows = self._ways(meetings, along), []
         for found, ways, (i, j) in zip(meetings, frames, self.bodies, strict=True):
             rows.append(_rows(ways, found, there[i], there[j], dim))
@@ -170,10 +176,10 @@ class Contacts(AbstractContacts):
         found = Couples(parts, tuple(both(*pair) for pair, count in of for _ in range(count)))
         return found if found.are_many else None
 
-    def reach(self, g: Element, along: Frames | None = None) -> Touch:
+    def reach(self, g: Element, along: Frames | None = None, held: bool = False) -> Touch:
         couples = self.couples
         if couples is None:
-            return self.look(g, along)
+            return self.look(g, along, held)
         size = couples.size
 
         def one(
@@ -184,7 +190,7 @@ class Contacts(AbstractContacts):
             before: Points | None,
             *_: Coordinates,
         ) -> tuple[Array, ...]:
-            found = meeting(a, b, at, on, before)
+            found = meeting(a, b, at, on, before, held)
             ways = _frames(found, before)
             rows = [at.rows(ways, found.first, size)] if at.moves else []
             rows += [-on.rows(ways, found.second, size)] if on.moves else []

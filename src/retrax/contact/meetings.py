@@ -66,15 +66,26 @@ def names_of(a: AbstractSurface, b: AbstractSurface, first: str, second: str) ->
 
 
 def meeting(
-    a: AbstractSurface, b: AbstractSurface, at: Placed, on: Placed, before: Points | None = None
+    a: AbstractSurface,
+    b: AbstractSurface,
+    at: Placed,
+    on: Placed,
+    before: Points | None = None,
+    held: bool = False,
 ) -> Meeting:
     """Return where two shapes on bodies come closest.
 
-    **Arguments:** `before`: the first tangents of the candidates when the step began.
+    **Arguments:** `before`: the first tangents of the candidates when the step began; `held`:
+    whether candidates are where these say.
     """
     pair, swapped = _found(a, b)
-    more = (before,) if pair.follows else ()
+    more = (before, held) if pair.follows else ()
     return pair.meet(b, a, on, at, *more).swapped if swapped else pair.meet(a, b, at, on, *more)
+
+
+def follows(a: AbstractSurface, b: AbstractSurface) -> bool:
+    """Return whether candidates of two shapes go on from where they were when a step began."""
+    return _found(a, b)[0].follows
 
 
 def _found(a: AbstractSurface, b: AbstractSurface) -> tuple[Pair, bool]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.contact.capsules import Numbers, Points
@@ -16,6 +16,7 @@ from retrax.contact.shapes import AbstractSurface, Ball, Capsule, Plane
 from retrax.errors import BadInput
 from retrax.mechanics.contact import AbstractTouching
 from retrax.numerics.checks import ArrayLike, finite64, shown
+from retrax.numerics.known import require_each
 
 Whole = Int[Array, ""]
 Pairs = Int[Array, " pairs"]
@@ -207,8 +208,26 @@ def _standing(shape: object, who: str) -> AbstractSurface:
 
 def between(name: str, given: ArrayLike, low: float, high: float) -> Float[Array, ""]:
     """Return a number within bounds."""
-    value = finite64(name, given)
-    if not np.all((np.asarray(value) >= low) & (np.asarray(value) <= high)):
-        top = "" if high == math.inf else f" and at most {high:g}"
-        raise BadInput(f"{name} = {shown(given)} must be at least {low:g}{top}.")
-    return jnp.asarray(value)
+    value = finite64(name, given, ())
+
+    def check(number: np.ndarray) -> None:
+        if not low <= float(number) <= high:
+            top = "" if high == math.inf else f" and at most {high:g}"
+            raise BadInput(f"{name} = {float(number):g} must be at least {low:g}{top}.")
+
+    if _is_differentiated(value):
+        raise BadInput(
+            f"{name} of rods and of many balls has no derivatives: the sweeps that solve their "
+            "contacts are not differentiated. Use jax.vmap over several values, or rx.Contacts."
+        )
+    require_each(check, value)
+    return value
+
+
+def _is_differentiated(x: object) -> bool:
+    """Tell whether `jax.grad`, `jax.jvp` or the like look at a number."""
+    while isinstance(x, Tracer):
+        if hasattr(x, "primal"):
+            return True
+        x = getattr(x, "val", None)
+    return False

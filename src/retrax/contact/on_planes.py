@@ -13,6 +13,8 @@ from retrax.numerics.small_matrices import cross
 
 # Far below this angle in rad between its axis and the normal a cylinder stands.
 _STANDS = 1e-6
+# Cosines of 67.5 and 45 degrees.
+_NEAR, _HALF = np.cos(3 * np.pi / 8), np.sqrt(0.5)
 CORNERS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 
 
@@ -33,18 +35,27 @@ def box_on_plane(box: Box, plane: Plane, at: Placed, on: Placed) -> Meeting:
 
 
 def cylinder_on_plane(
-    cylinder: Cylinder, plane: Plane, at: Placed, on: Placed, before: Points | None = None
+    cylinder: Cylinder,
+    plane: Plane,
+    at: Placed,
+    on: Placed,
+    before: Points | None = None,
+    held: bool = False,
 ) -> Meeting:
     r"""Return where the rims of a cylinder meet a plane: four points of each, a quarter turn apart.
 
     The first is the lowest of its rim, in the direction $e \propto -w$ with $w$ the part of the
     normal across the axis: a cylinder leans and rolls on it, and two of them carry one that lies.
     One that stands has no lowest point, and all four carry it; $e$ is then some direction of the
-    body. Within a step the four keep their sides, so that a cylinder that rocks from one side of
-    its rim to the other leaves one point and lands on another. The second and the fourth touch only
-    where it stands, and there alone are their rows the derivatives of their gaps.
+    body. Within a step the four stand for the quarters of the rim around them: where the lowest
+    point has come to a quarter, that is its point, and from there it goes back to the middle, so
+    that gaps are continuous and the least of them is that of the rim. A cylinder that rocks from
+    one side of its rim to another leaves one point and lands on another. Points that are neither
+    lowest nor highest touch only where it stands, and there alone are their rows the derivatives of
+    their gaps.
 
-    **Arguments:** `before`: the tangents of the rim at the lowest points when the step began.
+    **Arguments:** `before`: the tangents of the rim at the first points; `held`: whether the four
+    stay there.
     """
     n, origin = on.R @ plane.normal, on.point(plane.at)
     axis, middle = at.R @ cylinder.axis, at.point(cylinder.at)
@@ -55,19 +66,34 @@ def cylinder_on_plane(
     else:
         flat = before[:1] - (before[0] @ axis) * axis[None]
         ahead = length_and_way(flat, before[:1])[1][0]
-        turn = jnp.where(turn @ ahead < 0, -turn, turn)
     square = turn @ turn
     little = _STANDS**5 / (square * square + _STANDS**4)
-    _, tangents = length_and_way((turn + little * ahead)[None], ahead[None])
-    tangent = tangents[0]
-    lowest = cross(tangent, axis)[None]
-    aside = (tangent if before is None else ahead)[None]
-    quarters = cylinder.radius * jnp.concatenate([lowest, aside, -lowest, -aside])
-    ends = [middle + side * (cylinder.length / 2) * axis for side in (-1, 1)]
-    points = jnp.concatenate([end[None] + quarters for end in ends])
-    _, way = length_and_way((tangent - (tangent @ n) * n)[None], tangents)
+    tangent = length_and_way((turn + little * ahead)[None], ahead[None])[1][0]
+    side = tangent if before is None else ahead
+    first = cross(side, axis)
+    quarters = jnp.stack([first, side, -first, -side])
+    if before is not None and not held:
+        quarters = _lowest_of_quarters(quarters, cross(tangent, axis))
+    ends = [middle + sign * (cylinder.length / 2) * axis for sign in (-1, 1)]
+    points = jnp.concatenate([end[None] + cylinder.radius * quarters for end in ends])
+    _, way = length_and_way((side - (side @ n) * n)[None], side[None])
     above = _above(points, jnp.zeros(()), n, origin)
     return above._replace(way=jnp.broadcast_to(way, points.shape))
+
+
+def _lowest_of_quarters(middles: Points, lowest: Vector) -> Points:
+    """Return directions of a rim: the lowest in its own quarter, else back to the middle.
+
+    At an angle of 45 degrees from the middle it turns back twice as fast as the lowest goes on.
+    """
+    following = jnp.concatenate([middles[1:], middles[:1]])
+    c, s = middles @ lowest, following @ lowest
+    inside, near = c >= jnp.abs(s), c > _NEAR
+    double, twice = c * c - s * s, 2 * c * jnp.abs(s)
+    back, up = (twice - double) * _HALF, (twice + double) * _HALF
+    along = jnp.where(inside, c, jnp.where(near, back, 1.0))
+    aside = jnp.where(inside, s, jnp.where(near, jnp.where(s > 0, up, -up), 0.0))
+    return along[:, None] * middles + aside[:, None] * following
 
 
 def _round(p: Points, r: Scalar, plane: Plane, on: Placed) -> Meeting:

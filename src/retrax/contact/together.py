@@ -43,11 +43,15 @@ class Together(AbstractContacts):
     def gaps(self, g: Element) -> Gaps:
         return jnp.concatenate([part.gaps(g) for part in self.parts])
 
-    def look(self, g: Element, along: Frames | None = None) -> Touch:
+    @property
+    def follows(self) -> bool:
+        return any(part.follows for part in self.parts)
+
+    def look(self, g: Element, along: Frames | None = None, held: bool = False) -> Touch:
         found, start = [], 0
         for part in self.parts:
             stop = start + len(part.names)
-            found.append(part.look(g, None if along is None else along[start:stop]))
+            found.append(part.look(g, None if along is None else along[start:stop], held))
             start = stop
         return Touch(*(jnp.concatenate(values) for values in zip(*found, strict=True)))
 

@@ -97,18 +97,26 @@ class AbstractContacts(AbstractTouching):
     def on(self, system: "AbstractGroupSystem") -> "AbstractContacts":
         """Return the same contacts, which know the system they belong to."""
 
+    @property
+    def follows(self) -> bool:
+        """Whether the points of candidates depend on where they were when a step began."""
+        return False
+
     @abc.abstractmethod
-    def look(self, g: Element, along: Frames | None = None) -> Touch:
-        """Return gaps, frames and rows at a place; tangents turn little from those of `along`."""
+    def look(self, g: Element, along: Frames | None = None, held: bool = False) -> Touch:
+        """Return gaps, frames and rows at a place; tangents turn little from those of `along`.
+
+        With `held` points of candidates are where `along` says.
+        """
 
     @property
     def couples(self) -> Couples | None:
         """Which entries of a velocity each candidate reaches, where there are many of both."""
         return None
 
-    def reach(self, g: Element, along: Frames | None = None) -> Touch:
+    def reach(self, g: Element, along: Frames | None = None, held: bool = False) -> Touch:
         """Return the same as `look`, with rows of the entries in `couples` alone."""
-        return self.look(g, along)
+        return self.look(g, along, held)
 
     def speeds(
         self, g: Element, xi: Coordinates, along: Frames | None = None

@@ -157,7 +157,7 @@ class JointLimits(AbstractContacts):
     def gaps(self, g: Element) -> Gaps:
         return jnp.stack([stop.gap_and_row(g, self.n)[0] for stop in self.stops])
 
-    def look(self, g: Element, along: Frames | None = None) -> Touch:
+    def look(self, g: Element, along: Frames | None = None, held: bool = False) -> Touch:
         gaps, rows = zip(*(stop.gap_and_row(g, self.n) for stop in self.stops), strict=True)
         normal = jnp.stack(rows)[:, None]
         # Nothing slips at a limit: there are no tangents in space, and their rows are zero.

@@ -32,6 +32,12 @@ $\kappa$ is large but finite: contacts that say the same twice share their load,
 the next iteration takes away. Where Newton's method cycles between cases of (3), sweeps of
 Gauss-Seidel over (2), contact by contact, find the right ones.
 
+(1) and (2) may have several solutions, or one that a step must not take. A problem judges what is
+found, and may ask again with another choice of what its speeds depend on. What is refused without
+one, or not found at all, is looked for from where contacts come to with friction that lets nothing
+slip, which in Painlevé's case is near the impact without a collision, and then from where they
+come to without friction, while it grows.
+
 References: [AlartCurnier1991], [AcaryBrogliato2008].
 """
 
@@ -40,8 +46,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from retrax.numerics.contact_answers import At, answered
 from retrax.numerics.contact_sweeps import Joints, Laws, projected, swept_over
@@ -52,6 +59,9 @@ Scalar = Float[Array, ""]
 Velocity = Float[Array, " n"]
 Impulses = Float[Array, "m 3"]
 Tensions = Float[Array, " k"]
+# What speeds depend on beside velocities.
+Choice = Float[Array | np.ndarray, " _"]
+Choices = tuple[Choice, Choice, PyTree]
 
 _EPS = float(jnp.finfo(jnp.float64).eps)
 # Residuals end at `_AIM` of their terms; where they stall above, `_ACCEPT` will do.
@@ -65,6 +75,13 @@ _CALM, _AT_ODDS = 64 * _EPS, 1e-5
 _TORN = 1e-8  # what sweeps may leave of the law of friction, relative to the impulses
 # After so many iterations that do not halve the residual come sweeps, each time twice as many.
 _PATIENCE, _SWEEPS, _MOST_SWEEPS = 16, 16, 3_000
+
+# Where nothing is found: friction that lets nothing slip, and how it grows from none, as parts of
+# what there is; a solution is one with all of it. And how often a problem may ask again.
+_BONDED = 1e9
+_WAYS = (1.0, _BONDED, 1.0, 0.0, *(2.0 ** (k / 2) for k in range(-12, 1)))
+_MOST_ASKED = 12
+_NONE = np.zeros(0)
 
 OPEN, STICKS, SLIPS = 0, 1, 2
 
@@ -93,29 +110,6 @@ class Law(NamedTuple):
     rounding: Scalar
 
 
-class Contact(NamedTuple):
-    """The equations of one solve.
-
-    **Attributes:**
-
-    - `need`: $R(\\xi)$ of (1), without impulses.
-    - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions.
-    - `slopes`: $u'$ and $c'$, nearly: what they miss slows the iteration down.
-    - `held`: $c(\\xi)$ of joints.
-    - `answers`: the changes of the velocities that impulses make, nearly.
-    - `law`: the arrays.
-    - `couples`: which velocities rows and `slopes` are for; without, for all.
-    """
-
-    need: Callable[[Velocity], Velocity]
-    speeds: Callable[[Velocity], Impulses]
-    slopes: Callable[[Velocity], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
-    held: Callable[[Velocity], Tensions]
-    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
-    law: Law
-    couples: Couples | None = None
-
-
 class Found(NamedTuple):
     """Velocities and impulses; `impulse` is what these add up to."""
 
@@ -123,6 +117,52 @@ class Found(NamedTuple):
     z: Impulses
     lam: Tensions
     impulse: Velocity
+
+
+class Verdict(NamedTuple):
+    """What a problem thinks of a solution.
+
+    **Attributes:** `good`: whether it stays; `again`: whether to try another choice; `choice`,
+    `past`: of that.
+    """
+
+    good: Bool[Array, ""]
+    again: Bool[Array, ""]
+    choice: Choice
+    past: PyTree
+
+
+def _agreed(found: Found, choice: Choice, past: PyTree) -> Verdict:
+    return Verdict(jnp.asarray(True), jnp.asarray(False), choice, past)
+
+
+class Contact(NamedTuple):
+    """The equations of one solve.
+
+    **Attributes:**
+
+    - `need`: $R(\\xi)$ of (1), without impulses.
+    - `speeds`: $u(\\xi)$, a row for each contact: opening, and slip in two directions; from $\\xi$
+        and a choice.
+    - `slopes`: $u'$ and $c'$, nearly, from the same: what they miss slows the iteration down.
+    - `held`: $c(\\xi)$ of joints.
+    - `answers`: the changes of the velocities that impulses make, nearly.
+    - `law`: the arrays.
+    - `couples`: which velocities rows and `slopes` are for; without, for all.
+    - `judge`: what to think of a solution that a choice led to, from these and the past.
+    - `choice`: the first; that for friction that lets nothing slip, and from there; a past. Their
+        changes do not count as changes of the solution.
+    """
+
+    need: Callable[[Velocity], Velocity]
+    speeds: Callable[[Velocity, Choice], Impulses]
+    slopes: Callable[[Velocity, Choice], tuple[Float[Array, "m 3 n"], Float[Array, "k n"]]]
+    held: Callable[[Velocity], Tensions]
+    answers: Callable[[Float[Array, "_ n"]], Float[Array, "_ n"]]
+    law: Law
+    couples: Couples | None = None
+    judge: Callable[[Found, Choice, PyTree], Verdict] = _agreed
+    choice: Choices = (_NONE, _NONE, ())
 
 
 class _Seen(NamedTuple):
@@ -198,8 +238,58 @@ def pushes(
     return pushed_by(rows, answers(jnp.eye(couples.dim)), couples)
 
 
-def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
-    """Iterate from a guess.
+class _Trial(NamedTuple):
+    """One solve after the other: where the next begins, and what the last came to.
+
+    `way` is the place in `_WAYS`, and `asked` how often the problem has asked again.
+    """
+
+    at: Found
+    choice: Choice
+    past: PyTree
+    way: Int[Array, ""]
+    asked: Int[Array, ""]
+    done: Bool[Array, ""]
+    status: NewtonStatus
+
+
+def tried(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus, Choice]:
+    """Iterate from a guess until a solution is good; return it and the choice that led there."""
+    law, (first, firm, past) = problem.law, problem.choice
+    ways, none = jnp.asarray(_WAYS), jnp.asarray(0)
+    unloaded = Found(guess.xi, *(jnp.zeros_like(x) for x in guess[1:]))
+
+    def trial(it: _Trial) -> _Trial:
+        one = problem._replace(law=law._replace(friction=ways[it.way] * law.friction))
+        found, status = iterated(one, it.at, it.choice)
+        status = status._replace(iterations=status.iterations + it.status.iterations)
+        verdict = problem.judge(found, it.choice, it.past)
+        solved = status.converged & (ways[it.way] == 1)
+        again = solved & verdict.again & (it.asked < _MOST_ASKED)
+        good = solved & verdict.good
+        ends = good | (~again & (it.way == len(_WAYS) - 1))
+        new = it._replace(at=found, done=ends, status=status._replace(converged=good))
+        return lax.cond(ends, lambda: new, lambda: following(new, again, verdict))
+
+    def following(it: _Trial, again: Bool[Array, ""], verdict: Verdict) -> _Trial:
+        """Return what the next trial begins with."""
+        way = it.way + jnp.where(again, 0, 1)
+        cold = ~again & ((ways[way] == 0) | (ways[way] == _BONDED))
+        at = jax.tree.map(lambda x, y: jnp.where(cold, x, y), unloaded, it.at)
+        other = (verdict.choice, verdict.past, it.asked + 1)
+        choice, then, asked = jax.tree.map(
+            lambda x, y: jnp.where(again, x, y), other, (firm, past, none)
+        )
+        return it._replace(at=at, choice=choice, past=then, way=way, asked=asked)
+
+    begun = NewtonStatus(jnp.asarray(False), jnp.asarray(jnp.inf), none)
+    start = _Trial(guess, first, past, none, none, jnp.asarray(False), begun)
+    end = lax.while_loop(lambda it: ~it.done, trial, start)
+    return end.at, end.status, end.choice
+
+
+def iterated(problem: Contact, guess: Found, choice: Choice) -> tuple[Found, NewtonStatus]:
+    """Iterate from a guess, with one choice.
 
     Derivatives are taken once, where a round of iterations begins. A round that fails ends with
     sweeps from where it began, twice as many as the one before.
@@ -214,7 +304,7 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
     def looked(at: Found) -> _Seen:
         need = problem.need(at.xi) - at.impulse
-        u, c = problem.speeds(at.xi), problem.held(at.xi)
+        u, c = problem.speeds(at.xi, choice), problem.held(at.xi)
         left = jnp.abs(at.z - _allowed(law, at.z - rho * u))
         rough = jnp.sum(left[:, 0]) + jnp.sum(jnp.abs(sigma * c))
         fine = jnp.sum(jnp.abs(need)) + jnp.sum(left[:, 1:])
@@ -258,7 +348,7 @@ def iterated(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
 
     def improved(seen: _Seen, it: _Round) -> _Round:
         xi = seen.at.xi
-        V, G = problem.slopes(xi)
+        V, G = problem.slopes(xi, choice)
         slopes = _Slopes(V, jax.jacfwd(problem.need)(xi), G)
 
         def tries(it: _Chord) -> Bool[Array, ""]:

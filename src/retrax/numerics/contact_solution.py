@@ -29,7 +29,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import lu_factor, lu_solve
 from jaxtyping import Array, Bool, Float
 
-from retrax.numerics.complementarity import Contact, Found, Law, Scalar, iterated
+from retrax.numerics.complementarity import Choice, Choices, Contact, Found, Law, Scalar, tried
 from retrax.numerics.coupled_blocks import Couples, spread
 from retrax.numerics.newton import NewtonStatus
 from retrax.numerics.small_matrices import partly_ordered_solve
@@ -41,26 +41,29 @@ _WRITTEN_OUT = 18
 
 
 def solve_contact(problem: Contact, guess: Found) -> tuple[Found, NewtonStatus]:
-    """Solve (1) and (2) to round-off from a guess.
+    """Solve (1) and (2) to round-off from a guess, with a solution that the problem calls good.
 
     Derivatives of the solution, forward and reverse, are those of the law and
     not those of the iteration.
     """
     # What functions close over becomes an argument, so that derivatives can reach it.
-    xi = guess.xi
+    xi, (choice, _, past) = guess.xi, problem.choice
     converted = [
-        jax.closure_convert(function, xi)
-        for function in (
-            problem.need,
-            problem.speeds,
-            problem.slopes,
-            problem.held,
-            lambda push: problem.answers(push[None])[0],
+        jax.closure_convert(function, *examples)
+        for function, *examples in (
+            (problem.need, xi),
+            (problem.speeds, xi, choice),
+            (problem.slopes, xi, choice),
+            (problem.held, xi),
+            (lambda push: problem.answers(push[None])[0], xi),
+            (problem.judge, guess, choice, past),
         )
     ]
     functions, closed_over = zip(*converted, strict=True)
     equations = _Equations(functions, problem.couples)
-    found, (solved, size, count) = _root(equations, problem.law, guess, closed_over)
+    found, (solved, size, count, _) = _root(
+        equations, problem.law, (guess, problem.choice), closed_over
+    )
     return found, NewtonStatus(solved > 0, size, count.astype(int))
 
 
@@ -71,49 +74,53 @@ class _Equations(NamedTuple):
     couples: Couples | None
 
 
-def _with(equations: _Equations, law: Law, closed_over: tuple) -> Contact:
+def _with(equations: _Equations, law: Law, choice: Choices, closed_over: tuple) -> Contact:
     """Return the equations whose functions close over these arrays."""
     functions, couples = equations
-    need, speeds, slopes, held, answer = (
-        partial(lambda f, given, x: f(x, *given), function, given)
+    need, speeds, slopes, held, answer, judge = (
+        partial(lambda f, given, *x: f(*x, *given), function, given)
         for function, given in zip(functions, closed_over, strict=True)
     )
-    return Contact(need, speeds, slopes, held, jax.vmap(answer), law, couples)
+    return Contact(need, speeds, slopes, held, jax.vmap(answer), law, couples, judge, choice)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _root(
-    equations: _Equations, law: Law, guess: Found, closed_over: tuple
-) -> tuple[Found, tuple[Scalar, Scalar, Scalar]]:
+    equations: _Equations, law: Law, start: tuple[Found, Choices], closed_over: tuple
+) -> tuple[Found, tuple[Scalar, Scalar, Scalar, Choice]]:
     """Iterate. How it went travels as floats, whose derivatives are ordinary zeros."""
-    found, status = iterated(_with(equations, law, closed_over), guess)
+    guess, choice = start
+    found, status, chosen = tried(_with(equations, law, choice, closed_over), guess)
     solved, count = (jnp.asarray(x, float) for x in (status.converged, status.iterations))
-    return found, (solved, status.residual, count)
+    return found, (solved, status.residual, count, chosen)
 
 
 @_root.defjvp
 def _root_jvp(equations: _Equations, primals: tuple, changes: tuple) -> tuple:
     """The solution depends on the equations, and neither on the guess nor on sizes of terms."""
-    (found, status), (law, _, closed_over) = _root(equations, *primals), primals
-    problem, couples = _with(equations, law, closed_over), equations.couples
-    xi, moved = found.xi, changes[2]
+    (found, status), (law, (_, choice), closed_over) = _root(equations, *primals), primals
+    problem, couples = _with(equations, law, choice, closed_over), equations.couples
+    xi, chosen, moved = found.xi, status[3], changes[2]
 
-    def change_of(k: int) -> Array:
-        return jax.jvp(partial(equations.functions[k], xi), closed_over[k], moved[k])[1]
+    def change_of(k: int, *at: Array) -> Array:
+        return jax.jvp(partial(equations.functions[k], *at), closed_over[k], moved[k])[1]
+
+    def speeds(xi: Float[Array, " n"]) -> Float[Array, "m 3"]:
+        return problem.speeds(xi, chosen)
 
     new = changes[0]
     change = _Changes(
-        *(change_of(0), change_of(1), change_of(3), spread(new.rows, couples)),
+        *(change_of(0, xi), change_of(1, xi, chosen), change_of(3, xi), spread(new.rows, couples)),
         *(new.ties, new.friction, new.pushed),
     )
     at = _Solution(
         found.z,
         found.lam,
-        problem.speeds(xi),
+        speeds(xi),
         *(spread(law.rows, couples), law.ties, law.friction, law.pushed, law.touching),
         *law.weights,
     )
-    slopes = (jax.jacfwd(f)(xi) for f in (problem.need, problem.speeds, problem.held))
+    slopes = (jax.jacfwd(f)(xi) for f in (problem.need, speeds, problem.held))
     return (found, status), (
         _tangents(at, change, *slopes),
         jax.tree.map(jnp.zeros_like, status),

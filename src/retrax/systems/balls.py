@@ -181,6 +181,13 @@ class Balls(AbstractNodes):
         """
         n = self.count
         if not isinstance(g, tuple):
+            centres = float64("g", g)
+            if centres.ndim == 2 and centres.shape[1] == 3 and len(centres) != n:
+                raise BadInput(
+                    f"g has {len(centres)} rows, a centre each, but this is a {self.name}: say how "
+                    f"many there are with Balls(..., count={len(centres)}), or give radius or mass "
+                    "as one number for each."
+                )
             g = (np.tile(np.eye(3), (n, 1, 1)), finite64("g", g, (n, 3)))
         if momentum is not None:
             if spin is not None:

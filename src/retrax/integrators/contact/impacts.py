@@ -1,21 +1,79 @@
 """How contacts meet, slip on and settle: speeds and guesses beside the equations of a step."""
 
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
 
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
 from retrax.groups.retractions import AbstractRetraction
-from retrax.mechanics.contact import Gaps
+from retrax.mechanics.contact import AbstractContacts, Frames, Gaps
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.system import AbstractGroupSystem
-from retrax.numerics.complementarity import Impulses
-from retrax.numerics.small_matrices import partly_ordered_solve
+from retrax.numerics.complementarity import Impulses, Verdict
+from retrax.numerics.small_matrices import cross, partly_ordered_solve
 
 Scalar = Float[Array, ""]
 # What slips this many times faster than the friction of a stage can stop it goes on slipping.
 _FAST = 8.0
+# Tangents that turn by an angle with a smaller cosine in a step are those at its end.
+_TURNS = 0.98
+# Cosine and sine of how much farther round a rim a step is tried where none was found.
+_FARTHER = (0.96, 0.28)
 # Joints may be redundant: this part of their diagonal is added to it.
 _PROXIMAL = 1e-13
+# Rounds of impacts for each contact, sweeps over those of one round, and what no longer hits.
+_ROUNDS, _HIT_SWEEPS, _SLOW_SPEED = 4, 40, 1e-12
+# So many solutions are looked at before nothing comes back.
+_MOST_PARTS = 8
+
+
+class Bounced(NamedTuple):
+    """An impact in which a part of what should bounce does, and what energy it adds."""
+
+    part: Scalar
+    gain: Scalar
+    xi: Coordinates
+    impulse: Coordinates
+
+
+class Bracket(NamedTuple):
+    """Two impacts, one that loses energy and one that gains some, and how many there were."""
+
+    low: Bounced
+    high: Bounced
+    count: Int[Array, ""]
+
+
+def unbracketed(xi: Coordinates) -> Bracket:
+    """Return a bracket that nothing is known of."""
+    none = Bounced(jnp.zeros(()), jnp.zeros(()), jnp.zeros_like(xi), jnp.zeros_like(xi))
+    return Bracket(none, none, jnp.asarray(0))
+
+
+def narrowed(past: Bracket, new: Bounced, rounding: Scalar) -> Verdict:
+    r"""Return whether an impact may stay; if it adds energy, which part to try next.
+
+    Without a bounce it adds none. Between that and one that does, velocities and impulses are
+    linear in the part while contacts stay as they are, and the energy that is added is
+
+    $$ E(\beta) = E_0 + b\beta + c\beta^2, \qquad
+        c = \tfrac12(J_1 - J_0)\cdot(\xi_1 - \xi_0). \tag{1} $$
+    """
+    first, second = past.count == 0, past.count == 1
+    low = jax.tree.map(lambda x, y: jnp.where(second, x, y), new, past.low)
+    high = jax.tree.map(lambda x, y: jnp.where(second, x, y), past.high, new)
+    c = (high.impulse - low.impulse) @ (high.xi - low.xi) / 2
+    b = high.gain - low.gain - c
+    root = b + jnp.sqrt(jnp.maximum(b * b - 4 * c * low.gain, 0.0))
+    share = jnp.where(root > 0, -2 * low.gain / jnp.where(root > 0, root, 1.0), 0.0)  # (1)
+    part = low.part + jnp.clip(share, 0.0, 1.0) * (high.part - low.part)
+    part = jnp.where(first | (past.count == _MOST_PARTS), 0.0, part)
+    good = (new.gain <= rounding) & ~second
+    good = good | (second & (new.gain >= 0)) | (past.count > _MOST_PARTS)
+    return Verdict(good, ~good, part[None], Bracket(low, high, past.count + 1))
 
 
 def goes_on(
@@ -38,6 +96,86 @@ def calmed(before: Impulses, found: Impulses, repair: Scalar) -> Impulses:
     """
     near = jnp.sum(jnp.abs(found - before)) <= repair
     return jnp.where(near, (3 * before + found) / 4, found)
+
+
+def go_round(before: Frames, after: Frames) -> Bool[Array, "m 1 1"]:
+    """Return which points go so far round a rim that others of its quarters are nearer to them."""
+    c, _ = _in_quarter(before, after)
+    return (c < _TURNS)[:, None, None]
+
+
+def between(before: Frames, after: Frames) -> Frames:
+    """Return frames half-way from some to those of the quarters nearest to them."""
+    c, s = _in_quarter(before, after)
+    middle = (1 + c)[:, None] * before[:, 1] + s[:, None] * before[:, 2]
+    way = middle / jnp.sqrt(jnp.sum(middle * middle, axis=1, keepdims=True))
+    n = before[:, 0]
+    return jnp.stack([n, way, jax.vmap(cross)(n, way)], axis=1)
+
+
+def round_(along: Frames) -> Frames:
+    """Return frames a little farther round."""
+    way, side = along[:, 1], along[:, 2]
+    c, s = _FARTHER
+    return jnp.stack([along[:, 0], c * way + s * side, c * side - s * way], axis=1)
+
+
+def _in_quarter(before: Frames, after: Frames) -> tuple[Gaps, Gaps]:
+    """Return cosine and sine of the angle between tangents, less whole quarters of a turn."""
+    c, s = (jnp.sum(before[:, k] * after[:, 1], axis=1) for k in (1, 2))
+    near, up = jnp.abs(c) >= jnp.abs(s), s > 0
+    cosine = jnp.maximum(jnp.abs(c), jnp.abs(s))
+    return cosine, jnp.where(near, jnp.where(c > 0, s, -s), jnp.where(up, -c, c))
+
+
+def turn_of(contact: AbstractContacts, before: Frames, ahead: Element) -> Scalar:
+    """Return by what square of an angle the points where bodies touch go round them in a step."""
+    if not contact.follows:
+        return jnp.zeros(())
+    return jnp.max(jnp.sum((contact.reach(ahead).frame - before)[:, 1] ** 2, axis=1))
+
+
+def separated(
+    u: Gaps, A: Float[Array, "m m"], closed: Bool[Array, " m"], restitution: Gaps
+) -> Gaps:
+    """Return the speeds at which contacts part that hit one after the other in a step.
+
+    Those that approach each other hit at once; their impulses may let others approach, which hit
+    after them. After as many rounds as a row of impacts takes to go through and back nothing more
+    bounces.
+
+    In derivatives speeds grow with the fastest of those before; their ratios stay as they are.
+
+    **Arguments:** `u`: at which they approach before; `A`: what impulses change these by.
+    """
+    fastest = jnp.max(jnp.abs(u))
+    u, A, restitution = lax.stop_gradient((u, A, restitution))
+    most = _ROUNDS * len(u)
+    diagonal = jnp.diag(A)
+    gives = jnp.where(diagonal > 0, 1 / jnp.where(diagonal > 0, diagonal, 1.0), 0.0)
+    slow = _SLOW_SPEED * jnp.max(jnp.abs(u))
+    scale = jnp.where(slow > 0, jnp.max(jnp.abs(u)), 1.0)
+
+    def approaching(u: Gaps) -> Bool[Array, " m"]:
+        return closed & (u < -slow)
+
+    def hit(at: tuple[Gaps, Int[Array, ""]]) -> tuple[Gaps, Int[Array, ""]]:
+        u, count = at
+        hits, back = approaching(u), jnp.where(count < most, restitution, 0.0)
+
+        def sweep(_: Int[Array, ""], p: Gaps) -> Gaps:
+            for i in range(len(u)):
+                left = (1 + back[i]) * u[i] + A[i] @ p
+                one = jnp.maximum(p[i] - gives[i] * left, 0.0)
+                p = p.at[i].set(jnp.where(hits[i], one, 0.0))
+            return p
+
+        return u + A @ lax.fori_loop(0, _HIT_SWEEPS, sweep, jnp.zeros_like(u)), count + 1
+
+    u, _ = lax.while_loop(
+        lambda at: jnp.any(approaching(at[0])) & (at[1] < 2 * most), hit, (u, jnp.asarray(0))
+    )
+    return jnp.maximum(u, 0.0) / scale * fastest
 
 
 def turned(

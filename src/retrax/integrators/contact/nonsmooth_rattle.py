@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple, TypeGuard
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from retrax.contact.node_contact import AbstractNodeContact, Closest
 from retrax.contact.rows import Places
@@ -13,20 +13,43 @@ from retrax.errors import BadInput
 from retrax.groups.retractions import AbstractRetraction, Exp
 from retrax.integrators.base import AbstractIntegrator, Refusal, StepInfo, step_info, worse
 from retrax.integrators.contact.faults import fault_of_contact
-from retrax.integrators.contact.impacts import approach, calmed, goes_on, joined, turned
+from retrax.integrators.contact.impacts import (
+    Bounced,
+    Bracket,
+    approach,
+    between,
+    calmed,
+    go_round,
+    goes_on,
+    joined,
+    narrowed,
+    round_,
+    separated,
+    turn_of,
+    turned,
+    unbracketed,
+)
 from retrax.integrators.contact.last_touch import LastTouch
 from retrax.integrators.contact.neighbours import Neighbours
 from retrax.integrators.contact.node_contact import NodeContact
 from retrax.integrators.contact.node_record import NodeRecord
 from retrax.integrators.contact.records import ContactRecord, Given, recorded
-from retrax.mechanics.contact import AbstractContacts, Gaps
+from retrax.mechanics.contact import AbstractContacts, Frames, Gaps
 from retrax.mechanics.holonomic import AbstractHolonomic
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
-from retrax.numerics.complementarity import Contact, Found, Impulses, Law, pushes, weights
+from retrax.numerics.complementarity import (
+    Contact,
+    Found,
+    Impulses,
+    Law,
+    Verdict,
+    pushes,
+    weights,
+)
 from retrax.numerics.contact_solution import solve_contact
-from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along
+from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along, spread
 from retrax.numerics.jax_hints import keep_axis
 from retrax.systems.rods.nodes import AbstractNodes
 from retrax.systems.rods.pair import RodsInContact
@@ -38,6 +61,10 @@ _EPS = float(jnp.finfo(jnp.float64).eps)
 _CLOSED, _TOUCHED = 8 * _EPS, 64 * _EPS
 # What would go in a step no further than this does not bounce, and does not slip on.
 _SOFT = 1e-12
+# How often a step is taken to see where it touches at its end.
+_LOOKS = 16
+# What impacts may add to the energy, relative to the terms of their work: rounding.
+_GAINED = 1e-13
 # Impulses that move bodies by no more than this, relative to the coordinates, repair rounding.
 _REPAIR = 256 * _EPS
 
@@ -45,7 +72,8 @@ _REPAIR = 256 * _EPS
 class Last(NamedTuple):
     """What the step before found: the impulses of both stages, per time.
 
-    `guesses` are what the iterations of both begin with: the same, but for rounding errors.
+    `guesses` are what the iterations of both begin with: the same, but for rounding errors. `along`
+    are the frames of the first stage, where points of contact depend on them.
     """
 
     first: Impulses
@@ -53,6 +81,16 @@ class Last(NamedTuple):
     ties: Float[Array, " k"]
     ends: Float[Array, " k"]
     guesses: tuple[Impulses, Impulses]
+    along: Float[Array, "_ 3 3"]
+
+
+class _Look(NamedTuple):
+    """Frames to try, whether the step taken is fine, and the best step so far."""
+
+    along: Frames
+    found: Bool[Array, ""]
+    taken: tuple[State, StepInfo, Last]
+    count: Int[Array, ""]
 
 
 class NonsmoothRattle(AbstractIntegrator):
@@ -140,7 +178,8 @@ class NonsmoothRattle(AbstractIntegrator):
             return NodeContact().memory(system, state)
         none = jnp.zeros((len(system.contact.names), 3))
         ties = jnp.zeros(len(_ties(system, state.g, state.t)))
-        return Last(none, none, ties, ties, (none, none))
+        along = _followed(system.contact, system.contact.reach(state.g).frame)
+        return Last(none, none, ties, ties, (none, none), along)
 
     def step(self, system: AbstractGroupSystem, state: State, h: Scalar) -> tuple[State, StepInfo]:
         new, info, _ = self.next_step(system, state, h, self.memory(system, state))
@@ -152,7 +191,9 @@ class NonsmoothRattle(AbstractIntegrator):
         if isinstance(memory, LastTouch):
             assert _of_nodes(system)
             return NodeContact().next_step(system, state, h, memory)
-        return self._taken(system, state, h, memory)
+        if not system.contact.follows:
+            return self._taken(system, state, h, memory, None)
+        return self._looked(system, state, h, memory)
 
     def fault(self, system: AbstractGroupSystem, state: State, h: float) -> str | None:
         return None if _of_nodes(system) else fault_of_contact(system, state, h)
@@ -169,7 +210,7 @@ class NonsmoothRattle(AbstractIntegrator):
         if isinstance(begun, LastTouch):
             assert _of_nodes(system)
             return NodeContact().contact_record(system, state, h, begun)
-        new, _, last = self._taken(system, state, h, begun)
+        new, _, last = self.next_step(system, state, h, begun)
         return new, self.record(system, state, new, h, last)
 
     def record(
@@ -186,23 +227,61 @@ class NonsmoothRattle(AbstractIntegrator):
             return NodeContact().record(system, state, new, h, memory)
         first = Given(h * memory.first, h * memory.ties, _ties(system, state.g, state.t))
         last = Given(h * memory.last, h * memory.ends, _ties(system, new.g, new.t))
-        return recorded(system, state, new, first, last, h, _extent(state.g))
+        follows = system.contact.follows
+        here = system.contact.look(state.g, memory.along if follows else None, follows)
+        return recorded(system, state, new, here, first, last, h, _extent(state.g))
 
     def closest(self, system: AbstractNodes, places: Places, near: Neighbours) -> Closest:
         """Return how far apart near nodes are at these places."""
         return NodeContact().closest(system, places, near)
 
-    def _taken(
+    def _looked(
         self, system: AbstractGroupSystem, state: State, h: Scalar, memory: Last
+    ) -> tuple[State, StepInfo, Last]:
+        """Take a step in which points of contact are held where it begins.
+
+        A cylinder that nearly stands has its lowest point elsewhere at the end of the step, and has
+        to be held there from the start. Where that is, steps tell; one is enough elsewhere.
+        """
+        group, tau, contact = system.group, self.retraction, system.contact
+        xi = system.at_time(state.t).velocity(state.g, state.momentum)
+        here = contact.reach(state.g).frame
+        ahead = contact.reach(group.advance(state.g, tau.minus_identity(group, h * xi))).frame
+        turns = go_round(here, ahead)
+
+        def take(at: _Look) -> _Look:
+            taken = self._taken(system, state, h, memory, at.along)
+            info, then = taken[1], contact.reach(taken[0].g).frame
+            found = info.converged & (~jnp.any(turns) | ~jnp.any(go_round(at.along, then)))
+            better = info.converged | ~at.taken[1].converged
+            taken = jax.tree.map(lambda x, y: jnp.where(better, x, y), taken, at.taken)
+            along = jnp.where(at.count < _LOOKS // 2, between(at.along, then), round_(at.along))
+            return _Look(lax.stop_gradient(along), found, taken, at.count + 1)
+
+        def again(at: _Look, _: None) -> tuple[_Look, None]:
+            return lax.cond(at.found, lambda at: at, take, at), None
+
+        no, none = jnp.asarray(False), jnp.zeros(())
+        unknown = StepInfo(no, none, jnp.asarray(0), none, no)
+        along = lax.stop_gradient(jnp.where(turns, ahead, here))
+        start = _Look(along, no, (state, unknown, memory), jnp.asarray(0))
+        return lax.scan(again, start, None, length=_LOOKS)[0].taken
+
+    def _taken(
+        self,
+        system: AbstractGroupSystem,
+        state: State,
+        h: Scalar,
+        memory: Last,
+        along: Frames | None,
     ) -> tuple[State, StepInfo, Last]:
         group, tau = system.group, self.retraction
         contact: AbstractContacts = system.contact
         couples = contact.couples
         g0, mu0, t0, t1 = state.g, state.momentum, state.t, state.t + h
         now, then = system.at_time(t0), system.at_time(t1)
-        before, ties = contact.reach(g0), _ties(system, g0, t0)
-        extent = _extent(g0)
-        xi0 = now.velocity(g0, mu0)
+        ties, extent, xi0 = _ties(system, g0, t0), _extent(g0), now.velocity(g0, mu0)
+        before = contact.reach(g0, along, along is not None)
         touched = before.gap <= _TOUCHED * extent
         u0 = speeds_along(before.rows, xi0, couples)
         rho = weights(before.rows, ties, lambda rows: answers(now, rows, g0, mu0), couples)
@@ -227,7 +306,7 @@ class NonsmoothRattle(AbstractIntegrator):
             answer = 1 / jnp.where(across > 0, across, 1.0)
             return slips & goes_on(u0[:, 1:], along * sinks, contact.friction, answer)
 
-        # A number, because derivatives do not reach truths that functions close over.
+        # Numbers, because derivatives do not reach truths.
         slides = lax.cond(jnp.any(slips), slid, lambda: slips).astype(float)
 
         def seen(gap: Array) -> Array:
@@ -235,7 +314,7 @@ class NonsmoothRattle(AbstractIntegrator):
             nothing = gap - lax.stop_gradient(gap)
             return jnp.where(jnp.abs(gap) <= _CLOSED * extent, nothing, gap)
 
-        def speeds(xi: Coordinates) -> Impulses:
+        def speeds(xi: Coordinates, slides: Array) -> Impulses:
             gap, there = contact.speeds(drift(xi), xi, before.frame)
             slip = (speeds_along(before.rows, xi, couples) + there)[:, 1:] / 2
             slip = jnp.where(slides[:, None] > 0, u0[:, 1:], slip)
@@ -244,7 +323,7 @@ class NonsmoothRattle(AbstractIntegrator):
         def held(xi: Coordinates) -> Array:
             return seen(_positions(system, drift(xi), t1)) / h
 
-        def slopes(xi: Coordinates) -> tuple[Array, Array]:
+        def slopes(xi: Coordinates, slides: Array) -> tuple[Array, Array]:
             g = drift(xi)
 
             def carried(row: Coordinates) -> Coordinates:
@@ -260,12 +339,27 @@ class NonsmoothRattle(AbstractIntegrator):
         def gives(rows: Array) -> Array:
             return answers(now, rows, g0, mu0)
 
+        def gained(found: Found) -> Scalar:
+            pushes = impulse_of(before.rows, found.z, couples)
+            return pushes @ found.xi - found.impulse @ (found.xi - free) / 2  # (7)
+
+        def judged(found: Found, slides: Array, past: tuple) -> Verdict:
+            ahead = jnp.sum(speeds_along(before.rows, found.xi, couples)[:, 1:] * u0[:, 1:], axis=1)
+            back = jnp.any((slides > 0) & (found.z[:, 0] > 0) & (ahead < 0))
+            most = h * jnp.maximum(jnp.max(jnp.abs(found.xi)), jnp.max(jnp.abs(free)))
+            most = most**2 + turn_of(contact, before.frame, drift(found.xi))
+            more = gained(found) > most * jnp.abs((mu0 + pushed) @ free) / 2
+            none = jnp.zeros_like(slides)
+            return Verdict(~back & ~more, (back | more) & jnp.any(slides > 0), none, past)
+
         problem = Contact(
             need=need,
             speeds=speeds,
             slopes=slopes,
             held=held,
             answers=gives,
+            judge=judged,
+            choice=(slides, jnp.zeros_like(slides), ()),
             couples=couples,
             law=Law(
                 rows=before.rows,
@@ -315,7 +409,18 @@ class NonsmoothRattle(AbstractIntegrator):
             ratio = rho[0][:, 0] * jnp.sum(after.rows[:, 0] * give[:, 0], axis=1)
             spare = ahead(arrives) ** 2 + ratio * (down(goes) ** 2 - down(xi) ** 2)  # (6)
             v = jnp.maximum(v, -jnp.sqrt(jnp.where(spare > 0, spare, 0.0)))
-            return jnp.where(-h * v > _SOFT * extent, contact.restitution * v, 0.0)
+            v = jnp.where(-h * v > _SOFT * extent, contact.restitution * v, 0.0)
+            # What meets only because something else does meets after it.
+            alone = contact.speeds(drift(goes), goes, before.frame)[0]
+            later = closed & ~touched & (alone > 0) & (contact.restitution > 0)
+
+            def in_turn() -> Gaps:
+                dense = spread(after.rows[:, :1], couples)[:, 0]
+                moves = spread(give[:, :1], couples)[:, 0]
+                left = separated(ahead(apart), dense @ moves.T, closed, contact.restitution)
+                return jnp.where(closed, -left, 0.0)
+
+            return lax.cond(jnp.any(later), in_turn, lambda: v)
 
         # What meets slowly, or gives nothing back, does not bounce.
         meets = ~touched | (-h * u0[:, 0] > _SOFT * extent)
@@ -328,21 +433,37 @@ class NonsmoothRattle(AbstractIntegrator):
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
-        def rates(xi: Coordinates) -> Impulses:
+        def rates(xi: Coordinates, part: Array) -> Impulses:
             u = speeds_along(after.rows, xi, couples)
-            return jnp.concatenate([(u[:, 0] + bounce)[:, None], u[:, 1:]], axis=1)  # (5)
+            return jnp.concatenate([(u[:, 0] + part * bounce)[:, None], u[:, 1:]], axis=1)  # (5)
 
         def opening(xi: Coordinates) -> Array:
             if system.constraint is None:
                 return ends @ xi
             return system.constraint.violation(g1, xi, t1)
 
+        def kept(last: Found, part: Array, past: Bracket) -> Verdict:
+            J, K = found.impulse, last.impulse
+            departs, arrives = now.velocity(g0, mu0 + J), then.velocity(g1, off)
+            gain = J @ (xi0 + departs) / 2 + K @ (arrives + last.xi) / 2  # (7)
+            gain = gain + found.lam @ _drives(system, ties, g0, xi0, t0)
+            gain = gain + last.lam @ _drives(system, ends, g1, arrives, t1)
+            sizes = jnp.abs(J) @ (jnp.abs(xi0) + jnp.abs(departs))
+            sizes = sizes + jnp.abs(K) @ (jnp.abs(arrives) + jnp.abs(last.xi))
+            return narrowed(past, Bounced(part[0], gain, last.xi, K), _GAINED * sizes)
+
+        def measured(last: Found, part: Array, past: Bracket) -> Verdict:
+            fine = Verdict(jnp.asarray(True), jnp.asarray(False), part, past)
+            return lax.cond(jnp.any(bounce < 0), lambda: kept(last, part, past), lambda: fine)
+
         second = Contact(
             need=left,
             speeds=rates,
-            slopes=lambda xi: (after.rows, ends),
+            slopes=lambda xi, part: (after.rows, ends),
             held=opening,
             answers=lambda rows: answers(then, rows, g1, off),
+            judge=measured,
+            choice=(jnp.ones(1), jnp.ones(1), unbracketed(xi)),
             couples=couples,
             law=Law(
                 rows=after.rows,
@@ -364,12 +485,18 @@ class NonsmoothRattle(AbstractIntegrator):
         both = worse(status, settled)
         info = step_info(both, h * xi, tau.covers(group, h * xi))
         first, final = found.z / h, last.z / h
+        kept_along = _followed(contact, before.frame if along is None else along)
         repair = _REPAIR * extent / h**2 * jnp.sum(rho[0][:, 0])
         guesses = (
             calmed(memory.guesses[0], first, repair),
             calmed(memory.guesses[1], final, repair),
         )
-        return new, info, Last(first, final, found.lam / h, last.lam / h, guesses)
+        return new, info, Last(first, final, found.lam / h, last.lam / h, guesses, kept_along)
+
+
+def _followed(contact: AbstractContacts, along: Frames) -> Float[Array, "_ 3 3"]:
+    """Return frames where points of contact depend on them, else none."""
+    return along if contact.follows else along[:0]
 
 
 def _of_nodes(system: AbstractGroupSystem) -> TypeGuard[AbstractNodes]:
@@ -386,6 +513,15 @@ def _positions(system: AbstractGroupSystem, g: Element, t: Scalar) -> Float[Arra
     if system.constraint is None:
         return jnp.zeros(0)
     return system.constraint.positions(g, t)
+
+
+def _drives(
+    system: AbstractGroupSystem, ties: Array, g: Element, xi: Coordinates, t: Scalar
+) -> Float[Array, " k"]:
+    """Return how fast joints that are driven change by themselves."""
+    if system.constraint is None:
+        return jnp.zeros(0)
+    return system.constraint.violation(g, xi, t) - ties @ xi
 
 
 def _extent(g: Element) -> Scalar:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from retrax.mechanics.contact import Gaps
+from retrax.mechanics.contact import Gaps, Touch
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -66,6 +66,7 @@ def recorded(
     system: AbstractGroupSystem,
     before: State,
     after: State,
+    here: Touch,
     first: Given,
     last: Given,
     h: Float[Array, ""],
@@ -73,10 +74,9 @@ def recorded(
 ) -> ContactRecord:
     """Return what contacts did in a step of size `h` between two states, with impulses at both.
 
-    `extent` is how large the coordinates of the place are.
+    `here` is how they touch at the first, `extent` how large the coordinates of the place are.
     """
     contact, now, then = system.contact, system.at_time(before.t), system.at_time(after.t)
-    here = contact.look(before.g)
     there = contact.look(after.g, here.frame)
 
     def speeds(rows: Float[Array, "m 3 n"], xi: Float[Array, " n"]) -> Float[Array, "m 3"]:

@@ -106,7 +106,9 @@ class RodContact(AbstractContacts):
             "must be at least two radii apart."
         )
 
-    def look(self, g: "Pair", along: Float[Array, "m 3 3"] | None = None) -> Touch:
+    def look(
+        self, g: "Pair", along: Float[Array, "m 3 3"] | None = None, held: bool = False
+    ) -> Touch:
         here = meeting(self.pair, g, None if along is None else along[0, 1])
         rows = here.axes @ jnp.stack(self.pair.reactions(g))
         rows = rows.at[0].multiply(-1.0)
