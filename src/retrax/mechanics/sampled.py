@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.mechanics.actuated import Inputs, Law
-from retrax.mechanics.controls import AbstractControl, held, law_name, require_inputs
+from retrax.mechanics.controls import AbstractControl, as_asked, held, law_name, require_inputs
 from retrax.mechanics.functions import Function, arguments, as_pytree
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -115,7 +115,8 @@ class Sampled(AbstractControl):
     def check(self, system: AbstractGroupSystem, count: int) -> None:
         given = arguments(system.group)
         own = () if self.state is None else (jax.eval_shape(self._typed, self.state),)
-        found = outputs("law", lambda *x: _as_arrays(self.law(*x)), (*given, *own))
+        law = as_asked(self.law)
+        found = outputs("law", lambda *x: _as_arrays(law(*x)), (*given, *own))
         if self.state is None:
             require_inputs(self, found, count)
             return
