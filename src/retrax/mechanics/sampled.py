@@ -114,7 +114,7 @@ class Sampled(AbstractControl):
 
     def check(self, system: AbstractGroupSystem, count: int) -> None:
         given = arguments(system.group)
-        own = () if self.state is None else (jax.eval_shape(self._typed, self.state),)
+        own: Any = () if self.state is None else (jax.eval_shape(self._typed, self.state),)
         law = as_asked(self.law)
         found = outputs("law", lambda *x: _as_arrays(law(*x)), (*given, *own))
         if self.state is None:
