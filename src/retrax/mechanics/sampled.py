@@ -126,8 +126,8 @@ class Sampled(AbstractControl):
                 f"returns something else."
             )
         require_inputs(self, found[0], count)
-        if not _is_kept(*own, found[1]):
-            before, after = _told(*own), _told(found[1])
+        if not _is_kept(own[0], found[1]):
+            before, after = _told(own[0]), _told(found[1])
             raise BadInput(
                 f"the law of {self!r} changes the form of its state: it is given {before} and "
                 f"returns {after}; it must return the same arrays."
