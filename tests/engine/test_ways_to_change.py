@@ -443,6 +443,70 @@ def test_a_function_that_disagrees_with_itself_is_rejected(case):
         rx.simulate(plant, rx.LieVerlet(), start(plant.system), h=H, steps=1, control=law)
 
 
+class Impure(eqx.Module):
+    """A law with an array, which is a parameter, and a number that is another each time."""
+
+    gain: jax.Array
+
+    def __call__(self, g, xi, t):
+        return self.gain * NOISE.normal() * xi
+
+
+class Unsteady:
+    def law(self, g, xi, t):
+        return next(COUNTER) * xi
+
+
+LAWS = {
+    "sampled": lambda: rx.Sampled(lambda g, xi, t: NOISE.normal() * xi, H),
+    "sampled numbers": lambda: rx.Sampled(lambda g, xi, t: jnp.array([NOISE.normal()]), H),
+    "sampled with a state": lambda: rx.Sampled(
+        lambda g, xi, t, s: (xi, s + NOISE.normal()), H, state=jnp.zeros(1)
+    ),
+    "sampled with a key": lambda: rx.Sampled(
+        lambda g, xi, t, key: (NOISE.normal() * xi, key), H, state=jax.random.key(0)
+    ),
+    "a module": lambda: rx.Feedback(Impure(jnp.ones(1))),
+    "a module, sampled": lambda: rx.Sampled(Impure(jnp.ones(1)), H),
+    "a method": lambda: rx.Feedback(Unsteady().law),
+    "a jitted law": lambda: rx.Feedback(jax.jit(lambda g, xi, t: NOISE.normal() * xi)),
+}
+
+
+@pytest.mark.parametrize("case", LAWS)
+def test_a_law_that_disagrees_with_itself_is_rejected(case):
+    plant = rx.Actuated(rx.MechanicalSystem(LINE, [1.0]), inputs=jnp.ones((1, 1)))
+    with pytest.raises(rx.BadInput, match=r"returns something else each time.*jax\.random\.key"):
+        rx.simulate(plant, METHOD, start(plant.system), h=H, steps=1, control=LAWS[case]())
+
+
+OTHERS = {
+    "a force": lambda: rx.MechanicalSystem(LINE, [1.0], force=lambda g, xi, t: NOISE.normal() * g),
+    "a matrix": lambda: rx.Actuated(
+        rx.MechanicalSystem(LINE, [1.0]), inputs=lambda g: NOISE.normal() * jnp.ones((1, 1))
+    ),
+    "a constraint": lambda: rx.MechanicalSystem(
+        rx.Translation(2), [1.0, 1.0], constraint=rx.Holonomic(lambda x: x[0] - NOISE.normal())
+    ),
+    "a Lagrangian": lambda: rx.LagrangianSystem(
+        LINE, lambda x, v: (2 + NOISE.random()) * v[0] ** 2
+    ),
+}
+EVENTS = {"an event": lambda e: e, "a stop": rx.Stop}
+
+
+@pytest.mark.parametrize("case", [*OTHERS, *EVENTS])
+def test_what_else_disagrees_with_itself_is_rejected(case):
+    with pytest.raises(rx.BadInput, match="returns something else each time"):
+        if case in OTHERS:
+            system = OTHERS[case]()  # a force is only asked for by a run
+            rx.simulate(system, METHOD, start(system), h=H, steps=1)
+        else:
+            system = rx.MechanicalSystem(LINE, [1.0])
+            event = EVENTS[case](lambda g, xi, t: g[0] - NOISE.normal())
+            rx.simulate(system, METHOD, start(system), h=H, steps=1, events={"e": event})
+
+
 def test_a_function_that_notes_its_calls_is_pure():
     calls = []
 

@@ -3,6 +3,7 @@
 import abc
 import inspect
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
@@ -16,6 +17,7 @@ from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.checks import ArrayLike, output, require_function
 from retrax.numerics.frozen import Frozen
+from retrax.numerics.looks import UserFunction
 
 # What a controller keeps from step to step: `State.control`.
 Kept = PyTree[Float[Array | np.ndarray, "..."]] | None
@@ -96,7 +98,7 @@ class Feedback(AbstractControl):
         return f"Feedback({law_name(self.law)})"
 
     def check(self, system: AbstractGroupSystem, count: int) -> None:
-        require_inputs(self, output("law", self.law, arguments(system.group)), count)
+        require_inputs(self, output("law", as_asked(self.law), arguments(system.group)), count)
 
     def during(self, state: State, h: Float[Array, ""]) -> Law:
         return Partial(_asked, self.law)
@@ -118,6 +120,16 @@ def _asked(law: Function, g: Element, xi: Coordinates, t: Float[Array, ""]) -> I
 def inputs_of(found: ArrayLike) -> Inputs:
     """Return what a law returns as float64."""
     return jnp.asarray(found).astype(jnp.float64)
+
+
+def as_asked(law: Function) -> Function:
+    """Return a law to be checked: that of a module is asked as a function of the user's too.
+
+    One that returns something else each time is then rejected.
+    """
+    if not isinstance(law, eqx.Module):
+        return law
+    return Partial(UserFunction(type(law).__call__), law)
 
 
 def law_name(law: Function) -> str:

@@ -24,7 +24,7 @@ def is_real_number(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
-def leaf_type(x: object) -> LeafType:
+def leaf_type(x: Any) -> LeafType:
     """Return what an array is to be when it is no longer carried."""
     if is_key(x):
         return jax.random.key_impl(x)

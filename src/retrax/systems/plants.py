@@ -133,7 +133,9 @@ def spacecraft(
             "are given: these have limits of their own."
         )
     system = _craft(inertia, wheels, mass, rate)
-    columns, lower, upper = [], [], []
+    columns: list[Any] = []
+    lower: list[Any] = []
+    upper: list[Any] = []
     if wheels is not None:
         count = len(wheels.axes)
         columns.append(np.concatenate([np.zeros((3, count)), np.eye(count)]))
@@ -320,7 +322,7 @@ def _together(
 
 
 def _bounds(
-    lower: list[Float[Array, " _"]], upper: list[Float[Array, " _"]]
+    lower: list[Float[Array | np.ndarray, " _"]], upper: list[Float[Array | np.ndarray, " _"]]
 ) -> tuple[Float[Array, " m"], Float[Array, " m"]] | None:
     """Return the bounds of all inputs; `None` if no input is bounded."""
     low, high = _together(lower), _together(upper)

@@ -81,7 +81,8 @@ def _array(x: Any, dtype: np.dtype) -> Any:
     if isinstance(x, Opaque):
         return x.array
     if is_key(dtype):
-        return jax.random.wrap_key_data(unpacked_keys(x.astype(np.uint64)), impl="threefry2x32")
+        words: Any = unpacked_keys(x.astype(np.uint64))
+        return jax.random.wrap_key_data(words, impl="threefry2x32")
     return np.array(x, dtype)
 
 
