@@ -89,7 +89,8 @@ def test_welded_links_are_one_body_and_keep_their_names():
 
 
 def test_limits_are_kept_and_named_and_transmissions_are_motors():
-    with pytest.warns(UserWarning, match=r"the limits of lift, reach, bend, swing, which act with system\(limits=True\)"):
+    told = r"the limits of lift, reach, bend, swing, which act with system\(limits=True\)"
+    with pytest.warns(UserWarning, match=told):
         mechanism = rx.load_urdf(MODELS / "arm.urdf")
     assert mechanism.limits["lift"] == (-1.5, 1.2, 60.0, 3.0)
     plant = mechanism.plant()
