@@ -144,7 +144,7 @@ def spacecraft(
     if thrusters is not None:
         columns.append(_pushed(system, thrusters))
         count = len(thrusters.directions)
-        lower.append(np.zeros(count))
+        lower.append(as_jax(np.zeros(count)))
         upper.append(_limit(thrusters.thrust, count))
     if not columns:
         most = _limit(None if torque is None else _for_each("torque", torque, 3), 3)
@@ -216,7 +216,7 @@ def quadrotor(
     places = evaluated(lambda arm: arm * np.stack([x, y, 0 * x], axis=1), arm)
     body = FlyingBody(inertia, mass, gravity, rotors=places)
     most = _limit(None if thrust is None else _for_each("thrust", thrust, 4), 4)
-    return Actuated(body, evaluated(mixing, arm, drag), _bounds([np.zeros(4)], [most]))
+    return Actuated(body, evaluated(mixing, arm, drag), _bounds([as_jax(np.zeros(4))], [most]))
 
 
 @explain_keywords
