@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PyTree
 
 from retrax.errors import BadInput
 from retrax.groups.base import AbstractLieGroup, Coordinates, Element
-from retrax.numerics.checks import finite_rows, require_function, require_output
+from retrax.numerics.checks import finite_rows, reason, require_function, require_output
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 from retrax.numerics.looks import UserFunction
@@ -165,10 +165,11 @@ def _require_gradient(name: str, energy: Function, given: tuple[PyTree, ...]) ->
     slope = jax.grad(lambda *x: jnp.asarray(energy(*x)), argnums=tuple(range(len(given))))
     try:
         jax.eval_shape(slope, *given)
+    except BadInput:
+        raise
     except Exception as cause:
-        why = str(cause).strip().partition("\n")[0]
         raise BadInput(
-            f"{name} has no gradient, and so there are no forces: {why.rstrip('.')}."
+            f"{name} has no gradient, and so there are no forces: {reason(cause)}."
         ) from cause
 
 

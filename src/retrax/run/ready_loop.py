@@ -29,6 +29,7 @@ from retrax.run.checks import is_possible_anywhere, require_possible
 from retrax.run.chunks import Chunks
 from retrax.run.running import interrupted
 from retrax.spaces.group_itself import GroupItself
+from retrax.trajectory.energy_band import escape
 from retrax.trajectory.inputs import saturation
 from retrax.trajectory.observe import SHORT, aliasing
 from retrax.trajectory.provenance import Origin
@@ -172,6 +173,8 @@ class ReadyLoop:
             if warning is not None:
                 warn(warning)
         if self._checks_run and (warning := saturation(run)) is not None:
+            warn(warning)
+        if (warning := escape(run)) is not None:
             warn(warning)
         return run
 

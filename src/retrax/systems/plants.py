@@ -5,6 +5,7 @@ Each function returns an `rx.Actuated`: a system and what its inputs do to it.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np

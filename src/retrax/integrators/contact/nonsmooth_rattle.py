@@ -40,6 +40,7 @@ from retrax.mechanics.reactions import answers
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem, Coordinates, Element
 from retrax.numerics.complementarity import (
+    Choice,
     Contact,
     Found,
     Impulses,
@@ -314,7 +315,7 @@ class NonsmoothRattle(AbstractIntegrator):
             nothing = gap - lax.stop_gradient(gap)
             return jnp.where(jnp.abs(gap) <= _CLOSED * extent, nothing, gap)
 
-        def speeds(xi: Coordinates, slides: Array) -> Impulses:
+        def speeds(xi: Coordinates, slides: Choice) -> Impulses:
             gap, there = contact.speeds(drift(xi), xi, before.frame)
             slip = (speeds_along(before.rows, xi, couples) + there)[:, 1:] / 2
             slip = jnp.where(slides[:, None] > 0, u0[:, 1:], slip)
@@ -323,7 +324,7 @@ class NonsmoothRattle(AbstractIntegrator):
         def held(xi: Coordinates) -> Array:
             return seen(_positions(system, drift(xi), t1)) / h
 
-        def slopes(xi: Coordinates, slides: Array) -> tuple[Array, Array]:
+        def slopes(xi: Coordinates, slides: Choice) -> tuple[Array, Array]:
             g = drift(xi)
 
             def carried(row: Coordinates) -> Coordinates:
@@ -343,7 +344,7 @@ class NonsmoothRattle(AbstractIntegrator):
             pushes = impulse_of(before.rows, found.z, couples)
             return pushes @ found.xi - found.impulse @ (found.xi - free) / 2  # (7)
 
-        def judged(found: Found, slides: Array, past: tuple) -> Verdict:
+        def judged(found: Found, slides: Choice, past: tuple) -> Verdict:
             ahead = jnp.sum(speeds_along(before.rows, found.xi, couples)[:, 1:] * u0[:, 1:], axis=1)
             back = jnp.any((slides > 0) & (found.z[:, 0] > 0) & (ahead < 0))
             most = h * jnp.maximum(jnp.max(jnp.abs(found.xi)), jnp.max(jnp.abs(free)))
@@ -433,7 +434,7 @@ class NonsmoothRattle(AbstractIntegrator):
         def left(xi: Coordinates) -> Coordinates:
             return then.momentum(g1, xi) - off
 
-        def rates(xi: Coordinates, part: Array) -> Impulses:
+        def rates(xi: Coordinates, part: Choice) -> Impulses:
             u = speeds_along(after.rows, xi, couples)
             return jnp.concatenate([(u[:, 0] + part * bounce)[:, None], u[:, 1:]], axis=1)  # (5)
 
@@ -442,7 +443,7 @@ class NonsmoothRattle(AbstractIntegrator):
                 return ends @ xi
             return system.constraint.violation(g1, xi, t1)
 
-        def kept(last: Found, part: Array, past: Bracket) -> Verdict:
+        def kept(last: Found, part: Choice, past: Bracket) -> Verdict:
             J, K = found.impulse, last.impulse
             departs, arrives = now.velocity(g0, mu0 + J), then.velocity(g1, off)
             gain = J @ (xi0 + departs) / 2 + K @ (arrives + last.xi) / 2  # (7)
@@ -452,7 +453,7 @@ class NonsmoothRattle(AbstractIntegrator):
             sizes = sizes + jnp.abs(K) @ (jnp.abs(arrives) + jnp.abs(last.xi))
             return narrowed(past, Bounced(part[0], gain, last.xi, K), _GAINED * sizes)
 
-        def measured(last: Found, part: Array, past: Bracket) -> Verdict:
+        def measured(last: Found, part: Choice, past: Bracket) -> Verdict:
             fine = Verdict(jnp.asarray(True), jnp.asarray(False), part, past)
             return lax.cond(jnp.any(bounce < 0), lambda: kept(last, part, past), lambda: fine)
 
