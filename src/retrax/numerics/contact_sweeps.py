@@ -8,7 +8,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from retrax.numerics.coupled_blocks import Couples, Index, counted, in_parts, taken, velocity_of
 
-Impulses = Float[Array, "m 3"]
+# Along the normal of each contact, and its tangents where there is friction.
+Impulses = Float[Array, "m _"]
 # A change of velocities, impulses of contacts, and impulses of joints.
 Moved = tuple[Float[Array, " n"], Impulses, Float[Array, " k"]]
 
@@ -18,7 +19,7 @@ class Laws(NamedTuple):
 
     rho: Impulses
     u: Impulses
-    V: Float[Array, "m 3 _"]
+    V: Float[Array, "m _ _"]
     friction: Float[Array, " m"]
     pushed: Float[Array, " m"]
     touching: Bool[Array, " m"]
@@ -45,7 +46,7 @@ def projected(y: Impulses, friction: Float[Array, " m"], pushed: Float[Array, " 
 def swept_over(
     begun: Moved,
     contacts: Laws,
-    pushes: Float[Array, "m 3 _"],
+    pushes: Float[Array, "m _ _"],
     joints: Joints,
     count: Int[Array, ""],
     couples: Couples | None,
@@ -72,7 +73,7 @@ def swept_over(
 
 
 def _one_by_one(
-    move: Float[Array, " n"], z: Impulses, at: Laws, pushes: Float[Array, "m 3 n"]
+    move: Float[Array, " n"], z: Impulses, at: Laws, pushes: Float[Array, "m _ n"]
 ) -> tuple[Float[Array, " n"], Impulses]:
     impulses = []
     for i in range(len(z)):
@@ -87,7 +88,7 @@ def _in_a_loop(
     move: Float[Array, " n"],
     z: Impulses,
     contacts: Laws,
-    pushes: Float[Array, "m 3 _"],
+    pushes: Float[Array, "m _ _"],
     couples: Couples,
 ) -> tuple[Float[Array, " n"], Impulses]:
     b, sides = couples.size, range(couples.width)

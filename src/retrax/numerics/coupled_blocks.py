@@ -93,8 +93,8 @@ class Couples(NamedTuple):
 
 
 def speeds_along(
-    rows: Float[Array, "m 3 k"], xi: Float[Array, " n"], couples: Couples | None
-) -> Float[Array, "m 3"]:
+    rows: Float[Array, "m a k"], xi: Float[Array, " n"], couples: Couples | None
+) -> Float[Array, "m a"]:
     """Return what rows make of a velocity."""
     if couples is None:
         return jnp.einsum("iak,k->ia", rows, xi)

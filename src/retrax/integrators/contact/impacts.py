@@ -13,6 +13,8 @@ from retrax.mechanics.contact import AbstractContacts, Frames, Gaps
 from retrax.mechanics.reactions import answers
 from retrax.mechanics.system import AbstractGroupSystem
 from retrax.numerics.complementarity import Impulses, Verdict
+from retrax.numerics.contact_sweeps import Joints, Laws, swept_over
+from retrax.numerics.coupled_blocks import Couples, speeds_along
 from retrax.numerics.small_matrices import cross, partly_ordered_solve
 
 Scalar = Float[Array, ""]
@@ -136,7 +138,13 @@ def turn_of(contact: AbstractContacts, before: Frames, ahead: Element) -> Scalar
 
 
 def separated(
-    u: Gaps, A: Float[Array, "m m"], closed: Bool[Array, " m"], restitution: Gaps
+    u: Gaps,
+    rows: Float[Array, "m 1 _"],
+    give: Float[Array, "m 1 _"],
+    joints: Joints,
+    closed: Bool[Array, " m"],
+    restitution: Gaps,
+    couples: Couples | None,
 ) -> Gaps:
     """Return the speeds at which contacts part that hit one after the other in a step.
 
@@ -146,31 +154,28 @@ def separated(
 
     In derivatives speeds grow with the fastest of those before; their ratios stay as they are.
 
-    **Arguments:** `u`: at which they approach before; `A`: what impulses change these by.
+    **Arguments:** `u`: at which they approach before; `rows`: what takes velocities to these;
+    `give`: what impulses change velocities by; `joints`: what holds meanwhile.
     """
     fastest = jnp.max(jnp.abs(u))
-    u, A, restitution = lax.stop_gradient((u, A, restitution))
+    u, rows, give, joints, restitution = lax.stop_gradient((u, rows, give, joints, restitution))
     most = _ROUNDS * len(u)
-    diagonal = jnp.diag(A)
+    diagonal = jnp.sum(rows * give, axis=2)
     gives = jnp.where(diagonal > 0, 1 / jnp.where(diagonal > 0, diagonal, 1.0), 0.0)
     slow = _SLOW_SPEED * jnp.max(jnp.abs(u))
     scale = jnp.where(slow > 0, jnp.max(jnp.abs(u)), 1.0)
+    smooth, sweeps = jnp.zeros_like(u), jnp.asarray(_HIT_SWEEPS)
+    begun = jnp.zeros(joints.G.shape[1]), jnp.zeros_like(gives), jnp.zeros(len(joints.G))
 
     def approaching(u: Gaps) -> Bool[Array, " m"]:
         return closed & (u < -slow)
 
     def hit(at: tuple[Gaps, Int[Array, ""]]) -> tuple[Gaps, Int[Array, ""]]:
         u, count = at
-        hits, back = approaching(u), jnp.where(count < most, restitution, 0.0)
-
-        def sweep(_: Int[Array, ""], p: Gaps) -> Gaps:
-            for i in range(len(u)):
-                left = (1 + back[i]) * u[i] + A[i] @ p
-                one = jnp.maximum(p[i] - gives[i] * left, 0.0)
-                p = p.at[i].set(jnp.where(hits[i], one, 0.0))
-            return p
-
-        return u + A @ lax.fori_loop(0, _HIT_SWEEPS, sweep, jnp.zeros_like(u)), count + 1
+        back = jnp.where(count < most, restitution, 0.0)
+        laws = Laws(gives, ((1 + back) * u)[:, None], rows, smooth, smooth, approaching(u))
+        move, _, _ = swept_over(begun, laws, give, joints, sweeps, couples)
+        return u + speeds_along(rows, move, couples)[:, 0], count + 1
 
     u, _ = lax.while_loop(
         lambda at: jnp.any(approaching(at[0])) & (at[1] < 2 * most), hit, (u, jnp.asarray(0))

@@ -50,7 +50,8 @@ from retrax.numerics.complementarity import (
     weights,
 )
 from retrax.numerics.contact_solution import solve_contact
-from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along, spread
+from retrax.numerics.contact_sweeps import Joints
+from retrax.numerics.coupled_blocks import carried_rows, impulse_of, speeds_along
 from retrax.numerics.jax_hints import keep_axis
 from retrax.systems.rods.nodes import AbstractNodes
 from retrax.systems.rods.pair import RodsInContact
@@ -416,9 +417,17 @@ class NonsmoothRattle(AbstractIntegrator):
             later = closed & ~touched & (alone > 0) & (contact.restitution > 0)
 
             def in_turn() -> Gaps:
-                dense = spread(after.rows[:, :1], couples)[:, 0]
-                moves = spread(give[:, :1], couples)[:, 0]
-                left = separated(ahead(apart), dense @ moves.T, closed, contact.restitution)
+                pulls = answers(then, ends, g1, off) if len(ends) else ends
+                joints = Joints(rho[1], jnp.zeros(len(ends)), ends, pulls)
+                left = separated(
+                    ahead(apart),
+                    after.rows[:, :1],
+                    give,
+                    joints,
+                    closed,
+                    contact.restitution,
+                    couples,
+                )
                 return jnp.where(closed, -left, 0.0)
 
             return lax.cond(jnp.any(later), in_turn, lambda: v)
