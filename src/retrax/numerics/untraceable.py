@@ -10,6 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from retrax.errors import BadInput
+
 _LIBRARIES = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")
 )
@@ -49,6 +51,8 @@ def untraceable(cause: BaseException) -> str | None:
 
     `None` if `cause` is another error.
     """
+    if isinstance(cause, BadInput):  # which says it already
+        return None
     if isinstance(cause, TypeError) and "immutable" in str(cause):
         return "it assigns to an entry of a JAX array: use x = x.at[i].set(y)"
     error: BaseException | None = cause

@@ -30,7 +30,8 @@ def require_measured(run: Trajectory) -> None:
     """Reject a run whose numbers are not what its system makes of its states.
 
     Velocities, invariants, the distance from the group and all else that a file tells beside the
-    states are measured at states that are spread over the run.
+    states are measured at states that are spread over the run. Where it was written without the
+    functions of its system and tells less than that measures, all is measured when it is asked for.
 
     **Raises:** `BadInput`, which tells the first that differs, and the time.
     """
@@ -55,6 +56,8 @@ def require_measured(run: Trajectory) -> None:
         fresh = fresh._replace(energy=fresh.invariants.get("energy"))
     partly = isinstance(system, RememberedSystem) or run.integrator is None
     _compare(told, fresh, states, partly)
+    if any(one is None and other is not None for one, other in _pairs(told, fresh).values()):
+        run.forget_observations()
 
 
 def measured_at(system: AbstractGroupSystem, state: State) -> Float[np.ndarray, " number"]:
@@ -135,9 +138,8 @@ def _compare(told: Observations, fresh: Observations, states: State, partly: boo
     )
     for name, (one, other) in _pairs(told, fresh).items():
         if one is None or other is None:
-            if one is not other and not partly:
-                tells = "measures none" if other is None else "measures one"
-                raise BadInput(f"it tells of {name} otherwise than its system, which {tells}")
+            if one is not None and not partly:
+                raise BadInput(f"it tells of {name}, but its system measures none")
             continue
         one, other = np.asarray(one, float), np.asarray(other, float)
         if one.shape != other.shape:

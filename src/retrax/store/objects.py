@@ -36,6 +36,7 @@ from jax.tree_util import Partial
 from retrax.errors import BadInput
 from retrax.numerics.checks import reason, shown
 from retrax.numerics.evaluate import as_jax
+from retrax.numerics.looks import UserFunction
 from retrax.store.factory import Call, Factory, call_that_made
 
 # The folders whose classes and functions a file may name: they compute and do nothing else.
@@ -195,6 +196,8 @@ def _encode_made(value: Any, where: str) -> Data:
     try:
         if isinstance(value, eqx.Module):
             return _encode_object(value, [f.name for f in dataclasses.fields(value)], where)
+        if isinstance(value, UserFunction):
+            return encode(value.__wrapped__, where)
         if isinstance(value, Partial):
             return {
                 "partial": encode(value.func, where),

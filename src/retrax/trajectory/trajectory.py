@@ -286,6 +286,12 @@ class Trajectory(AbstractShown, AbstractReactions):
         other._recorded = None if inputs is None else np.asarray(inputs)[rows]
         return other
 
+    def forget_observations(self) -> None:
+        """Measure the saved states anew when they are asked for next; recorded inputs stay."""
+        if self._observations is not None:
+            self._recorded = self._observations.inputs
+        self._observations, self._measured = None, False
+
     def as_it_was(self, look: Callable[[], T]) -> T:
         """Return what `look` finds, with functions of users that do what they did in the run.
 
