@@ -359,6 +359,9 @@ def test_the_next_run_and_its_energy_have_the_number_of_now(group, name):
         assert weight_in(system) == (v, v)
 
 
+NO_WAY = ("jvp", "custom_vjp")
+
+
 def doors(system):
     """What a user can ask, as pairs of a name and a function that returns the weight."""
     s = start(system)
@@ -391,9 +394,9 @@ def test_every_door_has_the_number_of_now(group, name):
     change, system = way(group, name)
     for v in (2.0, 3.0, 2.0, 5.0):
         change(v)
-        assert {door: see() for door, see in doors(system)} == dict.fromkeys(
-            [door for door, _ in doors(system)], v
-        )
+        # JAX takes no forward derivative through a rule of `jax.custom_vjp`.
+        ways_in = [(door, see) for door, see in doors(system) if (door, name) != NO_WAY]
+        assert {door: see() for door, see in ways_in} == {door: v for door, _ in ways_in}
 
 
 # JAX asks a rule of `jax.custom_vjp` whenever it traces a run, so nothing can keep it.
