@@ -204,13 +204,14 @@ def by_hiding():
     def owner(x):
         return owner.w * x[0]
 
-    owner.w = 2.0
+    owner.w, owner.__name__ = 2.0, "2.0"
 
     def change(v):
         k.w = table["w"] = GIVEN["w"] = holder.w = left.w = owner.w = subject.w = v
         var.set(v)
         os.environ["RETRAX_TEST_WEIGHT"] = str(v)
         Single().w = Member.ONE.w = Meta.w = v
+        owner.__name__ = owner.__qualname__ = str(v)
         kept[1:] = [type(f"Sub{i}", (Base,), {}) for i in range(int(v))]
         if v == 3.0:
             Kind.register(Box)
@@ -239,6 +240,7 @@ def by_hiding():
         "environment": lambda x: float(os.environ["RETRAX_TEST_WEIGHT"]) * x[0],
         "weak reference": lambda x: ref().w * x[0],
         "cycle": lambda x: next(cycle).w * x[0],
+        "name of a function": lambda x: float(owner.__name__) * x[0],
         "generator": lambda x: sum(item.w for item in (k for _ in range(1))) * x[0],
         "globals of a function": lambda x: (
             _importing.__globals__["sys"].modules[left.__name__].w * x[0]
@@ -332,7 +334,49 @@ def jitted_by_name(k, x):
     return jax.jit(lambda y: k[0] * y)(x[0])
 
 
-GROUPS = {f.__name__: f for f in (by_conversion, by_hiding, by_transformations, _jitted)}
+def by_writing():
+    """The number is written into an array that JAX is handed as it is."""
+    a, scalar, single, whole = np.array([2.0]), np.array(2.0), np.float32([2.0]), np.array([2])
+    many, matrix, held = np.full(64, 2.0), np.diag([2.0]), memoryview(bytearray(8)).cast("d")
+    buffer = np.frombuffer(held)
+    arrays = a, scalar, single, whole, many, matrix, buffer
+
+    def change(v):
+        for one in arrays:
+            one[...] = v
+
+    change(2.0)
+
+    @jax.custom_jvp
+    def ruled(x):
+        return (a * x)[0]
+
+    @ruled.defjvp
+    def _(primals, tangents):
+        return ruled(primals[0]), (a * tangents[0])[0]
+
+    return change, {
+        "array": lambda x: (a * x)[0],
+        "scalar": lambda x: scalar * x[0],
+        "single precision": lambda x: (lax.convert_element_type(single, float) * x)[0],
+        "whole numbers": lambda x: (lax.convert_element_type(whole, float) * x)[0],
+        "long array": lambda x: jnp.sum(many * x[0]) / many.size,
+        "product": lambda x: (matrix @ x)[0],
+        "buffer": lambda x: (buffer * x)[0],
+        "asarray": lambda x: (jnp.asarray(a) * x)[0],
+        "where": lambda x: (jnp.where(x > -1e9, a, 0.0 * a) * x)[0],
+        "scan over it": lambda x: lax.scan(lambda c, y: (c + y * x[0], y), 0.0, a)[0],
+        "scan with it": lambda x: lax.scan(lambda c, y: (c + (a * y)[0], y), 0.0, x)[0],
+        "cond with it": lambda x: lax.cond(x[0] > -1e9, lambda y: a * y, lambda y: 0.0 * y, x)[0],
+        "jit with it": lambda x: jax.jit(lambda y: (a * y)[0])(x),
+        "rule with it": ruled,
+        "array of what is not known": lambda x: (a * x)[0] + 0.0 * len(json.dumps([1])),
+    }
+
+
+GROUPS = {
+    f.__name__: f for f in (by_conversion, by_hiding, by_transformations, by_writing, _jitted)
+}
 WAYS = [(group, way) for group, make in GROUPS.items() for way in make()[1]]
 IDS = [way for _, way in WAYS]
 

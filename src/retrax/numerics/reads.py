@@ -98,7 +98,7 @@ _MECHANICS = frozenset(
 )
 # Attributes that lead from a function or a frame to everything around it, and some that do not.
 _HIDDEN = ("__", "f_", "gi_", "cr_", "ag_", "tb_", "co_", "format")
-_PLAIN = frozenset({"__class__", "__name__", "__qualname__"})
+_PLAIN = frozenset({"__class__"})
 
 AttributePath = tuple[str, ...]
 
