@@ -564,6 +564,19 @@ def test_a_function_that_notes_its_calls_is_pure():
     assert weight_in(rx.MechanicalSystem(LINE, [1.0], noted)) == (2.0, 2.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*no scalar program")
+def test_a_function_that_prints_is_pure(capsys):
+    """JAX makes what it calls back anew at every trace."""
+
+    def potential(x):
+        jax.debug.print("at {}", x[0])
+        return 2.0 * x[0]
+
+    assert weight_in(rx.MechanicalSystem(LINE, [1.0], potential), "auto") == (2.0, 2.0)
+    jax.effects_barrier()
+    assert "at 1.0" in capsys.readouterr().out
+
+
 def test_a_network_is_a_potential():
     network = eqx.nn.MLP(1, "scalar", 8, 1, activation=jnp.tanh, key=jax.random.key(0))
     system = rx.MechanicalSystem(LINE, [1.0], network)

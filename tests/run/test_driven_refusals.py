@@ -41,7 +41,7 @@ REFUSED = {
     "a law of other arguments": (feedback(lambda R, xi: xi[:2]), "positional arguments"),
     "a law with an if": (
         feedback(lambda R, xi, t: xi[:2] if t > 0 else -xi[:2]),
-        "boolean conversion of traced array",
+        "decides by a value that JAX traces",
     ),
     "a sample of the wrong shape": (sampled(lambda R, xi, t: xi), "has 2 inputs"),
     "a state that changes its shape": (

@@ -24,6 +24,8 @@ from retrax.numerics.bits import Same, brief_content, content
 from retrax.numerics.reads import is_of_library
 
 _CALLS = frozenset({"jit", "pjit", "closed_call", "core_call"})
+# Operations that call functions of Python, which are often made anew wherever they are called.
+_CALLBACKS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
 _traces = itertools.count()
 
 
@@ -84,7 +86,10 @@ class Capture(NamedTuple):
         return tuple([Same(x) if isinstance(x, Tracer) else content(x) for x in self.numbers])
 
     def differs(self, again: "Capture") -> bool:
-        """Tell whether two traces at one moment differ; rules that cannot be compared do not."""
+        """Tell whether two traces at one moment differ.
+
+        Rules and callbacks that cannot be compared do not.
+        """
         if self.structure == again.structure:
             return self.contents() != again.contents()
         return not self.has_loose_rules
@@ -163,7 +168,9 @@ class _Reader:
         parts: list[Hashable] = [inputs, tuple([key for key, _ in held])]
         operations = []
         for eqn in jaxpr.eqns:
-            ins = [self._operand(v, names, lifts) for v in eqn.invars]
+            # Whether an exponent is whole decides on the series of a power.
+            kept = 1 if eqn.primitive.name == "pow" else None
+            ins = [self._operand(v, names, lifts and k != kept) for k, v in enumerate(eqn.invars)]
             params, inside = self._params(eqn, lifts, rules)
             names |= {v: len(names) + k for k, v in enumerate(eqn.outvars)}
             outs = tuple([str(v.aval) for v in eqn.outvars])
@@ -199,6 +206,7 @@ class _Reader:
     def _params(self, eqn: Any, lifts: bool, rules: int) -> tuple[Hashable, dict[str, Any]]:
         """Return the parameters of an operation as a key, and the bodies that can be run here."""
         name, inside = eqn.primitive.name, {}
+        self.has_loose_rules |= name in _CALLBACKS
         lifts = lifts and (name in _CALLS or name in _LOOPS)
         found: list[Hashable] = []
         for key, x in sorted(eqn.params.items()):

@@ -156,8 +156,8 @@ def is_traced(*values: PyTree) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
 
 
-def shape_and_dtype(x: Any) -> tuple[tuple[int, ...], np.dtype]:
-    """Return what a compiled program depends on, of an array or a number."""
+def shape_and_dtype(x: Any) -> tuple[tuple[int, ...], Any]:
+    """Return what a compiled program depends on, of an array, a number or keys of JAX."""
     return np.shape(x), x.dtype if hasattr(x, "dtype") else jnp.result_type(x)
 
 

@@ -59,6 +59,7 @@ _NAMES = frozenset(
         ("dataclasses", "__repr__"),
         ("types", "SimpleNamespace"),
         ("types", "MappingProxyType"),
+        ("retrax.sweep.bodies", "Code"),
     }
 )
 # Modules of mathematics, packages of it, and the names of functions and constants there that do.
@@ -223,8 +224,8 @@ def is_library_module(module: ModuleType) -> bool:
 def is_pure(module: str, name: str) -> bool:
     """Tell whether what a library calls `name` is known to depend on its arguments alone."""
     top, _, rest = module.partition(".")
-    if top == "retrax":
-        return rest.partition(".")[0] in _MECHANICS
+    if top == "retrax" and rest.partition(".")[0] in _MECHANICS:
+        return True
     if module in _MODULES or (module, name) in _NAMES:
         return True
     return name in _MATHEMATICS and (module in _FORMULARIES or module.startswith(_PACKAGES))

@@ -36,7 +36,9 @@ class MinimumEffort(Frozen):
         given = float64("weights", weights)
         require_finite("weights", given)
         if not given.size:
-            raise BadInput("weights is empty, but it is a number, one for each input, or a matrix.")
+            raise BadInput(
+                "weights are empty, but must be a number, one for each input, or a matrix."
+            )
         if given.ndim > 2 or (given.ndim == 2 and not np.array_equal(given, given.T)):
             raise BadInput(
                 "weights must be a number, one for each input, or a symmetric matrix, and has shape"

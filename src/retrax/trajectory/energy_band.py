@@ -40,14 +40,14 @@ def escape(run: "Trajectory") -> str | None:
     keeps = _KEEP & integrator.preserves and not isinstance(integrator, Driven)
     if not (keeps and system.has_momentum and system.conservative) or len(run.t) < 2:
         return None
-    mu = run.states.momentum
-    if is_traced(mu):
-        return None
     some = np.unique(np.linspace(0, len(run.t) - 1, _LOOKED_AT).astype(int))
-    sizes = np.max(np.abs(np.asarray(mu)[some].reshape(len(some), -1)), axis=1, initial=0.0)
+    states = run.states_at(some)
+    if is_traced(states.momentum):
+        return None
+    sizes = np.max(np.abs(np.reshape(states.momentum, (len(some), -1))), axis=1, initial=0.0)
     if not sizes.max() > _GROWN * sizes[0]:  # what has not become faster keeps its energy
         return None
-    energies, sizes = _energies_at(run, system, some)
+    energies, sizes = _energies_at(states, system, len(some))
     scale = np.maximum(sizes, max(sizes[0], float(np.median(sizes))))
     out = np.abs(energies - energies[0]) > _BAND * scale  # (1)
     if not out.any():
@@ -64,12 +64,12 @@ def escape(run: "Trajectory") -> str | None:
 
 
 def _energies_at(
-    run: "Trajectory", system: AbstractGroupSystem, rows: np.ndarray
+    states: State, system: AbstractGroupSystem, count: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return energies at some saved states, and what they are the sums of in size: $T + |V|$."""
-    full = np.minimum(np.arange(_LOOKED_AT), len(rows) - 1)  # one program for all runs
-    picked = jax.tree.map(lambda x: np.asarray(x)[rows[full]], run.states)
-    energy, kinetic = (np.asarray(x)[: len(rows)] for x in _measured(picked, system))
+    """Return energies at so many states, and what they are the sums of in size: $T + |V|$."""
+    full = np.minimum(np.arange(_LOOKED_AT), count - 1)  # one program for all runs
+    picked = jax.tree.map(lambda x: np.asarray(x)[full], states)
+    energy, kinetic = (np.asarray(x)[:count] for x in _measured(picked, system))
     return energy, np.abs(kinetic) + np.abs(energy - kinetic)
 
 

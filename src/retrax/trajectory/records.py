@@ -26,9 +26,9 @@ class Records:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def states(self) -> State:
-        """Return the states, stacked along time."""
-        return self.packing.unpack_one(self.numbers, copy=True)
+    def states(self, rows: Any = slice(None)) -> State:
+        """Return the states, or some of them, stacked along time."""
+        return self.packing.unpack_one(self.numbers[rows], copy=True)
 
     def times(self) -> np.ndarray:
         return self.numbers[:, -1].copy()

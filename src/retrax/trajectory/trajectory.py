@@ -197,6 +197,12 @@ class Trajectory(AbstractShown, AbstractReactions):
             return jax.tree.map(lambda x: x[-1], self.states)
         return self._records.last()
 
+    def states_at(self, rows: Any) -> State:
+        """Return some of the saved states; where none was asked for yet, the others stay packed."""
+        if "states" in vars(self):
+            return jax.tree.map(lambda x: x[rows], self.states)
+        return self._records.states(rows)
+
     @property
     def inputs(self) -> Values:
         """The inputs that act from each saved state on, one column each; none in a free run."""
