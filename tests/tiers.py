@@ -4,7 +4,8 @@
 they took when they were last timed. `make tiers` times all tests and writes it anew. The rule:
 
 - a test below `SHORT` seconds of processor time is in the first tier;
-- of a test with several parameters the quickest stays, if it is below `LONGEST`;
+- of a test with several parameters the quickest stays, if it is below `LONGEST`; of a test that
+  the page of guarantees names, if it is below `PROMISED`;
 - a fixture of a module counts for each of the tests that use it, since one of them has to make it.
 
 Tests that carry the mark `campaign` are in the second tier in any case: papers in full, kills,
@@ -13,6 +14,7 @@ the second tier can be made that take equally long (`shards.py`).
 """
 
 import json
+import re
 import resource
 import sys
 import time
@@ -22,7 +24,13 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).parent / "tiers.txt"
-SHORT, LONGEST = 0.4, 1.5
+SHORT, LONGEST, PROMISED = 0.4, 1.5, 10.0
+PAGE = Path(__file__).parents[1] / "docs" / "guarantees.md"
+
+
+def named_in(text: str) -> set[str]:
+    """The tests that a text names, without their parameters."""
+    return {"::".join(name) for name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)}
 
 
 def seconds_listed() -> dict[str, float]:
@@ -90,7 +98,12 @@ def chosen(rows: list[dict]) -> dict[str, float]:
     quickest: dict[str, str] = {}
     for test in sorted(seconds.keys() - marked, key=lambda name: (seconds[name], name)):
         quickest.setdefault(test.partition("[")[0], test)
-    stay = {test for test in quickest.values() if seconds[test] < LONGEST}
+    promised = named_in(PAGE.read_text())
+    stay = {
+        test
+        for name, test in quickest.items()
+        if seconds[test] < (PROMISED if name in promised else LONGEST)
+    }
     second = {t for t, s in seconds.items() if t in marked or (s >= SHORT and t not in stay)}
     return {t: s for t, s in sorted(seconds.items()) if t in second}
 
