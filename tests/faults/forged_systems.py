@@ -82,6 +82,10 @@ def _part(name: str, value: Any, told: dict) -> None:
         fields[name] = value
 
 
+def _preserves(promise: Any, told: dict) -> None:
+    told["integrator"]["fields"]["preserves"] = promise
+
+
 # The same inertia in other words.
 _MATRIX = "inertia = [[1.0, 0.0, 0.0], [0.0, 1.7, 0.0], [0.0, 0.0, 2.3]]"
 
@@ -111,6 +115,8 @@ def systems(change: Callable[[Callable[[dict], None], Path], None]) -> Iterator[
     yield forged("inertia and arm swapped", swapped)
     yield forged("another system", another)
     yield forged("another integrator", method)
+    for promise in (-1.5, {"set": ["energy"]}, {"set": []}, "group"):
+        yield forged(f"preserves = {promise}", functools.partial(_preserves, promise))
 
 
 def _numbers(name: str, make: Callable[[np.ndarray], np.ndarray], path: Path) -> None:

@@ -92,6 +92,7 @@ FEW_SYSTEMS = (
     "inertia = [-5.0, -5.0, -5.0]; renewed", "inertia = [2.0, 3.4, 4.6]; renewed",
     "mass = -5.0; unsigned", "mass = 1.3001; renewed", "arm is Ellipsis; renewed",
     "inertia and arm swapped; renewed", "another integrator; renewed", "g: seven; renewed",
+    "preserves = -1.5; renewed",
     "g: turned; renewed", "velocity: one entry; renewed", "energy: one entry; renewed",
     "group_defect: seven; renewed", "momentum: doubled; renewed", "iterations: negative; renewed",
     "run is missing; renewed", "g: turned; <lambda>",

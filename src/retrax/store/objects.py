@@ -338,8 +338,16 @@ def _require_makeable(made: Any, fields: dict[str, Any]) -> None:
     again = cls(**arguments)
     leaves, others = jax.tree.leaves(made), jax.tree.leaves(again)
     alike = [np.shape(x) for x in leaves] == [np.shape(x) for x in others]
-    if alike and not all(map(_agree, leaves, others)):
+    agree = not alike or all(map(_agree, leaves, others))
+    if {p.name for p in wanted} <= {*given, "physical"}:  # then what is no array follows as well
+        pairs = [(getattr(made, name), getattr(again, name)) for name in fields]
+        agree = agree and all(type(a) is type(b) and a == b for a, b in pairs if _is_plain(b))
+    if not agree:
         raise BadInput(f"the parts of the stored {cls.__name__} contradict each other.")
+
+
+def _is_plain(x: Any) -> bool:
+    return isinstance(x, bool | int | str | frozenset)
 
 
 def _agree(one: Any, other: Any) -> bool:
