@@ -326,6 +326,7 @@ def _require_makeable(made: Any, fields: dict[str, Any]) -> None:
     This can be told where each argument that the constructor must have is a part, or where the
     class tells which `_arguments` its parts were made from. Others are left at their defaults; that
     inertias have to be `physical` is not asked for, since what was said about it is not stored.
+    Words, flags and promises are those that the constructor gives, whatever the file tells.
     """
     cls = type(made)
     given = cls._arguments(fields) if hasattr(cls, "_arguments") else fields
@@ -338,16 +339,13 @@ def _require_makeable(made: Any, fields: dict[str, Any]) -> None:
     again = cls(**arguments)
     leaves, others = jax.tree.leaves(made), jax.tree.leaves(again)
     alike = [np.shape(x) for x in leaves] == [np.shape(x) for x in others]
-    agree = not alike or all(map(_agree, leaves, others))
-    if {p.name for p in wanted} <= {*given, "physical"}:  # then what is no array follows as well
-        pairs = [(getattr(made, name), getattr(again, name)) for name in fields]
-        agree = agree and all(type(a) is type(b) and a == b for a, b in pairs if _is_plain(b))
-    if not agree:
+    if alike and not all(map(_agree, leaves, others)):
         raise BadInput(f"the parts of the stored {cls.__name__} contradict each other.")
-
-
-def _is_plain(x: Any) -> bool:
-    return isinstance(x, bool | int | str | frozenset)
+    if {p.name for p in wanted} <= {*given, "physical"}:  # then words and flags follow as well
+        for name in fields:
+            value = getattr(again, name)
+            if isinstance(value, bool | int | str | frozenset):
+                object.__setattr__(made, name, value)
 
 
 def _agree(one: Any, other: Any) -> bool:
