@@ -37,10 +37,6 @@ def _sleigh():
     return body, body.state(g, velocity=[0.5, 1.0, 0.0], project=True)
 
 
-def _given(u, R, w, t):
-    return u
-
-
 def _same(one, other):
     for part in _PARTS:
         for a, b in zip(
@@ -88,27 +84,6 @@ def test_long_runs_and_the_xla_back_end_are_the_same_too():
         rx.prepare(system, rx.LieVerlet(), h=0.01, backend="xla")(state, 25),
         _ordinary(system, rx.LieVerlet(), state, h=0.01, steps=25, backend="xla"),
     )
-
-
-def test_a_control_loop_is_one_run_in_pieces():
-    """With the torque found anew before each step; on XLA it is an array of the system."""
-    u = np.zeros(3)
-
-    def potential(R):
-        return R[2, 2] + 0.2 * R[0, 1]
-
-    system = rx.MechanicalSystem(SO3, [1.0, 2.0, 2.5], potential, lambda R, w, t: u)
-    state = slow = system.state(SO3.exp(jnp.array([0.7, -0.4, 0.2])), velocity=[1.2, -0.5, 1.0])
-    run = rx.prepare(system, rx.LieVerlet(), h=0.02)
-    for _ in range(20):
-        u = -0.5 * np.asarray(state.momentum) / np.array([1.0, 2.0, 2.5])
-        state = run(state, 1).final
-        torque = -0.5 * np.asarray(slow.momentum) / np.array([1.0, 2.0, 2.5])
-        force = jax.tree_util.Partial(_given, jnp.asarray(torque))
-        driven = rx.MechanicalSystem(SO3, [1.0, 2.0, 2.5], potential, force)
-        slow = rx.simulate(driven, rx.LieVerlet(), slow, h=0.02, steps=1, backend="xla").final
-    assert np.max(np.abs(state.g - np.asarray(slow.g))) < 1e-13  # measured: 4e-15
-    assert np.linalg.norm(torque) > 0.1
 
 
 @pytest.mark.parametrize(
