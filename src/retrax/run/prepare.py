@@ -117,8 +117,8 @@ def prepare(
     ```
 
     The step is compiled here, from functions as they are now. A call takes some tens of
-    microseconds besides its steps, where `simulate` takes more than a hundred: for control,
-    shooting, and whatever else looks at a body after every step.
+    microseconds besides its steps, where `simulate` takes more than a hundred: for shooting, and
+    whatever else runs one system from many starts.
 
     **Arguments:**
 
