@@ -185,6 +185,8 @@ def test_equal_code_with_equal_content_is_the_same():
         "def f(x): return whole.w * g(whole)",
         "def f(x):\n    import whole\n    return whole.w * x",
         "def f(x):\n    from . import w\n    return w * x",
+        "from dataclasses import dataclass\n@dataclass\nclass A:\n    w: float = 1.0\n"
+        "a = A()\ndef f(x): return a.w * x",  # its repr reads the name of the class
     ],
 )
 def test_what_cannot_be_known_is_not_complete(source):
@@ -201,7 +203,7 @@ def test_what_cannot_be_known_is_not_complete(source):
         "import retrax as rx\ndef f(x): return rx.SO3().exp(x)[2, 2]",
         "class A:\n    w: float = 1.0\n    def f(self, x): return self.w * x\nf = A().f",
         "f = jax.vmap(jax.grad(lambda x: jnp.sin(x) ** 2))",
-        "from dataclasses import dataclass\n@dataclass\nclass A:\n    w: float = 1.0\n"
+        "class A:\n    def __init__(self): self.w = 1.0\n"
         "a = A()\ndef f(x): return a.w * x + abs(x) + sum(range(3))",
     ],
 )

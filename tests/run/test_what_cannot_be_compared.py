@@ -19,20 +19,41 @@ def stiffness() -> float:
 
 
 def oscillator(mass):
-    """A potential that reads what no fingerprint can see."""
+    """A potential that reads the environment."""
     system = rx.MechanicalSystem(
         LINE, jnp.stack([mass]), potential=lambda g: stiffness() * g[0] ** 2, physical=False
     )
     return system, system.state(jnp.array([0.4]), velocity=jnp.array([0.7]))
 
 
-def test_a_store_whose_results_cannot_be_verified_is_refused(tmp_path, monkeypatch):
+def test_a_store_of_what_the_environment_made_otherwise_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("RETRAX_TEST_STIFFNESS", "2.0")
     call = dict(grid={"mass": [1.3, 2.0]}, store=tmp_path / "s.zarr", client="serial", **RUN)
     rx.sweep(oscillator, METHOD, progress=False, **call)
     monkeypatch.setenv("RETRAX_TEST_STIFFNESS", "5.0")
-    with pytest.raises(rx.BadInput, match=r"cannot be compared.*parameter of the sweep"):
+    with pytest.raises(rx.BadInput, match="another sweep, which differs from this one in systems"):
         rx.sweep(oscillator, METHOD, progress=False, **call)
+
+
+@jax.custom_vjp
+def square(x):
+    return x**2
+
+
+square.defvjp(lambda x: (x**2, x), lambda x, c: (2 * x * c,))
+
+
+def test_a_store_whose_results_cannot_be_verified_is_refused(tmp_path):
+    def stiff(mass):
+        system = rx.MechanicalSystem(
+            LINE, jnp.stack([mass]), potential=lambda g: 2 * square(g[0]), physical=False
+        )
+        return system, system.state(jnp.array([0.4]), velocity=jnp.array([0.7]))
+
+    call = dict(grid={"mass": [1.3, 2.0]}, store=tmp_path / "s.zarr", client="serial", **RUN)
+    rx.sweep(stiff, METHOD, progress=False, **call)
+    with pytest.raises(rx.BadInput, match=r"cannot be compared \(jax.custom_vjp"):
+        rx.sweep(stiff, METHOD, progress=False, **call)
 
 
 def test_the_energy_of_a_run_is_that_of_the_values_it_was_made_with(monkeypatch):

@@ -81,10 +81,10 @@ class SweepPlan:
         begun = store.existing(self.path, self._identity())
         if begun and not self._comparable():
             raise BadInput(
-                f"store = {str(self.path)!r} holds results, but functions of this sweep read "
-                "something whose content cannot be compared, such as os.environ, a file or an "
-                "object of an extension module: whether these are their results cannot be known. "
-                "Choose another path, or make what they read a parameter of the sweep."
+                f"store = {str(self.path)!r} holds results, but functions of this sweep use a "
+                "rule or a callback whose content cannot be compared (jax.custom_vjp, "
+                "jax.pure_callback): whether these are their results cannot be known. "
+                "Choose another path."
             )
         if begun:  # no one else commits between what is read here and what is written
             self._hold(store.held(self.path), stack)

@@ -26,6 +26,11 @@ ENDS = {
 THIN = [("steel", 1e-4), ("glass", 62.5e-6), ("steel", 20e-6), ("rubber", 5e-6), ("steel", 5e-6)]
 
 
+def by_rounding(ends, radius):
+    """What a strain of one rounding changes of the first frequency of a pinned rod, over itself."""
+    return ("free" not in ends) * 2 * np.finfo(float).eps / (np.pi * radius) ** 2
+
+
 def first_frequencies(n, ends, material, radius):
     """What is off in the first two frequencies, times n^2; and the frequencies of rigid motions."""
     _, rigid, _ = ENDS[ends]
@@ -34,7 +39,8 @@ def first_frequencies(n, ends, material, radius):
     data = MATERIALS[material]
     unit = np.sqrt(data["young"] / data["density"]) * radius / 2
     exact = np.repeat(np.square(ENDS[ends][0]), 2)
-    assert np.all(found.errors[rigid:] < 1e-10 * found.frequencies[rigid:])
+    allowed = 1e-10 + by_rounding(ends, radius)
+    assert np.all(found.errors[rigid:] < allowed * found.frequencies[rigid:])
     off = found.frequencies[rigid:] / (unit * exact) - 1
     return n**2 * off, found.frequencies[:rigid] / unit
 
@@ -42,9 +48,14 @@ def first_frequencies(n, ends, material, radius):
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize(("material", "radius"), THIN)
 def test_frequencies_of_a_thin_rod_are_those_of_euler_and_bernoulli(ends, material, radius):
-    """Within 3e-3 of what the lattice adds; measured: 1.5e-3. What may move freely moves so."""
+    """Within 3e-3 of what the lattice adds; measured: 1.5e-3. What may move freely moves so.
+
+    Both ends held, the rod carries the force of a strain of one rounding, which its places have:
+    of a radius of 5 um it changes the first frequency by 1.8e-6 of itself; measured: 1.3e-6.
+    """
     off, rigid = first_frequencies(50, ends, material, radius)
-    np.testing.assert_allclose(off, np.repeat(ENDS[ends][2], 2), rtol=3e-3)
+    strained = 50**2 * by_rounding(ends, radius)
+    np.testing.assert_allclose(off, np.repeat(ENDS[ends][2], 2), rtol=3e-3, atol=strained)
     assert not np.any(rigid)
 
 
@@ -54,8 +65,11 @@ def test_frequencies_of_a_thin_rod_are_those_of_euler_and_bernoulli(ends, materi
 def test_they_converge_with_the_square_of_the_number_of_segments(ends, material, radius):
     for n in (23, 37, 91, 170, 400):
         off, rigid = first_frequencies(n, ends, material, radius)
-        thick = 15 * (n * radius) ** 2  # shear and rotary inertia; measured: 12
-        np.testing.assert_allclose(off, np.repeat(ENDS[ends][2], 2), rtol=3 / n + thick)
+        # Shear and rotary inertia; measured: 0.8 of this.
+        thick = np.repeat(np.square(n * radius * np.array(ENDS[ends][0])), 2)
+        both = thick + n**2 * by_rounding(ends, radius)
+        wanted = np.repeat(ENDS[ends][2], 2)
+        assert np.all(np.abs(off - wanted) <= 3 / n * np.abs(wanted) + both), (n, off)
         assert not np.any(rigid)
 
 

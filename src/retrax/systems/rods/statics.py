@@ -209,7 +209,8 @@ def _strain_of(rod: Rod, step: Float[np.ndarray, "nodes 6"]) -> float:
 class Modes(NamedTuple):
     """Angular frequencies in rad/s, lowest first, and the velocities of their modes in rows.
 
-    `errors`: how far each frequency may be off by what is left of its equations, in rad/s.
+    `errors`: how far each frequency may be off by what is left of its equations, in rad/s; where
+    both ends are held, also by the force of a strain of one rounding.
     """
 
     frequencies: Float[np.ndarray, " mode"]
@@ -302,6 +303,7 @@ def _checked(
     off = np.linalg.norm(inverse(vectors) - vectors * values, axis=0) / values
     unsure = inverse.error(vectors) / values + off**2 + _ROUNDED
     squares = inverse.shift + 1 / values
+    shapes = (vectors * np.sqrt(np.asarray(rod.mobility))[:, None]).T
     doubt = unsure / values
     if not (np.all(off <= _UNSOLVED) and np.all(unsure <= _UNSURE)):
         k = int(np.argmax(np.maximum(off / _UNSOLVED, unsure / _UNSURE)))
@@ -310,11 +312,25 @@ def _checked(
             f"{max(off[k], unsure[k]):.2g} is left (allowed {_UNSOLVED:.0e}): a load without a "
             "potential makes its stiffness unsymmetric, and then there are no such modes."
         )
+    doubt = doubt + _by_strain(rod, shapes)
     squares = np.where(np.abs(squares) <= doubt, 0.0, squares)
     sizes = np.sqrt(np.abs(squares))
     errors = np.where(squares == 0, np.sqrt(doubt), doubt / (2 * np.maximum(sizes, 1e-300)))
-    shapes = vectors * np.sqrt(np.asarray(rod.mobility))[:, None]
-    return Modes(np.sign(squares) * sizes, shapes.T, errors)
+    return Modes(np.sign(squares) * sizes, shapes, errors)
+
+
+def _by_strain(rod: Rod, shapes: Float[np.ndarray, "mode dim"]) -> Float[np.ndarray, " mode"]:
+    r"""How far $\omega^2$ may be off since places are rounded: $EA\,\epsilon\int|r'|^2ds$.
+
+    A rod that is held at both ends is as long as its places say, and a strain of one rounding is a
+    force, which a thin rod feels across its axis.
+    """
+    mobility = np.asarray(rod.mobility).reshape(-1, 6)[:, 3:]
+    if np.any(mobility[[0, -1]] > 0):
+        return np.zeros(len(shapes))
+    slopes = np.diff(shapes.reshape(len(shapes), -1, 6)[:, :, 3:], axis=1) / float(rod.spacing)
+    tension = np.finfo(float).eps * np.max(np.asarray(rod.stretching)[..., 2])
+    return tension * float(rod.spacing) * np.sum(slopes**2, axis=(1, 2))
 
 
 def _lowest_estimate(rod: Rod) -> float:
