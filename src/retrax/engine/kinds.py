@@ -36,7 +36,12 @@ Variable = jex.Var | jex.Literal
 
 
 class Unscalarisable(Exception):
-    """A function that cannot be turned into a scalar program; the message says why."""
+    """A function that cannot be turned into a scalar program; the message says why.
+
+    `equations`: how many its jaxpr has, where that is known.
+    """
+
+    equations = 0
 
 
 def kind_of_dtype(dtype: object) -> Kind | None:

@@ -1,6 +1,7 @@
 """The scalar program of one step of an integrator on a system."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -127,7 +128,7 @@ def _bind(tree: Any, others: Mapping[UserFunction, Bound]) -> Any:
     return jax.tree.map(swap, tree, is_leaf=lambda node: isinstance(node, Partial))
 
 
-@Reused
+@partial(Reused, fails=Unscalarisable)
 def step_program(
     structure: Structure, avals: tuple, identity: Fingerprint, unroll: bool = False
 ) -> tuple[Program, StepInputs]:

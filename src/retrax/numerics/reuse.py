@@ -78,14 +78,22 @@ def reading(identity: Fingerprint) -> Iterator[None]:
 
 
 class Reused(Generic[T]):
-    """A function of a `Signature` and more whose results are kept, where its identity is known."""
+    """A function of a `Signature` and more whose results are kept, where its identity is known.
 
-    def __init__(self, make: Callable[..., T], most: int = 256):
+    What it raises of the kind `fails` is a result as well: it is raised again.
+    """
+
+    def __init__(
+        self, make: Callable[..., T], most: int = 256, fails: type[Exception] | tuple[()] = ()
+    ):
         def made(
             tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
-        ) -> T:
-            with reading(identity):
-                return make(tree, avals, identity, *more, **named)
+        ) -> T | _Failed:
+            try:
+                with reading(identity):
+                    return make(tree, avals, identity, *more, **named)
+            except fails as reason:
+                return _Failed(reason)
 
         self._make, self._kept = made, lru_cache(maxsize=most)(made)
         self.cache_info = self._kept.cache_info
@@ -99,13 +107,24 @@ class Reused(Generic[T]):
         self, tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
     ) -> T:
         make = self._kept if identity.complete else self._make
-        return make(tree, avals, identity, *more, **named)
+        return _returned(make(tree, avals, identity, *more, **named))
 
     def anew(
         self, tree: Hashable, avals: tuple, identity: Fingerprint, *more: Any, **named: Any
     ) -> T:
         """Make a result that nobody else has, and that is not kept."""
-        return self._make(tree, avals, identity, *more, **named)
+        return _returned(self._make(tree, avals, identity, *more, **named))
+
+
+class _Failed(NamedTuple):
+    reason: Exception
+
+
+def _returned(result: T | _Failed) -> T:
+    if isinstance(result, _Failed):
+        result.reason.__context__ = None  # nor any frame of the first time
+        raise result.reason.with_traceback(None)
+    return result
 
 
 class Jitted(Generic[T]):

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
@@ -42,6 +42,8 @@ Loop = TypeVar("Loop")
 _MOST_ON_ARRAYS = 5000
 # Operations of a program that LLVM compiles in about a minute; its time grows like their square.
 _MOST_NATIVE = 40_000
+# What XLA takes to compile a step, and from which time on a user is told.
+_SECONDS_PER_EQUATION, _LONG = 2.5e-3, 15.0
 
 
 def require_backend(backend: str) -> str:
@@ -105,7 +107,7 @@ def make_loop(
         scalar,
         lambda: XLALoop(system, integrator, state, h),
         backend,
-        lambda: f"{integrator!r} on the {system.name}",
+        lambda: _told(system, integrator),
     )
 
 
@@ -167,7 +169,7 @@ def make_members(
         return ArrayMembers(vmapped_step(own, method, one), *rows(), h, devices)
 
     required = backend if chosen in ("native", "gpu") else "auto"
-    return _scalar_or_xla(scalar, plain, required, lambda: f"{method!r} on the {own.name}")
+    return _scalar_or_xla(scalar, plain, required, lambda: _told(own, method))
 
 
 def make_single(
@@ -218,7 +220,7 @@ def make_steps(
                 return each()
         return XLASteps(XLALoop(system, integrator, states, h), states)
 
-    return _scalar_or_xla(scalar, plain, "auto", lambda: f"{integrator!r} on the {system.name}")
+    return _scalar_or_xla(scalar, plain, "auto", lambda: _told(system, integrator))
 
 
 def gpu_of(backend: str, devices: Devices | None) -> Any:
@@ -232,15 +234,17 @@ def _of_one(x: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(np.shape(x)[1:], x.dtype)
 
 
-@Reused
+@partial(Reused, fails=Unscalarisable)
 def require_quick(tree: Any, avals: tuple, identity: Fingerprint) -> None:
     """Leave a program to XLA for which LLVM would take minutes."""
     program, _ = step_program(tree, avals, identity)
     if program.count() > _MOST_NATIVE:
-        raise Unscalarisable(
+        reason = Unscalarisable(
             f"it has {program.count()} operations, and more than {_MOST_NATIVE} take minutes to "
             "compile"
         )
+        reason.equations = program.count() // 2  # measured: 1.4 to 2.5 operations each
+        raise reason
 
 
 def _choice(backend: str, devices: Devices | None) -> tuple[str, Devices]:
@@ -277,11 +281,32 @@ def _scalar_or_xla(
     try:
         return scalar()
     except Unscalarisable as reason:
-        sentence = f"{what()} has no scalar program here: {reason}."
         if backend != "auto":
-            raise BadInput(f"backend = {backend!r}: {sentence} Use backend='auto'.") from reason
-        warn(f"{sentence} It runs on XLA as it is, which is slower.")
+            raise BadInput(
+                f"backend = {backend!r}: {what()} has no scalar program here: {reason}. Use "
+                "backend='auto'."
+            ) from reason
+        warn(f"{what()} {_slowness(reason)}")
         return plain()
+
+
+def _told(system: AbstractGroupSystem, integrator: AbstractIntegrator) -> str:
+    contacts = len(getattr(system.contact, "names", ()))
+    touching = f" with {contacts} contact{'s' * (contacts > 1)}" if contacts else ""
+    return f"{integrator!r} on the {system.name}{touching}"
+
+
+def _slowness(reason: Unscalarisable) -> str:
+    """Tell what it means for a user that a step runs on XLA."""
+    seconds = _SECONDS_PER_EQUATION * reason.equations
+    if seconds < _LONG:
+        return f"has no machine code of retrax: {reason}. It runs on XLA as it is, which is slower."
+    time = f"{round(seconds, -1):.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+    return (
+        f"is too large for the machine code of retrax: XLA compiles it in about {time} before the "
+        "first step, and takes steps many times more slowly. Fewer bodies, joints and contacts in "
+        "one system run at full speed."
+    )
 
 
 @Reused

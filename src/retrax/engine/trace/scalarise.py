@@ -11,12 +11,14 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend import core as jex
 
 from retrax.engine.axes.loops import AxisLoops, FlatArray, KeptArray, Operands
 from retrax.engine.builder import Builder
 from retrax.engine.kinds import Unscalarisable, kind_of_aval
 from retrax.engine.program import Memory, Operand, Program, View
 from retrax.engine.trace.evaluator import LARGEST, Evaluator
+from retrax.engine.trace.scatters import inner_jaxprs
 
 # A first axis of this length or more is kept as a loop: see `kept`.
 _KEPT = 16
@@ -52,9 +54,27 @@ def scalarise_in_turn(
 
     `function` takes what `opening` returns of the same examples, and gives it back renewed as the
     last of its results. First axes from the length `keep` on are kept.
+
+    **Raises:** `Unscalarisable`, with the number of `equations`.
     """
     first, remembered = jax.make_jaxpr(opening, return_shape=True)(*examples)
     closed = jax.make_jaxpr(function)(*examples, remembered)
+    try:
+        return _in_turn(first, closed, invariant, unroll, keep)
+    except Unscalarisable as reason:
+        reason.equations = _equations(closed.jaxpr)
+        raise
+
+
+def _equations(jaxpr: jex.Jaxpr) -> int:
+    """Count the equations, those of branches and loops too."""
+    inner = (each for equation in jaxpr.eqns for each in inner_jaxprs(equation))
+    return len(jaxpr.eqns) + sum(map(_equations, inner))
+
+
+def _in_turn(
+    first: jex.ClosedJaxpr, closed: jex.ClosedJaxpr, invariant: int, unroll: bool, keep: int
+) -> Program:
     build = Builder()
     evaluator = Evaluator(build, unroll)
     count = len(first.out_avals)

@@ -293,12 +293,12 @@ def replaces_at_run_time(jaxpr: jex.Jaxpr) -> bool:
         varying.update(equation.outvars)
         if equation.primitive.name in COMBINE and equation.invars[1] in varying:
             return True
-        if any(map(replaces_at_run_time, _inner(equation))):
+        if any(map(replaces_at_run_time, inner_jaxprs(equation))):
             return True
     return False
 
 
-def _inner(equation: Equation) -> Iterator[jex.Jaxpr]:
+def inner_jaxprs(equation: Equation) -> Iterator[jex.Jaxpr]:
     """List the functions that an equation calls."""
     for parameter in equation.params.values():
         for x in parameter if isinstance(parameter, tuple) else (parameter,):
