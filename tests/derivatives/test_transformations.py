@@ -59,11 +59,40 @@ def test_every_way_gives_the_gradient_of_the_jax_program(way, by_xla):
     np.testing.assert_allclose(WAYS[way](), by_xla, rtol=1e-11)
 
 
-def test_second_derivatives_are_differences_of_first_ones():
+SECOND = {
+    "forwards over reverse": jax.hessian(height),
+    "reverse twice": jax.jacrev(jax.grad(height)),
+    "reverse over members": lambda p: (
+        jnp.sum(
+            jax.jacrev(lambda q: jax.vmap(jax.grad(height))(jnp.stack([q, 2 * q - p])))(p), axis=0
+        )
+        / 3
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SECOND)
+def test_second_derivatives_are_differences_of_first_ones(way):
     """Measured: 2e-10, the accuracy of the differences."""
     gradient, e = jax.jit(jax.grad(height)), 1e-5
     slopes = [(gradient(P + e * d) - gradient(P - e * d)) / (2 * e) for d in jnp.eye(2)]
-    np.testing.assert_allclose(jax.jit(jax.hessian(height))(P), jnp.stack(slopes), rtol=2e-9)
+    np.testing.assert_allclose(jax.jit(SECOND[way])(P), jnp.stack(slopes), rtol=2e-9)
+
+
+def test_what_iterates_as_often_as_numbers_ask_for_names_the_other_way():
+    """JAX said that `lax.while_loop` has no derivative in reverse."""
+
+    def end(speed):
+        body = rx.systems.FreeRigidBody(MOMENTS)
+        start = body.state(jnp.eye(3), velocity=jnp.stack([speed, 0.3, 0.1]))
+        method = rx.Adaptive(rx.RKMK("dopri5"), 1e-6)
+        return rx.simulate(body, method, start, h=0.1, steps=2).final.g[0, 1]
+
+    with pytest.raises(rx.BadInput, match=r"by Adaptive has no.*forwards, with jax\.jvp"):
+        jax.grad(end)(1.0)
+    step = 1e-5
+    slope = (end(1.0 + step) - end(1.0 - step)) / (2 * step)
+    assert float(jax.jvp(end, (1.0,), (1.0,))[1]) == pytest.approx(float(slope), abs=1e-9)
 
 
 def test_the_step_and_the_time_of_the_start_are_differentiated():

@@ -70,3 +70,13 @@ def evaluate_by(primitive: Primitive, how: Evaluation) -> None:
 
     primitive.def_impl(values)
     mlir.register_lowering(primitive, lowered)
+
+
+def evaluate_by_program(primitive: Primitive, program: Callable[..., Any]) -> None:
+    """Give a primitive the values of a JAX program: there is no machine code for it."""
+
+    def values(*arguments: Any, **params: Any) -> list[Array]:
+        return program(**params)(*arguments)
+
+    primitive.def_impl(lambda *arguments, **params: jax.jit(program(**params))(*arguments))
+    mlir.register_lowering(primitive, mlir.lower_fun(values, multiple_results=True))

@@ -3,13 +3,16 @@ r"""A run, its tangents and its cotangents as primitives of JAX.
     run    parameters, start, step                     -> saved states, intervals, failures, kept
     push   the same, what was kept, tangents           -> tangents of the saved states
     pull   the same, what was kept, cotangents         -> cotangents of parameters, start, step
+    turn   the same, and tangents                      -> how these cotangents change
 
 The derivative of `run` is `push`, which is linear in the tangents; its transpose is `pull`. Machine
-code evaluates all three, where the step has scalar programs for it; their own derivatives, of the
-second order, are those of the JAX program of the run. Under `jax.vmap` runs become members of one
-call (`member_axes`); where JAX compiles, machine code is called back (`evaluation`).
+code evaluates these three, where the step has scalar programs for it. Derivatives of the second
+order are those of the JAX program of the run: `turn` is the derivative of `pull` by parameters,
+start and step, the second derivative of a number, and so is its own transpose. Under `jax.vmap`
+runs become members of one call (`member_axes`); where JAX compiles, machine code is called back
+(`evaluation`).
 
-All three are given the leaves of a `Problem`, and which arguments have an axis of members.
+All four are given the leaves of a `Problem`, and which arguments have an axis of members.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,17 +28,19 @@ from jax.interpreters.partial_eval import JaxprTracer
 from jaxtyping import Array
 
 from retrax.derivatives import native_calls as native
-from retrax.derivatives.evaluation import Evaluation, evaluate_by
+from retrax.derivatives.evaluation import Evaluation, evaluate_by, evaluate_by_program
 from retrax.derivatives.kernels import has_pull, has_push
 from retrax.derivatives.member_axes import batched
 from retrax.derivatives.native_calls import split, wanted_of
 from retrax.derivatives.problem import Flags, Problem
-from retrax.derivatives.xla_runs import of_members, pull_by_xla, push_by_xla
+from retrax.derivatives.xla_runs import of_members, pull_by_xla, push_by_xla, turn_by_xla
 
 # Iterations, residual, increment and failures come after the leaves of the state.
 _INFO = (np.int64, np.float64, np.float64, np.bool_)
 
-run_p, push_p, pull_p = (Primitive(f"retrax_{name}") for name in ("run", "push", "pull"))
+run_p, push_p, pull_p, turn_p = (
+    Primitive(f"retrax_{name}") for name in ("run", "push", "pull", "turn")
+)
 
 
 def run(problem: Problem, leaves: Sequence[Array]) -> list[Array]:
@@ -69,7 +74,7 @@ def _push_shapes(
 
 
 def _pull_shapes(
-    *arguments: Any, problem: Problem, members: int | None, own: Flags, given: Flags
+    *arguments: Any, problem: Problem, members: int | None, given: Flags, **rest: Flags
 ) -> list[ShapedArray]:
     shapes = [*problem.params.shapes, *problem.state.shapes, ()]
     return [_shaped(members, s) for s, there in zip(shapes, given, strict=True) if there]
@@ -110,23 +115,7 @@ def _zero(x: Any) -> ad.Zero:
     return ad.Zero(jax.typeof(x).to_tangent_aval())
 
 
-def _push_jvp(primals: Sequence[Array], tangents: Sequence[Any], **params: Any) -> tuple:
-    """Linear in the tangents; all else is of the second order."""
-    outs = push_p.bind(*primals, **params)
-    linear, second = _second(push_p, push_by_xla, primals, tangents, **params)
-    return outs, second if linear else [*second, jnp.full_like(outs[-1], jnp.nan)]
-
-
-def _pull_jvp(primals: Sequence[Array], tangents: Sequence[Any], **params: Any) -> tuple:
-    """Linear in the cotangents; all else is of the second order."""
-    return pull_p.bind(*primals, **params), _second(
-        pull_p, pull_by_xla, primals, tangents, **params
-    )[1]
-
-
-def _second(
-    primitive: Primitive,
-    by_xla: Callable[[Problem, Flags], Callable[..., list[Array]]],
+def _push_jvp(
     primals: Sequence[Array],
     tangents: Sequence[Any],
     *,
@@ -134,17 +123,56 @@ def _second(
     members: int | None,
     own: Flags,
     given: Flags,
-) -> tuple[bool, list[Array]]:
-    """The derivative of a push or a pull, and whether it is one of the same kind."""
+) -> tuple[list[Array], list[Any]]:
+    """Linear in the tangents; all else is of the second order."""
+    params: dict[str, Any] = {"problem": problem, "members": members, "own": own, "given": given}
+    outs = push_p.bind(*primals, **params)
     leaves, kept, ways = split(primals, given)
     moved, _, turned = split(tangents, given)
     rest = [ad.instantiate_zeros(t) for t in turned]
     if not any(_moves(x, t) for x, t in zip(leaves, moved, strict=True)):
-        params: dict[str, Any] = {"problem": problem, "members": members}
-        return True, primitive.bind(*leaves, kept, *rest, **params, own=own, given=given)
-    function = of_members(by_xla(problem, given), members, without_kept(own, given))
+        return outs, push_p.bind(*leaves, kept, *rest, **params)
+    function = of_members(push_by_xla(problem, given), members, without_kept(own, given))
     full = [ad.instantiate_zeros(t) for t in moved]
-    return False, jax.jvp(function, (*leaves, *ways), (*full, *rest))[1]
+    second = jax.jvp(function, (*leaves, *ways), (*full, *rest))[1]
+    return outs, [*second, jnp.full_like(outs[-1], jnp.nan)]
+
+
+def _pull_jvp(
+    primals: Sequence[Array],
+    tangents: Sequence[Any],
+    *,
+    problem: Problem,
+    members: int | None,
+    own: Flags,
+    given: Flags,
+) -> tuple[list[Array], list[Any]]:
+    """Linear in the cotangents; how it changes with all else is a turn."""
+    common: dict[str, Any] = {"problem": problem, "members": members, "given": given}
+    outs = pull_p.bind(*primals, **common, own=own)
+    leaves, kept, _ = split(primals, given)
+    changes, _, rest = split(tangents, given)
+    moved = tuple(_moves(x, t) for x, t in zip(leaves, changes, strict=True))
+    found: list[Any] = [_zero(x) for x in outs]
+    if any(type(t) is not ad.Zero for t in rest):
+        ends = [ad.instantiate_zeros(t) for t in rest]
+        found = pull_p.bind(*leaves, kept, *ends, **common, own=own)
+    if any(moved):
+        ways = [ad.instantiate_zeros(t) for t, m in zip(changes, moved, strict=True) if m]
+        flags = (*own, *[o for o, m in zip(own, moved, strict=False) if m])
+        turns = turn_p.bind(*primals, *ways, **common, own=flags, moved=moved)
+        found = [ad.add_tangents(x, y) for x, y in zip(found, turns, strict=True)]
+    return outs, found
+
+
+def _turn_jvp(primals: Sequence[Array], tangents: Sequence[Any], **params: Any) -> tuple:
+    """Linear in the last tangents; all else is of the third order."""
+    count = len(primals) - sum(params["moved"])
+    outs = turn_p.bind(*primals, **params)
+    full = [ad.instantiate_zeros(t) for t in tangents]
+    if all(type(t) is ad.Zero for t in tangents[:count]):
+        return outs, turn_p.bind(*primals[:count], *full[count:], **params)
+    return outs, jax.jvp(_turn_program(**params), tuple(primals), tuple(full))[1]
 
 
 def without_kept(own: Flags, given: Flags) -> Flags:
@@ -181,10 +209,32 @@ def _transposed(
     found = primitive.bind(
         *leaves, kept, *ends, problem=problem, members=members, own=flags, given=given
     )[: len(ways)]
-    if members is not None:
-        pairs = zip(found, own[len(leaves) + 1 :], strict=True)
-        found = [x if o else jnp.sum(x, axis=0) for x, o in pairs]
-    return [*[None] * (len(leaves) + 1), *found]
+    return [*[None] * (len(leaves) + 1), *_of_shared(found, members, own[len(leaves) + 1 :])]
+
+
+def _turn_transpose(
+    cotangents: Sequence[Any],
+    *arguments: Any,
+    problem: Problem,
+    members: int | None,
+    own: Flags,
+    given: Flags,
+    moved: Flags,
+) -> list[Any]:
+    """The turn itself: second derivatives of a number are symmetric."""
+    count = len(arguments) - sum(moved)
+    ways = [ad.instantiate_zeros(c) for c in cotangents]
+    flags = (*own[:count], *[members is not None] * len(ways))
+    params: dict[str, Any] = {"problem": problem, "members": members, "own": flags}
+    found = turn_p.bind(*arguments[:count], *ways, **params, given=moved, moved=given)
+    return [*[None] * count, *_of_shared(found, members, own[count:])]
+
+
+def _of_shared(found: Sequence[Array], members: int | None, own: Flags) -> list[Array]:
+    """Sum what members share over all of them."""
+    if members is None:
+        return list(found)
+    return [x if o else jnp.sum(x, axis=0) for x, o in zip(found, own, strict=True)]
 
 
 def _pushes(problem: Problem, given: Flags) -> bool:
@@ -218,6 +268,17 @@ def _pull_program(
     return program
 
 
+def _turn_program(
+    problem: Problem, members: int | None, own: Flags, given: Flags, moved: Flags
+) -> Callable[..., list[Array]]:
+    def program(*arguments: Array) -> list[Array]:
+        leaves, _, rest = split(arguments, given)
+        flags = without_kept(own, given)
+        return of_members(turn_by_xla(problem, given, moved), members, flags)(*leaves, *rest)
+
+    return program
+
+
 _RULES = (
     (run_p, _run_shapes, _run_jvp, Evaluation(native.run_natively, native.prepare_run)),
     (
@@ -233,11 +294,14 @@ _RULES = (
         Evaluation(native.pull_natively, native.prepare_pull, _pulls, _pull_program),
     ),
 )
-for _primitive, _shapes, _jvp, _evaluation in _RULES:
+for _primitive, _shapes, _jvp, _evaluation in (*_RULES, (turn_p, _pull_shapes, _turn_jvp, None)):
     _primitive.multiple_results = True
     _primitive.def_abstract_eval(_shapes)
     ad.primitive_jvps[_primitive] = _jvp
     batching.primitive_batchers[_primitive] = batched(_primitive, keeps=_primitive is run_p)
-    evaluate_by(_primitive, _evaluation)
+    if _evaluation is not None:
+        evaluate_by(_primitive, _evaluation)
+evaluate_by_program(turn_p, _turn_program)
 ad.primitive_transposes[push_p] = _push_transpose
 ad.primitive_transposes[pull_p] = _pull_transpose
+ad.primitive_transposes[turn_p] = _turn_transpose

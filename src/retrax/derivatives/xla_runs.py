@@ -12,6 +12,7 @@ from retrax.derivatives.problem import Flags, Problem
 from retrax.derivatives.stretches import Schedule
 from retrax.engine.backends.xla import run_differentiable
 from retrax.engine.progress import Interval, start
+from retrax.errors import BadInput
 from retrax.integrators.base import AbstractIntegrator
 from retrax.mechanics.state import State
 from retrax.mechanics.system import AbstractGroupSystem
@@ -85,9 +86,31 @@ def pull_by_xla(problem: Problem, given: Flags) -> Callable[..., list[Array]]:
             return _states(outs_by_xla(problem)(*full), problem)
 
         chosen = [x for x, g in zip(leaves, given, strict=True) if g]
-        return list(jax.vjp(states, *chosen)[1](list(ends)))
+        try:
+            return list(jax.vjp(states, *chosen)[1](list(ends)))
+        except ValueError as cause:
+            if "while_loop" not in str(cause):
+                raise
+            raise BadInput(
+                f"this run by {type(problem.parts.integrator).__name__} has no derivative in "
+                "reverse (jax.grad, jax.vjp, jax.jacrev): it iterates as often as the numbers ask "
+                "for. Differentiate forwards, with jax.jvp or jax.jacfwd."
+            ) from cause
 
     return cotangents
+
+
+def turn_by_xla(problem: Problem, given: Flags, moved: Flags) -> Callable[..., list[Array]]:
+    """Tangents of what a pull gives, from its leaves and cotangents and tangents of some leaves."""
+
+    def tangents(*arguments: Array) -> list[Array]:
+        count, split = len(moved), len(arguments) - sum(moved)
+        leaves, ends, ways = arguments[:count], arguments[count:split], iter(arguments[split:])
+        full = [next(ways) if m else still(x) for x, m in zip(leaves, moved, strict=True)]
+        pull = pull_by_xla(problem, given)
+        return jax.jvp(lambda *leaves: pull(*leaves, *ends), leaves, tuple(full))[1]
+
+    return tangents
 
 
 def still(x: Array) -> Any:

@@ -33,6 +33,7 @@ from retrax.mechanisms.rank import freedoms, redundant
 from retrax.mechanisms.reactions import admissible, pushed, reacting
 from retrax.numerics.checks import ArrayLike
 from retrax.numerics.evaluate import evaluate
+from retrax.numerics.meant import explain_keywords
 from retrax.numerics.small_matrices import solve
 
 
@@ -252,6 +253,7 @@ class MechanismSystem(AbstractMechanicalSystem):
         R, x = state.g
         return Pose(R[..., k, :, :], x[..., k, :])
 
+    @explain_keywords
     def assemble(
         self,
         joints: Mapping[str, ArrayLike] | None = None,

@@ -48,7 +48,7 @@ def _platform() -> str:
     try:
         return jax.default_backend()
     except RuntimeError as cause:
-        wanted = jax.config.read("jax_platforms") or os.environ.get("JAX_PLATFORMS", "")
+        wanted = jax.config.jax_platforms or os.environ.get("JAX_PLATFORMS", "")
         raise BadInput(
             f"JAX_PLATFORMS = {wanted!r}: JAX cannot compute on that here; leave it out, or choose "
             '"cpu".'
