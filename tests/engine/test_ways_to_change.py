@@ -564,7 +564,7 @@ def test_a_function_that_notes_its_calls_is_pure():
     assert weight_in(rx.MechanicalSystem(LINE, [1.0], noted)) == (2.0, 2.0)
 
 
-@pytest.mark.filterwarnings("ignore:.*no scalar program")
+@pytest.mark.filterwarnings("ignore:.*machine code of retrax")
 def test_a_function_that_prints_is_pure(capsys):
     """JAX makes what it calls back anew at every trace."""
 

@@ -44,7 +44,7 @@ def test_the_foot_of_a_beach_animal_walks():
     assert np.max(run.constraint_violation()) < 1e-13
 
 
-@pytest.mark.filterwarnings("ignore:.*no scalar program")
+@pytest.mark.filterwarnings("ignore:.*machine code of retrax")
 def test_an_arm_is_held_where_it_is_by_its_motors():
     """The torques that balance its weight, from statics by hand: with them it stays at rest."""
     plant, system = S.driven_arm(), S.robot_arm()

@@ -186,9 +186,9 @@ def test_steps_without_a_scalar_program_run_on_xla():
     odd = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], lambda R: gammaln(3 + R[2, 2]))
     plant, state = rx.Actuated(odd, jnp.eye(3)), odd.state(np.eye(3), velocity=[0.1, 0.5, -0.3])
     states = jax.tree.map(lambda x: np.stack([x, x]), state)
-    with pytest.warns(UserWarning, match="no scalar program"):
+    with pytest.warns(UserWarning, match="no machine code of retrax"):
         stepper = rx.Stepper(plant, rx.LieVerlet(), state, h=H)
-    with pytest.warns(UserWarning, match="no scalar program"):
+    with pytest.warns(UserWarning, match="no machine code of retrax"):
         many = rx.Stepper(plant, rx.LieVerlet(), states, h=H)
     for _ in range(3):
         end, ends = stepper.step([0.3, 0.1, 0.2], steps=2), many.step([0.3, 0.1, 0.2], steps=2)
