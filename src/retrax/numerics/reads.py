@@ -93,9 +93,13 @@ _MATHEMATICS = frozenset(
     "value_and_grad vander var vdot vecdot vectorize vjp vmap vstack where while_loop zeros "
     "zeros_like ndarray Array ShapeDtypeStruct dtype map tree leaves flatten unflatten".split()
 )
-# Packages of retrax that do.
+# Packages of retrax that do, and the modules of others that look at states.
 _MECHANICS = frozenset(
     "contact groups integrators mechanics mechanisms numerics spaces systems".split()
+)
+_LOOKING = frozenset(
+    ["retrax.run.events"]
+    + [f"retrax.trajectory.{name}" for name in ("contacts", "inputs", "observe", "retaken")]
 )
 # Attributes that lead from a function or a frame to everything around it, and some that do not.
 _HIDDEN = ("__", "f_", "gi_", "cr_", "ag_", "tb_", "co_", "format")
@@ -226,7 +230,7 @@ def is_pure(module: str, name: str) -> bool:
     top, _, rest = module.partition(".")
     if top == "retrax" and rest.partition(".")[0] in _MECHANICS:
         return True
-    if module in _MODULES or (module, name) in _NAMES:
+    if module in _MODULES or module in _LOOKING or (module, name) in _NAMES:
         return True
     return name in _MATHEMATICS and (module in _FORMULARIES or module.startswith(_PACKAGES))
 
