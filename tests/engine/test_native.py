@@ -1,5 +1,8 @@
 """Machine code fails as JAX does, says so, and is compiled once."""
 
+import importlib
+import types
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,6 +10,7 @@ from jax import lax
 
 import retrax as rx
 from retrax.engine.llvm import machine_code
+from retrax.engine.step_program import step_identity
 
 
 def test_both_back_ends_fail_at_the_same_step_with_the_same_sentence():
@@ -77,3 +81,12 @@ def test_kernels_are_kept_on_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("RETRAX_CACHE", str(tmp_path / "kernels" / kept.name / "impossible"))
     with pytest.raises(AssertionError, match="compiled again"):
         machine_code.Compiled(assembly)
+
+
+@pytest.mark.parametrize("module", ["json", "retrax.cases.run_file", "retrax.bench.problems"])
+def test_functions_of_libraries_compile_once_too(module):
+    """What a library is not known for is looked at as a user's: it was compiled in every run."""
+    code = (lambda R: -9.81 * R[2, 2]).__code__
+    potential = types.FunctionType(code, vars(importlib.import_module(module)))
+    top = rx.MechanicalSystem(rx.SO3(), [1.0, 2.8, 2.0], potential)
+    assert step_identity(top, rx.LieVerlet()).complete

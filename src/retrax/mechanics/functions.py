@@ -18,7 +18,7 @@ from retrax.numerics.checks import finite_rows, reason, require_function, requir
 from retrax.numerics.frozen import Frozen
 from retrax.numerics.known import require_each
 from retrax.numerics.looks import UserFunction
-from retrax.numerics.reads import is_of_library
+from retrax.numerics.reads import is_of_library, is_pure
 
 # A function of JAX arrays, of whatever arguments the place that takes it names.
 Function = Callable[..., Any]
@@ -63,9 +63,13 @@ class _Refilled(NamedTuple):
 
 
 def _users(function: Function) -> Function:
-    """Return a function of the user's as such; those of retrax are what they are."""
-    known = isinstance(function, FunctionType) and not function.__closure__
-    if isinstance(function, UserFunction) or (known and is_of_library(function)):
+    """Return a function of the user's as such; those of retrax's mechanics are what they are."""
+    plain = isinstance(function, FunctionType) and not function.__closure__
+    if isinstance(function, UserFunction) or (
+        plain
+        and is_of_library(function)
+        and is_pure(function.__globals__["__name__"], function.__name__)
+    ):
         return function
     return UserFunction(function)
 

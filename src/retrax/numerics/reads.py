@@ -95,7 +95,8 @@ _MATHEMATICS = frozenset(
 )
 # Packages of retrax that do, and the modules of others that look at states.
 _MECHANICS = frozenset(
-    "contact groups integrators mechanics mechanisms numerics spaces systems".split()
+    "bench contact groups integrators mechanics mechanisms numerics reproduce spaces systems "
+    "testing".split()
 )
 _LOOKING = frozenset(
     ["retrax.run.events"]
