@@ -102,7 +102,7 @@ def test_a_callback_that_takes_no_batch_is_told():
     height.defjvp(lambda at, moved: (height(*at), moved[0][2, 2]))
     top = rx.MechanicalSystem(rx.SO3(), [1.0, 2.0, 2.5], height)
     start = top.state(np.eye(3), velocity=[0.1, 0.2, 0.3])
-    with pytest.warns(UserWarning, match="no scalar program"):
+    with pytest.warns(UserWarning, match="no scalar form"):
         done = rx.prepare(top, "lie-verlet", h=0.01)(start, 3)
     with pytest.raises(rx.BadInput, match="cannot be looked at for many states"):
         done.energy()
