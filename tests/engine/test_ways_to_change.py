@@ -15,6 +15,7 @@ import json
 import numbers
 import operator
 import os
+import re
 import sys
 import threading
 import time
@@ -40,6 +41,16 @@ class Box:
 
     def __init__(self, **named):
         vars(self).update(named)
+
+
+class Text:
+    """A number that does not say which."""
+
+    def __init__(self, w):
+        self.w = w
+
+    def __repr__(self):
+        return "some weight"
 
 
 GIVEN = {"w": 2.0}
@@ -378,11 +389,18 @@ def by_writing():
 def by_likeness():
     """What is equal is not the same: its order, its memory, or which of two objects it is."""
     weights = 2.0, 3.0, 5.0
-    full, frozen, kept, text, laid, flagged, noted = [types.SimpleNamespace() for _ in range(7)]
+    full, frozen, kept, text, laid, flagged, noted, part, pattern, written = [
+        types.SimpleNamespace() for _ in range(10)
+    ]
     arrays = [np.ones(1) for _ in weights]
     texts = ["".join(["heavy", " one"]) for _ in weights]
     base = np.array([2.0, 1.0])
     view = base[1:]
+    loops = []
+    for places in ("0, 8, 16", "8, 0, 16", "16, 0, 8"):
+        named = {}
+        exec(f"def loop():\n    for n in {{{places}}}:\n        return n // 8", named)
+        loops.append(named["loop"])
 
     def change(v):
         n = weights.index(v)
@@ -395,6 +413,9 @@ def by_likeness():
         flagged.it = (np.ones(2), np.ones(2), np.ones(2)[:])[n]
         flagged.it.flags.writeable = n != 1
         noted.it = np.ones(1, np.dtype(float, metadata={"w": v}))
+        part.it = slice(Text(v))
+        pattern.it = re.compile("-" * 250 + f"|{v}")
+        written.it = loops[n]
         base[0] = v
 
     def looped(x):
@@ -410,6 +431,11 @@ def by_likeness():
         "order of a set": looped,
         "order of a set, unpacked": unpacked,
         "order of a frozen set": lambda x: weights[min(frozen.it, key=lambda _: 0) // 8] * x[0],
+        "order of a set that is written down": lambda x: weights[written.it()] * x[0],
+        "number in a slice": lambda x: part.it.stop.w * x[0],
+        "end of a long pattern": lambda x: (
+            chosen(*[pattern.it.match(str(v)) for v in weights]) * x[0]
+        ),
         "which array": lambda x: chosen(*[kept.it is a for a in arrays]) * x[0],
         "which text": lambda x: chosen(*[text.it is a for a in texts]) * x[0],
         "strides": lambda x: {16: 2.0, 8: 3.0, 96: 5.0}[laid.it.strides[0]] * x[0],

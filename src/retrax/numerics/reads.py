@@ -151,8 +151,7 @@ def reads(code: CodeType) -> Reads:
         for k, one in enumerate(instructions):
             outer = one.opname == "STORE_DEREF" and one.argval in part.co_freevars
             hidden = one.opname in _ATTRIBUTE and _is_hidden(str(one.argval))
-            # Equal numbers and texts may be one object or two.
-            alike = one.opname == "IS_OP" and not _loads_none(instructions[k - 1])
+            alike = k > 0 and _tells_equals_apart(instructions[k - 1], one)
             known = known and one.opname in _INSTRUCTIONS and not (outer or hidden or alike)
             if one.opname in _GLOBAL:
                 names.setdefault(one.argval, {})[_path(instructions, k)] = None
@@ -170,8 +169,12 @@ def _is_hidden(attribute: str) -> bool:
     return (attribute.startswith(_HIDDEN) or attribute in _UNTOLD) and attribute not in _PLAIN
 
 
-def _loads_none(instruction: dis.Instruction) -> bool:
-    return instruction.opname == "LOAD_CONST" and instruction.argval is None
+def _tells_equals_apart(before: dis.Instruction, one: dis.Instruction) -> bool:
+    """Tell whether code asks which of two equal things one is, or for the order of a set."""
+    constant = before.opname == "LOAD_CONST"
+    if one.opname == "IS_OP":
+        return not (constant and before.argval is None)
+    return constant and isinstance(before.argval, frozenset) and one.opname != "CONTAINS_OP"
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

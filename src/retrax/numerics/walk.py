@@ -44,7 +44,7 @@ _BY_IDENTITY = (
     types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.MemberDescriptorType, type(Reads.names),
 )  # fmt: skip
-_BY_TEXT = (range, slice, np.dtype, re.Pattern, type(Ellipsis), type(NotImplemented))
+_BY_TEXT = (range, np.dtype, type(Ellipsis), type(NotImplemented))
 _NUMBERS = (int, float, complex, str, bytes, bytearray)
 _CONTAINERS = (tuple, list, dict, set, frozenset)
 _VALUES = (*_NUMBERS, *_CONTAINERS, np.ndarray, jax.Array)
@@ -100,6 +100,10 @@ class Walk:
             return self._jax_array(x)
         if isinstance(x, _BY_TEXT):
             return kind, repr(x)
+        if isinstance(x, slice):
+            return kind, self.of((x.start, x.stop, x.step))
+        if isinstance(x, re.Pattern):
+            return kind, x.pattern, x.flags
         if isinstance(x, types.CodeType):
             return x
         if isinstance(x, types.ModuleType):
